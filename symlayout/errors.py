@@ -1,0 +1,43 @@
+"""The exception family: one line each, built-in bases so that callers need not know us."""
+
+from __future__ import annotations
+
+
+class SymlayoutError(Exception):
+    """Base of the errors raised by these packages."""
+
+
+class LayoutError(SymlayoutError, ValueError):
+    """A shape, stride, tiler or coordinate that does not fit."""
+
+
+class InexactError(LayoutError):
+    """An operation whose result would not be the function asked for, with the first coordinate that differs."""
+
+
+class NotationError(SymlayoutError, ValueError):
+    """Text that is not layout notation; the message has a caret under the first bad character."""
+
+
+class ExpressionError(SymlayoutError, TypeError):
+    """A value that is no integer expression, or an operation that expressions do not have."""
+
+
+class UndecidedError(SymlayoutError, TypeError):
+    """A symbolic fact used where a plain True or False is needed."""
+
+
+class AssumptionError(SymlayoutError, ValueError):
+    """Facts that clash, or sizes outside what was assumed."""
+
+
+class ClaimError(SymlayoutError, ValueError):
+    """A claim that cannot be read: no layout, a missing extent, an unknown kind."""
+
+
+class CertificateError(SymlayoutError, ValueError):
+    """A certificate that does not prove the claim it came with."""
+
+
+class InternalError(SymlayoutError, RuntimeError):
+    """A defect of ours, such as a counterexample that does not replay; please report it."""

@@ -1,0 +1,909 @@
+"""Immutable integer expressions in normal form: polynomials over symbols, quotients, xor, min and max.
+
+    >>> M, N = dims("M N")
+    >>> (M + 1) * N - N
+    M*N
+    >>> (64 * M + 5) // 64, (M // 8) * 8 + M % 8
+    (M, M)
+
+``==`` and ``hash`` compare normal forms, so expressions are safe in sets, dicts and dataclasses.
+``<=``, ``<``, ``>=``, ``>``, ``M.multiple_of(8)`` and ``eq(a, b)`` make *facts*: assumptions or goals
+that have no truth value of their own unless the normal form decides them.
+
+Division rounds towards minus infinity and every divisor is taken to be at least 1.
+``a % b`` is ``a - b*(a//b)``: one kind of quotient is enough, and round trips cancel by arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Protocol, TypeAlias, cast
+from weakref import WeakValueDictionary
+
+from .errors import ExpressionError, UndecidedError
+
+Int: TypeAlias = "int | Expr"
+Monomial: TypeAlias = "tuple[Atom, ...]"
+
+INT32_MAX = 2**31 - 1
+
+
+class Expr:
+    """An integer expression that is not a plain integer. Constants are Python ints throughout."""
+
+    __slots__ = ("__weakref__", "_symbols", "_text", "terms")
+    terms: dict[Monomial, int]
+
+    # -- arithmetic ---------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> Any:
+        if type(other) is int:
+            return _plus_constant(self, other)
+        if not isinstance(other, Expr):
+            other = coerce_or_none(other)
+            return NotImplemented if other is None else self + other
+        a, b = (self.terms, other.terms) if len(self.terms) >= len(other.terms) else (other.terms, self.terms)
+        out = dict(a)
+        for m, c in b.items():
+            s = out.get(m, 0) + c
+            if s:
+                out[m] = s
+            else:
+                del out[m]
+        return build(out)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Any:
+        return build({m: -c for m, c in self.terms.items()})
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __sub__(self, other: Any) -> Any:
+        if type(other) is int:
+            return _plus_constant(self, -other)
+        if not isinstance(other, Expr):
+            other = coerce_or_none(other)
+            return NotImplemented if other is None else self - other
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        if type(other) is int:
+            if other == 1:
+                return self
+            return build({m: c * other for m, c in self.terms.items()}) if other else 0
+        if not isinstance(other, Expr):
+            other = coerce_or_none(other)
+            return NotImplemented if other is None else self * other
+        out: dict[Monomial, int] = {}
+        for m, c in self.terms.items():
+            for n, d in other.terms.items():
+                k = merge(m, n)
+                out[k] = out.get(k, 0) + c * d
+        return build({m: c for m, c in out.items() if c})
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: Any) -> Any:
+        if type(exponent) is not int or exponent < 0:
+            raise ExpressionError(f"expected a non-negative integer exponent, got {exponent!r}")
+        out: Any = 1
+        for _ in range(exponent):
+            out = out * self
+        return out
+
+    def __floordiv__(self, other: Any) -> Any:
+        d = coerce_or_none(other)
+        return NotImplemented if d is None else floordiv(self, d)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return floordiv(integer(other), self)
+
+    def __mod__(self, other: Any) -> Any:
+        d = coerce_or_none(other)
+        return NotImplemented if d is None else mod(self, d)
+
+    def __rmod__(self, other: Any) -> Any:
+        return mod(integer(other), self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __xor__(self, other: Any) -> Any:
+        x = coerce_or_none(other)
+        return NotImplemented if x is None else xor(self, x)
+
+    __rxor__ = __xor__
+
+    def __truediv__(self, other: Any) -> Any:
+        raise ExpressionError(f"expected // or ceil_div, got /: ({self})/({other}) need not be an integer")
+
+    # -- facts --------------------------------------------------------------------------------------
+
+    def __le__(self, other: Any) -> Fact:
+        return at_least(integer(other), self)
+
+    def __lt__(self, other: Any) -> Fact:
+        return at_least(integer(other), self + 1)
+
+    def __ge__(self, other: Any) -> Fact:
+        return at_least(self, integer(other))
+
+    def __gt__(self, other: Any) -> Fact:
+        return at_least(self, integer(other) + 1)
+
+    def multiple_of(self, modulus: int) -> Fact:
+        """The fact that *modulus* divides this expression: ``M.multiple_of(8)`` reads M % 8 == 0."""
+        return multiple_of(self, modulus)
+
+    def __bool__(self) -> bool:
+        raise UndecidedError(f"expected True or False, got the expression {self}; compare it with something")
+
+    def __int__(self) -> int:
+        raise ExpressionError(f"expected an integer, got {self}; its value depends on {names(self.symbols)}")
+
+    __index__ = __int__
+
+    # -- inspection ---------------------------------------------------------------------------------
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbols that occur, also inside quotients, in order of name."""
+        try:
+            return self._symbols
+        except AttributeError:
+            found = {s for m in self.terms for a in m for s in a.symbols}
+            self._symbols = tuple(sorted(found, key=lambda s: s.name))
+            return self._symbols
+
+    def subs(self, values: Mapping[Any, Any]) -> Any:
+        """Replace symbols (or their names) by integers or expressions, everywhere."""
+        return interpret(self, Substitution(values))
+
+    def __str__(self) -> str:
+        try:
+            return self._text
+        except AttributeError:
+            self._text = text(self)
+            return self._text
+
+    __repr__ = __str__
+
+    def _repr_latex_(self) -> str:
+        from .sympy_bridge import latex
+
+        return f"${latex(self)}$"
+
+    def _sympy_(self) -> Any:
+        from .sympy_bridge import to_sympy
+
+        return to_sympy(self)
+
+
+class Poly(Expr):
+    """A sum of several monomials, or one with a coefficient; compared term by term."""
+
+    __slots__ = ("_hash",)
+
+    def __init__(self, terms: dict[Monomial, int]) -> None:
+        self.terms = terms
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if isinstance(other, Poly):
+            return self.terms == other.terms
+        return False if isinstance(other, (int, Atom)) else _foreign_equal(self, other)
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            self._hash = hash(frozenset(self.terms.items()))
+            return self._hash
+
+    def __reduce__(self) -> Any:
+        return build, (self.terms,)
+
+
+class Atom(Expr):
+    """A variable of the polynomials: a symbol, or an operation that does not distribute. Interned."""
+
+    __slots__ = ("args", "key")
+    op: ClassVar[str] = ""
+    args: tuple[Any, ...]
+    key: str
+    _interned: ClassVar[WeakValueDictionary[Any, Atom]] = WeakValueDictionary()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return False if isinstance(other, (int, Expr)) else _foreign_equal(self, other)
+
+    __hash__ = object.__hash__
+
+    def __reduce__(self) -> Any:
+        return intern, (type(self), self.args)
+
+
+class Symbol(Atom):
+    """A named integer with its range and divisibility: ``args = (name, lower, upper, multiple)``."""
+
+    __slots__ = ()
+    op = "symbol"
+
+    @property
+    def name(self) -> str:
+        return cast(str, self.args[0])
+
+    @property
+    def lower(self) -> Int | None:
+        return cast("Int | None", self.args[1])
+
+    @property
+    def upper(self) -> Int | None:
+        return cast("Int | None", self.args[2])
+
+    @property
+    def multiple(self) -> int:
+        return cast(int, self.args[3])
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return (self,)
+
+
+class Quotient(Atom):
+    """``args[0] // args[1]``, towards minus infinity, where nothing could be divided out."""
+
+    __slots__ = ()
+    op = "floordiv"
+
+
+class Xor(Atom):
+    """Bitwise exclusive or of its arguments."""
+
+    __slots__ = ()
+    op = "xor"
+
+
+class Min(Atom):
+    """The least of its arguments."""
+
+    __slots__ = ()
+    op = "minimum"
+
+
+class Max(Atom):
+    """The greatest of its arguments."""
+
+    __slots__ = ()
+    op = "maximum"
+
+
+def _atom_symbols(self: Atom) -> tuple[Symbol, ...]:
+    try:
+        return self._symbols
+    except AttributeError:
+        found = {s for a in self.args if isinstance(a, Expr) for s in a.symbols}
+        self._symbols = tuple(sorted(found, key=lambda s: s.name))
+        return self._symbols
+
+
+for _kind in (Quotient, Xor, Min, Max):
+    _kind.symbols = property(_atom_symbols)  # type: ignore[assignment]  # slots leave no room for a class body
+
+
+def intern(kind: type[Atom], args: tuple[Any, ...]) -> Atom:
+    """The one atom of this kind with these arguments."""
+    found = Atom._interned.get((kind, args))
+    if found is None:
+        found = kind()
+        found.args = args
+        found.terms = {(found,): 1}
+        found.key = args[0] if kind is Symbol else f"~{kind.__name__}({','.join(map(str, args))})"
+        Atom._interned[kind, args] = found
+    return found
+
+
+# -- building normal forms ------------------------------------------------------------------------------
+
+
+def build(terms: dict[Monomial, int]) -> Int:
+    """The integer, atom or polynomial with these terms; no coefficient may be zero."""
+    if not terms:
+        return 0
+    if len(terms) == 1:
+        ((m, c),) = terms.items()
+        if not m:
+            return c
+        if c == 1 and len(m) == 1:
+            return m[0]
+    return Poly(terms)
+
+
+def terms_of(x: Int) -> dict[Monomial, int]:
+    """The terms of an expression or integer: monomial to coefficient."""
+    if isinstance(x, Expr):
+        return x.terms
+    return {(): x} if x else {}
+
+
+def merge(m: Monomial, n: Monomial) -> Monomial:
+    """The product of two monomials."""
+    if not m:
+        return n
+    if not n:
+        return m
+    return tuple(sorted(m + n, key=_key))
+
+
+_key = operator.attrgetter("key")
+
+
+def _plus_constant(x: Expr, c: int) -> Int:
+    if not c:
+        return x
+    out = dict(x.terms)
+    s = out.pop((), 0) + c
+    if s:
+        out[()] = s
+    return build(out)
+
+
+def _foreign_equal(x: Expr, other: object) -> Any:
+    if type(other).__module__.startswith("sympy"):
+        return x == coerce_or_none(other)
+    return NotImplemented
+
+
+def coerce_or_none(x: Any) -> Int | None:
+    """An integer or expression from *x* (NumPy and SymPy integers and expressions included), else None."""
+    if isinstance(x, Expr) or type(x) is int:
+        return x
+    if isinstance(x, bool):
+        return None
+    if type(x).__module__.startswith("sympy"):
+        from .sympy_bridge import from_sympy
+
+        return from_sympy(x)
+    try:
+        return operator.index(x)
+    except TypeError:
+        return None
+
+
+def integer(x: Any) -> Int:
+    """*x* as an integer or an expression.
+
+    Raises ExpressionError for anything else, floats and booleans included.
+    """
+    if type(x) is int:
+        return x
+    out = coerce_or_none(x)
+    if out is None:
+        raise ExpressionError(f"expected an integer or an integer expression, got {x!r} ({type(x).__name__})")
+    return out
+
+
+def divides(d: Int, x: Int) -> Int | None:
+    """x / d where the normal form shows that *d* divides *x*, else None.
+
+    >>> M = dim("M")
+    >>> divides(4 * M, 8 * M * M), divides(4, M)
+    (2*M, None)
+    """
+    if type(d) is int and type(x) is int:
+        return x // d if d and x % d == 0 else None
+    if d == x:
+        return 1
+    quotient, rest = split(x, d)
+    return quotient if type(rest) is int and rest == 0 else None
+
+
+def split(x: Int, d: Int) -> tuple[Int, Int]:
+    """(q, r) with x == d*q + r, where q takes every term that *d* divides (T10, termwise).
+
+    >>> M = dim("M")
+    >>> split(64 * M + 70, 64), split(M * M + 3, M)
+    ((M + 1, 6), (M, 3))
+    """
+    dt = terms_of(d)
+    if not dt:
+        raise ExpressionError("expected a divisor of at least 1, got 0")
+    if len(dt) == 1:
+        return _split_by_monomial(x, *next(iter(dt.items())))
+    return _split_by_polynomial(x, d)
+
+
+def _split_by_monomial(x: Int, factor: Monomial, c: int) -> tuple[Int, Int]:
+    q: dict[Monomial, int] = {}
+    r: dict[Monomial, int] = {}
+    for m, a in terms_of(x).items():
+        rest = _without(m, factor)
+        if rest is None:
+            r[m] = a
+            continue
+        whole, part = divmod(a, c)
+        if whole:
+            q[rest] = whole
+        if part:
+            r[m] = part
+    return build(q), build(r)
+
+
+def _split_by_polynomial(x: Int, d: Int) -> tuple[Int, Int]:
+    """Division with remainder by the leading term, kept only where it comes out even."""
+    lead, c = max(terms_of(d).items(), key=lambda t: _order(t[0]))
+    q: Int = 0
+    rest = x
+    for _ in range(64):  # each round removes the leading term; polynomials here have few
+        candidates = [(m, a) for m, a in terms_of(rest).items() if _without(m, lead) is not None and a % c == 0]
+        if not candidates:
+            break
+        m, a = max(candidates, key=lambda t: _order(t[0]))
+        step = build({cast("Monomial", _without(m, lead)): a // c})
+        q, rest = q + step, rest - step * d
+    if type(rest) is int and rest == 0:
+        return q, 0
+    return 0, x
+
+
+def _order(m: Monomial) -> tuple[int, list[str]]:
+    return len(m), [a.key for a in m]
+
+
+def _without(m: Monomial, factor: Monomial) -> Monomial | None:
+    """m / factor for monomials, or None."""
+    if not factor:
+        return m
+    rest = list(m)
+    for a in factor:
+        if a not in rest:
+            return None
+        rest.remove(a)
+    return tuple(rest)
+
+
+def floordiv(x: Int, d: Int) -> Int:
+    """x // d, with everything divided out that the normal form shows to be divisible."""
+    if type(d) is int:
+        if d <= 0:
+            raise ExpressionError(f"expected a divisor of at least 1, got {d}")
+        if d == 1:
+            return x
+        if type(x) is int:
+            return x // d
+    q, r = split(x, d)
+    if type(r) is int and (r == 0 or (type(d) is int and 0 <= r < d)):
+        return q
+    return q + _quotient(*_reduced(r, d))
+
+
+def _reduced(x: Int, d: Int) -> tuple[Int, Int]:
+    """The same quotient with common factors cancelled: (8*M + 3, 64) gives (M, 8)."""
+    dt = terms_of(d)
+    if len(dt) != 1:
+        return x, d
+    ((dm, dc),) = dt.items()
+    xt = dict(terms_of(x))
+    constant = xt.pop((), 0)
+    g = math.gcd(dc, *xt.values())
+    if g > 1 and not dm:
+        return build({m: a // g for m, a in xt.items()}) + constant // g, dc // g
+    if dm and not constant:
+        common = _common(dm, xt)
+        g = math.gcd(dc, *xt.values())
+        divisor = build({common: g})
+        if divisor != 1:
+            return cast("Int", divides(divisor, x)), cast("Int", divides(divisor, d))
+    return x, d
+
+
+def _common(m: Monomial, terms: Iterable[Monomial]) -> Monomial:
+    common = list(m)
+    for n in terms:
+        kept, rest = [], list(n)
+        for a in common:
+            if a in rest:
+                rest.remove(a)
+                kept.append(a)
+        common = kept
+    return tuple(common)
+
+
+def _quotient(x: Int, d: Int) -> Int:
+    if type(d) is int and d == 1:
+        return x
+    if type(x) is int and type(d) is int:
+        return x // d
+    if isinstance(x, Quotient):  # (a // b) // d == a // (b*d) for d >= 1
+        return floordiv(x.args[0], x.args[1] * d)
+    return intern(Quotient, (x, d))
+
+
+def mod(x: Int, d: Int) -> Int:
+    """x % d, in [0, d)."""
+    if type(x) is int and type(d) is int and d > 0:
+        return x % d
+    return x - d * floordiv(x, d)
+
+
+def ceil_div_int(x: Any, d: Any) -> Any:
+    """The least q with q*d >= x."""
+    return floordiv(integer(x) + integer(d) - 1, integer(d))
+
+
+def xor(x: Int, y: Int) -> Int:
+    """Bitwise exclusive or, two's complement."""
+    parts: dict[Int, bool] = {}
+    constant = 0
+    for a in (x, y):
+        for b in a.args if isinstance(a, Xor) else (a,):
+            if type(b) is int:
+                constant ^= b
+            elif parts.pop(b, None) is None:
+                parts[b] = True
+    args = sorted(parts, key=str) + ([constant] if constant else [])
+    if not args:
+        return 0
+    return args[0] if len(args) == 1 else intern(Xor, tuple(args))
+
+
+def _extremum(kind: type[Atom], sign: int, xs: Iterable[Any]) -> Int:
+    flat = [b for a in map(integer, xs) for b in (a.args if isinstance(a, kind) else (a,))]
+    kept: list[Int] = []
+    for a in flat:
+        gaps = [(b, sign * (b - a)) for b in kept]
+        if any(type(g) is int and g >= 0 for _, g in gaps):
+            continue
+        kept = [b for b, g in gaps if type(g) is not int] + [a]
+    return kept[0] if len(kept) == 1 else intern(kind, tuple(sorted(kept, key=str)))
+
+
+def maximum(*xs: Any) -> Int:
+    """The greatest of the arguments."""
+    return _extremum(Max, 1, xs)
+
+
+def minimum(*xs: Any) -> Int:
+    """The least of the arguments."""
+    return _extremum(Min, -1, xs)
+
+
+# -- facts ----------------------------------------------------------------------------------------------
+
+
+class Fact:
+    """``expr >= 0``, ``expr == 0`` or ``expr % modulus == 0``: an assumption, a goal or a predicate."""
+
+    __slots__ = ("expr", "modulus", "relation")
+
+    def __init__(self, expr: Int, relation: str, modulus: int = 0) -> None:
+        self.expr, self.relation, self.modulus = expr, relation, modulus
+
+    @property
+    def value(self) -> bool | None:
+        """True or False where the normal form decides it, else None."""
+        e = self.expr
+        if type(e) is int:
+            return e >= 0 if self.relation == ">=" else e == 0 if self.relation == "==" else e % self.modulus == 0
+        if self.relation == "%" and divides(self.modulus, e) is not None:
+            return True
+        return None
+
+    def __bool__(self) -> bool:
+        if self.value is None:
+            raise UndecidedError(
+                f"expected a fact that the normal form decides, got {self}, which depends on "
+                f"{names(self.symbols)}; pass it as an assumption or prove it as a claim, do not branch on it"
+            )
+        return self.value
+
+    def negated(self) -> tuple[Fact, ...]:
+        """Facts of which exactly one holds where this one fails (a congruence has no such list)."""
+        if self.relation == ">=":
+            return (Fact(-self.expr - 1, ">="),)
+        if self.relation == "==":
+            return (Fact(self.expr - 1, ">="), Fact(-self.expr - 1, ">="))
+        raise ExpressionError(f"expected an order or an equality, got {self}")
+
+    def subs(self, values: Mapping[Any, Any]) -> Fact:
+        """The fact about other symbols or numbers."""
+        return Fact(substitute(self.expr, values), self.relation, self.modulus)
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return self.expr.symbols if isinstance(self.expr, Expr) else ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Fact):
+            return NotImplemented
+        return (self.expr, self.relation, self.modulus) == (other.expr, other.relation, other.modulus)
+
+    def __hash__(self) -> int:
+        return hash((self.expr, self.relation, self.modulus))
+
+    def __str__(self) -> str:
+        if self.relation == "%":
+            return f"{_factor(self.expr)} % {self.modulus} == 0"
+        t = terms_of(self.expr)
+        left = build({m: c for m, c in t.items() if c > 0})
+        right = build({m: -c for m, c in t.items() if c < 0})
+        if self.relation == ">=" and type(left) is int:
+            return f"{right} <= {left}"
+        return f"{left} {self.relation} {right}"
+
+    __repr__ = __str__
+
+
+def at_least(a: Int, b: Int) -> Fact:
+    """The fact a >= b."""
+    return Fact(a - b, ">=")
+
+
+def eq(a: Any, b: Any) -> Fact:
+    """The fact that two expressions have the same value; ``==`` compares their form."""
+    return Fact(integer(a) - integer(b), "==")
+
+
+def multiple_of(a: Any, modulus: int) -> Fact:
+    """The fact that the positive integer *modulus* divides *a*."""
+    if type(modulus) is not int or modulus < 1:
+        raise ExpressionError(f"expected a modulus of at least 1, got {modulus!r}")
+    return Fact(integer(a), "%", modulus)
+
+
+# -- symbols --------------------------------------------------------------------------------------------
+
+
+def dim(
+    name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = None, multiple_of: int = 1
+) -> Symbol:
+    """A size: an integer symbol with its range (1 .. 2^31 - 1 unless told) and divisibility.
+
+    >>> N = dim("N", multiple_of=8)
+    >>> N // 8 * 8
+    8*(N//8)
+    >>> ld = dim("ld", at_least=N)          # bounds may be expressions
+
+    Two different symbols of one name may not meet in a claim.
+    Raises ExpressionError for a name that is no identifier or a multiple below 1.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ExpressionError(f"expected an identifier as the name of a dimension, got {name!r}")
+    if type(multiple_of) is not int or multiple_of < 1:
+        raise ExpressionError(f"expected multiple_of to be an integer of at least 1, got {multiple_of!r}")
+    upper = at_most if below is None else integer(below) - 1
+    lower = None if at_least is None else integer(at_least)
+    return cast(Symbol, intern(Symbol, (name, lower, None if upper is None else integer(upper), multiple_of)))
+
+
+def dims(text: str, **facts: Any) -> tuple[Symbol, ...]:
+    """Several sizes at once: ``M, N = dims("M N", multiple_of=8)``."""
+    return tuple(dim(name, **facts) for name in text.replace(",", " ").split())
+
+
+def index(name: str, below: Any) -> Symbol:
+    """A coordinate: 0 <= name < below."""
+    return dim(name, at_least=0, below=below)
+
+
+# -- one walk, many meanings ----------------------------------------------------------------------------
+
+
+class Domain(Protocol):
+    """What the operations mean: integers, arrays, solver terms, C text."""
+
+    def const(self, value: int) -> Any: ...
+    def symbol(self, symbol: Symbol) -> Any: ...
+    def add(self, terms: list[Any]) -> Any: ...
+    def mul(self, factors: list[Any]) -> Any: ...
+    def floordiv(self, a: Any, b: Any) -> Any: ...
+    def xor(self, *args: Any) -> Any: ...
+    def minimum(self, *args: Any) -> Any: ...
+    def maximum(self, *args: Any) -> Any: ...
+
+
+def interpret(x: Int, domain: Domain) -> Any:
+    """Give *x* its meaning in *domain*.
+
+    >>> i = dim("i")
+    >>> interpret((3 * i + 1) // 4, Integers({"i": 5}))
+    4
+    """
+    if not isinstance(x, Expr):
+        return domain.const(x)
+    if isinstance(x, Symbol):
+        return domain.symbol(x)
+    if isinstance(x, Atom):
+        return getattr(domain, x.op)(*(interpret(a, domain) for a in x.args))
+    seen: dict[Atom, Any] = {}
+
+    def atom(a: Atom) -> Any:
+        if a not in seen:
+            seen[a] = interpret(a, domain)
+        return seen[a]
+
+    total = []
+    for m, c in x.terms.items():
+        factors = [atom(a) for a in m]
+        total.append(domain.mul([domain.const(c), *factors] if c != 1 or not m else factors))
+    return domain.add(total)
+
+
+class Integers:
+    """Plain integers, of any size; the meaning that the other domains are tested against."""
+
+    def __init__(self, env: Mapping[Any, int]) -> None:
+        self.env = env
+
+    def const(self, value: int) -> int:
+        return value
+
+    def symbol(self, symbol: Symbol) -> Any:
+        value = self.env.get(symbol, self.env.get(symbol.name))
+        if value is None:
+            raise ExpressionError(f"expected a value for {symbol.name}, got values for {names(self.env) or 'nothing'}")
+        return value
+
+    def add(self, terms: list[Any]) -> Any:
+        return sum(terms)
+
+    def mul(self, factors: list[Any]) -> Any:
+        return math.prod(factors)
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        if b < 1:
+            raise ZeroDivisionError(f"expected a divisor of at least 1, got {b}")
+        return a // b
+
+    def xor(self, *args: Any) -> Any:
+        out = 0
+        for a in args:
+            out = out ^ a
+        return out
+
+    def minimum(self, *args: Any) -> Any:
+        return min(args)
+
+    def maximum(self, *args: Any) -> Any:
+        return max(args)
+
+
+class Substitution(Integers):
+    """Expressions again, with some symbols replaced."""
+
+    def symbol(self, symbol: Symbol) -> Any:
+        value = self.env.get(symbol, self.env.get(symbol.name))
+        return symbol if value is None else integer(value)
+
+    def add(self, terms: list[Any]) -> Any:
+        out: Any = 0
+        for t in terms:
+            out = out + t
+        return out
+
+    def mul(self, factors: list[Any]) -> Any:
+        out: Any = 1
+        for f in factors:
+            out = out * f
+        return out
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        return floordiv(a, b)
+
+    def xor(self, *args: Any) -> Any:
+        out: Any = 0
+        for a in args:
+            out = xor(out, a)
+        return out
+
+    def minimum(self, *args: Any) -> Any:
+        return minimum(*args)
+
+    def maximum(self, *args: Any) -> Any:
+        return maximum(*args)
+
+
+def evaluate(x: Any, env: Mapping[Any, int]) -> int:
+    """The integer value of *x* where *env* gives its symbols (or their names) values."""
+    return x if type(x) is int else cast(int, interpret(integer(x), Integers(env)))
+
+
+def substitute(x: Int, values: Mapping[Any, Any]) -> Any:
+    """*x* with symbols replaced; integers stay as they are."""
+    return x.subs(values) if isinstance(x, Expr) else x
+
+
+# -- text -----------------------------------------------------------------------------------------------
+
+
+def text(x: Int) -> str:
+    """The expression as an expert would write it, with % and ceil recovered from the normal form."""
+    if not isinstance(x, Expr):
+        return str(x)
+    if isinstance(x, Atom):
+        return _atom_text(x)
+    return _sum_text(list(_printed_terms(x)))
+
+
+def _atom_text(a: Atom) -> str:
+    if isinstance(a, Symbol):
+        return a.name
+    if isinstance(a, Quotient):
+        x, d = a.args
+        whole = x - d + 1  # ceil(y/d) is (y + d - 1)//d
+        if isinstance(whole, Expr) and len(whole.terms) < len(terms_of(x)):
+            return f"ceil({whole}/{_factor(d)})"
+        return f"{_factor(x)}//{_factor(d)}"
+    if isinstance(a, Xor):
+        return " ^ ".join(_factor(b) for b in a.args)
+    return f"{'min' if isinstance(a, Min) else 'max'}({', '.join(map(str, a.args))})"
+
+
+def _printed_terms(x: Expr) -> Iterator[tuple[int, list[str]]]:
+    """(coefficient, factors) in print order, remainders first brought back from quotients."""
+    quotients = sorted({a for m in x.terms for a in m if isinstance(a, Quotient)}, key=_key)
+    for quotient in quotients:
+        linear = build({cast("Monomial", _without(m, (quotient,))): c for m, c in x.terms.items() if quotient in m})
+        for k, word, rest in _recovered(x, quotient, linear, quotients):
+            if isinstance(k, Expr) and len(k.terms) > 1:
+                continue
+            if len(terms_of(rest)) < len(x.terms) - 1 + (k == linear):
+                ((m, c),) = terms_of(k).items()
+                yield c, [*map(_factor, m), word]
+                if rest != 0:
+                    yield from _printed_terms(rest) if isinstance(rest, Expr) else iter([(rest, [])])
+                return
+    for m, c in sorted(x.terms.items(), key=lambda t: (-len(t[0]), [a.key for a in t[0]])):
+        yield c, [_factor(a) for a in m]
+
+
+def _recovered(
+    x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]
+) -> Iterator[tuple[Int, str, Int]]:
+    """(factor, text, rest) with x == factor*text + rest: remainders and ceilings hidden in *quotient*."""
+    p, d = quotient.args
+    inner = [(p, d)] + [(q, cast("Int", divides(q.args[1], d))) for q in quotients if _nested(q, quotient)]
+    for a, e in inner:
+        k = divides(e, -linear)
+        if k is not None and k != 0:
+            yield k, f"({_factor(a)} % {_factor(e)})", x + k * e * quotient - k * a
+    if type(d) is not int and terms_of(p).get(()) == -1:  # ceil_div(y, d) is (y - 1)//d + 1
+        yield linear, f"ceil({p + 1}/{_factor(d)})", x - linear * quotient - linear
+
+
+def _nested(inner: Quotient, outer: Quotient) -> bool:
+    return inner is not outer and inner.args[0] == outer.args[0] and divides(inner.args[1], outer.args[1]) is not None
+
+
+def _sum_text(parts: list[tuple[int, list[str]]]) -> str:
+    out = ""
+    for c, factors in parts:
+        magnitude = [str(abs(c))] if abs(c) != 1 or not factors else []
+        term = "*".join(magnitude + factors)
+        if len(parts) == 1 and term.startswith("(") and len(factors) == 1 and c == 1:
+            return term[1:-1]
+        out += (" - " if c < 0 else " + ") + term if out else ("-" if c < 0 else "") + term
+    return out
+
+
+def _factor(x: Any) -> str:
+    s = str(x)
+    simple = isinstance(x, (int, Symbol, Min, Max)) or s.startswith("ceil(") and not isinstance(x, Poly)
+    return s if simple else f"({s})"
+
+
+def names(xs: Iterable[Any]) -> str:
+    """Names for a message: ``M, N``."""
+    return ", ".join(str(x) for x in xs)
+
+
+Interpreter: TypeAlias = Callable[[Int], Any]

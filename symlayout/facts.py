@@ -1,0 +1,536 @@
+"""Assumptions as labelled rows, and the cheap exact decisions that rest on them.
+
+    >>> M, N = dims("M N")
+    >>> facts = Facts.about(M * N, given=[N.multiple_of(8), M <= N])
+    >>> facts.nonneg(8 * M * N - 8) is not None, facts.divisible(2 * M * N, 16)
+    (True, True)
+
+A decision comes with evidence that an independent checker re-adds: a sum of products of rows
+(T9 of the proof notes, written as an identity). Nothing here calls a solver.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias, cast
+
+from .errors import AssumptionError
+from .expr import (
+    Atom,
+    Expr,
+    Fact,
+    Int,
+    Max,
+    Min,
+    Monomial,
+    Quotient,
+    Substitution,
+    Symbol,
+    build,
+    divides,
+    evaluate,
+    floordiv,
+    integer,
+    intern,
+    interpret,
+    split,
+    terms_of,
+)
+
+# A sum of c * (product of rows), as ((c, (row, row, ...)), ...).
+Terms: TypeAlias = "tuple[tuple[int, tuple[int, ...]], ...]"
+
+SEARCH_NODES = 120  # substitutions tried before a sign is left undecided
+
+
+@dataclass(frozen=True)
+class Row:
+    """``poly >= 0``, with the assumption that it comes from."""
+
+    poly: Int
+    label: str
+
+    def __str__(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Why p >= 0: ``scale*p + scale - 1`` is the sum of *terms*, every coefficient is >= 0, and scale >= 1.
+
+    With scale 1 that is p itself; otherwise p > -1 and p is an integer.
+    """
+
+    terms: Terms
+    scale: Int = 1
+    positive: Evidence | None = None  # why scale >= 1, where it is not a number
+
+
+class Facts:
+    """What is assumed about some symbols: rows, and the substitutions that remove equalities.
+
+    ``let`` maps a symbol to what replaces it: ``N % 8 == 0`` becomes N := 8*(N/8).
+    """
+
+    def __init__(
+        self, rows: tuple[Row, ...], let: Mapping[Symbol, Int], symbols: tuple[Symbol, ...], given: tuple[Fact, ...]
+    ) -> None:
+        self.rows, self.let, self.symbols, self.given = rows, dict(let), symbols, given
+
+    @classmethod
+    def about(cls, *subjects: Any, given: Iterable[Fact] = ()) -> Facts:
+        """The facts of every symbol in *subjects* (expressions, facts, nested tuples) and *given*.
+
+        Raises AssumptionError where one name stands for two different symbols.
+        """
+        given = tuple(_checked(f) for f in given)
+        symbols = _closure(set().union(*map(symbols_in, (*subjects, *given)), set()))
+        let, equalities, orders = _substitutions(symbols, given)
+        rows: list[Row] = []
+        for s in symbols:
+            if s.lower is not None:
+                rows.append(Row(_tightened(_through(let, s - s.lower)), f"{s} >= {s.lower}"))
+            if s.upper is not None:
+                rows.append(Row(_tightened(_through(let, s.upper - s)), f"{s} <= {s.upper}"))
+        for f in orders:
+            rows.append(Row(_through(let, f.expr), str(f)))
+        for f in equalities:
+            rows += [Row(_through(let, f.expr), str(f)), Row(-_through(let, f.expr), str(f))]
+        kept = tuple(r for r in rows if not (type(r.poly) is int and r.poly >= 0))
+        return cls(kept, let, symbols, given)
+
+    # -- using them ---------------------------------------------------------------------------------
+
+    def normal(self, x: Any) -> Any:
+        """*x* with equalities and divisibility substituted, and quotients and extrema resolved (T10)."""
+        if not isinstance(x, Expr):
+            return x
+        if self.let:
+            x = _through(self.let, x)
+        return interpret(x, _Resolving(self)) if _opaque(x) else x
+
+    def with_rows(self, *extra: Row) -> Facts:
+        """These facts and some local ones, such as n >= 2 inside a gap lemma."""
+        extra = tuple(r for r in extra if type(r.poly) is not int)
+        return Facts(self.rows + extra, self.let, self.symbols, self.given) if extra else self
+
+    def generators(self, *polys: Any) -> list[Int]:
+        """The rows as polynomials, then what defines the quotients and extrema that occur."""
+        rows = [r.poly for r in self.rows]
+        return rows + [g for a in opaque_atoms(*polys, *rows) for g in definition(a)]
+
+    @cached_property
+    def _bounds(self) -> dict[Atom, tuple[Bound, ...]]:
+        return bounds_by_variable(self.generators())
+
+    def nonneg(self, p: Any) -> Evidence | None:
+        """Evidence that p >= 0 for all admissible values, or None if the cheap search finds none.
+
+        *p* must be in the form that ``normal`` returns.
+        """
+        if type(p) is int:
+            return Evidence(((p, ()),)) if p >= 0 else None
+        for i, r in enumerate(self.rows):
+            if r.poly == p:
+                return Evidence(((1, (i,)),))
+        bounds = self._bounds
+        opaque = opaque_atoms(p)
+        if any(a not in bounds for a in opaque):
+            bounds = bounds_by_variable(self.generators(p))
+        terms = _Search(bounds).run(p)
+        if terms is not None:
+            return Evidence(terms)
+        for a in opaque:  # d*p + d - 1 >= 0 is enough for an integer p
+            if isinstance(a, Quotient):
+                d = a.args[1]
+                positive = self.nonneg(d - 1)
+                terms = None if positive is None else _Search(bounds).run(d * p + d - 1)
+                if terms is not None:
+                    return Evidence(terms, d, positive)
+        return None
+
+    def le(self, a: Any, b: Any) -> bool | None:
+        """Whether a <= b: True or False where decided for all values, else None."""
+        gap = self.normal(integer(b) - integer(a))
+        if type(gap) is int:
+            return gap >= 0
+        if self.nonneg(gap) is not None:
+            return True
+        return False if self.nonneg(-gap - 1) is not None else None
+
+    def lt(self, a: Any, b: Any) -> bool | None:
+        """Whether a < b."""
+        return self.le(integer(a) + 1, b)
+
+    def divisible(self, x: Any, modulus: int) -> bool:
+        """Whether *modulus* divides x for all values (T12); False only means that this is not shown."""
+        return residues_vanish(self.normal(integer(x)), modulus)
+
+    def quotient(self, x: Any, d: Any) -> Any:
+        """x / d where d divides x under these facts, else None."""
+        a, b = self.normal(integer(x)), self.normal(integer(d))
+        return divides(b, a)
+
+    def holds(self, fact: Fact) -> bool | None:
+        """Whether a fact follows: True, False (fails for all values), or None."""
+        if fact.value is not None:
+            return fact.value
+        if fact.relation == ">=":
+            return self.le(0, fact.expr)
+        if fact.relation == "%":
+            return True if self.divisible(fact.expr, fact.modulus) else None
+        x = self.normal(fact.expr)
+        if type(x) is int:
+            return x == 0
+        if self.nonneg(x - 1) is not None or self.nonneg(-x - 1) is not None:
+            return False
+        return True if self.nonneg(x) is not None and self.nonneg(-x) is not None else None
+
+    def admits(self, env: Mapping[Any, int]) -> bool:
+        """Whether integer values for the symbols meet every assumption."""
+        for s in self.symbols:
+            v = env[s]
+            if s.lower is not None and v < evaluate(s.lower, env):
+                return False
+            if s.upper is not None and v > evaluate(s.upper, env):
+                return False
+            if v % s.multiple:
+                return False
+        return all(f.subs(env).value for f in self.given)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Every assumption as text, ranges merged: ``1 <= M <= 2147483647``, ``N % 8 == 0``."""
+        out = []
+        for s in self.symbols:
+            low = "" if s.lower is None else f"{s.lower} <= "
+            high = "" if s.upper is None else f" <= {s.upper}"
+            if low or high:
+                out.append(f"{low}{s}{high}")
+            if s.multiple > 1:
+                out.append(f"{s} % {s.multiple} == 0")
+        return (*out, *map(str, self.given))
+
+
+NOTHING = Facts((), {}, (), ())
+
+
+def symbols_in(x: Any) -> set[Symbol]:
+    """Every symbol in nested tuples of expressions, facts and objects that have ``symbols``."""
+    if isinstance(x, tuple | list):
+        return set().union(*map(symbols_in, x)) if x else set()
+    return set(getattr(x, "symbols", ()))
+
+
+def _checked(fact: Any) -> Fact:
+    if isinstance(fact, Fact):
+        return fact
+    raise AssumptionError(
+        f"expected a fact such as M >= 2, N.multiple_of(8) or eq(M, N), got {fact!r} ({type(fact).__name__}); "
+        "== compares forms and gives a plain bool"
+    )
+
+
+def _closure(symbols: set[Symbol]) -> tuple[Symbol, ...]:
+    todo, seen = list(symbols), set(symbols)
+    while todo:
+        s = todo.pop()
+        new = (symbols_in((s.lower,)) | symbols_in((s.upper,))) - seen
+        seen |= new
+        todo += new
+    by_name: dict[str, Symbol] = {}
+    for s in sorted(seen, key=lambda s: (s.name, str(s.args))):
+        if s.name in by_name:
+            raise AssumptionError(
+                f"expected one set of facts for {s.name}, got two: "
+                f"{_described(by_name[s.name])} and {_described(s)}; use one dim(...) object, or two names"
+            )
+        by_name[s.name] = s
+    return tuple(by_name.values())
+
+
+def _described(s: Symbol) -> str:
+    return f"{s.lower} <= {s} <= {s.upper}" + (f", {s} % {s.multiple} == 0" if s.multiple > 1 else "")
+
+
+def _tightened(p: Int) -> Int:
+    """8*k - 1 >= 0 as k - 1 >= 0: integers allow the constant to be rounded."""
+    t = terms_of(p)
+    g = math.gcd(*(c for m, c in t.items() if m))
+    return p if g <= 1 else build({m: c // g for m, c in t.items() if m or c // g})
+
+
+def _through(let: Mapping[Symbol, Int], x: Any) -> Any:
+    return interpret(x, Substitution(let)) if let and isinstance(x, Expr) else x
+
+
+def _substitutions(
+    symbols: tuple[Symbol, ...], given: tuple[Fact, ...]
+) -> tuple[dict[Symbol, Int], list[Fact], list[Fact]]:
+    """(let, equalities that could not be solved, orders): x == y and x % m == 0 become substitutions."""
+    let: dict[Symbol, Int] = {}
+
+    def define(s: Symbol, value: Int) -> None:
+        for k, v in let.items():
+            let[k] = _through({s: value}, v)
+        let[s] = value
+
+    equalities, orders = [], []
+    for f in given:
+        if f.relation == ">=":
+            orders.append(f)
+        elif f.relation == "==":
+            solved = _solved(_through(let, f.expr))
+            if solved is None:
+                equalities.append(f)
+            else:
+                define(*solved)
+    moduli = {s: s.multiple for s in symbols}
+    for f in given:
+        if f.relation == "%":
+            if isinstance(f.expr, Symbol):
+                moduli[f.expr] = math.lcm(moduli[f.expr], f.modulus)
+            else:
+                equalities.append(Fact(f.expr - f.modulus * floordiv(f.expr, f.modulus), "=="))
+    for s, m in moduli.items():
+        if m == 1:
+            continue
+        if s not in let:
+            define(s, m * part(s, m))
+        else:
+            equalities.append(Fact(s - m * floordiv(let[s], m), "=="))
+    return let, equalities, orders
+
+
+def part(s: Symbol, m: int) -> Symbol:
+    """The symbol that stands for s/m where m divides s."""
+    return cast(Symbol, intern(Symbol, (f"({s}/{m})", None, None, 1)))
+
+
+def _solved(x: Any) -> tuple[Symbol, Int] | None:
+    """(symbol, value) from x == 0, for a symbol that occurs once with coefficient 1 or -1."""
+    if not isinstance(x, Expr):
+        return None
+    for m, c in sorted(x.terms.items(), key=lambda t: [a.key for a in t[0]], reverse=True):
+        if len(m) == 1 and isinstance(m[0], Symbol) and abs(c) == 1:
+            rest = -c * (x - c * m[0])
+            if m[0] not in symbols_in((rest,)):
+                return m[0], rest
+    return None
+
+
+# -- opaque atoms ---------------------------------------------------------------------------------------
+
+
+def _opaque(x: Expr) -> bool:
+    return any(not isinstance(a, Symbol) for m in x.terms for a in m)
+
+
+def opaque_atoms(*polys: Any) -> list[Atom]:
+    """The quotients and extrema that occur in polynomials, inner ones too, in a fixed order."""
+    found: dict[Atom, None] = {}
+    todo = [p for p in polys if isinstance(p, Expr)]
+    while todo:
+        for m in todo.pop().terms:
+            for a in m:
+                if not isinstance(a, Symbol) and a not in found:
+                    found[a] = None
+                    todo += [b for b in a.args if isinstance(b, Expr)]
+    return sorted(found, key=lambda a: a.key)
+
+
+def definition(a: Atom) -> list[Int]:
+    """Polynomials that are >= 0 by what the atom means; a divisor counts as at least 1."""
+    if isinstance(a, Quotient):
+        x, d = a.args
+        return [x - d * a, d * a + d - 1 - x]
+    if isinstance(a, Min):
+        return [b - a for b in a.args]
+    if isinstance(a, Max):
+        return [a - b for b in a.args]
+    return []
+
+
+class _Resolving(Substitution):
+    """Quotients whose rest is small are divided out, extrema whose order is known are chosen."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__({})
+        self.facts = facts
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        q, r = split(a, b)
+        for part_q, part_r in _rests(q, r, b):
+            if self.facts.nonneg(part_r) is not None and self.facts.nonneg(b - 1 - part_r) is not None:
+                return part_q
+        return floordiv(a, b)
+
+    def minimum(self, *args: Any) -> Any:
+        return self._choose(args, -1)
+
+    def maximum(self, *args: Any) -> Any:
+        return self._choose(args, 1)
+
+    def _choose(self, args: tuple[Any, ...], sign: int) -> Any:
+        for a in args:
+            if all(a is b or self.facts.nonneg(sign * (a - b)) is not None for b in args):
+                return a
+        return super().maximum(*args) if sign > 0 else super().minimum(*args)
+
+
+def _rests(q: Int, r: Int, d: Int) -> Iterable[tuple[Int, Int]]:
+    """Candidate splits of d*q + r: as they are, and with d moved over once where r is negative."""
+    yield q, r
+    if isinstance(r, Expr):
+        yield q - 1, r + d
+
+
+# -- T9: shift positivity -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One row seen from a variable: ``row == c*x + rest`` with no x in *c* and *rest*."""
+
+    row: Symbol
+    c: Int
+    rest: Int
+    lower: bool
+
+
+def bounds_by_variable(gens: Iterable[Int], first: int = 0) -> dict[Atom, tuple[Bound, ...]]:
+    """For each variable the rows in which it occurs once, lower bounds and short rests first."""
+    found: dict[Atom, list[Bound]] = {}
+    for i, g in enumerate(gens, first):
+        for x in {a for m in terms_of(g) for a in m}:
+            split_off = _linear(g, x)
+            if split_off is not None:
+                c, rest = split_off
+                found.setdefault(x, []).append(Bound(_row_symbol(i), c, rest, min(terms_of(c).values()) > 0))
+    return {x: tuple(bs) for x, bs in found.items()}
+
+
+def _row_symbol(i: int) -> Symbol:
+    while i >= len(_ROWS):
+        symbol = cast(Symbol, intern(Symbol, (f"#{len(_ROWS)}", None, None, 1)))
+        _NUMBER[symbol] = len(_ROWS)
+        _ROWS.append(symbol)
+    return _ROWS[i]
+
+
+_ROWS: list[Symbol] = []  # stand-ins for the value of row i inside the search
+_NUMBER: dict[Atom, int] = {}
+
+
+class _Search:
+    """Rewrite p in terms of the rows until only non-negative coefficients are left."""
+
+    def __init__(self, bounds: Mapping[Atom, tuple[Bound, ...]]) -> None:
+        self.bounds = bounds
+        self.nodes = 0
+
+    def run(self, p: Int) -> Terms | None:
+        return self._solve(p, frozenset())
+
+    def _solve(self, p: Int, done: frozenset[Atom]) -> Terms | None:
+        if not isinstance(p, Expr):
+            return ((p, ()),) if p >= 0 else None
+        left = {a for m in p.terms for a in m if a not in _NUMBER}
+        if not left:
+            if min(p.terms.values()) < 0:
+                return None
+            return tuple((c, tuple(_NUMBER[a] for a in m)) for m, c in p.terms.items())
+        if left & done or not left <= self.bounds.keys():
+            return None
+        x = max(left, key=self._eagerness)
+        for q in self._rewritten(p, x):
+            self.nodes += 1
+            if self.nodes > SEARCH_NODES:
+                return None
+            found = self._solve(q, done | {x})
+            if found is not None:
+                return found
+        return None
+
+    def _eagerness(self, x: Atom) -> tuple[bool, int, str]:
+        """Variables whose bounds mention others go first, so that those can still be eliminated."""
+        others = max((len(terms_of(b.rest)) - (() in terms_of(b.rest)) for b in self.bounds[x]), default=0)
+        return not isinstance(x, Symbol), others, x.key
+
+    def _rewritten(self, p: Expr, x: Atom) -> Iterable[Int]:
+        """p with x eliminated through one row; the bound that the sign of x in p asks for comes first."""
+        wanted = sum(c for m, c in p.terms.items() if x in m) > 0
+        for b in sorted(self.bounds[x], key=lambda b: b.lower != wanted):
+            q = _replaced(p, x, b)
+            if q is not None:
+                yield q
+
+
+def _linear(g: Int, x: Atom) -> tuple[Int, Int] | None:
+    """(c, rest) with g == c*x + rest and no x left at top level, or None."""
+    linear: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for m, c in terms_of(g).items():
+        n = m.count(x)
+        if n > 1:
+            return None
+        if n:
+            i = m.index(x)
+            linear[m[:i] + m[i + 1 :]] = c
+        else:
+            rest[m] = c
+    return build(linear), build(rest)
+
+
+def _replaced(p: Expr, x: Atom, b: Bound) -> Int | None:
+    """p with c*x replaced by row - rest, or None where some term has x without c."""
+    if type(b.c) is int and abs(b.c) == 1:
+        value = b.c * (b.row - b.rest)
+        kept: dict[Monomial, int] = {}
+        out: Any = 0
+        for m, a in p.terms.items():
+            n = m.count(x)
+            if n:
+                out = out + build({tuple(y for y in m if y is not x): a}) * value**n
+            else:
+                kept[m] = a
+        return cast(Int, out + build(kept))
+    parts = _linear(p, x)
+    if parts is None:
+        return None
+    factor = divides(b.c, parts[0])
+    return None if factor is None else cast(Int, factor * (b.row - b.rest) + parts[1])
+
+
+# -- T12: divisibility ----------------------------------------------------------------------------------
+
+
+def residues_vanish(x: Int, modulus: int) -> bool:
+    """Whether modulus | x for all integers in place of the atoms (exact for independent unbounded ones).
+
+    >>> k = dim("k")
+    >>> residues_vanish(k * (k + 1), 2), residues_vanish(k * k, 2)
+    (True, False)
+    """
+    if type(x) is int:
+        return x % modulus == 0
+    if all(c % modulus == 0 for c in x.terms.values()):
+        return True
+    atoms = sorted({a for m in x.terms for a in m}, key=lambda a: a.key)
+    if modulus ** len(atoms) > 4096:
+        return False
+    for values in itertools.product(range(modulus), repeat=len(atoms)):
+        env = dict(zip(atoms, values, strict=True))
+        if sum(c * math.prod(env[a] for a in m) for m, c in x.terms.items()) % modulus:
+            return False
+    return True
+
+
+def sample_value(s: Symbol, fallback: int = 8) -> int:
+    """A small admissible-looking value of a symbol, for pictures and messages."""
+    low = s.lower if type(s.lower) is int else 1
+    return max(low, fallback) // s.multiple * s.multiple or s.multiple

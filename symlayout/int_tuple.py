@@ -1,0 +1,451 @@
+"""Nested tuples of integers: shapes, strides and coordinates, with CuTe's relations between them.
+
+A leaf is an integer, an expression, a basis element, or ``None``, which stands for CuTe's underscore.
+Coordinates are colexicographic: the leftmost leaf varies fastest, at every level.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from .errors import LayoutError
+from .expr import Expr, Int, ceil_div_int, divides, floordiv, integer, mod
+
+# int | Expr | ScaledBasis | None | tuple[IntTuple, ...]; a recursive union would make every sum a cast
+IntTuple: TypeAlias = Any
+
+MAX_DEPTH = 64  # nesting beyond this is a mistake, and Python's recursion limit is not far
+
+
+def is_tuple(x: Any) -> bool:
+    """Whether *x* has modes of its own."""
+    return isinstance(x, tuple)
+
+
+def is_int(x: Any) -> bool:
+    """Whether *x* is a leaf that is an integer, possibly symbolic."""
+    return type(x) is int or isinstance(x, Expr)
+
+
+def has_none(x: IntTuple) -> bool:
+    """Whether an underscore occurs in a coordinate."""
+    return any(map(has_none, x)) if isinstance(x, tuple) else x is None
+
+
+def checked(x: Any, what: str, depth: int = 0) -> IntTuple:
+    """Nested tuples of integers from tuples, lists and integers of any kind.
+
+    Raises LayoutError for nesting deeper than 64, and ExpressionError for leaves that are no integers.
+    """
+    if isinstance(x, tuple | list):
+        if depth >= MAX_DEPTH:
+            raise LayoutError(f"expected a {what} nested at most {MAX_DEPTH} deep, got a deeper one")
+        return tuple(checked(a, what, depth + 1) for a in x)
+    return x if hasattr(x, "path") or hasattr(x, "parts") else integer(x)
+
+
+def text(x: IntTuple) -> str:
+    """CuTe notation: ``(4,(2,3))``, with ``_`` for None."""
+    if isinstance(x, tuple):
+        return f"({','.join(map(text, x))}{',' if len(x) == 1 else ''})"
+    return "_" if x is None else str(x)
+
+
+# -- scalars --------------------------------------------------------------------------------------------
+
+
+def rank(x: Any) -> int:
+    """The number of top-level modes; 1 for an integer."""
+    shape = getattr(x, "shape", x)
+    return len(shape) if isinstance(shape, tuple) else 1
+
+
+def depth(x: Any) -> int:
+    """0 for an integer, else one more than the deepest mode."""
+    shape = getattr(x, "shape", x)
+    return 1 + max(map(depth, shape), default=0) if isinstance(shape, tuple) else 0
+
+
+def product(x: IntTuple) -> Any:
+    """The product of all leaves."""
+    if isinstance(x, tuple):
+        out: Any = 1
+        for a in x:
+            out = out * product(a)
+        return out
+    return x
+
+
+def size(x: Any) -> Any:
+    """The number of coordinates of a shape, layout or tensor.
+
+    >>> size((2, (3, 4)))
+    24
+    """
+    return product(getattr(x, "shape", x))
+
+
+def product_each(x: IntTuple) -> tuple[Any, ...]:
+    """The size of each top-level mode, always a tuple."""
+    return tuple(map(product, x)) if isinstance(x, tuple) else (x,)
+
+
+def product_like(x: IntTuple, guide: IntTuple) -> IntTuple:
+    """The product of the part of *x* paired with each leaf of *guide*."""
+    if isinstance(guide, tuple):
+        return tuple(product_like(a, g) for a, g in _paired(x, guide))
+    return product(x)
+
+
+def tuple_sum(x: IntTuple) -> Any:
+    """The sum of all leaves."""
+    return sum(map(tuple_sum, x)) if isinstance(x, tuple) else x
+
+
+def tuple_max(x: IntTuple) -> Any:
+    """The greatest leaf of integers."""
+    return max(map(tuple_max, x)) if isinstance(x, tuple) else x
+
+
+def signum(x: Any) -> int:
+    """-1, 0 or 1."""
+    return (x > 0) - (x < 0)
+
+
+def inner_product(a: IntTuple, b: IntTuple) -> Any:
+    """The sum of the products of paired leaves.
+
+    >>> inner_product(((2, 3), 4), ((2, 1), 2))
+    15
+    """
+    if isinstance(a, tuple):
+        return add(inner_product(x, y) for x, y in _paired(a, b))
+    return a * b
+
+
+def add(terms: Iterator[Any] | list[Any]) -> Any:
+    """The sum of integers, bases and arithmetic tuples; a plain 0 is neutral for all of them."""
+    out: Any = 0
+    for t in terms:
+        out = t if type(out) is int and out == 0 else out if type(t) is int and t == 0 else out + t
+    return out
+
+
+# -- structure ------------------------------------------------------------------------------------------
+
+
+def flatten(x: IntTuple) -> IntTuple:
+    """All leaves at depth at most 1; an integer stays an integer."""
+    return tuple(leaves(x)) if isinstance(x, tuple) else x
+
+
+def leaves(x: IntTuple) -> list[Any]:
+    """All leaves in order, of an integer too."""
+    if not isinstance(x, tuple):
+        return [x]
+    out: list[Any] = []
+    for a in x:
+        if isinstance(a, tuple):
+            out += leaves(a)
+        else:
+            out.append(a)
+    return out
+
+
+def unflatten(flat: IntTuple, profile: IntTuple) -> IntTuple:
+    """The leaves of *flat* arranged as *profile* is."""
+    items = leaves(flat)
+    rest = iter(items)
+
+    def fill(p: IntTuple) -> IntTuple:
+        return tuple(map(fill, p)) if isinstance(p, tuple) else next(rest)
+
+    if len(items) != len(leaves(profile)):
+        raise LayoutError(
+            f"expected {len(leaves(profile))} leaves for the profile {text(profile)}, got {len(items)} in {text(flat)}"
+        )
+    return fill(profile)
+
+
+def map_leaves(f: Callable[..., Any], x: IntTuple, *more: IntTuple) -> IntTuple:
+    """Apply *f* leaf by leaf to congruent tuples."""
+    if isinstance(x, tuple):
+        return tuple(map_leaves(f, *parts) for parts in zip(x, *more, strict=True))
+    return f(x, *more)
+
+
+def congruent(a: IntTuple, b: IntTuple) -> bool:
+    """Whether two tuples have the same nested structure."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(congruent, a, b))
+    return not isinstance(b, tuple)
+
+
+def weakly_congruent(a: IntTuple, b: IntTuple) -> bool:
+    """Whether *a* is a leaf or has, mode by mode, a coarser structure than *b*."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(weakly_congruent, a, b))
+    return True
+
+
+def compatible(a: Any, b: Any) -> bool:
+    """Whether sizes agree and every coordinate of *a* is a coordinate of *b* (shapes or layouts)."""
+    a, b = getattr(a, "shape", a), getattr(b, "shape", b)
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) == len(b) and all(map(compatible, a, b))
+    return bool(a == product(b))
+
+
+def evenly_divides(shape: IntTuple, tiler: Any) -> bool:
+    """Whether tiles of *tiler* (integers, layouts or a tuple of them) cover *shape* without overhang."""
+    if isinstance(tiler, tuple):
+        parts = shape if isinstance(shape, tuple) else (shape,)
+        return len(tiler) <= len(parts) and all(map(evenly_divides, parts, tiler))
+    return bool(size(shape) == size(tiler) * size(ceil_div(shape, tiler)))
+
+
+def _paired(a: IntTuple, b: IntTuple) -> Iterator[tuple[Any, Any]]:
+    if not (isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)):
+        raise LayoutError(f"expected tuples of one rank, got {text(a)} and {text(b)}")
+    return zip(a, b, strict=True)
+
+
+# -- arithmetic -----------------------------------------------------------------------------------------
+
+
+def ceil_div(a: IntTuple, b: Any) -> IntTuple:
+    """The number of tiles of *b* that cover *a*: integers, by mode, folded, or by a layout tiler.
+
+    >>> ceil_div((10, 7), (4, 3)), ceil_div((4, 6, 5), 8), ceil_div(30, (4, 3))
+    ((3, 3), (1, 3, 5), 3)
+    """
+    if hasattr(b, "stride"):
+        from .algebra import complement
+
+        return complement(b, getattr(a, "shape", a)).shape
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        if len(b) > len(a):
+            raise LayoutError(f"expected a divisor of rank at most {len(a)}, got {text(b)} for {text(a)}")
+        return tuple(ceil_div(x, y) for x, y in zip(a, b, strict=False)) + a[len(b) :]
+    if isinstance(a, tuple):
+        out = []
+        for x in a:
+            out.append(ceil_div(x, b))
+            b = ceil_div(b, product(x))
+        return tuple(out)
+    b = product(b)
+    if type(a) is int and type(b) is int and b > 0:
+        return -(-a // b)
+    return ceil_div_int(a, b)
+
+
+def round_up(a: IntTuple, b: IntTuple) -> IntTuple:
+    """The least multiple of *b* that is at least *a*, by mode."""
+    if isinstance(a, tuple) != isinstance(b, tuple):
+        raise LayoutError(f"expected two integers or two tuples, got {text(a)} and {text(b)}")
+    if isinstance(a, tuple):
+        if len(b) > len(a):
+            raise LayoutError(f"expected a second operand of rank at most {len(a)}, got {text(b)}")
+        return tuple(round_up(x, y) for x, y in zip(a, b, strict=False)) + a[len(b) :]
+    return ceil_div(a, b) * b
+
+
+def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
+    """ceil_div where one of each pair divides the other; an error otherwise.
+
+    >>> shape_div((4, 5, 6), 40), shape_div(12, (2, 3))
+    ((1, 1, 3), 2)
+    """
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return tuple(shape_div(x, y) for x, y in _paired(a, b))
+    if isinstance(a, tuple):
+        out = []
+        for x in a:
+            out.append(shape_div(x, b))
+            b = shape_div(b, product(x))
+        return tuple(out)
+    b = product(b)
+    if divides(b, a) is None and divides(a, b) is None:
+        raise LayoutError(f"expected one of {a} and {b} to divide the other")
+    return ceil_div(a, b)
+
+
+def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
+    """Each leaf of *a* times the product of the matching part of *b*."""
+    if isinstance(a, tuple):
+        return tuple(elem_scale(x, y) for x, y in _paired(a, b))
+    return a * product(b)
+
+
+def prefix_product(shape: IntTuple, start: IntTuple = 1) -> IntTuple:
+    """The exclusive running product of the leaves: ``prefix_product((2, 3)) == (1, 2)``.
+
+    A tuple *start* gives each top-level mode its own.
+    """
+    if isinstance(start, tuple):
+        return tuple(prefix_product(s, c) for s, c in _paired(shape, start))
+    if isinstance(shape, tuple):
+        out = []
+        for s in shape:
+            out.append(prefix_product(s, start))
+            start = start * product(s)
+        return tuple(out)
+    return start
+
+
+# -- orders ---------------------------------------------------------------------------------------------
+
+
+def elem_less(a: IntTuple, b: IntTuple) -> bool:
+    """Whether every leaf of *a* is less than the paired leaf of *b*; a longer *a* is not less."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) <= len(b) and all(map(elem_less, a, b))
+    return bool(a < b)
+
+
+def elem_leq(a: IntTuple, b: IntTuple) -> bool:
+    """CuTe's elem_leq: not elem_less(b, a). For "every leaf at most" use elem_all_leq."""
+    return not elem_less(b, a)
+
+
+def elem_geq(a: IntTuple, b: IntTuple) -> bool:
+    """CuTe's elem_geq: not elem_less(a, b)."""
+    return not elem_less(a, b)
+
+
+def elem_gtr(a: IntTuple, b: IntTuple) -> bool:
+    """elem_less(b, a)."""
+    return elem_less(b, a)
+
+
+def elem_all_leq(a: IntTuple, b: IntTuple) -> bool:
+    """Whether every leaf of *a* is at most the paired leaf of *b*."""
+    if isinstance(a, tuple):
+        return isinstance(b, tuple) and len(a) <= len(b) and all(map(elem_all_leq, a, b))
+    return bool(a <= b)
+
+
+def lex_less(a: IntTuple, b: IntTuple) -> bool:
+    """Dictionary order from mode 0."""
+    return leaves(a) < leaves(b)
+
+
+def colex_less(a: IntTuple, b: IntTuple) -> bool:
+    """Dictionary order from the last mode."""
+    return leaves(a)[::-1] < leaves(b)[::-1]
+
+
+# -- coordinates ----------------------------------------------------------------------------------------
+
+
+def crd2idx(coord: IntTuple, shape: IntTuple, stride: IntTuple = None) -> Any:
+    """The offset of a coordinate: an integer, one integer for each mode, or anything between.
+
+    >>> crd2idx(16, (3, (2, 3)), (3, (12, 1))), crd2idx((1, (1, 2)), (3, (2, 3)), (3, (12, 1)))
+    (17, 17)
+
+    Without strides the result is the position in colexicographic order. The last mode of each level
+    is unbounded, as in CuTe. Raises LayoutError for negative integers and for ranks that differ.
+    """
+    if stride is None:
+        stride = prefix_product(shape)
+    if isinstance(coord, tuple):
+        if not isinstance(shape, tuple) or len(coord) != len(shape):
+            raise LayoutError(
+                f"expected a coordinate for the shape {text(shape)} (rank {rank(shape)}), got {text(coord)}"
+            )
+        return add([crd2idx(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True)])
+    if coord is None:
+        return 0
+    if type(coord) is int and coord < 0:
+        raise LayoutError(f"expected a coordinate of at least 0, got {coord}")
+    if not isinstance(shape, tuple):
+        return coord * stride
+    if not shape:
+        return 0
+    terms = []
+    for s, d in zip(shape[:-1], stride[:-1], strict=True):
+        n = product(s)
+        terms.append(crd2idx(mod(coord, n), s, d))
+        coord = floordiv(coord, n)
+    terms.append(crd2idx(coord, shape[-1], stride[-1]))
+    return add(terms)
+
+
+def idx2crd(index: IntTuple, shape: IntTuple, stride: IntTuple = None) -> IntTuple:
+    """The natural coordinate of an index, colexicographic; with strides, (index // stride) % shape by leaf.
+
+    >>> idx2crd(16, (3, (2, 3)))
+    (1, (1, 2))
+    """
+    if stride is not None:
+        return _strided_idx2crd(index, shape, stride)
+    if isinstance(index, tuple):
+        return tuple(idx2crd(i, s) for i, s in _paired(index, shape))
+    if type(index) is int and index < 0:
+        raise LayoutError(f"expected an index of at least 0, got {index}")
+    if not isinstance(shape, tuple):
+        return index
+    out = []
+    for s in shape[:-1]:
+        n = product(s)
+        out.append(idx2crd(mod(index, n), s))
+        index = floordiv(index, n)
+    return (*out, idx2crd(index, shape[-1])) if shape else ()
+
+
+def _strided_idx2crd(index: IntTuple, shape: IntTuple, stride: IntTuple) -> IntTuple:
+    if isinstance(index, tuple):
+        return tuple(_strided_idx2crd(i, s, d) for i, s, d in zip(index, shape, stride, strict=True))
+    if isinstance(shape, tuple):
+        return tuple(_strided_idx2crd(index, s, d) for s, d in _paired(shape, stride))
+    if shape == 1 or stride == 0:
+        return 0
+    return mod(floordiv(index, stride), shape)
+
+
+def crd2crd(coord: IntTuple, source: IntTuple, target: IntTuple) -> IntTuple:
+    """The coordinate of *target* at the position that *coord* has in *source*."""
+    if isinstance(coord, tuple) and isinstance(source, tuple) and isinstance(target, tuple):
+        if len(coord) == len(source) == len(target):
+            return tuple(map(crd2crd, coord, source, target))
+    return idx2crd(crd2idx(coord, source), target)
+
+
+def slice_(coord: IntTuple, x: IntTuple) -> IntTuple:
+    """The parts of *x* paired with None; the nesting of removed levels vanishes."""
+    return _selected(coord, x, keep_none=True)
+
+
+def dice(coord: IntTuple, x: IntTuple) -> IntTuple:
+    """The parts of *x* paired with integers."""
+    return _selected(coord, x, keep_none=False)
+
+
+def _selected(coord: IntTuple, x: IntTuple, keep_none: bool) -> IntTuple:
+    if not isinstance(coord, tuple):
+        return x if (coord is None) == keep_none else ()
+    out: tuple[Any, ...] = ()
+    for c, a in _paired(coord, x):
+        if isinstance(c, tuple):
+            out += _selected(c, a, keep_none)
+        elif (c is None) == keep_none:
+            out += (a,)
+    return out
+
+
+def get(x: Any, *path: int) -> Any:
+    """A nested mode; ``get(7, 0)`` is 7, as an integer has one mode."""
+    for i in path:
+        if not isinstance(getattr(x, "shape", x), tuple):
+            if i:
+                raise LayoutError(f"expected mode 0 of an integer, got mode {i}")
+            continue
+        if not 0 <= i < rank(x):
+            raise LayoutError(f"expected a mode of 0 .. {rank(x) - 1}, got {i}")
+        x = x[i]
+    return x
+
+

@@ -1,0 +1,500 @@
+"""Layouts: functions from coordinates to offsets, given by a shape and a congruent stride."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
+
+import numpy as np
+
+from .basis import as_tuple, basis_value, coprofile_of, is_basis, make_basis_like
+from .errors import LayoutError
+from .expr import Expr, Int, Symbol
+from .facts import Facts, symbols_in
+from .int_tuple import (
+    IntTuple,
+    add,
+    checked,
+    congruent,
+    crd2idx,
+    dice,
+    flatten,
+    has_none,
+    idx2crd,
+    leaves,
+    map_leaves,
+    product,
+    rank,
+    slice_,
+    text,
+    unflatten,
+)
+from .obligations import NONE, Obligations
+from .swizzle import Swizzle
+
+
+class Layout:
+    """A function from coordinates to offsets: the inner product of the natural coordinate with the stride.
+
+    >>> from symlayout import E, dims
+    >>> M, N = dims("M N")
+    >>> row_major = Layout((M, N), (N, 1))
+    >>> print(row_major, row_major(2, 3))
+    (M,N):(N,1) 2*N + 3
+
+    A coordinate is one integer (colexicographic), one integer for each mode, or nested like the shape.
+    ``None`` is CuTe's underscore: ``layout(2, None)`` is the slice. Without a stride the layout is
+    compact and column-major. With basis strides the values are coordinates:
+
+    >>> Layout((M, N), (E(1), E(0)))(2, 3)
+    ArithmeticTuple(3, 2)
+
+    ``obligations`` say what must still hold for the layout to be what its operation asked for; they take
+    no part in equality. Raises LayoutError for a stride that is not congruent, and for extents below 1.
+    """
+
+    __slots__ = ("obligations", "shape", "stride")
+    shape: IntTuple
+    stride: IntTuple
+    obligations: Obligations
+
+    def __init__(self, shape: Any, stride: Any = None) -> None:
+        shape = checked(shape, "shape")
+        _check_extents(shape)
+        stride = compact_col_major(shape) if stride is None else checked(stride, "stride")
+        if not congruent(shape, stride):
+            raise LayoutError(f"expected a stride congruent to the shape {text(shape)}, got {text(stride)}")
+        _set_shape(self, shape)
+        _set_stride(self, stride)
+        _set_obligations(self, NONE)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Layout is a value; make a new one instead of setting {name}")
+
+    @staticmethod
+    def parse(source: str, symbols: Iterable[Symbol] = ()) -> Any:
+        """The layout, composed layout or swizzle that CuTe text or a CuTe C++ type denotes."""
+        from .notation import parse
+
+        return parse(source, symbols)
+
+    @staticmethod
+    def fit(points: Any, shape: Any = None) -> Any:
+        """The layout, swizzled if need be, that explains a function or a list of points."""
+        from .fit import fit
+
+        return fit(points, shape)
+
+    # -- as a function --------------------------------------------------------------------------------
+
+    def __call__(self, *coord: Any) -> Any:
+        c = coord[0] if len(coord) == 1 else coord
+        if type(c) is int:
+            return crd2idx(c, self.shape, self.stride)
+        c = checked_coordinate(c)
+        if has_none(c):
+            return slice_layout(c, self)[0]
+        return resolved(crd2idx(c, self.shape, self.stride))
+
+    def offsets(self) -> np.ndarray[Any, Any]:
+        """Every offset in linear order, as an array of int64: modes are broadcast, not looped over.
+
+        Raises LayoutError for symbolic sizes, coordinates as values and offsets beyond int64.
+        """
+        if not self.static or self.has_bases:
+            raise LayoutError(f"expected a layout of plain integers, got {self}; bind its symbols first")
+        if abs(cast(int, self.cosize())) >= 2**62:
+            raise LayoutError(f"expected offsets within int64, got a cosize of {self.cosize()}")
+        out = np.zeros(1, dtype=np.int64)
+        for n, d in self.modes():
+            out = (out[None, :] + (np.arange(n, dtype=np.int64) * d)[:, None]).reshape(-1)
+        return out
+
+    def subs(self, values: dict[Any, Any]) -> Layout:
+        """The layout with symbols (or their names) replaced by integers or expressions."""
+
+        def put(x: Any) -> Any:
+            return x.subs(values) if hasattr(x, "subs") else type(x)(_put(x.value), x.path) if is_basis(x) else x
+
+        def _put(v: Any) -> Any:
+            return v.subs(values) if isinstance(v, Expr) else v
+
+        out = Layout(map_leaves(put, self.shape), map_leaves(put, self.stride))
+        return with_obligations(out, self.obligations.subs(values))
+
+    # -- inspection -----------------------------------------------------------------------------------
+
+    def size(self) -> Any:
+        """The number of coordinates."""
+        return product(self.shape)
+
+    def cosize(self) -> Any:
+        """The extent of the image, one more than its span; absolute strides, as in CuTe C++."""
+        return cosize(self)
+
+    def modes(self) -> list[tuple[Any, Any]]:
+        """(extent, stride) of every leaf."""
+        return list(zip(leaves(self.shape), leaves(self.stride), strict=True))
+
+    @property
+    def static(self) -> bool:
+        """Whether every extent and stride is a number."""
+        return all(type(s) is int for s in leaves(self.shape)) and all(
+            type(basis_value(d)) is int or is_basis(d) and not symbols_in(d) for d in leaves(self.stride)
+        )
+
+    @property
+    def has_bases(self) -> bool:
+        """Whether the values are coordinates."""
+        return any(map(is_basis, leaves(self.stride)))
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The symbols of shape and stride."""
+        return tuple(sorted(symbols_in(tuple(leaves((self.shape, self.stride)))), key=lambda s: s.name))
+
+    def __len__(self) -> int:
+        return rank(self.shape)
+
+    def __getitem__(self, i: Any) -> Layout:
+        if isinstance(i, slice):
+            return _layout(as_modes(self.shape)[i], as_modes(self.stride)[i], self.obligations)
+        if not isinstance(self.shape, tuple):
+            if i not in (0, -1):
+                raise IndexError(f"expected mode 0 of {self}, got {i}")
+            return self
+        return _layout(self.shape[i], self.stride[i], self.obligations)
+
+    def __iter__(self) -> Iterator[Layout]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return bool(self.shape == other.shape and self.stride == other.stride)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.stride))
+
+    def __reduce__(self) -> Any:
+        return _layout, (self.shape, self.stride, self.obligations)
+
+    def __str__(self) -> str:
+        return f"{text(self.shape)}:{text(self.stride)}"
+
+    def __repr__(self) -> str:
+        return f"Layout({self.shape!r}, {self.stride!r})"
+
+    # -- CuTe's member forms --------------------------------------------------------------------------
+
+    def compose(self, *tilers: Any) -> Any:
+        """composition(self, tiler), or by mode for several."""
+        from .composition import composition
+
+        return composition(self, tilers[0] if len(tilers) == 1 else tilers)
+
+    def with_shape(self, *shape: Any) -> Any:
+        """The same function read through a compact shape."""
+        return self.compose(Layout(shape[0] if len(shape) == 1 else shape))
+
+
+_set_shape = Layout.__dict__["shape"].__set__
+_set_stride = Layout.__dict__["stride"].__set__
+_set_obligations = Layout.__dict__["obligations"].__set__
+
+
+def _layout(shape: IntTuple, stride: IntTuple, obligations: Obligations = NONE) -> Layout:
+    """A layout from parts that are known to fit; the operations of the algebra build with this."""
+    out = object.__new__(Layout)
+    _set_shape(out, shape)
+    _set_stride(out, stride)
+    _set_obligations(out, obligations)
+    return out
+
+
+make_raw = _layout
+
+
+def with_obligations(layout: Any, obligations: Obligations) -> Any:
+    """The same layout with these obligations added to its own."""
+    if not obligations:
+        return layout
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(layout.outer, layout.offset, with_obligations(layout.inner, obligations))
+    return _layout(layout.shape, layout.stride, layout.obligations | obligations)
+
+
+class ComposedLayout:
+    """``c -> outer(offset + inner(c))``: a swizzled tile has a Swizzle outside.
+
+    >>> tile = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 64), (64, 1)))
+    >>> print(tile, tile(1, 0))
+    Sw<3,3,3> o 0 o (8,64):(64,1) 72
+
+    The offset stays inside, since a swizzle does not distribute over sums.
+    """
+
+    __slots__ = ("inner", "offset", "outer")
+
+    def __init__(self, outer: Any, offset: Any, inner: Any) -> None:
+        if not isinstance(outer, Swizzle | Layout | ComposedLayout):
+            raise LayoutError(f"expected a Swizzle or a layout outside, got {outer!r}")
+        if not isinstance(inner, Layout | ComposedLayout):
+            raise LayoutError(f"expected a layout inside, got {inner!r}")
+        put = object.__setattr__
+        put(self, "outer", outer)
+        put(self, "offset", checked(offset, "offset"))
+        put(self, "inner", inner)
+
+    outer: Any
+    offset: Any
+    inner: Any
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a ComposedLayout is a value; make a new one instead of setting {name}")
+
+    def __call__(self, *coord: Any) -> Any:
+        c = checked_coordinate(coord[0] if len(coord) == 1 else coord)
+        if has_none(c):
+            rest, offset = slice_layout(c, self.inner)
+            return ComposedLayout(self.outer, add([self.offset, offset]), rest)
+        return resolved(self.outer(add([self.offset, self.inner(c)])))
+
+    def offsets(self) -> np.ndarray[Any, Any]:
+        """Every offset in linear order."""
+        inside = self.inner.offsets() + self.offset
+        if isinstance(self.outer, Swizzle):
+            return cast("np.ndarray[Any, Any]", self.outer(inside))
+        return np.array([self.outer(int(i)) for i in inside], dtype=np.int64)
+
+    def subs(self, values: dict[Any, Any]) -> ComposedLayout:
+        """The layout with symbols replaced."""
+        outer = self.outer if isinstance(self.outer, Swizzle) else self.outer.subs(values)
+        offset = self.offset.subs(values) if isinstance(self.offset, Expr) else self.offset
+        return ComposedLayout(outer, offset, self.inner.subs(values))
+
+    @property
+    def shape(self) -> IntTuple:
+        return self.inner.shape
+
+    @property
+    def stride(self) -> IntTuple:
+        raise LayoutError(f"expected a plain layout for its stride, got {self}; take .inner.stride")
+
+    @property
+    def obligations(self) -> Obligations:
+        return cast(Obligations, self.inner.obligations)
+
+    @property
+    def static(self) -> bool:
+        return type(self.offset) is int and self.inner.static and getattr(self.outer, "static", True)
+
+    has_bases = False
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return tuple(sorted(symbols_in((self.outer, self.offset, self.inner)), key=lambda s: s.name))
+
+    def size(self) -> Any:
+        return self.inner.size()
+
+    def cosize(self) -> Any:
+        """The cosize of the inner layout, as in CuTe C++."""
+        return self.inner.cosize()
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __getitem__(self, i: Any) -> ComposedLayout:
+        return ComposedLayout(self.outer, self.offset, self.inner[i])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ComposedLayout):
+            return NotImplemented
+        return bool((self.outer, self.offset, self.inner) == (other.outer, other.offset, other.inner))
+
+    def __hash__(self) -> int:
+        return hash((self.outer, self.offset, self.inner))
+
+    def __reduce__(self) -> Any:
+        return ComposedLayout, (self.outer, self.offset, self.inner)
+
+    def __str__(self) -> str:
+        offset = text(as_tuple(self.offset))
+        return f"{self.outer} o {offset} o {self.inner}"
+
+    def __repr__(self) -> str:
+        return f"ComposedLayout({self.outer!r}, {self.offset!r}, {self.inner!r})"
+
+    def compose(self, *tilers: Any) -> Any:
+        from .composition import composition
+
+        return composition(self, tilers[0] if len(tilers) == 1 else tilers)
+
+
+# -- helpers that others use ------------------------------------------------------------------------------
+
+
+def _check_extents(shape: IntTuple) -> None:
+    for s in leaves(shape):
+        if type(s) is int:
+            if s < 1:
+                raise LayoutError(f"expected extents of at least 1, got {s} in the shape {text(shape)}")
+        elif not isinstance(s, Expr):
+            raise LayoutError(f"expected integers in a shape, got {s}")
+
+
+def checked_coordinate(c: Any) -> IntTuple:
+    """A coordinate with None allowed at its leaves."""
+    if c is None:
+        return None
+    if isinstance(c, tuple | list):
+        return tuple(map(checked_coordinate, c))
+    return checked(c, "coordinate")
+
+
+def resolved(x: Any) -> Any:
+    """An expression with the quotients that its own symbols decide divided out (T10)."""
+    if isinstance(x, Expr):
+        return Facts.about(x).normal(x)
+    return x
+
+
+def as_modes(x: IntTuple) -> tuple[Any, ...]:
+    """The top-level modes, of an integer too."""
+    return x if isinstance(x, tuple) else (x,)
+
+
+def compact_col_major(shape: IntTuple, start: Any = 1) -> IntTuple:
+    """Compact strides, leftmost fastest; an extent of exactly 1 gets stride 0, as in CuTe C++."""
+    if isinstance(start, tuple):
+        return tuple(map(compact_col_major, shape, start))
+    return _compact(shape, start, 1)[0]
+
+
+def compact_row_major(shape: IntTuple, start: Any = 1) -> IntTuple:
+    """Compact strides, rightmost fastest."""
+    if isinstance(start, tuple):
+        return tuple(map(compact_row_major, shape, start))
+    return _compact(shape, start, -1)[0]
+
+
+def _compact(shape: IntTuple, current: Any, step: int) -> tuple[IntTuple, Any]:
+    if not isinstance(shape, tuple):
+        return (0, current) if type(shape) is int and shape == 1 else (current, current * shape)
+    out = []
+    for s in shape[::step]:
+        strides, current = _compact(s, current, step)
+        out.append(strides)
+    return tuple(out[::step]), current
+
+
+def LayoutLeft(shape: Any) -> Layout:  # noqa: N802  # CuTe's name
+    """The compact column-major layout of a shape."""
+    return Layout(shape)
+
+
+def LayoutRight(shape: Any) -> Layout:  # noqa: N802  # CuTe's name
+    """The compact row-major layout of a shape."""
+    shape = checked(shape, "shape")
+    return Layout(shape, compact_row_major(shape))
+
+
+def make_layout(*parts: Any) -> Any:
+    """A layout from a shape, a shape and a stride (or LayoutLeft / LayoutRight), or the concatenation of layouts.
+
+    >>> print(make_layout((4, 8)), make_layout((4, 8), LayoutRight), make_layout(Layout(4), Layout(2, 8)))
+    (4,8):(1,4) (4,8):(8,1) (4,2):(1,8)
+    """
+    if len(parts) == 1 and isinstance(parts[0], tuple | list) and parts[0] and all(map(is_layout, parts[0])):
+        parts = tuple(parts[0])
+    if all(map(is_layout, parts)) and parts:
+        obligations = NONE
+        for p in parts:
+            obligations |= p.obligations
+        return _layout(tuple(p.shape for p in parts), tuple(p.stride for p in parts), obligations)
+    if len(parts) == 2 and parts[1] in (LayoutLeft, LayoutRight):
+        return parts[1](parts[0])
+    if len(parts) in (1, 2):
+        return Layout(*parts)
+    raise LayoutError(f"expected a shape, a shape and a stride, or layouts, got {len(parts)} arguments")
+
+
+def make_identity_layout(shape: Any) -> Layout:
+    """The layout whose value at a coordinate is that coordinate."""
+    shape = checked(shape, "shape")
+    return Layout(shape, make_basis_like(shape))
+
+
+def is_layout(x: Any) -> bool:
+    """Whether *x* is a Layout or a ComposedLayout."""
+    return isinstance(x, Layout | ComposedLayout)
+
+
+def slice_layout(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
+    """(the modes where coord is None, the offset of the others): CuTe's slice_and_offset."""
+    if isinstance(layout, ComposedLayout):
+        rest, offset = slice_layout(coord, layout.inner)
+        return ComposedLayout(layout.outer, add([layout.offset, offset]), rest), 0
+    if coord is None:
+        return layout, 0
+    kept = _layout(slice_(coord, layout.shape), slice_(coord, layout.stride), layout.obligations)
+    return kept, resolved(crd2idx(coord, layout.shape, layout.stride))
+
+
+def cosize(layout: Any) -> Any:
+    """The extent of the image: 1 + the sum of (extent - 1)*|stride|, by component for coordinates.
+
+    >>> cosize(Layout((4, 8), (1, 16)))
+    116
+    """
+    if isinstance(layout, ComposedLayout):
+        return cosize(layout.inner)
+    return product(coshape(layout))
+
+
+def coshape(layout: Layout) -> IntTuple:
+    """The extent of the image in each component of the codomain."""
+    reach = add([(n - 1) * magnitude(d) for n, d in layout.modes()])
+    if not layout.has_bases:
+        return reach + 1
+    full = add([reach, as_reach_zero(layout)])
+    return map_leaves(lambda r: r + 1, as_tuple(full))
+
+
+def as_reach_zero(layout: Layout) -> Any:
+    from .basis import as_arithmetic
+
+    return as_arithmetic(coprofile(layout))
+
+
+def coprofile(layout: Layout) -> IntTuple:
+    """Zeros with the profile of the codomain: 0 for offsets, nested zeros for coordinates."""
+    return coprofile_of(leaves(layout.stride))
+
+
+def magnitude(d: Any) -> Any:
+    """|d| for a stride; a symbolic one must have a sign that its own range shows."""
+    if not isinstance(d, Expr):
+        return abs(d)
+    facts = Facts.about(d)
+    if facts.le(0, d):
+        return d
+    if facts.le(d, 0):
+        return -d
+    raise LayoutError(f"expected a stride whose sign is known, got {d}; declare its symbols with at_least=0")
+
+
+def idx2crd_layout(index: Any, layout: Any) -> IntTuple:
+    return idx2crd(index, layout.shape)
+
+
+def transform_leaves(layout: Layout, f: Callable[[Any, Any], tuple[Any, Any]]) -> Layout:
+    """A layout of the same profile with each (extent, stride) replaced."""
+    pairs = [f(n, d) for n, d in layout.modes()]
+    shape = unflatten(tuple(p[0] for p in pairs), layout.shape)
+    stride = unflatten(tuple(p[1] for p in pairs), layout.shape)
+    return _layout(shape, stride, layout.obligations)
+
+
+__all__ = ["ComposedLayout", "Int", "Layout", "dice", "flatten"]

@@ -1,0 +1,134 @@
+"""What must still hold for the result of an operation to be what was asked for.
+
+    >>> from symlayout import Layout, dims, zipped_divide
+    >>> M, N = dims("M N")
+    >>> print(zipped_divide(Layout((M, N), (N, 1)), (64, 64)).obligations)
+    in domain: needs a predicate unless 64 divides M and N
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from .expr import Fact, Int, Quotient, Symbol, evaluate, terms_of
+from .facts import Facts
+
+
+class Obligation:
+    """Facts that make a result right: ``in domain`` can also be met by a predicate, ``exact`` cannot."""
+
+    __slots__ = ("facts", "kind", "unless")
+
+    def __init__(self, kind: str, facts: tuple[Fact, ...], unless: str = "") -> None:
+        self.kind, self.facts = kind, facts
+        self.unless = unless or " and ".join(map(str, facts))
+
+    def holds(self, env: Mapping[Any, int] | None = None, given: tuple[Fact, ...] = ()) -> bool | None:
+        """True, False or None (undecided), at given sizes or for all sizes that meet *given*."""
+        if env is not None:
+            return all(f.subs(env).value for f in self.facts)
+        known = Facts.about(self.facts, given=given)
+        answers = [known.holds(f) for f in self.facts]
+        return False if False in answers else None if None in answers else True
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return tuple(sorted({s for f in self.facts for s in f.symbols}, key=lambda s: s.name))
+
+    def subs(self, values: Mapping[Any, Any]) -> Obligation:
+        """The obligation with symbols replaced; its words are made anew."""
+        facts = tuple(f.subs(values) for f in self.facts)
+        if self.kind == IN_DOMAIN and len(facts) == 1:
+            return Obligation(self.kind, facts, _needs(facts[0]))
+        return Obligation(self.kind, facts)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Obligation) and (self.kind, self.facts) == (other.kind, other.facts)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.facts))
+
+    def __str__(self) -> str:
+        return str(Obligations((self,)))
+
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
+
+IN_DOMAIN = "in domain"
+EXACT = "exact"
+
+
+class Obligations(tuple[Obligation, ...]):
+    """A set of obligations in order; false or undecided ones, since proved ones are dropped."""
+
+    def __or__(self, other: tuple[Obligation, ...]) -> Obligations:
+        if not other:
+            return self
+        return Obligations((*self, *(o for o in other if o not in self))) if self else Obligations(other)
+
+    def subs(self, values: Mapping[Any, Any]) -> Obligations:
+        """The obligations at other sizes; those that have become plainly true are dropped."""
+        moved = (o.subs(values) for o in self)
+        return Obligations(o for o in moved if not all(f.value for f in o.facts))
+
+    def hold(self, env: Mapping[Any, int]) -> bool:
+        """Whether all hold at these sizes."""
+        return all(o.holds(env) for o in self)
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(self)) or "none"
+
+    __repr__ = __str__
+
+
+NONE = Obligations()
+
+
+def in_domain(reach: Int, extent: Int, facts: Facts) -> Obligations:
+    """The largest index is below the extent, so that the operand is read inside its domain."""
+    if facts.le(reach, extent):
+        return NONE
+    fact = Fact(extent - reach, ">=")
+    return Obligations((Obligation(IN_DOMAIN, (fact,), _needs(fact)),))
+
+
+def exact(fact: Fact, facts: Facts) -> Obligations:
+    """The step of a composition that this fact makes exact."""
+    if facts.holds(fact):
+        return NONE
+    return Obligations((Obligation(EXACT, (fact,)),))
+
+
+def _needs(fact: Fact) -> str:
+    """``64 divides M`` for M - 64*ceil(M/64) >= 0, else the fact itself."""
+    t = terms_of(fact.expr)
+    quotients = [m[0] for m in t if len(m) == 1 and isinstance(m[0], Quotient)]
+    if len(quotients) == 1:
+        x, d = quotients[0].args
+        extent = x - d + 1
+        if fact.expr == extent - d * quotients[0]:
+            return f"{d} divides {extent}"
+    if type(fact.expr) is int:
+        return "false" if fact.expr < 0 else "true"
+    return str(fact)
+
+
+def _lines(obligations: Obligations) -> Iterator[str]:
+    """One line for each kind, with divisors of several extents joined: ``64 divides M and N``."""
+    for kind in dict.fromkeys(o.kind for o in obligations):
+        grouped: dict[str, list[str]] = {}
+        for o in obligations:
+            if o.kind == kind:
+                head, sep, tail = o.unless.partition(" divides ")
+                grouped.setdefault(head + sep if sep else "", []).append(tail if sep else o.unless)
+        parts = [head + " and ".join(tails) for head, tails in grouped.items()]
+        if kind == IN_DOMAIN:
+            false = parts == ["false"]
+            yield "in domain: needs a predicate" + ("" if false else f" unless {' and '.join(parts)}")
+        else:
+            yield f"{kind}: needs {' and '.join(parts)}"
+
+
+__all__ = ["EXACT", "IN_DOMAIN", "NONE", "Obligation", "Obligations", "evaluate", "exact", "in_domain"]

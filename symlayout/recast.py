@@ -1,0 +1,105 @@
+"""The same memory in larger or smaller units: upcast, downcast and recast between element types."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .basis import ScaledBasis
+from .errors import LayoutError
+from .expr import Expr, divides
+from .facts import Facts
+from .int_tuple import ceil_div, leaves
+from .layout import ComposedLayout, Layout, transform_leaves
+from .swizzle import Swizzle, downcast_swizzle, upcast_swizzle
+
+
+def upcast(n: int, layout: Any) -> Any:
+    """The layout in units *n* times larger.
+
+    >>> print(upcast(2, Layout((8, 4), (1, 8))))
+    (4,4):(1,4)
+
+    Each stride must divide *n* or be divided by it; swizzles need a power of two.
+    """
+    if n == 1:
+        return layout
+    if isinstance(layout, Swizzle):
+        return upcast_swizzle(_power_of_two(n), layout)
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(upcast(n, layout.outer), _exactly(layout.offset, n), upcast(n, layout.inner))
+
+    def leaf(s: Any, d: Any) -> tuple[Any, Any]:
+        if isinstance(d, ScaledBasis):
+            raise LayoutError(f"expected integer strides to upcast, got {d}")
+        if type(d) is int:
+            if d == 0:
+                return s, 0
+            if d % n and n % d:
+                raise LayoutError(f"expected a stride that divides {n} or is divided by it, got {d} in {layout}")
+            step = -(-abs(d) // n)
+            return ceil_div(s, -(-n // abs(d))), step if d > 0 else -step
+        return s, _exactly(d, n)
+
+    return transform_leaves(layout, leaf)
+
+
+def downcast(n: int, layout: Any) -> Any:
+    """The layout in units *n* times smaller: the unit-stride mode grows, the other strides scale.
+
+    >>> print(downcast(2, Layout((4, 8), (8, 1))))
+    (4,16):(16,1)
+    """
+    if n == 1:
+        return layout
+    if isinstance(layout, Swizzle):
+        return downcast_swizzle(_power_of_two(n), layout)
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(downcast(n, layout.outer), layout.offset * n, downcast(n, layout.inner))
+    if not any(type(d) is int and abs(d) == 1 for d in leaves(layout.stride)):
+        raise LayoutError(f"expected a mode of stride 1 to downcast, got {layout}")
+    return transform_leaves(layout, lambda s, d: (s * n, d) if type(d) is int and abs(d) == 1 else (s, d * n))
+
+
+def recast_layout(old_bits: int, new_bits: int, layout: Any) -> Any:
+    """The layout of elements of *old_bits* as one of elements of *new_bits*.
+
+    >>> swizzled = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 64), (64, 1)))
+    >>> print(recast_layout(16, 32, swizzled))
+    Sw<3,2,3> o 0 o (8,32):(32,1)
+    """
+    g = math.gcd(old_bits, new_bits)
+    return downcast(old_bits // g, upcast(new_bits // g, layout))
+
+
+recast = recast_layout
+
+
+def bytes_of(layout: Any, element_bytes: int) -> Any:
+    """The layout whose offsets are bytes, one coordinate still being one element.
+
+    >>> print(bytes_of(Layout((8, 64), (64, 1)), 2))
+    (8,64):(128,2)
+    """
+    if isinstance(layout, Swizzle):
+        return downcast_swizzle(_power_of_two(element_bytes), layout)
+    if isinstance(layout, ComposedLayout):
+        inner = bytes_of(layout.inner, element_bytes)
+        return ComposedLayout(bytes_of(layout.outer, element_bytes), layout.offset * element_bytes, inner)
+    return transform_leaves(layout, lambda s, d: (s, d * element_bytes))
+
+
+def _exactly(x: Any, n: int) -> Any:
+    if isinstance(x, Expr):
+        q = Facts.about(x).quotient(x, n)
+    else:
+        q = divides(n, x)
+    if q is None:
+        raise LayoutError(f"expected a multiple of {n}, got {x}")
+    return q
+
+
+def _power_of_two(n: int) -> int:
+    if n & (n - 1):
+        raise LayoutError(f"expected a power of two to recast a swizzle by, got {n}")
+    return n
