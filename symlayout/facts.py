@@ -44,7 +44,7 @@ from .expr import (
 # A sum of c * (product of rows), as ((c, (row, row, ...)), ...).
 Terms: TypeAlias = "tuple[tuple[int, tuple[int, ...]], ...]"
 
-SEARCH_NODES = 120  # substitutions tried before a sign is left undecided
+SEARCH_NODES = 60  # substitutions tried before a sign is left undecided
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Row:
 
     poly: Int
     label: str
+    owner: Atom | None = None  # the variable whose range or definition this is
 
     def __str__(self) -> str:
         return self.label
@@ -77,9 +78,15 @@ class Facts:
     """
 
     def __init__(
-        self, rows: tuple[Row, ...], let: Mapping[Symbol, Int], symbols: tuple[Symbol, ...], given: tuple[Fact, ...]
+        self,
+        rows: tuple[Row, ...],
+        let: Mapping[Symbol, Int],
+        symbols: tuple[Symbol, ...],
+        given: tuple[Fact, ...],
+        parent: Facts | None = None,
     ) -> None:
-        self.rows, self.let, self.symbols, self.given = rows, dict(let), symbols, given
+        self.rows, self.let, self.symbols, self.given = rows, let, symbols, given
+        self.parent = parent  # the facts whose rows come first here
 
     @classmethod
     def about(cls, *subjects: Any, given: Iterable[Fact] = ()) -> Facts:
@@ -93,13 +100,14 @@ class Facts:
         rows: list[Row] = []
         for s in symbols:
             if s.lower is not None:
-                rows.append(Row(_tightened(_through(let, s - s.lower)), f"{s} >= {s.lower}"))
+                rows.append(Row(_tightened(_through(let, s - s.lower)), f"{s} >= {s.lower}", _owner(let, s)))
             if s.upper is not None:
-                rows.append(Row(_tightened(_through(let, s.upper - s)), f"{s} <= {s.upper}"))
+                rows.append(Row(_tightened(_through(let, s.upper - s)), f"{s} <= {s.upper}", _owner(let, s)))
         for f in orders:
             rows.append(Row(_through(let, f.expr), str(f)))
         for f in equalities:
             rows += [Row(_through(let, f.expr), str(f)), Row(-_through(let, f.expr), str(f))]
+        rows += [Row(x, f"{x} >= 0", x) for x in dict.fromkeys(_at_least_one(rows))]
         kept = tuple(r for r in rows if not (type(r.poly) is int and r.poly >= 0))
         return cls(kept, let, symbols, given)
 
@@ -114,9 +122,8 @@ class Facts:
         return interpret(x, _Resolving(self)) if _opaque(x) else x
 
     def with_rows(self, *extra: Row) -> Facts:
-        """These facts and some local ones, such as n >= 2 inside a gap lemma."""
-        extra = tuple(r for r in extra if type(r.poly) is not int)
-        return Facts(self.rows + extra, self.let, self.symbols, self.given) if extra else self
+        """These facts and some local ones after them, such as n >= 2 inside a gap lemma."""
+        return type(self)((*self.rows, *extra), self.let, self.symbols, self.given, self) if extra else self
 
     def generators(self, *polys: Any) -> list[Int]:
         """The rows as polynomials, then what defines the quotients and extrema that occur."""
@@ -124,8 +131,44 @@ class Facts:
         return rows + [g for a in opaque_atoms(*polys, *rows) for g in definition(a)]
 
     @cached_property
+    def _plain(self) -> dict[Atom, int]:
+        """The number of the row x >= 0 for each variable that has one."""
+        return {r.poly: i for i, r in enumerate(self.rows) if isinstance(r.poly, Atom)}
+
+    @cached_property
+    def _ranks(self) -> dict[Atom, int]:
+        """How deep the bounds of a variable reach through other variables: deep ones are eliminated first."""
+        if self.parent is not None:
+            return self.parent._ranks
+        needs: dict[Atom, set[Atom]] = {}
+        for r in self.rows:
+            atoms = {a for m in terms_of(r.poly) for a in m}
+            lower = {m[0] for m, c in terms_of(r.poly).items() if len(m) == 1 and c == 1}
+            for x in {r.owner} if r.owner is not None else lower:
+                if x is not None and x in atoms:
+                    needs.setdefault(x, set()).update(atoms - {x})
+        ranks: dict[Atom, int] = {}
+
+        def rank(x: Atom, above: tuple[Atom, ...]) -> int:
+            if x in above:
+                return 0
+            if x not in ranks:
+                ranks[x] = 1 + max((rank(y, (*above, x)) for y in needs.get(x, ())), default=0)
+            return ranks[x]
+
+        for x in needs:
+            rank(x, ())
+        return ranks
+
+    @cached_property
     def _bounds(self) -> dict[Atom, tuple[Bound, ...]]:
-        return bounds_by_variable(self.generators())
+        if self.parent is None:
+            return bounds_by_variable(self.generators())
+        out = dict(self.parent._bounds)
+        first = len(self.parent.rows)
+        for x, new in bounds_by_variable((r.poly for r in self.rows[first:]), first).items():
+            out[x] = out.get(x, ()) + new
+        return out
 
     def nonneg(self, p: Any) -> Evidence | None:
         """Evidence that p >= 0 for all admissible values, or None if the cheap search finds none.
@@ -137,18 +180,22 @@ class Facts:
         for i, r in enumerate(self.rows):
             if r.poly == p:
                 return Evidence(((1, (i,)),))
+        plain = self._plain
+        if min(p.terms.values()) > 0 and all(a in plain for m in p.terms for a in m):
+            return Evidence(tuple((c, tuple(plain[a] for a in m)) for m, c in p.terms.items()))
         bounds = self._bounds
         opaque = opaque_atoms(p)
         if any(a not in bounds for a in opaque):
             bounds = bounds_by_variable(self.generators(p))
-        terms = _Search(bounds).run(p)
+        ranks = self._ranks
+        terms = _Search(bounds, ranks).run(p)
         if terms is not None:
             return Evidence(terms)
         for a in opaque:  # d*p + d - 1 >= 0 is enough for an integer p
             if isinstance(a, Quotient):
                 d = a.args[1]
                 positive = self.nonneg(d - 1)
-                terms = None if positive is None else _Search(bounds).run(d * p + d - 1)
+                terms = None if positive is None else _Search(bounds, ranks).run(d * p + d - 1)
                 if terms is not None:
                     return Evidence(terms, d, positive)
         return None
@@ -217,6 +264,25 @@ class Facts:
 
 
 NOTHING = Facts((), {}, (), ())
+
+
+def _owner(let: Mapping[Symbol, Int], s: Symbol) -> Atom | None:
+    """The variable that a range is about after substitution."""
+    moved = let.get(s, s)
+    if isinstance(moved, Expr) and len(moved.terms) == 1:
+        ((m, _),) = moved.terms.items()
+        return m[0] if len(m) == 1 else None
+    return None
+
+
+def _at_least_one(rows: list[Row]) -> Iterable[Atom]:
+    """Variables with a positive lower bound: that they are >= 0 keeps products of them one term long."""
+    for r in rows:
+        t = terms_of(r.poly)
+        if len(t) == 2 and t.get((), 0) < 0:
+            ((m, c),) = ((m, c) for m, c in t.items() if m)
+            if len(m) == 1 and c == 1:
+                yield m[0]
 
 
 def symbols_in(x: Any) -> set[Symbol]:
@@ -403,9 +469,13 @@ class Bound:
 
 
 def bounds_by_variable(gens: Iterable[Int], first: int = 0) -> dict[Atom, tuple[Bound, ...]]:
-    """For each variable the rows in which it occurs once, lower bounds and short rests first."""
+    """For each variable the rows in which it occurs once; x >= 0 is left out, a tighter row always follows."""
     found: dict[Atom, list[Bound]] = {}
+    gens = tuple(gens)
+    tight = {a for g in gens for m, c in terms_of(g).items() if len(m) == c == 1 and len(terms_of(g)) == 2 for a in m}
     for i, g in enumerate(gens, first):
+        if isinstance(g, Atom) and g in tight:
+            continue
         for x in {a for m in terms_of(g) for a in m}:
             split_off = _linear(g, x)
             if split_off is not None:
@@ -429,8 +499,8 @@ _NUMBER: dict[Atom, int] = {}
 class _Search:
     """Rewrite p in terms of the rows until only non-negative coefficients are left."""
 
-    def __init__(self, bounds: Mapping[Atom, tuple[Bound, ...]]) -> None:
-        self.bounds = bounds
+    def __init__(self, bounds: Mapping[Atom, tuple[Bound, ...]], ranks: Mapping[Atom, int]) -> None:
+        self.bounds, self.ranks = bounds, ranks
         self.nodes = 0
 
     def run(self, p: Int) -> Terms | None:
@@ -444,7 +514,7 @@ class _Search:
             if min(p.terms.values()) < 0:
                 return None
             return tuple((c, tuple(_NUMBER[a] for a in m)) for m, c in p.terms.items())
-        if left & done or not left <= self.bounds.keys():
+        if left & done or not left <= self.bounds.keys() or _hopeless(p):
             return None
         x = max(left, key=self._eagerness)
         for q in self._rewritten(p, x):
@@ -457,17 +527,28 @@ class _Search:
         return None
 
     def _eagerness(self, x: Atom) -> tuple[bool, int, str]:
-        """Variables whose bounds mention others go first, so that those can still be eliminated."""
-        others = max((len(terms_of(b.rest)) - (() in terms_of(b.rest)) for b in self.bounds[x]), default=0)
-        return not isinstance(x, Symbol), others, x.key
+        """Quotients and variables whose bounds mention others go first, so that those can still be eliminated."""
+        return not isinstance(x, Symbol), self.ranks.get(x, 0), x.key
 
     def _rewritten(self, p: Expr, x: Atom) -> Iterable[Int]:
         """p with x eliminated through one row; the bound that the sign of x in p asks for comes first."""
         wanted = sum(c for m, c in p.terms.items() if x in m) > 0
-        for b in sorted(self.bounds[x], key=lambda b: b.lower != wanted):
+        for b in sorted(self.bounds[x], key=lambda b: (b.lower != wanted, type(b.rest) is int)):
             q = _replaced(p, x, b)
             if q is not None:
                 yield q
+
+
+def _hopeless(p: Expr) -> bool:
+    """Whether a negative product of rows is left that no later elimination can cancel."""
+    for m, c in p.terms.items():
+        if c < 0 and all(a in _NUMBER for a in m):
+            for n, d in p.terms.items():
+                if d > 0 and len(n) > len(m) and all(n.count(a) >= m.count(a) for a in m):
+                    break
+            else:
+                return True
+    return False
 
 
 def _linear(g: Int, x: Atom) -> tuple[Int, Int] | None:

@@ -1,0 +1,319 @@
+"""Re-verify certificates by plain polynomial arithmetic: no solver, no layouts, nothing imported but the error.
+
+A certificate is ``{"claim": ..., "proof": ...}``. The claim says what is proved; the proof holds only hints,
+so a wrong hint can be rejected but never believed: every gap, corner and product is rebuilt here.
+
+A polynomial is a list of rows ``[coefficient, name, name, ...]`` or an integer. A claim may ``define`` names
+as quotients, minima and maxima of polynomials; what that means for them is derived here too.
+The theorems are numbered as in the proof notes: T2 chain, T3 mixed radix, T5 residues, T8 corners,
+T10 quotients, T13 to T15 linear over GF(2), T17 normal form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from symlayout.errors import CertificateError
+
+Poly: TypeAlias = "dict[tuple[str, ...], int]"
+Mode: TypeAlias = "tuple[Poly, Poly]"
+
+ONE: Poly = {(): 1}
+
+
+def verify(certificate: Mapping[str, Any]) -> None:
+    """Accept a certificate silently, or raise CertificateError with what fails.
+
+    >>> verify({"claim": {"kind": "injective", "modes": [[4, 1], [8, 4]]},
+    ...         "proof": {"sign": [1, 1], "order": [0, 1], "gaps": [{"sum": [[0]]}, {"sum": [[0]]}]}})
+    """
+    try:
+        claim, proof = certificate["claim"], certificate["proof"]
+        check = KINDS[claim["kind"]]
+        check(claim, proof)
+    except CertificateError:
+        raise
+    except RecursionError as e:
+        raise CertificateError("expected a certificate of moderate depth, got one nested too deeply") from e
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as e:
+        raise CertificateError(f"expected a well-formed certificate, got {type(e).__name__}: {e}") from e
+
+
+def need(ok: bool, why: str) -> None:
+    if not ok:
+        raise CertificateError(why)
+
+
+# -- polynomials ----------------------------------------------------------------------------------------
+
+
+def poly(rows: Any) -> Poly:
+    """A polynomial from its JSON form."""
+    if type(rows) is int:
+        return {(): rows} if rows else {}
+    out: Poly = {}
+    for c, *names in rows:
+        need(type(c) is int and all(type(n) is str for n in names), "malformed polynomial")
+        key = tuple(sorted(names))
+        out[key] = out.get(key, 0) + c
+    return {k: c for k, c in out.items() if c}
+
+
+def plus(p: Poly, q: Poly, factor: int = 1) -> Poly:
+    out = dict(p)
+    for k, c in q.items():
+        out[k] = out.get(k, 0) + factor * c
+    return {k: c for k, c in out.items() if c}
+
+
+def times(p: Poly, q: Poly) -> Poly:
+    out: Poly = {}
+    for a, c in p.items():
+        for b, d in q.items():
+            k = tuple(sorted(a + b))
+            out[k] = out.get(k, 0) + c * d
+    return {k: c for k, c in out.items() if c}
+
+
+def minus(p: Poly, q: Poly) -> Poly:
+    return plus(p, q, -1)
+
+
+def nonneg(p: Poly, gens: list[Poly], hint: Mapping[str, Any]) -> None:
+    """p >= 0 for all integers where every generator is >= 0.
+
+    scale*p + scale - 1 == sum of c * (product of generators) with every c >= 0 and scale >= 1: then p > -1.
+    """
+    scale = poly(hint.get("scale", 1))
+    if scale != ONE:
+        if set(scale) == {()}:
+            need(scale[()] >= 1, "scale below 1")
+        else:
+            nonneg(minus(scale, ONE), gens, hint["positive"])
+    total: Poly = {}
+    for c, *indices in hint["sum"]:
+        need(type(c) is int and c >= 0, "negative coefficient")
+        term: Poly = {(): c} if c else {}
+        for i in indices:
+            need(type(i) is int and 0 <= i < len(gens), "unknown generator")
+            term = times(term, gens[i])
+        total = plus(total, term)
+    need(total == minus(plus(times(scale, p), scale), ONE), "identity fails")
+
+
+def generators(claim: Mapping[str, Any]) -> list[Poly]:
+    """The assumptions, then what the definitions mean."""
+    gens = [poly(row) for row in claim.get("assume", ())]
+    defined = claim.get("define", {})
+    positive = claim.get("positive", {})
+    assumed = len(gens)
+    for name, (op, *args) in defined.items():
+        polys = [poly(a) for a in args]
+        me: Poly = {(name,): 1}
+        if op == "floordiv":
+            x, d = polys
+            if not (set(d) == {()} and d[()] >= 1):
+                nonneg(minus(d, ONE), gens[:assumed], positive[name])
+            gens += [minus(x, times(d, me)), minus(minus(plus(times(d, me), d), ONE), x)]
+        elif op == "minimum":
+            gens += [minus(p, me) for p in polys]
+        elif op == "maximum":
+            gens += [minus(me, p) for p in polys]
+        else:
+            raise CertificateError(f"expected floordiv, minimum or maximum, got {op}")
+    return gens
+
+
+def modes_of(claim: Mapping[str, Any], key: str = "modes") -> list[Mode]:
+    return [(poly(n), poly(s)) for n, s in claim[key]]
+
+
+def _permutation(order: Any, n: int) -> None:
+    need(all(type(i) is int for i in order) and sorted(order) == list(range(n)), "not a permutation")
+
+
+def _signed(modes: list[Mode], sign: Any) -> list[Mode]:
+    need(len(sign) == len(modes) and all(g in (1, -1) for g in sign), "bad sign")
+    return [(n, s if g == 1 else minus({}, s)) for (n, s), g in zip(modes, sign, strict=True)]
+
+
+def _extents_at_least_one(modes: list[Mode]) -> list[Poly]:
+    return [minus(n, ONE) for n, _ in modes]  # an empty domain has nothing to prove
+
+
+# -- the kinds ------------------------------------------------------------------------------------------
+
+
+def positive(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """poly >= 0 (T9)."""
+    nonneg(poly(claim["poly"]), generators(claim), proof)
+
+
+def injective(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """Different coordinates, different offsets."""
+    modes = modes_of(claim)
+    _injective(modes, generators(claim) + _extents_at_least_one(modes), proof)
+
+
+def _injective(modes: list[Mode], gens: list[Poly], proof: Mapping[str, Any]) -> None:
+    if "residue" in proof:
+        _residue(modes, gens, proof)
+    else:
+        _chain(modes, gens, proof)
+
+
+def _chain(modes: list[Mode], gens: list[Poly], proof: Mapping[str, Any]) -> None:
+    """Each stride exceeds the reach of the modes before it (T2)."""
+    modes = _signed(modes, proof["sign"])
+    _permutation(proof["order"], len(modes))
+    need(len(proof["gaps"]) == len(modes), "one gap for each mode")
+    reach: Poly = {}
+    for k, gap in zip(proof["order"], proof["gaps"], strict=True):
+        n, s = modes[k]
+        local = [*gens, minus(n, {(): 2})]  # needed only where n >= 2
+        nonneg(minus(minus(s, reach), ONE), local, gap)
+        reach = plus(reach, times(minus(n, ONE), s))
+
+
+def _residue(modes: list[Mode], gens: list[Poly], proof: Mapping[str, Any]) -> None:
+    """g divides the strides of some modes; the others are injective modulo g (T5)."""
+    g = poly(proof["residue"])
+    inside = proof["multiples"]
+    rest = [k for k in range(len(modes)) if k not in inside]
+    _permutation([*inside, *rest], len(modes))
+    factors = [poly(f) for f in proof["factors"]]
+    quotients = [poly(q) for q in proof["quotients"]]
+    need(len(factors) == len(inside) and len(quotients) == len(rest), "one factor for each mode")
+    coarse = []
+    for k, f in zip(inside, factors, strict=True):
+        need(times(g, f) == modes[k][1], "g does not divide a stride")
+        coarse.append((modes[k][0], f))
+    fine = [(modes[k][0], minus(modes[k][1], times(g, q))) for k, q in zip(rest, quotients, strict=True)]
+    _injective(coarse, gens, proof["coarse"])
+    _chain(fine, gens, proof["fine"])
+    span: Poly = {}
+    for n, s in _signed(fine, proof["fine"]["sign"]):
+        span = plus(span, times(minus(n, ONE), s))
+    nonneg(minus(minus(g, span), ONE), gens, proof["span"])
+
+
+def bijective(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """Onto [0, onto), each value once (T3)."""
+    modes = modes_of(claim)
+    gens = generators(claim)
+    _permutation(proof["order"], len(modes))
+    need(len(proof["extents"]) == len(modes), "one extent lemma for each mode")
+    for (n, _), hint in zip(modes, proof["extents"], strict=True):
+        nonneg(n, gens, hint)  # (-1)*(-1) is 1, and has no points
+    current = ONE
+    for k in proof["order"]:
+        need(modes[k][1] == current, "a stride is not the running product")
+        current = times(current, modes[k][0])
+    need(current == poly(claim["onto"]), "the size differs")
+
+
+def bounds(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """low <= base + offset <= high at every coordinate (T8)."""
+    modes = modes_of(claim)
+    gens = generators(claim) + _extents_at_least_one(modes)
+    signed = _signed(modes, proof["sign"])
+    need(len(proof["strides"]) == len(modes), "one sign lemma for each mode")
+    least = greatest = poly(claim["base"])
+    for (n, s), (_, size), g, hint in zip(modes, signed, proof["sign"], proof["strides"], strict=True):
+        nonneg(size, [*gens, minus(n, {(): 2})], hint)
+        reach = times(minus(n, ONE), s)
+        least, greatest = (least, plus(greatest, reach)) if g == 1 else (plus(least, reach), greatest)
+    nonneg(minus(least, poly(claim["low"])), gens, proof["low"])
+    nonneg(minus(poly(claim["high"]), greatest), gens, proof["high"])
+
+
+def divmod_(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """p // d == q and p % d == r (T10)."""
+    p, d, q, r = (poly(claim[k]) for k in ("p", "d", "q", "r"))
+    gens = generators(claim)
+    need(p == plus(times(d, q), r), "p != d*q + r")
+    nonneg(r, gens, proof["r"])
+    nonneg(minus(minus(d, r), ONE), gens, proof["top"])
+
+
+def equal(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """The same function of the linear index: equal bases, sizes and coalesced modes (T17)."""
+    a, b = modes_of(claim, "a"), modes_of(claim, "b")
+    gens = generators(claim)
+    for side, modes in (("a", a), ("b", b)):
+        need(len(proof[side]) == len(modes), "one extent lemma for each mode")
+        for (n, _), hint in zip(modes, proof[side], strict=True):
+            nonneg(n, gens, hint)
+    need(poly(claim["base_a"]) == poly(claim["base_b"]), "the bases differ")
+    need(_size(a) == _size(b), "the sizes differ")
+    need(_coalesced(a) == _coalesced(b), "the coalesced modes differ")
+
+
+def _size(modes: list[Mode]) -> Poly:
+    out = ONE
+    for n, _ in modes:
+        out = times(out, n)
+    return out
+
+
+def _coalesced(modes: list[Mode]) -> list[Mode]:
+    out: list[Mode] = []
+    for n, s in modes:
+        if n == ONE:
+            continue
+        if out and times(*out[-1]) == s:
+            out[-1] = (times(out[-1][0], n), out[-1][1])
+        else:
+            out.append((n, s))
+    return out
+
+
+def divisible(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """modulus | base and every stride that moves: coefficients in the binomial basis are multiples (T11, T12)."""
+    m = claim["modulus"]
+    need(type(m) is int and m >= 1, "bad modulus")
+    for p in [poly(claim["base"]), *(s for _, s in modes_of(claim))]:
+        need(all(c % m == 0 for c in p.values()), "a coefficient is no multiple")
+
+
+def f2(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """Injective: power-of-two modes without carries, a swizzle, and a left inverse over GF(2) (T13 to T15)."""
+    columns: list[int] = []
+    for n, s in claim["modes"]:
+        need(type(n) is int and type(s) is int and n >= 1 and n & (n - 1) == 0 and s >= 0, "not a power-of-two box")
+        columns += [s << t for t in range(n.bit_length() - 1)]
+    seen = 0
+    for c in columns:
+        need(c & seen == 0, "carry")
+        seen |= c
+    bits, base, shift = claim.get("swizzle", (0, 0, 0))
+    need(all(type(v) is int for v in (bits, base, shift)), "bad swizzle")
+    need(bits >= 0 and base >= 0 and (bits == 0 or shift != 0), "bad swizzle")
+    source = ((1 << bits) - 1) << (base + max(shift, 0))
+    columns = [c ^ ((c & source) >> shift if shift >= 0 else (c & source) << -shift) for c in columns]
+    rows = proof["left_inverse"]
+    need(len(rows) == len(columns) and all(type(r) is int for r in rows), "one row for each column")
+    for i, row in enumerate(rows):
+        for j, c in enumerate(columns):
+            need((row & c).bit_count() % 2 == (i == j), "T A != I")
+
+
+def all_of(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """Several certificates together; what they add up to is said by the claim's ``because``."""
+    need(len(claim["parts"]) == len(proof["parts"]) > 0, "one proof for each part")
+    for part, hint in zip(claim["parts"], proof["parts"], strict=True):
+        verify({"claim": part, "proof": hint})
+
+
+KINDS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], None]] = {
+    "nonneg": positive,
+    "injective": injective,
+    "bijective": bijective,
+    "bounds": bounds,
+    "divmod": divmod_,
+    "equal": equal,
+    "divisible": divisible,
+    "f2": f2,
+    "all": all_of,
+}

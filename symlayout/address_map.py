@@ -1,0 +1,178 @@
+"""Address maps: an index expression over a box of coordinates, with the predicate under which it is used.
+
+    >>> M, K = dims("M K")
+    >>> print(AddressMap.over(lambda i, k: i * K + k, (M, K)))
+    (i,k) -> K*i + k for i < M, k < K
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+import numpy as np
+
+from .basis import as_tuple
+from .errors import LayoutError
+from .expr import Fact, Int, Integers, Symbol, evaluate, index, integer, interpret, substitute
+from .facts import symbols_in
+from .int_tuple import IntTuple, leaves, map_leaves, product, text, unflatten
+
+
+class AddressMap:
+    """``coordinates -> offset``: an integer expression, or a tuple of them, over a box, where *valid* holds."""
+
+    __slots__ = ("coords", "extents", "offset", "valid")
+
+    def __init__(
+        self, coords: tuple[Symbol, ...], extents: tuple[Int, ...], offset: Any, valid: tuple[Fact, ...] = ()
+    ) -> None:
+        self.coords, self.extents = coords, extents
+        self.offset: IntTuple = map_leaves(integer, as_tuple(offset))
+        self.valid = valid
+
+    @classmethod
+    def over(
+        cls, f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = None
+    ) -> AddressMap:
+        """Trace a Python function of one coordinate for each extent of *shape*; *when* gives facts.
+
+        The names of the coordinates are those of the function's parameters. Python control flow on a
+        coordinate raises UndecidedError: write minimum, maximum, // and %.
+        """
+        extents = tuple(map(integer, shape if isinstance(shape, tuple | list) else (shape,)))
+        names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        if len(names) != len(extents):
+            raise LayoutError(f"expected a function of {len(extents)} coordinates, got {len(names)}: {', '.join(names)}")
+        coords = tuple(index(name, n) for name, n in zip(names, extents, strict=True))
+        valid = when(*coords) if when else ()
+        valid = tuple(valid) if isinstance(valid, tuple | list) else (valid,)
+        if not all(isinstance(v, Fact) for v in valid):
+            raise LayoutError(f"expected facts such as i < M from the predicate, got {valid}")
+        return cls(coords, extents, f(*coords), valid)
+
+    @property
+    def shape(self) -> tuple[Int, ...]:
+        return self.extents
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The parameters: every symbol except the coordinates."""
+        found = symbols_in((self.extents, tuple(leaves(self.offset)), self.valid))
+        for c in self.coords:
+            found |= symbols_in((c.lower, c.upper))
+        return tuple(sorted(found - set(self.coords), key=lambda s: s.name))
+
+    @property
+    def static(self) -> bool:
+        return not self.symbols
+
+    def size(self) -> Any:
+        """The number of coordinates of the box, the predicate aside."""
+        return product(self.extents)
+
+    def __call__(self, *coord: int) -> Any:
+        """The value at integer coordinates (of a map without parameters)."""
+        c = coord[0] if len(coord) == 1 and isinstance(coord[0], tuple) else coord
+        env = dict(zip(self.coords, cast("tuple[int, ...]", c), strict=True))
+        return map_leaves(lambda e: evaluate(e, env), self.offset)
+
+    def valid_at(self, coord: tuple[int, ...]) -> bool:
+        """Whether the predicate holds at integer coordinates."""
+        env = dict(zip(self.coords, coord, strict=True))
+        return all(f.subs(env).value for f in self.valid)
+
+    def subs(self, values: Mapping[Any, Any]) -> AddressMap:
+        """The map with parameters replaced; coordinates stay."""
+        return AddressMap(
+            self.coords,
+            tuple(substitute(n, values) for n in self.extents),
+            map_leaves(lambda e: substitute(e, values), self.offset),
+            tuple(f.subs(values) for f in self.valid),
+        )
+
+    def table(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """(coordinates, values) as int64 rows, for every valid point, the first coordinate fastest."""
+        sizes = [evaluate(n, {}) for n in self.extents]
+        dtype = np.int64 if self._magnitude(sizes) < 2**62 else object  # object: Python integers, exact and slow
+        grids = np.meshgrid(*(np.arange(n).astype(dtype) for n in sizes), indexing="ij")
+        at = [g.reshape(-1, order="F") for g in grids]
+        arrays = Arrays(dict(zip(self.coords, at, strict=True)))
+        keep = np.ones(int(np.prod(sizes)), dtype=bool)
+        for f in self.valid:
+            keep &= _truth(f, arrays)
+        columns = [np.broadcast_to(interpret(e, arrays), keep.shape)[keep] for e in leaves(self.offset)]
+        return np.stack([a[keep] for a in at], axis=1), np.stack(columns, axis=1)
+
+    def _magnitude(self, sizes: list[int]) -> int:
+        """A bound of every intermediate value of the table."""
+        bounds = Magnitudes(dict(zip(self.coords, sizes, strict=True)))
+        exprs = [*leaves(self.offset), *(f.expr for f in self.valid)]
+        return max([interpret(e, bounds) for e in exprs], default=0)
+
+    def value_of_row(self, row: Any) -> IntTuple:
+        """A row of the table's values with the profile of the offset."""
+        return unflatten(tuple(int(v) for v in row), self.offset)
+
+    def __str__(self) -> str:
+        box = ", ".join(f"{c} < {n}" for c, n in zip(self.coords, self.extents, strict=True))
+        when = f" when {' and '.join(map(str, self.valid))}" if self.valid else ""
+        return f"({','.join(map(str, self.coords))}) -> {text(self.offset)} for {box}{when}"
+
+    __repr__ = __str__
+
+
+def _truth(f: Fact, arrays: Arrays) -> np.ndarray[Any, Any]:
+    x = interpret(f.expr, arrays)
+    if f.relation == ">=":
+        return cast("np.ndarray[Any, Any]", np.asarray(x >= 0))
+    return np.asarray(x == 0) if f.relation == "==" else np.asarray(x % f.modulus == 0)
+
+
+class Magnitudes(Integers):
+    """A bound of the absolute value of every step."""
+
+    def const(self, value: int) -> int:
+        return abs(value)
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        return a + 1
+
+    def xor(self, *args: Any) -> Any:
+        return sum(2 << int(a).bit_length() for a in args)
+
+    def minimum(self, *args: Any) -> Any:
+        return max(args)
+
+
+class Arrays(Integers):
+    """The operations on int64 arrays."""
+
+    def add(self, terms: list[Any]) -> Any:
+        return sum(terms[1:], terms[0])
+
+    def mul(self, factors: list[Any]) -> Any:
+        out = factors[0]
+        for f in factors[1:]:
+            out = out * f
+        return out
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        if np.any(np.asarray(b) < 1):
+            raise ZeroDivisionError("expected divisors of at least 1")
+        return a // b
+
+    def minimum(self, *args: Any) -> Any:
+        out = args[0]
+        for a in args[1:]:
+            out = np.minimum(out, a)
+        return out
+
+    def maximum(self, *args: Any) -> Any:
+        out = args[0]
+        for a in args[1:]:
+            out = np.maximum(out, a)
+        return out
+
+

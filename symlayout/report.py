@@ -1,0 +1,160 @@
+"""Answers as data: an outcome, what it rests on, and the smallest story where it fails."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+SCHEMA = 1
+
+
+class Outcome(enum.Enum):
+    """How a claim ended. Only PROVED lets a build pass."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+    VACUOUS = "vacuous"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A counterexample in plain integers, already replayed: sizes, coordinates and what happens there."""
+
+    sizes: Mapping[str, int]
+    coords: tuple[Any, ...]
+    story: str
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"{name} = {value}" for name, value in sorted(self.sizes.items()))
+        return f"fails for {sizes}: {self.story}" if sizes else self.story
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to one claim, with what is needed to believe it. It has no truth value: unknown is not false.
+
+    ``certificate`` can be checked again without a solver; ``condition`` is where a repair will stand;
+    ``open`` is the lemma that an UNKNOWN lacks and ``checked`` how far it was tried.
+    """
+
+    claim: str
+    outcome: Outcome
+    method: str = ""
+    witness: Witness | None = None
+    assumptions: tuple[str, ...] = ()
+    lemmas: tuple[str, ...] = ()
+    certificate: Mapping[str, Any] | None = None
+    condition: str = ""
+    reason: str = ""
+    open: str = ""
+    checked: str = ""
+    closing: tuple[str, ...] = ()
+    expect: str = "proved"
+    place: str = ""
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        raise TypeError("expected verdict.outcome to be compared, got the verdict as a truth value; use Report for that")
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether this is the outcome that the claim says it expects."""
+        return self.outcome.value == self.expect
+
+    def lines(self) -> Iterator[str]:
+        """The verdict as text, one finding to a line."""
+        head = f"{self.outcome.value:<8}  {self.claim}"
+        head += f"  [{self.method}]" if self.method else ""
+        if self.expect != "proved":
+            head += "  (as expected)" if self.as_expected else f"  (expected {self.expect})"
+        yield head
+        for label, value in (
+            ("", str(self.witness) if self.witness else ""),
+            ("holds if ", self.condition),
+            ("", self.reason),
+            ("open: ", self.open),
+            ("checked: ", self.checked),
+            ("would close it: ", "; or ".join(self.closing)),
+        ):
+            if value:
+                yield f"          {label}{value}"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def placed(self, place: str) -> Verdict:
+        """The verdict with the place of its claim."""
+        return replace(self, place=place)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for ``json``."""
+        out: dict[str, Any] = {
+            "claim": self.claim,
+            "outcome": self.outcome.value,
+            "expect": self.expect,
+            "method": self.method,
+            "assumptions": list(self.assumptions),
+        }
+        if self.witness:
+            out["witness"] = {
+                "sizes": dict(self.witness.sizes),
+                "coords": [_plain(c) for c in self.witness.coords],
+                "story": self.witness.story,
+            }
+        for name in ("condition", "reason", "open", "checked", "place"):
+            if getattr(self, name):
+                out[name] = getattr(self, name)
+        for name in ("lemmas", "closing"):
+            if getattr(self, name):
+                out[name] = list(getattr(self, name))
+        if self.certificate is not None:
+            out["certificate"] = self.certificate
+        out["seconds"] = round(self.seconds, 6)
+        return out
+
+
+def _plain(x: Any) -> Any:
+    return list(map(_plain, x)) if isinstance(x, tuple) else x
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdicts of some claims. True only if there is at least one and all are PROVED."""
+
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...] = field(default=())
+
+    def __bool__(self) -> bool:
+        return bool(self.verdicts) and all(v.outcome is Outcome.PROVED for v in self.verdicts)
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether every verdict is the one its claim expects, and there is at least one."""
+        return bool(self.verdicts) and all(v.as_expected for v in self.verdicts)
+
+    @property
+    def certificates(self) -> tuple[Mapping[str, Any], ...]:
+        """The certificates of the proofs that have one."""
+        return tuple(v.certificate for v in self.verdicts if v.certificate is not None)
+
+    def count(self, outcome: Outcome) -> int:
+        """How many verdicts have this outcome."""
+        return sum(v.outcome is outcome for v in self.verdicts)
+
+    def summary(self) -> str:
+        """``12 proved, 1 refuted``."""
+        parts = [f"{self.count(o)} {o.value}" for o in Outcome if self.count(o)]
+        return ", ".join(parts) or "no claims"
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.verdicts), *self.notes]) or "no claims"
+
+    __repr__ = __str__
+
+    def to_json(self) -> str:
+        """The report as JSON text, with a schema number."""
+        return json.dumps({"schema": SCHEMA, "verdicts": [v.to_json() for v in self.verdicts]}, indent=1)
