@@ -1,1 +1,58 @@
-"""What holds, for all sizes."""
+"""What holds, for all sizes: claims about layouts, proved, refuted or left open with the reason.
+
+    >>> from symlayout import Layout
+    >>> print(prove(Bijective(Layout(((4, 8, 4), (2, 2, 8)), ((128, 1, 16), (64, 8, 512))), onto=64 * 64)))
+    proved    bijective: ((4,8,4),(2,2,8)):((128,1,16),(64,8,512)) onto 4096  [mixed radix, T3]
+
+The names load on first use, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .certificate_checker import verify
+    from .claim import Claim
+    from .claims import Bijective, ConflictFree, Equal, FitsIn, InBounds, Injective, Partition, Surjective
+    from .prover import Budget, prove
+
+_WHERE = {
+    "prove": "prover",
+    "Budget": "prover",
+    "verify": "certificate_checker",
+    "Claim": "claim",
+    "CLAIMS": "claims",
+    "Bijective": "claims",
+    "ConflictFree": "claims",
+    "Equal": "claims",
+    "FitsIn": "claims",
+    "InBounds": "claims",
+    "Injective": "claims",
+    "Partition": "claims",
+    "Surjective": "claims",
+}
+
+__all__ = [
+    "Bijective",
+    "Budget",
+    "Claim",
+    "ConflictFree",
+    "Equal",
+    "FitsIn",
+    "InBounds",
+    "Injective",
+    "Partition",
+    "Surjective",
+    "prove",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        found = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module 'checkers' has no attribute {name!r}")

@@ -119,7 +119,7 @@ class Facts:
             return x
         if self.let:
             x = _through(self.let, x)
-        return interpret(x, _Resolving(self)) if _opaque(x) else x
+        return interpret(x, _Resolving(self)) if isinstance(x, Expr) and _opaque(x) else x
 
     def with_rows(self, *extra: Row) -> Facts:
         """These facts and some local ones after them, such as n >= 2 inside a gap lemma."""

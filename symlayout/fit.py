@@ -17,20 +17,21 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from .basis import E, as_tuple
 from .errors import LayoutError
-from .int_tuple import crd2idx, flatten, idx2crd, integer, leaves, product_each, text, unflatten
+from .int_tuple import checked, congruent, crd2idx, idx2crd, leaves, product_each, text, unflatten
 from .layout import ComposedLayout, Layout
 from .swizzle import Swizzle
 
 Array: TypeAlias = np.ndarray[Any, Any]
 
 MAX_BITS = 5  # of a swizzle; hardware and CuTe atoms use up to 3, 32 banks of 4 bytes at most 5
+MAX_VALUE = 2**62  # so that differences stay within int64
 PLAIN = Swizzle(0, 0, 0)
 
 
@@ -40,9 +41,10 @@ def fit(points: Any, shape: Any = None) -> Layout | ComposedLayout:
     >>> print(fit([0, 1, 4, 5, 2, 3, 6, 7]), fit([[0, 1, 2, 3], [5, 4, 7, 6]]))
     (2,2,2):(1,4,2) Sw<1,0,2> o 0 o (2,4):(4,1)
 
-    Points are a list or array in colexicographic order, nested lists with ``points[i][j]`` at (i, j), a mapping
-    from coordinates to offsets, or a function with an integer for each mode. Values that are tuples give
-    basis strides, a constant goes into the offset of a ComposedLayout:
+    Points are a list or array in colexicographic order, nested lists with ``points[i][j]`` at (i, j), a
+    mapping from coordinates to offsets, or a function of one integer for each mode. Values that are tuples
+    give basis strides (the last entries vanish if always 0); a constant goes into the offset of a
+    ComposedLayout:
 
     >>> print(fit(lambda i, j: (j, i), (2, 3)), fit([7, 9, 11]))
     (2,3):(1@1,1@0) Sw<0,0,0> o 7 o 3:2
@@ -63,7 +65,7 @@ def derive(points: Any, shape: Any = None, names: Sequence[str] | None = None) -
     mode 1: v1 -> 2, so 2 values with stride 2
     all 8 points agree with ((2,2),2):((4,1),2)
 
-    *names* are those of the modes, the names of the parameters by default. Raises LayoutError as ``fit`` does.
+    *names* are those of the modes, by default the parameters of a function. Raises LayoutError as ``fit``.
     """
     given = _read(points, shape)
     found = _solved(given)
@@ -87,7 +89,8 @@ def _step(given: _Points, name: str, n: int, r: _Run) -> str:
     end = r.start * r.extent
     if end == n:
         return out
-    return f"{out} ({_at(name, end)} -> {text(given.value(r.after))}, not {text(given.value(r.extent * r.stride))})"
+    after, continued = text(given.value(r.after)), text(given.value(r.extent * r.stride))
+    return f"{out} ({_at(name, end)} -> {after}, not {continued})"
 
 
 def _at(name: str, i: int) -> str:
@@ -140,10 +143,13 @@ class _Points:
 
 def _read(points: Any, shape: Any) -> _Points:
     names: tuple[str, ...] = ()
-    if shape is None and callable(points):
-        shape = getattr(points, "shape", None)
+    if shape is None and not isinstance(points, np.ndarray):
+        shape = _extents(points) if isinstance(points, Mapping) else getattr(points, "shape", None)
+    if shape is not None:
+        shape = checked(shape, "shape")
+        if any(type(n) is not int or n < 1 for n in leaves(shape)):
+            raise LayoutError(f"expected extents that are numbers of at least 1, got {text(shape)}")
     if isinstance(points, Mapping):
-        shape = _extents(points) if shape is None else shape
         offsets = {_index(c, shape): v for c, v in points.items()}
     elif callable(points):
         if shape is None:
@@ -153,39 +159,38 @@ def _read(points: Any, shape: Any) -> _Points:
         offsets = {i: points(*reversed(c)) for i, c in enumerate(coords)}
     else:
         found, listed = _listed(points)
-        if shape is not None and len(found) > 1 and product_each(shape) != found:
-            raise LayoutError(f"expected points of shape {text(product_each(shape))}, got {text(found)}")
         shape = (found if len(found) > 1 else found[0]) if shape is None else shape
+        if math.prod(product_each(shape)) != len(listed) or (len(found) > 1 and product_each(shape) != found):
+            raise LayoutError(f"expected points of shape {text(product_each(shape))}, got {text(found)}")
         offsets = dict(enumerate(listed))
-    shape = product_each(shape) if isinstance(shape, tuple | list) else int(shape)
+    shape = product_each(shape) if isinstance(shape, tuple) else shape
     default = tuple(f"c{k}" for k in range(len(product_each(shape))))
     return _tabled(offsets, shape, names if len(names) == len(default) else default)
 
 
 def _tabled(offsets: dict[int, Any], shape: Any, names: tuple[str, ...]) -> _Points:
     size = math.prod(product_each(shape))
-    if len(offsets) > size or max(offsets, default=size) >= size or 0 not in offsets:
-        what = "one at coordinate 0" if len(offsets) < size else f"{size} offsets"
-        raise LayoutError(f"expected {what} for the shape {text(shape)}, got {len(offsets)} others")
-    plain = {i: as_tuple(v) if not isinstance(v, int | np.integer) else int(v) for i, v in offsets.items()}
-    profile = _profile(plain[0])
+    plain = {i: v if type(v) is int else as_tuple(v) for i, v in offsets.items()}
+    profile = _profile(plain.get(0, 0))
+    for i, v in plain.items():
+        if not congruent(v, profile) or any(type(a) is not int or abs(a) >= MAX_VALUE for a in leaves(v)):
+            like, at = text(profile), text(idx2crd(i, shape))
+            raise LayoutError(f"expected a value like {like} within 2^62 at coordinate {at}, got {text(v)}")
     values = np.zeros((size, len(leaves(profile))), dtype=np.int64)
     known = np.zeros(size, dtype=bool)
-    try:
-        for i, v in plain.items():
-            values[i], known[i] = leaves(v), True
-    except (OverflowError, TypeError, ValueError) as e:
-        raise LayoutError(f"expected values like {text(plain[0])}, within int64, got {text(v)}") from e
+    where = list(plain)
+    known[where] = True
+    values[where] = [leaves(v) for v in plain.values()]
     return _Points(values, known, shape, profile, names)
 
 
 def _listed(points: Any) -> tuple[tuple[int, ...], list[Any]]:
-    """(shape, offsets in colexicographic order) of nested lists or an array; tuples inside are coordinates."""
+    """(shape, offsets in colexicographic order) of nested lists or an array; tuples are coordinates."""
     if isinstance(points, np.ndarray):
         if not np.issubdtype(points.dtype, np.integer) or not points.ndim:
             raise LayoutError(f"expected an array of integers, got {points.ndim}-d {points.dtype}")
         return points.shape, points.flatten(order="F").tolist()
-    if not isinstance(points, list | tuple) or not points:
+    if not isinstance(points, Sequence) or isinstance(points, str) or not points:
         raise LayoutError(f"expected points, got {points!r}")
     if not any(isinstance(p, list) for p in points):
         return (len(points),), list(points)
@@ -205,7 +210,7 @@ def _extents(points: Mapping[Any, Any]) -> Any:
 
 def _index(coord: Any, shape: Any) -> int:
     index = int(crd2idx(coord, shape))
-    if flatten(idx2crd(index, shape)) != flatten(idx2crd(coord, shape)) or index >= math.prod(product_each(shape)):
+    if index >= math.prod(product_each(shape)) or idx2crd(index, shape) != idx2crd(coord, shape):
         raise LayoutError(f"expected coordinates of the shape {text(shape)}, got {text(coord)}")
     return index
 
@@ -218,7 +223,7 @@ def _parameters(f: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _profile(v: Any) -> Any:
-    return tuple(map(_profile, v)) if isinstance(v, tuple) else 0 * integer(v)
+    return tuple(map(_profile, v)) if isinstance(v, tuple) else 0
 
 
 def _paths(profile: Any, path: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
@@ -232,7 +237,7 @@ def _paths(profile: Any, path: tuple[int, ...] = ()) -> list[tuple[int, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A leaf: *extent* values from coordinate *start* of its mode with this stride, then the value *after*."""
+    """A leaf: *extent* values from coordinate *start* of its mode with one stride, then the value *after*."""
 
     start: int
     extent: int
@@ -259,7 +264,7 @@ class _Found:
 def _walk(given: _Points, values: Array) -> list[list[_Run]] | _Miss:
     """The leaves of every mode, by the rule at the top of this file, or the first contradiction."""
     base, known = values[0], given.known
-    explained = np.zeros((1, values.shape[1]), dtype=np.int64)  # the values of a growing prefix, less the base
+    explained = np.zeros((1, values.shape[1]), dtype=np.int64)  # values of a growing prefix, less the base
     modes = []
     for n in given.extents:
         before, runs, start = len(explained), [], 1
@@ -302,35 +307,40 @@ def _readings(given: _Points) -> Iterator[tuple[Swizzle, Array]]:
 
 
 def _built(given: _Points, sw: Swizzle, base: Array, modes: list[list[_Run]]) -> Layout | ComposedLayout:
-    parts = [([r.extent for r in runs] or [1], [given.stride(r.stride) for r in runs] or [0]) for runs in modes]
-    shape, stride = (tuple(p[i][0] if len(p[i]) == 1 else tuple(p[i]) for p in parts) for i in (0, 1))
+    shape = tuple(_leaf([r.extent for r in runs], 1) for runs in modes)
+    stride = tuple(_leaf([given.stride(r.stride) for r in runs], 0) for runs in modes)
     layout = Layout(shape, stride) if isinstance(given.shape, tuple) else Layout(shape[0], stride[0])
     if not sw.bits and not base.any():
         return layout
     if given.profile != 0:
-        zero = text(given.value(0 * base))
-        raise LayoutError(f"expected {zero} at coordinate 0 for a layout of coordinates, got {text(given.value(base))}")
+        zero, got = text(given.value(0 * base)), text(given.value(base))
+        advice = f"keep it in the iterator, make_inttuple_iter({got})"
+        raise LayoutError(f"expected {zero} at coordinate 0 for a layout of coordinates, got {got}; {advice}")
     return ComposedLayout(sw, int(base[0]), layout)
+
+
+def _leaf(items: list[Any], none: int) -> Any:
+    return tuple(items) if len(items) > 1 else items[0] if items else none
 
 
 # -- saying what is wrong -------------------------------------------------------------------------------
 
 
-def _units(extents: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    """(mode, size of the modes before, divisor): the points that earlier ones may leave open."""
+def _units(extents: tuple[int, ...]) -> list[int]:
+    """The points that earlier ones may leave open: divisors of its extent along each mode."""
     befores = itertools.accumulate((1, *extents[:-1]), lambda a, b: a * b)
-    return [(k, p, q) for k, (p, n) in enumerate(zip(befores, extents, strict=True)) for q in range(1, n) if not n % q]
+    return [p * q for p, n in zip(befores, extents, strict=True) for q in range(1, n) if not n % q]
 
 
 def _check_determined(given: _Points) -> None:
-    missing = [p * q for _, p, q in _units(given.extents) if not given.known[p * q]]
+    missing = [u for u in [0, *_units(given.extents)] if not given.known[u]]
     if missing:
         where = ", ".join(map(given.coordinate, missing))
-        raise LayoutError(f"expected offsets at {where} too, which determine the layout, got {given.known.sum()} points")
+        raise LayoutError(f"expected offsets at {where} too, to determine it, got {given.known.sum()} points")
 
 
 def _complaint(given: _Points) -> str:
-    """One point amiss if all the others agree with a layout; otherwise the first that no plain layout explains."""
+    """One point amiss if all the others agree; otherwise the first that no plain layout explains."""
     first = _walk(given, given.values)
     for sw, values in _readings(given):
         miss = first if not sw.bits else _walk(given, values)
@@ -341,9 +351,9 @@ def _complaint(given: _Points) -> str:
                 modes = _walk(given, fixed)
                 if not isinstance(modes, _Miss):
                     layout = _built(given, sw, fixed[0], modes)
-                    return f"{_wrong(given, at, sw(row) if sw.bits else row)}; every other point agrees with {layout}"
+                    return f"{_wrong(given, at, sw(row))}; every other point agrees with {layout}"
     assert isinstance(first, _Miss)
-    return f"{_wrong(given, first.at, first.expected)}; no swizzle of up to {MAX_BITS} bits explains the points either"
+    return f"{_wrong(given, first.at, first.expected)}; no swizzle of up to {MAX_BITS} bits helps"
 
 
 def _wrong(given: _Points, at: int, expected: Array) -> str:
@@ -352,9 +362,9 @@ def _wrong(given: _Points, at: int, expected: Array) -> str:
 
 
 def _corrections(given: _Points, values: Array, miss: _Miss) -> Iterator[tuple[int, Array]]:
-    """Points that may be the wrong one, with the value that the others suggest: the miss, or a unit before it."""
+    """Points that may be wrong, with the value that the others suggest: the miss, or a unit before it."""
     yield miss.at, miss.expected
-    units = [p * q for _, p, q in _units(given.extents)]
+    units = _units(given.extents)
     for u in [0, *(u for u in units if u <= miss.at)]:
         votes = Counter(_votes(given, values, u, units))
         if votes:

@@ -1,10 +1,10 @@
 """CuTe notation, in and out: the text that ``print`` writes, and the C++ types that compilers write.
 
-    >>> print(parse("((4,8,4),(2,2,8)):((128,1,16),(64,8,512))")(37, 5))
+    >>> parse("((4,8,4),(2,2,8)):((128,1,16),(64,8,512))")(37, 5)
     721
     >>> print(parse("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)"))
     Sw<3,3,3> o 0 o (8,64):(64,1)
-    >>> print(parse("cute::Layout<cute::tuple<cute::C<4>, int>, cute::tuple<int, cute::C<1>>>"))
+    >>> print(parse("cute::Layout<cute::tuple<cute::C<4>, int>, cute::tuple<int, cute::C<1> > >"))
     (4,s0):(d0,1)
 
 What ``str`` makes of a layout parses back to an equal one. Parentheses around one item are CuTe's
@@ -13,9 +13,10 @@ What ``str`` makes of a layout parses back to an equal one. Parentheses around o
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 from .basis import ArithmeticTuple, ScaledBasis
 from .errors import AssumptionError, ExpressionError, LayoutError, NotationError
@@ -26,34 +27,33 @@ from .swizzle import Swizzle, upcast_swizzle
 
 END = ""  # the token after the last one
 DIGITS = frozenset("0123456789")
-COMPOSED = ("o", "∘")
-SWIZZLES = ("Sw", "S", "Swizzle")
 WINDOW = 80  # columns of a long source that an error shows
 
+SWIZZLES = ("Sw", "S", "Swizzle")
+COMPOSED = ("o", "∘")
 BINDING = {"^": 1, "+": 2, "-": 2, "*": 3, "//": 3, "%": 3}  # as in Python; a sign binds tighter
-OPERATIONS: dict[str, Callable[..., Any]] = {
-    "^": lambda a, b: a ^ b,
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
+OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "^": operator.xor,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
     "//": floordiv,
     "%": mod,
+}
+FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil": ceil_div_int,
     "ceil_div": ceil_div_int,
     "max": maximum,
     "min": minimum,
 }
-FUNCTIONS = ("ceil", "ceil_div", "max", "min")
 
-TUPLES = ("tuple", "Shape", "Stride", "Step", "Coord", "Tile", "IntTuple")
-CONSTANTS = ("C", "Int", "constant", "integral_constant")
-INTEGERS = frozenset(
-    "int long short unsigned signed char __int64 size_t ptrdiff_t intptr_t uintptr_t FastDivmod".split()
-    + [f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)]
-)
-SUFFIXES = ("l", "u", "ul", "lu", "ll", "ull", "llu", "z", "uz")
 BEFORE = ("const", "volatile", "typename", "struct", "class")
 AFTER = ("const", "volatile", "&")
+SUFFIXES = ("l", "u", "ul", "lu", "ll", "ull", "llu")
+WORDS = ("int", "long", "short", "unsigned", "signed")  # of which integer types consist
+RUN_TIME = (*WORDS, "size_t", "ptrdiff_t", *(f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)))
+TUPLES = ("tuple", "Shape", "Stride", "Step", "Coord")
+LAYOUTS = ("Layout", "ComposedLayout", "Swizzle")
 
 
 def parse(source: str, symbols: Iterable[Symbol] = ()) -> Layout | ComposedLayout | Swizzle:
@@ -67,10 +67,8 @@ def parse(source: str, symbols: Iterable[Symbol] = ()) -> Layout | ComposedLayou
     column-major. An ``smem_ptr`` flag means a swizzle of byte addresses; the result is in elements.
     Raises NotationError with a caret under the first bad character, and what Layout raises.
     """
-    reader = _Text(source, symbols)
-    if _starts_a_type(reader.tokens):
-        return parse_cpp(source, symbols)
-    return reader.composed()
+    text = _Text(source, symbols)
+    return parse_cpp(source, text.symbols.values()) if _is_cpp(*text.tokens[:2]) else text.composed()
 
 
 def parse_int_tuple(source: str, symbols: Iterable[Symbol] = ()) -> IntTuple:
@@ -79,9 +77,9 @@ def parse_int_tuple(source: str, symbols: Iterable[Symbol] = ()) -> IntTuple:
     >>> parse_int_tuple("(3,(_,2))")
     (3, (None, 2))
     """
-    reader = _Text(source, symbols, underscore=True)
-    out = reader.int_tuple("an integer or a tuple")
-    reader.end("the end of the text")
+    text = _Text(source, symbols, underscore=True)
+    out = text.int_tuple("an integer or a tuple")
+    text.end("the end of the text")
     return out
 
 
@@ -92,12 +90,12 @@ def parse_cpp(source: str, symbols: Iterable[Symbol] = ()) -> Layout | ComposedL
     (4,s0):(d0,1)
 
     Run-time integers become the symbols s0, s1, ... in shapes, d0, d1, ... in strides and o0, o1, ...
-    in offsets, unless *symbols* has those names. A tuple type alone is a shape.
+    in offsets, or those of *symbols* with these names. A tuple type alone is a shape.
     """
-    reader = _Types(source, symbols)
-    out = reader.layout()
-    reader.end("the end of the type")
-    return out
+    types = _Types(source, symbols)
+    out = types.type()
+    types.end("the end of the type")
+    return types.layout(out) if out.name in LAYOUTS else Layout(types.integers(out, "s"))
 
 
 def to_cpp(layout: Layout | ComposedLayout | Swizzle) -> str:
@@ -127,7 +125,7 @@ def _cpp(x: Any, tuple_name: str) -> str:
         return "int"
     if abs(x) >= 2**63:
         raise LayoutError(f"expected integers within 64 bits for a C++ type, got {x}")
-    return f"cute::Int<{x}>" if -(2**31) <= x < 2**31 else f"cute::C<{x}>"  # Int takes an int only
+    return f"cute::Int<{x}>" if -(2**31) <= x < 2**31 else f"cute::C<{x}>"  # Int takes an int
 
 
 # -- tokens and errors ------------------------------------------------------------------------------------
@@ -153,18 +151,22 @@ def _tokens(source: str) -> list[tuple[str, int]]:
     return [*out, (END, len(source.rstrip()))]
 
 
-def _starts_a_type(tokens: list[str]) -> bool:
-    """Whether these are C++: ``cute::``, ``const``, or a template other than a swizzle."""
-    first, second = (*tokens, END)[:2]
-    if second == "<":
-        return first not in SWIZZLES and first.isidentifier()
-    return "::" in (first, second) or (first in BEFORE and second.isidentifier())
-
-
 def _digits(token: str) -> str:
     """The digits of ``4`` or ``_4``, else nothing."""
     digits = token.removeprefix("_")
     return digits if digits and DIGITS.issuperset(digits) else ""
+
+
+def _excerpt(source: str, at: int) -> str:
+    """The source, or what surrounds *at* in a long one, and a caret below *at*."""
+    line = "".join(c if c.isprintable() else " " for c in source)
+    start = max(0, min(at - WINDOW // 2, len(line) - WINDOW))
+    head, tail = "..." if start else "", "..." if start + WINDOW < len(line) else ""
+    return f"{head}{line[start : start + WINDOW]}{tail}\n{' ' * (len(head) + at - start)}^"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _by_name(symbols: Iterable[Symbol]) -> dict[str, Symbol]:
@@ -177,20 +179,12 @@ def _by_name(symbols: Iterable[Symbol]) -> dict[str, Symbol]:
     return out
 
 
-def _excerpt(source: str, at: int) -> str:
-    """The source, or what surrounds *at* in a long one, and a caret below *at*."""
-    line = "".join(c if c.isprintable() else " " for c in source)
-    start = max(0, min(at - WINDOW // 2, len(line) - WINDOW))
-    head, tail = "..." if start else "", "..." if start + WINDOW < len(line) else ""
-    return f"{head}{line[start : start + WINDOW]}{tail}\n{' ' * (len(head) + at - start)}^"
-
-
 class _Reader:
-    """The tokens of a text and a position among them."""
+    """The tokens of a source and a position among them."""
 
     def __init__(self, source: str, symbols: Iterable[Symbol]) -> None:
         if not isinstance(source, str):
-            raise NotationError(f"expected layout notation as a str, got {source!r} ({type(source).__name__})")
+            raise NotationError(f"expected layout notation as a str, got {source!r}")
         tokens = _tokens(source)
         self.source, self.symbols = source, _by_name(symbols)
         self.tokens, self.places = [t for t, _ in tokens], [p for _, p in tokens]
@@ -204,130 +198,127 @@ class _Reader:
     def following(self) -> str:
         return self.tokens[self.position + 1] if self.token != END else END
 
-    def error(self, expected: str, at: int | None = None, got: str = "") -> NotationError:
-        """The error that points at the token with index *at* (by default the current one)."""
-        at = self.position if at is None else at
-        token = self.tokens[at]
-        short = token if len(token) <= 40 else f"{token[:37]}..."
-        got = got or (repr(short) if token != END else "the end of the text")
-        return NotationError(f"expected {expected}, got {got}\n{_excerpt(self.source, self.places[at])}")
-
     def advance(self) -> str:
-        token = self.token
         self.position += 1
-        return token
+        return self.tokens[self.position - 1]
 
     def take(self, token: str) -> bool:
         """Step over *token* if it is next."""
-        if self.token != token:
-            return False
-        self.position += 1
-        return True
+        found = self.token == token
+        self.position += found
+        return found
 
-    def expect(self, token: str, after: str = "") -> None:
+    def expect(self, token: str, where: str) -> None:
         if not self.take(token):
-            raise self.error(f"'{token}'{after}")
+            raise self.error(f"'{token}' {where}")
 
     def end(self, expected: str) -> None:
         if self.token != END:
             raise self.error(expected)
+
+    def error(self, expected: str, at: int | None = None, got: str = "") -> NotationError:
+        """The error that points at the token with index *at*, the current one unless told."""
+        at = self.position if at is None else at
+        token = self.tokens[at]
+        got = got or (repr(_short(token)) if token != END else "the end of the text")
+        return self.pointed(f"expected {expected}, got {got}", at)
+
+    def pointed(self, message: object, at: int) -> NotationError:
+        return NotationError(f"{message}\n{_excerpt(self.source, self.places[at])}")
 
     def natural(self, what: str) -> int:
         """A number without a sign: ``4``, or ``_4`` for CuTe's static integers."""
         digits = _digits(self.token)
         if not digits:
             raise self.error(what)
-        return self.number(digits)
-
-    def number(self, digits: str) -> int:
-        """The value of the next token, which has these digits."""
-        try:
-            out = int(digits)
-        except ValueError:  # the interpreter bounds the digits, since the conversion takes quadratic time
-            limit = f"a number of at most {sys.get_int_max_str_digits()} digits"
-            raise self.error(limit, got=f"one of {len(digits)} digits") from None
         self.position += 1
-        return out
+        return self.number(digits, self.position - 1)
+
+    def number(self, digits: str, at: int) -> int:
+        try:
+            return int(digits)
+        except ValueError:  # the interpreter bounds the digits: the conversion takes quadratic time
+            limit = f"a number of at most {sys.get_int_max_str_digits()} digits"
+            raise self.error(limit, at, f"one of {len(digits)} digits") from None
 
     def constant(self, what: str) -> int:
-        """An integer of a template argument list: ``-4``, ``(int)4``, ``4ul``."""
-        self.cast()
+        """An integer among template arguments: ``-4``, ``(int)4``, ``4ul``."""
+        if self.take("("):
+            while self.token.isidentifier():
+                self.position += 1
+            self.expect(")", "after the type of a number")
         sign = -1 if self.take("-") else 1
         out = sign * self.natural(what)
-        if self.token.lower() in SUFFIXES:
-            self.position += 1
+        self.position += self.token.lower() in SUFFIXES
         return out
-
-    def cast(self) -> None:
-        """Step over ``(unsigned int)`` before a number."""
-        if self.take("("):
-            self.words()
-            self.expect(")", " after the type of a number")
-
-    def words(self) -> None:
-        """Step over a plain type name, such as ``unsigned long`` or ``std::size_t``."""
-        while self.token.isidentifier() or self.token == "::":
-            self.position += 1
-
-    def swizzle(self, at: int) -> Swizzle:
-        """The rest of ``Sw<3,4,3>``, whose name has index *at*."""
-        self.expect("<", " after the name of a swizzle")
-        bits = self.constant("the bits of a swizzle")
-        self.expect(",", " before the base of a swizzle")
-        base = self.constant("the base of a swizzle")
-        self.expect(",", " before the shift of a swizzle")
-        shift = self.constant("the shift of a swizzle")
-        self.expect(">", " after the shift of a swizzle")
-        try:
-            return Swizzle(bits, base, shift)
-        except LayoutError as e:
-            raise self.pointed(e, at) from None
-
-    def pointed(self, e: Exception, at: int) -> NotationError:
-        """An error of ours that reads "expected ... got ...", with the place where it arose."""
-        return NotationError(f"{e}\n{_excerpt(self.source, self.places[at])}")
-
-    def in_elements(self, outer: Any, bits: int, at: int) -> Swizzle:
-        """The swizzle of element offsets for one of byte addresses: CuTe's position-independent form."""
-        if bits < 8 or bits & (bits - 1):
-            raise self.error("elements of 8, 16, 32, ... bits under a swizzled byte address", at, f"{bits} bits")
-        if not isinstance(outer, Swizzle):
-            raise self.error("a swizzle before a shared-memory pointer", at, str(outer))
-        if outer.bits and outer.base < bits.bit_length() - 4:
-            raise self.error(f"a swizzle that keeps elements of {bits} bits whole", at, str(outer))
-        return upcast_swizzle(bits // 8, outer)
 
     def symbol(self, name: str, lower: int = 1) -> Symbol:
         found = self.symbols.get(name)
         return dim(name, at_least=lower) if found is None else found
 
+    def made(self, at: int, f: Callable[..., Any], *args: Any) -> Any:
+        """``f(*args)``; what it refuses is said at the token with index *at*."""
+        try:
+            return f(*args)
+        except (ExpressionError, LayoutError) as e:
+            raise self.pointed(e, at) from None
+
+    def in_elements(self, outer: Any, bits: int, at: int) -> Swizzle:
+        """The swizzle of element offsets for one of byte addresses: CuTe's position-independent form."""
+        if bits < 8 or bits & (bits - 1):
+            raise self.error("elements of 8, 16, 32, ... bits behind a pointer", at, f"{bits} bits")
+        if not isinstance(outer, Swizzle):
+            raise self.error("a swizzle before a shared-memory pointer", at, _short(str(outer)))
+        if outer.bits and outer.base < bits.bit_length() - 4:
+            raise self.error(f"a swizzle that keeps elements of {bits} bits whole", at, str(outer))
+        return upcast_swizzle(bits // 8, outer)
+
 
 # -- text -------------------------------------------------------------------------------------------------
+
+
+def _grouping(tokens: list[str]) -> set[int]:
+    """The opening parentheses that group: an operator follows their partner."""
+    out, pending = set(), []
+    for i, token in enumerate(tokens):
+        if token == "(":
+            pending.append(i)
+        elif token == ")" and pending:
+            start = pending.pop()
+            if tokens[i + 1] in BINDING or tokens[i + 1] == "@":
+                out.add(start)
+    return out
 
 
 class _Text(_Reader):
     """Recursive descent over CuTe text.
 
-    layer  = swizzle | tuple [":" tuple]            composed = layer {"o" offset "o" layer}
-    tuple  = "(" [tuple {"," tuple} [","]] ")" | expression {"@" number}
+        composed   = layer {"o" offset "o" layer}
+        layer      = swizzle | int_tuple [":" int_tuple]
+        offset     = int_tuple | "smem_ptr[" bits "b]" ["(unset)"]
+        int_tuple  = "(" [int_tuple {"," int_tuple} [","]] ")" | expression {"@" number}
     """
 
     def __init__(self, source: str, symbols: Iterable[Symbol], underscore: bool = False) -> None:
         super().__init__(source, symbols)
         self.underscore = underscore
-        self.groups = 0  # open parentheses inside arithmetic
         self.grouping = _grouping(self.tokens)
+        self.groups = 0  # open parentheses inside arithmetic
 
     def composed(self) -> Layout | ComposedLayout | Swizzle:
         """Layers with offsets between them, the innermost last; a missing offset is 0."""
+        out: Layout | ComposedLayout | Swizzle
         outer: list[tuple[Any, Any]] = []
         at, out = self.position, self.layer()
         while self.token in COMPOSED:
+            if len(outer) == MAX_DEPTH:
+                raise self.error(f"layouts nested at most {MAX_DEPTH} deep", got="a deeper one")
             self.position += 1
+            start = self.position
             if self.token == "smem_ptr" and self.following == "[":
-                outer.append((self.in_elements(out, *self.flag()), 0))
+                outer.append((self.in_elements(out, self.flag(), start), 0))
             else:
-                start, offset = self.position, self.int_tuple("an offset or a layout")
+                offset = self.int_tuple("an offset or a layout")
                 if self.token == ":":
                     outer.append((out, 0))
                     at, out = start, self.layout(offset)
@@ -337,8 +328,8 @@ class _Text(_Reader):
                 raise self.error("'o' and a layout after the offset")
             self.position += 1
             at, out = self.position, self.layer()
-        complete = isinstance(out, Swizzle) or ":" in self.tokens[at : self.position]
-        self.end(f"{'' if complete else "':', "}'o' or the end of the text")
+        whole = isinstance(out, Swizzle) or ":" in self.tokens[at : self.position]
+        self.end("'o' or the end of the text" if whole else "':', 'o' or the end of the text")
         if outer and isinstance(out, Swizzle):
             raise self.error("a layout inside the composition", at)
         for layer, offset in reversed(outer):
@@ -347,28 +338,36 @@ class _Text(_Reader):
 
     def layer(self) -> Layout | Swizzle:
         if self.token in SWIZZLES and self.following == "<":
-            self.position += 1
-            return self.swizzle(self.position - 1)
+            return self.swizzle()
         return self.layout(self.int_tuple("a layout"))
 
     def layout(self, shape: IntTuple) -> Layout:
         """The layout of a shape and of the stride that may follow it."""
         return Layout(shape, self.int_tuple("a stride") if self.take(":") else None)
 
-    def flag(self) -> tuple[int, int]:
-        """(bits, its index) of ``smem_ptr[16b](unset)``."""
-        at = self.position
+    def swizzle(self) -> Swizzle:
+        """``Sw<bits,base,shift>``."""
+        at, numbers = self.position, []
+        self.position += 1
+        for separator, name in zip("<,,", ("bits", "base", "shift"), strict=True):
+            self.expect(separator, f"before the {name} of a swizzle")
+            numbers.append(self.constant(f"the {name} of a swizzle"))
+        self.expect(">", "after the shift of a swizzle")
+        return cast(Swizzle, self.made(at, Swizzle, *numbers))
+
+    def flag(self) -> int:
+        """The bits of ``smem_ptr[16b](unset)``."""
         self.position += 2
         bits = self.natural("the bits of an element")
-        self.expect("b", " after the bits of an element")
-        self.expect("]", " after the bits of an element")
+        self.expect("b", "after the bits of an element")
+        self.expect("]", "after the bits of an element")
         if self.take("("):
-            self.expect("unset", " in a pointer without an address")
-            self.expect(")")
-        return bits, at
+            self.expect("unset", "in a pointer without an address")
+            self.expect(")", "after 'unset'")
+        return bits
 
     def int_tuple(self, what: str, depth: int = 0) -> IntTuple:
-        """A tuple, or the expression *what*."""
+        """A tuple, or the expression *what*, perhaps times a basis element."""
         if self.token != "(" or self.position in self.grouping:
             return self.leaf(what)
         if depth == MAX_DEPTH:
@@ -397,15 +396,9 @@ class _Text(_Reader):
         while BINDING.get(self.token, 0) > floor:
             name = self.advance()
             at = self.position
-            out = self.applied(name, at, out, self.expression(f"an operand of '{name}'", BINDING[name]))
+            right = self.expression(f"an operand of '{name}'", BINDING[name])
+            out = self.made(at, OPERATIONS[name], out, right)
         return out
-
-    def applied(self, name: str, at: int, *operands: Any) -> Any:
-        """The value of an operation; what it refuses is said at the token with index *at*."""
-        try:
-            return OPERATIONS[name](*operands)
-        except ExpressionError as e:
-            raise self.pointed(e, at) from None
 
     def operand(self, what: str) -> Any:
         """A number, a name, a call or a group, with signs before it."""
@@ -413,196 +406,145 @@ class _Text(_Reader):
         while self.token in ("+", "-"):
             negative ^= self.advance() == "-"
             what = "an integer after the sign"
+        called = self.advance() if self.token in FUNCTIONS and self.following == "(" else ""
         if self.token == "(":
-            self.enter()
-            out = self.expression("an integer")
-            self.leave("an operator or ')'")
-        elif self.token in FUNCTIONS and self.following == "(":
-            out = self.call(self.advance())
-        elif self.token == "_" and self.following == "-":  # CuTe prints a static -1 as _-1
-            self.position += 2
-            out = -self.natural("a number after '_-'")
-        elif self.token == "_" or _digits(self.token) or not self.token.isidentifier():
-            out = self.natural(what)
-        else:
+            if self.groups == MAX_DEPTH:
+                raise self.error(f"parentheses nested at most {MAX_DEPTH} deep", got="deeper ones")
+            self.groups += 1
+            self.position += 1
+            out = self.call(called) if called else self.expression("an integer")
+            self.expect(")", "after an expression")
+            self.groups -= 1
+        elif self.token.isidentifier() and self.token != "_" and not _digits(self.token):
             out = self.symbol(self.advance())
+        else:
+            if self.token == "_" and self.following == "-":  # CuTe prints a static -1 as _-1
+                self.position += 2
+                negative = not negative
+            out = self.natural(what)
         return -out if negative else out
 
     def call(self, name: str) -> Any:
-        """The value of ceil(x/y), ceil_div(x, y), max or min."""
-        self.enter()
+        """The value of ceil(x/y), ceil_div(x, y), max or min, up to the closing parenthesis."""
         slash = name == "ceil"  # it binds least there: ceil(M + 1/8) is the ceiling of (M + 1)/8
         operands = [self.expression(f"an operand of {name}")]
         at = self.position
-        while (name in ("max", "min") or len(operands) < 2) and self.take("/" if slash else ","):
+        while self.take("/" if slash else ","):
             at = self.position
             operands.append(self.expression(f"an operand of {name}", BINDING["*"] if slash else 0))
-        if name not in ("max", "min") and len(operands) < 2:
-            raise self.error(f"'{'/' if slash else ','}' and a divisor")
-        self.leave(f"')' after the operands of {name}")
-        return self.applied(name, at, *operands)
-
-    def enter(self) -> None:
-        """Step over the parenthesis of a group or call."""
-        if self.groups == MAX_DEPTH:
-            raise self.error(f"parentheses nested at most {MAX_DEPTH} deep", got="a deeper one")
-        self.groups += 1
-        self.position += 1
-
-    def leave(self, expected: str) -> None:
-        if not self.take(")"):
-            raise self.error(expected)
-        self.groups -= 1
-
-
-def _grouping(tokens: list[str]) -> set[int]:
-    """The opening parentheses that group: an operator follows their partner."""
-    out, open_ = set(), []
-    for i, token in enumerate(tokens):
-        if token == "(":
-            open_.append(i)
-        elif token == ")" and open_:
-            start = open_.pop()
-            if tokens[i + 1] in BINDING or tokens[i + 1] == "@":
-                out.add(start)
-    return out
+        if name.startswith("ceil") and len(operands) != 2:
+            raise self.error(f"two operands of {name}", got=str(len(operands)))
+        return self.made(at, FUNCTIONS[name], *operands)
 
 
 # -- C++ types --------------------------------------------------------------------------------------------
 
 
+def _is_cpp(first: str, second: str = END) -> bool:
+    """Whether a text that starts with these tokens is a C++ type: a namespace, a qualifier, a template."""
+    if second == "<":
+        return first.isidentifier() and first not in SWIZZLES
+    return "::" in (first, second) or (first in BEFORE and second.isidentifier())
+
+
+class _Type(NamedTuple):
+    """``name<args>`` in the tokens *at* .. *last*, or a *number* among template arguments."""
+
+    name: str
+    at: int
+    last: int
+    args: tuple[_Type, ...] = ()
+    number: int | None = None
+
+
 class _Types(_Reader):
-    """Recursive descent over CuTe C++ types; namespaces are skipped."""
+    """A C++ type read as a tree, then given its meaning."""
 
     def __init__(self, source: str, symbols: Iterable[Symbol]) -> None:
         super().__init__(source, symbols)
-        self.fresh = {"s": 0, "d": 0, "o": 0}  # run-time integers so far in shapes, strides and offsets
+        self.fresh = {"s": 0, "d": 0, "o": 0}  # how many so far in shapes, strides and offsets
 
-    def layout(self, depth: int = 0) -> Layout | ComposedLayout | Swizzle:
-        """A Layout, ComposedLayout or Swizzle; on the outside also the type of a shape."""
-        name, at = self.named(), self.position
-        out: Layout | ComposedLayout | Swizzle
-        if depth == MAX_DEPTH:
-            raise self.error(f"layouts nested at most {MAX_DEPTH} deep", got="a deeper one")
-        if name == "Swizzle":
-            self.position += 1
-            out = self.swizzle(at)
-        elif name == "Layout":
-            self.open()
-            shape = self.integers("s")
-            stride = self.integers("d") if self.take(",") else None  # gcc leaves out a default argument
-            self.expect(">", " after the stride" if stride is not None else " or a stride")
-            out = Layout(shape, _like(shape, stride))
-        elif name == "ComposedLayout":
-            out = self.composed(depth)
-        elif depth:
-            raise self.error("a Layout, ComposedLayout or Swizzle")
-        else:
-            out = Layout(self.integers("s"))
-        self.qualified()
-        return out
-
-    def composed(self, depth: int) -> ComposedLayout:
-        self.open()
-        outer: Any = self.layout(depth + 1)
-        self.expect(",", " after the outer layout")
-        offset: Any = 0
-        if self.named() == "smem_ptr_flag_bits":
-            at = self.position
-            self.open()
-            outer = self.in_elements(outer, self.constant("the bits of an element"), at)
-            self.expect(">", " after the bits of an element")
-        else:
-            offset = self.integers("o")
-        self.expect(",", " after the offset")
-        self.named()
-        at = self.position
-        inner = self.layout(depth + 1)
-        if isinstance(inner, Swizzle):
-            raise self.error("a layout inside the composition", at)
-        self.expect(">", " after the inner layout")
-        return ComposedLayout(outer, offset, inner)
-
-    def integers(self, kind: str, depth: int = 0) -> Any:
-        """A tuple or integer type; *kind* says what its run-time integers are called."""
-        name = self.named()
-        out: Any
-        if depth > MAX_DEPTH - (name != "ScaledBasis"):
-            raise self.error(f"tuples nested at most {MAX_DEPTH} deep", got="a deeper one")
-        if name in INTEGERS:
-            while self.token in INTEGERS:  # unsigned long long
-                self.position += 1
-            out = self.run_time(kind)
-        elif _digits(name):
-            out = self.natural("an integer type")
-        elif name[:2] == "_m" and _digits(name[2:]):
-            out = -self.number(name[2:])
-        elif self.following != "<":
-            raise self.error("an integer or tuple type")
-        else:
-            out = self.template(name, kind, depth)
-        self.qualified()
-        return out
-
-    def template(self, name: str, kind: str, depth: int) -> Any:
-        """The value of a class template that stands for integers."""
-        at = self.position
-        self.open()
-        out: Any
-        if name in CONSTANTS:
-            if name.endswith("constant"):
-                self.words()
-                self.expect(",", " after the type of a constant")
-            out = self.constant("an integer")
-        elif name == "ScaledBasis":
-            out = self.basis(self.integers(kind, depth + 1))
-        elif name in TUPLES or name == "ArithmeticTuple":
-            items: list[Any] = []
-            while self.token != ">":
-                if items:
-                    self.expect(",", " or '>' after a type")
-                items.append(self.integers(kind, depth + 1))
-            out = tuple(items) if name in TUPLES or kind == "s" else ArithmeticTuple(*items)
-        else:
-            raise self.error("an integer or tuple type", at)
-        self.expect(">", f" at the end of {name}")
-        return out
-
-    def basis(self, value: Any) -> Any:
-        """The rest of ``ScaledBasis<T, 0, 1>``, outermost index first; a basis in T goes further in."""
-        path: tuple[int, ...] = ()
-        while self.take(","):
-            self.cast()
-            path += (self.natural("the index of a mode"),)
-        if isinstance(value, ScaledBasis):
-            value, path = value.value, path + value.path
-        return ScaledBasis(value, path) if path else value
-
-    def run_time(self, kind: str) -> Symbol:
-        self.fresh[kind] += 1
-        return self.symbol(f"{kind}{self.fresh[kind] - 1}", lower=1 if kind == "s" else 0)
-
-    def open(self) -> None:
-        """Step over the name of a template and its bracket."""
-        self.position += 1
-        self.expect("<", f" after {self.tokens[self.position - 1]}")
-
-    def named(self) -> str:
-        """Step over qualifiers and namespaces; the name that is next."""
+    def type(self, depth: int = 0) -> _Type:
+        """A type without its qualifiers and namespaces, or a number."""
+        if self.token in ("(", "-") or self.token[:1] in DIGITS:
+            at, number = self.position, self.constant("an integer")
+            return _Type("", at, self.position - 1, number=number)
         while self.token in BEFORE:
             self.position += 1
         self.take("::")
-        while self.token.isidentifier() and self.following == "::":
+        while self.following == "::" and self.token.isidentifier():
             self.position += 2
-        return self.token
-
-    def qualified(self) -> None:
+        if not self.token.isidentifier():
+            raise self.error("a type")
+        if depth > MAX_DEPTH + 3:  # a basis in a tuple in a layout in a composed layout
+            raise self.error(f"types nested at most {MAX_DEPTH + 3} deep", got="a deeper one")
+        at, name = self.position, self.advance()
+        while self.token in WORDS or self.token in AFTER:  # unsigned long const&
+            self.position += 1
+        args = self.arguments(depth + 1) if self.take("<") else ()
+        last = self.position - 1
         while self.token in AFTER:
             self.position += 1
+        return _Type(name, at, last, args)
+
+    def arguments(self, depth: int) -> tuple[_Type, ...]:
+        out: list[_Type] = []
+        while not self.take(">"):
+            if out and not self.take(","):
+                raise self.error("',' or '>' after a template argument")
+            out.append(self.type(depth))
+        return tuple(out)
+
+    def layout(self, t: _Type) -> Any:
+        match t.name, t.args:
+            case "Layout", [shape]:  # gcc leaves out a default argument
+                return Layout(self.integers(shape, "s"))
+            case "Layout", [shape, stride]:
+                return Layout(self.integers(shape, "s"), self.integers(stride, "d"))
+            case "ComposedLayout", [outer, offset, inner] if inner.name != "Swizzle":
+                return ComposedLayout(*self.shifted(outer, offset), self.layout(inner))
+            case "Swizzle", [_Type(number=int(b)), _Type(number=int(m)), _Type(number=int(s))]:
+                return self.made(t.at, Swizzle, b, m, s)
+        known = "Layout<shape, stride>, ComposedLayout<outer, offset, inner> or Swizzle<bits, base, shift>"
+        raise self.unexpected(known, t)
+
+    def shifted(self, outer: _Type, offset: _Type) -> tuple[Any, Any]:
+        """The outer layout and the offset; a pointer flag rescales the swizzle and leaves 0."""
+        match offset.name, offset.args:
+            case "smem_ptr_flag_bits", [_Type(number=int(bits))]:
+                return self.in_elements(self.layout(outer), bits, offset.at), 0
+        return self.layout(outer), self.integers(offset, "o")
+
+    def integers(self, t: _Type, kind: str) -> Any:
+        """A tuple or an integer; *kind* says what its run-time integers are called."""
+        match t.name, t.args:
+            case "C" | "Int", [_Type(number=int(n))]:
+                return n
+            case "constant" | "integral_constant", [_, _Type(number=int(n))]:
+                return n
+            case "ScaledBasis", [value, *indices]:
+                path = tuple(i.number for i in indices if i.number is not None and i.number >= 0)
+                if len(path) == len(indices):
+                    return _basis(self.integers(value, kind), path)
+            case "ArithmeticTuple", args if kind != "s":
+                return ArithmeticTuple(*(self.integers(a, kind) for a in args))
+            case name, args if name in TUPLES or name == "ArithmeticTuple":
+                return tuple(self.integers(a, kind) for a in args)
+            case name, () if name[:1] == "_" and (digits := _digits(name.replace("_m", "_", 1))):
+                n = self.number(digits, t.at)
+                return -n if name[1] == "m" else n
+            case name, () if name in RUN_TIME:
+                self.fresh[kind] += 1
+                return self.symbol(f"{kind}{self.fresh[kind] - 1}", lower=1 if kind == "s" else 0)
+        raise self.unexpected("an integer or tuple type", t)
+
+    def unexpected(self, expected: str, t: _Type) -> NotationError:
+        whole = self.source[self.places[t.at] : self.places[t.last] + len(self.tokens[t.last])]
+        return self.error(expected, t.at, repr(_short(whole)))
 
 
-def _like(shape: Any, stride: Any) -> Any:
-    """*stride* with an ArithmeticTuple as a tuple where the shape has modes; elsewhere it is one stride."""
-    if not isinstance(shape, tuple) or not isinstance(stride, tuple | ArithmeticTuple) or len(shape) != len(stride):
-        return stride
-    return tuple(map(_like, shape, stride))
+def _basis(value: Any, path: tuple[int, ...]) -> Any:
+    """``ScaledBasis<T, 0, 1>``, outermost index first; a basis in T goes further in."""
+    if isinstance(value, ScaledBasis):
+        value, path = value.value, path + value.path
+    return ScaledBasis(value, path) if path else value

@@ -1,0 +1,109 @@
+"""A claim: a property as a value. It says what it is about, how it is proved, and how it is tried on numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, TypeAlias
+
+from symlayout.address_map import AddressMap
+from symlayout.errors import ClaimError
+from symlayout.expr import Expr, Fact
+from symlayout.facts import Facts
+from symlayout.report import Witness
+
+from .form import numbers_in, points
+
+Query: TypeAlias = "Sequence[Fact | tuple[Fact, ...]]"
+
+OUTCOMES = ("proved", "refuted", "unknown", "vacuous")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How a claim was proved: the method, a certificate where the method has one, and the lemmas used."""
+
+    method: str
+    certificate: Mapping[str, Any] | None = None
+    lemmas: tuple[str, ...] = ()
+
+
+class TooLarge(Exception):
+    """A claim on numbers with more points than enumeration takes."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The base of all claims; one file in ``checkers/claims`` for each.
+
+    ``given`` are assumptions, ``expect`` the outcome that counts as success (a known bug says "refuted").
+    """
+
+    given: tuple[Fact, ...] = field(default=(), kw_only=True)
+    expect: str = field(default="proved", kw_only=True)
+
+    kind: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        given = (self.given,) if isinstance(self.given, Fact) else tuple(self.given)
+        for f in given:
+            if not isinstance(f, Fact):
+                raise ClaimError(
+                    f"expected facts such as N.multiple_of(8) or M <= ld as given, got {f!r}; "
+                    "== compares forms, eq(a, b) makes the fact"
+                )
+        object.__setattr__(self, "given", given)
+        if self.expect not in OUTCOMES:
+            raise ClaimError(f"expected one of {', '.join(OUTCOMES)} as expect, got {self.expect!r}")
+
+    # -- what a claim gives -------------------------------------------------------------------------
+
+    def subjects(self) -> tuple[Any, ...]:
+        """The layouts and maps that the claim is about."""
+        raise NotImplementedError(f"{type(self).__name__} names no subjects")
+
+    def certify(self, facts: Facts) -> Proof | None:
+        """A proof by algebra, or None."""
+        return None
+
+    def counterexample(self) -> Witness | None:
+        """The smallest failure of a claim without symbols, or None where it holds; TooLarge if undecided."""
+        raise NotImplementedError(f"{type(self).__name__} has no test on numbers")
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        """Queries that are all unsatisfiable where the claim holds, or None where it has no such form."""
+        return None
+
+    def lemma(self, facts: Facts) -> str:
+        """What a proof lacks, in words, for an UNKNOWN."""
+        return ""
+
+    # -- shared -------------------------------------------------------------------------------------
+
+    def points(self) -> int:
+        """How many points a test on numbers looks at."""
+        return max(points(x) for x in self.subjects())
+
+    def parameters(self) -> tuple[Any, ...]:
+        """Everything whose symbols the claim is about."""
+        skip = {"given", "expect"}
+        return tuple(v for f in fields(self) if f.name not in skip for v in [getattr(self, f.name)])
+
+    def bind(self, env: Mapping[Any, int]) -> Claim:
+        """The claim at these sizes."""
+        skip = {"given", "expect"}
+        moved = {f.name: _bound(getattr(self, f.name), env) for f in fields(self) if f.name not in skip}
+        return replace(self, given=(), **moved)
+
+    def hints(self) -> tuple[int, ...]:
+        """Numbers around which small sizes are tried."""
+        return tuple(n for x in self.subjects() for n in numbers_in(x))
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {', '.join(map(str, self.subjects()))}"
+
+
+def _bound(x: Any, env: Mapping[Any, int]) -> Any:
+    if isinstance(x, tuple):
+        return tuple(_bound(a, env) for a in x)
+    return x.subs(env) if isinstance(x, Expr | AddressMap) or hasattr(x, "subs") else x

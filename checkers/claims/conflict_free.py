@@ -1,0 +1,127 @@
+"""A warp's shared-memory accesses have no bank conflicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.address_map import AddressMap
+from symlayout.banks import WIDTHS_BYTES, conflict_degree, linear_degree, worst_lanes
+from symlayout.errors import ClaimError, InternalError
+from symlayout.facts import Facts
+from symlayout.int_tuple import leaves, product, text
+from symlayout.linear import linear as over_f2
+from symlayout.report import Witness
+
+from ..claim import Claim, Proof, TooLarge
+from ..exhaustive import POINTS, unravel
+from ..form import check_subject, points, table
+
+
+@dataclass(frozen=True)
+class ConflictFree(Claim):
+    """The lanes of mode 0 hit each bank at most *degree* times in a phase, whatever the other coordinates.
+
+    The first mode of *access* is the lane; its values are offsets in elements of *element_bytes*, and each
+    lane touches *width_bytes*. For ldmatrix the lanes are 8 rows and the width is 16 bytes. The verdict holds
+    for every base that is added after the swizzle and is a multiple of max(width, 4) bytes (T16).
+
+    >>> from symlayout import ComposedLayout, Layout, Swizzle
+    >>> rows = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 8), (64, 8)))     # (row, 16-byte column)
+    >>> print(ConflictFree(rows, element_bytes=2, width_bytes=16))
+    conflict-free: Sw<3,3,3> o 0 o (8,8):(64,8), 8 lanes of 16 bytes
+    """
+
+    access: Any
+    element_bytes: int
+    width_bytes: int = 16
+    degree: int = 1
+
+    kind: ClassVar[str] = "conflict-free"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_subject(self.access)
+        if self.width_bytes not in WIDTHS_BYTES:
+            raise ClaimError(f"expected a width of {', '.join(map(str, WIDTHS_BYTES))} bytes, got {self.width_bytes!r}")
+        if type(self.element_bytes) is not int or self.element_bytes < 1:
+            raise ClaimError(f"expected an element of at least 1 byte, got {self.element_bytes!r}")
+        if type(self.degree) is not int or self.degree < 1:
+            raise ClaimError(f"expected a degree of at least 1, got {self.degree!r}")
+
+    def subjects(self) -> tuple[Any, ...]:
+        return (self.access,)
+
+    @property
+    def lanes(self) -> Any:
+        """The size of the first mode."""
+        shape = self.access.shape
+        return product(shape[0]) if isinstance(shape, tuple) else shape
+
+    def __str__(self) -> str:
+        limit = "" if self.degree == 1 else f", at most {self.degree}-way"
+        return f"{self.kind}: {self.access}, {self.lanes} lanes of {self.width_bytes} bytes{limit}"
+
+    def certify(self, facts: Facts) -> Proof | None:
+        """The kernels of the bank map and of the address map agree (T16); one phase stands for all."""
+        if facts.symbols or self.lanes > 32 or self.element_bytes & (self.element_bytes - 1):
+            return None
+        found = over_f2(self.access)
+        if found is None or found.offset:
+            return None
+        bits = self.lanes.bit_length() - 1
+        shift = self.element_bytes.bit_length() - 1
+        columns = [c << shift for c in found.columns[:bits]]
+        if any(c % self.width_bytes for c in columns):
+            return None
+        degree = linear_degree(columns, self.width_bytes)
+        return Proof(f"linear over GF(2), T16: {degree}-way in every phase") if degree <= self.degree else None
+
+    def counterexample(self) -> Witness | None:
+        if points(self.access) > POINTS:
+            raise TooLarge
+        if self.lanes > 32:
+            raise ClaimError(f"expected at most 32 lanes in the first mode, got {self.lanes}")
+        _, values = table(self.access)
+        if values.shape[1] != 1:
+            raise ClaimError(f"expected integer offsets, got the coordinates of {self.access}")
+        rows = (values[:, 0] * self.element_bytes).reshape(-1, self.lanes)
+        for i, addresses in enumerate(rows):
+            lanes = [int(a) for a in addresses]
+            if any(a % self.width_bytes for a in lanes):
+                return self._misaligned(i, lanes)
+            if conflict_degree(lanes, self.width_bytes) > self.degree:
+                return self._conflict(i, lanes)
+        return None
+
+    def _rest(self, i: int) -> str:
+        shape = self.access.shape
+        rest = shape[1:] if isinstance(shape, tuple) else ()
+        if not rest or product(rest) == 1:
+            return ""
+        sizes = tuple(product(s) for s in rest)
+        return f" at coordinate {text(('_', *unravel(i, sizes)))}"
+
+    def _conflict(self, i: int, addresses: list[int]) -> Witness:
+        self._replay(i, addresses)
+        return Witness({}, (i,), f"{worst_lanes(addresses, self.width_bytes)}{self._rest(i)}")
+
+    def _misaligned(self, i: int, addresses: list[int]) -> Witness:
+        lane = next(k for k, a in enumerate(addresses) if a % self.width_bytes)
+        return Witness(
+            {}, (i,), f"lane {lane} accesses byte {addresses[lane]}, no multiple of its {self.width_bytes} bytes{self._rest(i)}"
+        )
+
+    def _replay(self, i: int, addresses: list[int]) -> None:
+        """The addresses once more, one coordinate at a time."""
+        again = [self.element_bytes * v for k in range(self.lanes) for v in leaves(_at(self.access, i * self.lanes + k))]
+        if again != addresses:
+            raise InternalError(f"the accesses of {self.access} do not replay: {again} and {addresses}")
+
+    def lemma(self, facts: Facts) -> str:
+        return "the lanes of each phase fall into different banks; this claim needs numbers"
+
+
+def _at(access: Any, index: int) -> Any:
+    """The value at a linear index."""
+    return access(unravel(index, access.extents)) if isinstance(access, AddressMap) else access(index)

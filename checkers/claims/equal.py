@@ -1,0 +1,144 @@
+"""Two layouts are the same function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.address_map import AddressMap
+from symlayout.basis import as_tuple
+from symlayout.errors import ClaimError, InternalError
+from symlayout.expr import Expr, Fact, eq
+from symlayout.facts import Facts
+from symlayout.int_tuple import idx2crd, leaves, text
+from symlayout.report import Witness
+
+from ..certificates import equal
+from ..claim import Claim, Proof, Query, TooLarge
+from ..exhaustive import POINTS, first_difference
+from ..form import check_subject, expression, linear, map_facts, points, table
+from .injective import ranges
+
+
+@dataclass(frozen=True)
+class Equal(Claim):
+    """*a* and *b* have one size and one value at every linear index (layouts), or at every coordinate (maps).
+
+    >>> from symlayout import Layout
+    >>> print(Equal(Layout((2, 4)), Layout(8)))
+    equal: (2,4):(1,2) and 8:1
+    """
+
+    a: Any
+    b: Any
+
+    kind: ClassVar[str] = "equal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_subject(self.a)
+        check_subject(self.b)
+        maps = [isinstance(x, AddressMap) for x in (self.a, self.b)]
+        if all(maps) and len(self.a.coords) != len(self.b.coords):
+            raise ClaimError(f"expected maps of one rank, got {self.a} and {self.b}")
+
+    def subjects(self) -> tuple[Any, ...]:
+        return (self.a, self.b)
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.a} and {self.b}"
+
+    def certify(self, facts: Facts) -> Proof | None:
+        if isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap):
+            return self._same_expression(facts)
+        if isinstance(self.a, AddressMap) or isinstance(self.b, AddressMap):
+            return None
+        return self._same_modes(facts)
+
+    def _same_modes(self, facts: Facts) -> Proof | None:
+        """Identical coalesced modes under one swizzle (T17)."""
+        a, b = linear(self.a, facts), linear(self.b, facts)
+        if a is None or b is None or a.swizzle != b.swizzle or len(a.components) != len(b.components):
+            return None
+        if a.tuple_valued != b.tuple_valued or len(a.components) != 1:
+            return self._same_by_digits(facts)
+        (c,), (d,) = a.components, b.components
+        found = equal(c.modes, c.base, d.modes, d.base, facts)
+        lemmas = ("a common swizzle cancels",) if a.swizzle else ()
+        return None if found is None else Proof("normal form, T17", found, lemmas)
+
+    def _same_by_digits(self, facts: Facts) -> Proof | None:
+        """Layouts of coordinates: the same extents and strides leaf by leaf, extents of 1 aside."""
+
+        def modes(x: Any) -> list[Any]:
+            return [(facts.normal(n), str(d)) for n, d in x.modes() if n != 1]
+
+        same = modes(self.a) == modes(self.b)
+        return Proof("the same modes of coordinates") if same else None
+
+    def _same_expression(self, facts: Facts) -> Proof | None:
+        """Maps over the same box whose values have one normal form."""
+        a, b = self.a, self.b
+        b = AddressMap(a.coords, *_renamed(a, b))
+        if a.valid != b.valid or [facts.normal(n - m) for n, m in zip(a.extents, b.extents, strict=True)] != [0] * len(
+            a.extents
+        ):
+            return None
+        known = map_facts(a, facts)
+        pairs = list(zip(leaves(a.offset), leaves(b.offset), strict=True))
+        same = all(_is_zero(known.normal(x - y)) for x, y in pairs)
+        return Proof("normal form") if same else None
+
+    def counterexample(self) -> Witness | None:
+        if isinstance(self.a, AddressMap) != isinstance(self.b, AddressMap):
+            raise TooLarge
+        n, m = points(self.a), points(self.b)
+        if max(n, m) > POINTS:
+            raise TooLarge
+        if n != m:
+            return Witness({}, (), f"the sizes are {n} and {m}")
+        if not n:
+            return None
+        (at, x), (_, y) = table(self.a), table(self.b)
+        if x.shape != y.shape:
+            return Witness({}, (), f"the values are {x.shape[1]} and {y.shape[1]} integers over {len(x)} and {len(y)} points")
+        row = first_difference(x, y)
+        return None if row is None else self._differs_at(at(row), row)
+
+    def _differs_at(self, coord: Any, row: int) -> Witness:
+        other = coord if isinstance(self.b, AddressMap) else idx2crd(row, self.b.shape)
+        left, right = as_tuple(self.a(coord)), as_tuple(self.b(other))
+        if left == right:
+            raise InternalError(f"the difference at {coord} does not replay: both give {left}")
+        return Witness(
+            {}, (coord,), f"index {row}: {text(left)} at {text(coord)}, but {text(right)} at {text(other)}"
+        )
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        if not (isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap)):
+            return None
+        digits, extents, x, valid = expression(self.a, "")
+        b = AddressMap(self.a.coords, *_renamed(self.a, self.b))
+        _, others, y, valid_b = expression(b, "")
+        if valid != valid_b or any(not _is_zero(n - m) for n, m in zip(extents, others, strict=True)):
+            return None
+        out: list[Query] = []
+        for v, w in zip(leaves(x), leaves(y), strict=True):
+            out.append([*ranges(digits), *valid, eq(v, w).negated()])
+        return out
+
+    def lemma(self, facts: Facts) -> str:
+        return "the values agree at every index: the coalesced modes differ in form (T17)"
+
+
+def _renamed(a: AddressMap, b: AddressMap) -> tuple[Any, Any, tuple[Fact, ...]]:
+    """(extents, offset, predicate) of *b* over the coordinates of *a*."""
+    env = dict(zip(b.coords, a.coords, strict=True))
+    from symlayout.int_tuple import map_leaves
+
+    offset = map_leaves(lambda e: e.subs(env) if isinstance(e, Expr) else e, b.offset)
+    return b.extents, offset, tuple(f.subs(env) for f in b.valid)
+
+
+def _is_zero(x: Any) -> bool:
+    return type(x) is int and x == 0

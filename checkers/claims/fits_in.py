@@ -1,0 +1,74 @@
+"""Values fit a machine integer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.errors import ClaimError
+from symlayout.facts import Facts
+from symlayout.int_tuple import leaves
+from symlayout.report import Witness
+
+from ..claim import Claim, Proof, Query
+from ..form import check_subject, expression
+from .in_bounds import _outside, certify_range, outside, scalar
+from .injective import ranges
+
+
+@dataclass(frozen=True)
+class FitsIn(Claim):
+    """Every value, times *unit_bytes* where the code computes bytes, is representable in *bits* bits.
+
+    >>> from symlayout import Layout, dims
+    >>> M, = dims("M")
+    >>> print(FitsIn(Layout((M, 4), (4, 1)), bits=32))
+    fits in int32: (M,4):(4,1) in elements
+    """
+
+    layout: Any
+    bits: int = 32
+    signed: bool = True
+    unit_bytes: int = 1
+
+    kind: ClassVar[str] = "fits in"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "layout", scalar(self.layout))
+        check_subject(self.layout)
+        if type(self.bits) is not int or not 1 <= self.bits <= 128:
+            raise ClaimError(f"expected 1 to 128 bits, got {self.bits!r}")
+        if type(self.unit_bytes) is not int or self.unit_bytes < 1:
+            raise ClaimError(f"expected a unit of at least 1 byte, got {self.unit_bytes!r}")
+
+    def subjects(self) -> tuple[Any, ...]:
+        return (self.layout,)
+
+    def __str__(self) -> str:
+        unit = "elements" if self.unit_bytes == 1 else f"bytes ({self.unit_bytes} an element)"
+        return f"{self.kind} {'int' if self.signed else 'uint'}{self.bits}: {self.layout} in {unit}"
+
+    def limits(self, width: int) -> list[tuple[int, int]]:
+        """The least and greatest element offset whose value in the unit still fits."""
+        low = -(1 << (self.bits - 1)) if self.signed else 0
+        high = (1 << (self.bits - 1)) - 1 if self.signed else (1 << self.bits) - 1
+        return [(-(-low // self.unit_bytes), high // self.unit_bytes)] * width
+
+    def certify(self, facts: Facts) -> Proof | None:
+        return certify_range(self.layout, self.limits, facts)
+
+    def counterexample(self) -> Witness | None:
+        return outside(self.layout, self.limits)
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        digits, _, value, valid = expression(self.layout, "")
+        parts = leaves(value)
+        return [
+            [*ranges(digits), *valid, fact]
+            for v, (low, high) in zip(parts, self.limits(len(parts)), strict=True)
+            for fact in _outside(v, low, high)
+        ]
+
+    def lemma(self, facts: Facts) -> str:
+        return f"every value fits {self.bits} bits"

@@ -1,0 +1,211 @@
+"""Every offset lies inside an extent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.address_map import AddressMap
+from symlayout.basis import as_tuple
+from symlayout.errors import ClaimError, InternalError
+from symlayout.expr import Expr, Fact, divides, integer
+from symlayout.facts import Facts
+from symlayout.int_tuple import checked, leaves, map_leaves, text
+from symlayout.layout import Layout
+from symlayout.report import Witness
+
+from ..certificates import Certificate, bounds, nonneg
+from ..claim import Claim, Proof, Query, TooLarge
+from ..exhaustive import POINTS, first_outside
+from ..form import Component, check_subject, expression, linear, map_facts, points, table
+from .injective import ranges
+
+
+@dataclass(frozen=True)
+class InBounds(Claim):
+    """0 <= value < *extent* at every coordinate; by component where values are coordinates.
+
+    *when* is a predicate: a function of one coordinate for each top-level mode that returns facts.
+
+    >>> from symlayout import Layout, dims
+    >>> M, = dims("M")
+    >>> print(InBounds(Layout((128, 8), (1, 128)), M, when=lambda r, t: 128 * t + r < M))
+    in bounds: (r,t) -> r + 128*t for r < 128, t < 8 when M >= r + 128*t + 1 in [0, M)
+    """
+
+    layout: Any
+    extent: Any
+    when: Callable[..., Any] | None = None
+    low: Any = 0
+
+    kind: ClassVar[str] = "in bounds"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_subject(self.layout)
+        if self.when is not None:
+            object.__setattr__(self, "layout", _predicated(self.layout, self.when))
+            object.__setattr__(self, "when", None)
+        object.__setattr__(self, "extent", checked(self.extent, "extent"))
+        object.__setattr__(self, "low", integer(self.low))
+
+    def subjects(self) -> tuple[Any, ...]:
+        return (self.layout,)
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.layout} in [{self.low}, {text(self.extent)})"
+
+    def limits(self, width: int) -> list[tuple[Any, Any]]:
+        """(low, high) of each component of a value, both ends included."""
+        extents = leaves(self.extent)
+        if len(extents) != width:
+            raise ClaimError(f"expected an extent for each of {width} components, got {text(self.extent)}")
+        return [(self.low, n - 1) for n in extents]
+
+    def certify(self, facts: Facts) -> Proof | None:
+        return certify_range(self.layout, self.limits, facts)
+
+    def counterexample(self) -> Witness | None:
+        return outside(self.layout, self.limits)
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        digits, _, value, valid = expression(self.layout, "")
+        parts = leaves(value)
+        out: list[Query] = []
+        for v, (low, high) in zip(parts, self.limits(len(parts)), strict=True):
+            out += [[*ranges(digits), *valid, fact] for fact in _outside(v, low, high)]
+        return out
+
+    def lemma(self, facts: Facts) -> str:
+        return f"every value lies in [{self.low}, {text(self.extent)})"
+
+
+def _outside(v: Any, low: Any, high: Any) -> list[Fact]:
+    return [Fact(low - v - 1, ">="), Fact(v - high - 1, ">=")]
+
+
+def _predicated(layout: Any, when: Callable[..., Any]) -> AddressMap:
+    """A layout as a map over its top-level modes, under a predicate."""
+    import inspect
+
+    if isinstance(layout, AddressMap):
+        valid = when(*layout.coords)
+        valid = tuple(valid) if isinstance(valid, tuple | list) else (valid,)
+        return AddressMap(layout.coords, layout.extents, layout.offset, (*layout.valid, *valid))
+    names = [p.name for p in inspect.signature(when).parameters.values()]
+    shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
+    if len(names) != len(shape) or any(isinstance(s, tuple) for s in shape):
+        raise ClaimError(
+            f"expected a predicate of one coordinate for each of the {len(shape)} flat modes of {layout}, "
+            f"got one of {len(names)}; flatten the layout, or use AddressMap.over"
+        )
+    call = eval(f"lambda {', '.join(names)}: layout(({', '.join(names)},))", {"layout": layout})  # names for messages
+    return AddressMap.over(call, shape, when)
+
+
+def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], facts: Facts) -> Proof | None:
+    """Both ends by corners (T8), or by positivity of the whole expression under its predicate (T9)."""
+    form = linear(layout, facts)
+    if form is not None:
+        pairs = [tuple(map(facts.normal, p)) for p in limits(len(form.components))]
+        found = [
+            _corner(c, low, high, form.swizzle, facts)
+            for c, (low, high) in zip(form.components, pairs, strict=True)
+        ]
+        if all(f is not None for f in found):
+            lemmas = (f"{form.swizzle} keeps aligned blocks of {form.swizzle.block} (T14)",) if form.swizzle else ()
+            return Proof("corners, T8", _joined([f for f in found if f is not None]), lemmas)
+    if isinstance(layout, AddressMap):
+        return _by_positivity(layout, limits, facts)
+    return None
+
+
+def _corner(c: Component, low: Any, high: Any, swizzle: Any, facts: Facts) -> Certificate | None:
+    if swizzle is None:
+        return bounds(c.modes, c.base, low, high, facts)
+    extent = high + 1
+    if type(extent) is int:
+        extent = extent // swizzle.block * swizzle.block
+    elif divides(swizzle.block, extent) is None:
+        return None
+    if low != 0:
+        return None
+    return bounds(c.modes, c.base, 0, extent - 1, facts)
+
+
+def _joined(parts: list[Certificate]) -> Certificate:
+    if len(parts) == 1:
+        return parts[0]
+    return {
+        "claim": {"kind": "all", "because": "each part is one end or one component", "parts": [p["claim"] for p in parts]},
+        "proof": {"parts": [p["proof"] for p in parts]},
+    }
+
+
+def _by_positivity(layout: AddressMap, limits: Callable[[int], list[tuple[Any, Any]]], facts: Facts) -> Proof | None:
+    known = map_facts(layout, facts)
+    parts = leaves(layout.offset)
+    found = []
+    for e, (low, high) in zip(parts, limits(len(parts)), strict=True):
+        for p in (e - low, high - e):
+            made = nonneg(known.normal(p), known)
+            if made is None:
+                return None
+            found.append(made)
+    return Proof("positivity, T9", _joined(found))
+
+
+def outside(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]]) -> Witness | None:
+    """The first coordinate whose value leaves its limits; by corners where enumeration would be long."""
+    n = points(layout)
+    if n > POINTS:
+        return _outside_corner(layout, limits)
+    if not n:
+        return None
+    at, values = table(layout)
+    pairs = limits(values.shape[1])
+    low = [int(p[0]) for p in pairs]
+    high = [int(p[1]) for p in pairs]
+    row = first_outside(values, low, high)
+    return None if row is None else _witness(layout, at(row), pairs)
+
+
+def _outside_corner(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]]) -> Witness | None:
+    """Exact for plain linear layouts: the extreme values are at corners (T8)."""
+    if not isinstance(layout, Layout) or layout.has_bases:
+        raise TooLarge
+    pairs = limits(1)
+    low, high = pairs[0]
+    for sign in (1, -1):
+        digits = [n - 1 if d * sign > 0 else 0 for n, d in layout.modes()]
+        value = sum(c * d for c, (_, d) in zip(digits, layout.modes(), strict=True))
+        if not low <= value <= high:
+            rest = iter(_smallest(digits, [d for _, d in layout.modes()], value, low, high))
+            return _witness(layout, map_leaves(lambda _: next(rest), layout.shape), pairs)
+    return None
+
+
+def _smallest(digits: list[int], strides: list[int], value: int, low: int, high: int) -> list[int]:
+    """The digits lowered one after another, the smaller strides first, as long as the value stays outside."""
+    excess = value - high - 1 if value > high else low - 1 - value
+    out = list(digits)
+    for k in sorted(range(len(out)), key=lambda k: abs(strides[k])):
+        drop = min(out[k], excess // abs(strides[k])) if strides[k] else out[k]
+        out[k] -= drop
+        excess -= drop * abs(strides[k])
+    return out
+
+
+def _witness(layout: Any, coord: Any, pairs: list[tuple[Any, Any]]) -> Witness:
+    value = as_tuple(layout(coord))
+    for v, (low, high) in zip(leaves(value), pairs, strict=True):
+        if not low <= v <= high:
+            limit = f"below {low}" if v < low else f"past the last valid {high}"
+            return Witness({}, (coord,), f"coordinate {text(coord)} maps to {text(value)}, {limit}")
+    raise InternalError(f"the counterexample {coord} of {layout} does not replay: value {value}")
+
+
+def scalar(x: Any) -> Any:
+    """A subject from an expression: a map without coordinates."""
+    return AddressMap((), (), x) if isinstance(x, int | Expr) else x

@@ -1,0 +1,144 @@
+"""Different coordinates have different offsets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.expr import Fact, Symbol, eq
+from symlayout.facts import Facts
+from symlayout.int_tuple import leaves, text
+from symlayout.report import Witness
+
+from ..certificates import Certificate, f2_injective, injective
+from ..claim import Claim, Proof, Query, TooLarge
+from ..exhaustive import POINTS, first_collision
+from ..form import Linear, check_subject, expression, linear, points, table
+
+SWIZZLE = "a swizzle is a bijection of the integers (T14)"
+
+
+@dataclass(frozen=True)
+class Injective(Claim):
+    """No two coordinates of *layout* have the same value; under a map's predicate, no two valid ones.
+
+    >>> from symlayout import Layout
+    >>> print(Injective(Layout((4, 8), (8, 1))))
+    injective: (4,8):(8,1)
+    """
+
+    layout: Any
+
+    kind: ClassVar[str] = "injective"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_subject(self.layout)
+
+    def subjects(self) -> tuple[Any, ...]:
+        return (self.layout,)
+
+    def certify(self, facts: Facts) -> Proof | None:
+        form = linear(self.layout, facts)
+        return None if form is None else certify_linear(form, facts)
+
+    def counterexample(self) -> Witness | None:
+        return collision(self.layout)
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        return [two_points(self.layout)]
+
+    def lemma(self, facts: Facts) -> str:
+        return "no two coordinates share a value: no chain of strides and no residues were found (T2, T5)"
+
+
+def certify_linear(form: Linear, facts: Facts) -> Proof | None:
+    """Injectivity of a linear form: each component determines digits that the ones before left open (T19)."""
+    lemmas = (SWIZZLE,) if form.swizzle else ()
+    if form.single is not None:
+        modes = _moving(form.single.modes)
+        found = injective(modes, facts)
+        if found is not None:
+            return Proof("residues, T5" if "residue" in found["proof"] else "chain of strides, T2", found, lemmas)
+        sw = form.swizzle
+        found = f2_injective(modes, (sw.bits, sw.base, sw.shift) if sw else (0, 0, 0))
+        return None if found is None else Proof("linear over GF(2), T15", found)
+    parts = _by_component(form, facts)
+    if parts is None:
+        return None
+    certificate = {
+        "claim": {"kind": "all", "because": "each component determines its digits", "parts": [p["claim"] for p in parts]},
+        "proof": {"parts": [p["proof"] for p in parts]},
+    }
+    return Proof("chain of strides in each component, T2", certificate)
+
+
+def _moving(modes: Any) -> list[tuple[Any, Any]]:
+    return [(n, d) for n, d in modes if not (type(n) is int and n == 1)]
+
+
+def _by_component(form: Linear, facts: Facts) -> list[Certificate] | None:
+    known: set[int] = set()
+    parts: list[Certificate] = []
+    rank = len(form.components[0].modes)
+    todo = list(form.components)
+    while todo:
+        for c in todo:
+            rest = [k for k, (n, d) in enumerate(c.modes) if k not in known and d != 0 and n != 1]
+            made = injective([c.modes[k] for k in rest], facts)
+            if made is not None:
+                known |= set(rest)
+                parts.append(made)
+                todo.remove(c)
+                break
+        else:
+            break
+    still = {k for k in range(rank) if form.components[0].modes[k][0] != 1}
+    return parts if still <= known and parts else None
+
+
+def collision(layout: Any) -> Witness | None:
+    """The earliest pair of coordinates with one value."""
+    if points(layout) > POINTS:
+        raise TooLarge
+    at, values = table(layout)
+    found = first_collision(values)
+    if found is None:
+        return None
+    a, b = at(found[0]), at(found[1])
+    return Witness({}, (a, b), f"coordinates {text(a)} and {text(b)} both map to {value_text(layout, a, b)}")
+
+
+def value_text(layout: Any, *coords: Any) -> str:
+    """The value at coordinates that must agree, evaluated by the layout itself; a replay."""
+    from symlayout.basis import as_tuple
+    from symlayout.errors import InternalError
+
+    values = [as_tuple(layout(c)) for c in coords]
+    if any(v != values[0] for v in values) or len(set(coords)) != len(coords):
+        raise InternalError(f"the counterexample {coords} of {layout} does not replay: values {values}")
+    return text(values[0])
+
+
+def two_points(layout: Any) -> list[Fact | tuple[Fact, ...]]:
+    """Facts that two different coordinates with one value would meet (T1 where the map is linear)."""
+    first, extents, a, valid_a = expression(layout, "p_")
+    second, _, b, valid_b = expression(layout, "q_")
+    differ: tuple[Fact, ...] = ()
+    for x, y in zip(first, second, strict=True):
+        differ += (x < y, x > y)
+    same = [eq(x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
+    return [*ranges(first), *ranges(second), *valid_a, *valid_b, *same, differ]
+
+
+def ranges(symbols: tuple[Symbol, ...]) -> list[Fact]:
+    """The range of each symbol as facts."""
+    out: list[Fact] = []
+    for s in symbols:
+        if s.lower is not None:
+            out.append(s >= s.lower)
+        if s.upper is not None:
+            out.append(s <= s.upper)
+        if s.multiple > 1:
+            out.append(s.multiple_of(s.multiple))
+    return out

@@ -1,0 +1,76 @@
+"""Every value of a range is reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.facts import Facts
+from symlayout.int_tuple import checked, leaves, text
+from symlayout.report import Witness
+
+from ..certificates import bijective
+from ..claim import Claim, Proof, TooLarge
+from ..exhaustive import POINTS, first_missing
+from ..form import check_subject, linear, points, table
+from .bijective import Bijective
+
+
+@dataclass(frozen=True)
+class Surjective(Claim):
+    """Each of 0 .. *onto* - 1 (or each point of a box) is the value of some coordinate."""
+
+    layout: Any
+    onto: Any
+
+    kind: ClassVar[str] = "surjective"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_subject(self.layout)
+        object.__setattr__(self, "onto", checked(self.onto, "extent"))
+
+    def subjects(self) -> tuple[Any, ...]:
+        return (self.layout,)
+
+    def points(self) -> int:
+        total = 1
+        for n in leaves(self.onto):
+            total *= n
+        return max(super().points(), total)
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.layout} onto {text(self.onto)}"
+
+    def certify(self, facts: Facts) -> Proof | None:
+        form = linear(self.layout, facts)
+        c = form.single if form is not None and not getattr(self.layout, "valid", ()) else None
+        if form is not None and c is not None and form.swizzle is None and c.base == 0:
+            moving = [(n, d) for n, d in c.modes if d != 0]
+            still = [n for n, d in c.modes if d == 0]
+            if all(facts.le(1, n) for n in still):
+                found = bijective(moving, facts, facts.normal(self.onto))
+                if found is not None:
+                    return Proof("mixed radix, T3", found)
+        return Bijective(self.layout, self.onto, given=self.given).certify(facts)
+
+    def counterexample(self) -> Witness | None:
+        return missing(self.layout, self.onto)
+
+    def lemma(self, facts: Facts) -> str:
+        return f"every value below {text(self.onto)} is reached"
+
+
+def missing(layout: Any, onto: Any) -> Witness | None:
+    """The first value that no coordinate has."""
+    total = 1
+    for n in leaves(onto):
+        total *= n
+    if max(points(layout), total) > POINTS:
+        raise TooLarge
+    _, values = table(layout)
+    hole = first_missing(values, tuple(leaves(onto)))
+    if hole is None:
+        return None
+    value = text(hole if isinstance(onto, tuple) else hole[0])
+    return Witness({}, (), f"no coordinate maps to {value}")

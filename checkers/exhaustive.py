@@ -1,0 +1,86 @@
+"""Enumeration: the oracle of the other methods, and the source of minimal counterexamples.
+
+Every function takes arrays of plain integers and returns the first position that breaks a property.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+POINTS = 1 << 22  # coordinates up to which a static claim is decided here
+
+
+def first_collision(values: Array) -> tuple[int, int] | None:
+    """The earliest i, with the least j < i, such that row i repeats row j."""
+    flat = _ranked(values)
+    order = np.argsort(flat, kind="stable")
+    ordered = flat[order]
+    same = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if not len(same):
+        return None
+    later = order[same + 1]
+    i = int(later.min())
+    j = int(np.flatnonzero(flat == flat[i])[0])
+    return j, i
+
+
+def _ranked(values: Array) -> Array:
+    """One integer a row, equal where rows are equal."""
+    if values.ndim == 1:
+        return values
+    if values.shape[1] == 1:
+        return values[:, 0]
+    if values.dtype == object:
+        seen: dict[tuple[Any, ...], int] = {}
+        return np.array([seen.setdefault(tuple(row), len(seen)) for row in values])
+    _, inverse = np.unique(values, axis=0, return_inverse=True)
+    return np.asarray(inverse).reshape(-1)
+
+
+def first_outside(values: Array, low: Any, high: Any) -> int | None:
+    """The first row with an entry below *low* or above *high* (by column)."""
+    wrong = (values < low) | (values > high)
+    hits = np.flatnonzero(wrong.reshape(len(values), -1).any(axis=1))
+    return int(hits[0]) if len(hits) else None
+
+
+def first_missing(values: Array, extents: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The first point of the box (first coordinate fastest) that no row hits; rows outside are ignored."""
+    total = int(np.prod(extents, dtype=object))
+    rows = values.reshape(len(values), -1)
+    inside = np.ones(len(rows), dtype=bool)
+    index = np.zeros(len(rows), dtype=np.int64)
+    step = 1
+    for column, n in zip(rows.T, extents, strict=True):
+        ok = (column >= 0) & (column < n)
+        inside &= ok
+        index += np.where(ok, column, 0).astype(np.int64) * step
+        step *= n
+    hit = np.zeros(total, dtype=bool)
+    hit[index[inside]] = True
+    holes = np.flatnonzero(~hit)
+    return unravel(int(holes[0]), extents) if len(holes) else None
+
+
+def first_difference(a: Array, b: Array) -> int | None:
+    """The first row that differs."""
+    hits = np.flatnonzero((a != b).reshape(len(a), -1).any(axis=1))
+    return int(hits[0]) if len(hits) else None
+
+
+def counts(values: Array, total: int) -> Array:
+    """How often each value of [0, total) occurs."""
+    return np.bincount(values, minlength=total)
+
+
+def unravel(i: int, extents: tuple[int, ...]) -> tuple[int, ...]:
+    """The coordinate of a linear index, first entry fastest."""
+    out = []
+    for n in extents:
+        i, c = divmod(i, n)
+        out.append(c)
+    return tuple(out)

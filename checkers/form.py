@@ -1,0 +1,249 @@
+"""What a claim is about, in the form the methods need: modes where it is linear, values where it is small."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from symlayout.address_map import AddressMap
+from symlayout.basis import ScaledBasis, is_basis
+from symlayout.errors import ClaimError
+from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, index, terms_of
+from symlayout.facts import Facts
+from symlayout.int_tuple import IntTuple, idx2crd, leaves, product, unflatten
+from symlayout.layout import ComposedLayout, Layout, coprofile
+from symlayout.swizzle import Swizzle
+
+Subject: TypeAlias = "Layout | ComposedLayout | AddressMap"
+
+
+@dataclass(frozen=True)
+class Component:
+    """One integer of the value: ``base`` plus the inner product of the digits with the strides."""
+
+    modes: tuple[tuple[Any, Any], ...]
+    base: Any
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A subject that is linear in its digits, component by component, with a swizzle outside or none.
+
+    Every component lists all digits in one order.
+    """
+
+    components: tuple[Component, ...]
+    swizzle: Swizzle | None
+    tuple_valued: bool
+
+    @property
+    def single(self) -> Component | None:
+        """The one component of an integer-valued subject."""
+        return self.components[0] if len(self.components) == 1 else None
+
+
+def check_subject(x: Any) -> None:
+    """Raise ClaimError unless *x* is something that claims are about."""
+    if not isinstance(x, Layout | ComposedLayout | AddressMap):
+        raise ClaimError(
+            f"expected a Layout, ComposedLayout or AddressMap, got {x!r} ({type(x).__name__}); "
+            "Layout.parse reads CuTe text, AddressMap.over traces a function"
+        )
+
+
+def linear(x: Subject, facts: Facts) -> Linear | None:
+    """The linear form of a subject under *facts*, or None."""
+    if isinstance(x, ComposedLayout):
+        if not isinstance(x.outer, Swizzle) or not isinstance(x.inner, Layout) or x.inner.has_bases:
+            return None
+        swizzle = x.outer if x.outer.bits else None
+        return Linear((Component(_normal(x.inner.modes(), facts), facts.normal(x.offset)),), swizzle, False)
+    if isinstance(x, Layout):
+        if not x.has_bases:
+            return Linear((Component(_normal(x.modes(), facts), 0),), None, False)
+        return _linear_coordinates(x, facts)
+    return _linear_map(x, facts)
+
+
+def _normal(modes: list[tuple[Any, Any]], facts: Facts) -> tuple[tuple[Any, Any], ...]:
+    if not facts.let and not facts.rows:
+        return tuple(modes)
+    return tuple((facts.normal(n), facts.normal(d)) for n, d in modes)
+
+
+def _linear_coordinates(x: Layout, facts: Facts) -> Linear | None:
+    """A layout of coordinates: every component has all digits, with stride 0 where they do not move it."""
+    modes = x.modes()
+    if not all(isinstance(d, ScaledBasis) or (type(d) is int and d == 0) for _, d in modes):
+        return None
+    parts = []
+    for path in _paths(coprofile(x), ()):
+        moved = ((n, d.value if isinstance(d, ScaledBasis) and d.path == path else 0) for n, d in modes)
+        parts.append(Component(tuple((facts.normal(n), facts.normal(d)) for n, d in moved), 0))
+    return Linear(tuple(parts), None, True)
+
+
+def _paths(profile: IntTuple, path: tuple[int, ...]) -> list[tuple[int, ...]]:
+    if not isinstance(profile, tuple):
+        return [path]
+    return [p for i, a in enumerate(profile) for p in _paths(a, (*path, i))]
+
+
+def _linear_map(x: AddressMap, facts: Facts) -> Linear | None:
+    digits = set(x.coords)
+    if any(digits & set(_symbols(n)) for n in x.extents):
+        return None  # a triangular domain is no box
+    parts = []
+    for e in leaves(x.offset):
+        e = map_facts(x, facts).normal(e)
+        strides: dict[Symbol, Any] = {}
+        base: Any = 0
+        for m, c in terms_of(e).items():
+            mine = [a for a in m if a in digits]
+            if any(not isinstance(a, Symbol) and digits & set(a.symbols) for a in m) or len(mine) > 1:
+                return None
+            term: Any = c
+            for a in m:
+                if a not in digits:
+                    term = term * a
+            if mine:
+                strides[mine[0]] = strides.get(mine[0], 0) + term  # type: ignore[index]
+            else:
+                base = base + term
+        modes = tuple((facts.normal(n), strides.get(c, 0)) for c, n in zip(x.coords, x.extents, strict=True))
+        parts.append(Component(modes, base))
+    return Linear(tuple(parts), None, isinstance(x.offset, tuple))
+
+
+def _symbols(x: Any) -> tuple[Symbol, ...]:
+    return x.symbols if isinstance(x, Expr) else ()
+
+
+def map_facts(x: AddressMap, facts: Facts) -> Facts:
+    """The facts with the ranges of the coordinates and the predicate."""
+    return Facts.about(x.coords, tuple(leaves(x.offset)), given=(*facts.given, *x.valid))
+
+
+def expression(x: Subject, prefix: str) -> tuple[tuple[Symbol, ...], tuple[Int, ...], IntTuple, tuple[Fact, ...]]:
+    """(digits, extents, value, predicate) of a subject as expressions, digits named after *prefix*."""
+    if isinstance(x, AddressMap):
+        digits = tuple(index(f"{prefix}{c.name}", n) for c, n in zip(x.coords, x.extents, strict=True))
+        moved = x.subs({})
+        env = dict(zip(x.coords, digits, strict=True))
+        value = unflatten(tuple(_put(e, env) for e in leaves(x.offset)), x.offset)
+        return digits, moved.extents, value, tuple(f.subs(env) for f in x.valid)
+    extents = tuple(leaves(x.shape))
+    digits = tuple(index(f"{prefix}{i}", n) for i, n in enumerate(extents))
+    layout = x.inner if isinstance(x, ComposedLayout) else x
+    if isinstance(x, ComposedLayout) and not isinstance(layout, Layout):
+        raise ClaimError(f"expected a layout inside {x}")
+    from symlayout.basis import as_tuple
+    from symlayout.int_tuple import add
+
+    value = add([c * d for c, (_, d) in zip(digits, layout.modes(), strict=True)])
+    if isinstance(x, ComposedLayout):
+        return digits, extents, x.outer(add([x.offset, value])), ()
+    return digits, extents, as_tuple(value), ()
+
+
+def _put(e: Any, env: Mapping[Any, Any]) -> Any:
+    return e.subs(env) if isinstance(e, Expr) else e
+
+
+# -- numbers --------------------------------------------------------------------------------------------
+
+
+def points(x: Subject) -> int:
+    """The number of coordinates of a subject without symbols."""
+    if isinstance(x, AddressMap):
+        out = 1
+        for n in x.extents:
+            out *= max(0, evaluate(n, {}))
+        return out
+    return int(x.size())
+
+
+def table(x: Subject) -> tuple[Any, np.ndarray[Any, Any]]:
+    """(row -> coordinate, values as rows) of a subject without symbols, in linear order."""
+    if isinstance(x, AddressMap):
+        coords, values = x.table()
+        return (lambda i: tuple(int(c) for c in coords[i])), values
+    shape = x.shape
+    if x.has_bases:
+        rows = [leaves(_tuple(x(i))) for i in range(x.size())]
+        width = max(map(len, rows), default=0)
+        array = np.array([r + [0] * (width - len(r)) for r in rows], dtype=np.int64)
+        return (lambda i: idx2crd(i, shape)), array
+    if x.cosize() >= 2**62:
+        values = np.array([x(i) for i in range(x.size())], dtype=object)
+    else:
+        values = x.offsets()
+    return (lambda i: idx2crd(i, shape)), values.reshape(-1, 1)
+
+
+def _tuple(v: Any) -> IntTuple:
+    from symlayout.basis import as_tuple
+
+    return as_tuple(v)
+
+
+def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...] = ()) -> Iterator[dict[Symbol, int]]:
+    """Admissible values of the parameters in order of their sum: 1, 2, 3, and each hint with its neighbours."""
+    candidates = sorted({1, 2, 3, 4, *(h + e for h in hints for e in (-1, 0, 1)), *(2 * h + 1 for h in hints)})
+    options = [_options(s, candidates) for s in symbols]
+    if product(tuple(map(len, options))) > 20_000:
+        options = [o[:3] + o[-2:] for o in options]
+    for values in sorted(itertools.islice(itertools.product(*options), 60_000), key=lambda v: (sum(v), v)):
+        env = dict(zip(symbols, values, strict=True))
+        try:
+            admitted = facts.admits(env)
+        except (KeyError, ZeroDivisionError):
+            continue
+        if admitted:
+            yield env
+
+
+def _options(s: Symbol, candidates: list[int]) -> list[int]:
+    """Values to try for a symbol: candidates, their multiples where it has a divisor, and its own lower bound."""
+    low = s.lower if type(s.lower) is int else None
+    high = s.upper if type(s.upper) is int else None
+    tried = {c * s.multiple for c in candidates if c > 0} | {c for c in candidates if c % s.multiple == 0}
+    if low is not None:
+        tried |= {low + d for d in range(0, 2 * s.multiple) if (low + d) % s.multiple == 0}
+    return sorted(v for v in tried if (low is None or v >= low) and (high is None or v <= high))
+
+
+def numbers_in(x: Subject) -> tuple[int, ...]:
+    """Tile-like numbers of a subject: where behaviour may change."""
+    found: set[int] = set()
+    exprs = (
+        [*x.extents, *leaves(x.offset), *(f.expr for f in x.valid)]
+        if isinstance(x, AddressMap)
+        else [v for mode in _modes(x) for v in mode]
+    )
+    for e in exprs:
+        _collect(e, found)
+    return tuple(sorted(n for n in found if 2 <= n <= 4096))[:6]
+
+
+def _modes(x: Any) -> list[tuple[Any, Any]]:
+    layout = x.inner if isinstance(x, ComposedLayout) else x
+    return layout.modes() if isinstance(layout, Layout) else []
+
+
+def _collect(e: Any, found: set[int]) -> None:
+    if type(e) is int:
+        found.add(abs(e))
+    elif isinstance(e, Expr):
+        for m, c in e.terms.items():
+            found.add(abs(c))
+            for a in m:
+                if not isinstance(a, Symbol):
+                    for b in a.args:
+                        _collect(b, found)
+    elif is_basis(e):
+        _collect(getattr(e, "value", 0), found)

@@ -1,0 +1,346 @@
+"""Claims to verdicts, in a fixed order of methods: certificate, small sizes, solver.
+
+    >>> from symlayout import Layout, dims
+    >>> from checkers import Injective, prove
+    >>> M, N = dims("M N")
+    >>> print(prove(Injective(Layout((M, N), (1, M)))))
+    proved    injective: (M,N):(1,M)  [chain of strides, T2]
+
+A certificate is verified by the independent checker before it counts; a counterexample is replayed on plain
+integers; what is left is UNKNOWN with the lemma that is missing and how far it was tried.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from symlayout.errors import ClaimError, InternalError, SymlayoutError
+from symlayout.expr import Fact, Quotient, Symbol
+from symlayout.facts import Facts, opaque_atoms, symbols_in
+from symlayout.int_tuple import leaves
+from symlayout.obligations import EXACT, Obligation
+from symlayout.report import Outcome, Report, Verdict, Witness
+
+from . import smt
+from .certificate_checker import verify
+from .claim import Claim, Proof, TooLarge
+from .claims.in_bounds import InBounds
+from .claims.injective import ranges
+from .exhaustive import POINTS
+from .form import small_sizes
+
+SMALL_POINTS = 20_000  # a small size is skipped beyond this many points
+REFUTER_POINTS = 400_000  # points tried over all small sizes together
+REFUTER_SIZES = 600
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How long a claim may take: milliseconds for each solver query, points for the refuter."""
+
+    solver_ms: int = smt.DEFAULT_MS
+    refuter_points: int = REFUTER_POINTS
+
+
+def prove(*claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None) -> Report:
+    """The report on some claims (or lists of them), under the facts *given* to all.
+
+    The obligations that the layouts carry are part of the report. Raises ClaimError for what is no claim.
+    """
+    found = [v for c in _flat(claims) for v in verdicts(c, tuple(given), budget or Budget())]
+    return Report(tuple(found))
+
+
+def _flat(claims: Iterable[Any]) -> Iterator[Claim]:
+    for c in claims:
+        if isinstance(c, Claim):
+            yield c
+        elif isinstance(c, list | tuple):
+            yield from _flat(c)
+        else:
+            raise ClaimError(f"expected a claim such as Bijective(layout, onto=64), got {c!r} ({type(c).__name__})")
+
+
+def verdicts(claim: Claim, given: tuple[Fact, ...] = (), budget: Budget | None = None) -> Iterator[Verdict]:
+    """The verdict on a claim, then one for each obligation of its layouts."""
+    if given:
+        claim = replace(claim, given=(*claim.given, *given))
+    yield decide(claim, budget or Budget())
+    predicated = isinstance(claim, InBounds) and bool(getattr(claim.layout, "valid", ()))
+    seen = []
+    for x in claim.subjects():
+        for o in getattr(x, "obligations", ()):
+            if o not in seen and (o.kind == EXACT or not predicated):
+                seen.append(o)
+                yield _obligation(o, claim)
+
+
+def decide(claim: Claim, budget: Budget) -> Verdict:
+    """One verdict."""
+    begin = time.perf_counter()
+    run = _Run(claim, budget)
+    verdict = run.verdict()
+    return replace(verdict, expect=claim.expect, seconds=time.perf_counter() - begin)
+
+
+class _Run:
+    """The methods on one claim, in order, and what they left behind for an UNKNOWN."""
+
+    def __init__(self, claim: Claim, budget: Budget) -> None:
+        self.claim, self.budget = claim, budget
+        self.facts = Facts.about(claim.parameters(), given=claim.given)
+        self.text = str(claim)
+        self.reasons: list[str] = []
+        self.lemmas: list[str] = []
+        self.checked = ""
+
+    def verdict(self) -> Verdict:
+        unsafe = self._unsafe_divisor()
+        if unsafe:
+            return self._end(Outcome.UNKNOWN, reason=unsafe, open="every divisor is at least 1")
+        symbols = self.facts.symbols
+        if not symbols:
+            return self._static()
+        sample = next(small_sizes(symbols, self.facts, self.claim.hints()), None)
+        if sample is None:
+            empty = self._vacuous()
+            if empty is not None:
+                return empty
+        for method in (self._certificate, self._small, self._large, self._solver):
+            found = method()
+            if found is not None:
+                return found
+        return self._end(
+            Outcome.UNKNOWN, reason="; ".join(self.reasons), open=self.claim.lemma(self.facts), checked=self.checked
+        )
+
+    def _end(self, outcome: Outcome, **parts: Any) -> Verdict:
+        return Verdict(self.text, outcome, assumptions=self.facts.labels, **parts)
+
+    # -- numbers ------------------------------------------------------------------------------------
+
+    def _static(self) -> Verdict:
+        if not all(f.value for f in self.claim.given):
+            false = next(f for f in self.claim.given if not f.value)
+            return self._end(Outcome.VACUOUS, reason=f"the assumption {false} is false")
+        found = self._certificate()
+        if found is not None:
+            return found
+        try:
+            witness = self.claim.counterexample()
+        except TooLarge:
+            solved = self._solver()
+            return solved or self._end(
+                Outcome.UNKNOWN,
+                reason="; ".join([f"{self.claim.points()} points are more than the {POINTS} that are enumerated", *self.reasons]),
+                open=self.claim.lemma(self.facts),
+            )
+        if witness is not None:
+            return self._end(Outcome.REFUTED, witness=witness, method="enumeration")
+        return self._end(Outcome.PROVED, method=f"enumeration of {self.claim.points()} points")
+
+    # -- algebra ------------------------------------------------------------------------------------
+
+    def _certificate(self) -> Verdict | None:
+        proof = self.claim.certify(self.facts)
+        if proof is None:
+            return None
+        if proof.certificate is not None:
+            try:
+                verify(proof.certificate)
+            except SymlayoutError as e:
+                raise InternalError(f"the certificate for {self.text} was rejected: {e}") from e
+        return self._end(
+            Outcome.PROVED, method=proof.method, certificate=proof.certificate, lemmas=(*self.lemmas, *proof.lemmas)
+        )
+
+    def _unsafe_divisor(self) -> str:
+        """The first symbolic divisor that may be below 1; // and % mean nothing there."""
+        exprs = [e for x in self.claim.parameters() for e in _expressions(x)]
+        valid = [f for x in self.claim.subjects() for f in getattr(x, "valid", ())]
+        for a in opaque_atoms(*exprs):
+            if not isinstance(a, Quotient) or type(a.args[1]) is int:
+                continue
+            d = a.args[1]
+            known = Facts.about(d, given=(*self.claim.given, *valid))
+            if known.le(1, d) is True:
+                continue
+            query = [*ranges(known.symbols), *known.given, d <= 0]
+            answer = smt.satisfiable(query, self.budget.solver_ms)
+            if answer.status != "unsat":
+                return f"expected a divisor of at least 1, got {d} in {a}; add the fact {d} >= 1"
+            self.lemmas.append(f"{d} >= 1 [{smt.version()}]")
+        return ""
+
+    # -- small sizes --------------------------------------------------------------------------------
+
+    def _small(self) -> Verdict | None:
+        """Enumerate at small admissible sizes, in order of their sum: the first failure is minimal."""
+        spent = tried = 0
+        last: dict[Symbol, int] = {}
+        for env in small_sizes(self.facts.symbols, self.facts, self.claim.hints()):
+            bound = self._bound(env)
+            if bound is None:
+                continue
+            n = bound.points()
+            if n > SMALL_POINTS:
+                continue
+            spent += n + 50
+            tried += 1
+            if spent > self.budget.refuter_points or tried > REFUTER_SIZES:
+                break
+            last = env
+            witness = self._try(bound)
+            if witness is not None:
+                return self._refuted(witness, env, "small sizes")
+        if last:
+            sizes = ", ".join(f"{s} = {v}" for s, v in last.items())
+            self.checked = f"no failure at {tried} small sizes, the last of them {sizes}"
+        return None
+
+    def _bound(self, env: dict[Symbol, int]) -> Claim | None:
+        try:
+            return self.claim.bind(env)
+        except (SymlayoutError, ZeroDivisionError):
+            return None  # sizes at which there is no such layout, such as an extent of 0
+
+    def _try(self, bound: Claim) -> Witness | None:
+        try:
+            return bound.counterexample()
+        except TooLarge:
+            return None
+        except (ZeroDivisionError, OverflowError, MemoryError):
+            return None
+
+    def _refuted(self, witness: Witness, env: dict[Symbol, int], method: str) -> Verdict:
+        if not self.facts.admits(env):
+            raise InternalError(f"the counterexample {env} of {self.text} does not meet the assumptions")
+        sizes = {s.name: v for s, v in env.items()}
+        return self._end(Outcome.REFUTED, witness=replace(witness, sizes=sizes), method=method)
+
+    # -- large sizes --------------------------------------------------------------------------------
+
+    def _large(self) -> Verdict | None:
+        """One size at its upper end, the others at their lower: the place of overflows; then bisect."""
+        found: list[tuple[int, dict[Symbol, int], Witness]] = []
+        lows = next(small_sizes(self.facts.symbols, self.facts, ()), None)
+        if lows is None:
+            return None
+        for grown in [*((s,) for s in self.facts.symbols), self.facts.symbols]:
+            env = dict(lows)
+            for s in grown:
+                if type(s.upper) is int:
+                    env[s] = s.upper // s.multiple * s.multiple
+            if env == lows or not self._fails(env):
+                continue
+            for s in grown:
+                env[s] = self._least(env, s, lows[s])
+            witness = self._fails(env)
+            if witness:
+                found.append((sum(env.values()), env, witness))
+        if not found:
+            return None
+        _, env, witness = min(found, key=lambda f: f[0])
+        return self._refuted(witness, env, "corners of large sizes")
+
+    def _fails(self, env: dict[Symbol, int]) -> Witness | None:
+        if not self.facts.admits(env):
+            return None
+        bound = self._bound(env)
+        if bound is None or bound.points() <= SMALL_POINTS or not hasattr(bound, "limits"):
+            return None
+        return self._try(bound)
+
+    def _least(self, env: dict[Symbol, int], s: Symbol, low: int) -> int:
+        """The least value of *s* that still fails, by bisection; every step is tried, none is assumed."""
+        good, bad = low, env[s]
+        while bad - good > s.multiple:
+            middle = (good + bad) // 2 // s.multiple * s.multiple
+            if middle <= good:
+                break
+            if self._fails({**env, s: middle}):
+                bad = middle
+            else:
+                good = middle
+        return bad
+
+    # -- the solver ---------------------------------------------------------------------------------
+
+    def _vacuous(self) -> Verdict | None:
+        answer = smt.satisfiable(self._assumptions(), self.budget.solver_ms)
+        if answer.status == "unsat":
+            return self._end(
+                Outcome.VACUOUS, method=smt.version(), reason=f"no sizes meet {' and '.join(self.facts.labels)}"
+            )
+        return None
+
+    def _assumptions(self) -> list[Fact]:
+        return [*ranges(self.facts.symbols), *self.claim.given]
+
+    def _solver(self) -> Verdict | None:
+        queries = self.claim.violations(self.facts)
+        if queries is None:
+            self.reasons.append("this claim has no solver form")
+            return None
+        lemmas = list(self.lemmas)
+        for q in queries:
+            answer = smt.satisfiable([*self._assumptions(), *q], self.budget.solver_ms)
+            if answer.status == "sat":
+                return self._from_model(answer)
+            if answer.status == "unknown":
+                self.reasons.append(answer.reason)
+                return None
+            lemmas.append(f"unsatisfiable in {answer.seconds * 1000:.0f} ms")
+        return self._end(Outcome.PROVED, method=smt.version(), lemmas=tuple(lemmas))
+
+    def _from_model(self, answer: smt.Answer) -> Verdict | None:
+        """A model is a candidate: the sizes in it must fail on plain integers too."""
+        env = {s: answer.model.get(s, 0) for s in self.facts.symbols}
+        bound = self._bound(env) if self.facts.symbols else self.claim
+        witness = self._try(bound) if bound is not None and bound.points() <= POINTS else None
+        if witness is None:
+            at = ", ".join(f"{s} = {v}" for s, v in env.items())
+            self.reasons.append(f"the solver offers a counterexample{' at ' + at if at else ''} too large to replay")
+            return None
+        return self._refuted(witness, env, smt.version()) if env else self._end(
+            Outcome.REFUTED, witness=witness, method=smt.version()
+        )
+
+
+def _expressions(x: Any) -> Iterator[Any]:
+    """Every expression inside a parameter of a claim."""
+    if isinstance(x, tuple):
+        for a in x:
+            yield from _expressions(a)
+    elif hasattr(x, "extents"):
+        yield from [*x.extents, *leaves(x.offset), *(f.expr for f in x.valid)]
+    elif hasattr(x, "inner"):
+        yield from [*_expressions(x.inner), *_expressions(x.offset), *_expressions(x.outer)]
+    elif hasattr(x, "modes"):
+        for n, d in x.modes():
+            yield from [n, getattr(d, "value", d)]
+    elif symbols_in(x):
+        yield x
+
+
+def _obligation(o: Obligation, claim: Claim) -> Verdict:
+    """Whether the facts given to a claim discharge an obligation of its layout."""
+    label = f"{o.kind}: {o.unless}  (obligation of {claim.kind})"
+    facts = Facts.about(o.facts, given=claim.given)
+    answer = o.holds(given=claim.given)
+    if answer:
+        return Verdict(label, Outcome.PROVED, "positivity, T9", assumptions=facts.labels)
+    for env in small_sizes(facts.symbols, facts, (64, 128)) if facts.symbols else ({},):
+        failing = [f for f in o.facts if not f.subs(env).value]
+        if failing:
+            sizes = {s.name: v for s, v in env.items()}
+            story = f"{failing[0]} is false" + ("" if o.kind == EXACT else "; a predicate must mask the overhang")
+            return Verdict(
+                label, Outcome.REFUTED, "small sizes", Witness(sizes, (), story), facts.labels, condition=o.unless
+            )
+    return Verdict(label, Outcome.UNKNOWN, open=str(o), assumptions=facts.labels)
+
+

@@ -1,0 +1,152 @@
+"""The only module that knows Z3. One fresh context for each query, a time limit and a resource limit always.
+
+A query asks whether facts can hold together; ``unsat`` proves, a model is only a candidate that the caller
+replays on plain integers, and everything else is unknown with the reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import z3
+
+from symlayout.expr import Fact, Symbol, interpret
+
+DEFAULT_MS = 4000
+RLIMIT = 20_000_000  # ten times the slowest proof of the test suite; makes verdicts repeat from run to run
+
+
+@dataclass(frozen=True)
+class Answer:
+    """``unsat``, ``sat`` with values for the symbols, or ``unknown`` with the reason."""
+
+    status: str
+    model: dict[Symbol, int] = field(default_factory=dict)
+    reason: str = ""
+    seconds: float = 0.0
+
+
+def version() -> str:
+    """The solver as it goes into a verdict."""
+    return f"z3 {z3.get_version_string()}"
+
+
+def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAULT_MS) -> Answer:
+    """Whether all *facts* can hold at once; a tuple among them is a disjunction.
+
+    >>> from symlayout import dim
+    >>> M = dim("M")
+    >>> satisfiable([M >= 3, M <= 2]).status
+    'unsat'
+    """
+    first = _ask(facts, z3.SimpleSolver, budget_ms // 2)
+    if first.status != "unknown":
+        return first
+    second = _ask(facts, z3.Solver, budget_ms - budget_ms // 2)
+    return second if second.status != "unknown" else first
+
+
+def _ask(facts: Sequence[Fact | tuple[Fact, ...]], engine: Any, budget_ms: int) -> Answer:
+    """One engine in a fresh context: the SMT core and the default solver leave different queries open."""
+    begin = time.perf_counter()
+    context = z3.Context()
+    solver = engine(ctx=context)
+    solver.set("timeout", max(1, int(budget_ms)))
+    solver.set("rlimit", RLIMIT)
+    terms = _Terms(context)
+    try:
+        for f in facts:
+            if isinstance(f, tuple):
+                options = [terms.fact(g) for g in f]
+                solver.add(z3.Or(*options) if options else z3.BoolVal(False, context))
+            else:
+                solver.add(terms.fact(f))
+        solver.add(*terms.side)
+        result = solver.check()
+    except Unsupported as e:
+        return Answer("unknown", reason=str(e), seconds=time.perf_counter() - begin)
+    except z3.Z3Exception as e:
+        return Answer("unknown", reason=f"solver error: {e}", seconds=time.perf_counter() - begin)
+    spent = time.perf_counter() - begin
+    if result == z3.unsat:
+        return Answer("unsat", seconds=spent)
+    if result == z3.unknown:
+        return Answer("unknown", reason=_reason(solver, spent, budget_ms), seconds=spent)
+    model = solver.model()
+    values = {s: model.eval(t, model_completion=True).as_long() for s, t in terms.symbols.items()}
+    return Answer("sat", values, seconds=spent)
+
+
+def _reason(solver: Any, spent: float, budget_ms: int) -> str:
+    if spent * 1000 >= 0.9 * budget_ms:
+        return f"the solver ran out of its {budget_ms} ms"
+    return f"the solver gave up ({solver.reason_unknown()}) after {spent * 1000:.0f} ms"
+
+
+class Unsupported(Exception):
+    """An operation that integer terms do not have; xor belongs to GF(2) or enumeration."""
+
+
+class _Terms:
+    """The operations as integer terms of one context; a quotient becomes a fresh integer and its remainder."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.symbols: dict[Symbol, Any] = {}
+        self.quotients: dict[tuple[Any, Any], Any] = {}
+        self.side: list[Any] = []
+
+    def fact(self, f: Fact) -> Any:
+        if f.relation == "%":
+            e = interpret(f.expr, self)
+            k = z3.FreshInt("k", self.context)
+            return e == f.modulus * k
+        e = interpret(f.expr, self)
+        return e >= 0 if f.relation == ">=" else e == 0
+
+    def const(self, value: int) -> Any:
+        return z3.IntVal(value, self.context)
+
+    def symbol(self, s: Symbol) -> Any:
+        if s not in self.symbols:
+            self.symbols[s] = z3.Int(s.name, self.context)
+        return self.symbols[s]
+
+    def add(self, terms: list[Any]) -> Any:
+        return z3.Sum(*terms) if len(terms) > 1 else terms[0]
+
+    def mul(self, factors: list[Any]) -> Any:
+        return z3.Product(*factors) if len(factors) > 1 else factors[0]
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        key = (a.get_id(), b.get_id())
+        if key not in self.quotients:
+            q, r = z3.FreshInt("q", self.context), z3.FreshInt("r", self.context)
+            self.side += [a == b * q + r, r >= 0, r < b]  # every divisor is at least 1: callers show it
+            self.quotients[key] = (q, a, b)  # a and b are kept so that their ids stay taken
+        return self.quotients[key][0]
+
+    def xor(self, *args: Any) -> Any:
+        raise Unsupported("xor of symbolic sizes: split the index into a base that is a multiple of the swizzle period")
+
+    def minimum(self, *args: Any) -> Any:
+        out = args[0]
+        for a in args[1:]:
+            out = z3.If(a < out, a, out)
+        return out
+
+    def maximum(self, *args: Any) -> Any:
+        out = args[0]
+        for a in args[1:]:
+            out = z3.If(a > out, a, out)
+        return out
+
+
+def values_of(answer: Answer) -> dict[str, int]:
+    """The model by name."""
+    return {s.name: v for s, v in answer.model.items()}
+
+

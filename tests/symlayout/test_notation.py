@@ -1,0 +1,557 @@
+"""CuTe text and C++ types: tables, round trips, and where the caret of an error stands."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from symlayout import ComposedLayout, E, Layout, Swizzle, dim
+from symlayout.basis import ArithmeticTuple
+from symlayout.errors import (
+    AssumptionError,
+    ExpressionError,
+    LayoutError,
+    NotationError,
+    SymlayoutError,
+)
+from symlayout.expr import Expr, Symbol, ceil_div_int, floordiv, maximum, minimum, mod, xor
+from symlayout.notation import parse, parse_cpp, parse_int_tuple, to_cpp
+
+M, N, K = (dim(name) for name in "MNK")
+SW128 = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 64), (64, 1)))
+
+TEXT: list[tuple[str, Any]] = [
+    (
+        "((4,8,4),(2,2,8)):((128,1,16),(64,8,512))",
+        Layout(((4, 8, 4), (2, 2, 8)), ((128, 1, 16), (64, 8, 512))),
+    ),
+    ("8:1", Layout(8, 1)),
+    ("8", Layout(8, 1)),
+    ("(4,8)", Layout((4, 8), (1, 4))),
+    ("(_4,_8)", Layout((4, 8), (1, 4))),
+    ("_4:_1", Layout(4, 1)),
+    ("():()", Layout((), ())),
+    ("()", Layout((), ())),
+    (" ( 4 ,\t8 )\n: ( 8 , 1 ) ", Layout((4, 8), (8, 1))),
+    # one item in parentheses: a tuple as a mode, a group in arithmetic
+    ("(4,):(1,)", Layout((4,), (1,))),
+    ("(_4):(_-1)", Layout((4,), (-1,))),
+    ("((4),8):((1),4)", Layout(((4,), 8), ((1,), 4))),
+    ("(((4))):(((1)))", Layout((((4,),),), (((1,),),))),
+    ("(M+1)*N:1", Layout((M + 1) * N, 1)),
+    ("((M+1)*N,4):(1,(M+1)*N)", Layout(((M + 1) * N, 4), (1, (M + 1) * N))),
+    ("((M)*2):(1)", Layout((2 * M,), (1,))),
+    ("((4))*2:1", Layout(8, 1)),
+    # signs
+    ("4:-1", Layout(4, -1)),
+    ("_4:_-1", Layout(4, -1)),
+    ("4:--1", Layout(4, 1)),
+    ("4:-(2)", Layout(4, -2)),
+    ("(2,3):(-1,+4)", Layout((2, 3), (-1, 4))),
+    # arithmetic, as Python reads it
+    ("2+3*4:1", Layout(14, 1)),
+    ("20//3//2:1", Layout(3, 1)),
+    ("4:-7//2", Layout(4, -4)),
+    ("4:7-2-1", Layout(4, 4)),
+    ("4:1^2+4", Layout(4, 7)),
+    ("10 % 4*3:1", Layout(6, 1)),
+    ("(M,N):(N,1)", Layout((M, N), (N, 1))),
+    ("M//8:M%8", Layout(M // 8, M % 8)),
+    ("ceil(M/64):1", Layout(ceil_div_int(M, 64), 1)),
+    ("ceil(M + 1/64):1", Layout(ceil_div_int(M + 1, 64), 1)),
+    ("ceil((M+1)/(2*N)):1", Layout(ceil_div_int(M + 1, 2 * N), 1)),
+    ("ceil_div(M, 64):ceil_div(7,2)", Layout(ceil_div_int(M, 64), 4)),
+    ("min(M,N,4)+1:max(M)", Layout(minimum(M, N, 4) + 1, M)),
+    ("1000000000000000000000000000000:1", Layout(10**30, 1)),
+    # coordinates as values
+    ("(M,N):(1@1,1@0)", Layout((M, N), (E(1), E(0)))),
+    ("(_4,(_2,_3)):(_1@0,(_1@0@1,_1@1@1))", Layout((4, (2, 3)), (E(0), (E(1, 0), E(1, 1))))),
+    ("8:_1@0", Layout(8, E(0))),
+    ("8:5@1@0", Layout(8, 5 * E(0, 1))),
+    ("8:N@0", Layout(8, N * E(0))),
+    ("8:(2*N)@0", Layout(8, 2 * N * E(0))),
+    ("8:2*N@0", Layout(8, 2 * N * E(0))),
+    ("8:(N+1)@0@2", Layout(8, (N + 1) * E(2, 0))),
+    ("8:-3@0", Layout(8, -3 * E(0))),
+    # swizzles
+    ("Sw<3,4,3>", Swizzle(3, 4, 3)),
+    ("S<3,4,3>", Swizzle(3, 4, 3)),
+    ("Swizzle< 3, 4, -3 >", Swizzle(3, 4, -3)),
+    ("Sw<3,3,3> o 0 o (8,64):(64,1)", SW128),
+    ("S<3,3,3> o _0 o (_8,_64):(_64,_1)", SW128),
+    ("Sw<3,3,3>∘0∘(8,64):(64,1)", SW128),
+    ("Sw<3,3,3> o (8,64):(64,1)", SW128),
+    ("Sw<3,3,3> o 0 o (8,64)", ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 64)))),
+    ("Sw<3,3,3> o 2*M+1 o 8:1", ComposedLayout(Swizzle(3, 3, 3), 2 * M + 1, Layout(8, 1))),
+    (
+        "(4,5):(_1,4) o (1,_2) o (2,3):(_1@0,_1@1)",
+        ComposedLayout(Layout((4, 5), (1, 4)), (1, 2), Layout((2, 3), (E(0), E(1)))),
+    ),
+    (
+        "Sw<1,0,1> o 3 o 8:2 o 4 o 5:6",
+        ComposedLayout(Swizzle(1, 0, 1), 3, ComposedLayout(Layout(8, 2), 4, Layout(5, 6))),
+    ),
+    # a swizzle of byte addresses
+    ("Sw<3,4,3> o smem_ptr[16b](unset) o (_8,_64):(_64,_1)", SW128),
+    ("Sw<3,4,3> o smem_ptr[16b] o (8,64):(64,1)", SW128),
+    ("Sw<3,4,3> o smem_ptr[8b](unset) o 8:1", ComposedLayout(Swizzle(3, 4, 3), 0, Layout(8, 1))),
+    ("Sw<3,4,3> o smem_ptr[64b](unset) o 8:1", ComposedLayout(Swizzle(3, 1, 3), 0, Layout(8, 1))),
+    ("Sw<0,4,3> o smem_ptr[16b](unset) o 8:1", ComposedLayout(Swizzle(0, 3, 3), 0, Layout(8, 1))),
+    # names that are words elsewhere
+    ("o o o o o:o", ComposedLayout(Layout(dim("o"), 1), dim("o"), Layout(dim("o"), dim("o")))),
+    ("(S,Sw):(min,ceil)", Layout((dim("S"), dim("Sw")), (dim("min"), dim("ceil")))),
+]
+
+
+@pytest.mark.parametrize("text, value", TEXT, ids=[t for t, _ in TEXT])
+def test_text_denotes_its_value(text: str, value: Any) -> None:
+    assert parse(text) == value
+    assert parse(str(parse(text))) == value
+
+
+INT_TUPLES = [
+    ("(3,(_,2))", (3, (None, 2))),
+    ("_", None),
+    ("(_)", (None,)),
+    ("(_,)", (None,)),
+    ("7", 7),
+    ("-3", -3),
+    ("(_-3,_4)", (-3, 4)),
+    ("()", ()),
+    ("(M,2*M+1)", (M, 2 * M + 1)),
+    ("(1@0,_)", (E(0), None)),
+]
+
+
+@pytest.mark.parametrize("text, value", INT_TUPLES, ids=[t for t, _ in INT_TUPLES])
+def test_int_tuples(text: str, value: Any) -> None:
+    assert parse_int_tuple(text) == value
+
+
+def test_names_are_the_symbols_given_else_new_ones() -> None:
+    m = dim("M", multiple_of=8)
+
+    assert parse("(M,N):(N,1)", [m]).symbols == (m, N)
+    assert parse_int_tuple("M//8*8", [m]) == m // 8 * 8
+    assert parse("(4,4):(1,M)", iter([m])).symbols == (m,)
+    assert parse("cute::Layout<int, int>", [d0 := dim("d0", at_most=64)]).stride is d0
+
+
+def test_symbols_that_clash_or_are_none_are_refused() -> None:
+    with pytest.raises(AssumptionError, match="expected one symbol for each name, got two called M"):
+        parse("M", [M, dim("M", multiple_of=8)])
+    with pytest.raises(ExpressionError, match=r"expected symbols, got 2\*M"):
+        parse("M", [2 * M])
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64, 128])
+def test_the_element_form_moves_the_same_bytes(bits: int) -> None:
+    of_bytes = Swizzle(3, 4, 3)
+    of_elements = parse(f"Sw<3,4,3> o smem_ptr[{bits}b](unset) o 1024:1")
+
+    assert all(of_elements(i) * bits // 8 == of_bytes(i * bits // 8) for i in range(1024))
+
+
+# -- C++ types ----------------------------------------------------------------------------------------------
+
+# What compilers print of types in CUTLASS 4.2: gcc 12 __PRETTY_FUNCTION__, gcc and clang demanglers,
+# and nvcc 13.0 diagnostics, which keep the aliases _4 and write 4L.
+COMPILERS = [
+    (
+        "cute::Layout<cute::tuple<cute::C<4>, cute::C<8> >, cute::tuple<cute::C<8>, cute::C<1> > >",
+        "(4,8):(8,1)",
+    ),
+    ("cute::Layout<cute::tuple<cute::C<4>, cute::C<8> > >", "(4,8):(1,4)"),
+    ("cute::Layout<cute::C<4>, cute::C<-1> >", "4:-1"),
+    ("cute::Layout<cute::tuple<cute::C<4> >, cute::tuple<cute::C<-1> > >", "(4,):(-1,)"),
+    ("cute::Layout<cute::C<4>, cute::C<5000000000ll> >", "4:5000000000"),
+    ("cute::Layout<cute::tuple<>, cute::tuple<> >", "():()"),
+    ("cute::Layout<cute::tuple<int, cute::C<8> >, cute::tuple<cute::C<8>, long int> >", "(s0,8):(8,d0)"),
+    ("cute::Layout<cute::tuple<long, cute::C<8u> >, cute::tuple<cute::C<8l>, cute::C<1> > >", "(s0,8):(8,1)"),
+    ("cute::Layout<cute::tuple<cute::C<4L>, unsigned int>, cute::tuple<cute::_8, cute::_1>>", "(4,s0):(8,1)"),
+    (
+        "cute::Layout<cute::tuple<int, cute::tuple<int, cute::C<3> > >, "
+        "cute::tuple<cute::ScaledBasis<cute::C<1>, 0>, "
+        "cute::tuple<cute::ScaledBasis<cute::C<1>, 1, 0>, cute::ScaledBasis<cute::C<1>, 1, 1> > > >",
+        "(s0,(s1,3)):(1@0,(1@0@1,1@1@1))",
+    ),
+    (
+        "cute::Layout<cute::tuple<int, int>, "
+        "cute::tuple<cute::ScaledBasis<int, 0>, cute::ScaledBasis<int, 1, 0>>>",
+        "(s0,s1):(d0@0,d1@0@1)",
+    ),
+    (
+        "cute::ComposedLayout<cute::Swizzle<3, 4, 3>, cute::smem_ptr_flag_bits<16>, "
+        "cute::Layout<cute::tuple<cute::_8, cute::_64>, cute::tuple<cute::_64, cute::_1>>>",
+        "Sw<3,3,3> o 0 o (8,64):(64,1)",
+    ),
+    (
+        "cute::ComposedLayout<cute::Swizzle<3, 1, 3>, cute::C<0>, "
+        "cute::Layout<cute::tuple<cute::C<8>, cute::C<16> >, cute::tuple<cute::C<16>, cute::C<1> > > >",
+        "Sw<3,1,3> o 0 o (8,16):(16,1)",
+    ),
+    ("cute::Swizzle<3, 4, -3>", "Sw<3,4,-3>"),
+]
+
+# What people write, and what other versions and tools print.
+SPELLINGS = [
+    ("Layout<Shape<_4,_8>,Stride<_8,_1>>", "(4,8):(8,1)"),
+    ("::cute::Layout<cute::Shape<cute::Int<4>>, cute::Stride<cute::_m1>> const&", "(4,):(-1,)"),
+    ("const cute::Layout<cute::C<(int)4>, cute::C<(int)-1>>", "4:-1"),
+    ("class cute::Layout<struct cute::C<4>,struct cute::C<1> >", "4:1"),
+    ("Layout<cute::constant<int, 4>, std::integral_constant<unsigned long, 4ul>>", "4:4"),
+    ("Layout<cute::integral_constant<std::size_t, 8>, cute::C<(unsigned int)2>>", "8:2"),
+    ("Layout<std::tuple<int64_t, std::size_t const, unsigned long long>>", "(s0,s1,s2):(1,s0,s0*s1)"),
+    ("Layout<Shape<Shape<int,_2>,int>, Stride<Stride<_1,int>,long long int>>", "((s0,2),s1):((1,d0),d1)"),
+    ("Layout<_8, ScaledBasis<ScaledBasis<C<3>,1>,0>>", "8:3@1@0"),
+    ("cute::Shape<_4,_8>", "(4,8):(1,4)"),
+    ("cute::tuple<_4, cute::Step<_2, cute::Coord<_3>>>", "(4,(2,(3,))):(1,(4,(8,)))"),
+    ("cute::ArithmeticTuple<_4, _8>", "(4,8):(1,4)"),
+    ("cute::Int<4>", "4:1"),
+    ("cute::ComposedLayout<Swizzle<(int)3,(int)0,(int)3>, int, Layout<_8,_1> >", "Sw<3,0,3> o o0 o 8:1"),
+    (
+        "ComposedLayout<Layout<Shape<int,int>,Stride<_1,int>>, ArithmeticTuple<int,_2>, "
+        "Layout<Shape<int,int>,Stride<ScaledBasis<_1,0>,ScaledBasis<_1,1>>>>",
+        "(s0,s1):(1,d0) o (o0,2) o (s2,s3):(1@0,1@1)",
+    ),
+]
+
+
+@pytest.mark.parametrize("source, text", COMPILERS + SPELLINGS)
+def test_types_denote_their_layout(source: str, text: str) -> None:
+    assert str(parse_cpp(source)) == text
+    assert parse(source) == parse_cpp(source)
+
+
+def test_run_time_integers_are_sizes_in_shapes_and_may_be_zero_in_strides() -> None:
+    layout = parse("Layout<Shape<int,int>, Stride<int,_1>>")
+
+    assert layout == Layout((dim("s0"), dim("s1")), (dim("d0", at_least=0), 1))
+
+
+def test_an_arithmetic_tuple_is_one_stride() -> None:
+    assert parse("Layout<_4, ArithmeticTuple<_1,_2>>").stride == ArithmeticTuple(1, 2)
+
+
+TO_CPP = [
+    (
+        "(4,8):(8,1)",
+        "cute::Layout<cute::Shape<cute::Int<4>, cute::Int<8>>, cute::Stride<cute::Int<8>, cute::Int<1>>>",
+    ),
+    ("8:-1", "cute::Layout<cute::Int<8>, cute::Int<-1>>"),
+    ("M:N", "cute::Layout<int, int>"),
+    ("():()", "cute::Layout<cute::Shape<>, cute::Stride<>>"),
+    ("8:2147483648", "cute::Layout<cute::Int<8>, cute::C<2147483648>>"),
+    ("8:5@1@0", "cute::Layout<cute::Int<8>, cute::ScaledBasis<cute::Int<5>, 0, 1>>"),
+    ("Sw<3,4,-3>", "cute::Swizzle<3, 4, -3>"),
+    (
+        "Sw<3,3,3> o 0 o 8:1",
+        "cute::ComposedLayout<cute::Swizzle<3, 3, 3>, cute::Int<0>, "
+        "cute::Layout<cute::Int<8>, cute::Int<1>>>",
+    ),
+]
+
+
+@pytest.mark.parametrize("text, source", TO_CPP, ids=[t for t, _ in TO_CPP])
+def test_to_cpp(text: str, source: str) -> None:
+    assert to_cpp(parse(text)) == source
+    if not getattr(parse(text), "symbols", ()):
+        assert parse(source) == parse(text)
+
+
+def test_cpp_has_no_integers_beyond_64_bits() -> None:
+    with pytest.raises(LayoutError, match="expected integers within 64 bits"):
+        to_cpp(Layout(4, 2**63))
+
+
+# -- round trips --------------------------------------------------------------------------------------------
+
+SYMBOLS = [M, dim("N", multiple_of=8), dim("K", at_least=0), dim("ld", at_least=M), dim("o"), dim("µ_1")]
+
+
+def random_expression(rng: random.Random, depth: int) -> Any:
+    if not depth or rng.random() < 0.2:
+        return rng.choice(SYMBOLS) if rng.random() < 0.65 else rng.randint(-9, 300)
+    a, b = random_expression(rng, depth - 1), random_expression(rng, depth - 1)
+    divisor = rng.choice([1, 2, 3, 8, 64, *SYMBOLS, b if isinstance(b, Expr) else 5])
+    operations: list[Callable[[], Any]] = [
+        lambda: a + b,
+        lambda: a - b,
+        lambda: a * b,
+        lambda: floordiv(a, divisor),
+        lambda: mod(a, divisor),
+        lambda: ceil_div_int(a, divisor),
+        lambda: minimum(a, b),
+        lambda: maximum(a, b),
+        lambda: xor(rng.choice(SYMBOLS), rng.choice([3, *SYMBOLS])),
+    ]
+    return rng.choice(operations)()
+
+
+def random_shape(rng: random.Random, depth: int, leaf: Callable[[], Any]) -> Any:
+    if depth and rng.random() < 0.5:
+        return tuple(random_shape(rng, depth - 1, leaf) for _ in range(rng.randint(0, 3)))
+    return leaf()
+
+
+def random_layout(rng: random.Random, symbolic: bool) -> Layout:
+    def extent() -> Any:
+        x = random_expression(rng, 2) if symbolic and rng.random() < 0.5 else rng.randint(1, 64)
+        return x if isinstance(x, Expr) else max(x, 1)
+
+    def stride() -> Any:
+        x = random_expression(rng, 3) if symbolic and rng.random() < 0.5 else rng.randint(-4, 99)
+        path = [rng.randint(0, 3) for _ in range(rng.choice([0, 0, 0, 1, 2]))]
+        return x * E(*path) if path else x
+
+    def like(shape: Any) -> Any:
+        return tuple(map(like, shape)) if isinstance(shape, tuple) else stride()
+
+    shape = random_shape(rng, 3, extent)
+    return Layout(shape, like(shape))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_expressions_round_trip(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(100):
+        e = random_expression(rng, rng.randint(1, 3))
+        assert parse_int_tuple(str(e), SYMBOLS) == e, str(e)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_layouts_round_trip(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(50):
+        layout = random_layout(rng, symbolic=True)
+        assert parse(str(layout), SYMBOLS) == layout, str(layout)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_static_layouts_round_trip_through_cpp_and_underscores(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(50):
+        layout = random_layout(rng, symbolic=False)
+        tile = ComposedLayout(Swizzle(rng.randint(0, 3), rng.randint(0, 4), 3), rng.randint(0, 9), layout)
+        cute = re.sub(r"(?<!@)-?\b\d+", r"_\g<0>", str(layout)).replace(",)", ")")  # as CuTe prints it
+
+        assert parse(to_cpp(layout)) == layout, str(layout)
+        assert parse(to_cpp(tile)) == parse(str(tile)) == tile, str(tile)
+        assert parse(cute) == layout, cute
+
+
+def test_what_layouts_compute_round_trips() -> None:
+    value = Layout((M, (N, 8)), (8 * N, (8, 1)))(dim("i", at_least=0, below=M * N * 8))
+
+    assert parse_int_tuple(str(value), value.symbols) == value
+
+
+# -- errors -------------------------------------------------------------------------------------------------
+
+# (source, column of the caret, a phrase of the message)
+MALFORMED = [
+    ("", 0, "expected a layout, got the end of the text"),
+    ("   ", 0, "expected a layout, got the end of the text"),
+    ("4:", 2, "expected a stride, got the end of the text"),
+    ("4: ", 2, "expected a stride, got the end of the text"),
+    (":1", 0, "expected a layout, got ':'"),
+    ("4:1:2", 3, "expected 'o' or the end of the text, got ':'"),
+    ("4 8", 2, "expected ':', 'o' or the end of the text, got '8'"),
+    ("(4,8", 4, "expected ',' or ')' in a tuple, got the end of the text"),
+    ("4,8)", 1, "got ','"),
+    ("(4,8)):(1,4)", 5, "got ')'"),
+    ("(4,,8)", 3, "expected an integer or a tuple, got ','"),
+    ("(,)", 1, "expected an integer or a tuple, got ','"),
+    ("1.5:1", 1, "got '.'"),
+    ("4:1e3", 3, "got 'e3'"),
+    ("4:1 # comment", 4, "got '#'"),
+    ("(4;8)", 2, "expected ',' or ')' in a tuple, got ';'"),
+    ("٣:1", 0, "expected a layout"),
+    ("M²:1", 1, "got '²'"),
+    ("_:1", 0, "expected a layout, got '_'"),
+    ("4:_", 2, "expected a stride, got '_'"),
+    ("4:M+", 4, "expected an operand of '+', got the end of the text"),
+    ("4:M+*2", 4, "expected an operand of '+', got '*'"),
+    ("4:-", 3, "expected an integer after the sign"),
+    ("(M+)*N", 3, "expected an operand of '+', got ')'"),
+    ("(4,8)*2", 2, "expected ')' after an expression, got ','"),
+    ("M**2", 2, "expected an operand of '*', got '*'"),
+    ("M/2", 1, "got '/'"),
+    ("foo(3)", 3, "got '('"),
+    ("M//0", 3, "expected a divisor of at least 1, got 0"),
+    ("7 % 0", 4, "expected a divisor of at least 1, got 0"),
+    ("ceil(M/0)", 7, "expected a divisor of at least 1, got 0"),
+    ("ceil(M)", 6, "expected two operands of ceil, got 1"),
+    ("ceil(M/2*N)", 8, "expected ')'"),
+    ("ceil_div(M,2,3)", 14, "expected two operands of ceil_div, got 3"),
+    ("min()", 4, "expected an operand of min, got ')'"),
+    ("4:1@", 4, "expected the index of a mode after '@'"),
+    ("4:1@M", 4, "expected the index of a mode after '@', got 'M'"),
+    ("4:1/4@0", 3, "got '/'"),
+    ("Sw<1,2>", 6, "expected ',' before the shift of a swizzle, got '>'"),
+    ("Sw<1,2,3,4>", 8, "expected '>' after the shift of a swizzle, got ','"),
+    ("Sw<M,2,3>", 3, "expected the bits of a swizzle, got 'M'"),
+    ("Sw<3,0,1>", 0, "expected 0 <= bits <= |shift| <= 64"),
+    ("Sw<3,4,3> o", 11, "expected an offset or a layout, got the end of the text"),
+    ("Sw<3,4,3> o 0", 13, "expected 'o' and a layout after the offset"),
+    ("Sw<3,4,3> o 0 o Sw<3,4,3>", 16, "expected a layout inside the composition"),
+    ("Sw<3,4,3> x 0 o 8:1", 10, "got 'x'"),
+    ("Sw<3,4,3> o smem_ptr[4b] o 8:1", 12, "expected elements of 8, 16, 32, ... bits behind a pointer"),
+    ("Sw<3,4,3> o smem_ptr[24b] o 8:1", 12, "got 24 bits"),
+    ("Sw<3,0,3> o smem_ptr[16b] o 8:1", 12, "a swizzle that keeps elements of 16 bits whole, got Sw<3,0,3>"),
+    ("8:1 o smem_ptr[16b] o 8:1", 6, "expected a swizzle before a shared-memory pointer, got 8:1"),
+    ("Sw<3,4,3> o smem_ptr[16] o 8:1", 23, "expected 'b' after the bits"),
+    ("Sw<3,4,3> o smem_ptr[16b](0x7f00) o 8:1", 26, "expected 'unset'"),
+    # C++
+    ("cute::", 6, "expected a type, got the end of the text"),
+    ("cute::Layout", 6, "expected Layout<shape, stride>"),
+    ("cute::Layout<cute::C<4>", 23, "expected ',' or '>' after a template argument"),
+    ("cute::Layout<cute::C<4>> x", 25, "expected the end of the type, got 'x'"),
+    ("cute::Layout<cute::C<true>>", 19, "expected an integer or tuple type, got 'C<true>'"),
+    ("Layout<tuple<4>>", 13, "expected an integer or tuple type, got '4'"),
+    ("Layout<tuple<int,>>", 17, "expected a type, got '>'"),
+    ("Layout<half_t>", 7, "expected an integer or tuple type, got 'half_t'"),
+    ("Layout<_4,_8,_1>", 0, "expected Layout<shape, stride>"),
+    ("std::vector<int>", 5, "expected an integer or tuple type, got 'vector<int>'"),
+    ("cute::Swizzle<1,2>", 6, "Swizzle<bits, base, shift>, got 'Swizzle<1,2>'"),
+    ("cute::Swizzle<3,0,1>", 6, "expected 0 <= bits <= |shift| <= 64"),
+    ("Layout<_4, ScaledBasis<_1, _0>>", 11, "expected an integer or tuple type, got 'ScaledBasis<_1, _0>'"),
+    ("ComposedLayout<Swizzle<1,0,1>, smem_ptr_flag_bits<4>, Layout<_4,_1>>", 31, "got 4 bits"),
+    ("ComposedLayout<Swizzle<1,0,1>, _0, Swizzle<1,0,1>>", 0, "ComposedLayout<outer, offset, inner>"),
+]
+
+
+@pytest.mark.parametrize("source, column, phrase", MALFORMED, ids=[m[0] for m in MALFORMED])
+def test_malformed_text_gets_a_caret(source: str, column: int, phrase: str) -> None:
+    with pytest.raises(NotationError) as e:
+        parse(source)
+    message, shown, caret = str(e.value).split("\n")
+
+    assert phrase in message
+    assert re.match(r"expected .+, got .+", message)
+    assert shown == source
+    assert caret == " " * column + "^"
+
+
+def test_lines_of_the_source_become_one() -> None:
+    with pytest.raises(NotationError) as e:
+        parse("(4,8)\n\t:(8 1)")
+
+    assert str(e.value).split("\n")[1:] == ["(4,8)  :(8 1)", "           ^"]
+
+
+@pytest.mark.parametrize("place", [0, 30, 100, 500, 997])
+def test_long_sources_are_cut_around_the_caret(place: int) -> None:
+    source = "(" + ",".join(["8"] * 500) + ")"
+    source = source[:place] + "?" + source[place + 1 :]
+    with pytest.raises(NotationError) as e:
+        parse(source)
+    _, shown, caret = str(e.value).split("\n")
+
+    assert len(shown) <= 86
+    assert shown[caret.index("^")] == source[place] == "?"
+    assert shown.startswith("...") == (place > 40)
+
+
+NESTED_TEXT = ["(", "-(", "(M+", "(4,", "min(", "ceil(", "2*("]
+NESTED_TYPES = ["cute::tuple<", "Layout<", "ComposedLayout<", "ScaledBasis<"]
+
+
+@pytest.mark.parametrize("opening", NESTED_TEXT + NESTED_TYPES)
+@pytest.mark.parametrize("closing", ["", "4"])
+def test_deep_nesting_is_refused(opening: str, closing: str) -> None:
+    with pytest.raises(NotationError, match=r"expected \w+ nested at most \d+ deep, got"):
+        parse(opening * 10_000 + closing)
+
+
+def test_nesting_up_to_the_limit() -> None:
+    def nested(depth: int) -> str:
+        return "(" * depth + "4" + ",)" * depth
+
+    for text in (f"{nested(64)}:{nested(64)}", nested(64)):
+        assert parse(text) == parse(to_cpp(parse(text)))
+    with pytest.raises(NotationError, match="expected tuples nested at most 64 deep"):
+        parse(nested(65))
+    assert parse("(" * 64 + "2" + ")*2" * 64).shape == 2**65
+
+
+def test_long_chains_need_no_stack() -> None:
+    assert parse("4:" + "-" * 10_000 + "1") == Layout(4, 1)
+    assert parse("+".join(["1"] * 10_000)) == Layout(10_000)
+    assert parse("Sw<1,0,1>" + " o 0 o 4:1" * 64)(3) == 2
+    with pytest.raises(NotationError, match="expected layouts nested at most 64 deep"):
+        parse("4:1" + " o 0 o 4:1" * 10_000)
+
+
+def test_numbers_beyond_the_digits_of_the_interpreter() -> None:
+    message = "expected a number of at most 4300 digits, got one of 5000 digits"
+    digits = "1" * 5000
+    for source in (digits, f"_{digits}:1", f"4:(1+{digits})", f"cute::C<{digits}>", f"cute::_{digits}"):
+        with pytest.raises(NotationError, match=message):
+            parse(source)
+
+
+@pytest.mark.parametrize(
+    "source, phrase",
+    [
+        ("(4,8):8", r"expected a stride congruent to the shape \(4,8\), got 8"),
+        ("(4):4", r"expected a stride congruent to the shape \(4,\), got 4"),
+        ("0:1", "expected extents of at least 1, got 0"),
+        ("-4:1", "expected extents of at least 1, got -4"),
+        ("1@0:1", "expected integers in a shape, got 1@0"),
+        ("cute::Layout<cute::C<0>, cute::C<1>>", "expected extents of at least 1, got 0"),
+    ],
+)
+def test_what_is_no_layout_is_said_by_layout(source: str, phrase: str) -> None:
+    with pytest.raises(LayoutError, match=phrase):
+        parse(source)
+
+
+def test_other_than_text_is_refused() -> None:
+    with pytest.raises(NotationError, match="expected layout notation as a str, got 4"):
+        parse(4)  # type: ignore[arg-type]
+
+
+WORDS = ["Sw<", "smem_ptr[16b]", "M", "min(", "ceil(", "cute::", "Layout<", "C<4>", "int", "//", "é"]
+ALPHABET = [*"()(),:_-+*/%^@ o<>4", *WORDS]
+
+
+def error_of(source: str) -> SymlayoutError | None:
+    try:
+        parse(source)
+    except SymlayoutError as e:
+        return e
+    return None
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_any_text_is_a_value_or_an_error_of_ours(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(500):
+        source = "".join(rng.choices(ALPHABET, k=rng.randint(1, 12)))
+        error = error_of(source)
+        assert isinstance(error, NotationError | LayoutError | None), source
+        assert error is None or str(error).startswith("expected "), source
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_broken_layouts_are_values_or_errors_of_ours(seed: int) -> None:
+    rng = random.Random(seed)
+    sources = [t for t, _ in TEXT] + [s for s, _ in COMPILERS + SPELLINGS]
+    for source in sources * 3:
+        i = rng.randrange(len(source))
+        broken = source[:i] + rng.choice(["", *ALPHABET]) + source[i + rng.randint(0, 2) :]
+        error = error_of(broken)
+        assert isinstance(error, NotationError | LayoutError | None), broken
+        assert error is None or str(error).startswith("expected "), broken
+
+
+def test_symbols_are_interned_by_name() -> None:
+    a, b = parse("(M,M)").shape
+
+    assert a is b
+    assert isinstance(a, Symbol)
