@@ -406,7 +406,7 @@ def _of_layout(layout: Layout, offset: Any, swizzle: Swizzle | None) -> LinearLa
                 columns.append(column)
                 d += d
                 n >>= 1
-        inputs.append((_MODES[i], len(columns) - before))
+        inputs.append((_MODES[i] if i < 64 else f"mode{i}", len(columns) - before))
     if swizzle is not None and swizzle.bits:
         source, down, up = swizzle.source, max(swizzle.shift, 0), max(-swizzle.shift, 0)
         columns = [c ^ (c & source) >> down << up for c in columns]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symlayout import ComposedLayout, Layout, Swizzle
 from symlayout.banks import (
     CDNA_READ_B128,
     Access,
@@ -23,7 +22,9 @@ from symlayout.banks import (
     worst_lanes,
 )
 from symlayout.errors import LayoutError
+from symlayout.layout import ComposedLayout, Layout
 from symlayout.linear import LinearLayout, linear
+from symlayout.swizzle import Swizzle
 
 
 def counted(addresses: list[int], width: int) -> list[int]:

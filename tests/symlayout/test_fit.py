@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from symlayout import ComposedLayout, E, Layout, Swizzle, dims
-from symlayout.basis import as_tuple
+from symlayout.basis import E, as_tuple
 from symlayout.errors import LayoutError
+from symlayout.expr import dims
 from symlayout.fit import derive, fit, swizzles
+from symlayout.layout import ComposedLayout, Layout
+from symlayout.swizzle import Swizzle
 
 CORNERS = ((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1))
 WGMMA = Layout(((4, 8, 4), (2, 2, 8)), ((128, 1, 16), (64, 8, 512)))
@@ -143,7 +145,6 @@ def _padded(v: Any) -> tuple[int, ...]:
         (Layout((2, 2, 2), (1, 2, 4)), None, "(2,2,2):(1,2,4)"),
         (Layout((2, 2, 2), (1, 2, 4)), 8, "8:1"),
     ],
-    ids=str,
 )
 def test_ways_to_give_points(points: Any, shape: Any, expected: str) -> None:
     assert str(fit(points, shape)) == expected
@@ -187,7 +188,8 @@ def _coordinate(i: int, sizes: list[int]) -> tuple[int, ...]:
 
 def test_missing_points_are_asked_for() -> None:
     points = {(0, 0): 0, (1, 0): 4, (3, 0): 1, (0, 1): 32}
-    with pytest.raises(LayoutError, match=re.escape("expected offsets at (2,0), (0,2), (0,3) too, to determine it, got 4")):
+    phrase = "expected offsets at (2,0), (0,2), (0,3) too, to determine it, got 4 points"
+    with pytest.raises(LayoutError, match=re.escape(phrase)):
         fit(points, (4, 6))
     with pytest.raises(LayoutError, match="expected offsets at 0 too"):
         fit({1: 3, 2: 6}, 3)
@@ -198,7 +200,7 @@ def test_missing_points_are_asked_for() -> None:
 
 @pytest.mark.parametrize("swizzled", [False, True])
 def test_a_perturbed_point_is_named(swizzled: bool) -> None:
-    """The coordinate, what the others ask for there and what was given; unless another layout explains it all."""
+    """The coordinate, what the others ask for there and what was given; unless a layout explains it all."""
     rng = random.Random(21 + swizzled)
     named = 0
     for _ in range(60):
@@ -267,7 +269,8 @@ def _check_named(message: str, wrong: list[int], sizes: list[int]) -> None:
         (
             [(0, 0), (0, 1), (1, 0), (1, 2)],
             None,
-            "expected offset (1,1) at coordinate 3 for a layout, got (1,2); every other point agrees with (2,2):(1@1,1@0)",
+            "expected offset (1,1) at coordinate 3 for a layout, got (1,2); "
+            "every other point agrees with (2,2):(1@1,1@0)",
         ),
     ],
 )  # fmt: skip
@@ -276,13 +279,57 @@ def test_what_no_layout_explains(points: Any, shape: Any, message: str) -> None:
         fit(points, shape)
 
 
+def explainable(prefix: list[int], size: int) -> bool:
+    """By definition: some layout of *size* points starts with these; every ordered factorization is tried."""
+
+    def extend(explained: list[int]) -> bool:
+        n = len(explained)
+        if n >= len(prefix):
+            return explained[: len(prefix)] == prefix
+        if explained != prefix[:n]:
+            return False
+        step = prefix[n] - prefix[0]
+        factors = [k for k in range(2, size // n + 1) if size // n % k == 0]
+        return any(extend([v + i * step for i in range(k) for v in explained]) for k in factors)
+
+    return extend(prefix[:1])
+
+
+@pytest.mark.parametrize("size", [4, 6, 8, 12])
+def test_the_first_point_that_no_layout_explains(size: int) -> None:
+    """All points before it start some layout, none starts with it too; fit fails only where there is none."""
+    rng = random.Random(size)
+    outcomes = {"fits": 0, "mended": 0, "refused": 0}
+    for _ in range(250):
+        values = [0]
+        while len(values) < size:
+            wanted = [v for v in range(12) if explainable([*values, v], size)]
+            values.append(rng.choice(wanted) if wanted and rng.random() < 0.9 else rng.randrange(12))
+        message = ""
+        try:
+            found = fit(values)
+        except LayoutError as e:
+            message = str(e)
+        if not message:
+            assert values_of(found) == values
+            assert isinstance(found, ComposedLayout) or explainable(values, size)
+        assert not explainable(values, size) or not message
+        if "no swizzle" in message:
+            at = int(re.findall(r"at coordinate (\d+)", message)[0])
+            assert explainable(values[:at], size)
+            assert not explainable(values[: at + 1], size)
+        outcomes["fits" if not message else "refused" if "no swizzle" in message else "mended"] += 1
+    assert outcomes["fits"] > 5
+    assert size == 4 or outcomes["refused"] > 5  # of 4 points one is always mendable
+
+
 def test_one_wrong_element_of_a_swizzled_tile() -> None:
     tile = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 64), (64, 1)))
     points = np.array([[tile(i, j) for j in range(64)] for i in range(8)])
     for i, j in ((5, 17), (1, 0), (0, 0), (0, 8), (7, 63)):
         wrong = points.copy()
         wrong[i, j] += 1
-        message = f"expected offset {points[i, j]} at coordinate ({i},{j}) for a layout, got {points[i, j] + 1}"
+        message = f"expected offset {points[i, j]} at coordinate ({i},{j}) for a layout, got {wrong[i, j]}"
         with pytest.raises(LayoutError, match=re.escape(f"{message}; every other point agrees with {tile}")):
             fit(wrong)
 
@@ -300,7 +347,7 @@ def test_one_wrong_element_of_a_swizzled_tile() -> None:
         (lambda i: i, dims("M"), "expected extents that are numbers of at least 1"),
         (lambda i: 2**62 * i, 4, r"expected a value like 0 within 2\^62 at coordinate 1"),
         (lambda i: (i, 0) if i else 0, 4, "expected a value like 0 within"),
-        (lambda i: (i + 1, 0), 4, r"expected \(0,0\) at coordinate 0 for a layout of coordinates, got \(1,0\)"),
+        (lambda i: (i + 1, 0), 4, r"expected \(0,0\) at coordinate 0 .* of coordinates, got \(1,0\)"),
         ({(0, 0): 0, 1: 1}, None, "expected a shape for coordinates that are nested or of several ranks"),
         ({0: 0, 4: 1}, 4, "expected coordinates of the shape 4, got 4"),
         ({(0, 0): 0, (2, 0): 1}, (2, 2), r"expected coordinates of the shape \(2,2\), got \(2,0\)"),

@@ -457,7 +457,7 @@ def test_long_sources_are_cut_around_the_caret(place: int) -> None:
     assert shown.startswith("...") == (place > 40)
 
 
-NESTED_TEXT = ["(", "-(", "(M+", "(4,", "min(", "ceil(", "2*("]
+NESTED_TEXT = ["(", "-(", "1^1+1*ceil(", "(M+", "(4,", "min(", "ceil(", "2*("]
 NESTED_TYPES = ["cute::tuple<", "Layout<", "ComposedLayout<", "ScaledBasis<"]
 
 

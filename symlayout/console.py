@@ -1,0 +1,56 @@
+"""What the terminal shows: verdicts in colour where there is colour, plain text where there is none."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.text import Text
+
+from .report import Outcome, Report, Verdict
+
+STYLES = {
+    Outcome.PROVED: "green",
+    Outcome.REFUTED: "red",
+    Outcome.UNKNOWN: "yellow",
+    Outcome.VACUOUS: "magenta",
+}
+
+out = Console(highlight=False, soft_wrap=True)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def width() -> int:
+    """Columns to fill with a table."""
+    return out.width if sys.stdout.isatty() else 100
+
+
+def show_verdict(v: Verdict) -> None:
+    """One verdict, its outcome coloured; an expected refutation is not red."""
+    style = STYLES[v.outcome] if v.as_expected is (v.outcome is Outcome.PROVED) else "cyan"
+    head, *rest = v.lines()
+    word, tail = head[:8], head[8:]
+    out.print(Text("  ").append(word, style=f"bold {style}").append(tail))
+    for line in rest:
+        out.print(Text("  ").append(line, style="default" if v.outcome is not Outcome.PROVED else "dim"))
+
+
+def show_place(place: str) -> None:
+    """The file that the following verdicts come from."""
+    out.print(Text(place, style="bold"))
+
+
+def show_summary(report: Report, seconds: float) -> None:
+    """The closing line."""
+    wrong = [v for v in report.verdicts if not v.as_expected]
+    expected = sum(v.as_expected and v.outcome is not Outcome.PROVED for v in report.verdicts)
+    note = f" ({expected} of them expected)" if expected else ""
+    text = Text(f"{report.summary()}{note} in {seconds:.1f} s")
+    if wrong:
+        text.append(f"; {len(wrong)} not as expected", style="bold red")
+    out.print(text)
+
+
+def show_error(message: str) -> None:
+    """A message on the error stream."""
+    err.print(Text("error: ", style="bold red").append(message))
