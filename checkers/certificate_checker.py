@@ -213,6 +213,28 @@ def bijective(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
     need(current == poly(claim["onto"]), "the size differs")
 
 
+def covers(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """Every value of [0, onto) is reached: each further stride is at most one past what is reached without gaps.
+
+    If the modes so far reach 0 .. R and 0 <= s <= R + 1, then n steps of s more reach 0 .. R + (n - 1)*s.
+    """
+    modes = modes_of(claim)
+    gens = generators(claim)
+    need(len(proof["extents"]) == len(modes), "one extent lemma for each mode")
+    for (n, _), hint in zip(modes, proof["extents"], strict=True):
+        nonneg(minus(n, ONE), gens, hint)  # the other digits rest at 0, which they must have
+    chosen = proof["order"]
+    need(len(set(chosen)) == len(chosen) == len(proof["steps"]) == len(proof["signs"]), "one step for each mode")
+    reach: Poly = {}
+    for k, step, sign in zip(chosen, proof["steps"], proof["signs"], strict=True):
+        need(type(k) is int and 0 <= k < len(modes), "unknown mode")
+        n, s = modes[k]
+        nonneg(s, gens, sign)
+        nonneg(minus(plus(reach, ONE), s), gens, step)
+        reach = plus(reach, times(minus(n, ONE), s))
+    nonneg(minus(plus(reach, ONE), poly(claim["onto"])), gens, proof["onto"])
+
+
 def bounds(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
     """low <= base + offset <= high at every coordinate (T8)."""
     modes = modes_of(claim)
@@ -311,6 +333,7 @@ KINDS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], None]] = {
     "injective": injective,
     "bijective": bijective,
     "bounds": bounds,
+    "covers": covers,
     "divmod": divmod_,
     "equal": equal,
     "divisible": divisible,

@@ -243,6 +243,48 @@ def bijective(modes: Modes, facts: Facts, onto: Int) -> Certificate | None:
     }
 
 
+def covers(modes: Modes, facts: Facts, onto: Int) -> Certificate | None:
+    """Every value of [0, onto) is reached, perhaps more than once: strides that leave no gap."""
+    setting = Setting(facts, *_polys(modes), onto)
+    if not setting.usable:
+        return None
+    known = setting.facts
+    extents = [known.nonneg(n - 1) for n, _ in modes]
+    if any(e is None for e in extents):
+        return None
+    order: list[int] = []
+    steps: list[Any] = []
+    signs: list[Any] = []
+    reach: Any = 0
+    left = [k for k in _ascending(modes) if modes[k][1] != 0]
+    while True:
+        enough = known.nonneg(reach + 1 - onto)
+        if enough is not None:
+            break
+        for k in left:
+            n, s = modes[k]
+            step, sign = known.nonneg(reach + 1 - s), known.nonneg(s)
+            if step is not None and sign is not None:
+                break
+        else:
+            return None
+        left.remove(k)
+        order.append(k)
+        steps.append(hint(step))
+        signs.append(hint(sign))
+        reach = reach + (n - 1) * s
+    return {
+        "claim": setting.claim("covers", modes=_json(modes), onto=poly(onto)),
+        "proof": {
+            "extents": [hint(e) for e in extents if e is not None],
+            "order": order,
+            "steps": steps,
+            "signs": signs,
+            "onto": hint(enough),
+        },
+    }
+
+
 def _extent_hints(modes: Modes, setting: Setting) -> list[Any] | None:
     if not setting.usable:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -14,7 +13,7 @@ from symlayout.basis import ScaledBasis, is_basis
 from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, index, terms_of
 from symlayout.facts import Facts
-from symlayout.int_tuple import IntTuple, idx2crd, leaves, product, unflatten
+from symlayout.int_tuple import IntTuple, idx2crd, leaves, unflatten
 from symlayout.layout import ComposedLayout, Layout, coprofile
 from symlayout.swizzle import Swizzle
 
@@ -137,7 +136,7 @@ def expression(x: Subject, prefix: str) -> tuple[tuple[Symbol, ...], tuple[Int, 
         value = unflatten(tuple(_put(e, env) for e in leaves(x.offset)), x.offset)
         return digits, moved.extents, value, tuple(f.subs(env) for f in x.valid)
     extents = tuple(leaves(x.shape))
-    digits = tuple(index(f"{prefix}{i}", n) for i, n in enumerate(extents))
+    digits = tuple(index(f"{prefix}c{i}", n) for i, n in enumerate(extents))
     layout = x.inner if isinstance(x, ComposedLayout) else x
     if isinstance(x, ComposedLayout) and not isinstance(layout, Layout):
         raise ClaimError(f"expected a layout inside {x}")
@@ -192,13 +191,20 @@ def _tuple(v: Any) -> IntTuple:
 
 
 def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...] = ()) -> Iterator[dict[Symbol, int]]:
-    """Admissible values of the parameters in order of their sum: 1, 2, 3, and each hint with its neighbours."""
-    candidates = sorted({1, 2, 3, 4, *(h + e for h in hints for e in (-1, 0, 1)), *(2 * h + 1 for h in hints)})
-    options = [_options(s, candidates) for s in symbols]
-    if product(tuple(map(len, options))) > 20_000:
-        options = [o[:3] + o[-2:] for o in options]
-    for values in sorted(itertools.islice(itertools.product(*options), 60_000), key=lambda v: (sum(v), v)):
-        env = dict(zip(symbols, values, strict=True))
+    """Admissible values of the parameters in order of their sum: 1, 2, 3, and each hint with its neighbours.
+
+    A symbol bounded below by others is tried at that bound and just above it.
+    """
+    candidates = sorted({1, 2, 3, 4, 5, *(h + e for h in hints for e in (-1, 0, 1)), *(2 * h + 1 for h in hints)})
+    lows = {s: _lower_bounds(s, facts) for s in symbols}
+    partial: list[dict[Symbol, int]] = [{}]
+    for s in _bounded_last(symbols, lows):
+        grown = [{**env, s: v} for env in partial for v in _options(s, candidates, lows[s], env)]
+        if len(grown) > SIZES:
+            grown.sort(key=lambda env: sum(env.values()))
+            grown = grown[: SIZES // 2] + grown[SIZES // 2 :: -(-len(grown) // SIZES)]
+        partial = grown
+    for env in sorted(partial, key=lambda env: (sum(env.values()), [env[s] for s in symbols])):
         try:
             admitted = facts.admits(env)
         except (KeyError, ZeroDivisionError):
@@ -207,13 +213,39 @@ def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...
             yield env
 
 
-def _options(s: Symbol, candidates: list[int]) -> list[int]:
-    """Values to try for a symbol: candidates, their multiples where it has a divisor, and its own lower bound."""
-    low = s.lower if type(s.lower) is int else None
+SIZES = 4000  # combinations of small sizes kept on the way
+
+
+def _lower_bounds(s: Symbol, facts: Facts) -> list[Any]:
+    """What bounds a symbol from below: its own range and the facts given about it."""
+    own = [s.lower] if s.lower is not None else []
+    for f in facts.given:
+        if f.relation in (">=", "==") and terms_of(f.expr).get((s,)) == 1:
+            own.append(s - f.expr)
+    return own
+
+
+def _bounded_last(symbols: tuple[Symbol, ...], lows: Mapping[Symbol, list[Any]]) -> list[Symbol]:
+    """Symbols so that what bounds one comes before it, as far as that goes."""
+    out: list[Symbol] = []
+    todo = list(symbols)
+    while todo:
+        free = [s for s in todo if not any(t in todo and t is not s for low in lows[s] for t in _symbols(low))]
+        s = free[0] if free else todo[0]
+        todo.remove(s)
+        out.append(s)
+    return out
+
+
+def _options(s: Symbol, candidates: list[int], lows: list[Any], env: Mapping[Symbol, int]) -> list[int]:
+    """Values to try for a symbol: candidates, their multiples where it has a divisor, and its lower bounds."""
+    known = [evaluate(low, env) for low in lows if all(t in env for t in _symbols(low))]
+    low = max(known, default=None)
     high = s.upper if type(s.upper) is int else None
     tried = {c * s.multiple for c in candidates if c > 0} | {c for c in candidates if c % s.multiple == 0}
     if low is not None:
-        tried |= {low + d for d in range(0, 2 * s.multiple) if (low + d) % s.multiple == 0}
+        first = -(-low // s.multiple) * s.multiple
+        tried |= {first, first + s.multiple, first + 2 * s.multiple}
     return sorted(v for v in tried if (low is None or v >= low) and (high is None or v <= high))
 
 

@@ -112,7 +112,7 @@ class _Terms:
 
     def symbol(self, s: Symbol) -> Any:
         if s not in self.symbols:
-            self.symbols[s] = z3.Int(s.name, self.context)
+            self.symbols[s] = z3.FreshInt(s.name, self.context)  # fresh: a digit may share a size's name
         return self.symbols[s]
 
     def add(self, terms: list[Any]) -> Any:

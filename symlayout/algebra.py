@@ -219,7 +219,7 @@ def complement(layout: Any, target: Any = None) -> Layout:
             )
         out.append((gap, last))
         last = n * d
-    rest = facts.normal(ceil_div(target, last)) if not isinstance(target, tuple) else ceil_div(target, last)
+    rest = facts.resolved(ceil_div(target, last)) if not isinstance(target, tuple) else ceil_div(target, last)
     shape = coalesce(make_raw(rest, compact_col_major(rest))).shape
     for n in as_modes(shape):
         out.append((n, last))

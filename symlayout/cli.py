@@ -44,12 +44,14 @@ def prove(
     format: Annotated[Format, typer.Option(help="How the report is printed.")] = Format.TEXT,
 ) -> None:
     """Prove the claims in Python files: module-level claims and claim_* functions."""
+    from checkers import Claim
+
     begin = time.perf_counter()
     verdicts: list[Verdict] = []
     errors: list[Found] = []
     for target in paths:
         shown = ""
-        for found in collect(target):
+        for found in collect(target, Claim):
             if found.error:
                 errors.append(found)
                 continue

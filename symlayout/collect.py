@@ -32,8 +32,8 @@ class Found:
     error: str = ""
 
 
-def collect(target: str) -> Iterator[Found]:
-    """The claims of a file, of every ``*.py`` below a folder, or of ``module:name``, in order of their lines.
+def collect(target: str, kind: type) -> Iterator[Found]:
+    """The claims (values of *kind*) of a file, of every ``*.py`` below a folder, or of ``module:name``, in order of their lines.
 
     Claims are module-level objects (or lists of them), and functions called ``claim_*`` that take no
     arguments and return one or several. A module that cannot be read is reported, not raised.
@@ -44,16 +44,16 @@ def collect(target: str) -> Iterator[Found]:
         if not files:
             yield Found(target, "", error=f"expected Python files below {target}, got none")
         for file in files:
-            yield from _in_file(file)
+            yield from _in_file(file, kind)
     elif path.is_file():
-        yield from _in_file(path)
+        yield from _in_file(path, kind)
     elif ":" in target and not path.suffix:
-        yield from _in_module(target)
+        yield from _in_module(target, kind)
     else:
         yield Found(target, "", error=f"expected a file, a folder or module:name, got {target!r}, which does not exist")
 
 
-def _in_file(path: Path) -> Iterator[Found]:
+def _in_file(path: Path, kind: type) -> Iterator[Found]:
     if path.suffix != ".py":
         yield Found(str(path), "", error=f"expected a Python file, got {path}")
         return
@@ -72,7 +72,7 @@ def _in_file(path: Path) -> Iterator[Found]:
         return
     lines = _lines(tree)
     for name in sorted((n for n in vars(module) if n in lines), key=lines.__getitem__):
-        yield from _claims(f"{path}:{lines[name]}", name, getattr(module, name))
+        yield from _claims(f"{path}:{lines[name]}", name, getattr(module, name), kind)
 
 
 def _load(path: Path) -> ModuleType:
@@ -92,7 +92,7 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def _in_module(target: str) -> Iterator[Found]:
+def _in_module(target: str, kind: type) -> Iterator[Found]:
     module_name, _, name = target.partition(":")
     try:
         with _limits(target), contextlib.redirect_stdout(sys.stderr):
@@ -102,13 +102,13 @@ def _in_module(target: str) -> Iterator[Found]:
     except Exception as e:  # an import can raise anything
         yield Found(target, name, error=f"expected {target} to be importable, got {type(e).__name__}: {e}")
         return
-    claims = list(_claims(target, name, found))
+    claims = list(_claims(target, name, found, kind))
     if not claims and callable(found):
-        claims = list(_claims(target, f"claim_{name}", found))
+        claims = list(_claims(target, f"claim_{name}", found, kind))
     yield from claims or [Found(target, name, error=f"expected a claim at {target}, got {found!r}")]
 
 
-def _claims(place: str, name: str, value: Any) -> Iterator[Found]:
+def _claims(place: str, name: str, value: Any, kind: type) -> Iterator[Found]:
     """The claims that a module-level value stands for."""
     if name.startswith("claim_") and callable(value):
         try:
@@ -117,20 +117,18 @@ def _claims(place: str, name: str, value: Any) -> Iterator[Found]:
         except Exception as e:  # a user's function can raise anything
             yield Found(place, name, error=f"expected claims from {name}(), got {type(e).__name__}: {e}")
             return
-        if not _is_claims(value):
+        if not _is_claims(value, kind):
             yield Found(place, name, error=f"expected a claim or a list of claims from {name}(), got {value!r}")
             return
-    if _is_claims(value):
+    if _is_claims(value, kind):
         for claim in value if isinstance(value, list | tuple) else (value,):
             yield Found(place, name, claim)
 
 
-def _is_claims(value: Any) -> bool:
-    from checkers import Claim
-
+def _is_claims(value: Any, kind: type) -> bool:
     if isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(v, Claim) for v in value)
-    return isinstance(value, Claim)
+        return bool(value) and all(isinstance(v, kind) for v in value)
+    return isinstance(value, kind)
 
 
 def _lines(tree: ast.Module) -> dict[str, int]:

@@ -264,7 +264,7 @@ class _Symbolic(_Static):
             raise InexactError(
                 f"expected A(B(c)) for ({self.a}) o ({b}), got {out}, whose digits carry at every size: {found}"
             )
-        return found | in_domain(self.facts.normal(high + 1), self.facts.normal(self.a.size()), self.facts)
+        return found | in_domain(high + 1, self.a.size(), self.facts)
 
 
 # -- strides that pick a mode ---------------------------------------------------------------------------

@@ -841,7 +841,7 @@ def _atom_text(a: Atom) -> str:
         x, d = a.args
         whole = x - d + 1  # ceil(y/d) is (y + d - 1)//d
         if isinstance(whole, Expr) and len(whole.terms) < len(terms_of(x)):
-            return f"ceil({whole}/{_factor(d)})"
+            return f"ceil({_factor(whole)}/{_factor(d)})"
         return f"{_factor(x)}//{_factor(d)}"
     if isinstance(a, Xor):
         return " ^ ".join(_factor(b) for b in a.args)
@@ -877,7 +877,7 @@ def _recovered(
         if k is not None and k != 0:
             yield k, f"({_factor(a)} % {_factor(e)})", x + k * e * quotient - k * a
     if type(d) is not int and terms_of(p).get(()) == -1:  # ceil_div(y, d) is (y - 1)//d + 1
-        yield linear, f"ceil({p + 1}/{_factor(d)})", x - linear * quotient - linear
+        yield linear, f"ceil({_factor(p + 1)}/{_factor(d)})", x - linear * quotient - linear
 
 
 def _nested(inner: Quotient, outer: Quotient) -> bool:
@@ -897,7 +897,7 @@ def _sum_text(parts: list[tuple[int, list[str]]]) -> str:
 
 def _factor(x: Any) -> str:
     s = str(x)
-    simple = isinstance(x, (int, Symbol, Min, Max)) or s.startswith("ceil(") and not isinstance(x, Poly)
+    simple = isinstance(x, (int, Symbol, Min, Max)) or (isinstance(x, Quotient) and s.startswith("ceil("))
     return s if simple else f"({s})"
 
 

@@ -115,10 +115,10 @@ class Facts:
 
     def normal(self, x: Any) -> Any:
         """*x* with equalities and divisibility substituted, and quotients and extrema resolved (T10)."""
-        if not isinstance(x, Expr):
-            return x
-        if self.let:
-            x = _through(self.let, x)
+        return self.resolved(_through(self.let, x)) if isinstance(x, Expr) else x
+
+    def resolved(self, x: Any) -> Any:
+        """*x* in its own symbols, with the quotients and extrema resolved that these facts decide (T10)."""
         return interpret(x, _Resolving(self)) if isinstance(x, Expr) and _opaque(x) else x
 
     def with_rows(self, *extra: Row) -> Facts:
@@ -219,8 +219,22 @@ class Facts:
 
     def quotient(self, x: Any, d: Any) -> Any:
         """x / d where d divides x under these facts, else None."""
-        a, b = self.normal(integer(x)), self.normal(integer(d))
-        return divides(b, a)
+        plain = divides(integer(d), integer(x))
+        if plain is not None or not self.let:
+            return plain
+        found = divides(self.normal(integer(d)), self.normal(integer(x)))
+        return _through(self._restored, found)
+
+    @cached_property
+    def _restored(self) -> dict[Symbol, Int]:
+        """N//8 for the symbol that stands for N/8."""
+        out: dict[Symbol, Int] = {}
+        for s, value in self.let.items():
+            if isinstance(value, Expr) and len(value.terms) == 1:
+                ((m, c),) = value.terms.items()
+                if len(m) == 1 and isinstance(m[0], Symbol) and m[0] is part(s, c):
+                    out[m[0]] = floordiv(s, c)
+        return out
 
     def holds(self, fact: Fact) -> bool | None:
         """Whether a fact follows: True, False (fails for all values), or None."""
@@ -431,9 +445,12 @@ class _Resolving(Substitution):
     def floordiv(self, a: Any, b: Any) -> Any:
         q, r = split(a, b)
         for part_q, part_r in _rests(q, r, b):
-            if self.facts.nonneg(part_r) is not None and self.facts.nonneg(b - 1 - part_r) is not None:
+            if self._nonneg(part_r) and self._nonneg(b - 1 - part_r):
                 return part_q
         return floordiv(a, b)
+
+    def _nonneg(self, p: Any) -> bool:
+        return self.facts.nonneg(_through(self.facts.let, p)) is not None
 
     def minimum(self, *args: Any) -> Any:
         return self._choose(args, -1)
@@ -443,7 +460,7 @@ class _Resolving(Substitution):
 
     def _choose(self, args: tuple[Any, ...], sign: int) -> Any:
         for a in args:
-            if all(a is b or self.facts.nonneg(sign * (a - b)) is not None for b in args):
+            if all(a is b or self._nonneg(sign * (a - b)) for b in args):
                 return a
         return super().maximum(*args) if sign > 0 else super().minimum(*args)
 

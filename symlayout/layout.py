@@ -243,7 +243,7 @@ class ComposedLayout:
             raise LayoutError(f"expected a layout inside, got {inner!r}")
         put = object.__setattr__
         put(self, "outer", outer)
-        put(self, "offset", checked(offset, "offset"))
+        put(self, "offset", checked(as_tuple(offset), "offset"))
         put(self, "inner", inner)
 
     outer: Any
@@ -258,7 +258,7 @@ class ComposedLayout:
         if has_none(c):
             rest, offset = slice_layout(c, self.inner)
             return ComposedLayout(self.outer, add([self.offset, offset]), rest)
-        return resolved(self.outer(add([self.offset, self.inner(c)])))
+        return resolved(self.outer(as_tuple(add([self.offset, self.inner(c)]))))
 
     def offsets(self) -> np.ndarray[Any, Any]:
         """Every offset in linear order."""
@@ -356,7 +356,7 @@ def checked_coordinate(c: Any) -> IntTuple:
 def resolved(x: Any) -> Any:
     """An expression with the quotients that its own symbols decide divided out (T10)."""
     if isinstance(x, Expr):
-        return Facts.about(x).normal(x)
+        return Facts.about(x).resolved(x)
     return x
 
 

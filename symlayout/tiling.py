@@ -182,7 +182,7 @@ def tile_to_shape(block: Any, target: Any, order: Any = LayoutLeft) -> Any:
     for i, (t, b) in enumerate(zip(wanted, have, strict=True)):
         if type(t) is int and type(b) is int and t % b:
             raise LayoutError(f"expected a target extent that {b} divides in mode {i}, got {t}")
-    counts = tuple(facts.normal(ceil_div(t, b)) for t, b in zip(wanted, have, strict=True))
+    counts = tuple(facts.resolved(ceil_div(t, b)) for t, b in zip(wanted, have, strict=True))
     if order is LayoutLeft:
         tiles = Layout(counts)
     elif callable(order) and not isinstance(order, tuple):

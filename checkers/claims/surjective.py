@@ -9,7 +9,7 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import checked, leaves, text
 from symlayout.report import Witness
 
-from ..certificates import bijective
+from ..certificates import covers
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS, first_missing
 from ..form import check_subject, linear, points, table
@@ -46,12 +46,9 @@ class Surjective(Claim):
         form = linear(self.layout, facts)
         c = form.single if form is not None and not getattr(self.layout, "valid", ()) else None
         if form is not None and c is not None and form.swizzle is None and c.base == 0:
-            moving = [(n, d) for n, d in c.modes if d != 0]
-            still = [n for n, d in c.modes if d == 0]
-            if all(facts.le(1, n) for n in still):
-                found = bijective(moving, facts, facts.normal(self.onto))
-                if found is not None:
-                    return Proof("mixed radix, T3", found)
+            found = covers(c.modes, facts, facts.normal(self.onto))
+            if found is not None:
+                return Proof("strides without gaps", found)
         return Bijective(self.layout, self.onto, given=self.given).certify(facts)
 
     def counterexample(self) -> Witness | None:
