@@ -168,7 +168,9 @@ def random_symbolic(r: random.Random) -> Claim:
     x = r.choice(layouts)
     if r.random() < 0.15:
         return r.choice((Injective, lambda m: InBounds(m, M)))(
-            AddressMap.over(lambda i, j: i * t + j, (tiles, t), when=(lambda i, j: i * t + j < M) if r.random() < 0.7 else None)
+            AddressMap.over(
+                lambda i, j: i * t + j, (tiles, t), when=(lambda i, j: i * t + j < M) if r.random() < 0.7 else None
+            )
         )
     if r.random() < 0.1:
         last = r.choice((minimum(M - t * (tiles - 1), t), t))

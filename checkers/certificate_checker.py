@@ -200,6 +200,9 @@ def _residue(modes: list[Mode], gens: list[Poly], proof: Mapping[str, Any]) -> N
 
 def bijective(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
     """Onto [0, onto), each value once (T3)."""
+    if _numbers(claim["modes"]):
+        _bijective_numbers(claim, proof)
+        return
     modes = modes_of(claim)
     gens = generators(claim)
     _permutation(proof["order"], len(modes))
@@ -211,6 +214,22 @@ def bijective(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
         need(modes[k][1] == current, "a stride is not the running product")
         current = times(current, modes[k][0])
     need(current == poly(claim["onto"]), "the size differs")
+
+
+def _numbers(modes: Any) -> bool:
+    return all(type(n) is int and type(s) is int for n, s in modes)
+
+
+def _bijective_numbers(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
+    """The same for plain integers, where extents need no lemma."""
+    modes, order = claim["modes"], proof["order"]
+    _permutation(order, len(modes))
+    current = 1
+    for k in order:
+        n, s = modes[k]
+        need(n >= 0 and s == current, "a stride is not the running product")
+        current *= n
+    need(current == claim["onto"], "the size differs")
 
 
 def covers(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
@@ -261,6 +280,9 @@ def divmod_(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
 
 def equal(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
     """The same function of the linear index: equal bases, sizes and coalesced modes (T17)."""
+    if _numbers(claim["a"]) and _numbers(claim["b"]):
+        _equal_numbers(claim)
+        return
     a, b = modes_of(claim, "a"), modes_of(claim, "b")
     gens = generators(claim)
     for side, modes in (("a", a), ("b", b)):
@@ -270,6 +292,26 @@ def equal(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
     need(poly(claim["base_a"]) == poly(claim["base_b"]), "the bases differ")
     need(_size(a) == _size(b), "the sizes differ")
     need(_coalesced(a) == _coalesced(b), "the coalesced modes differ")
+
+
+def _equal_numbers(claim: Mapping[str, Any]) -> None:
+    """The same for plain integers, where extents need no lemma."""
+    sides = []
+    for modes in (claim["a"], claim["b"]):
+        out: list[tuple[int, int]] = []
+        total = 1
+        for n, s in modes:
+            need(n >= 0, "an extent is negative")
+            total *= n
+            if n == 1:
+                continue
+            if out and out[-1][0] * out[-1][1] == s:
+                out[-1] = (out[-1][0] * n, out[-1][1])
+            else:
+                out.append((n, s))
+        sides.append((total, out))
+    need(poly(claim["base_a"]) == poly(claim["base_b"]), "the bases differ")
+    need(sides[0] == sides[1], "the coalesced modes or the sizes differ")
 
 
 def _size(modes: list[Mode]) -> Poly:

@@ -136,9 +136,11 @@ def _ascending(modes: Modes) -> list[int]:
     """A likely order: numbers by value first, then strides by degree."""
     return sorted(
         range(len(modes)),
-        key=lambda k: (0, modes[k][1], "")
-        if type(modes[k][1]) is int
-        else (max(map(len, terms_of(modes[k][1]))), len(terms_of(modes[k][1])), str(modes[k][1])),
+        key=lambda k: (
+            (0, modes[k][1], "")
+            if type(modes[k][1]) is int
+            else (max(map(len, terms_of(modes[k][1]))), len(terms_of(modes[k][1])), str(modes[k][1]))
+        ),
     )
 
 
@@ -231,8 +233,7 @@ def bijective(modes: Modes, facts: Facts, onto: Int) -> Certificate | None:
     if current != onto:
         return None
     if all(type(n) is int for n, _ in kept):
-        claim: dict[str, Any] = {"kind": "bijective", "modes": [list(m) for m in kept], "onto": onto}
-        return {"claim": claim, "proof": {"order": order, "extents": [{"sum": [[n]]} for n, _ in kept]}}
+        return {"claim": {"kind": "bijective", "modes": kept, "onto": onto}, "proof": {"order": order}}
     setting = Setting(facts, *_polys(kept), onto)
     extents = _extent_hints(kept, setting)
     if extents is None:
@@ -325,14 +326,15 @@ def equal(a: Modes, base_a: Any, b: Modes, base_b: Any, facts: Facts) -> Certifi
     """The same function of the linear index: identical coalesced modes, bases and sizes (T17)."""
     if base_a != base_b or coalesced_modes(list(a)) != coalesced_modes(list(b)):
         return None
+    if all(type(n) is int and type(s) is int for n, s in (*a, *b)):
+        claim = {"kind": "equal", "a": list(a), "b": list(b), "base_a": poly(base_a), "base_b": poly(base_b)}
+        return {"claim": claim, "proof": {}}
     setting = Setting(facts, *_polys(a), *_polys(b), base_a)
     left, right = _extent_hints(a, setting), _extent_hints(b, setting)
     if left is None or right is None:
         return None
     return {
-        "claim": setting.claim(
-            "equal", a=_json(a), b=_json(b), base_a=poly(base_a), base_b=poly(base_b)
-        ),
+        "claim": setting.claim("equal", a=_json(a), b=_json(b), base_a=poly(base_a), base_b=poly(base_b)),
         "proof": {"a": left, "b": right},
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
@@ -86,13 +87,21 @@ class Claim:
 
     def parameters(self) -> tuple[Any, ...]:
         """Everything whose symbols the claim is about."""
-        skip = {"given", "expect"}
-        return tuple(v for f in fields(self) if f.name not in skip for v in [getattr(self, f.name)])
+        return tuple([getattr(self, name) for name in self._fields()])
+
+    def static(self) -> bool:
+        """Whether no symbol occurs anywhere in the claim."""
+        return not self.given and all(_static(v) for v in self.parameters())
+
+    @classmethod
+    @functools.cache
+    def _fields(cls) -> tuple[str, ...]:
+        """The fields that say what the claim is about."""
+        return tuple(f.name for f in fields(cls) if f.name not in ("given", "expect"))
 
     def bind(self, env: Mapping[Any, int]) -> Claim:
         """The claim at these sizes."""
-        skip = {"given", "expect"}
-        moved = {f.name: _bound(getattr(self, f.name), env) for f in fields(self) if f.name not in skip}
+        moved = {name: _bound(getattr(self, name), env) for name in self._fields()}
         return replace(self, given=(), **moved)
 
     def hints(self) -> tuple[int, ...]:
@@ -101,6 +110,12 @@ class Claim:
 
     def __str__(self) -> str:
         return f"{self.kind}: {', '.join(map(str, self.subjects()))}"
+
+
+def _static(x: Any) -> bool:
+    if isinstance(x, tuple):
+        return all(map(_static, x))
+    return type(x) is int or (not isinstance(x, Expr) and bool(getattr(x, "static", True)))
 
 
 def _bound(x: Any, env: Mapping[Any, int]) -> Any:

@@ -102,7 +102,7 @@ def _linear_map(x: AddressMap, facts: Facts) -> Linear | None:
         strides: dict[Symbol, Any] = {}
         base: Any = 0
         for m, c in terms_of(e).items():
-            mine = [a for a in m if a in digits]
+            mine = [a for a in m if isinstance(a, Symbol) and a in digits]
             if any(not isinstance(a, Symbol) and digits & set(a.symbols) for a in m) or len(mine) > 1:
                 return None
             term: Any = c
@@ -110,7 +110,7 @@ def _linear_map(x: AddressMap, facts: Facts) -> Linear | None:
                 if a not in digits:
                     term = term * a
             if mine:
-                strides[mine[0]] = strides.get(mine[0], 0) + term  # type: ignore[index]
+                strides[mine[0]] = strides.get(mine[0], 0) + term
             else:
                 base = base + term
         modes = tuple((facts.normal(n), strides.get(c, 0)) for c, n in zip(x.coords, x.extents, strict=True))

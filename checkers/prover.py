@@ -19,14 +19,14 @@ from typing import Any
 
 from symlayout.errors import ClaimError, InternalError, SymlayoutError
 from symlayout.expr import Fact, Quotient, Symbol
-from symlayout.facts import Facts, opaque_atoms, symbols_in
+from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
 from symlayout.int_tuple import leaves
 from symlayout.obligations import EXACT, Obligation
 from symlayout.report import Outcome, Report, Verdict, Witness
 
 from . import smt
 from .certificate_checker import verify
-from .claim import Claim, Proof, TooLarge
+from .claim import Claim, TooLarge
 from .claims.in_bounds import InBounds
 from .claims.injective import ranges
 from .exhaustive import POINTS
@@ -82,8 +82,7 @@ def decide(claim: Claim, budget: Budget) -> Verdict:
     """One verdict."""
     begin = time.perf_counter()
     run = _Run(claim, budget)
-    verdict = run.verdict()
-    return replace(verdict, expect=claim.expect, seconds=time.perf_counter() - begin)
+    return run.verdict(begin)
 
 
 class _Run:
@@ -91,13 +90,22 @@ class _Run:
 
     def __init__(self, claim: Claim, budget: Budget) -> None:
         self.claim, self.budget = claim, budget
-        self.facts = Facts.about(claim.parameters(), given=claim.given)
-        self.text = str(claim)
+        self.static = claim.static()
+        self.facts = NOTHING if self.static else Facts.about(claim.parameters(), given=claim.given)
         self.reasons: list[str] = []
         self.lemmas: list[str] = []
         self.checked = ""
 
-    def verdict(self) -> Verdict:
+    def verdict(self, begin: float) -> Verdict:
+        """The verdict, with the time since *begin*."""
+        self.begin = begin
+        return self._judged()
+
+    def _judged(self) -> Verdict:
+        if self.static:
+            found = self._certificate()
+            if found is not None and not _divides_by_digits(self.claim):
+                return found
         unsafe = self._unsafe_divisor()
         if unsafe:
             return self._end(Outcome.UNKNOWN, reason=unsafe, open="every divisor is at least 1")
@@ -118,7 +126,9 @@ class _Run:
         )
 
     def _end(self, outcome: Outcome, **parts: Any) -> Verdict:
-        return Verdict(self.text, outcome, assumptions=self.facts.labels, **parts)
+        spent = time.perf_counter() - self.begin
+        labels = () if self.static else self.facts.labels
+        return Verdict(self.claim, outcome, assumptions=labels, expect=self.claim.expect, seconds=spent, **parts)
 
     # -- numbers ------------------------------------------------------------------------------------
 
@@ -135,7 +145,9 @@ class _Run:
             solved = self._solver()
             return solved or self._end(
                 Outcome.UNKNOWN,
-                reason="; ".join([f"{self.claim.points()} points are more than the {POINTS} that are enumerated", *self.reasons]),
+                reason="; ".join(
+                    [f"{self.claim.points()} points are more than the {POINTS} that are enumerated", *self.reasons]
+                ),
                 open=self.claim.lemma(self.facts),
             )
         if witness is not None:
@@ -152,7 +164,7 @@ class _Run:
             try:
                 verify(proof.certificate)
             except SymlayoutError as e:
-                raise InternalError(f"the certificate for {self.text} was rejected: {e}") from e
+                raise InternalError(f"the certificate for {self.claim} was rejected: {e}") from e
         return self._end(
             Outcome.PROVED, method=proof.method, certificate=proof.certificate, lemmas=(*self.lemmas, *proof.lemmas)
         )
@@ -217,7 +229,7 @@ class _Run:
 
     def _refuted(self, witness: Witness, env: dict[Symbol, int], method: str) -> Verdict:
         if not self.facts.admits(env):
-            raise InternalError(f"the counterexample {env} of {self.text} does not meet the assumptions")
+            raise InternalError(f"the counterexample {env} of {self.claim} does not meet the assumptions")
         sizes = {s.name: v for s, v in env.items()}
         return self._end(Outcome.REFUTED, witness=replace(witness, sizes=sizes), method=method)
 
@@ -305,9 +317,16 @@ class _Run:
             at = ", ".join(f"{s} = {v}" for s, v in env.items())
             self.reasons.append(f"the solver offers a counterexample{' at ' + at if at else ''} too large to replay")
             return None
-        return self._refuted(witness, env, smt.version()) if env else self._end(
-            Outcome.REFUTED, witness=witness, method=smt.version()
+        return (
+            self._refuted(witness, env, smt.version())
+            if env
+            else self._end(Outcome.REFUTED, witness=witness, method=smt.version())
         )
+
+
+def _divides_by_digits(claim: Claim) -> bool:
+    """Whether a map without parameters has a divisor that depends on its coordinates."""
+    return any(hasattr(x, "extents") for x in claim.subjects())
 
 
 def _expressions(x: Any) -> Iterator[Any]:
@@ -342,5 +361,3 @@ def _obligation(o: Obligation, claim: Claim) -> Verdict:
                 label, Outcome.REFUTED, "small sizes", Witness(sizes, (), story), facts.labels, condition=o.unless
             )
     return Verdict(label, Outcome.UNKNOWN, open=str(o), assumptions=facts.labels)
-
-

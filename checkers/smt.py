@@ -148,5 +148,3 @@ class _Terms:
 def values_of(answer: Answer) -> dict[str, int]:
     """The model by name."""
     return {s.name: v for s, v in answer.model.items()}
-
-

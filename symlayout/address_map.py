@@ -1,8 +1,8 @@
 """Address maps: an index expression over a box of coordinates, with the predicate under which it is used.
 
-    >>> M, K = dims("M K")
-    >>> print(AddressMap.over(lambda i, k: i * K + k, (M, K)))
-    (i,k) -> K*i + k for i < M, k < K
+>>> M, K = dims("M K")
+>>> print(AddressMap.over(lambda i, k: i * K + k, (M, K)))
+(i,k) -> K*i + k for i < M, k < K
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ class AddressMap:
         self.valid = valid
 
     @classmethod
-    def over(
-        cls, f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = None
-    ) -> AddressMap:
+    def over(cls, f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = None) -> AddressMap:
         """Trace a Python function of one coordinate for each extent of *shape*; *when* gives facts.
 
         The names of the coordinates are those of the function's parameters. Python control flow on a
@@ -44,7 +42,9 @@ class AddressMap:
         extents = tuple(map(integer, shape if isinstance(shape, tuple | list) else (shape,)))
         names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         if len(names) != len(extents):
-            raise LayoutError(f"expected a function of {len(extents)} coordinates, got {len(names)}: {', '.join(names)}")
+            raise LayoutError(
+                f"expected a function of {len(extents)} coordinates, got {len(names)}: {', '.join(names)}"
+            )
         coords = tuple(index(name, n) for name, n in zip(names, extents, strict=True))
         valid = when(*coords) if when else ()
         valid = tuple(valid) if isinstance(valid, tuple | list) else (valid,)
@@ -72,10 +72,10 @@ class AddressMap:
         """The number of coordinates of the box, the predicate aside."""
         return product(self.extents)
 
-    def __call__(self, *coord: int) -> Any:
+    def __call__(self, *coord: Any) -> Any:
         """The value at integer coordinates (of a map without parameters)."""
         c = coord[0] if len(coord) == 1 and isinstance(coord[0], tuple) else coord
-        env = dict(zip(self.coords, cast("tuple[int, ...]", c), strict=True))
+        env = dict(zip(self.coords, c, strict=True))
         return map_leaves(lambda e: evaluate(e, env), self.offset)
 
     def valid_at(self, coord: tuple[int, ...]) -> bool:
@@ -174,5 +174,3 @@ class Arrays(Integers):
         for a in args[1:]:
             out = np.maximum(out, a)
         return out
-
-

@@ -10,7 +10,7 @@ from typing import Any
 
 from .basis import is_basis
 from .errors import LayoutError
-from .expr import Expr, Int, divides, floordiv
+from .expr import Expr, divides, floordiv
 from .facts import Facts
 from .int_tuple import IntTuple, ceil_div, leaves, product, rank, text, unflatten
 from .layout import (
@@ -174,7 +174,9 @@ def sorted_by_stride(modes: Modes, facts: Facts, what: str) -> Modes:
 def _ordered(a: Any, b: Any, facts: Facts, what: str) -> bool:
     answer = facts.le(a, b)
     if answer is None:
-        raise LayoutError(f"expected strides whose order is known for {what}, got {a} and {b}; add {a} <= {b} or its reverse")
+        raise LayoutError(
+            f"expected strides whose order is known for {what}, got {a} and {b}; add {a} <= {b} or its reverse"
+        )
     return answer
 
 
@@ -197,14 +199,16 @@ def complement(layout: Any, target: Any = None) -> Layout:
     """
     if isinstance(layout, ComposedLayout):
         layout = layout.inner
-    kept = filter(layout)
+    kept = from_modes(coalesced_modes([m for m in layout.modes() if not _is_zero(m[1])]))
     if target is None:
         target = cosize(kept)
     target = getattr(target, "shape", target)
     _positive_strides(kept, "complement")
     modes = [m for m in kept.modes() if not _is_zero(m[1]) and not _is_zero(m[0] - 1)]
+    if type(target) is int and kept.static:
+        return _complement_of_numbers(layout, modes, target)
     if not modes:
-        return coalesce(Layout(target if isinstance(target, tuple) else target))
+        return coalesce(Layout(target))
     facts = Facts.about(kept, target) if not kept.static else Facts.about(target)
     last: Any = 1
     out: Modes = []
@@ -213,10 +217,7 @@ def complement(layout: Any, target: Any = None) -> Layout:
         if gap is None:
             gap = floordiv(d, last)
         if facts.le(1, gap) is not True:
-            raise LayoutError(
-                f"expected modes that do not overlap, got {layout}: stride {d} lies below {last}, "
-                "the end of the modes before it"
-            )
+            raise _overlap(layout, d, last)
         out.append((gap, last))
         last = n * d
     rest = facts.resolved(ceil_div(target, last)) if not isinstance(target, tuple) else ceil_div(target, last)
@@ -225,6 +226,26 @@ def complement(layout: Any, target: Any = None) -> Layout:
         out.append((n, last))
         last = last * n
     return from_modes(coalesced_modes(out))
+
+
+def _complement_of_numbers(layout: Layout, modes: Modes, target: int) -> Layout:
+    """The common case without facts."""
+    last = 1
+    out: Modes = []
+    for n, d in sorted(modes, key=lambda m: m[1]):
+        gap = d // last
+        if gap < 1:
+            raise _overlap(layout, d, last)
+        out.append((gap, last))
+        last = n * d
+    out.append((-(-target // last), last))
+    return from_modes(coalesced_modes(out))
+
+
+def _overlap(layout: Layout, d: Any, last: Any) -> LayoutError:
+    return LayoutError(
+        f"expected modes that do not overlap, got {layout}: stride {d} lies below {last}, where the modes before it end"
+    )
 
 
 def right_inverse(layout: Any) -> Any:
@@ -269,7 +290,9 @@ def left_inverse(layout: Any) -> Any:
     facts = Facts.about(layout)
     at = _with_domain_strides(coalesced_modes(layout.modes()))
     by_stride = {id(m): m for m in at}
-    order = sorted_by_stride([((id(m), n), d) for m in at for n, d in [m[:2]] if not _is_zero(d)], facts, "left_inverse")
+    order = sorted_by_stride(
+        [((id(m), n), d) for m in at for n, d in [m[:2]] if not _is_zero(d)], facts, "left_inverse"
+    )
     shape: list[Any] = []
     stride: list[Any] = [0]
     last: Any = 1
@@ -523,5 +546,3 @@ def flatten_layout(layout: Any) -> Any:
 def tiler_modes(tiler: Any) -> bool:
     """Whether a tiler works by mode."""
     return isinstance(tiler, tuple | list) and not is_layout(tiler)
-
-

@@ -272,5 +272,3 @@ def _joined(a: Any, b: Any) -> Any:
         return a if isinstance(a, tuple) else b
     short, long = sorted((a, b), key=len)
     return tuple(map(_joined, short, long)) + long[len(short) :]
-
-

@@ -33,7 +33,7 @@ class Found:
 
 
 def collect(target: str, kind: type) -> Iterator[Found]:
-    """The claims (values of *kind*) of a file, of every ``*.py`` below a folder, or of ``module:name``, in order of their lines.
+    """The claims (values of *kind*) of a file, of each ``*.py`` below a folder, or of ``module:name``, by line.
 
     Claims are module-level objects (or lists of them), and functions called ``claim_*`` that take no
     arguments and return one or several. A module that cannot be read is reported, not raised.

@@ -91,7 +91,9 @@ def _compose(a: Layout, b: Layout, mode: str) -> Layout:
 
 
 def _all_numbers(x: Layout) -> bool:
-    return not any(isinstance(v, Expr) or is_basis(v) and isinstance(v.value, Expr) for n, d in x.modes() for v in (n, d))
+    return not any(
+        isinstance(v, Expr) or (is_basis(v) and isinstance(v.value, Expr)) for n, d in x.modes() for v in (n, d)
+    )
 
 
 # -- plain numbers --------------------------------------------------------------------------------------
@@ -137,7 +139,9 @@ class _Static:
                 self.steps_exact = False
             t = min(have, rest)
             if rest % t:
-                raise self._unsplittable(n, d, f"{rest} elements do not split into runs of {t} (extent {s}, stride {step})")
+                raise self._unsplittable(
+                    n, d, f"{rest} elements do not split into runs of {t} (extent {s}, stride {step})"
+                )
             self.taken[i] += (t - 1) * step
             out.append((t, sign * step * e))
             rest //= t
@@ -151,7 +155,12 @@ class _Static:
         first = ""
         limit = self.a.size()
         for i in range(min(n, 4096)):
-            if abs(i * d) < limit and d > 0 and not is_basis(self.a(0)) and self.a(i * d) != i * self.a(d if n > 1 else 0):
+            if (
+                abs(i * d) < limit
+                and d > 0
+                and not is_basis(self.a(0))
+                and self.a(i * d) != i * self.a(d if n > 1 else 0)
+            ):
                 first = f"; A(B({i})) = {self.a(i * d)} is not {i} times A(B(1)) = {self.a(d)}"
                 break
         return InexactError(f"expected a layout for ({self.a}) o ({n}:{d}), got none: {why}{first}")
@@ -177,7 +186,7 @@ class _Static:
         if out.size() > ENUMERATED:
             raise InexactError(
                 f"expected an exact composition, got ({self.a}) o ({b}) with {out.size()} points, whose steps carry "
-                f"and which are too many to compare; use mode=\"cute\" to accept it unchecked"
+                f'and which are too many to compare; use mode="cute" to accept it unchecked'
             )
         at = b.offsets()
         inside = np.flatnonzero((at >= 0) & (at < size))

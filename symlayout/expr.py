@@ -35,6 +35,8 @@ class Expr:
 
     __slots__ = ("__weakref__", "_symbols", "_text", "terms")
     terms: dict[Monomial, int]
+    _symbols: tuple[Symbol, ...]
+    _text: str
 
     # -- arithmetic ---------------------------------------------------------------------------------
 
@@ -190,6 +192,7 @@ class Poly(Expr):
     """A sum of several monomials, or one with a coefficient; compared term by term."""
 
     __slots__ = ("_hash",)
+    _hash: int
 
     def __init__(self, terms: dict[Monomial, int]) -> None:
         self.terms = terms
@@ -663,9 +666,7 @@ def multiple_of(a: Any, modulus: int) -> Fact:
 # -- symbols --------------------------------------------------------------------------------------------
 
 
-def dim(
-    name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = None, multiple_of: int = 1
-) -> Symbol:
+def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = None, multiple_of: int = 1) -> Symbol:
     """A size: an integer symbol with its range (1 .. 2^31 - 1 unless told) and divisibility.
 
     >>> N = dim("N", multiple_of=8)
@@ -741,7 +742,7 @@ def interpret(x: Int, domain: Domain) -> Any:
 class Integers:
     """Plain integers, of any size; the meaning that the other domains are tested against."""
 
-    def __init__(self, env: Mapping[Any, int]) -> None:
+    def __init__(self, env: Mapping[Any, Any]) -> None:
         self.env = env
 
     def const(self, value: int) -> int:
@@ -866,9 +867,7 @@ def _printed_terms(x: Expr) -> Iterator[tuple[int, list[str]]]:
         yield c, [_factor(a) for a in m]
 
 
-def _recovered(
-    x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]
-) -> Iterator[tuple[Int, str, Int]]:
+def _recovered(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]) -> Iterator[tuple[Int, str, Int]]:
     """(factor, text, rest) with x == factor*text + rest: remainders and ceilings hidden in *quotient*."""
     p, d = quotient.args
     inner = [(p, d)] + [(q, cast("Int", divides(q.args[1], d))) for q in quotients if _nested(q, quotient)]

@@ -607,7 +607,7 @@ def _replaced(p: Expr, x: Atom, b: Bound) -> Int | None:
 # -- T12: divisibility ----------------------------------------------------------------------------------
 
 
-def residues_vanish(x: Int, modulus: int) -> bool:
+def residues_vanish(x: Any, modulus: int) -> bool:
     """Whether modulus | x for all integers in place of the atoms (exact for independent unbounded ones).
 
     >>> k = dim("k")

@@ -6,12 +6,11 @@ Coordinates are colexicographic: the leftmost leaf varies fastest, at every leve
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from .errors import LayoutError
-from .expr import Expr, Int, ceil_div_int, divides, floordiv, integer, mod
+from .expr import Expr, ceil_div_int, divides, floordiv, integer, mod
 
 # int | Expr | ScaledBasis | None | tuple[IntTuple, ...]; a recursive union would make every sum a cast
 IntTuple: TypeAlias = Any
@@ -408,9 +407,9 @@ def _strided_idx2crd(index: IntTuple, shape: IntTuple, stride: IntTuple) -> IntT
 
 def crd2crd(coord: IntTuple, source: IntTuple, target: IntTuple) -> IntTuple:
     """The coordinate of *target* at the position that *coord* has in *source*."""
-    if isinstance(coord, tuple) and isinstance(source, tuple) and isinstance(target, tuple):
-        if len(coord) == len(source) == len(target):
-            return tuple(map(crd2crd, coord, source, target))
+    parts = (coord, source, target)
+    if all(isinstance(p, tuple) for p in parts) and len(coord) == len(source) == len(target):
+        return tuple(map(crd2crd, *parts))
     return idx2crd(crd2idx(coord, source), target)
 
 
@@ -447,5 +446,3 @@ def get(x: Any, *path: int) -> Any:
             raise LayoutError(f"expected a mode of 0 .. {rank(x) - 1}, got {i}")
         x = x[i]
     return x
-
-

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from .basis import as_tuple, basis_value, coprofile_of, is_basis, make_basis_like
+from .basis import as_tuple, coprofile_of, is_basis, make_basis_like
 from .errors import LayoutError
 from .expr import Expr, Int, Symbol
 from .facts import Facts, symbols_in
@@ -53,7 +53,9 @@ class Layout:
     no part in equality. Raises LayoutError for a stride that is not congruent, and for extents below 1.
     """
 
-    __slots__ = ("obligations", "shape", "stride")
+    __slots__ = ("_modes", "_static", "obligations", "shape", "stride")
+    _modes: tuple[tuple[Any, Any], ...]  # found once, on first use
+    _static: bool
     shape: IntTuple
     stride: IntTuple
     obligations: Obligations
@@ -134,14 +136,24 @@ class Layout:
 
     def modes(self) -> list[tuple[Any, Any]]:
         """(extent, stride) of every leaf."""
-        return list(zip(leaves(self.shape), leaves(self.stride), strict=True))
+        try:
+            return list(self._modes)
+        except AttributeError:
+            modes = tuple(zip(leaves(self.shape), leaves(self.stride), strict=True))
+            _set_modes(self, modes)
+            return list(modes)
 
     @property
     def static(self) -> bool:
         """Whether every extent and stride is a number."""
-        return all(type(s) is int for s in leaves(self.shape)) and all(
-            type(basis_value(d)) is int or is_basis(d) and not symbols_in(d) for d in leaves(self.stride)
-        )
+        try:
+            return self._static
+        except AttributeError:
+            known = all(
+                type(n) is int and (type(d) is int or (is_basis(d) and not symbols_in(d))) for n, d in self.modes()
+            )
+            _set_static(self, known)
+            return known
 
     @property
     def has_bases(self) -> bool:
@@ -201,6 +213,8 @@ class Layout:
 _set_shape = Layout.__dict__["shape"].__set__
 _set_stride = Layout.__dict__["stride"].__set__
 _set_obligations = Layout.__dict__["obligations"].__set__
+_set_modes = Layout.__dict__["_modes"].__set__
+_set_static = Layout.__dict__["_static"].__set__
 
 
 def _layout(shape: IntTuple, stride: IntTuple, obligations: Obligations = NONE) -> Layout:

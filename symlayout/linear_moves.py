@@ -22,7 +22,7 @@ def through_layout(layout: Layout, sw: Swizzle) -> Any:
     if not layout.static or layout.has_bases:
         raise LayoutError(f"expected a static layout to move {sw} through, got {layout}")
     size = layout.size()
-    if size & (size - 1) or sw.source | sw.target >= size and (sw.source | sw.target) & ~(size - 1):
+    if size & (size - 1) or (sw.source | sw.target >= size and (sw.source | sw.target) & ~(size - 1)):
         raise LayoutError(f"expected a power-of-two size that holds the bits of {sw}, got {layout} of size {size}")
     columns = [layout(1 << t) for t in range(size.bit_length() - 1)]
     seen = 0

@@ -293,10 +293,10 @@ def _grouping(tokens: list[str]) -> set[int]:
 class _Text(_Reader):
     """Recursive descent over CuTe text.
 
-        composed   = layer {"o" offset "o" layer}
-        layer      = swizzle | int_tuple [":" int_tuple]
-        offset     = int_tuple | "smem_ptr[" bits "b]" ["(unset)"]
-        int_tuple  = "(" [int_tuple {"," int_tuple} [","]] ")" | expression {"@" number}
+    composed   = layer {"o" offset "o" layer}
+    layer      = swizzle | int_tuple [":" int_tuple]
+    offset     = int_tuple | "smem_ptr[" bits "b]" ["(unset)"]
+    int_tuple  = "(" [int_tuple {"," int_tuple} [","]] ")" | expression {"@" number}
     """
 
     def __init__(self, source: str, symbols: Iterable[Symbol], underscore: bool = False) -> None:

@@ -1,9 +1,9 @@
 """What must still hold for the result of an operation to be what was asked for.
 
-    >>> from symlayout import Layout, dims, zipped_divide
-    >>> M, N = dims("M N")
-    >>> print(zipped_divide(Layout((M, N), (N, 1)), (64, 64)).obligations)
-    in domain: needs a predicate unless 64 divides M and N
+>>> from symlayout import Layout, dims, zipped_divide
+>>> M, N = dims("M N")
+>>> print(zipped_divide(Layout((M, N), (N, 1)), (64, 64)).obligations)
+in domain: needs a predicate unless 64 divides M and N
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from .errors import LayoutError
 from .expr import Expr, divides
 from .facts import Facts
 from .int_tuple import ceil_div, leaves
-from .layout import ComposedLayout, Layout, transform_leaves
+from .layout import ComposedLayout, transform_leaves
 from .swizzle import Swizzle, downcast_swizzle, upcast_swizzle
 
 

@@ -41,7 +41,7 @@ class Verdict:
     ``open`` is the lemma that an UNKNOWN lacks and ``checked`` how far it was tried.
     """
 
-    claim: str
+    claim: Any  # prints as the claim's sentence
     outcome: Outcome
     method: str = ""
     witness: Witness | None = None
@@ -58,7 +58,9 @@ class Verdict:
     seconds: float = 0.0
 
     def __bool__(self) -> bool:
-        raise TypeError("expected verdict.outcome to be compared, got the verdict as a truth value; use Report for that")
+        raise TypeError(
+            "expected verdict.outcome to be compared, got the verdict as a truth value; use Report for that"
+        )
 
     @property
     def as_expected(self) -> bool:
@@ -93,7 +95,7 @@ class Verdict:
     def to_json(self) -> dict[str, Any]:
         """Plain data for ``json``."""
         out: dict[str, Any] = {
-            "claim": self.claim,
+            "claim": str(self.claim),
             "outcome": self.outcome.value,
             "expect": self.expect,
             "method": self.method,

@@ -31,9 +31,7 @@ class Swizzle:
             if type(value) is not int:
                 raise LayoutError(f"expected an integer for {name} of a swizzle, got {value!r}")
         if bits < 0 or base < 0 or abs(shift) < bits or max(bits, base, abs(shift)) > 64:
-            raise LayoutError(
-                f"expected 0 <= bits <= |shift| <= 64 and 0 <= base <= 64, got Sw<{bits},{base},{shift}>"
-            )
+            raise LayoutError(f"expected 0 <= bits <= |shift| <= 64 and 0 <= base <= 64, got Sw<{bits},{base},{shift}>")
         put = object.__setattr__
         put(self, "bits", bits)
         put(self, "base", base)

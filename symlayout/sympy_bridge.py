@@ -48,7 +48,7 @@ def from_sympy(x: Any) -> Any:
 
 
 def _product(x: Any) -> Any:
-    numerator, denominator = x.as_numer_denom()
+    _, denominator = x.as_numer_denom()
     if denominator != 1:
         raise ExpressionError(f"expected an integer expression, got {x}; write floor(...) or ceiling(...)")
     out: Any = 1

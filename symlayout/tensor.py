@@ -183,9 +183,7 @@ def flat_coordinate(layout: Layout, index: Any) -> tuple[Any, ...]:
     """CuTe's get_flat_coord: the coordinate at which a compact layout has this value, one integer a mode."""
     shape, stride = as_modes(layout.shape), as_modes(layout.stride)
     coords = (idx2crd(index, s, d) for s, d in zip(shape, stride, strict=True))
-    return tuple(
-        c if not isinstance(c, tuple) else Layout(s)(c) for c, s in zip(coords, shape, strict=True)
-    )
+    return tuple(c if not isinstance(c, tuple) else Layout(s)(c) for c, s in zip(coords, shape, strict=True))
 
 
 def domain_offset(coord: Any, x: Any) -> Tensor:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from .algebra import append, coalesce, complement, make_ordered_layout, tiler_modes, zip_modes
 from .composition import composition
 from .errors import LayoutError
-from .facts import Facts
+from .expr import integer
+from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, ceil_div, leaves, product_each, rank, text
-from .layout import ComposedLayout, Layout, LayoutLeft, as_modes, cosize, is_layout, make_layout, make_raw
+from .layout import (
+    ComposedLayout,
+    Layout,
+    LayoutLeft,
+    as_modes,
+    cosize,
+    is_layout,
+    make_layout,
+    make_raw,
+    with_obligations,
+)
+from .obligations import in_domain
 
 
 def logical_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
@@ -26,9 +38,26 @@ def logical_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
         return ComposedLayout(layout.outer, layout.offset, logical_divide(layout.inner, tiler, mode))
     if tiler_modes(tiler):
         return _by_mode(logical_divide, layout, tiler, mode)
+    if not isinstance(layout.shape, tuple) and not is_layout(tiler):
+        return _divide_mode(layout, integer(tiler), mode)
     tile = _as_tiler(tiler)
     rest = complement(tile, coalesce(layout).shape)
     return composition(layout, make_layout(tile, rest), mode)
+
+
+def _divide_mode(layout: Layout, t: Any, mode: str) -> Layout:
+    """One mode n:d in tiles of t: (t, ceil(n/t)):(d, t*d), as the general rule gives it."""
+    n, d = layout.shape, layout.stride
+    if type(t) is int and t < 1:
+        raise LayoutError(f"expected a tile of at least 1, got {t}")
+    numbers = type(n) is int and type(t) is int
+    facts = NOTHING if numbers else Facts.about(n, t)
+    count = -(-n // t) if numbers else facts.resolved(ceil_div(n, t))
+    one, single = type(t) is int and t == 1, type(count) is int and count == 1
+    out = make_raw((t, count), (0 if one else d, 0 if single else d * t), layout.obligations)
+    if mode == "cute" or (numbers and n % t == 0):
+        return out
+    return cast(Layout, with_obligations(out, in_domain(t * count, n, facts)))
 
 
 def _as_tiler(tiler: Any) -> Any:

@@ -11,4 +11,14 @@ from .surjective import Surjective
 
 CLAIMS = (Bijective, ConflictFree, Equal, FitsIn, InBounds, Injective, Partition, Surjective)
 
-__all__ = ["CLAIMS", *(c.__name__ for c in CLAIMS)]
+__all__ = [
+    "CLAIMS",
+    "Bijective",
+    "ConflictFree",
+    "Equal",
+    "FitsIn",
+    "InBounds",
+    "Injective",
+    "Partition",
+    "Surjective",
+]

@@ -131,5 +131,3 @@ def _all(parts: list[Certificate], because: str) -> Certificate:
         "claim": {"kind": "all", "because": because, "parts": [p["claim"] for p in parts]},
         "proof": {"parts": [p["proof"] for p in parts]},
     }
-
-

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from symlayout.address_map import AddressMap
 from symlayout.banks import WIDTHS_BYTES, conflict_degree, linear_degree, worst_lanes
 from symlayout.errors import ClaimError, InternalError
+from symlayout.expr import evaluate
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, product, text
 from symlayout.linear import linear as over_f2
@@ -109,12 +110,16 @@ class ConflictFree(Claim):
     def _misaligned(self, i: int, addresses: list[int]) -> Witness:
         lane = next(k for k, a in enumerate(addresses) if a % self.width_bytes)
         return Witness(
-            {}, (i,), f"lane {lane} accesses byte {addresses[lane]}, no multiple of its {self.width_bytes} bytes{self._rest(i)}"
+            {},
+            (i,),
+            f"lane {lane} accesses byte {addresses[lane]}, no multiple of its {self.width_bytes} bytes{self._rest(i)}",
         )
 
     def _replay(self, i: int, addresses: list[int]) -> None:
         """The addresses once more, one coordinate at a time."""
-        again = [self.element_bytes * v for k in range(self.lanes) for v in leaves(_at(self.access, i * self.lanes + k))]
+        again = [
+            self.element_bytes * v for k in range(self.lanes) for v in leaves(_at(self.access, i * self.lanes + k))
+        ]
         if again != addresses:
             raise InternalError(f"the accesses of {self.access} do not replay: {again} and {addresses}")
 
@@ -124,4 +129,8 @@ class ConflictFree(Claim):
 
 def _at(access: Any, index: int) -> Any:
     """The value at a linear index."""
-    return access(unravel(index, access.extents)) if isinstance(access, AddressMap) else access(index)
+    return (
+        access(unravel(index, tuple(evaluate(n, {}) for n in access.extents)))
+        if isinstance(access, AddressMap)
+        else access(index)
+    )

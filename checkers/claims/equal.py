@@ -101,7 +101,9 @@ class Equal(Claim):
             return None
         (at, x), (_, y) = table(self.a), table(self.b)
         if x.shape != y.shape:
-            return Witness({}, (), f"the values are {x.shape[1]} and {y.shape[1]} integers over {len(x)} and {len(y)} points")
+            return Witness(
+                {}, (), f"the values are {x.shape[1]} and {y.shape[1]} integers over {len(x)} and {len(y)} points"
+            )
         row = first_difference(x, y)
         return None if row is None else self._differs_at(at(row), row)
 
@@ -110,9 +112,7 @@ class Equal(Claim):
         left, right = as_tuple(self.a(coord)), as_tuple(self.b(other))
         if left == right:
             raise InternalError(f"the difference at {coord} does not replay: both give {left}")
-        return Witness(
-            {}, (coord,), f"index {row}: {text(left)} at {text(coord)}, but {text(right)} at {text(other)}"
-        )
+        return Witness({}, (coord,), f"index {row}: {text(left)} at {text(coord)}, but {text(right)} at {text(other)}")
 
     def violations(self, facts: Facts) -> list[Query] | None:
         if not (isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap)):

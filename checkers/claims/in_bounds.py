@@ -11,7 +11,7 @@ from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact, divides, integer
 from symlayout.facts import Facts
-from symlayout.int_tuple import checked, leaves, map_leaves, text
+from symlayout.int_tuple import checked, leaves, text, unflatten
 from symlayout.layout import Layout
 from symlayout.report import Witness
 
@@ -110,8 +110,7 @@ def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], f
     if form is not None:
         pairs = [tuple(map(facts.normal, p)) for p in limits(len(form.components))]
         found = [
-            _corner(c, low, high, form.swizzle, facts)
-            for c, (low, high) in zip(form.components, pairs, strict=True)
+            _corner(c, low, high, form.swizzle, facts) for c, (low, high) in zip(form.components, pairs, strict=True)
         ]
         if all(f is not None for f in found):
             lemmas = (f"{form.swizzle} keeps aligned blocks of {form.swizzle.block} (T14)",) if form.swizzle else ()
@@ -138,7 +137,11 @@ def _joined(parts: list[Certificate]) -> Certificate:
     if len(parts) == 1:
         return parts[0]
     return {
-        "claim": {"kind": "all", "because": "each part is one end or one component", "parts": [p["claim"] for p in parts]},
+        "claim": {
+            "kind": "all",
+            "because": "each part is one end or one component",
+            "parts": [p["claim"] for p in parts],
+        },
         "proof": {"parts": [p["proof"] for p in parts]},
     }
 
@@ -181,8 +184,8 @@ def _outside_corner(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]])
         digits = [n - 1 if d * sign > 0 else 0 for n, d in layout.modes()]
         value = sum(c * d for c, (_, d) in zip(digits, layout.modes(), strict=True))
         if not low <= value <= high:
-            rest = iter(_smallest(digits, [d for _, d in layout.modes()], value, low, high))
-            return _witness(layout, map_leaves(lambda _: next(rest), layout.shape), pairs)
+            least = _smallest(digits, [d for _, d in layout.modes()], value, low, high)
+            return _witness(layout, unflatten(tuple(least), layout.shape), pairs)
     return None
 
 

@@ -67,7 +67,11 @@ def certify_linear(form: Linear, facts: Facts) -> Proof | None:
     if parts is None:
         return None
     certificate = {
-        "claim": {"kind": "all", "because": "each component determines its digits", "parts": [p["claim"] for p in parts]},
+        "claim": {
+            "kind": "all",
+            "because": "each component determines its digits",
+            "parts": [p["claim"] for p in parts],
+        },
         "proof": {"parts": [p["proof"] for p in parts]},
     }
     return Proof("chain of strides in each component, T2", certificate)
@@ -122,7 +126,7 @@ def value_text(layout: Any, *coords: Any) -> str:
 
 def two_points(layout: Any) -> list[Fact | tuple[Fact, ...]]:
     """Facts that two different coordinates with one value would meet (T1 where the map is linear)."""
-    first, extents, a, valid_a = expression(layout, "p_")
+    first, _, a, valid_a = expression(layout, "p_")
     second, _, b, valid_b = expression(layout, "q_")
     differ: tuple[Fact, ...] = ()
     for x, y in zip(first, second, strict=True):

@@ -1,4 +1,4 @@
-"""Pictures of layouts: grids of offsets and of (thread, value) pairs as text and SVG, and the steps of one evaluation."""
+"""Pictures of layouts: grids of offsets or (thread, value) pairs as text and SVG, and the steps of one evaluation."""
 
 from .grid import Grid, offset_grid, thread_value_grid
 from .steps import steps
