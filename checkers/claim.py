@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
@@ -75,6 +75,10 @@ class Claim:
         """Queries that are all unsatisfiable where the claim holds, or None where it has no such form."""
         return None
 
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        """Facts that may repair the claim where it fails, the most telling first."""
+        return iter(())
+
     def lemma(self, facts: Facts) -> str:
         """What a proof lacks, in words, for an UNKNOWN."""
         return ""
@@ -106,7 +110,7 @@ class Claim:
 
     def hints(self) -> tuple[int, ...]:
         """Numbers around which small sizes are tried."""
-        return tuple(n for x in self.subjects() for n in numbers_in(x))
+        return numbers_in(self.parameters())
 
     def __str__(self) -> str:
         return f"{self.kind}: {', '.join(map(str, self.subjects()))}"

@@ -249,22 +249,29 @@ def _options(s: Symbol, candidates: list[int], lows: list[Any], env: Mapping[Sym
     return sorted(v for v in tried if (low is None or v >= low) and (high is None or v <= high))
 
 
-def numbers_in(x: Subject) -> tuple[int, ...]:
-    """Tile-like numbers of a subject: where behaviour may change."""
+def numbers_in(parameters: tuple[Any, ...]) -> tuple[int, ...]:
+    """Tile-like numbers of a claim's parameters: where behaviour may change."""
     found: set[int] = set()
-    exprs = (
-        [*x.extents, *leaves(x.offset), *(f.expr for f in x.valid)]
-        if isinstance(x, AddressMap)
-        else [v for mode in _modes(x) for v in mode]
-    )
-    for e in exprs:
-        _collect(e, found)
+    for x in parameters:
+        for e in expressions(x):
+            _collect(e, found)
     return tuple(sorted(n for n in found if 2 <= n <= 4096))[:6]
 
 
-def _modes(x: Any) -> list[tuple[Any, Any]]:
-    layout = x.inner if isinstance(x, ComposedLayout) else x
-    return layout.modes() if isinstance(layout, Layout) else []
+def expressions(x: Any) -> Iterator[Any]:
+    """Every integer and expression inside a parameter of a claim."""
+    if isinstance(x, tuple):
+        for a in x:
+            yield from expressions(a)
+    elif isinstance(x, AddressMap):
+        yield from [*x.extents, *leaves(x.offset), *(f.expr for f in x.valid)]
+    elif isinstance(x, ComposedLayout):
+        yield from [*expressions(x.inner), *expressions(x.offset), *expressions(x.outer)]
+    elif isinstance(x, Layout):
+        for n, d in x.modes():
+            yield from [n, getattr(d, "value", d)]
+    elif isinstance(x, int | Expr):
+        yield x
 
 
 def _collect(e: Any, found: set[int]) -> None:

@@ -19,8 +19,7 @@ from typing import Any
 
 from symlayout.errors import ClaimError, InternalError, SymlayoutError
 from symlayout.expr import Fact, Quotient, Symbol
-from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
-from symlayout.int_tuple import leaves
+from symlayout.facts import NOTHING, Facts, opaque_atoms
 from symlayout.obligations import EXACT, Obligation
 from symlayout.report import Outcome, Report, Verdict, Witness
 
@@ -30,7 +29,8 @@ from .claim import Claim, TooLarge
 from .claims.in_bounds import InBounds
 from .claims.injective import ranges
 from .exhaustive import POINTS
-from .form import small_sizes
+from .form import expressions, small_sizes
+from .weakest import closing, joint, repair
 
 SMALL_POINTS = 20_000  # a small size is skipped beyond this many points
 REFUTER_POINTS = 400_000  # points tried over all small sizes together
@@ -39,10 +39,11 @@ REFUTER_SIZES = 600
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a claim may take: milliseconds for each solver query, points for the refuter."""
+    """How long a claim may take: milliseconds for a solver query, points for the refuter, and whether to seek repairs."""
 
     solver_ms: int = smt.DEFAULT_MS
     refuter_points: int = REFUTER_POINTS
+    repairs: bool = True
 
 
 def prove(*claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None) -> Report:
@@ -51,7 +52,7 @@ def prove(*claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None
     The obligations that the layouts carry are part of the report. Raises ClaimError for what is no claim.
     """
     found = [v for c in _flat(claims) for v in verdicts(c, tuple(given), budget or Budget())]
-    return Report(tuple(found))
+    return Report(tuple(found), joint(f for v in found for f in v.repairs))
 
 
 def _flat(claims: Iterable[Any]) -> Iterator[Claim]:
@@ -122,7 +123,11 @@ class _Run:
             if found is not None:
                 return found
         return self._end(
-            Outcome.UNKNOWN, reason="; ".join(self.reasons), open=self.claim.lemma(self.facts), checked=self.checked
+            Outcome.UNKNOWN,
+            reason="; ".join(self.reasons),
+            open=self.claim.lemma(self.facts),
+            checked=self.checked,
+            closing=closing(self.claim, self.facts) if self.budget.repairs else (),
         )
 
     def _end(self, outcome: Outcome, **parts: Any) -> Verdict:
@@ -171,7 +176,7 @@ class _Run:
 
     def _unsafe_divisor(self) -> str:
         """The first symbolic divisor that may be below 1; // and % mean nothing there."""
-        exprs = [e for x in self.claim.parameters() for e in _expressions(x)]
+        exprs = [e for x in self.claim.parameters() for e in expressions(x)]
         valid = [f for x in self.claim.subjects() for f in getattr(x, "valid", ())]
         for a in opaque_atoms(*exprs):
             if not isinstance(a, Quotient) or type(a.args[1]) is int:
@@ -231,7 +236,16 @@ class _Run:
         if not self.facts.admits(env):
             raise InternalError(f"the counterexample {env} of {self.claim} does not meet the assumptions")
         sizes = {s.name: v for s, v in env.items()}
-        return self._end(Outcome.REFUTED, witness=replace(witness, sizes=sizes), method=method)
+        found = None
+        if self.budget.repairs:
+            found = repair(self.claim, self.facts, env)
+        return self._end(
+            Outcome.REFUTED,
+            witness=replace(witness, sizes=sizes),
+            method=method,
+            condition=str(found or ""),
+            repairs=found.facts if found else (),
+        )
 
     # -- large sizes --------------------------------------------------------------------------------
 
@@ -329,22 +343,6 @@ def _divides_by_digits(claim: Claim) -> bool:
     return any(hasattr(x, "extents") for x in claim.subjects())
 
 
-def _expressions(x: Any) -> Iterator[Any]:
-    """Every expression inside a parameter of a claim."""
-    if isinstance(x, tuple):
-        for a in x:
-            yield from _expressions(a)
-    elif hasattr(x, "extents"):
-        yield from [*x.extents, *leaves(x.offset), *(f.expr for f in x.valid)]
-    elif hasattr(x, "inner"):
-        yield from [*_expressions(x.inner), *_expressions(x.offset), *_expressions(x.outer)]
-    elif hasattr(x, "modes"):
-        for n, d in x.modes():
-            yield from [n, getattr(d, "value", d)]
-    elif symbols_in(x):
-        yield x
-
-
 def _obligation(o: Obligation, claim: Claim) -> Verdict:
     """Whether the facts given to a claim discharge an obligation of its layout."""
     label = f"{o.kind}: {o.unless}  (obligation of {claim.kind})"
@@ -358,6 +356,12 @@ def _obligation(o: Obligation, claim: Claim) -> Verdict:
             sizes = {s.name: v for s, v in env.items()}
             story = f"{failing[0]} is false" + ("" if o.kind == EXACT else "; a predicate must mask the overhang")
             return Verdict(
-                label, Outcome.REFUTED, "small sizes", Witness(sizes, (), story), facts.labels, condition=o.unless
+                label,
+                Outcome.REFUTED,
+                "small sizes",
+                Witness(sizes, (), story),
+                facts.labels,
+                condition=o.unless,
+                repairs=o.repairs(),
             )
     return Verdict(label, Outcome.UNKNOWN, open=str(o), assumptions=facts.labels)

@@ -467,6 +467,8 @@ def domain_distribute(shape: Any, n: int) -> Layout:
 
 def select(layout: Any, *modes: int) -> Any:
     """The listed top-level modes, in that order."""
+    if isinstance(layout, ComposedLayout):
+        return ComposedLayout(layout.outer, layout.offset, select(layout.inner, *modes))
     return make_layout(*(layout[i] for i in modes))
 
 

@@ -9,11 +9,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .errors import ExpressionError, LayoutError
 from .expr import Expr, integer
-from .int_tuple import IntTuple, checked, map_leaves, text
+from .int_tuple import IntTuple, checked, get, map_leaves, text
 
 
 class ScaledBasis:
@@ -173,6 +174,13 @@ def as_tuple(x: Any) -> IntTuple:
     return tuple(map(as_tuple, x.parts)) if isinstance(x, ArithmeticTuple) else x
 
 
+def map_entries(f: Callable[[Any], Any], x: Any) -> Any:
+    """*f* of an integer, of the scale of a basis element, or of each entry of an ArithmeticTuple."""
+    if isinstance(x, ScaledBasis):
+        return ScaledBasis(f(x.value), x.path)
+    return ArithmeticTuple(*(map_entries(f, p) for p in x.parts)) if isinstance(x, ArithmeticTuple) else f(x)
+
+
 def in_words(x: Any) -> str:
     """A coordinate as a sum of basis elements: (i, j) is ``i@0 + j@1``."""
 
@@ -186,9 +194,7 @@ def in_words(x: Any) -> str:
 
 def basis_get(basis: Any, x: IntTuple) -> Any:
     """The entry of *x* that a basis element points at; an integer stride points at all of it."""
-    for i in getattr(basis, "path", ()):
-        x = x[i] if isinstance(getattr(x, "shape", x), tuple) else x
-    return x
+    return get(x, *getattr(basis, "path", ()))
 
 
 def basis_value(basis: Any) -> Any:

@@ -309,7 +309,7 @@ def _compose_by_basis(a: Layout, b: Layout, mode: str) -> Layout:
 def _mode_at(a: Layout, d: ScaledBasis, b: Layout) -> Layout:
     try:
         found = basis_get(d, a)
-    except IndexError:
+    except LayoutError:
         raise LayoutError(f"expected a mode of {a} at {d}, got none; it comes from {b}") from None
     return found if isinstance(found, Layout) else make_raw(product(found), 1)
 

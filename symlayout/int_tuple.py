@@ -119,7 +119,7 @@ def inner_product(a: IntTuple, b: IntTuple) -> Any:
     >>> inner_product(((2, 3), 4), ((2, 1), 2))
     15
     """
-    if isinstance(a, tuple):
+    if isinstance(a, tuple) or isinstance(b, tuple):
         return add(inner_product(x, y) for x, y in _paired(a, b))
     return a * b
 
@@ -136,7 +136,11 @@ def add(terms: Iterator[Any] | list[Any]) -> Any:
 
 
 def flatten(x: IntTuple) -> IntTuple:
-    """All leaves at depth at most 1; an integer stays an integer."""
+    """All leaves at depth at most 1; an integer stays an integer. Of a layout, its modes likewise."""
+    if hasattr(x, "stride"):
+        from .algebra import flatten_layout
+
+        return flatten_layout(x)
     return tuple(leaves(x)) if isinstance(x, tuple) else x
 
 
@@ -154,7 +158,9 @@ def leaves(x: IntTuple) -> list[Any]:
 
 
 def unflatten(flat: IntTuple, profile: IntTuple) -> IntTuple:
-    """The leaves of *flat* arranged as *profile* is."""
+    """The leaves of *flat* arranged as *profile* is; of a layout, its modes."""
+    if hasattr(flat, "stride"):
+        return _by_parts(lambda t: unflatten(t, profile), flat)
     items = leaves(flat)
     rest = iter(items)
 
@@ -397,7 +403,7 @@ def idx2crd(index: IntTuple, shape: IntTuple, stride: IntTuple = None) -> IntTup
 
 def _strided_idx2crd(index: IntTuple, shape: IntTuple, stride: IntTuple) -> IntTuple:
     if isinstance(index, tuple):
-        return tuple(_strided_idx2crd(i, s, d) for i, s, d in zip(index, shape, stride, strict=True))
+        return tuple(_strided_idx2crd(i, *mode) for i, mode in _paired(index, tuple(_paired(shape, stride))))
     if isinstance(shape, tuple):
         return tuple(_strided_idx2crd(index, s, d) for s, d in _paired(shape, stride))
     if shape == 1 or stride == 0:
@@ -414,13 +420,23 @@ def crd2crd(coord: IntTuple, source: IntTuple, target: IntTuple) -> IntTuple:
 
 
 def slice_(coord: IntTuple, x: IntTuple) -> IntTuple:
-    """The parts of *x* paired with None; the nesting of removed levels vanishes."""
+    """The parts of *x* (a tuple or a layout) paired with None; the nesting of removed levels vanishes."""
+    if hasattr(x, "stride"):
+        return _by_parts(lambda t: slice_(coord, t), x)
     return _selected(coord, x, keep_none=True)
 
 
 def dice(coord: IntTuple, x: IntTuple) -> IntTuple:
-    """The parts of *x* paired with integers."""
+    """The parts of *x* (a tuple or a layout) paired with integers."""
+    if hasattr(x, "stride"):
+        return _by_parts(lambda t: dice(coord, t), x)
     return _selected(coord, x, keep_none=False)
+
+
+def _by_parts(f: Callable[[IntTuple], IntTuple], layout: Any) -> Any:
+    from .layout import make_raw
+
+    return make_raw(f(layout.shape), f(layout.stride), layout.obligations)
 
 
 def _selected(coord: IntTuple, x: IntTuple, keep_none: bool) -> IntTuple:

@@ -7,11 +7,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from .basis import as_tuple, coprofile_of, is_basis, make_basis_like
+from .basis import ScaledBasis, as_tuple, coprofile_of, is_basis, make_basis_like, map_entries
 from .errors import LayoutError
-from .expr import Expr, Int, Symbol
+from .expr import Expr, Int, Symbol, substitute
 from .facts import Facts, symbols_in
 from .int_tuple import (
+    MAX_DEPTH,
     IntTuple,
     add,
     checked,
@@ -92,7 +93,7 @@ class Layout:
     def __call__(self, *coord: Any) -> Any:
         c = coord[0] if len(coord) == 1 else coord
         if type(c) is int:
-            return crd2idx(c, self.shape, self.stride)
+            return resolved(crd2idx(c, self.shape, self.stride))
         c = checked_coordinate(c)
         if has_none(c):
             return slice_layout(c, self)[0]
@@ -116,10 +117,7 @@ class Layout:
         """The layout with symbols (or their names) replaced by integers or expressions."""
 
         def put(x: Any) -> Any:
-            return x.subs(values) if hasattr(x, "subs") else type(x)(_put(x.value), x.path) if is_basis(x) else x
-
-        def _put(v: Any) -> Any:
-            return v.subs(values) if isinstance(v, Expr) else v
+            return map_entries(lambda v: substitute(v, values), x)
 
         out = Layout(map_leaves(put, self.shape), map_leaves(put, self.stride))
         return with_obligations(out, self.obligations.subs(values))
@@ -358,20 +356,22 @@ def _check_extents(shape: IntTuple) -> None:
             raise LayoutError(f"expected integers in a shape, got {s}")
 
 
-def checked_coordinate(c: Any) -> IntTuple:
-    """A coordinate with None allowed at its leaves."""
+def checked_coordinate(c: Any, depth: int = 0) -> IntTuple:
+    """A coordinate with None allowed at its leaves; the value of a layout of coordinates is one too."""
     if c is None:
         return None
     if isinstance(c, tuple | list):
-        return tuple(map(checked_coordinate, c))
-    return checked(c, "coordinate")
+        if depth >= MAX_DEPTH:
+            raise LayoutError(f"expected a coordinate nested at most {MAX_DEPTH} deep, got a deeper one")
+        return tuple(checked_coordinate(x, depth + 1) for x in c)
+    return as_tuple(c) if is_basis(c) else checked(c, "coordinate")
 
 
 def resolved(x: Any) -> Any:
     """An expression with the quotients that its own symbols decide divided out (T10)."""
-    if isinstance(x, Expr):
-        return Facts.about(x).resolved(x)
-    return x
+    if is_basis(x):
+        return map_entries(resolved, x)
+    return Facts.about(x).resolved(x) if isinstance(x, Expr) else x
 
 
 def as_modes(x: IntTuple) -> tuple[Any, ...]:
@@ -489,6 +489,8 @@ def coprofile(layout: Layout) -> IntTuple:
 
 def magnitude(d: Any) -> Any:
     """|d| for a stride; a symbolic one must have a sign that its own range shows."""
+    if isinstance(d, ScaledBasis):
+        return ScaledBasis(magnitude(d.value), d.path)
     if not isinstance(d, Expr):
         return abs(d)
     facts = Facts.about(d)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .expr import Fact, Int, Quotient, Symbol, evaluate, terms_of
+from .expr import Expr, Fact, Int, Quotient, Symbol, evaluate, terms_of
 from .facts import Facts
 
 
@@ -35,6 +35,10 @@ class Obligation:
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         return tuple(sorted({s for f in self.facts for s in f.symbols}, key=lambda s: s.name))
+
+    def repairs(self) -> tuple[Fact, ...]:
+        """Facts that meet it: ``M % 64 == 0`` for an overhang of tiles of 64, else its own."""
+        return tuple(map(as_divisibility, self.facts))
 
     def subs(self, values: Mapping[Any, Any]) -> Obligation:
         """The obligation with symbols replaced; its words are made anew."""
@@ -103,16 +107,31 @@ def exact(fact: Fact, facts: Facts) -> Obligations:
 
 def _needs(fact: Fact) -> str:
     """``64 divides M`` for M - 64*ceil(M/64) >= 0, else the fact itself."""
-    t = terms_of(fact.expr)
-    quotients = [m[0] for m in t if len(m) == 1 and isinstance(m[0], Quotient)]
-    if len(quotients) == 1:
-        x, d = quotients[0].args
-        extent = x - d + 1
-        if fact.expr == extent - d * quotients[0]:
-            return f"{d} divides {extent}"
+    divisor = _divides(fact)
+    if divisor is not None:
+        return f"{divisor[0]} divides {divisor[1]}"
     if type(fact.expr) is int:
         return "false" if fact.expr < 0 else "true"
     return str(fact)
+
+
+def _divides(fact: Fact) -> tuple[Int, Int] | None:
+    """(64, M) for M - 64*ceil(M/64) >= 0, which says that 64 divides M."""
+    t = terms_of(fact.expr)
+    quotients = [m[0] for m in t if len(m) == 1 and isinstance(m[0], Quotient)]
+    if len(quotients) != 1:
+        return None
+    x, d = quotients[0].args
+    extent = x - d + 1
+    return (d, extent) if fact.expr == extent - d * quotients[0] else None
+
+
+def as_divisibility(fact: Fact) -> Fact:
+    """M % 64 == 0 for M >= 64*ceil(M/64), other facts as they are."""
+    divisor = _divides(fact)
+    if divisor is not None and type(divisor[0]) is int and isinstance(divisor[1], Expr):
+        return divisor[1].multiple_of(divisor[0])
+    return fact
 
 
 def _lines(obligations: Obligations) -> Iterator[str]:

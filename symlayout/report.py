@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 SCHEMA = 1
@@ -37,8 +37,8 @@ class Witness:
 class Verdict:
     """The answer to one claim, with what is needed to believe it. It has no truth value: unknown is not false.
 
-    ``certificate`` can be checked again without a solver; ``condition`` is where a repair will stand;
-    ``open`` is the lemma that an UNKNOWN lacks and ``checked`` how far it was tried.
+    ``certificate`` can be checked again without a solver; ``condition`` says what repairs a refutation, and
+    ``repairs`` are its facts, under which the claim is proved; ``open`` is the lemma that an UNKNOWN lacks and ``checked`` how far it was tried.
     """
 
     claim: Any  # prints as the claim's sentence
@@ -49,6 +49,7 @@ class Verdict:
     lemmas: tuple[str, ...] = ()
     certificate: Mapping[str, Any] | None = None
     condition: str = ""
+    repairs: tuple[Any, ...] = ()
     reason: str = ""
     open: str = ""
     checked: str = ""
@@ -128,7 +129,8 @@ class Report:
     """The verdicts of some claims. True only if there is at least one and all are PROVED."""
 
     verdicts: tuple[Verdict, ...]
-    notes: tuple[str, ...] = field(default=())
+    repairs: tuple[Any, ...] = ()  # facts under which every refuted claim that has a repair is proved
+    notes: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.verdicts) and all(v.outcome is Outcome.PROVED for v in self.verdicts)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from symlayout.expr import divides
+from symlayout.expr import Fact, divides, eq
 from symlayout.facts import Facts
 from symlayout.int_tuple import checked, leaves, product, text
 from symlayout.report import Witness
@@ -15,7 +16,7 @@ from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS
 from ..form import Linear, check_subject, linear, points
 from .in_bounds import InBounds, outside
-from .injective import SWIZZLE, Injective, collision
+from .injective import SWIZZLE, Injective, collision, gaps
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,11 @@ class Bijective(Claim):
             return None
         inside = InBounds(self.layout, self.onto).violations(facts) or []
         return [*inside, *(Injective(self.layout).violations(facts) or [])]
+
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        yield from gaps(self.layout, facts)
+        for n, m in zip(leaves(self.layout.shape), leaves(self.onto), strict=False):
+            yield eq(n, m)
 
     def lemma(self, facts: Facts) -> str:
         return f"inside [0, {text(self.onto)}), injective, and as many coordinates as values (T7)"

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.errors import ClaimError
+from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 from symlayout.report import Witness
 
 from ..claim import Claim, Proof, Query
 from ..form import check_subject, expression
-from .in_bounds import _outside, certify_range, outside, scalar
+from .in_bounds import _outside, certify_range, corners, outside, scalar
 from .injective import ranges
 
 
@@ -69,6 +71,9 @@ class FitsIn(Claim):
             for v, (low, high) in zip(parts, self.limits(len(parts)), strict=True)
             for fact in _outside(v, low, high)
         ]
+
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        return corners(self.layout, self.limits)
 
     def lemma(self, facts: Facts) -> str:
         return f"every value fits {self.bits} bits"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact, divides, integer
-from symlayout.facts import Facts
+from symlayout.facts import NOTHING, Facts
 from symlayout.int_tuple import checked, leaves, text, unflatten
 from symlayout.layout import Layout
 from symlayout.report import Witness
@@ -18,6 +18,7 @@ from symlayout.report import Witness
 from ..certificates import Certificate, bounds, nonneg
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, first_outside
+from ..conditions import simplest
 from ..form import Component, check_subject, expression, linear, map_facts, points, table
 from .injective import ranges
 
@@ -77,6 +78,9 @@ class InBounds(Claim):
             out += [[*ranges(digits), *valid, fact] for fact in _outside(v, low, high)]
         return out
 
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        return corners(self.layout, self.limits)
+
     def lemma(self, facts: Facts) -> str:
         return f"every value lies in [{self.low}, {text(self.extent)})"
 
@@ -118,6 +122,20 @@ def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], f
     if isinstance(layout, AddressMap):
         return _by_positivity(layout, limits, facts)
     return None
+
+
+def corners(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]]) -> Iterator[Fact]:
+    """That the greatest and the least corner stay inside: exact where the box is not empty (T8)."""
+    form = linear(layout, NOTHING)
+    if form is None or form.swizzle is not None or getattr(layout, "valid", ()):
+        return
+    for c, (low, high) in zip(form.components, limits(len(form.components)), strict=True):
+        least = greatest = c.base
+        for n, s in c.modes:
+            down = s < 0 if type(s) is int else False
+            least, greatest = (least + (n - 1) * s, greatest) if down else (least, greatest + (n - 1) * s)
+        yield simplest(Fact(high - greatest, ">="))
+        yield simplest(Fact(least - low, ">="))
 
 
 def _corner(c: Component, low: Any, high: Any, swizzle: Any, facts: Facts) -> Certificate | None:

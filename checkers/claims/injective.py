@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from symlayout.expr import Fact, Symbol, eq
-from symlayout.facts import Facts
+from symlayout.expr import Expr, Fact, Symbol, at_least, eq
+from symlayout.facts import NOTHING, Facts
 from symlayout.int_tuple import leaves, text
 from symlayout.report import Witness
 
@@ -48,6 +50,9 @@ class Injective(Claim):
     def violations(self, facts: Facts) -> list[Query] | None:
         return [two_points(self.layout)]
 
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        return gaps(self.layout, facts)
+
     def lemma(self, facts: Facts) -> str:
         return "no two coordinates share a value: no chain of strides and no residues were found (T2, T5)"
 
@@ -75,6 +80,18 @@ def certify_linear(form: Linear, facts: Facts) -> Proof | None:
         "proof": {"parts": [p["proof"] for p in parts]},
     }
     return Proof("chain of strides in each component, T2", certificate)
+
+
+def gaps(layout: Any, facts: Facts) -> Iterator[Fact]:
+    """s >= n*t for each pair of modes (n, t) and stride s, and a broadcast mode down to one element."""
+    form = linear(layout, NOTHING)
+    for c in form.components if form is not None else ():
+        for (n, t), (_, s) in itertools.permutations(c.modes, 2):
+            if isinstance(s, Expr) or isinstance(n * t, Expr):
+                yield at_least(s, n * t)
+        for n, t in c.modes:
+            if t == 0 and isinstance(n, Expr):
+                yield at_least(1, n)
 
 
 def _moving(modes: Any) -> list[tuple[Any, Any]]:

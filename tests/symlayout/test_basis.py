@@ -264,7 +264,7 @@ def test_tiling_an_identity_tensor_that_does_not_divide():
     assert tiles.obligations
 
 
-@pytest.mark.parametrize("bad", ["(2,2):(1@0,1@1)", "2:1@1", "2:1@0@0"])
+@pytest.mark.parametrize("bad", ["(2,2):(1@0,1@1)", "2:1@1", "2:1@0@1"])
 def test_a_basis_must_name_a_mode_of_the_left_operand(bad):
     with pytest.raises(LayoutError, match="expected .* got"):
         composition(Layout(4), read(bad))

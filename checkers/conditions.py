@@ -1,0 +1,70 @@
+"""Facts as repairs: thresholds, weakest divisors, and the plainest form of an inequality (T22, T23)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from symlayout.expr import Expr, Fact, Symbol, terms_of
+from symlayout.facts import residues_vanish
+
+
+def simplest(f: Fact) -> Fact:
+    """a*s + b >= 0 in one symbol as s >= c or s <= c; other facts divided by their content."""
+    t = terms_of(f.expr)
+    if f.relation == ">=" and len([m for m in t if m]) == 1:
+        ((m, c),) = ((m, c) for m, c in t.items() if m)
+        b = t.get((), 0)
+        product: Any = 1
+        for a in m:
+            product = product * a
+        return Fact(product + b // c, ">=") if c > 0 else Fact(b // -c - product, ">=")
+    return f
+
+
+def least_divisor(p: Expr, s: Symbol, modulus: int) -> int | None:
+    """The q for which s % q == 0 is the weakest divisibility that makes *modulus* divide p, or None (T23)."""
+    q = 1
+    for prime in primes(modulus):
+        power, w = prime, 1
+        while modulus % (power * prime) == 0:
+            power *= prime
+        while not residues_vanish(p.subs({s: w * s}), power):
+            if w == power:
+                return None
+            w *= prime
+        q *= w
+    return q
+
+
+def divisibility(p: Any, modulus: int) -> Iterator[Fact]:
+    """For each symbol of p the weakest divisibility of it alone that makes *modulus* divide p."""
+    if not isinstance(p, Expr):
+        return
+    for s in p.symbols:
+        q = least_divisor(p, s, modulus)
+        if q is not None and q > 1:
+            yield s.multiple_of(q)
+
+
+def threshold(f: Fact) -> tuple[Symbol, int] | None:
+    """(s, c) for a fact that reads s >= c or s <= c with a number c."""
+    t = dict(terms_of(f.expr))
+    constant = t.pop((), 0)
+    if f.relation != ">=" or len(t) != 1:
+        return None
+    ((m, c),) = t.items()
+    if len(m) != 1 or not isinstance(m[0], Symbol):
+        return None
+    return (m[0], constant // -c) if c < 0 else (m[0], -(constant // c))
+
+
+def primes(n: int) -> list[int]:
+    out, p = [], 2
+    while n > 1:
+        if n % p == 0:
+            out.append(p)
+            while n % p == 0:
+                n //= p
+        p += 1
+    return out

@@ -1,0 +1,177 @@
+"""The condition that repairs a refuted claim: found by a small search, proved by the ordinary certificates.
+
+A repair is satisfiable with the assumptions, excludes the counterexample, and the claim is proved under it (T24).
+It is called the weakest of its form only where every immediate weaker neighbour has a counterexample of its own.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from symlayout.errors import SymlayoutError
+from symlayout.expr import Fact, Symbol, eq, terms_of
+from symlayout.facts import Facts
+from symlayout.obligations import as_divisibility
+
+from .certificate_checker import verify
+from .claim import Claim, TooLarge
+from .conditions import primes, threshold
+from .form import small_sizes
+
+
+@dataclass(frozen=True)
+class Repair:
+    """Facts under which a claim is proved, and whether nothing weaker of their form would do."""
+
+    facts: tuple[Fact, ...]
+    weakest: bool = False
+
+    def __str__(self) -> str:
+        return " and ".join(map(str, self.facts)) + (", the weakest condition of this form" if self.weakest else "")
+
+
+CANDIDATES, PAIRS = 60, 30  # tried before giving up; counts and not seconds, so that answers repeat
+
+
+def repair(claim: Claim, facts: Facts, witness: Mapping[Symbol, int]) -> Repair | None:
+    """The first candidate that excludes the counterexample and under which the claim is proved, weakened."""
+    failing = [f for f in _candidates(claim, facts) if not _true_at(f, witness)][:CANDIDATES]
+    for f in failing:
+        if proved_under(claim, (f,)):
+            return _weakened(claim, f)
+    for pair in itertools.islice(itertools.combinations(failing[:10], 2), PAIRS):
+        if proved_under(claim, pair):
+            return Repair(pair)
+    return None
+
+
+def closing(claim: Claim, facts: Facts) -> tuple[str, ...]:
+    """Up to three facts each of which would let algebra prove an undecided claim."""
+    found = (f for f in itertools.islice(_candidates(claim, facts), CANDIDATES) if proved_under(claim, (f,)))
+    return tuple(str(f) for f in itertools.islice(found, 3))
+
+
+def proved_under(claim: Claim, extra: tuple[Fact, ...]) -> bool:
+    """Whether algebra proves the claim under more facts, and some sizes meet them."""
+    stronger = replace(claim, given=(*claim.given, *extra))
+    try:
+        facts = Facts.about(stronger.parameters(), given=stronger.given)
+        proof = stronger.certify(facts)
+        if proof is None:
+            return False
+        if proof.certificate is not None:
+            verify(proof.certificate)
+    except SymlayoutError:
+        return False
+    return next(small_sizes(facts.symbols, facts, claim.hints()), None) is not None
+
+
+def _true_at(f: Fact, env: Mapping[Symbol, int]) -> bool:
+    try:
+        return bool(f.subs(env).value)
+    except (SymlayoutError, ZeroDivisionError):
+        return False
+
+
+def _candidates(claim: Claim, facts: Facts) -> Iterator[Fact]:
+    """The claim's own conditions first, then divisibility by its tiles, orders and equalities of its sizes."""
+    seen: set[Fact] = set()
+    for f in itertools.chain(claim.conditions(facts), _divisors(claim, facts), _orders(claim, facts)):
+        f = as_divisibility(f)
+        if f not in seen and f.value is None:
+            seen.add(f)
+            yield f
+
+
+def _divisors(claim: Claim, facts: Facts) -> Iterator[Fact]:
+    """s % t == 0 for every size s and number t of the claim."""
+    numbers = sorted({n for n in claim.hints() if 2 <= n <= 1024} | {2, 4, 8, 16})
+    for n, s in itertools.product(numbers, facts.symbols):
+        if n % s.multiple == 0 and n != s.multiple:
+            yield s.multiple_of(n)
+
+
+def _orders(claim: Claim, facts: Facts) -> Iterator[Fact]:
+    """One size at least another, or equal to it; strides at least the modes below them."""
+    for s, t in itertools.permutations(facts.symbols, 2):
+        yield s >= t
+    for s, t in itertools.combinations(facts.symbols, 2):
+        yield eq(s, t)
+
+
+def _weakened(claim: Claim, f: Fact) -> Repair:
+    """The weakest divisor that still proves the claim, or *f* as it is."""
+    if f.relation == "%" and isinstance(f.expr, Symbol):
+        q = f.modulus
+        shrunk = True
+        while shrunk:
+            shrunk = False
+            for p in primes(q):
+                if q // p >= 1 and (q // p) % f.expr.multiple == 0 and q // p != f.expr.multiple:
+                    weaker = f.expr.multiple_of(q // p)
+                    if proved_under(claim, (weaker,)):
+                        q, shrunk = q // p, True
+                        break
+        best = f.expr.multiple_of(q)
+        return Repair((best,), all(_fails_under(claim, (f.expr.multiple_of(q // p),)) for p in primes(q)))
+    if f.relation == ">=":
+        slack = Fact(f.expr + 1, ">=")
+        return Repair((f,), _fails_under(claim, (slack,), Fact(-f.expr - 1, ">=")))
+    return Repair((f,))
+
+
+def _fails_under(claim: Claim, extra: tuple[Fact, ...], where: Fact | None = None) -> bool:
+    """Whether some small size that meets weaker facts (and *where*) is a counterexample."""
+    given = (*claim.given, *extra, *((where,) if where is not None else ()))
+    try:
+        facts = Facts.about(claim.parameters(), given=given)
+    except SymlayoutError:
+        return False
+    for env in itertools.chain(itertools.islice(small_sizes(facts.symbols, facts, claim.hints()), 60), _edges(facts)):
+        try:
+            bound = claim.bind(env)
+            if bound.points() > 20_000 and not hasattr(bound, "limits"):
+                continue
+            if bound.counterexample() is not None:
+                return True
+        except (SymlayoutError, TooLarge, ZeroDivisionError, OverflowError):
+            continue
+    return False
+
+
+def _edges(facts: Facts) -> Iterator[dict[Symbol, int]]:
+    """Sizes at the edge of an order fact about a single symbol, the others at their least."""
+    for f in facts.given:
+        found = threshold(f)
+        if found is None:
+            continue
+        s, value = found
+        env = {t: (t.lower if type(t.lower) is int else 1) for t in facts.symbols}
+        env[s] = value // s.multiple * s.multiple
+        if facts.admits(env):
+            yield env
+
+
+def joint(repairs: Iterable[Fact]) -> tuple[Fact, ...]:
+    """One set of facts: divisors of one symbol merged, the tightest order kept."""
+    moduli: dict[Symbol, int] = {}
+    limits: dict[tuple[Symbol, bool], Fact] = {}
+    rest: list[Fact] = []
+    for f in repairs:
+        edge = threshold(f)
+        if f.relation == "%" and isinstance(f.expr, Symbol):
+            moduli[f.expr] = math.lcm(moduli.get(f.expr, 1), f.modulus)
+        elif edge is not None:
+            upper = min(c for m, c in terms_of(f.expr).items() if m) < 0
+            kept = limits.get((edge[0], upper))
+            other = threshold(kept) if kept is not None else None
+            if other is None or (edge[1] < other[1] if upper else edge[1] > other[1]):
+                limits[edge[0], upper] = f
+        elif f not in rest:
+            rest.append(f)
+    return (*(s.multiple_of(q) for s, q in moduli.items()), *limits.values(), *rest)
+
+
