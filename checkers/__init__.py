@@ -15,7 +15,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .certificate_checker import verify
     from .claim import Claim
-    from .claims import Bijective, ConflictFree, Equal, FitsIn, InBounds, Injective, Partition, Surjective
+    from .claims import (
+        Aligned,
+        Bijective,
+        Coalesced,
+        ConflictFree,
+        Covers,
+        Equal,
+        FitsIn,
+        InBounds,
+        Injective,
+        Multiplicity,
+        Partition,
+        Surjective,
+        Vectorizable,
+    )
     from .prover import Budget, prove
 
 _WHERE = {
@@ -24,27 +38,37 @@ _WHERE = {
     "verify": "certificate_checker",
     "Claim": "claim",
     "CLAIMS": "claims",
+    "Aligned": "claims",
     "Bijective": "claims",
+    "Coalesced": "claims",
     "ConflictFree": "claims",
+    "Covers": "claims",
     "Equal": "claims",
     "FitsIn": "claims",
     "InBounds": "claims",
     "Injective": "claims",
+    "Multiplicity": "claims",
     "Partition": "claims",
     "Surjective": "claims",
+    "Vectorizable": "claims",
 }
 
 __all__ = [
+    "Aligned",
     "Bijective",
     "Budget",
     "Claim",
+    "Coalesced",
     "ConflictFree",
+    "Covers",
     "Equal",
     "FitsIn",
     "InBounds",
     "Injective",
+    "Multiplicity",
     "Partition",
     "Surjective",
+    "Vectorizable",
     "prove",
     "verify",
 ]

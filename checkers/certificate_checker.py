@@ -11,6 +11,8 @@ T10 quotients, T13 to T15 linear over GF(2), T17 normal form.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -122,6 +124,11 @@ def generators(claim: Mapping[str, Any]) -> list[Poly]:
             gens += [minus(me, p) for p in polys]
         else:
             raise CertificateError(f"expected floordiv, minimum or maximum, got {op}")
+    for name, k, hint in claim.get("floors", ()):  # x >= k*d gives x // d >= k
+        op, x, d = defined[name]
+        need(op == "floordiv" and type(k) is int, "a floor of what is no quotient")
+        nonneg(minus(poly(x), times({(): k} if k else {}, poly(d))), gens, hint)
+        gens.append(minus({(name,): 1}, {(): k} if k else {}))
     return gens
 
 
@@ -334,11 +341,24 @@ def _coalesced(modes: list[Mode]) -> list[Mode]:
 
 
 def divisible(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
-    """modulus | base and every stride that moves: coefficients in the binomial basis are multiples (T11, T12)."""
+    """modulus | base and every stride, for all integers in place of the names (T11, T12)."""
     m = claim["modulus"]
     need(type(m) is int and m >= 1, "bad modulus")
     for p in [poly(claim["base"]), *(s for _, s in modes_of(claim))]:
-        need(all(c % m == 0 for c in p.values()), "a coefficient is no multiple")
+        need(_always_divides(m, p), "a polynomial is no multiple")
+
+
+def _always_divides(m: int, p: Poly) -> bool:
+    """Every coefficient is a multiple, or every residue of the variables gives one."""
+    if all(c % m == 0 for c in p.values()):
+        return True
+    names = sorted({n for key in p for n in key})
+    need(m ** len(names) <= 4096, "too many residues")
+    for values in itertools.product(range(m), repeat=len(names)):
+        env = dict(zip(names, values, strict=True))
+        if sum(c * math.prod(env[n] for n in key) for key, c in p.items()) % m:
+            return False
+    return True
 
 
 def f2(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from symlayout.algebra import coalesced_modes
 from symlayout.expr import Expr, Int, Quotient, divides, split, terms_of
-from symlayout.facts import Evidence, Facts, Row, definition, opaque_atoms
+from symlayout.facts import Evidence, Facts, Row, definition, in_order, opaque_atoms, residues_vanish
 
 Modes: TypeAlias = "Sequence[tuple[Any, Any]]"
 Certificate: TypeAlias = "dict[str, Any]"
@@ -40,12 +40,15 @@ class Setting:
         self.atoms = opaque_atoms(*polys, *rows)
         defined = [Row(g, f"definition of {a}", a) for a in self.atoms for g in definition(a)]
         self.assumed = facts
-        self.facts = _in_order(facts).with_rows(*defined)
+        self.floors = facts.floors(self.atoms)
+        self.facts = in_order(facts).with_rows(
+            *defined, *(Row(f.row, f"{f.atom} >= {f.k}", f.atom) for f in self.floors)
+        )
         self.usable = True
         self.positive: dict[str, Any] = {}
         for a in self.atoms:
             if isinstance(a, Quotient) and isinstance(a.args[1], Expr):
-                found = _in_order(facts).nonneg(a.args[1] - 1)
+                found = in_order(facts).nonneg(a.args[1] - 1)
                 self.usable = self.usable and found is not None
                 if found is not None:
                     self.positive[a.key] = hint(found)
@@ -59,18 +62,9 @@ class Setting:
             out["define"] = {a.key: [a.op, *map(poly, a.args)] for a in self.atoms if definition(a)}
         if self.positive:
             out["positive"] = self.positive
+        if self.floors:
+            out["floors"] = [[f.atom.key, f.k, hint(f.why)] for f in self.floors]
         return out
-
-
-class _Ordered(Facts):
-    """Facts whose rows keep their numbers: definitions were appended before, none are added on demand."""
-
-    def generators(self, *polys: Any) -> list[Int]:
-        return [r.poly for r in self.rows]
-
-
-def _in_order(facts: Facts) -> Facts:
-    return _Ordered(facts.rows, facts.let, facts.symbols, facts.given)
 
 
 def _polys(modes: Modes) -> list[Any]:
@@ -337,6 +331,16 @@ def equal(a: Modes, base_a: Any, b: Modes, base_b: Any, facts: Facts) -> Certifi
         "claim": setting.claim("equal", a=_json(a), b=_json(b), base_a=poly(base_a), base_b=poly(base_b)),
         "proof": {"a": left, "b": right},
     }
+
+
+def divisible(modes: Modes, base: Any, modulus: int, facts: Facts) -> Certificate | None:
+    """*modulus* divides every offset: the base and every stride that moves (T11, T12)."""
+    moving = [(n, s) for n, s in modes if not (type(n) is int and n == 1)]
+    if not all(residues_vanish(p, modulus) for p in (base, *(s for _, s in moving))):
+        return None
+    setting = Setting(facts, *_polys(moving), base)
+    claim = setting.claim("divisible", modes=_json(moving), base=poly(base), modulus=modulus)
+    return {"claim": claim, "proof": {}}
 
 
 def f2_injective(modes: Modes, swizzle: tuple[int, int, int]) -> Certificate | None:

@@ -44,14 +44,14 @@ def _ranked(values: Array) -> Array:
 def first_outside(values: Array, low: Any, high: Any) -> int | None:
     """The first row with an entry below *low* or above *high* (by column)."""
     wrong = (values < low) | (values > high)
-    hits = np.flatnonzero(wrong.reshape(len(values), -1).any(axis=1))
+    hits = np.flatnonzero(wrong.any(axis=1) if wrong.ndim > 1 else wrong)
     return int(hits[0]) if len(hits) else None
 
 
 def first_missing(values: Array, extents: tuple[int, ...]) -> tuple[int, ...] | None:
     """The first point of the box (first coordinate fastest) that no row hits; rows outside are ignored."""
     total = int(np.prod(extents, dtype=object))
-    rows = values.reshape(len(values), -1)
+    rows = values.reshape(len(values), len(extents))
     inside = np.ones(len(rows), dtype=bool)
     index = np.zeros(len(rows), dtype=np.int64)
     step = 1
@@ -68,7 +68,8 @@ def first_missing(values: Array, extents: tuple[int, ...]) -> tuple[int, ...] | 
 
 def first_difference(a: Array, b: Array) -> int | None:
     """The first row that differs."""
-    hits = np.flatnonzero((a != b).reshape(len(a), -1).any(axis=1))
+    wrong = a != b
+    hits = np.flatnonzero(wrong.any(axis=1) if wrong.ndim > 1 else wrong)
     return int(hits[0]) if len(hits) else None
 
 

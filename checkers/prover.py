@@ -39,7 +39,7 @@ REFUTER_SIZES = 600
 
 @dataclass(frozen=True)
 class Budget:
-    """How long a claim may take: milliseconds for a solver query, points for the refuter, and whether to seek repairs."""
+    """What a claim may cost: milliseconds for a solver query, points for the refuter; whether to seek repairs."""
 
     solver_ms: int = smt.DEFAULT_MS
     refuter_points: int = REFUTER_POINTS

@@ -173,5 +173,3 @@ def joint(repairs: Iterable[Fact]) -> tuple[Fact, ...]:
         elif f not in rest:
             rest.append(f)
     return (*(s.multiple_of(q) for s, q in moduli.items()), *limits.values(), *rest)
-
-

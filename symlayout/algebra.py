@@ -10,9 +10,9 @@ from typing import Any
 
 from .basis import is_basis
 from .errors import LayoutError
-from .expr import Expr, divides, floordiv
+from .expr import Expr, divides, floordiv, terms_of
 from .facts import Facts
-from .int_tuple import IntTuple, ceil_div, leaves, product, rank, text, unflatten
+from .int_tuple import IntTuple, ceil_div, get, leaves, product, rank, text, unflatten
 from .layout import (
     ComposedLayout,
     Layout,
@@ -173,6 +173,8 @@ def sorted_by_stride(modes: Modes, facts: Facts, what: str) -> Modes:
 
 def _ordered(a: Any, b: Any, facts: Facts, what: str) -> bool:
     answer = facts.le(a, b)
+    if answer is None and facts.le(b, a):
+        return False
     if answer is None:
         raise LayoutError(
             f"expected strides whose order is known for {what}, got {a} and {b}; add {a} <= {b} or its reverse"
@@ -307,8 +309,8 @@ def left_inverse(layout: Any) -> Any:
         shape.append(ratio)
         stride.append(by_stride[key][2])
         last, end = d, n * d
-    if not order:
-        return make_raw(1, 0, layout.obligations)
+    if not order:  # every stride is 0
+        return coalesce(layout)
     shape.append(order[-1][0][1])
     return from_modes(coalesced_modes(list(zip(shape, stride, strict=True))), layout.obligations)
 
@@ -386,11 +388,17 @@ def max_alignment(layout: Any) -> int:
     if isinstance(layout, Swizzle):
         return 1 << layout.base
     if isinstance(layout, ComposedLayout):
-        return math.gcd(max_alignment(layout.outer), max_alignment(layout.inner), layout.offset)
+        return math.gcd(max_alignment(layout.outer), max_alignment(layout.inner), _content(layout.offset))
+    _no_bases(layout, "max_alignment")
     modes = coalesced_modes(layout.modes())
-    run = next((n for n, d in modes if d == 1 and type(n) is int), 1)
-    others = [d for _, d in modes if d != 1]
-    return math.gcd(run, *(d if type(d) is int else 1 for d in others))
+    run = next((i for i, (_, d) in enumerate(modes) if d == 1), None)
+    others = [_content(d) for i, (_, d) in enumerate(modes) if i != run]
+    return math.gcd(1 if run is None else _content(modes[run][0]), *others)
+
+
+def _content(x: Any) -> int:
+    """The greatest integer that is seen to divide *x* for all sizes; 0 for 0."""
+    return math.gcd(*terms_of(Facts.about(x).normal(x)).values())
 
 
 # -- orders ---------------------------------------------------------------------------------------------
@@ -469,7 +477,7 @@ def select(layout: Any, *modes: int) -> Any:
     """The listed top-level modes, in that order."""
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, select(layout.inner, *modes))
-    return make_layout(*(layout[i] for i in modes))
+    return make_layout(*(get(layout, i) for i in modes))
 
 
 def take(layout: Any, begin: int, end: int) -> Any:
@@ -504,6 +512,8 @@ def _extended(layout: Any, extra: Any, n: int | None, join: Any) -> Any:
 
 def replace(layout: Layout, i: int, mode: Layout) -> Layout:
     """The layout with one top-level mode swapped."""
+    if not 0 <= i < rank(layout):
+        raise LayoutError(f"expected a mode of 0 .. {rank(layout) - 1} to replace, got {i}")
     parts = [mode if j == i else layout[j] for j in range(rank(layout))]
     return with_obligations(make_layout(*parts), layout.obligations)
 
@@ -513,6 +523,8 @@ def group(layout: Any, begin: int, end: int = -1) -> Any:
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, group(layout.inner, begin, end))
     end = rank(layout) if end == -1 else end
+    if not 0 <= begin <= end <= rank(layout):
+        raise LayoutError(f"expected 0 <= begin <= end <= {rank(layout)}, got {begin} and {end}")
     if begin == end:
         return layout
     shape, stride = as_modes(layout.shape), as_modes(layout.stride)

@@ -540,7 +540,9 @@ def mod(x: Int, d: Int) -> Int:
 
 def ceil_div_int(x: Any, d: Any) -> Any:
     """The least q with q*d >= x."""
-    return floordiv(integer(x) + integer(d) - 1, integer(d))
+    x, d = integer(x), integer(d)
+    whole = divides(d, x) if isinstance(d, Expr) else None
+    return floordiv(x + d - 1, d) if whole is None else whole
 
 
 def xor(x: Int, y: Int) -> Int:

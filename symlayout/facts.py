@@ -71,6 +71,19 @@ class Evidence:
     positive: Evidence | None = None  # why scale >= 1, where it is not a number
 
 
+@dataclass(frozen=True)
+class Floor:
+    """``atom >= k`` for a quotient x//d, because x - k*d >= 0 and d >= 1."""
+
+    atom: Atom
+    k: int
+    why: Evidence
+
+    @property
+    def row(self) -> Int:
+        return cast(Int, self.atom - self.k)
+
+
 class Facts:
     """What is assumed about some symbols: rows, and the substitutions that remove equalities.
 
@@ -128,7 +141,22 @@ class Facts:
     def generators(self, *polys: Any) -> list[Int]:
         """The rows as polynomials, then what defines the quotients and extrema that occur."""
         rows = [r.poly for r in self.rows]
-        return rows + [g for a in opaque_atoms(*polys, *rows) for g in definition(a)]
+        atoms = opaque_atoms(*polys, *rows)
+        return [*rows, *(g for a in atoms for g in definition(a)), *(f.row for f in self.floors(atoms))]
+
+    def floors(self, atoms: Iterable[Atom]) -> list[Floor]:
+        """A number below each quotient whose dividend these facts bound: ceil(M/64) >= 1 for M >= 1."""
+        known = self.with_rows(*(Row(g, f"definition of {a}", a) for a in atoms for g in definition(a)))
+        out: list[Floor] = []
+        for a in sorted(atoms, key=lambda a: len(a.key)):  # inner quotients have shorter names than outer ones
+            if isinstance(a, Quotient):
+                for k in (1, 0):
+                    why = in_order(known).nonneg(a.args[0] - k * a.args[1])
+                    if why is not None:
+                        out.append(Floor(a, k, why))
+                        known = known.with_rows(Row(a - k, f"{a} >= {k}", a))
+                        break
+        return out
 
     @cached_property
     def _plain(self) -> dict[Atom, int]:
@@ -275,6 +303,18 @@ class Facts:
             if s.multiple > 1:
                 out.append(f"{s} % {s.multiple} == 0")
         return (*out, *map(str, self.given))
+
+
+class OrderedFacts(Facts):
+    """Facts whose rows keep their numbers: definitions were appended before, none are added on demand."""
+
+    def generators(self, *polys: Any) -> list[Int]:
+        return [r.poly for r in self.rows]
+
+
+def in_order(facts: Facts) -> OrderedFacts:
+    """The same rows, fixed."""
+    return OrderedFacts(facts.rows, facts.let, facts.symbols, facts.given)
 
 
 NOTHING = Facts((), {}, (), ())

@@ -1,24 +1,48 @@
 """The claims, one file each."""
 
+from .aligned import Aligned
 from .bijective import Bijective
+from .coalesced import Coalesced
 from .conflict_free import ConflictFree
+from .covers import Covers
 from .equal import Equal
 from .fits_in import FitsIn
 from .in_bounds import InBounds
 from .injective import Injective
+from .multiplicity import Multiplicity
 from .partition import Partition
 from .surjective import Surjective
+from .vectorizable import Vectorizable
 
-CLAIMS = (Bijective, ConflictFree, Equal, FitsIn, InBounds, Injective, Partition, Surjective)
+CLAIMS = (
+    Aligned,
+    Bijective,
+    Coalesced,
+    ConflictFree,
+    Covers,
+    Equal,
+    FitsIn,
+    InBounds,
+    Injective,
+    Multiplicity,
+    Partition,
+    Surjective,
+    Vectorizable,
+)
 
 __all__ = [
     "CLAIMS",
+    "Aligned",
     "Bijective",
+    "Coalesced",
     "ConflictFree",
+    "Covers",
     "Equal",
     "FitsIn",
     "InBounds",
     "Injective",
+    "Multiplicity",
     "Partition",
     "Surjective",
+    "Vectorizable",
 ]

@@ -17,8 +17,8 @@ from symlayout.report import Witness
 
 from ..certificates import Certificate, bounds, nonneg
 from ..claim import Claim, Proof, Query, TooLarge
-from ..exhaustive import POINTS, first_outside
 from ..conditions import simplest
+from ..exhaustive import POINTS, first_outside
 from ..form import Component, check_subject, expression, linear, map_facts, points, table
 from .injective import ranges
 
@@ -127,7 +127,7 @@ def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], f
 def corners(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]]) -> Iterator[Fact]:
     """That the greatest and the least corner stay inside: exact where the box is not empty (T8)."""
     form = linear(layout, NOTHING)
-    if form is None or form.swizzle is not None or getattr(layout, "valid", ()):
+    if form is None or form.swizzle is not None or getattr(layout, "valid", None):
         return
     for c, (low, high) in zip(form.components, limits(len(form.components)), strict=True):
         least = greatest = c.base

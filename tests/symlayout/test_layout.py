@@ -119,7 +119,7 @@ def test_a_coordinate_computed_by_a_layout_is_a_coordinate():
     a, identity = Layout((8, 6), (6, 1)), make_identity_layout((8, 6))
 
     assert a(identity(2, 3)) == a(2, 3)
-    assert Layout(8, 5)(ArithmeticTuple(3)) == Layout((8,), (5,))(E(0) * 3) == 15
+    assert Layout((8,), (5,))(ArithmeticTuple(3)) == Layout((8,), (5,))(3 * E(0)) == 15
 
 
 def test_symbolic_coordinates_give_expressions():

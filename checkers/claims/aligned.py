@@ -1,0 +1,99 @@
+"""Every access starts at a multiple of some bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.errors import ClaimError, InternalError
+from symlayout.expr import Fact, eq, integer
+from symlayout.facts import NOTHING, Facts
+from symlayout.int_tuple import leaves, text
+from symlayout.report import Witness
+
+from ..certificates import divisible
+from ..claim import Claim, Proof, Query, TooLarge
+from ..conditions import divisibility
+from ..exhaustive import POINTS
+from ..form import check_subject, expression, linear, points, table
+from .injective import ranges
+
+
+@dataclass(frozen=True)
+class Aligned(Claim):
+    """base_bytes + offset*element_bytes is a multiple of *to_bytes* at every coordinate.
+
+    >>> from symlayout import Layout, dims
+    >>> M, K = dims("M K")
+    >>> print(Aligned(Layout((M, K), (K, 8)), to_bytes=16, element_bytes=2))
+    aligned to 16 bytes: (M,K):(K,8) of 2-byte elements
+    """
+
+    layout: Any
+    to_bytes: int
+    element_bytes: int = 1
+    base_bytes: Any = 0
+
+    kind: ClassVar[str] = "aligned"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_subject(self.layout)
+        for name in ("to_bytes", "element_bytes"):
+            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
+                raise ClaimError(f"expected {name} of at least 1, got {getattr(self, name)!r}")
+        object.__setattr__(self, "base_bytes", integer(self.base_bytes))
+
+    def subjects(self) -> tuple[Any, ...]:
+        return (self.layout,)
+
+    def __str__(self) -> str:
+        base = "" if self.base_bytes == 0 else f" at {self.base_bytes}"
+        return f"{self.kind} to {self.to_bytes} bytes: {self.layout} of {self.element_bytes}-byte elements{base}"
+
+    def certify(self, facts: Facts) -> Proof | None:
+        form = linear(self.layout, facts)
+        if form is None or form.single is None:
+            return None
+        c, size = form.single, self.element_bytes
+        sw = form.swizzle
+        if sw is not None and (size << sw.base) % self.to_bytes:
+            return None  # the swizzle moves bits that alignment looks at
+        modes = [(n, s * size) for n, s in c.modes]
+        found = divisible(modes, facts.normal(self.base_bytes) + c.base * size, self.to_bytes, facts)
+        lemmas = (f"{sw} keeps the low {sw.base} bits (T14)",) if sw is not None else ()
+        return None if found is None else Proof("divisibility, T11", found, lemmas)
+
+    def counterexample(self) -> Witness | None:
+        if points(self.layout) > POINTS:
+            raise TooLarge
+        at, values = table(self.layout)
+        for row, v in enumerate(values):
+            address = self.base_bytes + int(v[0]) * self.element_bytes
+            if address % self.to_bytes:
+                return self._witness(at(row), address)
+        return None
+
+    def _witness(self, coord: Any, address: int) -> Witness:
+        if self.base_bytes + self.layout(coord) * self.element_bytes != address and isinstance(self.layout(coord), int):
+            raise InternalError(f"the address at {coord} of {self.layout} does not replay")
+        return Witness(
+            {}, (coord,), f"coordinate {text(coord)} is at byte {address}, {address % self.to_bytes} past a multiple"
+        )
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        digits, _, value, valid = expression(self.layout, "")
+        (v,) = leaves(value)
+        address = self.base_bytes + v * self.element_bytes
+        rest = address - self.to_bytes * (address // self.to_bytes)
+        return [[*ranges(digits), *valid, *eq(rest, 0).negated()[:1]]]
+
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        form = linear(self.layout, NOTHING)
+        if form is not None and form.single is not None:
+            for p in (self.base_bytes, *(s * self.element_bytes for _, s in form.single.modes)):
+                yield from divisibility(p, self.to_bytes)
+
+    def lemma(self, facts: Facts) -> str:
+        return f"{self.to_bytes} divides every byte offset"

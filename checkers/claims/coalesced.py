@@ -1,0 +1,86 @@
+"""A warp's global access touches no more sectors than stated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.banks import SECTOR_BYTES, WIDTHS_BYTES, sectors
+from symlayout.errors import ClaimError, InternalError
+from symlayout.facts import Facts
+from symlayout.int_tuple import product, text
+from symlayout.report import Witness
+
+from ..claim import Claim, TooLarge
+from ..exhaustive import POINTS, unravel
+from ..form import check_subject, points, table
+
+
+@dataclass(frozen=True)
+class Coalesced(Claim):
+    """Each request of the lanes of mode 0 touches at most *sectors* sectors of 32 bytes, whatever the rest.
+
+    The values of *access* are offsets in elements of *element_bytes*; each lane moves *width_bytes*. Left out,
+    *sectors* is the least that so many distinct bytes can need.
+
+    >>> from symlayout import Layout
+    >>> print(Coalesced(Layout((32, 4), (1, 1024)), element_bytes=4, width_bytes=4))
+    coalesced: (32,4):(1,1024), 32 lanes of 4 bytes in at most 4 sectors
+    """
+
+    access: Any
+    element_bytes: int
+    width_bytes: int
+    sectors: int = 0
+
+    kind: ClassVar[str] = "coalesced"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_subject(self.access)
+        if self.width_bytes not in WIDTHS_BYTES:
+            raise ClaimError(f"expected a width of {', '.join(map(str, WIDTHS_BYTES))} bytes, got {self.width_bytes!r}")
+        if type(self.element_bytes) is not int or self.element_bytes < 1:
+            raise ClaimError(f"expected an element of at least 1 byte, got {self.element_bytes!r}")
+        if not self.sectors and type(self.lanes) is int:
+            object.__setattr__(self, "sectors", -(-self.lanes * self.width_bytes // SECTOR_BYTES))
+
+    def subjects(self) -> tuple[Any, ...]:
+        return (self.access,)
+
+    @property
+    def lanes(self) -> Any:
+        """The size of the first mode."""
+        shape = self.access.shape
+        return product(shape[0]) if isinstance(shape, tuple) else shape
+
+    def __str__(self) -> str:
+        lanes = f"{self.lanes} lanes of {self.width_bytes} bytes"
+        return f"{self.kind}: {self.access}, {lanes} in at most {self.sectors} sectors"
+
+    def counterexample(self) -> Witness | None:
+        if points(self.access) > POINTS:
+            raise TooLarge
+        if self.lanes > 32:
+            raise ClaimError(f"expected at most 32 lanes in the first mode, got {self.lanes}")
+        _, values = table(self.access)
+        if values.shape[1] != 1:
+            raise ClaimError(f"expected integer offsets, got the coordinates of {self.access}")
+        requests = (values[:, 0] * self.element_bytes).reshape(-1, self.lanes)
+        for i, addresses in enumerate(requests):
+            touched = sectors([int(a) for a in addresses], self.width_bytes)
+            if touched > self.sectors:
+                return self._witness(i, touched, [int(a) for a in addresses])
+        return None
+
+    def _witness(self, i: int, touched: int, addresses: list[int]) -> Witness:
+        ends = {b // SECTOR_BYTES for a in addresses for b in (a, a + self.width_bytes - 1)}
+        if len(ends) < min(touched, 2) and touched > 1:
+            raise InternalError(f"the request {i} of {self.access} does not replay: {touched} sectors")
+        shape = self.access.shape
+        rest = tuple(product(s) for s in shape[1:]) if isinstance(shape, tuple) else ()
+        where = f" at coordinate {text(('_', *unravel(i, rest)))}" if rest and product(rest) > 1 else ""
+        return Witness({}, (i,), f"a request touches {touched} sectors{where}")
+
+    def lemma(self, facts: Facts) -> str:
+        return "the bytes of each request lie in few sectors; this claim needs numbers"

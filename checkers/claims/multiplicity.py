@@ -1,0 +1,73 @@
+"""Every value that occurs, occurs a stated number of times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from symlayout.errors import ClaimError
+from symlayout.expr import integer
+from symlayout.facts import Facts
+from symlayout.int_tuple import product
+from symlayout.report import Witness
+
+from ..certificates import injective
+from ..claim import Claim, Proof, TooLarge
+from ..exhaustive import POINTS
+from ..form import check_subject, linear, points, table
+
+
+@dataclass(frozen=True)
+class Multiplicity(Claim):
+    """Each value of *layout* belongs to exactly *copies* coordinates: a uniform broadcast.
+
+    >>> from symlayout import Layout
+    >>> print(Multiplicity(Layout((32, 8), (0, 1)), copies=32))
+    multiplicity 32: (32,8):(0,1)
+    """
+
+    layout: Any
+    copies: Any
+
+    kind: ClassVar[str] = "multiplicity"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_subject(self.layout)
+        object.__setattr__(self, "copies", integer(self.copies))
+        if type(self.copies) is int and self.copies < 1:
+            raise ClaimError(f"expected at least 1 copy, got {self.copies}")
+
+    def subjects(self) -> tuple[Any, ...]:
+        return (self.layout,)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.copies}: {self.layout}"
+
+    def certify(self, facts: Facts) -> Proof | None:
+        form = linear(self.layout, facts)
+        c = form.single if form is not None and not getattr(self.layout, "valid", None) else None
+        if c is None:
+            return None
+        repeats = facts.normal(product(tuple(n for n, d in c.modes if d == 0)) - self.copies)
+        if not (type(repeats) is int and repeats == 0) or not all(facts.le(1, n) for n, _ in c.modes):
+            return None
+        found = injective([m for m in c.modes if m[1] != 0], facts)
+        return None if found is None else Proof("broadcast modes and a chain of strides, T2", found)
+
+    def counterexample(self) -> Witness | None:
+        if points(self.layout) > POINTS:
+            raise TooLarge
+        _, values = table(self.layout)
+        found, times = np.unique(values, axis=0, return_counts=True)
+        wrong = np.flatnonzero(times != self.copies)
+        if not len(wrong):
+            return None
+        value = tuple(int(v) for v in found[wrong[0]])
+        shown = value[0] if len(value) == 1 else value
+        return Witness({}, (), f"value {shown} belongs to {int(times[wrong[0]])} coordinates, not {self.copies}")
+
+    def lemma(self, facts: Facts) -> str:
+        return f"stride-0 modes make {self.copies} copies and the others are injective"
