@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError
-from symlayout.expr import Expr, Fact
+from symlayout.expr import Expr, Fact, Symbol
 from symlayout.facts import Facts
 from symlayout.report import Witness
 
@@ -73,6 +73,10 @@ class Claim:
 
     def violations(self, facts: Facts) -> list[Query] | None:
         """Queries that are all unsatisfiable where the claim holds, or None where it has no such form."""
+        return None
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        """The failure at a solver's model, on *bound*, the claim at its sizes; None if it is none."""
         return None
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:

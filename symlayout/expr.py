@@ -310,9 +310,19 @@ def intern(kind: type[Atom], args: tuple[Any, ...]) -> Atom:
         found = kind()
         found.args = args
         found.terms = {(found,): 1}
-        found.key = args[0] if kind is Symbol else f"~{kind.__name__}({','.join(map(str, args))})"
+        found.key = args[0] if kind is Symbol else f"~{kind.__name__}({','.join(map(canonical, args))})"
         Atom._interned[kind, args] = found
     return found
+
+
+def canonical(x: Int) -> str:
+    """Text that tells different expressions apart, for sorting and for names in certificates; not for people."""
+    if isinstance(x, Atom):
+        return x.key
+    if not isinstance(x, Expr):
+        return str(x)
+    rows = sorted("*".join([*(a.key for a in m), str(c)]) for m, c in x.terms.items())
+    return f"[{'+'.join(rows)}]"
 
 
 # -- building normal forms ------------------------------------------------------------------------------

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.errors import ClaimError
-from symlayout.expr import Fact
+from symlayout.expr import Fact, Symbol
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 from symlayout.report import Witness
+from symlayout.trace import steps
 
 from ..claim import Claim, Proof, Query
 from ..form import check_subject, expression
-from .in_bounds import _outside, certify_range, corners, outside, scalar
+from .in_bounds import _outside, at_digits, certify_range, corners, outside, scalar
 from .injective import ranges
 
 
@@ -44,6 +45,17 @@ class FitsIn(Claim):
         if type(self.unit_bytes) is not int or self.unit_bytes < 1:
             raise ClaimError(f"expected a unit of at least 1 byte, got {self.unit_bytes!r}")
 
+    @classmethod
+    def each_step(
+        cls, f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = None, **options: Any
+    ) -> list[FitsIn]:
+        """One claim for each operation of an index computation, in the order of the code.
+
+        ``FitsIn.each_step(lambda i, k: (i*K + k)*2, (M, K), bits=32)`` asks for i*K, i*K + k and the product.
+        *when* is a predicate that the code tests before it computes anything.
+        """
+        return [cls(s.value, **options) for s in steps(f, shape, when)]
+
     def subjects(self) -> tuple[Any, ...]:
         return (self.layout,)
 
@@ -62,6 +74,9 @@ class FitsIn(Claim):
 
     def counterexample(self) -> Witness | None:
         return outside(self.layout, self.limits)
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        return at_digits(self.layout, model, bound)
 
     def violations(self, facts: Facts) -> list[Query] | None:
         digits, _, value, valid = expression(self.layout, "")

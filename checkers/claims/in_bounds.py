@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import Expr, Fact, divides, integer
+from symlayout.expr import Expr, Fact, Symbol, divides, evaluate, integer
 from symlayout.facts import NOTHING, Facts
 from symlayout.int_tuple import checked, leaves, text, unflatten
-from symlayout.layout import Layout
 from symlayout.report import Witness
 
 from ..certificates import Certificate, bounds, nonneg
@@ -69,6 +68,9 @@ class InBounds(Claim):
 
     def counterexample(self) -> Witness | None:
         return outside(self.layout, self.limits)
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        return at_digits(self.layout, model, bound)
 
     def violations(self, facts: Facts) -> list[Query] | None:
         digits, _, value, valid = expression(self.layout, "")
@@ -193,18 +195,39 @@ def outside(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]]) -> Witn
 
 
 def _outside_corner(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]]) -> Witness | None:
-    """Exact for plain linear layouts: the extreme values are at corners (T8)."""
-    if not isinstance(layout, Layout) or layout.has_bases:
+    """Exact for linear subjects without predicate: the extreme values are at corners (T8)."""
+    form = linear(layout, NOTHING)
+    if form is None or form.swizzle is not None or getattr(layout, "valid", None):
         raise TooLarge
-    pairs = limits(1)
-    low, high = pairs[0]
-    for sign in (1, -1):
-        digits = [n - 1 if d * sign > 0 else 0 for n, d in layout.modes()]
-        value = sum(c * d for c, (_, d) in zip(digits, layout.modes(), strict=True))
-        if not low <= value <= high:
-            least = _smallest(digits, [d for _, d in layout.modes()], value, low, high)
-            return _witness(layout, unflatten(tuple(least), layout.shape), pairs)
+    pairs = limits(len(form.components))
+    for c, (low, high) in zip(form.components, pairs, strict=True):
+        strides = [d for _, d in c.modes]
+        for sign in (1, -1):
+            digits = [n - 1 if d * sign > 0 else 0 for n, d in c.modes]
+            value = c.base + sum(k * d for k, d in zip(digits, strides, strict=True))
+            if not low <= value <= high:
+                least = tuple(_smallest(digits, strides, value, low, high))
+                at = least if isinstance(layout, AddressMap) else unflatten(least, layout.shape)
+                return _witness(layout, at, pairs)
     return None
+
+
+def at_digits(layout: Any, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+    """The failure at the coordinate of a solver's model for *layout*, replayed on *bound*, the claim at its sizes."""
+    digits = expression(layout, "")[0]
+    if any(d not in model for d in digits):
+        return None
+    coord = tuple(model[d] for d in digits)
+    subject = bound.layout
+    if not isinstance(subject, AddressMap):
+        coord = unflatten(coord, subject.shape)
+    elif not _inside(subject, coord):
+        return None
+    return _witness(subject, coord, bound.limits(len(leaves(as_tuple(subject(coord))))))
+
+
+def _inside(x: AddressMap, coord: tuple[int, ...]) -> bool:
+    return all(0 <= c < evaluate(n, {}) for c, n in zip(coord, x.extents, strict=True)) and x.valid_at(coord)
 
 
 def _smallest(digits: list[int], strides: list[int], value: int, low: int, high: int) -> list[int]:

@@ -6,6 +6,7 @@ import pytest
 
 from symlayout import (
     ComposedLayout,
+    E,
     InexactError,
     Layout,
     LayoutError,
@@ -26,8 +27,9 @@ EXACT = [
     ("(4,3):(3,1)", "8:1", "(4,2):(3,1)"),
     ("(4,6,8,10):(2,3,5,7)", "6:12", "(2,3):(9,5)"),
     ("(8,8):(8,1)", "3:3", "3:24"),
-    ("(3,2):(1,6)", "1:1", "1:1"),
+    ("(3,2):(1,6)", "1:1", "1:6"),
     ("(3,2):(1,6)", "1:0", "1:0"),
+    ("(3,2):(1,6)", 1, "1:6"),
     ("1:5", "1:0", "1:0"),
     ("(1,4):(7,1)", "2:1", "2:1"),
     ("(4,):(1,)", "2:1", "2:1"),
@@ -48,14 +50,13 @@ EXACT = [
     ("(4096,8192):(1,4096)", "(32,8,8,128):(1@0,8@1,1@1,32@0)", "(32,8,8,128):(1,32768,4096,32)"),
     # symbols
     ("(M,N):(N,1)", "(M,N)", "(M,N):(N,1)"),
-    ("(M,N):(1,M)", "(4*M,1):(1,0)", None),
     ("(4,M):(M,1)", "(4,M):(1,4)", "(4,M):(M,1)"),
     ("(8,N):(N,1)", "(4,N):(2,8)", "(4,N):(2*N,1)"),
     ("M*N:3", "(M,N):(N,1)", "(M,N):(3*N,3)"),
 ]
 
 
-@pytest.mark.parametrize("a, b, expected", [row for row in EXACT if row[2]])
+@pytest.mark.parametrize("a, b, expected", EXACT)
 def test_exact_rows(a, b, expected):
     a, b = read(a), tuple(map(read, b)) if isinstance(b, tuple) else read(b)
     got = composition(a, b)
@@ -71,27 +72,20 @@ def test_exact_rows(a, b, expected):
     [
         ("(4,3):(3,1)", "24:1", "(4,6):(3,1)"),
         ("(4,3,1):(3,1,0)", "24:1", "(4,3,2):(3,1,0)"),
-        ("(3,2):(1,6)", 1, "1:1"),
         ("1:5", "4:1", "4:5"),
         ("(4,1):(1,5)", "8:1", "(4,2):(1,5)"),
         ("(4,2):(1,4)", "16:1", "16:1"),
         ("4:1", "4:-1", "4:-1"),
         ("(4,4):(4,1)", "8:-2", "(2,4):(-8,-1)"),
         ("(M,N):(1,M)", "M*N:2", "M*N:2"),
-        ("(N,4):(4,1)", "64:1", None),
     ],
 )
 def test_overhang_gives_cutes_result_and_an_obligation(a, b, expected):
     a, b = read(a), read(b)
-    if expected is None:  # whether 64 elements fit, or leave N without dividing it, is for the facts to say
-        got = composition(a, b)
-        assert got.obligations
-        return
     got = composition(a, b)
 
     assert str(got) == str(composition(a, b, mode="cute")) == expected
-    inside = b == 1 or b.size() == 1
-    assert [o.kind for o in got.obligations] == ([] if inside else ["in domain"])
+    assert [o.kind for o in got.obligations] == ["in domain"]
 
 
 @pytest.mark.parametrize(
@@ -100,8 +94,7 @@ def test_overhang_gives_cutes_result_and_an_obligation(a, b, expected):
         ("(6,4):(1,7)", "4:4", "(2,2):(4,7)", r"differs at c = 2: A\(B\(c\)\) = A\(8\) = 9, but .* gives 7"),
         ("(4,2):(1,100)", "(4,2):(1,2)", "(4,2):(1,2)", r"differs at c = \(2,1\): A\(B\(c\)\) = A\(4\) = 100"),
         ("(6,7):(1,3)", "6:4", "(2,3):(4,3)", r"differs at c = 2: A\(B\(c\)\) = A\(8\) = 5, but .* gives 3"),
-        ("(6,6):(1,12)", "(4,12):(1,4)", "(4,(2,6)):(1,(4,12))", r"differs at c = \(0,2\)"),
-        ("12:1", "(4,2):(2,8)", "(4,2):(2,8)", None),
+        ("(6,6):(1,12)", "(4,12):(1,4)", "(4,(2,6)):(1,(4,12))", r"differs at c = \(2,1\): A\(B\(c\)\) = A\(6\) = 12, but .* gives 6"),
         ("(12,2):(1,24)", "(4,2):(2,8)", "(4,2):(2,8)", r"A\(B\(c\)\) = A\(12\) = 24"),
     ],
 )
@@ -109,9 +102,6 @@ def test_inexact_rows_are_refused_with_the_coordinate(a, b, cute, message):
     a, b = read(a), read(b)
 
     assert str(composition(a, b, mode="cute")) == cute
-    if message is None:
-        assert str(composition(a, b)) == cute
-        return
     with pytest.raises(InexactError, match=message):
         composition(a, b)
 
@@ -133,7 +123,7 @@ def test_what_no_layout_describes_is_refused_in_both_modes(a, b, message, mode):
 
 def test_symbolic_obligations_name_the_fact_that_makes_the_result_exact():
     n = dim("n")
-    got = composition(read("(4096,8192):(1,4096)"), Layout((32, n, 8, 128), read("(4):(1@0)").stride * 0 or basis()))
+    got = composition(read("(4096,8192):(1,4096)"), Layout((32, n, 8, 128), (E(0), 8 * E(1), E(1), 32 * E(0))))
 
     assert str(got) == "(32,n,8,128):(1,32768,4096,32)"
     assert str(got.obligations) == "in domain: needs a predicate unless 8*n <= 8192"
@@ -141,17 +131,11 @@ def test_symbolic_obligations_name_the_fact_that_makes_the_result_exact():
     assert not got.obligations.hold({"n": 1025})
 
 
-def basis():
-    from symlayout import E
-
-    return (E(0), 8 * E(1), E(1), 32 * E(0))
-
-
 def test_a_symbolic_step_that_may_leave_its_mode_is_an_exactness_obligation():
     got = composition(read("(N,4):(4,1)"), Layout(8, 1))
 
     assert str(got) == "8:4"
-    assert str(got.obligations) == "exact: needs 8 <= N"
+    assert str(got.obligations).splitlines()[0] == "exact: needs N >= 8"
     assert composition(read("(N,4):(4,1)").subs({"N": dim("P", at_least=8)}), Layout(8, 1)).obligations == ()
 
 
