@@ -24,10 +24,10 @@ from symlayout.obligations import EXACT, Obligation
 from symlayout.report import Outcome, Report, Verdict, Witness
 
 from . import smt
+from .cache import Cache, key_of
 from .certificate_checker import verify
-from .claim import Claim, TooLarge
+from .claim import Claim, Proof, TooLarge
 from .claims.in_bounds import InBounds
-from .claims.injective import ranges
 from .exhaustive import POINTS
 from .form import expressions, small_sizes
 from .weakest import closing, joint, repair
@@ -46,12 +46,13 @@ class Budget:
     repairs: bool = True
 
 
-def prove(*claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None) -> Report:
+def prove(*claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None, cache: Cache | None = None) -> Report:
     """The report on some claims (or lists of them), under the facts *given* to all.
 
-    The obligations that the layouts carry are part of the report. Raises ClaimError for what is no claim.
+    With a *cache*, claims that were decided before by this version are looked up. The obligations that the
+    layouts carry are part of the report. Raises ClaimError for what is no claim.
     """
-    found = [v for c in _flat(claims) for v in verdicts(c, tuple(given), budget or Budget())]
+    found = [v for c in _flat(claims) for v in verdicts(c, tuple(given), budget or Budget(), cache)]
     return Report(tuple(found), joint(f for v in found for f in v.repairs))
 
 
@@ -65,11 +66,13 @@ def _flat(claims: Iterable[Any]) -> Iterator[Claim]:
             raise ClaimError(f"expected a claim such as Bijective(layout, onto=64), got {c!r} ({type(c).__name__})")
 
 
-def verdicts(claim: Claim, given: tuple[Fact, ...] = (), budget: Budget | None = None) -> Iterator[Verdict]:
+def verdicts(
+    claim: Claim, given: tuple[Fact, ...] = (), budget: Budget | None = None, cache: Cache | None = None
+) -> Iterator[Verdict]:
     """The verdict on a claim, then one for each obligation of its layouts."""
     if given:
         claim = replace(claim, given=(*claim.given, *given))
-    yield decide(claim, budget or Budget())
+    yield _recalled(claim, budget or Budget(), cache)
     predicated = isinstance(claim, InBounds) and bool(getattr(claim.layout, "valid", ()))
     seen = []
     for x in claim.subjects():
@@ -79,11 +82,34 @@ def verdicts(claim: Claim, given: tuple[Fact, ...] = (), budget: Budget | None =
                 yield _obligation(o, claim)
 
 
+def _recalled(claim: Claim, budget: Budget, cache: Cache | None) -> Verdict:
+    """One verdict, from the cache where it has it."""
+    if cache is None:
+        return decide(claim, budget)
+    key = key_of(claim, budget, smt.version())
+    found = cache.find(key, claim)
+    if found is None:
+        found = decide(claim, budget)
+        cache.store(key, found)
+    return found
+
+
 def decide(claim: Claim, budget: Budget) -> Verdict:
     """One verdict."""
     begin = time.perf_counter()
     run = _Run(claim, budget)
     return run.verdict(begin)
+
+
+def certified(claim: Claim, facts: Facts) -> Proof | None:
+    """A proof by algebra whose certificate the independent checker has accepted, or None."""
+    proof = claim.certify(facts)
+    if proof is not None and proof.certificate is not None:
+        try:
+            verify(proof.certificate)
+        except SymlayoutError as e:
+            raise InternalError(f"the certificate for {claim} was rejected: {e}") from e
+    return proof
 
 
 class _Run:
@@ -162,17 +188,28 @@ class _Run:
     # -- algebra ------------------------------------------------------------------------------------
 
     def _certificate(self) -> Verdict | None:
-        proof = self.claim.certify(self.facts)
+        proof = certified(self.claim, self.facts)
         if proof is None:
             return None
-        if proof.certificate is not None:
-            try:
-                verify(proof.certificate)
-            except SymlayoutError as e:
-                raise InternalError(f"the certificate for {self.claim} was rejected: {e}") from e
         return self._end(
-            Outcome.PROVED, method=proof.method, certificate=proof.certificate, lemmas=(*self.lemmas, *proof.lemmas)
+            Outcome.PROVED,
+            method=proof.method,
+            certificate=proof.certificate,
+            lemmas=(*self.lemmas, *proof.lemmas),
+            unused=self._unused(),
         )
+
+    def _unused(self) -> tuple[str, ...]:
+        """Assumptions given to the claim without which algebra proves it too."""
+        given = self.claim.given
+        if not given:
+            return ()
+        out = []
+        for i, f in enumerate(given):
+            weaker = replace(self.claim, given=given[:i] + given[i + 1 :])
+            if certified(weaker, Facts.about(weaker.parameters(), given=weaker.given)) is not None:
+                out.append(str(f))
+        return tuple(out)
 
     def _unsafe_divisor(self) -> str:
         """The first symbolic divisor that may be below 1; // and % mean nothing there."""
@@ -185,7 +222,7 @@ class _Run:
             known = Facts.about(d, given=(*self.claim.given, *valid))
             if known.le(1, d) is True:
                 continue
-            query = [*ranges(known.symbols), *known.given, d <= 0]
+            query = [*known.ranges, *known.given, d <= 0]
             answer = smt.satisfiable(query, self.budget.solver_ms)
             if answer.status != "unsat":
                 return f"expected a divisor of at least 1, got {d} in {a}; add the fact {d} >= 1"
@@ -296,15 +333,17 @@ class _Run:
     # -- the solver ---------------------------------------------------------------------------------
 
     def _vacuous(self) -> Verdict | None:
-        answer = smt.satisfiable(self._assumptions(), self.budget.solver_ms)
-        if answer.status == "unsat":
-            return self._end(
-                Outcome.VACUOUS, method=smt.version(), reason=f"no sizes meet {' and '.join(self.facts.labels)}"
-            )
-        return None
+        if smt.satisfiable(self._assumptions(), self.budget.solver_ms).status != "unsat":
+            return None
+        core = [*self.facts.ranges, *self.claim.given]
+        for f in list(core):
+            rest = [g for g in core if g is not f]
+            if smt.satisfiable(rest, self.budget.solver_ms).status == "unsat":
+                core = rest
+        return self._end(Outcome.VACUOUS, method=smt.version(), reason=f"no sizes meet {' and '.join(map(str, core))}")
 
     def _assumptions(self) -> list[Fact]:
-        return [*ranges(self.facts.symbols), *self.claim.given]
+        return [*self.facts.ranges, *self.claim.given]
 
     def _solver(self) -> Verdict | None:
         queries = self.claim.violations(self.facts)

@@ -292,6 +292,11 @@ class Facts:
         return all(f.subs(env).value for f in self.given)
 
     @cached_property
+    def ranges(self) -> list[Fact]:
+        """The range and divisibility of each symbol as facts."""
+        return ranges(self.symbols)
+
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """Every assumption as text, ranges merged: ``1 <= M <= 2147483647``, ``N % 8 == 0``."""
         out = []
@@ -337,6 +342,19 @@ def _at_least_one(rows: list[Row]) -> Iterable[Atom]:
             ((m, c),) = ((m, c) for m, c in t.items() if m)
             if len(m) == 1 and c == 1:
                 yield m[0]
+
+
+def ranges(symbols: Iterable[Symbol]) -> list[Fact]:
+    """The range and divisibility of each symbol as facts."""
+    out: list[Fact] = []
+    for s in symbols:
+        if s.lower is not None:
+            out.append(s >= s.lower)
+        if s.upper is not None:
+            out.append(s <= s.upper)
+        if s.multiple > 1:
+            out.append(s.multiple_of(s.multiple))
+    return out
 
 
 def symbols_in(x: Any) -> set[Symbol]:

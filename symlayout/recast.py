@@ -7,7 +7,7 @@ from typing import Any
 
 from .basis import ScaledBasis
 from .errors import LayoutError
-from .expr import Expr, divides
+from .expr import Expr, divides, integer
 from .facts import Facts
 from .int_tuple import ceil_div, leaves
 from .layout import ComposedLayout, transform_leaves
@@ -22,6 +22,7 @@ def upcast(n: int, layout: Any) -> Any:
 
     Each stride must divide *n* or be divided by it; swizzles need a power of two.
     """
+    n = _factor(n)
     if n == 1:
         return layout
     if isinstance(layout, Swizzle):
@@ -50,6 +51,7 @@ def downcast(n: int, layout: Any) -> Any:
     >>> print(downcast(2, Layout((4, 8), (8, 1))))
     (4,16):(16,1)
     """
+    n = _factor(n)
     if n == 1:
         return layout
     if isinstance(layout, Swizzle):
@@ -68,6 +70,7 @@ def recast_layout(old_bits: int, new_bits: int, layout: Any) -> Any:
     >>> print(recast_layout(16, 32, swizzled))
     Sw<3,2,3> o 0 o (8,32):(32,1)
     """
+    old_bits, new_bits = _factor(old_bits), _factor(new_bits)
     g = math.gcd(old_bits, new_bits)
     return downcast(old_bits // g, upcast(new_bits // g, layout))
 
@@ -81,6 +84,7 @@ def bytes_of(layout: Any, element_bytes: int) -> Any:
     >>> print(bytes_of(Layout((8, 64), (64, 1)), 2))
     (8,64):(128,2)
     """
+    element_bytes = _factor(element_bytes)
     if isinstance(layout, Swizzle):
         return downcast_swizzle(_power_of_two(element_bytes), layout)
     if isinstance(layout, ComposedLayout):
@@ -97,6 +101,13 @@ def _exactly(x: Any, n: int) -> Any:
     if q is None:
         raise LayoutError(f"expected a multiple of {n}, got {x}")
     return q
+
+
+def _factor(n: Any) -> int:
+    n = integer(n)
+    if type(n) is not int or n < 1:
+        raise LayoutError(f"expected a number of units or bits of at least 1, got {n}")
+    return n
 
 
 def _power_of_two(n: int) -> int:

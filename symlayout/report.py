@@ -38,7 +38,8 @@ class Verdict:
     """The answer to one claim, with what is needed to believe it. It has no truth value: unknown is not false.
 
     ``certificate`` can be checked again without a solver; ``condition`` says what repairs a refutation, and
-    ``repairs`` are its facts, under which the claim is proved; ``open`` is the lemma that an UNKNOWN lacks and ``checked`` how far it was tried.
+    ``repairs`` are its facts, under which the claim is proved; ``open`` is the lemma that an UNKNOWN lacks and
+    ``checked`` how far it was tried.
     """
 
     claim: Any  # prints as the claim's sentence
@@ -54,6 +55,7 @@ class Verdict:
     open: str = ""
     checked: str = ""
     closing: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
     expect: str = "proved"
     place: str = ""
     seconds: float = 0.0
@@ -82,6 +84,7 @@ class Verdict:
             ("open: ", self.open),
             ("checked: ", self.checked),
             ("would close it: ", "; or ".join(self.closing)),
+            ("not needed: ", ", ".join(self.unused)),
         ):
             if value:
                 yield f"          {label}{value}"
@@ -111,9 +114,11 @@ class Verdict:
         for name in ("condition", "reason", "open", "checked", "place"):
             if getattr(self, name):
                 out[name] = getattr(self, name)
-        for name in ("lemmas", "closing"):
+        for name in ("lemmas", "closing", "unused"):
             if getattr(self, name):
                 out[name] = list(getattr(self, name))
+        if self.repairs:
+            out["repairs"] = list(map(str, self.repairs))
         if self.certificate is not None:
             out["certificate"] = self.certificate
         out["seconds"] = round(self.seconds, 6)

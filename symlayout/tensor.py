@@ -57,7 +57,7 @@ class Tensor:
     def _at(self, offset: Any) -> Any:
         if isinstance(self.iterator, ArithmeticTupleIterator):
             return self.iterator[offset]
-        return self.iterator + offset if isinstance(self.iterator, int) else self.iterator[offset]
+        return self.iterator + offset if isinstance(self.iterator, int | Expr) else self.iterator[offset]
 
     @property
     def shape(self) -> IntTuple:
@@ -93,6 +93,9 @@ class Tensor:
     def __hash__(self) -> int:
         return hash((self.iterator, self.layout))
 
+    def __reduce__(self) -> Any:
+        return Tensor, (self.iterator, self.layout)
+
     def __str__(self) -> str:
         return f"{self.iterator} o {self.layout}"
 
@@ -101,7 +104,9 @@ class Tensor:
 
 def moved(iterator: Any, offset: Any) -> Any:
     """The iterator *offset* further on."""
-    return iterator if type(offset) is int and offset == 0 else iterator + offset
+    if type(offset) is int and offset == 0:
+        return iterator
+    return iterator[offset:] if isinstance(iterator, np.ndarray) else iterator + offset
 
 
 def make_tensor(iterator: Any, *layout: Any) -> Tensor:
@@ -123,7 +128,7 @@ def _split(x: Any) -> tuple[Any, Any]:
     if isinstance(x, Tensor):
         return x.iterator, x.layout
     if is_layout(x):
-        return (make_coord_tensor(x).iterator if any(map(is_basis, as_modes(x.stride))) else 0), x
+        return (make_coord_tensor(x).iterator if x.has_bases else 0), x
     raise LayoutError(f"expected a tensor or a layout, got {x!r}")
 
 
@@ -189,4 +194,6 @@ def flat_coordinate(layout: Layout, index: Any) -> tuple[Any, ...]:
 def domain_offset(coord: Any, x: Any) -> Tensor:
     """The tensor with coordinate 0 moved to *coord*."""
     iterator, layout = _split(x)
+    if isinstance(layout, ComposedLayout):  # the offset stays inside a swizzle
+        return Tensor(iterator, ComposedLayout(layout.outer, add([layout.offset, layout.inner(coord)]), layout.inner))
     return Tensor(moved(iterator, layout(coord)), layout)

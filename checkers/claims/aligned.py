@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Fact, eq, integer
-from symlayout.facts import NOTHING, Facts
+from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import leaves, text
 from symlayout.report import Witness
 
@@ -17,7 +17,6 @@ from ..claim import Claim, Proof, Query, TooLarge
 from ..conditions import divisibility
 from ..exhaustive import POINTS
 from ..form import check_subject, expression, linear, points, table
-from .injective import ranges
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, Symbol, eq, index, integer
-from symlayout.facts import Facts
+from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import ceil_div, checked, leaves, map_leaves, text
 from symlayout.report import Witness
 
@@ -17,7 +17,7 @@ from ..claim import Claim, Proof, Query
 from ..form import check_subject
 from .bijective import Bijective
 from .in_bounds import InBounds
-from .injective import Injective, ranges
+from .injective import Injective
 from .surjective import missing
 
 

@@ -9,7 +9,7 @@ from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact, eq
-from symlayout.facts import Facts
+from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import idx2crd, leaves, text
 from symlayout.report import Witness
 
@@ -17,7 +17,6 @@ from ..certificates import equal
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, first_difference
 from ..form import check_subject, expression, linear, map_facts, points, table
-from .injective import ranges
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, Symbol
-from symlayout.facts import Facts
+from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import leaves
 from symlayout.report import Witness
 from symlayout.trace import steps
@@ -16,7 +16,6 @@ from symlayout.trace import steps
 from ..claim import Claim, Proof, Query
 from ..form import check_subject, expression
 from .in_bounds import _outside, at_digits, certify_range, corners, outside, scalar
-from .injective import ranges
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact, Symbol, divides, evaluate, integer
-from symlayout.facts import NOTHING, Facts
+from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import checked, leaves, text, unflatten
 from symlayout.report import Witness
 
@@ -19,7 +19,6 @@ from ..claim import Claim, Proof, Query, TooLarge
 from ..conditions import simplest
 from ..exhaustive import POINTS, first_outside
 from ..form import Component, check_subject, expression, linear, map_facts, points, table
-from .injective import ranges
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from symlayout.expr import Expr, Fact, Symbol, at_least, eq
-from symlayout.facts import NOTHING, Facts
+from symlayout.expr import Expr, Fact, at_least, eq
+from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import leaves, text
 from symlayout.report import Witness
 
@@ -150,16 +150,3 @@ def two_points(layout: Any) -> list[Fact | tuple[Fact, ...]]:
         differ += (x < y, x > y)
     same = [eq(x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
     return [*ranges(first), *ranges(second), *valid_a, *valid_b, *same, differ]
-
-
-def ranges(symbols: tuple[Symbol, ...]) -> list[Fact]:
-    """The range of each symbol as facts."""
-    out: list[Fact] = []
-    for s in symbols:
-        if s.lower is not None:
-            out.append(s >= s.lower)
-        if s.upper is not None:
-            out.append(s <= s.upper)
-        if s.multiple > 1:
-            out.append(s.multiple_of(s.multiple))
-    return out

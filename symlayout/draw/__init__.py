@@ -1,7 +1,30 @@
-"""Pictures of layouts: grids of offsets or (thread, value) pairs as text and SVG, and the steps of one evaluation."""
+"""Pictures of layouts: grids of offsets or (thread, value) pairs as text, SVG and HTML; the steps of one evaluation.
 
-from .grid import Grid, offset_grid, thread_value_grid
+    >>> from symlayout import Layout
+    >>> print(offset_grid(Layout((2, 4), (4, 1))).table())
+      | 0 1 2 3
+    --+--------
+    0 | 0 1 2 3
+    1 | 4 5 6 7
+
+Layouts, swizzles, grids and reports draw themselves in notebooks; ``html_page`` is one file to keep or to send.
+"""
+
+from .grid import Grid, offset_grid, swizzle_grid, thread_value_grid
+from .html import html_page, report_html
+from .picture import picture
 from .steps import steps
-from .svg import svg
+from .svg import card, svg
 
-__all__ = ["Grid", "offset_grid", "steps", "svg", "thread_value_grid"]
+__all__ = [
+    "Grid",
+    "card",
+    "html_page",
+    "offset_grid",
+    "picture",
+    "report_html",
+    "steps",
+    "svg",
+    "swizzle_grid",
+    "thread_value_grid",
+]

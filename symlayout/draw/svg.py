@@ -1,52 +1,84 @@
-"""A grid as one self-contained SVG picture."""
+"""A grid, or lines of text, as one self-contained SVG picture."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from xml.sax.saxutils import escape
 
 from .grid import Grid
 
-HUES = 8  # distinguishable at a glance; lightness tells further groups apart
+# Eight colours apart in hue and lightness, mixed with white in four strengths: 32 groups, the lanes of a warp.
+HUES = ("#e15759", "#f28e2b", "#d9b51c", "#59a14f", "#2aa7a0", "#4e79a7", "#8e6bbf", "#d66fa8")
+STRENGTHS = (0.34, 0.56, 0.78, 1.0)
+NONE = "#eeeeee"
 
-
-def svg(grid: Grid, cell: int = 0) -> str:
-    """SVG text: one square for each cell, coloured by its group, row and column numbers at the edges."""
-    longest = max((len(s) for row in grid.rows for s in row), default=1)
-    width = cell or max(22, 7 * longest + 8)
-    height = cell or 22
-    left, top = 34, 44
-    n = len(grid.rows[0]) if grid.rows else 0
-    total_w = max(left + n * width + 10, 8 * len(grid.title) + 20)
-    total_h = top + len(grid.rows) * height + (24 if grid.cut else 10)
-    out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{total_w}" height="{total_h}" '
-        f'viewBox="0 0 {total_w} {total_h}" font-family="monospace" font-size="11">',
-        f"<title>{escape(grid.title)}</title>",
-        f'<rect width="{total_w}" height="{total_h}" fill="#ffffff"/>',
-        f'<text x="8" y="18" font-size="13" fill="#111">{escape(grid.title)}</text>',
-        '<g text-anchor="middle" fill="#666">',
-    ]
-    out += [f'<text x="{left + j * width + width // 2}" y="{top - 6}">{j}</text>' for j in range(n)]
-    out += [f'<text x="{left - 16}" y="{top + i * height + height // 2 + 4}">{i}</text>' for i in range(len(grid.rows))]
-    out.append('</g><g stroke="#ffffff">')
-    for i, groups in enumerate(grid.group):
-        for j, g in enumerate(groups):
-            x, y = left + j * width, top + i * height
-            out.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{colour(g)}"/>')
-    out.append('</g><g text-anchor="middle" fill="#111">')
-    for i, row in enumerate(grid.rows):
-        y = top + i * height + height // 2 + 4
-        out += [f'<text x="{left + j * width + width // 2}" y="{y}">{escape(s)}</text>' for j, s in enumerate(row)]
-    out.append("</g>")
-    if grid.cut:
-        out.append(f'<text x="8" y="{total_h - 8}" fill="#666">{escape(grid.cut)}</text>')
-    return "\n".join([*out, "</svg>"])
+FONT = 'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="11"'
+CHAR = 6.7  # the width of a character at that size
+GAP = 4  # between bands
+TOP = 44
 
 
 def colour(group: int) -> str:
-    """A light colour for a group number; grey for none."""
+    """The colour of a group number, again after 32; light grey for none."""
     if group < 0:
-        return "#eeeeee"
-    hue = group % HUES * 360 // HUES
-    lightness = 90 - 7 * (group // HUES % 4)
-    return f"hsl({hue},70%,{lightness}%)"
+        return NONE
+    base, s = HUES[group % len(HUES)], STRENGTHS[group // len(HUES) % len(STRENGTHS)]
+    return "#" + "".join(f"{round(255 + (int(base[i : i + 2], 16) - 255) * s):02x}" for i in (1, 3, 5))
+
+
+def svg(grid: Grid, cell: int = 0) -> str:
+    """SVG text: one box for each cell, coloured by its group, row and column numbers at the edges."""
+    width = cell or max(22, round(CHAR * max((len(s) for row in grid.rows for s in row), default=1)) + 8)
+    height = cell or 22
+    left = round(CHAR * max(map(len, grid.labels), default=1)) + 16
+    down, across = (_places(n, b) for n, b in zip((len(grid.rows), grid.columns), grid.band, strict=True))
+    ys = [TOP + i * height + GAP * k for i, k in enumerate(down)]
+    xs = [left + j * width + GAP * k for j, k in enumerate(across)]
+    right, bottom = xs[-1] + width if xs else left, ys[-1] + height if ys else TOP
+    boxes, labels, frames = [], [], []
+    for i, (row, groups) in enumerate(zip(grid.rows, grid.group, strict=True)):
+        for j, (s, g) in enumerate(zip(row, groups, strict=True)):
+            if not s:
+                continue
+            x, y = xs[j], ys[i]
+            boxes.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{colour(g)}"/>')
+            labels.append(f'<text x="{x + width / 2:g}" y="{y + height / 2 + 4:g}">{escape(s)}</text>')
+            if (i, j) in grid.marked:
+                frames.append(f'<rect x="{x + 1}" y="{y + 1}" width="{width - 2}" height="{height - 2}"/>')
+    body = ['<g text-anchor="middle" fill="#666">']
+    body += [f'<text x="{x + width / 2:g}" y="{TOP - 6}">{j}</text>' for j, x in enumerate(xs)]
+    body.append('</g><g text-anchor="end" fill="#666">')
+    body += [f'<text x="{left - 8}" y="{y + height / 2 + 4:g}">{s}</text>' for s, y in zip(grid.labels, ys, strict=True)]
+    body += ['</g><g stroke="#fff">', *boxes, '</g><g text-anchor="middle" fill="#111">', *labels, "</g>"]
+    if frames:
+        body += ['<g fill="none" stroke="#111" stroke-width="2.5">', *frames, "</g>"]
+    if grid.cut:
+        body.append(f'<text x="8" y="{bottom + 18}" fill="#666">{escape(grid.cut)}</text>')
+    return _document(grid.title, right + 10, bottom + (28 if grid.cut else 10), body, grid.cut)
+
+
+def card(title: str, lines: Iterable[str]) -> str:
+    """SVG text of a title and some lines, for what has no grid."""
+    lines = list(lines)
+    body = [f'<text x="8" y="{TOP - 4 + 17 * i}" fill="#333" xml:space="preserve">{escape(s)}</text>'
+            for i, s in enumerate(lines)]  # fmt: skip
+    return _document(title, max((len(s) for s in lines), default=0) * CHAR + 20, TOP + 17 * len(lines) - 8, body)
+
+
+def _document(title: str, width: float, height: float, body: list[str], note: str = "") -> str:
+    w, h = round(max(width, 8 * len(title) + 20, CHAR * len(note) + 20)), round(height)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="0 0 {w} {h}" {FONT}>',
+            f"<title>{escape(title)}</title>",
+            f'<rect width="{w}" height="{h}" fill="#fff"/>',
+            f'<text x="8" y="18" font-size="13" fill="#111">{escape(title)}</text>',
+            *body,
+            "</svg>",
+        ]
+    )
+
+
+def _places(n: int, band: int) -> list[int]:
+    """How many gaps lie before each row or column."""
+    return [i // band if band else 0 for i in range(n)]

@@ -102,7 +102,7 @@ def test_divisible_sizes_leave_no_obligation():
 
     assert zipped_divide(Layout((M, N), (N, 1)), (64, 64)).obligations == ()
     assert str(zipped_divide(Layout((M, N), (N, 1)), (64, 64)).subs({M: 128, N: 128})) == (
-        "((64,64),(2,1)):((128,1),(8192,64))"
+        "((64,64),(2,2)):((128,1),(8192,64))"
     )
 
 

@@ -1,0 +1,126 @@
+"""Verdicts by content: a claim that was decided before, by this version, is not decided again.
+
+One SQLite file, a row committed for each verdict, so a process that is killed loses only the claim in hand.
+The key covers everything the verdict depends on: the claim in canonical form, the facts of its symbols, the
+versions of these packages and of the solver, and the budget.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import symlayout
+from symlayout.address_map import AddressMap
+from symlayout.basis import ScaledBasis
+from symlayout.expr import Expr, Fact, canonical
+from symlayout.facts import Facts
+from symlayout.layout import ComposedLayout, Layout
+from symlayout.report import Outcome, Verdict, Witness
+
+from .claim import Claim
+
+SCHEMA = 1
+
+
+def default_path() -> Path:
+    """``$SYMLAYOUT_CACHE``, else a file in the user's cache folder."""
+    named = os.environ.get("SYMLAYOUT_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "symlayout" / "verdicts.sqlite"
+
+
+class Cache:
+    """A file of verdicts. Damage or a read-only place turns it off; it is never a reason to fail."""
+
+    def __init__(self, path: Path) -> None:
+        self.hits = 0
+        self._rows: sqlite3.Connection | None = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._rows = sqlite3.connect(path, timeout=5, isolation_level=None)
+            self._rows.execute("pragma journal_mode=wal")
+            self._rows.execute("pragma synchronous=normal")
+            self._rows.execute("create table if not exists verdict (key text primary key, value text not null)")
+        except (sqlite3.Error, OSError):
+            self._rows = None
+
+    def find(self, key: str, claim: Claim) -> Verdict | None:
+        """The stored verdict of a claim, or None."""
+        if self._rows is None:
+            return None
+        try:
+            row = self._rows.execute("select value from verdict where key = ?", (key,)).fetchone()
+            found = None if row is None else _verdict(json.loads(row[0]), claim)
+        except (sqlite3.Error, ValueError, KeyError, TypeError):
+            return None
+        self.hits += found is not None
+        return found
+
+    def store(self, key: str, verdict: Verdict) -> None:
+        """Keep a verdict; one with repairs is left out, since facts are not stored as text."""
+        if self._rows is None or verdict.repairs:
+            return
+        try:
+            self._rows.execute("insert or replace into verdict values (?, ?)", (key, json.dumps(verdict.to_json())))
+        except (sqlite3.Error, TypeError, ValueError):
+            return
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._rows is not None:
+            self._rows.close()
+            self._rows = None
+
+
+def key_of(claim: Claim, budget: Any, solver: str) -> str:
+    """The content hash of a claim and of what its verdict depends on."""
+    symbols = Facts.about(claim.parameters(), given=claim.given).symbols
+    parts = [
+        f"{SCHEMA} {symlayout.__version__} {solver} {budget}",
+        f"{type(claim).__name__} {claim.expect}",
+        *map(serial, claim.parameters()),
+        *map(serial, claim.given),
+        *(f"{s.name} {serial(s.lower)} {serial(s.upper)} {s.multiple}" for s in symbols),
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def serial(x: Any) -> str:
+    """Text that differs for different values."""
+    if isinstance(x, tuple):
+        return f"({','.join(map(serial, x))})"
+    if isinstance(x, int | Expr):
+        return canonical(x)
+    if isinstance(x, Fact):
+        return f"{serial(x.expr)} {x.relation} {x.modulus}"
+    if isinstance(x, ScaledBasis):
+        return f"{serial(x.value)}@{x.path}"
+    if isinstance(x, Layout):
+        return f"layout {serial(x.shape)}:{serial(x.stride)}"
+    if isinstance(x, ComposedLayout):
+        return f"composed {serial(x.outer)} {serial(x.offset)} {serial(x.inner)}"
+    if isinstance(x, AddressMap):
+        return f"map {serial(x.coords)} {serial(x.extents)} {serial(x.offset)} {serial(x.valid)}"
+    return f"{type(x).__name__} {x!r}"
+
+
+def _verdict(data: dict[str, Any], claim: Claim) -> Verdict:
+    """A verdict from its JSON form."""
+    w = data.get("witness")
+    witness = None if w is None else Witness(w["sizes"], _tuples(w["coords"]), w["story"])
+    same = ("method", "condition", "reason", "open", "checked", "expect", "certificate", "seconds")
+    parts: dict[str, Any] = {name: data[name] for name in same if name in data}
+    for name in ("assumptions", "lemmas", "closing", "unused"):
+        parts[name] = tuple(data.get(name, ()))
+    return Verdict(claim, Outcome(data["outcome"]), witness=witness, **parts)
+
+
+def _tuples(x: Any) -> Any:
+    return tuple(map(_tuples, x)) if isinstance(x, list) else x
