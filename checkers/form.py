@@ -13,7 +13,7 @@ from symlayout.basis import ScaledBasis, is_basis
 from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, index, terms_of
 from symlayout.facts import Facts
-from symlayout.int_tuple import IntTuple, idx2crd, leaves, unflatten
+from symlayout.int_tuple import IntTuple, idx2crd, leaves
 from symlayout.layout import ComposedLayout, Layout, coprofile
 from symlayout.swizzle import Swizzle
 
@@ -131,10 +131,7 @@ def expression(x: Subject, prefix: str) -> tuple[tuple[Symbol, ...], tuple[Int, 
     """(digits, extents, value, predicate) of a subject as expressions, digits named after *prefix*."""
     if isinstance(x, AddressMap):
         digits = tuple(index(f"{prefix}{c.name}", n) for c, n in zip(x.coords, x.extents, strict=True))
-        moved = x.subs({})
-        env = dict(zip(x.coords, digits, strict=True))
-        value = unflatten(tuple(_put(e, env) for e in leaves(x.offset)), x.offset)
-        return digits, moved.extents, value, tuple(f.subs(env) for f in x.valid)
+        return digits, x.extents, *x.renamed(digits)
     extents = tuple(leaves(x.shape))
     digits = tuple(index(f"{prefix}c{i}", n) for i, n in enumerate(extents))
     layout = x.inner if isinstance(x, ComposedLayout) else x
@@ -147,10 +144,6 @@ def expression(x: Subject, prefix: str) -> tuple[tuple[Symbol, ...], tuple[Int, 
     if isinstance(x, ComposedLayout):
         return digits, extents, x.outer(add([x.offset, value])), ()
     return digits, extents, as_tuple(value), ()
-
-
-def _put(e: Any, env: Mapping[Any, Any]) -> Any:
-    return e.subs(env) if isinstance(e, Expr) else e
 
 
 # -- numbers --------------------------------------------------------------------------------------------

@@ -28,6 +28,11 @@ class AddressMap:
     def __init__(
         self, coords: tuple[Symbol, ...], extents: tuple[Int, ...], offset: Any, valid: tuple[Fact, ...] = ()
     ) -> None:
+        for c, n in zip(coords, extents, strict=True):
+            if c.lower != 0 or c.upper != n - 1:
+                raise LayoutError(f"expected a coordinate 0 <= {c} < {n}, got {c.lower} <= {c} <= {c.upper}")
+        if symbols_in(extents) & set(coords):
+            raise LayoutError(f"expected a box whose extents do not depend on its coordinates, got {text(extents)}")
         self.coords, self.extents = coords, extents
         self.offset: IntTuple = map_leaves(integer, as_tuple(offset))
         self.valid = valid
@@ -60,8 +65,6 @@ class AddressMap:
     def symbols(self) -> tuple[Symbol, ...]:
         """The parameters: every symbol except the coordinates."""
         found = symbols_in((self.extents, tuple(leaves(self.offset)), self.valid))
-        for c in self.coords:
-            found |= symbols_in((c.lower, c.upper))
         return tuple(sorted(found - set(self.coords), key=lambda s: s.name))
 
     @property
@@ -84,13 +87,17 @@ class AddressMap:
         return all(f.subs(env).value for f in self.valid)
 
     def subs(self, values: Mapping[Any, Any]) -> AddressMap:
-        """The map with parameters replaced; coordinates stay."""
-        return AddressMap(
-            self.coords,
-            tuple(substitute(n, values) for n in self.extents),
-            map_leaves(lambda e: substitute(e, values), self.offset),
-            tuple(f.subs(values) for f in self.valid),
-        )
+        """The map with parameters replaced, its coordinates ranging over the new box."""
+        extents = tuple(substitute(n, values) for n in self.extents)
+        coords = tuple(index(c.name, n) for c, n in zip(self.coords, extents, strict=True))
+        env = {**values, **dict(zip(self.coords, coords, strict=True))}
+        offset = map_leaves(lambda e: substitute(e, env), self.offset)
+        return AddressMap(coords, extents, offset, tuple(f.subs(env) for f in self.valid))
+
+    def renamed(self, coords: tuple[Symbol, ...]) -> tuple[IntTuple, tuple[Fact, ...]]:
+        """(offset, predicate) in other symbols for the coordinates."""
+        env = dict(zip(self.coords, coords, strict=True))
+        return map_leaves(lambda e: substitute(e, env), self.offset), tuple(f.subs(env) for f in self.valid)
 
     def table(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """(coordinates, values) as int64 rows, for every valid point, the first coordinate fastest."""

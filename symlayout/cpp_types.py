@@ -157,8 +157,8 @@ class _Types(Reader):
                 return ArithmeticTuple(*(self.integers(a, kind) for a in args))
             case name, args if name in TUPLES or name == "ArithmeticTuple":
                 return tuple(self.integers(a, kind) for a in args)
-            case name, () if name[:1] == "_" and (digits := digits(name.replace("_m", "_", 1))):
-                n = self.number(digits, t.at)
+            case name, () if name[:1] == "_" and (found := digits(name.replace("_m", "_", 1))):
+                n = self.number(found, t.at)
                 return -n if name[1] == "m" else n
             case name, () if name in RUN_TIME:
                 self.fresh[kind] += 1

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from .basis import ArithmeticTupleIterator, is_basis
+import numpy as np
+
+from .basis import ArithmeticTupleIterator
 from .errors import LayoutError
-from .expr import Symbol
+from .expr import Expr, Symbol
 from .facts import symbols_in
-from .int_tuple import IntTuple, dice, has_none, idx2crd, product_each, rank
+from .int_tuple import IntTuple, add, dice, has_none, idx2crd, product_each, rank
 from .layout import (
+    ComposedLayout,
     Layout,
     as_modes,
     checked_coordinate,

@@ -38,6 +38,8 @@ class Coalesced(Claim):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_subject(self.access)
+        if getattr(self.access, "valid", None):
+            raise ClaimError(f"expected an access that every lane makes, got a predicate in {self.access}")
         if self.width_bytes not in WIDTHS_BYTES:
             raise ClaimError(f"expected a width of {', '.join(map(str, WIDTHS_BYTES))} bytes, got {self.width_bytes!r}")
         if type(self.element_bytes) is not int or self.element_bytes < 1:

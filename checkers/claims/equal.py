@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import Expr, Fact, eq
+from symlayout.expr import eq
 from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import idx2crd, leaves, text
 from symlayout.report import Witness
@@ -40,6 +40,8 @@ class Equal(Claim):
         maps = [isinstance(x, AddressMap) for x in (self.a, self.b)]
         if all(maps) and len(self.a.coords) != len(self.b.coords):
             raise ClaimError(f"expected maps of one rank, got {self.a} and {self.b}")
+        if all(maps) and len(leaves(self.a.offset)) != len(leaves(self.b.offset)):
+            raise ClaimError(f"expected maps whose values have as many entries, got {self.a} and {self.b}")
 
     def subjects(self) -> tuple[Any, ...]:
         return (self.a, self.b)
@@ -70,23 +72,22 @@ class Equal(Claim):
         """Layouts of coordinates: the same extents and strides leaf by leaf, extents of 1 aside."""
 
         def modes(x: Any) -> list[Any]:
-            return [(facts.normal(n), str(d)) for n, d in x.modes() if n != 1]
+            return [(facts.normal(n), d) for n, d in x.modes() if n != 1]
 
         same = modes(self.a) == modes(self.b)
         return Proof("the same modes of coordinates") if same else None
 
     def _same_expression(self, facts: Facts) -> Proof | None:
         """Maps over the same box whose values have one normal form."""
-        a, b = self.a, self.b
-        b = AddressMap(a.coords, *_renamed(a, b))
-        if a.valid != b.valid or [facts.normal(n - m) for n, m in zip(a.extents, b.extents, strict=True)] != [0] * len(
-            a.extents
-        ):
+        offset, valid = self.b.renamed(self.a.coords)
+        if self.a.valid != valid or not self._same_box(facts):
             return None
-        known = map_facts(a, facts)
-        pairs = list(zip(leaves(a.offset), leaves(b.offset), strict=True))
-        same = all(_is_zero(known.normal(x - y)) for x, y in pairs)
-        return Proof("normal form") if same else None
+        known = map_facts(self.a, facts)
+        pairs = zip(leaves(self.a.offset), leaves(offset), strict=True)
+        return Proof("normal form") if all(_is_zero(known.normal(x - y)) for x, y in pairs) else None
+
+    def _same_box(self, facts: Facts) -> bool:
+        return all(_is_zero(facts.normal(n - m)) for n, m in zip(self.a.extents, self.b.extents, strict=True))
 
     def counterexample(self) -> Witness | None:
         if isinstance(self.a, AddressMap) != isinstance(self.b, AddressMap):
@@ -116,27 +117,15 @@ class Equal(Claim):
     def violations(self, facts: Facts) -> list[Query] | None:
         if not (isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap)):
             return None
-        digits, extents, x, valid = expression(self.a, "")
-        b = AddressMap(self.a.coords, *_renamed(self.a, self.b))
-        _, others, y, valid_b = expression(b, "")
-        if valid != valid_b or any(not _is_zero(n - m) for n, m in zip(extents, others, strict=True)):
+        digits, _, x, valid = expression(self.a, "")
+        y, other = self.b.renamed(digits)
+        if valid != other or not self._same_box(facts):
             return None
-        out: list[Query] = []
-        for v, w in zip(leaves(x), leaves(y), strict=True):
-            out.append([*ranges(digits), *valid, eq(v, w).negated()])
-        return out
+        pairs = zip(leaves(x), leaves(y), strict=True)
+        return [[*ranges(digits), *valid, eq(v, w).negated()] for v, w in pairs]
 
     def lemma(self, facts: Facts) -> str:
         return "the values agree at every index: the coalesced modes differ in form (T17)"
-
-
-def _renamed(a: AddressMap, b: AddressMap) -> tuple[Any, Any, tuple[Fact, ...]]:
-    """(extents, offset, predicate) of *b* over the coordinates of *a*."""
-    env = dict(zip(b.coords, a.coords, strict=True))
-    from symlayout.int_tuple import map_leaves
-
-    offset = map_leaves(lambda e: e.subs(env) if isinstance(e, Expr) else e, b.offset)
-    return b.extents, offset, tuple(f.subs(env) for f in b.valid)
 
 
 def _is_zero(x: Any) -> bool:

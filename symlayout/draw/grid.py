@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -68,14 +69,14 @@ def offset_grid(
 ) -> Grid:
     """The value of a layout at each (row, column): mode 0 down, all further modes across.
 
-    A layout of one mode is read in lines of 32. *marked* are coordinates to frame. Under a swizzle, offsets
-    that move together have one colour. Raises LayoutError for symbolic sizes: bind them first.
+    A layout of one mode is read in lines of 32. *marked* are coordinates to frame. Offsets that a swizzle keeps
+    together have one colour. Raises LayoutError for symbolic sizes: bind them first.
     """
     if not layout.static:
         raise LayoutError(f"expected a layout of numbers to draw, got {layout}; bind its symbols first")
     shape = as_modes(layout.shape)
     total = product(shape)
-    unit = 1 << layout.outer.base if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle) else 1
+    unit = _unit(layout)
     lined = len(shape) < 2
     m, n = (-(-total // LINE), min(total, LINE)) if lined else (product(shape[0]), product(shape[1:]))
     r, c = min(m, rows), min(n, columns)
@@ -101,6 +102,13 @@ def offset_grid(
         (0, 0) if lined else (_band(shape[:1]), _band(shape[1:])),
         frozenset(map(place, marked)),
     )
+
+
+def _unit(layout: Any) -> int:
+    """Offsets closer than this share a colour: what a swizzle keeps together, or the strides have in common."""
+    if isinstance(layout, ComposedLayout):
+        return 1 << layout.outer.base if isinstance(layout.outer, Swizzle) else 1
+    return max(1, math.gcd(*leaves(layout.stride))) if not layout.has_bases else 1
 
 
 def swizzle_grid(sw: Swizzle) -> Grid:

@@ -19,7 +19,8 @@ def picture(x: Any, rows: int = ROWS, columns: int = COLUMNS) -> str:
     """SVG text of a layout's offsets, a swizzle or a Grid; of its modes and assumptions where sizes are symbols.
 
     >>> from symlayout import dims
-    >>> "extent M, stride N" in picture(Layout(dims("M N"), (dims("N")[0], 1)))
+    >>> M, N = dims("M N")
+    >>> "extent M, stride N" in picture(Layout((M, N), (N, 1)))
     True
     """
     if isinstance(x, Grid):

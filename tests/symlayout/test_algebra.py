@@ -178,7 +178,7 @@ def test_complement_with_symbols():
     "layout", ["(2,2):(2,3)", "(4,4):(1,1)", "4:-1", "(2,2):(-1,4)", "(4,2):(1@0,1@1)", "(8,M):(1,4)"]
 )
 def test_complement_refuses_overlaps_negative_strides_and_coordinates(layout):
-    with pytest.raises(LayoutError, match="expected .* got"):
+    with pytest.raises(LayoutError, match=r"expected .* got"):
         complement(read(layout), 64)
 
 
@@ -228,7 +228,7 @@ def test_left_inverse(row):
 
 @pytest.mark.parametrize("layout", ["(2,8):(2,1)", "4:-1", "(2,3):(2,3)", "(4,4):(M,N)", "(4,2):(1@0,1@1)", "(4,M):(N,1)"])
 def test_left_inverse_refuses_what_no_layout_inverts(layout):
-    with pytest.raises(LayoutError, match="expected .* got"):
+    with pytest.raises(LayoutError, match=r"expected .* got"):
         left_inverse(read(layout))
 
 

@@ -190,7 +190,7 @@ def test_equality_needs_the_same_path_and_value(unequal):
     "sum_", [lambda: E(0) + 3, lambda: ArithmeticTuple(1, 2) + 3, lambda: E(0) + E(0, 1), lambda: read("(4,2):(1@0,1)")(5)]
 )
 def test_profiles_that_clash_are_refused(sum_):
-    with pytest.raises(LayoutError, match="expected .* got"):
+    with pytest.raises(LayoutError, match=r"expected .* got"):
         sum_()
 
 
@@ -266,7 +266,7 @@ def test_tiling_an_identity_tensor_that_does_not_divide():
 
 @pytest.mark.parametrize("bad", ["(2,2):(1@0,1@1)", "2:1@1", "2:1@0@1"])
 def test_a_basis_must_name_a_mode_of_the_left_operand(bad):
-    with pytest.raises(LayoutError, match="expected .* got"):
+    with pytest.raises(LayoutError, match=r"expected .* got"):
         composition(Layout(4), read(bad))
 
 

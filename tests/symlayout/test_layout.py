@@ -145,7 +145,7 @@ def test_offsets_lists_every_value():
 
 @pytest.mark.parametrize("layout", ["(M,4):(4,1)", "(4,2):(1@0,1@1)", "1000000000000000000000000000000:1"])
 def test_offsets_need_plain_integers(layout):
-    with pytest.raises(LayoutError, match="expected .* got"):
+    with pytest.raises(LayoutError, match=r"expected .* got"):
         read(layout).offsets()
 
 

@@ -1,0 +1,265 @@
+"""Facts: rows and substitutions, decisions with evidence, and a fuzz of their soundness against enumeration."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import pytest
+
+from symlayout import AssumptionError, Expr, Facts, Symbol, ceil_div, dim, dims, eq, evaluate, index, maximum, minimum
+from symlayout.expr import floordiv, mod
+from symlayout.facts import Evidence, Row, residues_vanish
+from tests.draw import Draw
+
+M, N, K = dims("M N K")
+M8 = dim("M8", multiple_of=8)
+
+
+# -- re-adding evidence by hand ---------------------------------------------------------------------------
+
+
+def proves(evidence: Evidence, p: Any, facts: Facts, rows: list[Any] | None = None) -> bool:
+    """Whether the evidence is the identity that it claims to be: scale*p + scale - 1 as a sum of row products."""
+    rows = facts.generators(p) if rows is None else rows
+    total: Any = 0
+    for c, product in evidence.terms:
+        total = total + c * math.prod((rows[i] for i in product), start=1)
+    scale = evidence.scale
+    if isinstance(scale, Expr):
+        positive = evidence.positive is not None and proves(evidence.positive, scale - 1, facts)
+    else:
+        positive = scale >= 1
+    return positive and all(c >= 0 for c, _ in evidence.terms) and total == scale * p + scale - 1
+
+
+def test_the_document_example():
+    facts = Facts.about(M * N, given=[N.multiple_of(8), M <= N])
+
+    assert facts.nonneg(facts.normal(8 * M * N - 8)) is not None
+    assert facts.divisible(2 * M * N, 16)
+
+
+@pytest.mark.parametrize(
+    "p, given",
+    [
+        (M - 1, ()),
+        (M * N - 1, ()),
+        (M * N - M - N + 1, ()),
+        (M * N - M, ()),
+        (2**31 - 1 - M, ()),
+        (N - M, (M <= N,)),
+        (M * N - K, (K <= M, K <= N)),
+        (64 * ceil_div(M, 64) - M, ()),
+        (M + 63 - 64 * ceil_div(M, 64), ()),
+        (ceil_div(M, 64) - 1, ()),
+        (M - M // 8 * 8, ()),
+        (M - minimum(M, N), ()),
+        (maximum(M, N) - N, ()),
+        (N - M, (M <= K, K <= N)),
+        (M * M - 2 * M + 1 + 2 * M, ()),
+        (index("i", M) * 0 + M - 1 - index("i", M), ()),
+        (M * N - 1 - (N * index("i", M) + index("j", N)), ()),
+    ],
+    ids=str,
+)
+def test_true_signs_come_with_evidence(p, given):
+    facts = Facts.about(p, given=given)
+    p = facts.normal(p)
+    evidence = facts.nonneg(p)
+
+    assert evidence is not None
+    assert proves(evidence, p, facts)
+
+
+@pytest.mark.parametrize("p", [M - 2, M - N, -M, N - M * N, M * N - 2, M // 8 - 1, minimum(M, N) - 2, 2 - M], ids=str)
+def test_signs_that_fail_somewhere_have_none(p):
+    facts = Facts.about(p)
+
+    assert facts.nonneg(facts.normal(p)) is None
+
+
+def test_order_of_values():
+    facts = Facts.about(M, N, given=[M <= N])
+
+    assert facts.le(M, N) is True
+    assert facts.le(M, N + 1) is True
+    assert facts.lt(M, N + 1) is True
+    assert facts.lt(N, M) is False
+    assert facts.le(N, M) is None
+    assert facts.le(1, M) is True
+    assert facts.le(3, 5) is True
+    assert facts.lt(5, 5) is False
+
+
+def test_whether_a_fact_follows():
+    facts = Facts.about(M8, N, given=[N >= 8])
+
+    assert facts.holds(M8 >= 8) is True
+    assert facts.holds(M8 >= 9) is None
+    assert facts.holds(N <= 7) is False
+    assert facts.holds(M8.multiple_of(4)) is True
+    assert facts.holds(N.multiple_of(2)) is None
+    assert facts.holds(eq(M8, 4)) is False
+    assert facts.holds(eq(M8, M8)) is True
+    assert Facts.about(M, N, given=[M <= N, N <= M]).holds(eq(M, N)) is True
+
+
+def test_divisibility():
+    facts = Facts.about(M8, N, given=[N.multiple_of(6)])
+
+    assert facts.divisible(M8 * N, 48)
+    assert facts.divisible(N * (N + 1), 12) is False
+    assert facts.divisible(M * (M + 1), 2)
+    assert facts.quotient(M8 * N, 48) == (M8 // 8) * (N // 6)
+    assert facts.quotient(M8, 16) is None
+    assert facts.quotient(12, 4) == 3
+    assert residues_vanish(K * (K + 1), 2)
+    assert not residues_vanish(K * K, 2)
+    assert residues_vanish(K * (K + 1) * (K + 2), 6)
+
+
+def test_quotients_and_extrema_are_resolved():
+    i, j = index("i", M), index("j", N)
+
+    assert Facts.about(i, j).normal((i + M * j) % M) == i
+    assert Facts.about(i, j).normal((i + M * j) // M) == j
+    assert Facts.about(M, N, given=[M <= N]).normal(minimum(M, N)) == M
+    assert Facts.about(M, N, given=[M <= N]).normal(maximum(M, N + 1)) == N + 1
+    assert Facts.about(M).normal((M - 1) // M) == 0
+    assert Facts.about(M).normal((2 * M - 1) // M) == 1
+    assert Facts.about(i, M).normal((i - M) // M) == -1
+
+
+def test_equalities_and_divisibility_become_substitutions():
+    facts = Facts.about(M, N, given=[eq(M, 2 * N), N.multiple_of(4)])
+
+    assert facts.holds(M.multiple_of(8)) is True
+    assert facts.le(N, M) is True
+    assert facts.le(8, M) is True
+    assert facts.normal(M - 2 * N) == 0
+
+
+def test_labels_read_like_assumptions():
+    assert Facts.about(M8, N, given=[N <= M8]).labels == (
+        "1 <= M8 <= 2147483647",
+        "M8 % 8 == 0",
+        "1 <= N <= 2147483647",
+        "M8 >= N",
+    )
+
+
+def test_two_symbols_of_one_name_may_not_meet():
+    with pytest.raises(AssumptionError, match=r"expected one set of facts for M, got two: 1 <= M <= .* and 2 <= M"):
+        Facts.about(M, dim("M", at_least=2))
+
+
+@pytest.mark.parametrize("wrong", [True, M == 5, "M >= 2", 3, M])
+def test_assumptions_must_be_facts(wrong):
+    with pytest.raises(AssumptionError, match="expected a fact such as M >= 2"):
+        Facts.about(M, given=[wrong])
+
+
+def test_rows_added_later_keep_their_numbers_apart_from_definitions():
+    """A local row and the definition of a quotient in the assumptions are different rows."""
+    facts = Facts.about(M, N, given=[M // 4 >= 3])
+    local = facts.with_rows(Row(N - 7, "N >= 7"))
+    for p in (N - 7, N * M - 7, N + M // 4 - 10, (N - 7) * (M // 4), N - M + 4 * (M // 4) - 1, 2 * N - 14 + M // 4):
+        p = local.normal(p)
+        evidence = local.nonneg(p)
+
+        assert evidence is None or proves(evidence, p, local), p
+        if evidence is not None:
+            assert all(evaluate(p, {M: m, N: n}) >= 0 for m in range(12, 40) for n in range(7, 20)), p
+
+
+# -- fuzz: everything claimed, against every admissible point ---------------------------------------------
+
+
+class World:
+    """A few symbols of small ranges, random assumptions, and all points that meet them."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = d = Draw(seed)
+        a = dim("a", at_least=d.randint(-3, 2), at_most=d.randint(3, 6), multiple_of=d.choice([1, 1, 1, 2]))
+        b = dim("b", at_least=1, at_most=d.randint(3, 8), multiple_of=d.choice([1, 1, 2, 3]))
+        low = d.choice([0, 1, b])
+        c = dim("c", at_least=low, at_most=9) if d.chance(0.6) else index("c", d.choice([b, b + 2]))
+        self.symbols: tuple[Symbol, ...] = (a, b, c)
+        self.given = []
+        if d.chance(0.4):
+            self.given.append(d.choice([a <= c, c <= b + 1, a + b >= 2, c // 2 >= 1, minimum(a, c) >= 1]))
+        if d.chance(0.2):
+            self.given.append(d.choice([eq(a, b), eq(c, 2 * b), eq(a + b, c), c.multiple_of(2), eq(c % 3, 1)]))
+        self.facts = Facts.about(self.symbols, given=self.given)
+        box = itertools.product(range(-3, 10), repeat=3)
+        self.points = [env for v in box if self.facts.admits(env := dict(zip(self.symbols, v, strict=True)))]
+
+    def expression(self, depth: int = 2) -> Any:
+        d = self.draw
+        if depth == 0 or d.chance(0.2):
+            return d.choice([*self.symbols, d.randint(-4, 6)])
+        x, y = self.expression(depth - 1), self.expression(depth - 1)
+        divisor = d.choice([2, 3, 4, self.symbols[1], 2 * self.symbols[1]])
+        return d.choice(
+            [
+                lambda: x + d.randint(1, 3) * y,
+                lambda: x - y,
+                lambda: x * y,
+                lambda: floordiv(x, divisor),
+                lambda: mod(x, divisor),
+                lambda: minimum(x, y),
+                lambda: maximum(x, y),
+            ]
+        )()
+
+    def full(self, env: dict[Symbol, int], p: Any) -> dict[Symbol, int]:
+        """The point with values for the symbols that stand for quotients: (b/2) is b // 2."""
+        out = dict(env)
+        for s in p.symbols if isinstance(p, Expr) else ():
+            if s not in out:
+                name, _, m = s.name[1:-1].rpartition("/")
+                out[s] = next(v for t, v in env.items() if t.name == name) // int(m)
+        return out
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_normal_forms_and_signs_are_sound_at_every_admissible_point(block):
+    decided = 0
+    for seed in range(block * 400, block * 400 + 400):
+        world = World(seed)
+        for p in (world.expression(), world.expression() - world.draw.randint(0, 3)):
+            normal = world.facts.normal(p)
+            values = [evaluate(p, env) for env in world.points]
+            again = [evaluate(normal, world.full(env, normal)) for env in world.points]
+
+            assert again == values, (seed, p, normal, world.given)
+            evidence = world.facts.nonneg(normal)
+            if evidence is not None:
+                decided += 1
+                assert proves(evidence, normal, world.facts), (seed, p, normal)
+                assert min(values, default=0) >= 0, (seed, p, normal, world.given)
+
+    assert decided > 150
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_verdicts_on_facts_are_sound_at_every_admissible_point(block):
+    for seed in range(10_000 + block * 300, 10_300 + block * 300):
+        world = World(seed)
+        x, y = world.expression(), world.expression(1)
+        for fact in (x <= y, x > y, eq(x, y), (x + 0 * world.symbols[0] + world.symbols[0]).multiple_of(2)):
+            verdict = world.facts.holds(fact) if not isinstance(fact, bool) else None
+            if verdict is not None and world.points:
+                truths = {bool(fact.subs(env).value) for env in world.points}
+
+                assert truths == {verdict}, (seed, fact, world.given)
+
+
+def test_rows_hold_at_every_admissible_point():
+    for seed in range(300):
+        world = World(seed)
+        p = world.facts.normal(world.expression())
+        for g in world.facts.generators(p):
+            assert all(evaluate(g, world.full(env, g)) >= 0 for env in world.points), (seed, g, world.given)
