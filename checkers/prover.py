@@ -12,9 +12,11 @@ integers; what is left is UNKNOWN with the lemma that is missing and how far it 
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from symlayout.errors import ClaimError, InternalError, SymlayoutError
@@ -26,7 +28,7 @@ from symlayout.report import Outcome, Report, Verdict, Witness
 from . import smt
 from .cache import Cache, key_of
 from .certificate_checker import verify
-from .claim import Claim, Proof, TooLarge
+from .claim import Claim, Proof, Query, TooLarge
 from .claims.in_bounds import InBounds
 from .exhaustive import POINTS
 from .form import expressions, small_sizes
@@ -44,6 +46,7 @@ class Budget:
     solver_ms: int = smt.DEFAULT_MS
     refuter_points: int = REFUTER_POINTS
     repairs: bool = True
+    dump_smt: str = ""  # a folder for the queries that stayed open
 
 
 def prove(*claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None, cache: Cache | None = None) -> Report:
@@ -350,16 +353,32 @@ class _Run:
         if queries is None:
             self.reasons.append("this claim has no solver form")
             return None
-        lemmas = list(self.lemmas)
+        lemmas, solvers = list(self.lemmas), {}
         for q in queries:
-            answer = smt.satisfiable([*self._assumptions(), *q], self.budget.solver_ms)
+            query = [*self._assumptions(), *q]
+            answer = smt.satisfiable(query, self.budget.solver_ms)
             if answer.status == "sat":
                 return self._from_model(answer)
             if answer.status == "unknown":
                 self.reasons.append(answer.reason)
+                self._dump(query)
                 return None
-            lemmas.append(f"unsatisfiable in {answer.seconds * 1000:.0f} ms")
-        return self._end(Outcome.PROVED, method=smt.version(), lemmas=tuple(lemmas))
+            lemmas.append("a violation is unsatisfiable")
+            solvers[answer.solver] = True
+        return self._end(Outcome.PROVED, method=" and ".join(solvers), lemmas=tuple(lemmas))
+
+    def _dump(self, query: Query) -> None:
+        """Write a query that stayed open, named after its content."""
+        if not self.budget.dump_smt:
+            return
+        try:
+            text = f"; {self.claim}\n{smt.smtlib(query)}"
+        except smt.Unsupported:
+            return
+        folder = Path(self.budget.dump_smt)
+        folder.mkdir(parents=True, exist_ok=True)
+        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        (folder / f"{name}.smt2").write_text(text, encoding="utf-8")
 
     def _from_model(self, answer: smt.Answer) -> Verdict | None:
         """A model is a candidate: the sizes in it must fail on plain integers too."""

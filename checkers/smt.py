@@ -1,4 +1,4 @@
-"""The only module that knows Z3. One fresh context for each query, a time limit and a resource limit always.
+"""The only module that knows Z3 (and cvc5, where installed). A fresh context, a time and a resource limit each time.
 
 A query asks whether facts can hold together; ``unsat`` proves, a model is only a candidate that the caller
 replays on plain integers, and everything else is unknown with the reason.
@@ -27,6 +27,7 @@ class Answer:
     model: dict[Symbol, int] = field(default_factory=dict)
     reason: str = ""
     seconds: float = 0.0
+    solver: str = ""
 
 
 def version() -> str:
@@ -42,11 +43,23 @@ def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAU
     >>> satisfiable([M >= 3, M <= 2]).status
     'unsat'
     """
-    first = _ask(facts, z3.SimpleSolver, budget_ms // 2)
-    if first.status != "unknown":
-        return first
-    second = _ask(facts, z3.Solver, budget_ms - budget_ms // 2)
-    return second if second.status != "unknown" else first
+    answer = Answer("unknown")
+    for engine in ENGINES:
+        answer = engine(facts, budget_ms // 2)
+        if answer.status != "unknown":
+            break
+    return answer
+
+
+def smtlib(facts: Sequence[Fact | tuple[Fact, ...]]) -> str:
+    """The query as SMT-LIB text, for another solver or a report.
+
+    Raises Unsupported for operations that integer terms do not have.
+    """
+    context = z3.Context()
+    solver = z3.SimpleSolver(ctx=context)
+    _assert(facts, solver, _Terms(context))
+    return f"(set-logic ALL)\n{solver.to_smt2()}"
 
 
 def _ask(facts: Sequence[Fact | tuple[Fact, ...]], engine: Any, budget_ms: int) -> Answer:
@@ -58,13 +71,7 @@ def _ask(facts: Sequence[Fact | tuple[Fact, ...]], engine: Any, budget_ms: int) 
     solver.set("rlimit", RLIMIT)
     terms = _Terms(context)
     try:
-        for f in facts:
-            if isinstance(f, tuple):
-                options = [terms.fact(g) for g in f]
-                solver.add(z3.Or(*options) if options else z3.BoolVal(False, context))
-            else:
-                solver.add(terms.fact(f))
-        solver.add(*terms.side)
+        _assert(facts, solver, terms)
         result = solver.check()
     except Unsupported as e:
         return Answer("unknown", reason=str(e), seconds=time.perf_counter() - begin)
@@ -72,18 +79,63 @@ def _ask(facts: Sequence[Fact | tuple[Fact, ...]], engine: Any, budget_ms: int) 
         return Answer("unknown", reason=f"solver error: {e}", seconds=time.perf_counter() - begin)
     spent = time.perf_counter() - begin
     if result == z3.unsat:
-        return Answer("unsat", seconds=spent)
+        return Answer("unsat", seconds=spent, solver=version())
     if result == z3.unknown:
         return Answer("unknown", reason=_reason(solver, spent, budget_ms), seconds=spent)
     model = solver.model()
     values = {s: model.eval(t, model_completion=True).as_long() for s, t in terms.symbols.items()}
-    return Answer("sat", values, seconds=spent)
+    return Answer("sat", values, seconds=spent, solver=version())
+
+
+def _assert(facts: Sequence[Fact | tuple[Fact, ...]], solver: Any, terms: _Terms) -> None:
+    """Add the facts, a tuple as a disjunction, and what the quotients in them mean."""
+    for f in facts:
+        if isinstance(f, tuple):
+            options = [terms.fact(g) for g in f]
+            solver.add(z3.Or(*options) if options else z3.BoolVal(False, terms.context))
+        else:
+            solver.add(terms.fact(f))
+    solver.add(*terms.side)
 
 
 def _reason(solver: Any, spent: float, budget_ms: int) -> str:
     if spent * 1000 >= 0.9 * budget_ms:
         return f"the solver ran out of its {budget_ms} ms"
     return f"the solver gave up ({solver.reason_unknown()}) after {spent * 1000:.0f} ms"
+
+
+def _smt_core(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int) -> Answer:
+    return _ask(facts, z3.SimpleSolver, budget_ms)
+
+
+def _default(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int) -> Answer:
+    return _ask(facts, z3.Solver, budget_ms)
+
+
+def _cvc5(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int) -> Answer:
+    """A third opinion on what Z3 leaves open; its proofs count, its models are not read."""
+    begin = time.perf_counter()
+    try:
+        import cvc5
+
+        solver = cvc5.Solver()
+        solver.setOption("tlimit-per", str(budget_ms))
+        parser = cvc5.InputParser(solver)
+        parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, smtlib(facts), "query")
+        said = ""
+        while not (command := parser.nextCommand()).isNull():
+            said += command.invoke(solver, parser.getSymbolManager())
+    except ImportError:
+        return Answer("unknown", reason=f"{version()} gave up")
+    except (Unsupported, RuntimeError) as e:
+        return Answer("unknown", reason=str(e))
+    status = "unsat" if said.strip() == "unsat" else "unknown"
+    spent = time.perf_counter() - begin
+    return Answer(status, reason="Z3 and cvc5 gave up", seconds=spent, solver=f"cvc5 {cvc5.__version__}")
+
+
+# The SMT core and the default solver leave different queries open; cvc5 is asked last, where installed.
+ENGINES = (_smt_core, _default, _cvc5)
 
 
 class Unsupported(Exception):

@@ -22,6 +22,7 @@ from .basis import ScaledBasis
 from .cpp_types import SWIZZLES, is_cpp, parse_cpp, to_cpp
 from .expr import Expr, Fact, Int, Symbol, at_least, ceil_div_int, dim, eq, floordiv, maximum, minimum, mod
 from .int_tuple import MAX_DEPTH, IntTuple
+from .int_tuple import text as text_of
 from .layout import ComposedLayout, Layout
 from .reader import END, Declared, Reader, digits
 from .swizzle import Swizzle
@@ -368,7 +369,9 @@ class _Facts(_Text):
             at, found = self.position, self.int_tuple("an extent or a tuple of extents")
             flat = found if isinstance(found, tuple) else (found,)
             if len(flat) != len(new) or any(isinstance(n, tuple | ScaledBasis) for n in flat):
-                raise self.error(f"one extent for each of {', '.join(new)}", at, str(found))
+                raise self.error(f"one extent for each of {', '.join(new)}", at, text_of(found))
+            if any(s.name in names for n in flat if isinstance(n, Expr) for s in n.symbols):
+                raise self.error("extents that are the same at every coordinate", at, str(found))
             extents += flat
             if not self.take(","):
                 return tuple(names), tuple(extents)

@@ -39,6 +39,7 @@ WALLS = {
     "sympy": ("symlayout/sympy_bridge.py",),
     "typer": CONSOLE,
     "z3": ("checkers/smt.py",),
+    "cvc5": ("checkers/smt.py",),
 }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import SymlayoutError
 from ..facts import symbols_in
+from ..int_tuple import weakly_congruent
 from ..layout import ComposedLayout, Layout
 from ..report import Outcome, Report, Verdict
 from .grid import offset_grid
@@ -20,6 +21,7 @@ COLOURS = {
     Outcome.UNKNOWN: "#9a6700",
     Outcome.VACUOUS: "#8250df",
 }
+EXPECTED, UNEXPECTED = "#0969da", "#c62828"  # a refutation that its claim expects, and a proof that it does not
 
 CELL = "padding:4px 10px;text-align:left;vertical-align:top"
 WORD = "padding:1px 8px;border-radius:9px;color:#fff;font-weight:600;background:"
@@ -49,11 +51,12 @@ def report_html(report: Report) -> str:
 
 
 def _row(v: Verdict) -> str:
+    colour = COLOURS[v.outcome] if v.expect == "proved" else EXPECTED if v.as_expected else UNEXPECTED
     expected = "" if v.expect == "proved" else "<br>as expected" if v.as_expected else f"<br>expected {v.expect}"
     details = "".join(f"<br>{escape(line.strip())}" for line in list(v.lines())[1:])
     place = f'<br><small style="color:#59636e">{escape(v.place)}</small>' if v.place else ""
     return (
-        f'<tr><td style="{CELL}"><span style="{WORD}{COLOURS[v.outcome]}">{v.outcome.value}</span>{expected}</td>'
+        f'<tr><td style="{CELL}"><span style="{WORD}{colour}">{v.outcome.value}</span>{expected}</td>'
         f'<td style="{CELL}"><code>{escape(str(v.claim))}</code>{details}{place}</td>'
         f'<td style="{CELL}">{escape(v.method)}</td></tr>'
     )
@@ -86,17 +89,17 @@ def _failures(report: Report) -> Iterator[str]:
 
 
 def _failure(x: Any, v: Verdict) -> Iterator[str]:
-    """The layout at the sizes of the witness, if there is something to see."""
+    """The layout at the sizes of the witness, where the picture has room for the coordinates of the story."""
     assert v.witness is not None
-    env = {s: v.witness.sizes[s.name] for s in symbols_in(x) if s.name in v.witness.sizes}
+    sizes = v.witness.sizes
     if not isinstance(x, Layout | ComposedLayout):
         return
     try:
-        bound = x.subs(env)
-        coords = [c for c in v.witness.coords if isinstance(c, tuple) == isinstance(x.shape, tuple)]
-        if bound.static:
-            sizes = ", ".join(f"{s} = {n}" for s, n in v.witness.sizes.items())
-            title = f"{v.claim.kind}: {bound}" + (f" for {sizes}" if sizes else "")
-            yield svg(offset_grid(bound, ROWS, COLUMNS, coords, title))
+        bound = x.subs({s: sizes[s.name] for s in symbols_in(x) if s.name in sizes})
+        coords = [c for c in v.witness.coords if weakly_congruent(c, bound.shape)]
+        at = "".join(f"{', ' if i else ' for '}{s} = {n}" for i, (s, n) in enumerate(sizes.items()))
+        grid = offset_grid(bound, ROWS, COLUMNS, coords, f"{v.claim.kind}: {bound}{at}")
     except SymlayoutError:
         return  # the table tells the story; a picture is an extra
+    if grid.marked and all(i < len(grid.rows) and j < grid.columns for i, j in grid.marked):
+        yield svg(grid)

@@ -1,0 +1,282 @@
+"""Claims from text: the rows that say what each kind takes, derived from the classes in ``checkers.claims``.
+
+    >>> print(claim_from("bijective", {"layout": "(4,8):(8,1)", "onto": 32}))
+    bijective: (4,8):(8,1) onto 32
+    >>> print(claim_from("in_bounds", {"map": "128*t + r", "over": "(r, t) < (128, 8)", "extent": "M", "low": 0},
+    ...                  given=["M >= 1024"]))
+    in bounds: (r,t) -> r + 128*t for r < 128, t < 8 in [0, M)
+
+A field is text, a number or a list of numbers. ``map`` is another name for the first layout that a kind is
+about, ``and`` for the second. With ``over`` they are index expressions of the coordinates that it names, or,
+where it gives no extents, layouts with one coordinate for each top-level mode; ``when`` is their predicate.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any
+
+from symlayout.address_map import AddressMap
+from symlayout.errors import ClaimError, NotationError, SymlayoutError
+from symlayout.expr import Fact, Int, Symbol, dim, index, names
+from symlayout.facts import Facts, symbols_in
+from symlayout.int_tuple import map_leaves, product
+from symlayout.notation import Declared, parse, parse_box, parse_expression, parse_fact, parse_int_tuple
+from symlayout.reader import suggestion
+
+from .claim import Claim
+from .claims import CLAIMS
+
+SHARED = ("given", "expect")
+BOX = ("over", "when")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One thing that a kind takes: what it is, and its default where it may be left out."""
+
+    name: str
+    what: str  # "layout", "function", "number", "truth", "word" or "extent"
+    default: Any = MISSING
+
+    def __str__(self) -> str:
+        return self.name if self.default is MISSING else f"{self.name} = {self.default}"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of claim: its name in text, its class and its fields in order."""
+
+    name: str
+    made_by: type[Claim]
+    fields: tuple[Field, ...]
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The fields that are layouts."""
+        return tuple(f.name for f in self.fields if f.what == "layout")
+
+    @property
+    def text(self) -> str:
+        """What the kind says, from its class."""
+        return inspect.getdoc(self.made_by) or ""
+
+
+def kind_of(made_by: type[Claim]) -> Kind:
+    """The row of a class: ``InBounds`` is in_bounds, and what ``subjects`` looks at are layouts."""
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made_by.__name__).lower()
+    looked_at = made_by.subjects.__code__.co_names
+    own = [f for f in fields(made_by) if f.init and f.name not in SHARED]
+    return Kind(name, made_by, tuple(Field(f.name, _what(f, f.name in looked_at), f.default) for f in own))
+
+
+def _what(field: Any, subject: bool) -> str:
+    if subject:
+        return "layout"
+    written = str(field.type)
+    if "Callable" in written:
+        return "function"
+    return {"int": "number", "bool": "truth", "str": "word"}.get(written.partition(" ")[0], "extent")
+
+
+KINDS: Mapping[str, Kind] = {k.name: k for k in map(kind_of, CLAIMS)}
+
+
+def claim_from(
+    kind: str,
+    fields: Mapping[str, Any],
+    dims: Iterable[Symbol] = (),
+    given: Iterable[Fact | str] = (),
+    expect: str = "proved",
+    shared: Iterable[Fact] = (),
+) -> Claim:
+    """The claim of a kind with these fields, under the facts *given*.
+
+    Names are those of *dims*, else sizes of their own, unless *dims* are ``Declared`` to be all. Of the facts
+    *shared* with other claims it takes those that bear on its sizes. Raises ClaimError or NotationError with
+    the field that cannot be read.
+    """
+    row = KINDS.get(str(kind).strip().replace("-", "_").replace(" ", "_"))
+    if row is None:
+        raise ClaimError(f"expected a kind of claim ({', '.join(KINDS)}), got {kind!r}{suggestion(str(kind), KINDS)}")
+    symbols = dims if isinstance(dims, Declared) else tuple(dims)
+    facts = [f for g in given for f in ((g,) if isinstance(g, Fact) else parse_fact(g, symbols))]
+    values = _values(row, fields, symbols)
+    claim = row.made_by(**values, given=tuple(facts), expect=expect)
+    _apart(claim)
+    return replace(claim, given=(*claim.given, *_bearing(claim, shared)))
+
+
+def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> dict[str, Any]:
+    """The arguments of the class."""
+    alias = dict(zip(("map", "and"), row.subjects, strict=False))
+    texts: dict[str, Any] = {}
+    own = {f.name: f for f in row.fields}
+    for name, value in given.items():
+        field = name if name in own else alias.get(name, name)
+        if field not in own and not (name in BOX and row.subjects):
+            known = [*own, *BOX, *SHARED]
+            raise ClaimError(
+                f"expected fields of {row.name} ({', '.join(known)}), got {name!r}{suggestion(name, known)}"
+            )
+        if field in texts:
+            raise ClaimError(f"expected {field} of {row.name} once, got it twice, the second time as {name!r}")
+        texts[field] = value
+    missing = [f.name for f in row.fields if f.default is MISSING and f.name not in texts]
+    if missing:
+        raise ClaimError(f"expected {names(missing)} for {row.name}, got {names(texts) or 'no field'}")
+    box = _Box(texts.pop("over"), texts.pop("when", None), symbols) if "over" in texts else None
+    if "when" in texts and "when" not in own:
+        raise ClaimError(f"expected over, the coordinates of the predicate, with when = {texts['when']!r}, got none")
+    return {name: _read(own[name], value, symbols, box) for name, value in texts.items()}
+
+
+def _read(field: Field, value: Any, symbols: Iterable[Symbol], box: _Box | None) -> Any:
+    """The value of one field; what cannot be read is said with the field's name."""
+    try:
+        if field.what == "layout":
+            return box.map(value) if box else parse(_text(value), symbols)
+        return READERS[field.what](value, symbols)
+    except SymlayoutError as e:
+        raise type(e)(f"{field.name}: {e}") from None
+
+
+def _text(value: Any) -> str:
+    """Text of a text or a whole number."""
+    if isinstance(value, str) or type(value) is int:
+        return str(value)
+    raise ClaimError(f"expected text or a whole number, got {value!r}")
+
+
+def _number(value: Any, symbols: Iterable[Symbol]) -> int:
+    found = parse_expression(_text(value), symbols)
+    if type(found) is not int:
+        raise ClaimError(f"expected a number, got {found}")
+    return found
+
+
+def _truth(value: Any, symbols: Iterable[Symbol]) -> bool:
+    found = {"true": True, "false": False}.get(str(value).lower())
+    if found is None:
+        raise ClaimError(f"expected true or false, got {value!r}")
+    return found
+
+
+def _word(value: Any, symbols: Iterable[Symbol]) -> str:
+    return _text(value)
+
+
+def _extent(value: Any, symbols: Iterable[Symbol]) -> Any:
+    """An integer, an expression, or a tuple of them, which may be a list."""
+    if isinstance(value, list | tuple):
+        return tuple(_extent(v, symbols) for v in value)
+    return parse_int_tuple(_text(value), symbols)
+
+
+def _function(value: Any, symbols: Iterable[Symbol]) -> Callable[..., Any]:
+    """``(r, t) -> 128*t + r < M`` as a function of the coordinates, with their names."""
+    source = _text(value)
+    head, arrow, body = source.partition("->")
+    if not arrow:
+        raise NotationError(f"expected a function such as (i, j) -> 8*i + j, got {source!r}")
+    found, extents = parse_box(head, symbols)
+    if extents is not None:
+        raise NotationError(f"expected names of coordinates before '->', got {head.strip()!r}")
+    coords = tuple(dim(n, at_least=None, at_most=None) for n in found)
+    known = _and(symbols, coords)
+    related = any(r in body for r in "<>=")
+    out: Any = parse_fact(body, known) if related else parse_int_tuple(body, known)
+
+    def function(*at: Any) -> Any:
+        env = dict(zip(coords, at, strict=True))
+        if related:
+            return tuple(f.subs(env) for f in out)
+        return map_leaves(lambda e: e if type(e) is int else e.subs(env), out)
+
+    try:
+        parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in found]
+    except ValueError:
+        raise NotationError(f"expected names that Python does not use, got {names(found)}") from None
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return function
+
+
+READERS: Mapping[str, Callable[[Any, Iterable[Symbol]], Any]] = {
+    "number": _number,
+    "truth": _truth,
+    "word": _word,
+    "extent": _extent,
+    "function": _function,
+}
+
+
+def _and(symbols: Iterable[Symbol], coords: Iterable[Symbol]) -> Iterable[Symbol]:
+    return type(symbols)((*symbols, *coords)) if isinstance(symbols, Declared) else (*symbols, *coords)
+
+
+class _Box:
+    """The coordinates of ``over``, their extents where it has any, and the predicate of ``when``."""
+
+    def __init__(self, over: Any, when: Any, symbols: Iterable[Symbol]) -> None:
+        self.when, self.symbols = when, symbols
+        self.extents: tuple[Int, ...] | None
+        try:
+            if isinstance(over, Mapping):
+                self.extents = tuple(parse_expression(_text(n), symbols) for n in over.values())
+                pairs = ", ".join(f"{name} < {n}" for name, n in zip(over, self.extents, strict=True))
+                self.names, _ = parse_box(pairs, symbols)
+            else:
+                self.names, self.extents = parse_box(_text(over), symbols)
+        except SymlayoutError as e:
+            raise type(e)(f"over: {e}") from None
+
+    def map(self, source: Any) -> AddressMap:
+        """An index expression over the box, or a layout as one."""
+        if self.extents is None:
+            layout = parse(_text(source), self.symbols)
+            shape = getattr(layout, "shape", ())
+            modes = shape if isinstance(shape, tuple) else (shape,)
+            if len(modes) != len(self.names):
+                raise ClaimError(f"expected a coordinate for each of the {len(modes)} modes, got {names(self.names)}")
+            coords = self._coords(tuple(map(product, modes)))
+            offset: Any = layout(coords if isinstance(shape, tuple) else coords[0])
+            extents = tuple(map(product, modes))
+        else:
+            extents = self.extents
+            coords = self._coords(extents)
+            offset = parse_int_tuple(_text(source), _and(self.symbols, coords))
+        return AddressMap(coords, extents, offset, self._valid(coords))
+
+    def _coords(self, extents: tuple[Int, ...]) -> tuple[Symbol, ...]:
+        return tuple(index(name, n) for name, n in zip(self.names, extents, strict=True))
+
+    def _valid(self, coords: tuple[Symbol, ...]) -> tuple[Fact, ...]:
+        try:
+            return () if self.when is None else parse_fact(_text(self.when), _and(self.symbols, coords))
+        except SymlayoutError as e:
+            raise type(e)(f"when: {e}") from None
+
+
+def _apart(claim: Claim) -> None:
+    """Raise where a size has the name of a coordinate: one of the two was meant."""
+    coords = {c.name for x in claim.subjects() for c in getattr(x, "coords", ())}
+    clash = sorted(coords & {s.name for s in symbols_in((claim.parameters(), claim.given))})
+    if clash:
+        raise ClaimError(f"expected {names(clash)} only where coordinates are known, got a size of that name")
+
+
+def _bearing(claim: Claim, shared: Iterable[Fact]) -> tuple[Fact, ...]:
+    """The facts that share a size with the claim, directly or through others; and those without any."""
+    seen = set(Facts.about(claim.parameters(), given=claim.given).symbols)
+    rest = {f: set(Facts.about(f).symbols) for f in shared}
+    kept: set[Fact] = set()
+    grown = True
+    while grown:
+        new = [f for f, symbols in rest.items() if f not in kept and (not symbols or symbols & seen)]
+        kept.update(new)
+        seen.update(*(rest[f] for f in new))
+        grown = bool(new)
+    return tuple(f for f in rest if f in kept)
