@@ -68,7 +68,7 @@ class Kind:
 def kind_of(made_by: type[Claim]) -> Kind:
     """The row of a class: ``InBounds`` is in_bounds, and what ``subjects`` looks at are layouts."""
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made_by.__name__).lower()
-    looked_at = made_by.subjects.__code__.co_names
+    looked_at = inspect.unwrap(made_by.subjects).__code__.co_names
     own = [f for f in fields(made_by) if f.init and f.name not in SHARED]
     return Kind(name, made_by, tuple(Field(f.name, _what(f, f.name in looked_at), f.default) for f in own))
 

@@ -55,8 +55,11 @@ def prove(*claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None
     With a *cache*, claims that were decided before by this version are looked up. The obligations that the
     layouts carry are part of the report. Raises ClaimError for what is no claim.
     """
-    found = [v for c in _flat(claims) for v in verdicts(c, tuple(given), budget or Budget(), cache)]
-    return Report(tuple(found), joint(f for v in found for f in v.repairs))
+    given = tuple(given)
+    found = [v for c in _flat(claims) for v in verdicts(c, given, budget or Budget(), cache)]
+    idle = [str(f) for f in given if all(str(f) in v.unused for v in found)] if found else []
+    notes = (f"assumed, but no claim needs it: {', '.join(idle)}",) if idle else ()
+    return Report(tuple(found), joint(f for v in found for f in v.repairs), notes)
 
 
 def _flat(claims: Iterable[Any]) -> Iterator[Claim]:

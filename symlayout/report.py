@@ -84,7 +84,6 @@ class Verdict:
             ("open: ", self.open),
             ("checked: ", self.checked),
             ("would close it: ", "; or ".join(self.closing)),
-            ("not needed: ", ", ".join(self.unused)),
         ):
             if value:
                 yield f"          {label}{value}"
