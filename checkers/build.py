@@ -42,8 +42,12 @@ class Field:
     what: str  # "layout", "function", "number", "truth", "word" or "extent"
     default: Any = MISSING
 
+    @property
+    def required(self) -> bool:
+        return self.default is MISSING
+
     def __str__(self) -> str:
-        return self.name if self.default is MISSING else f"{self.name} = {self.default}"
+        return self.name if self.required else f"{self.name} = {self.default}"
 
 
 @dataclass(frozen=True)
@@ -125,7 +129,7 @@ def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> d
         if field in texts:
             raise ClaimError(f"expected {field} of {row.name} once, got it twice, the second time as {name!r}")
         texts[field] = value
-    missing = [f.name for f in row.fields if f.default is MISSING and f.name not in texts]
+    missing = [f.name for f in row.fields if f.required and f.name not in texts]
     if missing:
         raise ClaimError(f"expected {names(missing)} for {row.name}, got {names(texts) or 'no field'}")
     box = _Box(texts.pop("over"), texts.pop("when", None), symbols) if "over" in texts else None

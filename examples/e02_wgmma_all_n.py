@@ -6,7 +6,7 @@ memory is read by the whole warpgroup: thread stride 0, each element 128 times.
 """
 
 from checkers import Bijective, Partition
-from symlayout import E, Layout, dim, dims
+from symlayout import E, Layout, composition, dim, dims
 
 N = dim("N", multiple_of=8, at_least=8, at_most=256)
 
@@ -16,9 +16,7 @@ def accumulator(n):
 
 
 every_n_at_once = Partition(accumulator(N), onto=64 * N)
-every_coordinate_at_once = Bijective(
-    Layout(((4, 8, 4), (2, 2, N // 8)), ((2 * E(1), E(0), 16 * E(0)), (E(1), 8 * E(0), 8 * E(1)))), onto=(64, N)
-)
+every_coordinate_at_once = Bijective(composition(Layout((64, N), (E(0), E(1))), accumulator(N)), onto=(64, N))
 
 
 def claim_each_n() -> list[Partition]:
@@ -27,4 +25,4 @@ def claim_each_n() -> list[Partition]:
 
 R, K = dims("R K")
 operand_in_shared_memory = Partition(Layout((128, (R, K)), (0, (1, R))), onto=R * K, copies=128)
-an_odd_half_block = Partition(Layout(((4, 8, 4), (2, 2, 3)), ((128, 1, 16), (64, 8, 512))), onto=64 * 28, expect="refuted")
+n_must_be_a_multiple_of_8 = Partition(accumulator(28), onto=64 * 28, expect="refuted")

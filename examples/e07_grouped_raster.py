@@ -31,7 +31,10 @@ rotated_is_a_bijection_too = Bijective(ROTATED, onto=(nm, nn))
 
 
 def unshrunk(rows, columns):
-    return AddressMap.over(lambda bid: (8 * (bid // (8 * columns)) + bid % 8, bid // 8 % columns), rows * columns)
+    def walk(bid):
+        return 8 * (bid // (8 * columns)) + bid % 8, bid // 8 % columns
+
+    return AddressMap.over(walk, rows * columns)
 
 
 without_the_shrinking_tail = InBounds(unshrunk(nm, nn), (nm, nn), expect="refuted")
@@ -49,3 +52,15 @@ def claim_square_grids() -> list[InBounds]:
 FLOORED = AddressMap.over(lambda i, j, r: (8 * i + r, j), (n // 8, m, 8))
 floored_groups = Covers(FLOORED, (n, m), given=n >= 8, expect="refuted")
 floored_groups_of_whole_size = Covers(FLOORED, (n, m), given=n.multiple_of(8))
+
+
+def main() -> None:
+    """The order in which a 10x6 grid is walked, the last group two rows tall."""
+    walk = GROUPED.subs({nm: 10, nn: 6})
+    order = {walk(bid): bid for bid in range(60)}
+    for row in range(10):
+        print(" ".join(f"{order[row, column]:>2}" for column in range(6)))
+
+
+if __name__ == "__main__":
+    main()

@@ -17,19 +17,24 @@ NHWC = Layout((N, H, W, C), (H * W * C, W * C, C, 1))
 
 
 def activation(p_extent, q_extent):
-    """(n, p, q, r, s, c) -> offset."""
-    return AddressMap.over(lambda n, p, q, r, s, c: NHWC(n, p + r, q + s, c), (N, p_extent, q_extent, R, S, C))
+    def offset(n, p, q, r, s, c):
+        return NHWC(n, p + r, q + s, c)
+
+    return AddressMap.over(offset, (N, p_extent, q_extent, R, S, C))
 
 
+FILTER_FITS = (R <= H, S <= W)
 tensor = Bijective(NHWC, onto=N * H * W * C)
 unpadded = InBounds(activation(H - R + 1, W - S + 1), N * H * W * C)
-p_equals_h = InBounds(activation(H, W), N * H * W * C, given=[R <= H, S <= W], expect="refuted")
-one_row_too_many = InBounds(activation(H - R + 2, W - S + 1), N * H * W * C, given=[R <= H, S <= W], expect="refuted")
+p_equals_h = InBounds(activation(H, W), N * H * W * C, given=FILTER_FITS, expect="refuted")
+one_row_too_many = InBounds(
+    activation(H - R + 2, W - S + 1), N * H * W * C, given=FILTER_FITS, expect="refuted"
+)
 
-# An im2col matrix is a layout with overlapping modes: fine to read, never to write.
+# The im2col matrix of a 3x3 filter is a layout with overlapping modes: fine to read, never to write.
 WINDOWS = Layout((N, H - 2, W - 2, 3, 3, C), (H * W * C, W * C, C, W * C, C, 1))
-windows = InBounds(WINDOWS, N * H * W * C, given=[H >= 3, W >= 3])
-windows_overlap = Injective(WINDOWS, given=[H >= 3, W >= 3], expect="refuted")
+windows = InBounds(WINDOWS, N * H * W * C)
+windows_of_a_row_overlap = Injective(Layout((W - 2, 3), (1, 1)), given=W >= 4, expect="refuted")
 
 stride, dilation = dims("stride dilation")
 pad = dim("pad", at_least=0)
@@ -40,8 +45,12 @@ def row(p, r):
     return stride * p + dilation * r - pad
 
 
+def in_the_image(p, r):
+    return row(p, r) >= 0, row(p, r) < H
+
+
 rows_of_the_padded_image = InBounds(AddressMap.over(row, (extent, R)), H + pad, low=-pad)
-rows_of_the_image = InBounds(AddressMap.over(row, (extent, R), when=lambda p, r: (row(p, r) >= 0, row(p, r) < H)), H)
+rows_of_the_image = InBounds(AddressMap.over(row, (extent, R), when=in_the_image), H)
 rows_without_predicate = InBounds(AddressMap.over(lambda p, r: p + r - 1, (H, 3)), H, expect="refuted")
 
 # m = (n*P + p)*Q + q, the row of the im2col matrix.

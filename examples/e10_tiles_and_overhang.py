@@ -20,17 +20,23 @@ whole_tiles_cover = Bijective(TILES, onto=M * N, given=WHOLE)
 UNCHECKED = zipped_divide(MATRIX, (64, 64), mode="cute")
 overhang_collides = Injective(UNCHECKED, expect="refuted")
 overhang_reads_past_the_end = InBounds(UNCHECKED, M * N, expect="refuted")
-coordinates_leave_the_tensor = InBounds(
-    zipped_divide(make_identity_layout((M, N)), (64, 64), mode="cute"), (M, N), expect="refuted"
-)
+COORDINATES = zipped_divide(make_identity_layout((M, N)), (64, 64), mode="cute")
+coordinates_leave_the_tensor = InBounds(COORDINATES, (M, N), expect="refuted")
 
-predicated = InBounds(
-    flat_divide(MATRIX, (64, 64)), M * N, when=lambda i, j, tm, tn: (64 * tm + i < M, 64 * tn + j < N)
-)
-half_a_predicate = InBounds(
-    flat_divide(MATRIX, (64, 64)), M * N, when=lambda i, j, tm, tn: 64 * tm + i < M, expect="refuted"
-)
 
-SHUFFLED = composition(Layout((4096, 8192), (1, 4096)), Layout((32, n, 8, 128), (E(0), 8 * E(1), E(1), 32 * E(0))))
+def whole(i, j, tm, tn):
+    """The predicate of a residue tile."""
+    return 64 * tm + i < M, 64 * tn + j < N
+
+
+def rows_only(i, j, tm, tn):
+    return 64 * tm + i < M
+
+
+predicated = InBounds(flat_divide(MATRIX, (64, 64)), M * N, when=whole)
+predicated_by_row = InBounds(flat_divide(MATRIX, (64, 64)), M * N, when=rows_only, expect="refuted")
+
+BY_MODE = Layout((32, n, 8, 128), (E(0), 8 * E(1), E(1), 32 * E(0)))
+SHUFFLED = composition(Layout((4096, 8192), (1, 4096)), BY_MODE)
 columns_within_the_matrix = Injective(SHUFFLED, given=n <= 1024)
 shuffle_of_the_whole_matrix = Bijective(SHUFFLED.subs({n: 1024}), onto=4096 * 8192)

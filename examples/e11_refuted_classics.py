@@ -17,7 +17,8 @@ inexact = Equal(composition(A, B, mode="cute"), ComposedLayout(A, 0, B), expect=
 EXACT_A, EXACT_B = Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))
 exact = Equal(composition(EXACT_A, EXACT_B), ComposedLayout(EXACT_A, 0, EXACT_B))
 
-past_the_domain = InBounds(composition(Layout((4, 2), (1, 4)), Layout(16, 1), mode="cute"), 8, expect="refuted")
+OVERHANG = composition(Layout((4, 2), (1, 4)), Layout(16, 1), mode="cute")  # 16 indices into 8 elements
+past_the_domain = InBounds(OVERHANG, 8, expect="refuted")
 
 STRIDED = Layout((6,), (4,))
 FILLED = prepend(STRIDED, complement(STRIDED, 24))  # (4,6):(1,4)
@@ -33,7 +34,7 @@ def claim_coalesce_symbolic() -> list[Equal]:
 leading_dimension = Injective(Layout((M, N), (1, ld)), expect="refuted")
 leading_dimension_checked = Injective(Layout((M, N), (1, ld)), given=ld >= M)
 leading_dimension_one_short = Injective(Layout((M, N), (1, ld)), given=ld >= M - 1, expect="refuted")
-allocation = InBounds(Layout((M, N), (1, ld)), (N - 1) * ld + M, given=ld >= M)
+allocation = InBounds(Layout((M, N), (1, ld)), (N - 1) * ld + M)  # for every ld, columns apart or not
 allocation_without_padding = InBounds(Layout((M, N), (1, ld)), M * N, given=ld >= M, expect="refuted")
 
 overlapping_strides = Injective(Layout((4, 8), (1, 3)), expect="refuted")

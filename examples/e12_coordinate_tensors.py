@@ -22,7 +22,8 @@ boxes_stay_inside = InBounds(zipped_divide(TMA_A, (128, 64)), (K, M), given=WHOL
 # (row, d, (head, batch)) of a (B, M, H, D) tensor -> (d, head, row, batch).
 QUERY = Layout((M, D, (H, B)), (E(2), E(0), (E(1), E(3))))
 query = Bijective(QUERY, onto=(D, H, M, B))
-query_with_one_dimension_twice = Injective(Layout((M, D, (H, B)), (E(2), E(0), (E(1), E(1)))), expect="refuted")
+TWICE = Layout((M, D, (H, B)), (E(2), E(0), (E(1), E(1))))
+query_with_one_dimension_twice = Injective(TWICE, expect="refuted")
 
 # Grouped queries: G heads of each of H groups share a key; rows of the packed tile are (G, M).
 PACKED = Layout(((G, M), D, (H, B)), ((E(1), E(2)), E(0), (G * E(1), E(3))))

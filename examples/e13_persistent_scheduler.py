@@ -15,11 +15,12 @@ whole_waves = Bijective(Layout((G, waves), (1, G)), onto=G * waves)
 whole_waves_on_132_sms = Bijective(Layout((132, T // 132), (1, 132)), onto=T, given=T.multiple_of(132))
 floored_waves = Bijective(Layout((132, T // 132), (1, 132)), onto=T, expect="refuted")
 
+UNCHECKED = AddressMap.over(lambda b, i: b + G * i, (G, ceil_div(T, G)))
 ITEM = AddressMap.over(lambda b, i: b + G * i, (G, ceil_div(T, G)), when=lambda b, i: b + G * i < T)
 items_are_tiles = InBounds(ITEM, T)
 no_tile_twice = Injective(ITEM)
 every_tile_once = Covers(ITEM, T, by=lambda w: (w % G, w // G))
-last_wave_runs_over = InBounds(AddressMap.over(lambda b, i: b + G * i, (G, ceil_div(T, G))), T, expect="refuted")
+last_wave_runs_over = InBounds(UNCHECKED, T, expect="refuted")
 
 
 def tile(b, i):

@@ -8,7 +8,7 @@ the swizzle, NVIDIA/Fuser #4771 a chunk across two warps.
 """
 
 from checkers import Aligned, Equal
-from symlayout import ComposedLayout, Layout, Swizzle, bytes_of, recast
+from symlayout import ComposedLayout, Layout, Swizzle, bytes_of, dim, recast
 from symlayout.address_map import AddressMap
 
 BYTES = Swizzle(3, 4, 3)
@@ -34,9 +34,10 @@ recast_to_the_wrong_base = Equal(
 
 
 def claim_thunderkittens() -> Equal:
-    """a ^ (((a % 1024) >> 7) << 4), over 64 KiB of shared memory."""
-    span = 1 << 16
-    return Equal(AddressMap.over(lambda a: a ^ ((a % 1024) // 128 * 16), span), AddressMap.over(lambda a: BYTES(a), span))
+    """a ^ (((a % 1024) >> 7) << 4), whatever the size of shared memory."""
+    bytes_of_smem = dim("bytes_of_smem")
+    theirs = AddressMap.over(lambda a: a ^ ((a % 1024) // 128 * 16), bytes_of_smem)
+    return Equal(theirs, AddressMap.over(lambda a: BYTES(a), bytes_of_smem))
 
 
 def at_base(base, expect="proved"):
@@ -61,8 +62,9 @@ def claim_offset_moved_out_of_the_swizzle() -> Equal:
 
 def chunk_owner(width, expect="proved"):
     """Each chunk of *width* columns belongs to one of the two warps of 96 columns."""
-    owner = AddressMap.over(lambda chunk, j: (width * chunk + j) // 96, (192 // width, width))
-    return Equal(owner, AddressMap.over(lambda chunk, j: width * chunk // 96, (192 // width, width)), expect=expect)
+    shape = (192 // width, width)
+    owner = AddressMap.over(lambda chunk, j: (width * chunk + j) // 96, shape)
+    return Equal(owner, AddressMap.over(lambda chunk, j: width * chunk // 96, shape), expect=expect)
 
 
 chunks_of_the_64_byte_swizzle = chunk_owner(32)

@@ -7,7 +7,16 @@ ROCm/FlyDSL PR #1007 divides 14336 bytes over 256 threads and rounds down: 2048 
 """
 
 from checkers import Aligned, Coalesced, Equal, InBounds, Injective, Partition, Surjective, Vectorizable
-from symlayout import Layout, LayoutRight, composition, dims, raked_product, right_inverse
+from symlayout import (
+    Layout,
+    LayoutRight,
+    composition,
+    dims,
+    make_layout,
+    raked_product,
+    right_inverse,
+    select,
+)
 
 M, K = dims("M K")
 
@@ -16,16 +25,11 @@ TV = right_inverse(raked_product(THREADS, VALUES)).with_shape((128, 8))  # -> m 
 as_in_cute = Equal(TV, Layout.parse("((4,32),8):((256,1),32)"))
 each_element_once = Partition(TV, onto=32 * 32)
 
-
-def claim_vector_loads() -> list:
-    """The tile in a row-major tensor of 1024 columns: value mode first, since a run belongs to a thread."""
-    offset = composition(Layout((32, 32), (1024, 1)), TV)
-    lanes = composition(offset, (Layout(32), 1))  # the first element of each lane of warp 0
-    return [
-        Vectorizable(Layout((offset.shape[1], offset.shape[0]), (offset.stride[1], offset.stride[0])), elements=8),
-        Coalesced(Layout((lanes.shape[0],), (lanes.stride[0],)), element_bytes=2, width_bytes=16),
-    ]
-
+# The tile in a row-major tensor of 1024 columns; the value mode comes first where runs are asked for.
+OFFSET = composition(Layout((32, 32), (1024, 1)), TV)
+WARP = make_layout(composition(OFFSET[0], Layout(32)))  # the first element of each lane of warp 0
+vector_loads = Vectorizable(select(OFFSET, 1, 0), elements=8)
+whole_sectors = Coalesced(WARP, element_bytes=2, width_bytes=16)
 
 ROWS = Layout((K, M), (1, K))
 rows_by_8 = Vectorizable(ROWS, elements=8, given=K.multiple_of(8))

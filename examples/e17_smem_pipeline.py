@@ -27,12 +27,13 @@ SW128 = atom(3, 16)
 three_stages = Bijective(tile_to_shape(SW128, (128, 64, 3)), onto=3 * 128 * 64)
 any_stages = Bijective(tile_to_shape(SW128, (128, 64, stages)), onto=stages * 128 * 64)
 any_tile = Bijective(tile_to_shape(SW128, (8 * m, 64 * k, stages)), onto=8 * m * 64 * k * stages)
-mn_major_tile = Bijective(tile_to_shape(atom(3, 16, k_major=False), (64 * m, 8 * k, stages)), onto=512 * m * k * stages)
+MN_MAJOR = tile_to_shape(atom(3, 16, k_major=False), (64 * m, 8 * k, stages))
+any_mn_major_tile = Bijective(MN_MAJOR, onto=64 * m * 8 * k * stages)
 
 # A and B of a 128x128x64 bf16 stage are 16 KiB each; 227 KiB hold seven of the pairs.
 PAIR = Layout((8192, 2, stages), (1, 8192, 2 * 8192))
-seven_stages_fit = InBounds(PAIR, 227 * 1024 // 2, given=stages <= 7 - 1)
-stages_in_general = InBounds(PAIR, 227 * 1024 // 2, expect="refuted")
+seven_stages_fit = InBounds(PAIR, 227 * 1024 // 2, given=stages <= 7)
+any_number_of_stages = InBounds(PAIR, 227 * 1024 // 2, expect="refuted")
 
 stage_bases = Aligned(Layout((2, stages), (8192, 2 * 8192)), to_bytes=1024, element_bytes=2)
 slot_bases_of_64_bytes = Aligned(Layout(2, 16), to_bytes=128, element_bytes=4, expect="refuted")

@@ -100,6 +100,7 @@ from .int_tuple import (
     unflatten,
     weakly_congruent,
 )
+from .interop import of
 from .layout import (
     ComposedLayout,
     Layout,
@@ -259,6 +260,7 @@ __all__ = [
     "maximum",
     "minimum",
     "nullspace",
+    "of",
     "outer_partition",
     "prefix_product",
     "prepend",

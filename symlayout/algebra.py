@@ -10,9 +10,9 @@ from typing import Any
 
 from .basis import is_basis
 from .errors import LayoutError
-from .expr import Expr, divides, floordiv, terms_of
+from .expr import Expr, divides, floordiv, integer, minimum, terms_of
 from .facts import Facts
-from .int_tuple import IntTuple, ceil_div, get, leaves, product, rank, text, unflatten
+from .int_tuple import IntTuple, ceil_div, checked, get, leaves, product, rank, text, unflatten
 from .layout import (
     ComposedLayout,
     Layout,
@@ -107,10 +107,12 @@ def filter_zeros(layout: Any, profile: IntTuple = None) -> Any:
     """Extents become 1 where the stride (or the paired leaf of *profile*) is 0."""
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, filter_zeros(layout.inner, profile))
-    guide = layout.stride if profile is None else profile
+    guide = layout.stride if profile is None else checked(profile, "profile")
 
     def walk(s: IntTuple, g: IntTuple) -> IntTuple:
-        if isinstance(s, tuple) and isinstance(g, tuple):
+        if isinstance(g, tuple):
+            if not isinstance(s, tuple) or len(g) > len(s):
+                raise LayoutError(f"expected a profile no finer than the shape {text(s)}, got {text(g)}")
             return tuple(map(walk, s, g)) + s[len(g) :]
         if _is_zero(g):
             return _ones(s)
@@ -152,7 +154,7 @@ def nullspace(layout: Any) -> Layout:
             out.append((n, at if not (type(n) is int and n == 1) else 0))
             kept = kept or n != 1
         at = at * n
-    return from_modes(out) if kept else make_raw(1, 0)
+    return from_modes(out if kept else [], layout.obligations)
 
 
 # -- complement and inverses ----------------------------------------------------------------------------
@@ -210,7 +212,7 @@ def complement(layout: Any, target: Any = None) -> Layout:
     if type(target) is int and kept.static:
         return _complement_of_numbers(layout, modes, target)
     if not modes:
-        return coalesce(Layout(target))
+        return with_obligations(coalesce(Layout(target)), layout.obligations)
     facts = Facts.about(kept, target) if not kept.static else Facts.about(target)
     last: Any = 1
     out: Modes = []
@@ -227,7 +229,7 @@ def complement(layout: Any, target: Any = None) -> Layout:
     for n in as_modes(shape):
         out.append((n, last))
         last = last * n
-    return from_modes(coalesced_modes(out))
+    return from_modes(coalesced_modes(out), layout.obligations)
 
 
 def _complement_of_numbers(layout: Layout, modes: Modes, target: int) -> Layout:
@@ -241,7 +243,7 @@ def _complement_of_numbers(layout: Layout, modes: Modes, target: int) -> Layout:
         out.append((gap, last))
         last = n * d
     out.append((-(-target // last), last))
-    return from_modes(coalesced_modes(out))
+    return from_modes(coalesced_modes(out), layout.obligations)
 
 
 def _overlap(layout: Layout, d: Any, last: Any) -> LayoutError:
@@ -357,7 +359,9 @@ def max_common_layout(a: Any, b: Any) -> Any:
     except LayoutError:
         return make_raw(1, 0)
     n, d = common.modes()[0]
-    return composition(inverse, make_raw(n, d)) if type(d) is int and d == 1 else make_raw(1, 0)
+    if not (type(d) is int and d == 1):
+        return make_raw(1, 0)
+    return with_obligations(composition(inverse, make_raw(n, d)), common.obligations)
 
 
 def plain(layout: Any) -> Any:
@@ -376,11 +380,11 @@ def max_common_vector(a: Any, b: Any) -> Any:
     >>> max_common_vector(Layout((8, 4)), Layout((8, 4), (1, 16)))
     8
     """
-    n = max_common_layout(a, b).size()
-    swizzles = [s for s in map(_swizzle_of, (a, b)) if s is not None]
-    if len(swizzles) == 2 and swizzles[0] == swizzles[1]:
+    n = minimum(max_common_layout(a, b).size(), a.size(), b.size())
+    moves = [(s, x.offset) for x in (a, b) if (s := _swizzle_of(x)) is not None]
+    if len(moves) == 2 and moves[0] == moves[1]:
         return n
-    return min([n, *(1 << s.base for s in swizzles)])
+    return minimum(n, *(math.gcd(1 << s.base, _content(offset)) for s, offset in moves))
 
 
 def max_alignment(layout: Any) -> int:
@@ -460,9 +464,12 @@ def domain_distribute(shape: Any, n: int) -> Layout:
     >>> print(domain_distribute((15, 14), 6))
     (3,2):(1,15)
     """
+    n = integer(n)
+    if type(n) is not int or n < 1:
+        raise LayoutError(f"expected a number of parts of at least 1, got {n}")
     out: Modes = []
     at = 1
-    for s in leaves(shape):
+    for s in leaves(checked(shape, "shape")):
         g = math.gcd(s, n)
         out.append((g, at))
         n //= g
@@ -507,7 +514,8 @@ def _extended(layout: Any, extra: Any, n: int | None, join: Any) -> Any:
     if not count:
         return layout
     parts = join([layout[i] for i in range(rank(layout))], [extra] * count)
-    return make_raw(tuple(p.shape for p in parts), tuple(p.stride for p in parts), layout.obligations)
+    obligations = layout.obligations | extra.obligations
+    return make_raw(tuple(p.shape for p in parts), tuple(p.stride for p in parts), obligations)
 
 
 def replace(layout: Layout, i: int, mode: Layout) -> Layout:

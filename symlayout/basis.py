@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -25,7 +26,9 @@ class ScaledBasis:
     path: tuple[int, ...]
 
     def __init__(self, value: Any, path: int | tuple[int, ...]) -> None:
-        self.value, self.path = value, path if isinstance(path, tuple) else (path,)
+        path = path if isinstance(path, tuple) else (path,)
+        self.value = value if type(value) is int else integer(value)
+        self.path = path if all(type(i) is int for i in path) else tuple(map(operator.index, path))
 
     def __rmul__(self, k: Any) -> Any:
         return ScaledBasis(k * self.value, self.path)
@@ -71,9 +74,10 @@ class ScaledBasis:
 
 def E(*path: int) -> Any:
     """The basis element at a path: ``E(0)`` is 1@0, ``E(1, 0)`` entry 0 inside entry 1, ``E()`` the integer 1."""
-    if not all(type(i) is int and i >= 0 for i in path):
+    known = tuple(map(integer, path))
+    if not all(type(i) is int and i >= 0 for i in known):
         raise ExpressionError(f"expected mode indices of at least 0, got {path}")
-    return ScaledBasis(1, path) if path else 1
+    return ScaledBasis(1, known) if known else 1
 
 
 class ArithmeticTuple:
@@ -88,7 +92,7 @@ class ArithmeticTuple:
     __slots__ = ("parts",)
 
     def __init__(self, *parts: Any) -> None:
-        self.parts = tuple(ArithmeticTuple(*p) if isinstance(p, tuple) else p for p in parts)
+        self.parts = tuple(p if type(p) is int else as_arithmetic(p) for p in parts)
 
     def __add__(self, other: Any) -> Any:
         if _zero(other):

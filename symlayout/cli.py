@@ -1,4 +1,4 @@
-"""The command: ``symlayout prove PATH...`` and ``symlayout show LAYOUT``.
+"""The command: ``symlayout prove PATH...``, ``show``, ``diff``, ``check-certificate``, ``explain`` and ``init``.
 
 Exit status: 2 wrong usage or bad input, 1 a verdict other than the expected one, 3 undecided or vacuous,
 0 otherwise; the first that applies in the order 2, 1, 3.
@@ -6,8 +6,6 @@ Exit status: 2 wrong usage or bad input, 1 a verdict other than the expected one
 
 from __future__ import annotations
 
-import enum
-import json
 import sys
 import time
 from pathlib import Path
@@ -16,9 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from . import console
-from .collect import Found, collect
-from .errors import InternalError, NotationError, SymlayoutError
-from .report import SCHEMA, Outcome, Report, Verdict
+from .collect import Found, Stated, collect
+from .errors import CertificateError, InternalError, NotationError, SymlayoutError
+from .outputs import Format, rendered, stored_in
+from .report import Outcome, Report, Verdict
 
 app = typer.Typer(
     name="symlayout",
@@ -31,48 +30,62 @@ app = typer.Typer(
 OK, UNEXPECTED, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
 
 
-class Format(enum.StrEnum):
-    """How a report is printed."""
-
-    TEXT = "text"
-    JSON = "json"
+# -- proofs -----------------------------------------------------------------------------------------------
 
 
 @app.command()
 def prove(
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Python files, folders, or module:name.")],
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH...", help="Python, TOML and source files, folders of them, or module:name."),
+    ],
     format: Annotated[Format, typer.Option(help="How the report is printed.")] = Format.TEXT,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write the report there, and text to the terminal."),
+    ] = None,
 ) -> None:
-    """Prove the claims in Python files: module-level claims and claim_* functions."""
+    """Prove the claims of Python files, of TOML files and of comments that begin with symlayout:."""
     from checkers import Claim
 
     begin = time.perf_counter()
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        _fail(f"expected a file in a folder that exists, got {output}")
+    aloud = format is Format.TEXT or output is not None
     verdicts: list[Verdict] = []
     errors: list[Found] = []
-    for target in paths:
-        shown = ""
-        for found in collect(target, Claim):
-            if found.error:
-                errors.append(found)
-                continue
-            file = found.place.rpartition(":")[0] or found.place
-            if format is Format.TEXT and file != shown:
-                shown = file
-                console.show_place(file)
-            for v in _verdicts(found, errors):
-                verdicts.append(v)
-                if format is Format.TEXT:
-                    console.show_verdict(v)
+    shown = ""
+    for found in (f for target in paths for f in collect(target, Claim, _build)):
+        if found.error:
+            errors.append(found)
+            continue
+        file = found.place.rpartition(":")[0] or found.place
+        if aloud and file != shown:
+            shown = file
+            console.show_place(file)
+        for v in _verdicts(found, errors):
+            verdicts.append(v)
+            if aloud:
+                console.show_verdict(v)
     if not verdicts and not errors:
         errors.append(Found(" ".join(paths), "", error="expected claims such as Bijective(layout, onto=64), got none"))
     report = Report(tuple(verdicts))
-    if format is Format.JSON:
-        _print_json(report, errors)
-    elif verdicts:
+    if aloud and verdicts:
         console.show_summary(report, time.perf_counter() - begin)
     for e in errors:
         console.show_error(f"{e.place}: {e.error}")
+    if output is not None:
+        _write({output: rendered(format, report, errors)})
+    elif not aloud:
+        sys.stdout.write(rendered(format, report, errors))
     raise typer.Exit(status(report, bool(errors)))
+
+
+def _build(s: Stated) -> Any:
+    """The claim that a text states."""
+    from checkers.build import claim_from
+
+    return claim_from(s.kind, s.fields, s.dims, s.given, s.expect, s.shared)
 
 
 def _verdicts(found: Found, errors: list[Found]) -> list[Verdict]:
@@ -98,13 +111,130 @@ def status(report: Report, bad_input: bool) -> int:
     return UNDECIDED if wrong else OK
 
 
-def _print_json(report: Report, errors: list[Found]) -> None:
-    data = {
-        "schema": SCHEMA,
-        "verdicts": [v.to_json() for v in report.verdicts],
-        "errors": [{"place": e.place, "message": e.error} for e in errors],
-    }
-    sys.stdout.write(json.dumps(data, indent=1) + "\n")
+def _fail(message: str) -> None:
+    """End with a message about wrong usage or bad input."""
+    console.show_error(message)
+    raise typer.Exit(BAD_INPUT)
+
+
+def _write(texts: dict[Path, str]) -> None:
+    for file, text in texts.items():
+        try:
+            file.write_text(text, encoding="utf-8")
+        except OSError as e:
+            _fail(f"expected a file that can be written, got {e}")
+
+
+@app.command("check-certificate")
+def check_certificate(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON: reports, certificates, lists of them.")],
+) -> None:
+    """Verify certificates again, without the solver: what each one proves, by its own data, and whether it does."""
+    from checkers.certificate_checker import verify
+
+    from .explain import in_words
+
+    bad = rejected = 0
+    for file in files:
+        try:
+            found, without = stored_in(file)
+        except CertificateError as e:
+            console.show_error(f"{file}: {e}")
+            bad += 1
+            continue
+        console.show_place(str(file))
+        for s in found:
+            reason = ""
+            try:
+                verify(s.certificate)
+            except CertificateError as e:
+                reason = str(e)
+                rejected += 1
+            console.show_certificate(in_words(s.certificate["claim"]), reason, s.claim, s.lemmas)
+        if without:
+            console.out.print(f"  {without} more proofs have no certificate: enumerations and solver runs", markup=False)
+    raise typer.Exit(BAD_INPUT if bad else UNEXPECTED if rejected else OK)
+
+
+@app.command()
+def diff(
+    a: Annotated[str, typer.Argument(help='A layout: "(M,8):(8,1)", or a CuTe C++ type.')],
+    b: Annotated[str, typer.Argument(help="Another layout.")],
+    given: Annotated[
+        list[str] | None, typer.Option(metavar="FACTS", help='What may be assumed: "ld >= M and N % 8 == 0".')
+    ] = None,
+    dim: Annotated[
+        list[str] | None, typer.Option(metavar="SIZE", help="A size and what is known of it: M,multiple_of=8.")
+    ] = None,
+) -> None:
+    """Say whether two layouts are one function for all sizes, or the first coordinate that differs."""
+    from checkers import Equal
+    from checkers import prove as proved
+
+    from .notation import parse, parse_dims, parse_fact
+
+    try:
+        symbols = tuple(s for text in dim or () for s in parse_dims(_size(text)))
+        facts = tuple(f for text in given or () for f in parse_fact(text, symbols))
+        claim = Equal(parse(a, symbols), parse(b, symbols), given=facts)
+        console.show_layouts({"a": claim.a, "b": claim.b})
+        report = proved(claim)
+    except InternalError:
+        raise
+    except (SymlayoutError, RecursionError, MemoryError, OverflowError) as e:
+        _fail(str(e) or type(e).__name__)
+    for v in report.verdicts:
+        console.show_verdict(v)
+    raise typer.Exit(status(report, False))
+
+
+def _size(text: str) -> str:
+    """``M,multiple_of=8`` as ``M(multiple_of=8)``."""
+    name, comma, limits = text.partition(",")
+    return f"{name}({limits})" if comma and "(" not in text else text
+
+
+# -- words and files --------------------------------------------------------------------------------------
+
+
+@app.command()
+def explain(
+    name: Annotated[str, typer.Argument(help="A kind of claim, an outcome, a method or a theorem such as T2.")] = "",
+) -> None:
+    """Say what a word in an answer means; without a name, list what there is."""
+    from checkers.build import KINDS
+
+    from . import explain as words
+
+    try:
+        shown = str(words.explain(name, KINDS.values())) if name else words.overview(KINDS.values())
+    except SymlayoutError as e:
+        _fail(str(e))
+    console.out.print(shown, markup=False)
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write; made if it does not exist.")] = Path(),
+) -> None:
+    """Write a first file of claims and a test, both of which pass."""
+    from .spec import FIRST_FILES
+
+    files = {folder / name: text for name, text in FIRST_FILES.items()}
+    there = [str(f) for f in files if f.exists()]
+    if there:
+        _fail(f"expected to write new files, got {' and '.join(there)}, which exist")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        _fail(f"expected a folder, got {e}")
+    _write(files)
+    for file in files:
+        console.out.print(f"wrote {file}", markup=False)
+    console.out.print(f"next: symlayout prove {folder}", markup=False)
+
+
+# -- pictures ---------------------------------------------------------------------------------------------
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Finding claims in Python files, folders and modules."""
+"""Finding claims: in Python files and modules, in TOML files, in comments beside the code, below folders."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ import contextlib
 import hashlib
 import importlib
 import importlib.util
+import os
+import re
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
-from .errors import ClaimError, SymlayoutError
+from .errors import ClaimError, InternalError, SymlayoutError
+from .expr import Fact, Symbol
+from .reader import excerpt
 
 SECONDS = 60  # a module that takes longer to import is taken to hang
 
@@ -32,31 +36,120 @@ class Found:
     error: str = ""
 
 
-def collect(target: str, kind: type) -> Iterator[Found]:
-    """The claims (values of *kind*) of a file, of each ``*.py`` below a folder, or of ``module:name``, by line.
+@dataclass(frozen=True)
+class Stated:
+    """A claim as text states it: *shared* are facts of its file, *source* the text where a caret may point."""
 
-    Claims are module-level objects (or lists of them), and functions called ``claim_*`` that take no
-    arguments and return one or several. A module that cannot be read is reported, not raised.
+    place: str
+    name: str
+    kind: str
+    fields: Mapping[str, Any]
+    dims: Iterable[Symbol] = ()
+    given: tuple[Fact, ...] = ()
+    shared: tuple[Fact, ...] = ()
+    expect: str = "proved"
+    source: str = field(default="", kw_only=True)
+
+
+Builder: TypeAlias = Callable[[Stated], Any]
+
+
+def collect(target: str, kind: type, build: Builder | None = None) -> Iterator[Found]:
+    """The claims (values of *kind*) of a file, of each file below a folder, or of ``module:name``, by line.
+
+    In Python, claims are module-level objects (or lists of them), and functions called ``claim_*`` that take no
+    arguments and return one or several. With *build*, which makes claims of stated ones, they may also stand in
+    TOML files and in comments. What cannot be read is reported, not raised.
     """
     path = Path(target)
     if path.is_dir():
-        files = sorted(p for p in path.rglob("*.py") if not any(part.startswith((".", "_")) for part in p.parts[-2:]))
+        files = [p for p in _files(path) if p.suffix == ".py" or (build is not None and _states_claims(p))]
         if not files:
-            yield Found(target, "", error=f"expected Python files below {target}, got none")
+            also = "" if build is None else ", TOML files with a [[claim]] table or comments with claims"
+            yield Found(target, "", error=f"expected Python files{also} below {target}, got none")
         for file in files:
-            yield from _in_file(file, kind)
+            yield from _in_file(file, kind, build)
     elif path.is_file():
-        yield from _in_file(path, kind)
+        yield from _in_file(path, kind, build)
     elif ":" in target and not path.suffix:
         yield from _in_module(target, kind)
     else:
         yield Found(target, "", error=f"expected a file, a folder or module:name, got {target!r}, which does not exist")
 
 
-def _in_file(path: Path, kind: type) -> Iterator[Found]:
-    if path.suffix != ".py":
-        yield Found(str(path), "", error=f"expected a Python file, got {path}")
-        return
+def _files(folder: Path) -> list[Path]:
+    """The files below a folder, in order, but for hidden ones and those of virtual environments."""
+    out: list[Path] = []
+    for root, folders, files in os.walk(folder):
+        if "pyvenv.cfg" in files:
+            folders.clear()
+            continue
+        folders[:] = [f for f in folders if not f.startswith((".", "_"))]
+        out += [Path(root, f) for f in files if not f.startswith((".", "_"))]
+    return sorted(p for p in out if p.is_file())
+
+
+def _states_claims(path: Path) -> bool:
+    """Whether a file that is no Python has claims, as far as a quick look tells."""
+    from . import comments
+
+    if path.suffix != ".toml" and path.suffix not in comments.SUFFIXES:
+        return False
+    try:
+        source = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True  # to be reported
+    if path.suffix == ".toml":
+        return "[[" in source and _spec().states_claims(source)
+    return comments.states_claims(source, path.suffix)
+
+
+def _spec() -> ModuleType:
+    """The reader of TOML files, loaded where there is one: pydantic takes its time."""
+    from . import spec
+
+    return spec
+
+
+def _in_file(path: Path, kind: type, build: Builder | None) -> Iterator[Found]:
+    from . import comments
+
+    if path.suffix == ".py":
+        stated = list(comments.read(path)) if build else []
+        if not stated or _may_hold_objects(path):
+            yield from _in_python(path, kind)
+    elif build is not None and path.suffix == ".toml":
+        stated = list(_spec().read(path))
+    elif build is not None and path.suffix in comments.SUFFIXES:
+        stated = list(comments.read(path))
+    else:
+        known = "a Python file" if build is None else f"a file with claims ({', '.join((*comments.SUFFIXES, '.toml'))})"
+        stated = [Found(str(path), "", error=f"expected {known}, got {path}")]
+    for s in stated:
+        yield s if isinstance(s, Found) or build is None else _built(s, build)
+
+
+def _may_hold_objects(path: Path) -> bool:
+    """Whether a Python file that states claims in comments may also make some: if not, it is not imported."""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return any(word in line.partition("#")[0] for line in lines for word in ("checkers", "claim"))
+
+
+def _built(s: Stated, build: Builder) -> Found:
+    """The claim that a text states, or why there is none."""
+    try:
+        return Found(s.place, s.name, build(s))
+    except InternalError:
+        raise
+    except (SymlayoutError, ArithmeticError, RecursionError, MemoryError) as e:
+        message = str(e) or type(e).__name__
+        if s.source and "\n" not in message:
+            word = re.search(r"got '([^']*)'", message)
+            message += f"\n{excerpt(s.source, max(0, s.source.find(word[1])) if word else 0)}"
+        return Found(s.place, s.name, error=message)
+
+
+def _in_python(path: Path, kind: type) -> Iterator[Found]:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
         with _limits(str(path)):

@@ -17,7 +17,7 @@ from .errors import InexactError, LayoutError
 from .expr import Expr, at_least
 from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, idx2crd, product, rank, text
-from .layout import ComposedLayout, Layout, is_layout, make_raw, slice_layout, with_obligations
+from .layout import ComposedLayout, Layout, checked_coordinate, is_layout, make_raw, slice_layout, with_obligations
 from .linear_moves import through_layout
 from .obligations import EXACT, NONE, Obligation, Obligations, exact, in_domain
 from .swizzle import Swizzle, compose_swizzles
@@ -318,4 +318,4 @@ def slice_and_offset(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
     """(the modes where coord is None, the offset of the rest)."""
     if not is_layout(layout):
         raise LayoutError(f"expected a layout to slice, got {layout!r}")
-    return slice_layout(coord, layout)
+    return slice_layout(checked_coordinate(coord), layout)

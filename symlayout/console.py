@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from .int_tuple import text
 from .report import Outcome, Report, Verdict
 
 STYLES = {
@@ -40,15 +42,33 @@ def show_place(place: str) -> None:
     out.print(Text(place, style="bold"))
 
 
+def show_certificate(words: str, reason: str, claim: str, lemmas: tuple[str, ...]) -> None:
+    """What a certificate proves, or why it does not, and the verdict that it came with."""
+    verdict = Text("rejected", style="bold red") if reason else Text("accepted", style="bold green")
+    out.print(Text("  ").append(verdict).append(f"  {words}"))
+    for label, value in (("", reason), ("for ", claim), ("with ", "; ".join(lemmas))):
+        if value:
+            out.print(Text(f"            {label}{value}", style="dim" if label else "default"))
+
+
+def show_layouts(layouts: dict[str, Any]) -> None:
+    """Layouts by name, each with its size and shape and in coalesced form."""
+    from .algebra import coalesce
+
+    for name, x in layouts.items():
+        out.print(Text(f"{name}  ").append(str(x), style="bold"))
+        out.print(Text(f"   size {x.size()}, shape {text(x.shape)}, coalesced {coalesce(x)}"))
+
+
 def show_summary(report: Report, seconds: float) -> None:
     """The closing line."""
     wrong = [v for v in report.verdicts if not v.as_expected]
     expected = sum(v.as_expected and v.outcome is not Outcome.PROVED for v in report.verdicts)
     note = f" ({expected} of them expected)" if expected else ""
-    text = Text(f"{report.summary()}{note} in {seconds:.1f} s")
+    line = Text(f"{report.summary()}{note} in {seconds:.1f} s")
     if wrong:
-        text.append(f"; {len(wrong)} not as expected", style="bold red")
-    out.print(text)
+        line.append(f"; {len(wrong)} not as expected", style="bold red")
+    out.print(line)
 
 
 def show_error(message: str) -> None:

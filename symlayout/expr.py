@@ -372,7 +372,10 @@ def _plus_constant(x: Expr, c: int) -> Int:
 
 def _foreign_equal(x: Expr, other: object) -> Any:
     if type(other).__module__.startswith("sympy"):
-        return x == coerce_or_none(other)
+        try:
+            return x == coerce_or_none(other)
+        except ExpressionError:  # no integer expression, so no equal one
+            return False
     return NotImplemented
 
 
@@ -573,12 +576,14 @@ def xor(x: Int, y: Int) -> Int:
 
 def _extremum(kind: type[Atom], sign: int, xs: Iterable[Any]) -> Int:
     flat = [b for a in map(integer, xs) for b in (a.args if isinstance(a, kind) else (a,))]
+    if not flat:
+        raise ExpressionError("expected at least one integer to compare, got none")
     kept: list[Int] = []
     for a in flat:
         gaps = [(b, sign * (b - a)) for b in kept]
         if any(type(g) is int and g >= 0 for _, g in gaps):
             continue
-        kept = [b for b, g in gaps if type(g) is not int] + [a]
+        kept = [*(b for b, g in gaps if type(g) is not int), a]
     return kept[0] if len(kept) == 1 else intern(kind, tuple(sorted(kept, key=str)))
 
 
@@ -670,6 +675,7 @@ def eq(a: Any, b: Any) -> Fact:
 
 def multiple_of(a: Any, modulus: int) -> Fact:
     """The fact that the positive integer *modulus* divides *a*."""
+    modulus = integer(modulus)
     if type(modulus) is not int or modulus < 1:
         raise ExpressionError(f"expected a modulus of at least 1, got {modulus!r}")
     return Fact(integer(a), "%", modulus)
@@ -691,6 +697,7 @@ def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = 
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ExpressionError(f"expected an identifier as the name of a dimension, got {name!r}")
+    multiple_of = integer(multiple_of)
     if type(multiple_of) is not int or multiple_of < 1:
         raise ExpressionError(f"expected multiple_of to be an integer of at least 1, got {multiple_of!r}")
     upper = at_most if below is None else integer(below) - 1
@@ -827,7 +834,7 @@ class Substitution(Integers):
 
 def evaluate(x: Any, env: Mapping[Any, int]) -> int:
     """The integer value of *x* where *env* gives its symbols (or their names) values."""
-    return x if type(x) is int else cast(int, interpret(integer(x), Integers(env)))
+    return x if type(x) is int else cast(int, integer(interpret(integer(x), Integers(env))))
 
 
 def substitute(x: Int, values: Mapping[Any, Any]) -> Any:
@@ -887,7 +894,7 @@ def _recovered(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotien
         k = divides(e, -linear)
         if k is not None and k != 0:
             yield k, f"({_factor(a)} % {_factor(e)})", x + k * e * quotient - k * a
-    if type(d) is not int and terms_of(p).get(()) == -1:  # ceil_div(y, d) is (y - 1)//d + 1
+    if type(d) is not int and isinstance(p, Expr) and terms_of(p).get(()) == -1:  # ceil_div(y, d) is (y - 1)//d + 1
         yield linear, f"ceil({_factor(p + 1)}/{_factor(d)})", x - linear * quotient - linear
 
 

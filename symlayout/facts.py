@@ -190,7 +190,7 @@ class Facts:
 
     @cached_property
     def _bounds(self) -> dict[Atom, tuple[Bound, ...]]:
-        if self.parent is None:
+        if self.parent is None or not isinstance(self, OrderedFacts):  # definitions are numbered after all rows
             return bounds_by_variable(self.generators())
         out = dict(self.parent._bounds)
         first = len(self.parent.rows)
@@ -526,7 +526,7 @@ class _Resolving(Substitution):
 def _rests(q: Int, r: Int, d: Int) -> Iterable[tuple[Int, Int]]:
     """Candidate splits of d*q + r: as they are, and with d moved over once where r is negative."""
     yield q, r
-    if isinstance(r, Expr):
+    if isinstance(r, Expr) or r < 0:
         yield q - 1, r + d
 
 

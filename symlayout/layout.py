@@ -295,7 +295,7 @@ class ComposedLayout:
 
     @property
     def obligations(self) -> Obligations:
-        return cast(Obligations, self.inner.obligations)
+        return cast(Obligations, getattr(self.outer, "obligations", NONE) | self.inner.obligations)
 
     @property
     def static(self) -> bool:

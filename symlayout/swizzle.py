@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import LayoutError
-from .expr import Expr, Int, floordiv, mod, xor
+from .expr import Expr, Int, coerce_or_none, floordiv, mod, xor
 
 
 class Swizzle:
@@ -27,9 +27,9 @@ class Swizzle:
     shift: int
 
     def __init__(self, bits: int, base: int, shift: int) -> None:
-        for name, value in (("bits", bits), ("base", base), ("shift", shift)):
-            if type(value) is not int:
-                raise LayoutError(f"expected an integer for {name} of a swizzle, got {value!r}")
+        bits, base, shift = (
+            _number(value, f"{name} of a swizzle") for name, value in (("bits", bits), ("base", base), ("shift", shift))
+        )
         if bits < 0 or base < 0 or abs(shift) < bits or max(bits, base, abs(shift)) > 64:
             raise LayoutError(f"expected 0 <= bits <= |shift| <= 64 and 0 <= base <= 64, got Sw<{bits},{base},{shift}>")
         put = object.__setattr__
@@ -105,12 +105,20 @@ class Swizzle:
         return f"Swizzle({self.bits}, {self.base}, {self.shift})"
 
 
+def _number(x: Any, what: str) -> int:
+    known = x if type(x) is int else coerce_or_none(x)
+    if type(known) is not int:
+        raise LayoutError(f"expected an integer for {what}, got {x!r}")
+    return known
+
+
 def make_swizzle(source: int, target: int) -> Swizzle:
     """The swizzle with these masks of equal, contiguous width.
 
     >>> make_swizzle(0b1000, 0b0100)
     Swizzle(1, 2, 1)
     """
+    source, target = _number(source, "a mask"), _number(target, "a mask")
     if not source and not target:
         return Swizzle(0, 0, 0)
     bits = source.bit_count()

@@ -8,7 +8,7 @@ import numpy as np
 
 from .basis import ArithmeticTupleIterator
 from .errors import LayoutError
-from .expr import Expr, Symbol
+from .expr import Expr, Symbol, coerce_or_none
 from .facts import symbols_in
 from .int_tuple import IntTuple, add, dice, has_none, idx2crd, product_each, rank
 from .layout import (
@@ -41,7 +41,8 @@ class Tensor:
     def __init__(self, iterator: Any, layout: Any) -> None:
         if not is_layout(layout):
             raise LayoutError(f"expected a layout for a tensor, got {layout!r}")
-        object.__setattr__(self, "iterator", iterator)
+        known = None if isinstance(iterator, np.ndarray) else coerce_or_none(iterator)
+        object.__setattr__(self, "iterator", iterator if known is None else known)
         object.__setattr__(self, "layout", layout)
 
     iterator: Any

@@ -63,7 +63,7 @@ def _divide_mode(layout: Layout, t: Any, mode: str) -> Layout:
 def _as_tiler(tiler: Any) -> Any:
     if is_layout(tiler):
         return tiler
-    return Layout(1, 0) if type(tiler) is int and tiler == 1 else Layout(tiler, 1)
+    return Layout(1, 0) if integer(tiler) == 1 else Layout(tiler, 1)
 
 
 def _by_mode(f: Any, layout: Layout, tiler: Any, *options: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from symlayout import AssumptionError, Expr, Facts, Symbol, ceil_div, dim, dims, eq, evaluate, index, maximum, minimum
-from symlayout.expr import floordiv, mod
+from symlayout.expr import floordiv, mod, multiple_of
 from symlayout.facts import Evidence, Row, residues_vanish
 from tests.draw import Draw
 
@@ -59,7 +59,7 @@ def test_the_document_example():
         (maximum(M, N) - N, ()),
         (N - M, (M <= K, K <= N)),
         (M * M - 2 * M + 1 + 2 * M, ()),
-        (index("i", M) * 0 + M - 1 - index("i", M), ()),
+        (M - 1 - index("i", M), ()),
         (M * N - 1 - (N * index("i", M) + index("j", N)), ()),
     ],
     ids=str,
@@ -165,7 +165,7 @@ def test_rows_added_later_keep_their_numbers_apart_from_definitions():
     """A local row and the definition of a quotient in the assumptions are different rows."""
     facts = Facts.about(M, N, given=[M // 4 >= 3])
     local = facts.with_rows(Row(N - 7, "N >= 7"))
-    for p in (N - 7, N * M - 7, N + M // 4 - 10, (N - 7) * (M // 4), N - M + 4 * (M // 4) - 1, 2 * N - 14 + M // 4):
+    for p in (N - 7, N * M - 7, N + M // 4 - 10, (N - 7) * (M // 4), M % 4 - N + 7, N - 7 - M % 4):
         p = local.normal(p)
         evidence = local.nonneg(p)
 
@@ -246,10 +246,10 @@ def test_normal_forms_and_signs_are_sound_at_every_admissible_point(block):
 
 @pytest.mark.parametrize("block", range(2))
 def test_verdicts_on_facts_are_sound_at_every_admissible_point(block):
-    for seed in range(10_000 + block * 300, 10_300 + block * 300):
+    for seed in range(10_000 + block * 200, 10_200 + block * 200):
         world = World(seed)
         x, y = world.expression(), world.expression(1)
-        for fact in (x <= y, x > y, eq(x, y), (x + 0 * world.symbols[0] + world.symbols[0]).multiple_of(2)):
+        for fact in (x <= y, x > y, eq(x, y), multiple_of(x + world.symbols[0], 2)):
             verdict = world.facts.holds(fact) if not isinstance(fact, bool) else None
             if verdict is not None and world.points:
                 truths = {bool(fact.subs(env).value) for env in world.points}

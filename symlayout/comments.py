@@ -1,0 +1,194 @@
+"""Claims as comments beside the code that they are about, in C++, CUDA and Python.
+
+    // symlayout: dims M ld(at_least=M)
+    // symlayout: given M % 8 == 0
+    // symlayout: injective (M,8):(1,ld)
+    /* symlayout: equal (8,M):(1,8) and 8*M:1 expect proved */
+    // symlayout: in_bounds 128*t + r over (r, t) < (128, ceil_div(M, 128))
+    // ...        when 128*t + r < M extent M
+
+A comment that begins with ``symlayout:`` is a claim, ``dims`` or ``given``; the last two count for the whole
+file, wherever they stand. A comment line that begins with ``...`` goes on with the one before.
+
+    claim = KIND LAYOUT {KEYWORD VALUE} ["given" FACTS] ["expect" OUTCOME]
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .collect import Found, Stated
+from .errors import SymlayoutError
+from .expr import Fact
+from .notation import COMPOSED, Declared, parse_dims, parse_fact
+from .reader import DIGITS, END, Reader
+
+SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".inl", ".py")
+MARK = "symlayout:"
+MORE = "..."
+
+# Strings go first, so that a mark inside one is no comment.
+C_TOKENS = re.compile(
+    r"""R"(?P<raw>[^()\\\s]{0,16})\(.*?\)(?P=raw)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])'"""
+    r"""| //(?P<line>[^\n]*) | /\*(?P<block>.*?)(?:\*/|\Z)""",
+    re.DOTALL | re.VERBOSE,
+)
+RELATED = ("over", "when", "given")  # what follows holds relations, where < opens no template and "and" joins
+CLOSERS = {")": "(", "]": "[", ">": "<"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a comment, without its marks."""
+
+    number: int
+    text: str
+
+    @property
+    def word(self) -> str:
+        return self.text.partition(" ")[0]
+
+    @property
+    def rest(self) -> str:
+        return self.text.partition(" ")[2]
+
+
+def states_claims(source: str, suffix: str) -> bool:
+    """Whether a source text has a comment that begins with ``symlayout:``."""
+    return MARK in source and any(True for _ in statements(source, suffix))
+
+
+def read(path: Path) -> Iterator[Stated | Found]:
+    """The claims that the comments of a file state, in order, and the comments that cannot be read."""
+    try:
+        source = path.read_text(encoding="utf-8", errors="replace")
+        found = list(statements(source, path.suffix)) if MARK in source else []
+    except (OSError, SyntaxError, tokenize.TokenError) as e:
+        if path.suffix != ".py":  # importing it says so
+            yield Found(str(path), "", error=f"expected a source file, got {type(e).__name__}: {e}")
+        return
+    sizes, given, claims = (
+        [s for s in found if s.word == "dims"],
+        [s for s in found if s.word == "given"],
+        [s for s in found if s.word not in ("dims", "given")],
+    )
+    symbols, shared = Declared(), list[Fact]()
+    for s in (*sizes, *given):
+        try:
+            if s.word == "dims":
+                symbols = Declared(dict.fromkeys((*symbols, *parse_dims(s.rest, symbols))))
+            else:
+                shared += parse_fact(s.rest, symbols or ())
+        except SymlayoutError as e:
+            yield _wrong(path, s, e)
+            return
+    for s in claims:
+        try:
+            kind, fields, facts, expect = parse_claim(s.text)
+            own = parse_fact(facts, symbols or ()) if facts is not None else ()
+            yield Stated(
+                f"{path}:{s.number}", kind, kind, fields, symbols or (), own, tuple(shared), expect, source=s.text
+            )
+        except SymlayoutError as e:
+            yield _wrong(path, s, e)
+
+
+def _wrong(path: Path, s: Line, e: SymlayoutError) -> Found:
+    return Found(f"{path}:{s.number}", "", error=str(e))
+
+
+def parse_claim(source: str) -> tuple[str, dict[str, Any], str | None, str]:
+    """(kind, fields, given, expect) of a claim; the layout is the field ``map``.
+
+    >>> parse_claim("bijective (4,8):(8,1) onto 32 expect proved")
+    ('bijective', {'map': '(4,8):(8,1)', 'onto': '32'}, None, 'proved')
+    """
+    text = _Words(source, ())
+    kind = text.name("a kind of claim, dims or given")
+    fields = dict(text.parts())
+    given, expect = fields.pop("given", None), fields.pop("expect", "proved")
+    return kind, fields, given, expect
+
+
+class _Words(Reader):
+    """A claim cut at its keywords: names that stand where no value can go on."""
+
+    def parts(self) -> Iterator[tuple[str, str]]:
+        """(keyword, value) in order; the first value has the keyword ``map``."""
+        seen: set[str] = set()
+        at, keyword = self.position, "map"
+        while True:
+            stop = self.value_end(at, keyword)
+            if stop == at:
+                raise self.error("a layout after the kind" if keyword == "map" else f"a value of {keyword}", at)
+            last = self.places[stop - 1] + len(self.tokens[stop - 1])
+            yield keyword, self.source[self.places[at] : last]
+            seen.add(keyword)
+            if self.tokens[stop] == END:
+                return
+            keyword, at = self.tokens[stop], stop + 1
+            if keyword in seen:
+                raise self.error("each keyword once", stop)
+
+    def value_end(self, at: int, keyword: str) -> int:
+        """The index of the keyword that ends the value, or of the end."""
+        open_: list[str] = []
+        for i in range(at, len(self.tokens)):
+            token = self.tokens[i]
+            if token == END or (not open_ and i > at and self.is_keyword(i, keyword in RELATED)):
+                return i
+            if token in ("(", "[") or (token == "<" and keyword not in RELATED):
+                open_.append(token)
+            elif open_ and CLOSERS.get(token) == open_[-1]:
+                open_.pop()
+        return at
+
+    def is_keyword(self, i: int, related: bool) -> bool:
+        """Whether token *i* is a name right after the end of a value."""
+        token, before = self.tokens[i], self.tokens[i - 1]
+        if not token.isidentifier() or token in (*COMPOSED, "const", "volatile") or (related and token == "and"):
+            return False
+        if before in COMPOSED or (related and before in (">", "and")):
+            return False
+        return before in (")", "]", ">", "&") or before[0] in DIGITS or before.isidentifier()
+
+
+# -- comments in source text ------------------------------------------------------------------------------
+
+
+def statements(source: str, suffix: str) -> Iterator[Line]:
+    """What follows ``symlayout:`` in each comment that begins with it, continuations joined."""
+    current: Line | None = None
+    for line in _python_comments(source) if suffix == ".py" else _c_comments(source):
+        text = line.text.strip()
+        if current is not None and text.startswith(MORE):
+            current = Line(current.number, f"{current.text} {text.removeprefix(MORE).strip()}")
+            continue
+        if current is not None:
+            yield current
+        current = Line(line.number, text.removeprefix(MARK).strip()) if text.startswith(MARK) else None
+    if current is not None:
+        yield current
+
+
+def _python_comments(source: str) -> Iterator[Line]:
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield Line(token.start[0], token.string.lstrip("#!: "))
+
+
+def _c_comments(source: str) -> Iterator[Line]:
+    number, counted = 1, 0
+    for found in C_TOKENS.finditer(source):
+        number, counted = number + source.count("\n", counted, found.start()), found.start()
+        if found["line"] is not None:
+            yield Line(number, found["line"].lstrip("/!< "))
+        elif found["block"] is not None:
+            for i, text in enumerate(found["block"].split("\n")):
+                yield Line(number + i, text.strip().lstrip("*! "))

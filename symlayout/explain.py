@@ -1,0 +1,261 @@
+"""What the words in answers mean: kinds of claims, outcomes, methods, theorems, and certificates in words.
+
+    >>> print(explain("T2"))
+    T2 Chain
+      If in some order every stride is at least 1 + sum of (n_j - 1) s_j over the modes before it, L is injective:
+      the highest digit that differs outweighs all lower ones. A gap is needed only where n_k >= 2.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ClaimError
+from .reader import suggestion
+
+# The paragraphs of docs/theorems.md, which an installed package does not have, and those of the repairs.
+THEOREMS = """\
+**T1 Differences.** L is injective iff sum delta_k s_k = 0 with |delta_k| <= n_k - 1 has only the zero solution: such
+vectors are exactly the differences of two coordinates. This is the form that goes to the solver.
+
+**T2 Chain.** If in some order every stride is at least 1 + sum of (n_j - 1) s_j over the modes before it, L is
+injective: the highest digit that differs outweighs all lower ones. A gap is needed only where n_k >= 2.
+
+**T3 Mixed radix.** If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r).
+
+**T5 Residues.** If g divides the strides of some modes A, the others are injective modulo g, and A is injective, then L
+is: equality modulo g fixes the other digits. Injective modulo g holds when strides reduced modulo g span less than g.
+
+**T7 Counting.** Between finite sets of one size a map is injective iff it is onto. So bounds, injectivity and a
+polynomial identity of sizes prove a bijection, with no quantifier.
+
+**Strides without gaps.** If the modes so far reach every value of 0 .. R and 0 <= s <= R + 1, then a mode (n, s) makes
+it 0 .. R + (n - 1) s. This proves that a range is covered, also where values repeat.
+
+**T8 Corners.** With the sign of each stride known, the extreme values are at corners: two polynomial inequalities.
+
+**T9 Positivity.** p >= 0 if p, or m*p + m - 1 with m >= 1, is a sum of products of assumptions with non-negative
+coefficients. The search eliminates variables through their bounds; the checker only expands the identity.
+
+**T10 Quotients.** If p = D q + r with 0 <= r < D then p // D = q and p % D = r. Divisors are at least 1: where one is
+symbolic that is shown first.
+
+**T11 Alignment.** v divides base + L(d) at every coordinate iff it divides the base and the stride of every mode with
+n_k >= 2. A vector access of v elements along a unit-stride mode splits that mode as (v, n/v), and the rest must be
+aligned.
+
+**T12 Divisibility.** m divides p for all integers iff it does for all residues modulo m.
+
+**T13 Linear over GF(2).** A layout with power-of-two extents is linear over GF(2) iff the bits of its digit images are
+disjoint (no carries).
+
+**T14 Swizzles.** Sw<B,M,S> with |S| >= B is its own inverse, maps every aligned block of 2^(M+B) offsets (2^(M+|S|+B)
+for S < 0) onto itself, and commutes with adding multiples of 2^(M+|S|+B). So a common swizzle cancels from injectivity
+and equality, and from bounds and bijectivity when the block divides the extent.
+
+**T15 Rank.** A linear map is injective iff it has a left inverse T A = I over GF(2); T is the certificate.
+
+**T16 Banks.** For lanes whose addresses are linear, the conflict degree is 2^(dim ker Bk - dim ker W), where W takes a
+lane to its unit of max(width, 4) bytes and Bk to that unit modulo 128 bytes. It is the same in every phase and for every
+base that is added after the swizzle and is a multiple of the unit. The split into phases (32 lanes up to 4 bytes, 16 at
+8, 8 at 16) is a model of the hardware, kept as data.
+
+**T17 Normal form.** Drop extents of 1 and merge neighbours with s_2 = n_1 s_1: two layouts of one size are the same
+function of the linear index iff these lists agree (for numbers; for symbols, identical lists suffice).
+
+**T19 Triangular maps.** A tuple-valued map is injective if its components, one after another, determine the digits that
+the ones before left open.
+
+**T22 Thresholds.** Where f does not decrease and f(x*) <= limit < f(x* + 1), the claim f(x) <= limit holds exactly for
+x <= x*: no condition on x is weaker. Affine f gives x* by one division, any other by doubling and bisection.
+
+**T23 Weakest divisibility.** Of the q for which q | x makes m divide p(x), one divides all others. It is found prime by
+prime over the divisors of m, and is the weakest repair of this form.
+
+**T24 Repairs.** A repair is a condition that the assumptions admit and under which the claim is proved by the ordinary
+methods, never by samples. It is called the weakest of its form where each immediate weaker neighbour has a
+counterexample of its own.
+"""
+
+OUTCOMES = {
+    "proved": "It holds for all sizes that meet the assumptions listed. The method says how; an algebraic proof carries a "
+    "certificate that was verified before it counted, and that `symlayout check-certificate` verifies again.",
+    "refuted": "It fails: the sizes and coordinates shown are the smallest found, and were replayed on plain integers. "
+    "Where it says 'holds if', the claim was proved under that condition.",
+    "unknown": "Neither proved nor refuted. It names the lemma that is open, how far sizes were tried, and facts that "
+    "would close it. Checked up to a bound is never proved.",
+    "vacuous": "No sizes meet the assumptions, so there is nothing to prove; they contradict each other.",
+}
+
+METHODS = {
+    "certificate": "An algebraic proof as data: the claim as polynomials and the hints that make each step a plain "
+    "identity. A small checker that knows no solver and no layouts re-verifies it.",
+    "enumeration": "Every coordinate of a claim without symbols was looked at.",
+    "small sizes": "Sizes that meet the assumptions were tried in order of their sum, so the first failure is the least.",
+    "corners of large sizes": "Sizes at the upper end of their ranges were tried, where overflows happen, then bisected.",
+    "solver": "Z3, whose version the verdict names, found that no sizes and coordinates violate the claim.",
+    "normal form": "Both sides have one normal form as polynomials with quotients.",
+}
+
+OBLIGATIONS = {
+    "in domain": "A tile or operand may reach past the domain of a layout. It joins every claim about the result, and is "
+    "met by the divisibility that it names, or in bounds by a predicate that masks the overhang.",
+    "exact": "The result of an operation is the function asked for only under this condition. It joins every claim about "
+    "the result, and no predicate can stand for it.",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A word that answers use, and what it means."""
+
+    group: str
+    name: str
+    title: str
+    text: str
+
+    def __str__(self) -> str:
+        head = f"{self.name} {self.title}".strip()
+        return "\n".join([head, *(f"  {line}".rstrip() for line in self.text.splitlines())])
+
+
+def entries(kinds: Iterable[Any] = ()) -> tuple[Entry, ...]:
+    """Everything that can be explained; *kinds* are the rows of ``checkers.build``."""
+    claims = [Entry("claims", k.name, "", _claim_text(k)) for k in kinds]
+    rows = {"outcomes": OUTCOMES, "obligations": OBLIGATIONS, "methods": METHODS}
+    plain = [Entry(group, name, "", _filled(text)) for group, row in rows.items() for name, text in row.items()]
+    return (*claims, *plain, *_theorems())
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), 110, break_on_hyphens=False)
+
+
+def _theorems() -> Iterable[Entry]:
+    for paragraph in THEOREMS.strip().split("\n\n"):
+        head, _, text = paragraph.removeprefix("**").partition(".** ")
+        number, _, title = head.partition(" ") if re.match(r"T\d+ ", head) else ("", "", head)
+        yield Entry("theorems", number or title, title if number else "", _filled(text))
+
+
+def _claim_text(kind: Any) -> str:
+    """The sentence of a kind with its example, what it takes, and how a comment states it."""
+    first, *others = kind.subjects or ("",)
+    own = [f for f in kind.fields if f.name not in kind.subjects]
+    values = [f"{f.name} {f.name.upper()}" if f.required else f"[{f.name} {f.name.upper()}]" for f in own]
+    usage = " ".join([kind.name, first.upper(), *(f"and {name.upper()}" for name in others), *values])
+    return f"{kind.text}\n\nfields: {', '.join(map(str, kind.fields))}\n// symlayout: {usage}"
+
+
+def explain(name: str, kinds: Iterable[Any] = ()) -> Entry:
+    """The entry of a name, a title or a method as a verdict prints it. Raises ClaimError with what there is."""
+    known = entries(kinds)
+    wanted = {_key(name), *map(_key, re.findall(r"\bT\d+\b", name))} - {""}
+    for e in known:
+        if {_key(e.name), _key(e.title)} & wanted:
+            return e
+    if name.upper().startswith("Z3"):
+        return explain("solver")
+    words = [e.name for e in known]
+    raise ClaimError(f"expected one of {', '.join(words)}, got {name!r}{suggestion(name, words)}")
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def overview(kinds: Iterable[Any] = ()) -> str:
+    """The names of everything that can be explained, by group."""
+    known = entries(kinds)
+    lines = []
+    for group in dict.fromkeys(e.group for e in known):
+        lines += [group, *(f"  {f'{e.name} {e.title}'.strip()}" for e in known if e.group == group)]
+    return "\n".join(lines)
+
+
+# -- certificates -----------------------------------------------------------------------------------------
+
+
+def in_words(claim: Mapping[str, Any]) -> str:
+    """What the claim of a certificate says, from its own data alone.
+
+    >>> in_words({"kind": "injective", "modes": [[4, 1], [[[1, "N"]], 4]], "assume": [[[1, "N"], [-1]]]})
+    '(4,N):(1,4) is injective, where 1 <= N'
+    """
+    names = {name: f"q{i}" for i, name in enumerate(claim.get("define", {}))}
+    said = SENTENCES[claim["kind"]](claim, names) if claim["kind"] in SENTENCES else str(claim["kind"])
+    meant = [f"{names[n]} = {_definition(d, names)}" for n, d in claim.get("define", {}).items()]
+    known = ", ".join([*meant, *_relations(claim.get("assume", ()), names)])
+    return f"{said}, where {known}" if known else said
+
+
+def _poly(rows: Any, names: Mapping[str, str]) -> str:
+    """A polynomial of a certificate as text."""
+    out = ""
+    for c, *factors in [[rows]] if type(rows) is int else rows:
+        word = "*".join([str(abs(c))] * (abs(c) != 1 or not factors) + [names.get(f, f) for f in factors])
+        out += (f" - {word}" if c < 0 else f" + {word}") if out else ("-" if c < 0 else "") + word
+    return out or "0"
+
+
+def _relations(assumed: Iterable[Any], names: Mapping[str, str]) -> list[str]:
+    """Assumptions p >= 0 as relations, those that bound one name in one."""
+    low: dict[str, int] = {}
+    high: dict[str, int] = {}
+    others: list[str] = []
+    for rows in assumed:
+        terms = [[rows]] if type(rows) is int else list(rows)
+        left, right = [t for t in terms if t[0] > 0], [[-t[0], *t[1:]] for t in terms if t[0] < 0]
+        match left, right:
+            case [[1, name]], [] | [[int()]]:
+                low[name] = max(low.get(name, 0), right[0][0] if right else 0)
+            case [[c]], [[1, name]]:
+                high[name] = min(high.get(name, c), c)
+            case _:
+                others.append(f"{_poly(left, names)} >= {_poly(right, names)}")
+    ranges = [
+        f"{f'{low[n]} <= ' if n in low else ''}{names.get(n, n)}{f' <= {high[n]}' if n in high else ''}"
+        for n in dict.fromkeys((*low, *high))
+    ]
+    return [*ranges, *dict.fromkeys(others)]
+
+
+def _definition(d: Any, names: Mapping[str, str]) -> str:
+    op, *args = d
+    texts = [_poly(a, names) for a in args]
+    if op == "floordiv":
+        return "//".join(t if re.fullmatch(r"\w+", t) else f"({t})" for t in texts)
+    return f"{'min' if op == 'minimum' else 'max'}({', '.join(texts)})"
+
+
+def _modes(modes: Any, names: Mapping[str, str], base: Any = 0) -> str:
+    extents, strides = ([_poly(m[i], names) for m in modes] for i in (0, 1))
+    layout = f"({','.join(extents)}):({','.join(strides)})"
+    return layout if base in (0, []) else f"{_poly(base, names)} + {layout}"
+
+
+def _swizzled(c: Any, n: Mapping[str, str]) -> str:
+    sw = c.get("swizzle", (0, 0, 0))
+    return f"Sw<{sw[0]},{sw[1]},{sw[2]}> o 0 o {_modes(c['modes'], n)}" if sw[0] else _modes(c["modes"], n)
+
+
+SENTENCES: Mapping[str, Callable[[Any, Mapping[str, str]], str]] = {
+    "nonneg": lambda c, n: f"{_poly(c['poly'], n)} >= 0",
+    "injective": lambda c, n: f"{_modes(c['modes'], n)} is injective",
+    "bijective": lambda c, n: f"{_modes(c['modes'], n)} is a bijection onto [0, {_poly(c['onto'], n)})",
+    "bounds": lambda c, n: (
+        f"{_modes(c['modes'], n, c['base'])} lies in [{_poly(c['low'], n)}, {_poly(c['high'], n)}], both ends included"
+    ),
+    "covers": lambda c, n: f"{_modes(c['modes'], n)} reaches every value of [0, {_poly(c['onto'], n)})",
+    "divmod": lambda c, n: (
+        f"({_poly(c['p'], n)})//({_poly(c['d'], n)}) == {_poly(c['q'], n)} and the remainder is {_poly(c['r'], n)}"
+    ),
+    "equal": lambda c, n: f"{_modes(c['a'], n, c['base_a'])} and {_modes(c['b'], n, c['base_b'])} are one function",
+    "divisible": lambda c, n: f"{c['modulus']} divides every value of {_modes(c['modes'], n, c['base'])}",
+    "f2": lambda c, n: f"{_swizzled(c, n)} is injective",
+    "all": lambda c, n: f"{'; '.join(map(in_words, c['parts']))} ({c.get('because', 'together')})",
+}

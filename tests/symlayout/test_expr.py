@@ -1,0 +1,419 @@
+"""Expressions: normal forms against plain integers and SymPy, structural equality, facts that do not branch, text."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import operator
+import pickle
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from symlayout import (
+    Expr,
+    ExpressionError,
+    Facts,
+    Layout,
+    Symbol,
+    UndecidedError,
+    ceil_div,
+    crd2idx,
+    dim,
+    dims,
+    eq,
+    evaluate,
+    idx2crd,
+    index,
+    maximum,
+    minimum,
+)
+from symlayout.expr import Integers, Quotient, ceil_div_int, divides, interpret, split, xor
+from symlayout.notation import parse_int_tuple
+from tests.draw import Draw
+
+M, N, K = dims("M N K")
+Z = dim("z", at_least=None, at_most=None)
+SYMBOLS = (M, N, K, Z)
+
+
+# -- normal forms -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "expression, text",
+    [
+        ((M + 1) * N - N, "M*N"),
+        ((64 * M + 5) // 64, "M"),
+        ((M // 8) * 8 + M % 8, "M"),
+        (M - M, "0"),
+        (M + N - M, "N"),
+        (2 * M - 3 * N + 1, "2*M - 3*N + 1"),
+        (M * M * N, "M*M*N"),
+        ((M // 4) // 3, "M//12"),
+        ((8 * M + 3) // 64, "M//8"),
+        ((6 * M) // (4 * N), "(3*M)//(2*N)"),
+        ((M * N) // N, "M"),
+        ((M * N + M) // M, "N + 1"),
+        (M % 8, "M % 8"),
+        ((M % 8) % 8, "M % 8"),
+        ((M + 8) % 8, "M % 8"),
+        (8 * (M // 8), "8*(M//8)"),
+        (ceil_div(M, 64), "ceil(M/64)"),
+        (ceil_div(M * N, N), "M"),
+        (ceil_div(M + 1, 2 * N), "(M//(2*N)) + 1"),
+        (ceil_div(M + K, 2 * N), "ceil((K + M)/(2*N))"),
+        (minimum(M, M + 1), "M"),
+        (maximum(M, M + 1, N), "max(M + 1, N)"),
+        (minimum(minimum(M, N), 3, 5), "min(3, M, N)"),
+        (M ^ M, "0"),
+        (M ^ 5 ^ 3, "M ^ 6"),
+        ((M ^ N) ^ N, "M"),
+        ((M + N) ** 2 - M * M - N * N, "2*M*N"),
+        (M**0, "1"),
+        (-(-M), "M"),
+        (divmod(M, 8)[0], "M//8"),
+        (100 // M, "100//M"),
+        (100 % M, "100 % M"),
+        (1 - M, "-M + 1"),
+    ],
+)
+def test_normal_form_and_text(expression, text):
+    assert str(expression) == text
+    assert type(expression) is int or isinstance(expression, Expr)
+
+
+def ceil_(a, b):
+    return -(-a // b)
+
+
+OPERATIONS = [
+    (operator.add, operator.add, operator.add, ()),
+    (operator.sub, operator.sub, operator.sub, ()),
+    (operator.mul, operator.mul, operator.mul, ()),
+    (operator.floordiv, operator.floordiv, lambda a, b: sp.floor(a / b), "divisor"),
+    (operator.mod, operator.mod, sp.Mod, "divisor"),
+    (ceil_div_int, ceil_, lambda a, b: sp.ceiling(a / b), "divisor"),
+    (minimum, min, sp.Min, ()),
+    (maximum, max, sp.Max, ()),
+    (lambda a, b: a ^ b, operator.xor, None, ()),
+]
+
+
+def random_trees(seed: int, depth: int, xors: bool = True) -> tuple[Any, Any, Any]:
+    """One random expression three times: ours, a function of plain integers, and SymPy's."""
+    rng = random.Random(seed)
+
+    def leaf(divisor: bool) -> tuple[Any, Any, Any]:
+        if rng.random() < 0.4:
+            c = rng.randint(1, 9) if divisor else rng.randint(-9, 9)
+            return c, lambda env: c, sp.Integer(c)
+        s = rng.choice(SYMBOLS[:3] if divisor else SYMBOLS)
+        return s, lambda env: env[s], sp.sympify(s)
+
+    def tree(depth: int) -> tuple[Any, Any, Any]:
+        if depth == 0:
+            return leaf(False)
+        ours, plain, theirs, kind = rng.choice(OPERATIONS if xors else OPERATIONS[:-1])
+        a, b = tree(depth - 1), leaf(True) if kind else tree(depth - rng.randint(1, depth))
+        return (
+            ours(a[0], b[0]),
+            lambda env: plain(a[1](env), b[1](env)),
+            theirs(a[2], b[2]) if theirs and a[2] is not None and b[2] is not None else None,
+        )
+
+    return tree(depth)
+
+
+def point(rng: random.Random) -> dict[Symbol, int]:
+    return {M: rng.randint(1, 40), N: rng.randint(1, 12), K: rng.randint(1, 5), Z: rng.randint(-30, 30)}
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_normal_forms_have_the_value_of_what_was_written(block):
+    for seed in range(block * 300, block * 300 + 300):
+        ours, plain, _ = random_trees(seed, depth=4)
+        rng = random.Random(seed)
+        for env in (point(rng) for _ in range(4)):
+            assert evaluate(ours, env) == plain(env), (seed, str(ours), env)
+
+
+def test_sympy_gives_every_expression_the_same_value():
+    for seed in range(100):
+        ours, plain, theirs = random_trees(seed, depth=3, xors=False)
+        rng = random.Random(seed)
+        exported = sp.sympify(ours)
+        for env in (point(rng) for _ in range(2)):
+            values = {sp.sympify(s): v for s, v in env.items()}
+
+            assert exported.subs(values) == theirs.subs(values) == plain(env), (seed, str(ours), env)
+
+
+def test_equal_forms_are_exactly_equal_polynomials():
+    """For sums and products our == is a decision: SymPy's expand agrees in both directions."""
+    rng = random.Random(5)
+
+    def polynomial():
+        return sum(rng.randint(-2, 2) * rng.choice([1, M, N]) * rng.choice([1, M, K]) for _ in range(rng.randint(1, 3)))
+
+    agreed = 0
+    for _ in range(300):
+        a, b, c = polynomial(), polynomial(), polynomial()
+        left, right = rng.choice([((a + b) * c, a * c + b * c), (a * b, b * a), (a - b, b - a), (a * a - b * b, (a - b) * c)])
+
+        assert (left == right) == (sp.expand(sp.sympify(left) - sp.sympify(right)) == 0)
+        agreed += left == right
+    assert 100 < agreed < 300
+
+
+def test_substitution_commutes_with_evaluation():
+    for seed in range(300):
+        ours, plain, _ = random_trees(seed, depth=4)
+        if not isinstance(ours, Expr):
+            continue
+        rng = random.Random(seed)
+        env = point(rng)
+        partly = ours.subs({M: env[M], "N": env[N]})
+        swapped = ours.subs({M: N, N: M})
+
+        assert evaluate(partly, env) == plain(env), (seed, str(ours))
+        assert evaluate(swapped, {**env, M: env[N], N: env[M]}) == plain(env), (seed, str(ours))
+
+
+def test_text_reads_back_to_an_equal_expression():
+    for seed in range(400):
+        ours, plain, _ = random_trees(seed, depth=3)
+        again = parse_int_tuple(str(ours), SYMBOLS)
+        env = point(random.Random(seed))
+
+        assert evaluate(again, env) == plain(env), (seed, str(ours))
+
+
+def test_splitting_is_division_with_remainder():
+    for seed in range(300):
+        draw = Draw(seed)
+        x = sum(draw.randint(-20, 70) * draw.choice([1, M, N, M * N]) for _ in range(3))
+        d = draw.choice([draw.randint(1, 16), M, 4 * N, M * N, M + N])
+        q, r = split(x, d)
+
+        assert d * q + r == x
+        assert divides(d, d * x) == x
+        assert divides(d, x) is None or divides(d, x) * d == x
+
+
+# -- coordinates and back ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("modes", range(2, 6))
+def test_index_to_coordinate_to_index_stays_symbolic(modes):
+    extents = tuple(dim(f"n{i}") for i in range(modes))
+    x = dim("x", at_least=0)
+
+    assert crd2idx(idx2crd(x, extents), extents) == x
+    assert crd2idx(idx2crd(x, (extents[:1], extents[1:])), (extents[:1], extents[1:])) == x
+
+
+@pytest.mark.parametrize("modes", range(2, 6))
+def test_coordinate_to_index_to_coordinate_stays_symbolic(modes):
+    extents = tuple(dim(f"n{i}") for i in range(modes))
+    c = tuple(index(f"c{i}", n) for i, n in enumerate(extents))
+    facts = Facts.about(extents, c)
+
+    assert tuple(map(facts.normal, idx2crd(crd2idx(c, extents), extents))) == c
+    assert Layout(extents)(*c) == crd2idx(c, extents)
+    assert Layout(extents)(Layout(extents)(*c)) == crd2idx(c, extents)
+
+
+# -- as values --------------------------------------------------------------------------------------------
+
+FORMS = [M, M + N, 3 * M * N - 1, M // 8, M % 8, ceil_div(M * N, 64), minimum(M, N), maximum(M, 4), M ^ 5, (M ^ N) // 3]
+
+
+@dataclasses.dataclass(frozen=True)
+class Holder:
+    extent: Any
+
+
+@functools.lru_cache
+def cached(x):
+    return object()
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_equal_forms_are_one_key(form):
+    twin = (form + M) - M
+
+    assert twin == form
+    assert hash(twin) == hash(form)
+    assert {form, twin} == {form}
+    assert {Holder(form): 1}[Holder(twin)] == 1
+    assert cached(form) is cached(twin)
+    assert cached(form) is not cached(form + 1)
+
+
+@pytest.mark.parametrize("form", [*FORMS, M <= N, M.multiple_of(8), eq(M, N)], ids=str)
+def test_forms_and_facts_copy_and_pickle(form):
+    for twin in (pickle.loads(pickle.dumps(form)), copy.deepcopy(form), copy.copy(form)):
+        assert twin == form
+        assert hash(twin) == hash(form)
+        assert str(twin) == str(form)
+
+
+def test_symbols_are_interned_and_their_facts_are_part_of_them():
+    assert dim("M") is M
+    assert dim("M", multiple_of=8) != M
+    assert dim("M", at_least=2) != M
+    assert (M + N).symbols == (M, N)
+    assert (M // (N + 1)).symbols == (M, N)
+    assert index("i", M).upper == M - 1
+    assert dims("M, N") == dims("M N") == (M, N)
+
+
+def test_equality_compares_forms_and_never_raises():
+    assert M != 5
+    assert M != "M"
+    assert M + 0 == M
+    assert M is not None
+    assert M != None  # noqa: E711  # any object may be compared
+    for other in (sp.Symbol("x"), sp.Rational(1, 2), sp.pi, 1.5, [1], np.arange(3)):
+        assert (M == other) is False or isinstance(other, np.ndarray)
+        assert (M + 1 == other) is False or isinstance(other, np.ndarray)
+
+
+# -- facts ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fact", [M <= N, M < 5, M >= 1, N > M, 3 <= M, M.multiple_of(8), eq(M, 3)], ids=str)
+def test_a_fact_does_not_branch(fact):
+    with pytest.raises(UndecidedError, match="expected a fact that the normal form decides, got"):
+        if fact:
+            pass
+
+
+@pytest.mark.parametrize(
+    "use", [lambda: bool(M), lambda: M and 1, lambda: min(M, N), lambda: sorted([M, N]), lambda: 1 < M < N]
+)
+def test_neither_does_an_expression(use):
+    with pytest.raises(UndecidedError, match="expected"):
+        use()
+
+
+@pytest.mark.parametrize("use", [lambda: int(M), lambda: range(M), lambda: [1, 2][M], lambda: float(M)])
+def test_an_expression_is_no_integer(use):
+    with pytest.raises(TypeError, match=r"expected an integer, got M|must be a string or a real number"):
+        use()
+
+
+@pytest.mark.parametrize(
+    "fact, value",
+    [
+        (M <= M, True),
+        (M < M + 1, True),
+        (M + 1 <= M, False),
+        ((8 * M).multiple_of(8), True),
+        ((8 * M * N + 16).multiple_of(8), True),
+        (eq(M + 1, 1 + M), True),
+        (eq(M, M + 1), False),
+    ],
+    ids=str,
+)
+def test_the_normal_form_decides_some_facts(fact, value):
+    assert bool(fact) is value
+
+
+@pytest.mark.parametrize(
+    "fact, text",
+    [
+        (M <= N, "N >= M"),
+        (M < 5, "M <= 4"),
+        (M >= 1, "M >= 1"),
+        (M.multiple_of(8), "M % 8 == 0"),
+        ((M + N).multiple_of(8), "(M + N) % 8 == 0"),
+        (eq(M, 2 * N), "M == 2*N"),
+        (8 * M <= 8192, "8*M <= 8192"),
+        (4 * N >= 8, "4*N >= 8"),
+    ],
+)
+def test_facts_read_as_written(fact, text):
+    assert str(fact) == text
+
+
+def test_exactly_one_of_a_fact_and_its_negations_holds():
+    for fact in (M <= N, eq(M, N), M > 3):
+        for m in range(1, 6):
+            for n in range(1, 6):
+                env = {M: m, N: n}
+                truths = [fact.subs(env).value, *(f.subs(env).value for f in fact.negated())]
+
+                assert truths.count(True) == 1
+    with pytest.raises(ExpressionError, match="expected an order or an equality"):
+        M.multiple_of(8).negated()
+
+
+# -- borders ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: M / 2, "expected // or ceil_div, got /"),
+        (lambda: M // 0, "expected a divisor of at least 1, got 0"),
+        (lambda: M % -4, "expected a divisor of at least 1, got -4"),
+        (lambda: M**-1, "expected a non-negative integer exponent, got -1"),
+        (lambda: M**M, "expected a non-negative integer exponent"),
+        (lambda: dim("2x"), "expected an identifier as the name of a dimension, got '2x'"),
+        (lambda: dim("M", multiple_of=0), "expected multiple_of to be an integer of at least 1, got 0"),
+        (lambda: M.multiple_of(0), "expected a modulus of at least 1, got 0"),
+        (lambda: dim("M", at_least=1.5), r"expected an integer or an integer expression, got 1\.5 \(float\)"),
+        (lambda: dim("M", below=True), r"expected an integer or an integer expression, got True \(bool\)"),
+        (lambda: eq(M, "3"), r"expected an integer or an integer expression, got '3' \(str\)"),
+        (lambda: evaluate(M + N, {"M": 3}), "expected a value for N, got values for M"),
+        (lambda: minimum(), "expected .* got"),
+        (lambda: maximum(), "expected .* got"),
+    ],
+)
+def test_misuse_is_refused(make, message):
+    with pytest.raises(ExpressionError, match=message):
+        make()
+
+
+def test_numpy_integers_are_integers_on_either_side():
+    for three in (np.int64(3), np.int32(3), np.uint8(3)):
+        assert M + three == M + 3 == three + M
+        assert M * three == 3 * M == three * M
+        assert M // three == M // 3
+        assert three - M == 3 - M
+        assert M ^ three == M ^ 3
+        assert str(M <= three) == "M <= 3"
+
+
+def test_interpretation_is_one_walk_with_many_meanings():
+    e = (3 * M + N) // 4 + minimum(M, N) * (M ^ 5)
+    arrays = Integers({"M": np.arange(1, 50), "N": np.full(49, 7)})
+
+    class Vectors(Integers):
+        def floordiv(self, a, b):
+            return a // b
+
+        def minimum(self, *args):
+            return np.minimum.reduce(args)
+
+    got = interpret(e, Vectors(arrays.env))
+
+    assert got.tolist() == [evaluate(e, {"M": m, "N": 7}) for m in range(1, 50)]
+
+
+def test_a_divisor_below_one_is_not_evaluated():
+    with pytest.raises(ZeroDivisionError, match="expected a divisor of at least 1, got 0"):
+        evaluate(M // Z, {M: 3, Z: 0})
+
+
+def test_quotients_are_unique_objects():
+    assert isinstance(M // 8, Quotient)
+    assert M // 8 is (M + 0) // 8
+    assert xor(M, N) is xor(N, M)
+    assert minimum(M, N) is minimum(N, M)

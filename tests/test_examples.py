@@ -1,0 +1,97 @@
+"""Every example gives the verdicts that it expects, word for word as recorded in ``examples/expected``.
+
+``UPDATE_EXPECTED=1 python -m pytest tests/test_examples.py`` records them anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from checkers import Claim, prove
+from symlayout.collect import collect
+from symlayout.report import Outcome, Report
+
+FOLDER = Path(__file__).parents[1] / "examples"
+EXAMPLES = sorted(FOLDER.glob("e*.py"))
+SOLVER = re.compile(r"\b(z3|cvc5) \d[\w.]*")
+
+each_example = pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
+
+
+@functools.cache
+def report(example: Path) -> Report:
+    found = list(collect(str(example), Claim))
+    errors = [f"{f.place}: {f.error}" for f in found if f.error]
+    assert not errors, "\n".join(errors)
+    return prove([f.claim for f in found])
+
+
+def recorded(example: Path) -> Path:
+    return FOLDER / "expected" / f"{example.stem}.txt"
+
+
+def text_of(example: Path) -> str:
+    """The report without what differs between two installations: the version of the solver."""
+    return SOLVER.sub(r"\1", str(report(example))) + "\n"
+
+
+@each_example
+def test_verdicts_read_as_recorded(example):
+    if os.environ.get("UPDATE_EXPECTED"):
+        recorded(example).parent.mkdir(exist_ok=True)
+        recorded(example).write_text(text_of(example), encoding="utf-8")
+
+    assert text_of(example) == recorded(example).read_text(encoding="utf-8")
+
+
+@each_example
+def test_verdicts_are_as_expected_and_decided(example):
+    verdicts = report(example).verdicts
+
+    assert [str(v) for v in verdicts if not v.as_expected] == []
+    assert {v.outcome for v in verdicts} <= {Outcome.PROVED, Outcome.REFUTED}
+
+
+@each_example
+def test_readme_has_the_row(example):
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    row = re.compile(r"^\| \[`(\w+)\.py`\]\(\1\.py\) \| .+ \| (.+) \|$", re.MULTILINE)
+
+    assert dict(row.findall(readme))[example.stem] == report(example).summary()
+
+
+def test_each_recorded_file_has_its_example():
+    assert len(EXAMPLES) >= 12
+    assert {p.stem for p in (FOLDER / "expected").iterdir()} == {p.stem for p in EXAMPLES}
+
+
+def printed_by(name, capsys):
+    runpy.run_path(str(FOLDER / f"{name}.py"), run_name="__main__")
+    return capsys.readouterr().out
+
+
+def test_named_points_of_the_accumulator_are_printed(capsys):
+    rows = [line.split() for line in printed_by("e01_wgmma_accumulator", capsys).splitlines()]
+
+    assert [(point, m_n) for point, _, _, m_n in rows[1:7]] == [
+        ("T1D0", "(0,2)"),
+        ("T4D0", "(1,0)"),
+        ("T32D0", "(16,0)"),
+        ("T0D1", "(0,1)"),
+        ("T0D2", "(8,0)"),
+        ("T0D4", "(0,8)"),
+    ]
+
+
+def test_walk_of_the_grouped_raster_is_printed(capsys):
+    rows = printed_by("e07_grouped_raster", capsys).splitlines()
+
+    assert len(rows) == 10
+    assert rows[0].split() == ["0", "8", "16", "24", "32", "40"]
+    assert rows[9].split() == ["49", "51", "53", "55", "57", "59"]
