@@ -7,7 +7,7 @@
     in bounds: (r,t) -> r + 128*t for r < 128, t < 8 in [0, M)
 
 A field is text, a number or a list of numbers. ``map`` is another name for the first layout that a kind is
-about, ``and`` for the second. With ``over`` they are index expressions of the coordinates that it names, or,
+about (the fact, where it is about one), ``and`` for the second. With ``over`` they are index expressions of the coordinates that it names, or,
 where it gives no extents, layouts with one coordinate for each top-level mode; ``when`` is their predicate.
 """
 
@@ -39,7 +39,7 @@ class Field:
     """One thing that a kind takes: what it is, and its default where it may be left out."""
 
     name: str
-    what: str  # "layout", "function", "number", "truth", "word" or "extent"
+    what: str  # "layout", "function", "number", "truth", "word" or "value": an extent, a tuple of them, a fact
     default: Any = MISSING
 
     @property
@@ -64,6 +64,11 @@ class Kind:
         return tuple(f.name for f in self.fields if f.what == "layout")
 
     @property
+    def first(self) -> tuple[str, ...]:
+        """The fields that may go without their names: the layouts, else the first of all."""
+        return self.subjects or tuple(f.name for f in self.fields[:1])
+
+    @property
     def text(self) -> str:
         """What the kind says, from its class."""
         return inspect.getdoc(self.made_by) or ""
@@ -83,7 +88,7 @@ def _what(field: Any, subject: bool) -> str:
     written = str(field.type)
     if "Callable" in written:
         return "function"
-    return {"int": "number", "bool": "truth", "str": "word"}.get(written.partition(" ")[0], "extent")
+    return {"int": "number", "bool": "truth", "str": "word"}.get(written.partition(" ")[0], "value")
 
 
 KINDS: Mapping[str, Kind] = {k.name: k for k in map(kind_of, CLAIMS)}
@@ -116,7 +121,7 @@ def claim_from(
 
 def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> dict[str, Any]:
     """The arguments of the class."""
-    alias = dict(zip(("map", "and"), row.subjects, strict=False))
+    alias = dict(zip(("map", "and"), row.first, strict=False))
     texts: dict[str, Any] = {}
     own = {f.name: f for f in row.fields}
     for name, value in given.items():
@@ -129,13 +134,14 @@ def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> d
         if field in texts:
             raise ClaimError(f"expected {field} of {row.name} once, got it twice, the second time as {name!r}")
         texts[field] = value
-    missing = [f.name for f in row.fields if f.required and f.name not in texts]
-    if missing:
-        raise ClaimError(f"expected {names(missing)} for {row.name}, got {names(texts) or 'no field'}")
     box = _Box(texts.pop("over"), texts.pop("when", None), symbols) if "over" in texts else None
     if "when" in texts and "when" not in own:
         raise ClaimError(f"expected over, the coordinates of the predicate, with when = {texts['when']!r}, got none")
-    return {name: _read(own[name], value, symbols, box) for name, value in texts.items()}
+    values = {name: _read(own[name], value, symbols, box) for name, value in texts.items()}
+    missing = [f.name for f in row.fields if f.required and f.name not in values]
+    if missing:
+        raise ClaimError(f"expected {names(missing)} for {row.name}, got {names(values) or 'no field'}")
+    return values
 
 
 def _read(field: Field, value: Any, symbols: Iterable[Symbol], box: _Box | None) -> Any:
@@ -173,11 +179,20 @@ def _word(value: Any, symbols: Iterable[Symbol]) -> str:
     return _text(value)
 
 
-def _extent(value: Any, symbols: Iterable[Symbol]) -> Any:
-    """An integer, an expression, or a tuple of them, which may be a list."""
+def _value(value: Any, symbols: Iterable[Symbol]) -> Any:
+    """An integer, an expression, a tuple of them, which may be a list, or a fact."""
     if isinstance(value, list | tuple):
-        return tuple(_extent(v, symbols) for v in value)
-    return parse_int_tuple(_text(value), symbols)
+        return tuple(_value(v, symbols) for v in value)
+    if not _relates(_text(value)):
+        return parse_int_tuple(_text(value), symbols)
+    fact, *more = parse_fact(value, symbols)
+    if more:
+        raise ClaimError(f"expected one fact, got {1 + len(more)}: {value}")
+    return fact
+
+
+def _relates(source: str) -> bool:
+    return any(r in source for r in "<>=")
 
 
 def _function(value: Any, symbols: Iterable[Symbol]) -> Callable[..., Any]:
@@ -191,7 +206,7 @@ def _function(value: Any, symbols: Iterable[Symbol]) -> Callable[..., Any]:
         raise NotationError(f"expected names of coordinates before '->', got {head.strip()!r}")
     coords = tuple(dim(n, at_least=None, at_most=None) for n in found)
     known = _and(symbols, coords)
-    related = any(r in body for r in "<>=")
+    related = _relates(body)
     out: Any = parse_fact(body, known) if related else parse_int_tuple(body, known)
 
     def function(*at: Any) -> Any:
@@ -212,7 +227,7 @@ READERS: Mapping[str, Callable[[Any, Iterable[Symbol]], Any]] = {
     "number": _number,
     "truth": _truth,
     "word": _word,
-    "extent": _extent,
+    "value": _value,
     "function": _function,
 }
 

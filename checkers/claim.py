@@ -123,6 +123,8 @@ class Claim:
 def _static(x: Any) -> bool:
     if isinstance(x, tuple):
         return all(map(_static, x))
+    if isinstance(x, Fact):
+        return not x.symbols
     return type(x) is int or (not isinstance(x, Expr) and bool(getattr(x, "static", True)))
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
-from symlayout.expr import Expr, Fact, Symbol, terms_of
+from symlayout.expr import Expr, Fact, Symbol, divides, terms_of
 from symlayout.facts import residues_vanish
 
 
@@ -20,6 +21,23 @@ def simplest(f: Fact) -> Fact:
             product = product * a
         return Fact(product + b // c, ">=") if c > 0 else Fact(b // -c - product, ">=")
     return f
+
+
+def plain(f: Fact) -> Fact:
+    """The fact with positive factors that all its terms share cancelled: C*W >= C*S as W >= S."""
+    t = terms_of(f.expr)
+    if f.relation == "%" or len(t) < 2:
+        return f
+    common = list(min(t, key=lambda m: len(m)))
+    for m in t:
+        common = [a for a in common if a in m]
+    shared = [a for a in dict.fromkeys(common) if isinstance(a, Symbol) and type(a.lower) is int and a.lower >= 1]
+    g = math.gcd(*t.values())
+    factor: Any = g
+    for a in shared:
+        factor = factor * a
+    reduced = divides(factor, f.expr)
+    return f if factor == 1 or reduced is None else Fact(reduced, f.relation)
 
 
 def least_divisor(p: Expr, s: Symbol, modulus: int) -> int | None:

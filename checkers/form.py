@@ -13,7 +13,7 @@ from symlayout.basis import ScaledBasis, is_basis
 from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, index, terms_of
 from symlayout.facts import Facts
-from symlayout.int_tuple import IntTuple, idx2crd, leaves
+from symlayout.int_tuple import IntTuple, idx2crd, leaves, text
 from symlayout.layout import ComposedLayout, Layout, coprofile
 from symlayout.swizzle import Swizzle
 
@@ -144,6 +144,11 @@ def expression(x: Subject, prefix: str) -> tuple[tuple[Symbol, ...], tuple[Int, 
     if isinstance(x, ComposedLayout):
         return digits, extents, x.outer(add([x.offset, value])), ()
     return digits, extents, as_tuple(value), ()
+
+
+def at_text(coord: Any) -> str:
+    """A coordinate in a message: ``(1,2)``, and ``7`` where there is but one entry."""
+    return text(coord[0]) if isinstance(coord, tuple) and len(coord) == 1 else text(coord)
 
 
 # -- numbers --------------------------------------------------------------------------------------------

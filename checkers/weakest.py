@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from symlayout.errors import SymlayoutError
-from symlayout.expr import Fact, Symbol, eq, terms_of
-from symlayout.facts import Facts
+from symlayout.expr import Fact, Quotient, Symbol, eq, multiple_of, terms_of
+from symlayout.facts import Facts, opaque_atoms
 from symlayout.obligations import as_divisibility
 
 from .certificate_checker import verify
 from .claim import Claim, TooLarge
-from .conditions import primes, threshold
-from .form import small_sizes
+from .conditions import plain, primes, threshold
+from .form import expressions, small_sizes
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Repair:
         return " and ".join(map(str, self.facts)) + (", the weakest condition of this form" if self.weakest else "")
 
 
-CANDIDATES, PAIRS = 60, 30  # tried before giving up; counts and not seconds, so that answers repeat
+CANDIDATES, PAIRS = 40, 12  # tried before giving up; counts and not seconds, so that answers repeat
 
 
 def repair(claim: Claim, facts: Facts, witness: Mapping[Symbol, int]) -> Repair | None:
@@ -79,11 +79,22 @@ def _true_at(f: Fact, env: Mapping[Symbol, int]) -> bool:
 def _candidates(claim: Claim, facts: Facts) -> Iterator[Fact]:
     """The claim's own conditions first, then divisibility by its tiles, orders and equalities of its sizes."""
     seen: set[Fact] = set()
-    for f in itertools.chain(claim.conditions(facts), _divisors(claim, facts), _orders(claim, facts)):
-        f = as_divisibility(f)
-        if f not in seen and f.value is None:
+    sizes = set(facts.symbols)  # a repair is about sizes, never about coordinates
+    sources = (_whole_quotients(claim), claim.conditions(facts), _divisors(claim, facts), _orders(claim, facts))
+    for f in itertools.chain(*sources):
+        f = plain(as_divisibility(f))
+        if f not in seen and f.value is None and sizes.issuperset(f.symbols):
             seen.add(f)
             yield f
+
+
+def _whole_quotients(claim: Claim) -> Iterator[Fact]:
+    """x % d == 0 for each quotient x//d with a number d: nothing is cut off."""
+    for a in opaque_atoms(*(e for x in claim.parameters() for e in expressions(x))):
+        if isinstance(a, Quotient) and type(a.args[1]) is int:
+            x, d = a.args
+            whole = x - d + 1  # ceil(y/d) is (y + d - 1)//d
+            yield multiple_of(whole if isinstance(whole, Symbol) else x, d)
 
 
 def _divisors(claim: Claim, facts: Facts) -> Iterator[Fact]:

@@ -20,6 +20,6 @@ no_gap_in_a_tensor = Partition(tile_to_shape(ATOM, (128 * m, 4 * V * k), K_FIRST
 
 row_by_row = Equal(Layout((128, (V, 4)), (4, (0, 1))), ATOM, expect="refuted")
 
-ANY_ROWS = tile_to_shape(ATOM, (M, 4 * V * k), K_FIRST)
+ANY_ROWS = tile_to_shape(ATOM, (128 * ceil_div(M, 128), 4 * V * k), K_FIRST)  # whole blocks, the last one padded
 padded_allocation = InBounds(ANY_ROWS, 128 * ceil_div(M, 128) * 4 * k)
 unpadded_allocation = InBounds(ANY_ROWS, M * 4 * k, expect="refuted")

@@ -19,6 +19,7 @@ from .layout import (
     as_modes,
     compact_col_major,
     cosize,
+    expect_layouts,
     is_layout,
     make_layout,
     make_raw,
@@ -43,6 +44,7 @@ def coalesce(layout: Any, profile: IntTuple = None) -> Any:
     times its stride. A symbolic pair joins only if that holds for all sizes. With a *profile*, each of its
     leaves is coalesced by itself and modes beyond it stay as they are.
     """
+    expect_layouts(layout)
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, coalesce(layout.inner, profile))
     if profile is not None:
@@ -105,6 +107,7 @@ def _by_profile(f: Any, layout: Layout, profile: IntTuple) -> Layout:
 
 def filter_zeros(layout: Any, profile: IntTuple = None) -> Any:
     """Extents become 1 where the stride (or the paired leaf of *profile*) is 0."""
+    expect_layouts(layout)
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, filter_zeros(layout.inner, profile))
     guide = layout.stride if profile is None else checked(profile, "profile")
@@ -135,6 +138,7 @@ def filter(layout: Any, profile: IntTuple = None) -> Any:
     >>> print(filter(Layout((2, 4, 3), (1, 0, 2))))
     6:1
     """
+    expect_layouts(layout)
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, filter(layout.inner, profile))
     if profile is not None:
@@ -144,6 +148,7 @@ def filter(layout: Any, profile: IntTuple = None) -> Any:
 
 def nullspace(layout: Any) -> Layout:
     """A layout of linear indices at which *layout* stays at 0: its stride-0 modes; 1:0 if there are none."""
+    expect_layouts(layout)
     if isinstance(layout, ComposedLayout):
         return make_raw(1, 0)
     at: Any = 1
@@ -201,12 +206,16 @@ def complement(layout: Any, target: Any = None) -> Layout:
     *target* is an integer, a shape or a layout, rounded up to whole copies; the cosize of the filtered
     layout if left out. Raises LayoutError for overlapping or negative strides.
     """
+    expect_layouts(layout)
     if isinstance(layout, ComposedLayout):
         layout = layout.inner
     kept = from_modes(coalesced_modes([m for m in layout.modes() if not _is_zero(m[1])]))
     if target is None:
         target = cosize(kept)
-    target = getattr(target, "shape", target)
+    target = checked(getattr(target, "shape", target), "target")
+    for n in leaves(target):
+        if type(n) is int and n < 1:
+            raise LayoutError(f"expected a target of at least 1, got {text(target)}")
     _positive_strides(kept, "complement")
     modes = [m for m in kept.modes() if not _is_zero(m[1]) and not _is_zero(m[0] - 1)]
     if type(target) is int and kept.static:
@@ -262,6 +271,7 @@ def right_inverse(layout: Any) -> Any:
         return layout
     if isinstance(layout, ComposedLayout):
         return _inverse_of_composed(layout, right_inverse)
+    expect_layouts(layout)
     _no_bases(layout, "right_inverse")
     out: Modes = []
     current: Any = 1
@@ -289,6 +299,7 @@ def left_inverse(layout: Any) -> Any:
         return layout
     if isinstance(layout, ComposedLayout):
         return _inverse_of_composed(layout, left_inverse)
+    expect_layouts(layout)
     _no_bases(layout, "left_inverse")
     _positive_strides(layout, "left_inverse")
     facts = Facts.about(layout)
@@ -351,6 +362,7 @@ def max_common_layout(a: Any, b: Any) -> Any:
     >>> print(max_common_layout(Layout((4, 8), (8, 1)), Layout((4, 8), (16, 1))))
     8:4
     """
+    expect_layouts(a, b)
     from .composition import composition
 
     inverse = right_inverse(plain(b))
@@ -417,7 +429,7 @@ def make_ordered_layout(shape: Any, order: IntTuple) -> Layout:
     Equal order values share their stride, as in CuTe: the result is then not injective.
     """
     base = Layout(shape)
-    groups = _order_groups(base.shape, order)
+    groups = _order_groups(base.shape, checked(order, "order"))
     ranked = sorted(range(len(groups)), key=lambda i: groups[i][1])
     start: dict[int, Any] = {}
     current: Any = 1
@@ -464,7 +476,7 @@ def domain_distribute(shape: Any, n: int) -> Layout:
     >>> print(domain_distribute((15, 14), 6))
     (3,2):(1,15)
     """
-    n = integer(n)
+    n = integer(n)  # type: ignore[assignment]  # a number, as the next line checks
     if type(n) is not int or n < 1:
         raise LayoutError(f"expected a number of parts of at least 1, got {n}")
     out: Modes = []
@@ -508,6 +520,7 @@ def _extended(layout: Any, extra: Any, n: int | None, join: Any) -> Any:
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, _extended(layout.inner, extra, n, join))
     extra = make_raw(1, 0) if extra is None else extra
+    expect_layouts(layout, extra)
     count = 1 if n is None else n - rank(layout)
     if count < 0:
         raise LayoutError(f"expected a rank of at least {rank(layout)} for {layout}, got {n}")

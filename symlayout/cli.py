@@ -152,7 +152,7 @@ def check_certificate(
                 rejected += 1
             console.show_certificate(in_words(s.certificate["claim"]), reason, s.claim, s.lemmas)
         if without:
-            console.out.print(f"  {without} more proofs have no certificate: enumerations and solver runs", markup=False)
+            console.out.print(f"  {without} proofs without a certificate, by enumeration or solver", markup=False)
     raise typer.Exit(BAD_INPUT if bad else UNEXPECTED if rejected else OK)
 
 

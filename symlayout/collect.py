@@ -126,7 +126,10 @@ def _in_file(path: Path, kind: type, build: Builder | None) -> Iterator[Found]:
         known = "a Python file" if build is None else f"a file with claims ({', '.join((*comments.SUFFIXES, '.toml'))})"
         stated = [Found(str(path), "", error=f"expected {known}, got {path}")]
     for s in stated:
-        yield s if isinstance(s, Found) or build is None else _built(s, build)
+        if isinstance(s, Found):
+            yield s
+        elif build is not None:
+            yield _built(s, build)
 
 
 def _may_hold_objects(path: Path) -> bool:

@@ -39,7 +39,7 @@ C_TOKENS = re.compile(
     r"""| //(?P<line>[^\n]*) | /\*(?P<block>.*?)(?:\*/|\Z)""",
     re.DOTALL | re.VERBOSE,
 )
-RELATED = ("over", "when", "given")  # what follows holds relations, where < opens no template and "and" joins
+RELATED = ("over", "when", "given", "holds")  # relations follow: there < opens no template, and "and" joins
 CLOSERS = {")": "(", "]": "[", ">": "<"}
 
 
@@ -111,7 +111,7 @@ def parse_claim(source: str) -> tuple[str, dict[str, Any], str | None, str]:
     """
     text = _Words(source, ())
     kind = text.name("a kind of claim, dims or given")
-    fields = dict(text.parts())
+    fields = dict(text.parts(kind))
     given, expect = fields.pop("given", None), fields.pop("expect", "proved")
     return kind, fields, given, expect
 
@@ -119,12 +119,12 @@ def parse_claim(source: str) -> tuple[str, dict[str, Any], str | None, str]:
 class _Words(Reader):
     """A claim cut at its keywords: names that stand where no value can go on."""
 
-    def parts(self) -> Iterator[tuple[str, str]]:
+    def parts(self, kind: str) -> Iterator[tuple[str, str]]:
         """(keyword, value) in order; the first value has the keyword ``map``."""
         seen: set[str] = set()
         at, keyword = self.position, "map"
         while True:
-            stop = self.value_end(at, keyword)
+            stop = self.value_end(at, related=(kind if keyword == "map" else keyword) in RELATED)
             if stop == at:
                 raise self.error("a layout after the kind" if keyword == "map" else f"a value of {keyword}", at)
             last = self.places[stop - 1] + len(self.tokens[stop - 1])
@@ -136,14 +136,14 @@ class _Words(Reader):
             if keyword in seen:
                 raise self.error("each keyword once", stop)
 
-    def value_end(self, at: int, keyword: str) -> int:
+    def value_end(self, at: int, related: bool) -> int:
         """The index of the keyword that ends the value, or of the end."""
         open_: list[str] = []
         for i in range(at, len(self.tokens)):
             token = self.tokens[i]
-            if token == END or (not open_ and i > at and self.is_keyword(i, keyword in RELATED)):
+            if token == END or (not open_ and i > at and self.is_keyword(i, related)):
                 return i
-            if token in ("(", "[") or (token == "<" and keyword not in RELATED):
+            if token in ("(", "[") or (token == "<" and not related):
                 open_.append(token)
             elif open_ and CLOSERS.get(token) == open_[-1]:
                 open_.pop()

@@ -17,7 +17,7 @@ from .errors import InexactError, LayoutError
 from .expr import Expr, at_least
 from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, idx2crd, product, rank, text
-from .layout import ComposedLayout, Layout, checked_coordinate, is_layout, make_raw, slice_layout, with_obligations
+from .layout import ComposedLayout, Layout, checked_coordinate, expect_layouts, is_layout, make_raw, slice_layout, with_obligations
 from .linear_moves import through_layout
 from .obligations import EXACT, NONE, Obligation, Obligations, exact, in_domain
 from .swizzle import Swizzle, compose_swizzles
@@ -41,6 +41,7 @@ def composition(a: Any, b: Any, mode: str = "exact") -> Any:
         return a
     if isinstance(a, Swizzle):
         return _swizzle_of(a, b)
+    expect_layouts(a)
     if isinstance(a, ComposedLayout):
         if isinstance(b, Swizzle):
             raise LayoutError(f"expected a layout to compose {a} with, got {b}")

@@ -27,14 +27,15 @@ injective: the highest digit that differs outweighs all lower ones. A gap is nee
 
 **T3 Mixed radix.** If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r).
 
-**T5 Residues.** If g divides the strides of some modes A, the others are injective modulo g, and A is injective, then L
-is: equality modulo g fixes the other digits. Injective modulo g holds when strides reduced modulo g span less than g.
+**T5 Residues.** If g divides the strides of some modes A, the others are injective modulo g, and A is injective, then
+L is: equality modulo g fixes the other digits. Injective modulo g holds when strides reduced modulo g span less than
+g.
 
 **T7 Counting.** Between finite sets of one size a map is injective iff it is onto. So bounds, injectivity and a
 polynomial identity of sizes prove a bijection, with no quantifier.
 
-**Strides without gaps.** If the modes so far reach every value of 0 .. R and 0 <= s <= R + 1, then a mode (n, s) makes
-it 0 .. R + (n - 1) s. This proves that a range is covered, also where values repeat.
+**Strides without gaps.** If the modes so far reach every value of 0 .. R and 0 <= s <= R + 1, then a mode (n, s)
+makes it 0 .. R + (n - 1) s. This proves that a range is covered, also where values repeat.
 
 **T8 Corners.** With the sign of each stride known, the extreme values are at corners: two polynomial inequalities.
 
@@ -50,62 +51,79 @@ aligned.
 
 **T12 Divisibility.** m divides p for all integers iff it does for all residues modulo m.
 
-**T13 Linear over GF(2).** A layout with power-of-two extents is linear over GF(2) iff the bits of its digit images are
-disjoint (no carries).
+**T13 Linear over GF(2).** A layout with power-of-two extents is linear over GF(2) iff the bits of its digit images
+are disjoint (no carries).
 
 **T14 Swizzles.** Sw<B,M,S> with |S| >= B is its own inverse, maps every aligned block of 2^(M+B) offsets (2^(M+|S|+B)
-for S < 0) onto itself, and commutes with adding multiples of 2^(M+|S|+B). So a common swizzle cancels from injectivity
-and equality, and from bounds and bijectivity when the block divides the extent.
+for S < 0) onto itself, and commutes with adding multiples of 2^(M+|S|+B). So a common swizzle cancels from
+injectivity and equality, and from bounds and bijectivity when the block divides the extent.
 
 **T15 Rank.** A linear map is injective iff it has a left inverse T A = I over GF(2); T is the certificate.
 
-**T16 Banks.** For lanes whose addresses are linear, the conflict degree is 2^(dim ker Bk - dim ker W), where W takes a
-lane to its unit of max(width, 4) bytes and Bk to that unit modulo 128 bytes. It is the same in every phase and for every
-base that is added after the swizzle and is a multiple of the unit. The split into phases (32 lanes up to 4 bytes, 16 at
-8, 8 at 16) is a model of the hardware, kept as data.
+**T16 Banks.** For lanes whose addresses are linear, the conflict degree is 2^(dim ker Bk - dim ker W), where W takes
+a lane to its unit of max(width, 4) bytes and Bk to that unit modulo 128 bytes. It is the same in every phase and for
+every base that is added after the swizzle and is a multiple of the unit. The split into phases (32 lanes up to 4
+bytes, 16 at 8, 8 at 16) is a model of the hardware, kept as data.
 
 **T17 Normal form.** Drop extents of 1 and merge neighbours with s_2 = n_1 s_1: two layouts of one size are the same
 function of the linear index iff these lists agree (for numbers; for symbols, identical lists suffice).
 
-**T19 Triangular maps.** A tuple-valued map is injective if its components, one after another, determine the digits that
-the ones before left open.
+**T19 Triangular maps.** A tuple-valued map is injective if its components, one after another, determine the digits
+that the ones before left open.
 
-**T22 Thresholds.** Where f does not decrease and f(x*) <= limit < f(x* + 1), the claim f(x) <= limit holds exactly for
-x <= x*: no condition on x is weaker. Affine f gives x* by one division, any other by doubling and bisection.
+**T22 Thresholds.** Where f does not decrease and f(x*) <= limit < f(x* + 1), the claim f(x) <= limit holds exactly
+for x <= x*: no condition on x is weaker. Affine f gives x* by one division, any other by doubling and bisection.
 
-**T23 Weakest divisibility.** Of the q for which q | x makes m divide p(x), one divides all others. It is found prime by
-prime over the divisors of m, and is the weakest repair of this form.
+**T23 Weakest divisibility.** Of the q for which q | x makes m divide p(x), one divides all others. It is found prime
+by prime over the divisors of m, and is the weakest repair of this form.
 
-**T24 Repairs.** A repair is a condition that the assumptions admit and under which the claim is proved by the ordinary
-methods, never by samples. It is called the weakest of its form where each immediate weaker neighbour has a
+**T24 Repairs.** A repair is a condition that the assumptions admit and under which the claim is proved by the
+ordinary methods, never by samples. It is called the weakest of its form where each immediate weaker neighbour has a
 counterexample of its own.
 """
 
 OUTCOMES = {
-    "proved": "It holds for all sizes that meet the assumptions listed. The method says how; an algebraic proof carries a "
-    "certificate that was verified before it counted, and that `symlayout check-certificate` verifies again.",
-    "refuted": "It fails: the sizes and coordinates shown are the smallest found, and were replayed on plain integers. "
-    "Where it says 'holds if', the claim was proved under that condition.",
-    "unknown": "Neither proved nor refuted. It names the lemma that is open, how far sizes were tried, and facts that "
-    "would close it. Checked up to a bound is never proved.",
+    "proved": (
+        "It holds for all sizes that meet the assumptions listed. The method says how; an algebraic proof carries"
+        " a certificate that was verified before it counted, and that `symlayout check-certificate` verifies "
+        "again."
+    ),
+    "refuted": (
+        "It fails: the sizes and coordinates shown are the smallest found, and were replayed on plain integers. "
+        "Where it says 'holds if', the claim was proved under that condition."
+    ),
+    "unknown": (
+        "Neither proved nor refuted. It names the lemma that is open, how far sizes were tried, and facts that "
+        "would close it. Checked up to a bound is never proved."
+    ),
     "vacuous": "No sizes meet the assumptions, so there is nothing to prove; they contradict each other.",
 }
 
 METHODS = {
-    "certificate": "An algebraic proof as data: the claim as polynomials and the hints that make each step a plain "
-    "identity. A small checker that knows no solver and no layouts re-verifies it.",
+    "certificate": (
+        "An algebraic proof as data: the claim as polynomials and the hints that make each step a plain identity."
+        " A small checker that knows no solver and no layouts re-verifies it."
+    ),
     "enumeration": "Every coordinate of a claim without symbols was looked at.",
-    "small sizes": "Sizes that meet the assumptions were tried in order of their sum, so the first failure is the least.",
-    "corners of large sizes": "Sizes at the upper end of their ranges were tried, where overflows happen, then bisected.",
+    "small sizes": (
+        "Sizes that meet the assumptions were tried in order of their sum, so the first failure is the least."
+    ),
+    "corners of large sizes": (
+        "Sizes at the upper end of their ranges were tried, where overflows happen, then bisected."
+    ),
     "solver": "Z3, whose version the verdict names, found that no sizes and coordinates violate the claim.",
     "normal form": "Both sides have one normal form as polynomials with quotients.",
 }
 
 OBLIGATIONS = {
-    "in domain": "A tile or operand may reach past the domain of a layout. It joins every claim about the result, and is "
-    "met by the divisibility that it names, or in bounds by a predicate that masks the overhang.",
-    "exact": "The result of an operation is the function asked for only under this condition. It joins every claim about "
-    "the result, and no predicate can stand for it.",
+    "in domain": (
+        "A tile or operand may reach past the domain of a layout. It joins every claim about the result, and is "
+        "met by the divisibility that it names, or in bounds by a predicate that masks the overhang."
+    ),
+    "exact": (
+        "The result of an operation is the function asked for only under this condition. It joins every claim "
+        "about the result, and no predicate can stand for it."
+    ),
 }
 
 
@@ -144,8 +162,8 @@ def _theorems() -> Iterable[Entry]:
 
 def _claim_text(kind: Any) -> str:
     """The sentence of a kind with its example, what it takes, and how a comment states it."""
-    first, *others = kind.subjects or ("",)
-    own = [f for f in kind.fields if f.name not in kind.subjects]
+    first, *others = kind.first
+    own = [f for f in kind.fields if f.name not in kind.first]
     values = [f"{f.name} {f.name.upper()}" if f.required else f"[{f.name} {f.name.upper()}]" for f in own]
     usage = " ".join([kind.name, first.upper(), *(f"and {name.upper()}" for name in others), *values])
     return f"{kind.text}\n\nfields: {', '.join(map(str, kind.fields))}\n// symlayout: {usage}"
@@ -196,7 +214,8 @@ def in_words(claim: Mapping[str, Any]) -> str:
 def _poly(rows: Any, names: Mapping[str, str]) -> str:
     """A polynomial of a certificate as text."""
     out = ""
-    for c, *factors in [[rows]] if type(rows) is int else rows:
+    terms: Any = [[rows]] if type(rows) is int else rows
+    for c, *factors in terms:
         word = "*".join([str(abs(c))] * (abs(c) != 1 or not factors) + [names.get(f, f) for f in factors])
         out += (f" - {word}" if c < 0 else f" + {word}") if out else ("-" if c < 0 else "") + word
     return out or "0"
@@ -208,7 +227,7 @@ def _relations(assumed: Iterable[Any], names: Mapping[str, str]) -> list[str]:
     high: dict[str, int] = {}
     others: list[str] = []
     for rows in assumed:
-        terms = [[rows]] if type(rows) is int else list(rows)
+        terms: Any = [[rows]] if type(rows) is int else list(rows)
         left, right = [t for t in terms if t[0] > 0], [[-t[0], *t[1:]] for t in terms if t[0] < 0]
         match left, right:
             case [[1, name]], [] | [[int()]]:

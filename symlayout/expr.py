@@ -675,7 +675,7 @@ def eq(a: Any, b: Any) -> Fact:
 
 def multiple_of(a: Any, modulus: int) -> Fact:
     """The fact that the positive integer *modulus* divides *a*."""
-    modulus = integer(modulus)
+    modulus = integer(modulus)  # type: ignore[assignment]  # a number, as the next line checks
     if type(modulus) is not int or modulus < 1:
         raise ExpressionError(f"expected a modulus of at least 1, got {modulus!r}")
     return Fact(integer(a), "%", modulus)
@@ -697,7 +697,7 @@ def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = 
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise ExpressionError(f"expected an identifier as the name of a dimension, got {name!r}")
-    multiple_of = integer(multiple_of)
+    multiple_of = integer(multiple_of)  # type: ignore[assignment]  # a number, as the next line checks
     if type(multiple_of) is not int or multiple_of < 1:
         raise ExpressionError(f"expected multiple_of to be an integer of at least 1, got {multiple_of!r}")
     upper = at_most if below is None else integer(below) - 1
@@ -871,30 +871,39 @@ def _atom_text(a: Atom) -> str:
 def _printed_terms(x: Expr) -> Iterator[tuple[int, list[str]]]:
     """(coefficient, factors) in print order, remainders first brought back from quotients."""
     quotients = sorted({a for m in x.terms for a in m if isinstance(a, Quotient)}, key=_key)
-    for quotient in quotients:
-        linear = build({cast("Monomial", _without(m, (quotient,))): c for m, c in x.terms.items() if quotient in m})
-        for k, word, rest in _recovered(x, quotient, linear, quotients):
-            if isinstance(k, Expr) and len(k.terms) > 1:
-                continue
-            if len(terms_of(rest)) < len(x.terms) - 1 + (k == linear):
-                ((m, c),) = terms_of(k).items()
-                yield c, [*map(_factor, m), word]
-                if rest != 0:
-                    yield from _printed_terms(rest) if isinstance(rest, Expr) else iter([(rest, [])])
-                return
+    for recovered in (_remainders, _ceilings):
+        for quotient in quotients:
+            linear = build({cast("Monomial", _without(m, (quotient,))): c for m, c in x.terms.items() if quotient in m})
+            for k, word, rest in recovered(x, quotient, linear, quotients):
+                if isinstance(k, Expr) and len(k.terms) > 1:
+                    continue
+                if len(terms_of(rest)) < len(x.terms) - 1 + (k == linear):
+                    ((m, c),) = terms_of(k).items()
+                    yield c, [*map(_factor, m), word]
+                    if rest != 0:
+                        yield from _printed_terms(rest) if isinstance(rest, Expr) else iter([(rest, [])])
+                    return
     for m, c in sorted(x.terms.items(), key=lambda t: (-len(t[0]), [a.key for a in t[0]])):
         yield c, [_factor(a) for a in m]
 
 
-def _recovered(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]) -> Iterator[tuple[Int, str, Int]]:
-    """(factor, text, rest) with x == factor*text + rest: remainders and ceilings hidden in *quotient*."""
+Recovered: TypeAlias = "Iterator[tuple[Int, str, Int]]"
+
+
+def _remainders(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]) -> Recovered:
+    """(factor, text, rest) with x == factor*text + rest, for the remainders that *quotient* may belong to."""
     p, d = quotient.args
     inner = [(p, d)] + [(q, cast("Int", divides(q.args[1], d))) for q in quotients if _nested(q, quotient)]
     for a, e in inner:
         k = divides(e, -linear)
         if k is not None and k != 0:
             yield k, f"({_factor(a)} % {_factor(e)})", x + k * e * quotient - k * a
-    if type(d) is not int and isinstance(p, Expr) and terms_of(p).get(()) == -1:  # ceil_div(y, d) is (y - 1)//d + 1
+
+
+def _ceilings(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]) -> Recovered:
+    """The same for ceil_div(y, d), which is (y - 1)//d + 1."""
+    p, d = quotient.args
+    if type(d) is not int and isinstance(p, Expr) and terms_of(p).get(()) == -1:
         yield linear, f"ceil({_factor(p + 1)}/{_factor(d)})", x - linear * quotient - linear
 
 
@@ -904,6 +913,9 @@ def _nested(inner: Quotient, outer: Quotient) -> bool:
 
 def _sum_text(parts: list[tuple[int, list[str]]]) -> str:
     out = ""
+    if parts and parts[0][0] < 0:  # a positive term first, where there is one
+        first = next((i for i, (c, _) in enumerate(parts) if c > 0), 0)
+        parts = [parts[first], *parts[:first], *parts[first + 1 :]]
     for c, factors in parts:
         magnitude = [str(abs(c))] if abs(c) != 1 or not factors else []
         term = "*".join(magnitude + factors)
@@ -915,8 +927,18 @@ def _sum_text(parts: list[tuple[int, list[str]]]) -> str:
 
 def _factor(x: Any) -> str:
     s = str(x)
-    simple = isinstance(x, (int, Symbol, Min, Max)) or (isinstance(x, Quotient) and s.startswith("ceil("))
+    simple = isinstance(x, (int, Symbol, Min, Max)) or (s.startswith("ceil(") and _closes_at_end(s))
     return s if simple else f"({s})"
+
+
+def _closes_at_end(s: str) -> bool:
+    """Whether the first parenthesis of a text closes with its last character."""
+    level = 0
+    for i, c in enumerate(s):
+        level += (c == "(") - (c == ")")
+        if c == ")" and level == 0:
+            return i == len(s) - 1
+    return False
 
 
 def names(xs: Iterable[Any]) -> str:

@@ -458,7 +458,7 @@ def get(x: Any, *path: int) -> Any:
             if i:
                 raise LayoutError(f"expected mode 0 of an integer, got mode {i}")
             continue
-        if not 0 <= i < rank(x):
-            raise LayoutError(f"expected a mode of 0 .. {rank(x) - 1}, got {i}")
+        if type(i) is not int or not 0 <= i < rank(x):
+            raise LayoutError(f"expected a mode of 0 .. {rank(x) - 1}, got {i!r}")
         x = x[i]
     return x

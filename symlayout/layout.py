@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
@@ -32,6 +33,8 @@ from .int_tuple import (
 )
 from .obligations import NONE, Obligations
 from .swizzle import Swizzle
+
+LISTED = 1 << 30  # offsets that fit into memory at once; more are a mistake
 
 
 class Layout:
@@ -108,6 +111,8 @@ class Layout:
             raise LayoutError(f"expected a layout of plain integers, got {self}; bind its symbols first")
         if abs(cast(int, self.cosize())) >= 2**62:
             raise LayoutError(f"expected offsets within int64, got a cosize of {self.cosize()}")
+        if self.size() > LISTED:
+            raise LayoutError(f"expected at most {LISTED} coordinates to list, got {self.size()}")
         out = np.zeros(1, dtype=np.int64)
         for n, d in self.modes():
             out = (out[None, :] + (np.arange(n, dtype=np.int64) * d)[:, None]).reshape(-1)
@@ -274,6 +279,8 @@ class ComposedLayout:
 
     def offsets(self) -> np.ndarray[Any, Any]:
         """Every offset in linear order."""
+        if type(self.offset) is not int or abs(self.offset) >= 2**62:
+            raise LayoutError(f"expected an integer offset within int64, got {self.offset}")
         inside = self.inner.offsets() + self.offset
         if isinstance(self.outer, Swizzle):
             return cast("np.ndarray[Any, Any]", self.outer(inside))
@@ -445,6 +452,13 @@ def is_layout(x: Any) -> bool:
     return isinstance(x, Layout | ComposedLayout)
 
 
+def expect_layouts(*operands: Any) -> None:
+    """Raise LayoutError unless every operand is a layout."""
+    for x in operands:
+        if not isinstance(x, Layout | ComposedLayout):
+            raise LayoutError(f"expected a layout, got {reprlib.repr(x)}")
+
+
 def slice_layout(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
     """(the modes where coord is None, the offset of the others): CuTe's slice_and_offset."""
     if isinstance(layout, ComposedLayout):
@@ -462,6 +476,7 @@ def cosize(layout: Any) -> Any:
     >>> cosize(Layout((4, 8), (1, 16)))
     116
     """
+    expect_layouts(layout)
     if isinstance(layout, ComposedLayout):
         return cosize(layout.inner)
     return product(coshape(layout))

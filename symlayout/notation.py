@@ -349,7 +349,7 @@ class _Facts(_Text):
         """``x % m == r`` is a congruence; anything else compares."""
         for remainder, r in ((left, right), (right, left)):
             if relation == "==" and remainder in self.remainders and type(r) is int:
-                x, modulus = self.remainders[cast(Expr, remainder)]
+                x, modulus = self.remainders[remainder]
                 if 0 <= r < modulus:
                     return Fact(x - r, "%", modulus)
         return RELATIONS[relation](left, right)

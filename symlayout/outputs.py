@@ -60,9 +60,8 @@ class Place:
 
 def rule_of(claim: Any) -> str:
     """The stable name of a kind of claim, or of an obligation: ``in_bounds``."""
-    if isinstance(claim, str):  # an obligation: "in domain: 64 divides M  (obligation of injective)"
-        return claim.partition(":")[0].replace(" ", "_")
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(claim).__name__).lower()
+    obligation: str = getattr(claim, "obligation", "")
+    return obligation.replace(" ", "_") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(claim).__name__).lower()
 
 
 # -- text and JSON ----------------------------------------------------------------------------------------
@@ -195,7 +194,7 @@ def _artifact(file: str) -> dict[str, str]:
 
 def _sentence(claim: Any) -> str:
     """What a kind of claim says, in one line."""
-    if isinstance(claim, str):
+    if getattr(claim, "obligation", ""):
         return "What a layout needs to be what its operations say."
     return ((type(claim).__doc__ or "").strip().splitlines() or [type(claim).__name__])[0]
 

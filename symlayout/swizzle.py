@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import LayoutError
-from .expr import Expr, Int, coerce_or_none, floordiv, mod, xor
+from .expr import Expr, Int, coerce_or_none, floordiv, integer, mod, xor
 
 
 class Swizzle:
@@ -68,6 +68,8 @@ class Swizzle:
 
     def __call__(self, offset: Any) -> Any:
         """The swizzled offset: an integer, an array of integers or an expression."""
+        if type(offset).__module__.startswith("sympy"):
+            offset = integer(offset)
         if isinstance(offset, Expr):
             return self._symbolic(offset)
         field = offset & self.source

@@ -17,6 +17,7 @@ from .layout import (
     as_modes,
     checked_coordinate,
     coprofile,
+    expect_layouts,
     is_layout,
     make_identity_layout,
     make_raw,
@@ -180,6 +181,7 @@ def local_partition(x: Any, threads: Layout, index: Any, proj: Any = None) -> Te
 
     As in CuTe the strides of *threads* only turn the index into a coordinate.
     """
+    expect_layouts(threads)
     if proj is not None:
         keep = dice(proj, tuple(range(rank(threads))))
         threads = make_raw(

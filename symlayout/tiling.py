@@ -7,7 +7,7 @@ from typing import Any, cast
 from .algebra import append, coalesce, complement, make_ordered_layout, tiler_modes, zip_modes
 from .composition import composition
 from .errors import LayoutError
-from .expr import integer
+from .expr import Expr, integer
 from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, ceil_div, leaves, product_each, rank, text
 from .layout import (
@@ -16,6 +16,7 @@ from .layout import (
     LayoutLeft,
     as_modes,
     cosize,
+    expect_layouts,
     is_layout,
     make_layout,
     make_raw,
@@ -32,6 +33,7 @@ def logical_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
     A tile that does not divide its mode reaches past it: the result then carries an ``in domain``
     obligation that a predicate or a divisibility fact meets.
     """
+    expect_layouts(layout)
     if tiler is None:
         return layout
     if isinstance(layout, ComposedLayout):
@@ -136,6 +138,7 @@ def logical_product(layout: Any, tiler: Any) -> Any:
 
     logical_product((2,2):(4,1), 6:1)  ->  ((2,2),(2,3)):((4,1),(2,8))
     """
+    expect_layouts(layout)
     if tiler is None:
         return layout
     if isinstance(layout, ComposedLayout):
@@ -218,7 +221,11 @@ def tile_to_shape(block: Any, target: Any, order: Any = LayoutLeft) -> Any:
         tiles = order(counts)
     else:
         tiles = make_ordered_layout(counts, order)
-    return blocked_product(padded, tiles)
+    made = blocked_product(padded, tiles)
+    for t, b, n in zip(wanted, have, counts, strict=True):
+        if isinstance(t, Expr):
+            made = with_obligations(made, in_domain(b * n, t, facts))
+    return made
 
 
 def same_leaves(*layouts: Any) -> bool:

@@ -7,6 +7,7 @@ from .conflict_free import ConflictFree
 from .covers import Covers
 from .equal import Equal
 from .fits_in import FitsIn
+from .holds import Holds
 from .in_bounds import InBounds
 from .injective import Injective
 from .multiplicity import Multiplicity
@@ -22,6 +23,7 @@ CLAIMS = (
     Covers,
     Equal,
     FitsIn,
+    Holds,
     InBounds,
     Injective,
     Multiplicity,
@@ -39,6 +41,7 @@ __all__ = [
     "Covers",
     "Equal",
     "FitsIn",
+    "Holds",
     "InBounds",
     "Injective",
     "Multiplicity",

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Fact, eq, integer
 from symlayout.facts import NOTHING, Facts, ranges
-from symlayout.int_tuple import leaves, text
+from symlayout.int_tuple import leaves
 from symlayout.report import Witness
 
 from ..certificates import divisible
 from ..claim import Claim, Proof, Query, TooLarge
 from ..conditions import divisibility
 from ..exhaustive import POINTS
-from ..form import check_subject, expression, linear, points, table
+from ..form import at_text, check_subject, expression, linear, points, table
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Aligned(Claim):
         if self.base_bytes + self.layout(coord) * self.element_bytes != address and isinstance(self.layout(coord), int):
             raise InternalError(f"the address at {coord} of {self.layout} does not replay")
         return Witness(
-            {}, (coord,), f"coordinate {text(coord)} is at byte {address}, {address % self.to_bytes} past a multiple"
+            {}, (coord,), f"coordinate {at_text(coord)} is at byte {address}, which {self.to_bytes} does not divide"
         )
 
     def violations(self, facts: Facts) -> list[Query] | None:

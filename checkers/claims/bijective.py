@@ -119,8 +119,9 @@ class Bijective(Claim):
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
         yield from gaps(self.layout, facts)
-        for n, m in zip(leaves(self.layout.shape), leaves(self.onto), strict=False):
-            yield eq(n, m)
+        shape, onto = leaves(self.layout.shape), leaves(self.onto)
+        if len(shape) == len(onto):
+            yield from map(eq, shape, onto)
 
     def lemma(self, facts: Facts) -> str:
         return f"inside [0, {text(self.onto)}), injective, and as many coordinates as values (T7)"

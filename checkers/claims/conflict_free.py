@@ -67,7 +67,12 @@ class ConflictFree(Claim):
 
     def certify(self, facts: Facts) -> Proof | None:
         """The kernels of the bank map and of the address map agree (T16); one phase stands for all."""
-        if facts.symbols or self.lanes > 32 or self.element_bytes & (self.element_bytes - 1):
+        if (
+            isinstance(self.access, AddressMap)
+            or facts.symbols
+            or self.lanes > 32
+            or self.element_bytes & (self.element_bytes - 1)
+        ):
             return None
         found = over_f2(self.access)
         if found is None or found.offset:

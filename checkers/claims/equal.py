@@ -8,15 +8,16 @@ from typing import Any, ClassVar
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import eq
+from symlayout.expr import eq, index
 from symlayout.facts import Facts, ranges
-from symlayout.int_tuple import idx2crd, leaves, text
+from symlayout.int_tuple import idx2crd, leaves, product, text
+from symlayout.layout import as_modes
 from symlayout.report import Witness
 
 from ..certificates import equal
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, first_difference
-from ..form import check_subject, expression, linear, map_facts, points, table
+from ..form import at_text, check_subject, expression, linear, map_facts, points, table
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Equal(Claim):
         check_subject(self.a)
         check_subject(self.b)
         maps = [isinstance(x, AddressMap) for x in (self.a, self.b)]
+        if maps == [True, False]:
+            object.__setattr__(self, "b", _as_map(self.b, self.a))
+        elif maps == [False, True]:
+            object.__setattr__(self, "a", _as_map(self.a, self.b))
+        maps = [any(maps)] * 2
         if all(maps) and len(self.a.coords) != len(self.b.coords):
             raise ClaimError(f"expected maps of one rank, got {self.a} and {self.b}")
         if all(maps) and len(leaves(self.a.offset)) != len(leaves(self.b.offset)):
@@ -52,8 +58,6 @@ class Equal(Claim):
     def certify(self, facts: Facts) -> Proof | None:
         if isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap):
             return self._same_expression(facts)
-        if isinstance(self.a, AddressMap) or isinstance(self.b, AddressMap):
-            return None
         return self._same_modes(facts)
 
     def _same_modes(self, facts: Facts) -> Proof | None:
@@ -90,8 +94,6 @@ class Equal(Claim):
         return all(_is_zero(facts.normal(n - m)) for n, m in zip(self.a.extents, self.b.extents, strict=True))
 
     def counterexample(self) -> Witness | None:
-        if isinstance(self.a, AddressMap) != isinstance(self.b, AddressMap):
-            raise TooLarge
         n, m = points(self.a), points(self.b)
         if max(n, m) > POINTS:
             raise TooLarge
@@ -112,7 +114,9 @@ class Equal(Claim):
         left, right = as_tuple(self.a(coord)), as_tuple(self.b(other))
         if left == right:
             raise InternalError(f"the difference at {coord} does not replay: both give {left}")
-        return Witness({}, (coord,), f"index {row}: {text(left)} at {text(coord)}, but {text(right)} at {text(other)}")
+        return Witness(
+            {}, (coord,), f"index {row}: {text(left)} at {at_text(coord)}, but {text(right)} at {at_text(other)}"
+        )
 
     def violations(self, facts: Facts) -> list[Query] | None:
         if not (isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap)):
@@ -126,6 +130,16 @@ class Equal(Claim):
 
     def lemma(self, facts: Facts) -> str:
         return "the values agree at every index: the coalesced modes differ in form (T17)"
+
+
+def _as_map(layout: Any, like: AddressMap) -> AddressMap:
+    """A layout as a map over the coordinates of another, one for each of its top-level modes."""
+    shape = as_modes(layout.shape)
+    if len(shape) != len(like.coords):
+        raise ClaimError(f"expected a layout of {len(like.coords)} modes to compare with {like}, got {layout}")
+    extents = tuple(product(s) for s in shape)
+    coords = tuple(index(c.name, n) for c, n in zip(like.coords, extents, strict=True))
+    return AddressMap(coords, extents, layout(coords if isinstance(layout.shape, tuple) else coords[0]))
 
 
 def _is_zero(x: Any) -> bool:

@@ -14,7 +14,7 @@ from symlayout.report import Witness
 from symlayout.trace import steps
 
 from ..claim import Claim, Proof, Query
-from ..form import check_subject, expression
+from ..form import at_text, check_subject, expression
 from .in_bounds import _outside, at_digits, certify_range, corners, outside, scalar
 
 
@@ -72,7 +72,16 @@ class FitsIn(Claim):
         return certify_range(self.layout, self.limits, facts)
 
     def counterexample(self) -> Witness | None:
-        return outside(self.layout, self.limits)
+        found = outside(self.layout, self.limits)
+        return found if found is None or self.unit_bytes == 1 else self._in_bytes(found)
+
+    def _in_bytes(self, found: Witness) -> Witness:
+        """The story in the unit that overflows."""
+        values = leaves(self.layout(found.coords[0]))
+        low, high = self.limits(1)[0]
+        v = next(v for v in values if not low <= v <= high)
+        story = f"coordinate {at_text(found.coords[0])} is element {v}, byte {v * self.unit_bytes}"
+        return Witness({}, found.coords, story)
 
     def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
         return at_digits(self.layout, model, bound)

@@ -18,7 +18,7 @@ from ..certificates import Certificate, bounds, nonneg
 from ..claim import Claim, Proof, Query, TooLarge
 from ..conditions import simplest
 from ..exhaustive import POINTS, first_outside
-from ..form import Component, check_subject, expression, linear, map_facts, points, table
+from ..form import Component, at_text, check_subject, expression, linear, map_facts, points, table
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,7 @@ def _witness(layout: Any, coord: Any, pairs: list[tuple[Any, Any]]) -> Witness:
     for v, (low, high) in zip(leaves(value), pairs, strict=True):
         if not low <= v <= high:
             limit = f"below {low}" if v < low else f"past the last valid {high}"
-            return Witness({}, (coord,), f"coordinate {text(coord)} maps to {text(value)}, {limit}")
+            return Witness({}, (coord,), f"coordinate {at_text(coord)} maps to {text(value)}, {limit}")
     raise InternalError(f"the counterexample {coord} of {layout} does not replay: value {value}")
 
 

@@ -15,7 +15,7 @@ from symlayout.report import Witness
 from ..certificates import Certificate, f2_injective, injective
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, first_collision
-from ..form import Linear, check_subject, expression, linear, points, table
+from ..form import Linear, at_text, check_subject, expression, linear, points, table
 
 SWIZZLE = "a swizzle is a bijection of the integers (T14)"
 
@@ -127,7 +127,7 @@ def collision(layout: Any) -> Witness | None:
     if found is None:
         return None
     a, b = at(found[0]), at(found[1])
-    return Witness({}, (a, b), f"coordinates {text(a)} and {text(b)} both map to {value_text(layout, a, b)}")
+    return Witness({}, (a, b), f"coordinates {at_text(a)} and {at_text(b)} both map to {value_text(layout, a, b)}")
 
 
 def value_text(layout: Any, *coords: Any) -> str:

@@ -11,14 +11,13 @@ from symlayout.algebra import coalesced_modes
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact
 from symlayout.facts import NOTHING, Facts
-from symlayout.int_tuple import text
 from symlayout.report import Witness
 
 from ..certificates import divisible
 from ..claim import Claim, Proof, TooLarge
 from ..conditions import divisibility
 from ..exhaustive import POINTS
-from ..form import check_subject, linear, points, table
+from ..form import at_text, check_subject, linear, points, table
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Vectorizable(Claim):
             raise ClaimError(f"expected integer offsets, got the coordinates of {self.layout}")
         offsets = [int(x) for x in values[:, 0]]
         if len(offsets) % self.elements:
-            return Witness({}, (), f"{len(offsets)} elements are no multiple of {self.elements}")
+            return Witness({}, (), f"the size is {len(offsets)}, which {self.elements} does not divide")
         for i, x in enumerate(offsets):
             start = offsets[i - i % self.elements]
             if start % self.elements or x != start + i % self.elements:
@@ -85,8 +84,14 @@ class Vectorizable(Claim):
         if (self.layout(coord), self.layout(first)) != (x, start):
             raise InternalError(f"the run at {first} of {self.layout} does not replay")
         if start % self.elements:
-            return Witness({}, (first,), f"the run at {text(first)} starts at offset {start}, no multiple")
-        return Witness({}, (first, coord), f"the run at {text(first)} (offset {start}) has {text(coord)} at offset {x}")
+            return Witness(
+                {},
+                (first,),
+                f"the run at {at_text(first)} starts at offset {start}, which {self.elements} does not divide",
+            )
+        return Witness(
+            {}, (first, coord), f"the run at {at_text(first)} (offset {start}) has {at_text(coord)} at offset {x}"
+        )
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
         form = linear(self.layout, NOTHING)

@@ -1,0 +1,79 @@
+"""A fact follows from the assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.errors import ClaimError
+from symlayout.expr import Fact
+from symlayout.facts import Facts
+from symlayout.obligations import IN_DOMAIN
+from symlayout.report import Witness
+
+from ..certificates import nonneg
+from ..claim import Claim, Proof, Query
+from ..conditions import divisibility, simplest
+
+
+@dataclass(frozen=True)
+class Holds(Claim):
+    """*fact* holds for all sizes: an obligation of an operation, or any inequality, equality or congruence.
+
+    >>> from symlayout import dims
+    >>> M, N = dims("M N")
+    >>> print(Holds(M * N >= M))
+    holds: M*N >= M
+    """
+
+    fact: Any
+    label: str = ""
+    obligation: str = ""
+
+    kind: ClassVar[str] = "holds"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.fact, Fact):
+            raise ClaimError(f"expected a fact such as M <= ld or N.multiple_of(8), got {self.fact!r}")
+
+    def subjects(self) -> tuple[Any, ...]:
+        return ()
+
+    def points(self) -> int:
+        return 1
+
+    def __str__(self) -> str:
+        return self.label or f"{self.kind}: {self.fact}"
+
+    def certify(self, facts: Facts) -> Proof | None:
+        if self.fact.relation == ">=":
+            p = facts.normal(self.fact.expr)
+            found = nonneg(p, facts)
+            return None if found is None else Proof("positivity, T9", found)
+        return Proof("normal form and divisibility, T12") if facts.holds(self.fact) else None
+
+    def counterexample(self) -> Witness | None:
+        if self.fact.value:
+            return None
+        short = -self.fact.expr
+        if self.obligation == IN_DOMAIN:
+            return Witness({}, (), f"the operand is read {short} past the end of its domain")
+        if self.fact.relation == ">=":
+            return Witness({}, (), f"it falls short by {short}")
+        return Witness({}, (), f"the {'difference' if self.fact.relation == '==' else 'value'} is {-short}")
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        if self.fact.relation == "%":
+            e, m = self.fact.expr, self.fact.modulus
+            return [[e - m * (e // m) >= 1]]
+        return [[self.fact.negated()]]
+
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        if self.fact.relation == "%":
+            yield from divisibility(self.fact.expr, self.fact.modulus)
+        yield simplest(self.fact)
+
+    def lemma(self, facts: Facts) -> str:
+        return str(self.fact)
