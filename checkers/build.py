@@ -115,8 +115,9 @@ def claim_from(
     facts = [f for g in given for f in ((g,) if isinstance(g, Fact) else parse_fact(g, symbols))]
     values = _values(row, fields, symbols)
     claim = row.made_by(**values, given=tuple(facts), expect=expect)
+    claim = replace(claim, given=(*claim.given, *_bearing(claim, shared)))
     _apart(claim)
-    return replace(claim, given=(*claim.given, *_bearing(claim, shared)))
+    return claim
 
 
 def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> dict[str, Any]:
@@ -233,7 +234,10 @@ READERS: Mapping[str, Callable[[Any, Iterable[Symbol]], Any]] = {
 
 
 def _and(symbols: Iterable[Symbol], coords: Iterable[Symbol]) -> Iterable[Symbol]:
-    return type(symbols)((*symbols, *coords)) if isinstance(symbols, Declared) else (*symbols, *coords)
+    """The sizes and the coordinates; a coordinate hides a size of its name."""
+    own = {c.name for c in coords}
+    both = (*(s for s in symbols if s.name not in own), *coords)
+    return Declared(both) if isinstance(symbols, Declared) else both
 
 
 class _Box:

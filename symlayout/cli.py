@@ -174,7 +174,7 @@ def diff(
     from .notation import parse, parse_dims, parse_fact
 
     try:
-        symbols = tuple(s for text in dim or () for s in parse_dims(_size(text)))
+        symbols = parse_dims(" ".join(map(_size, dim))) if dim else ()
         facts = tuple(f for text in given or () for f in parse_fact(text, symbols))
         claim = Equal(parse(a, symbols), parse(b, symbols), given=facts)
         console.show_layouts({"a": claim.a, "b": claim.b})

@@ -17,7 +17,16 @@ from .errors import InexactError, LayoutError
 from .expr import Expr, at_least
 from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, idx2crd, product, rank, text
-from .layout import ComposedLayout, Layout, checked_coordinate, expect_layouts, is_layout, make_raw, slice_layout, with_obligations
+from .layout import (
+    ComposedLayout,
+    Layout,
+    checked_coordinate,
+    expect_layouts,
+    is_layout,
+    make_raw,
+    slice_layout,
+    with_obligations,
+)
 from .linear_moves import through_layout
 from .obligations import EXACT, NONE, Obligation, Obligations, exact, in_domain
 from .swizzle import Swizzle, compose_swizzles

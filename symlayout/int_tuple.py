@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from .errors import LayoutError
-from .expr import Expr, ceil_div_int, divides, floordiv, integer, mod
+from .expr import Expr, ceil_div_int, coerce_or_none, divides, floordiv, integer, mod
 
 # int | Expr | ScaledBasis | None | tuple[IntTuple, ...]; a recursive union would make every sum a cast
 IntTuple: TypeAlias = Any
@@ -25,7 +25,7 @@ def is_tuple(x: Any) -> bool:
 
 def is_int(x: Any) -> bool:
     """Whether *x* is a leaf that is an integer, possibly symbolic."""
-    return type(x) is int or isinstance(x, Expr)
+    return not isinstance(x, tuple | list) and coerce_or_none(x) is not None
 
 
 def has_none(x: IntTuple) -> bool:
@@ -356,12 +356,19 @@ def crd2idx(coord: IntTuple, shape: IntTuple, stride: IntTuple = None) -> Any:
     """
     if stride is None:
         stride = prefix_product(shape)
+    elif not congruent(shape, stride):
+        raise LayoutError(f"expected a stride congruent to the shape {text(shape)}, got {text(stride)}")
+    return offset_at(coord, shape, stride)
+
+
+def offset_at(coord: IntTuple, shape: IntTuple, stride: IntTuple) -> Any:
+    """crd2idx for a stride that is known to be congruent to the shape."""
     if isinstance(coord, tuple):
         if not isinstance(shape, tuple) or len(coord) != len(shape):
             raise LayoutError(
                 f"expected a coordinate for the shape {text(shape)} (rank {rank(shape)}), got {text(coord)}"
             )
-        return add([crd2idx(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True)])
+        return add([offset_at(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True)])
     if coord is None:
         return 0
     if type(coord) is int and coord < 0:
@@ -373,9 +380,9 @@ def crd2idx(coord: IntTuple, shape: IntTuple, stride: IntTuple = None) -> Any:
     terms = []
     for s, d in zip(shape[:-1], stride[:-1], strict=True):
         n = product(s)
-        terms.append(crd2idx(mod(coord, n), s, d))
+        terms.append(offset_at(mod(coord, n), s, d))
         coord = floordiv(coord, n)
-    terms.append(crd2idx(coord, shape[-1], stride[-1]))
+    terms.append(offset_at(coord, shape[-1], stride[-1]))
     return add(terms)
 
 
@@ -453,7 +460,7 @@ def _selected(coord: IntTuple, x: IntTuple, keep_none: bool) -> IntTuple:
 
 def get(x: Any, *path: int) -> Any:
     """A nested mode; ``get(7, 0)`` is 7, as an integer has one mode."""
-    for i in path:
+    for i in path if all(type(j) is int for j in path) else map(integer, path):
         if not isinstance(getattr(x, "shape", x), tuple):
             if i:
                 raise LayoutError(f"expected mode 0 of an integer, got mode {i}")

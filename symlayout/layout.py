@@ -18,13 +18,13 @@ from .int_tuple import (
     add,
     checked,
     congruent,
-    crd2idx,
     dice,
     flatten,
     has_none,
     idx2crd,
     leaves,
     map_leaves,
+    offset_at,
     product,
     rank,
     slice_,
@@ -96,11 +96,11 @@ class Layout:
     def __call__(self, *coord: Any) -> Any:
         c = coord[0] if len(coord) == 1 else coord
         if type(c) is int:
-            return resolved(crd2idx(c, self.shape, self.stride))
+            return resolved(offset_at(c, self.shape, self.stride))
         c = checked_coordinate(c)
         if has_none(c):
             return slice_layout(c, self)[0]
-        return resolved(crd2idx(c, self.shape, self.stride))
+        return resolved(offset_at(c, self.shape, self.stride))
 
     def offsets(self) -> np.ndarray[Any, Any]:
         """Every offset in linear order, as an array of int64: modes are broadcast, not looped over.
@@ -467,7 +467,7 @@ def slice_layout(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
     if coord is None:
         return layout, 0
     kept = _layout(slice_(coord, layout.shape), slice_(coord, layout.stride), layout.obligations)
-    return kept, resolved(crd2idx(coord, layout.shape, layout.stride))
+    return kept, resolved(offset_at(coord, layout.shape, layout.stride))
 
 
 def cosize(layout: Any) -> Any:

@@ -360,7 +360,7 @@ class _Facts(_Text):
         while True:
             at, new = self.position, self.coordinates()
             for name in new:
-                if name in names or name in self.symbols:
+                if name in names:
                     raise self.error(f"a name of its own for each coordinate, {name} being taken", at)
                 names.append(name)
             if not extents and self.token == END:

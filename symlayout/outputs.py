@@ -10,11 +10,11 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from . import __version__
 from .collect import Found
 from .errors import CertificateError
 from .reader import short
@@ -111,7 +111,8 @@ def _junit(report: Report, errors: list[Found]) -> str:
 
     for v in report.verdicts:
         place = Place.of(v.place)
-        added = case(place, f"{place.name}: {v.claim}" if place.file and place.name else str(v.claim), v.seconds)
+        own_name = f"{place.name}: " if place.file and place.name not in ("", rule_of(v.claim)) else ""
+        added = case(place, f"{own_name}{v.claim}", v.seconds)
         if not v.as_expected:
             headline, *_ = v.lines()
             failure = ElementTree.SubElement(added, "failure", type=v.outcome.value, message=_plain(headline))
@@ -149,7 +150,7 @@ def _sarif(report: Report, errors: list[Found]) -> str:
     seen: Counter[str] = Counter()
     driver = {
         "name": "symlayout",
-        "semanticVersion": _version(),
+        "semanticVersion": __version__,
         "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in sorted(rules.items())],
     }
     run = {
@@ -202,13 +203,6 @@ def _sentence(claim: Any) -> str:
 def _notification(place: str, message: str) -> dict[str, Any]:
     shown = f"{place}: {message}" if place else message
     return {"level": "error" if place else "note", "message": {"text": shown}, **_location(place)}
-
-
-def _version() -> str:
-    try:
-        return metadata.version("symlayout")
-    except metadata.PackageNotFoundError:
-        return "0.0.0"
 
 
 WRITERS: Mapping[Format, Callable[[Report, list[Found]], str]] = {

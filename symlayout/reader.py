@@ -163,7 +163,7 @@ class Reader:
         """The symbol that the current name stands for."""
         at, name = self.position, self.advance()
         if self.closed and name not in self.symbols:
-            known = names(self.symbols) or "none"
+            known = names(self.symbols) or "none so far"
             raise self.error(f"one of the declared names ({known})", at, f"{name!r}{suggestion(name, self.symbols)}")
         return self.named(name)
 

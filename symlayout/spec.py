@@ -73,7 +73,7 @@ class _Claim(_Strict):
 
 def states_claims(source: str) -> bool:
     """Whether a TOML text has a [[claim]] table."""
-    return any(map(HEADER.match, source.splitlines()))
+    return any(map(HEADER.match, source.split("\n")))
 
 
 def read(path: Path) -> Iterator[Stated | Found]:
@@ -93,7 +93,7 @@ class _Reading:
     """One file: its data with the lines that they stand on."""
 
     def __init__(self, path: Path, source: str) -> None:
-        self.path, self.lines = path, source.splitlines()
+        self.path, self.lines = path, source.split("\n")
         self.headers = [i for i, line in enumerate(self.lines, 1) if HEADER.match(line)]
 
     def claims(self, data: dict[str, Any]) -> Iterator[Stated | Found]:

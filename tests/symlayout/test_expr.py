@@ -79,7 +79,7 @@ SYMBOLS = (M, N, K, Z)
         (divmod(M, 8)[0], "M//8"),
         (100 // M, "100//M"),
         (100 % M, "100 % M"),
-        (1 - M, "-M + 1"),
+        (1 - M, "1 - M"),
     ],
 )
 def test_normal_form_and_text(expression, text):

@@ -135,7 +135,7 @@ NO_INTEGERS = {
     *(name for name in symlayout.__all__ if name.endswith("Error")),
     *("Expr", "Obligation", "Symbol", "basis_get", "blocked_product", "coprofile", "coshape", "cosize"),
     *("flatten_layout", "hier_unzip", "is_layout", "left_inverse", "make_coord_tensor", "make_fragment_like"),
-    *("make_layout_like", "max_alignment", "max_common_layout", "max_common_vector", "nullspace"),
+    *("make_layout_like", "max_alignment", "max_common_layout", "max_common_vector", "nullspace", "of"),
     *("raked_product", "right_inverse", "zip2_by", "zip_modes"),
 }
 
