@@ -47,22 +47,7 @@ from .basis import (
     make_basis_like,
     make_inttuple_iter,
 )
-from .composition import composition, slice_and_offset
-from .errors import (
-    AssumptionError,
-    CertificateError,
-    ClaimError,
-    ExpressionError,
-    InexactError,
-    InternalError,
-    LayoutError,
-    NotationError,
-    SymlayoutError,
-    UndecidedError,
-)
-from .expr import Expr, Fact, Symbol, dim, dims, eq, evaluate, index, maximum, minimum
-from .facts import Facts
-from .int_tuple import (
+from .border import (
     ceil_div,
     colex_less,
     compatible,
@@ -80,11 +65,8 @@ from .int_tuple import (
     evenly_divides,
     flatten,
     get,
-    has_none,
     idx2crd,
     inner_product,
-    is_int,
-    is_tuple,
     lex_less,
     prefix_product,
     product,
@@ -100,6 +82,22 @@ from .int_tuple import (
     unflatten,
     weakly_congruent,
 )
+from .composition import composition, slice_and_offset
+from .errors import (
+    AssumptionError,
+    CertificateError,
+    ClaimError,
+    ExpressionError,
+    InexactError,
+    InternalError,
+    LayoutError,
+    NotationError,
+    SymlayoutError,
+    UndecidedError,
+)
+from .expr import Expr, Fact, Symbol, dim, dims, eq, evaluate, index, maximum, minimum
+from .facts import Facts
+from .int_tuple import has_none, is_int, is_tuple
 from .interop import of
 from .layout import (
     ComposedLayout,

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from .algebra import Modes, coalesce, coalesce_extended, from_modes
-from .basis import ScaledBasis, basis_get, is_basis
+from .basis import ScaledBasis, as_arithmetic, as_tuple, basis_get, is_basis
 from .errors import InexactError, LayoutError
 from .expr import Expr, at_least
 from .facts import NOTHING, Facts
-from .int_tuple import IntTuple, idx2crd, product, rank, text
+from .int_tuple import IntTuple, idx2crd, leaves, product, rank, text
 from .layout import (
     ComposedLayout,
     Layout,
     checked_coordinate,
+    coprofile,
     expect_layouts,
     is_layout,
     make_raw,
@@ -200,8 +201,8 @@ class _Static:
             )
         at = b.offsets()
         inside = np.flatnonzero((at >= 0) & (at < size))
-        wanted = _values(self.a)[at[inside]]
-        got = _values(out)[inside]
+        wanted = _values(self.a, at[inside], self.a)
+        got = _values(out, inside, self.a)
         wrong = np.flatnonzero((wanted != got).reshape(len(inside), -1).any(axis=1))
         if len(wrong):
             i = int(inside[wrong[0]])
@@ -212,14 +213,17 @@ class _Static:
             )
 
 
-def _values(x: Layout) -> Any:
-    """All values of a layout as an array; coordinates as rows."""
-    if not x.has_bases:
-        return x.offsets()
-    from .basis import as_tuple
-    from .int_tuple import leaves
-
-    return np.array([leaves(as_tuple(x(i))) for i in range(x.size())], dtype=object)
+def _values(x: Layout, at: np.ndarray[Any, Any], like: Layout) -> Any:
+    """The values at linear indices as an array; coordinates as rows, in the profile of the codomain of *like*."""
+    if like.has_bases:
+        zero = as_arithmetic(coprofile(like))
+        return np.array([leaves(as_tuple(zero + x(int(i)))) for i in at], dtype=object)
+    rest = at if max(x.size(), x.cosize()) < 2**62 else at.astype(object)
+    out = 0 * rest
+    *inner, (_, last) = x.modes() or [(1, 0)]
+    for n, d in inner:
+        out, rest = out + rest % n * d, rest // n
+    return out + rest * last
 
 
 # -- symbols --------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from .errors import LayoutError
-from .expr import Expr, ceil_div_int, coerce_or_none, divides, floordiv, integer, mod
+from .expr import ceil_div_int, coerce_or_none, divides, floordiv, integer, mod
 
 # int | Expr | ScaledBasis | None | tuple[IntTuple, ...]; a recursive union would make every sum a cast
 IntTuple: TypeAlias = Any

@@ -151,7 +151,7 @@ def _sarif(report: Report, errors: list[Found]) -> str:
     driver = {
         "name": "symlayout",
         "semanticVersion": __version__,
-        "rules": [{"id": name, "shortDescription": {"text": text}} for name, text in sorted(rules.items())],
+        "rules": [_rule(name, text) for name, text in sorted(rules.items())],
     }
     run = {
         "tool": {"driver": driver},
@@ -160,6 +160,12 @@ def _sarif(report: Report, errors: list[Found]) -> str:
         "columnKind": "unicodeCodePoints",
     }
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
+
+
+def _rule(name: str, text: str) -> dict[str, Any]:
+    said = {"text": text}
+    help_ = {"text": f"{text} `symlayout explain {name}` says more."}
+    return {"id": name, "shortDescription": said, "fullDescription": said, "help": help_}
 
 
 def _result(v: Verdict, seen: Counter[str]) -> dict[str, Any]:
