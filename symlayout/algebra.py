@@ -348,7 +348,7 @@ def _inverse_of_composed(layout: ComposedLayout, inverse: Any) -> Any:
     outer, inner = inverse(layout.outer), inverse(layout.inner)
     if _is_zero(layout.offset):
         return composition(inner, outer)
-    if isinstance(outer, Swizzle) and not outer.bits:
+    if inverse is left_inverse and isinstance(outer, Swizzle) and not outer.bits:
         return ComposedLayout(inner, -layout.offset, Layout(layout.cosize()))
     raise LayoutError(f"expected an offset of 0 inside a swizzle to invert, got {layout}")
 

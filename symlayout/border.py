@@ -29,8 +29,8 @@ def from_outside(f: Callable[P, R], underscore: bool = False) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if not underscore:
             for a in args:
-                if a is None:
-                    raise LayoutError(f"expected integers or nested tuples of them for {f.__name__}, got None")
+                if int_tuple.has_none(a):
+                    raise LayoutError(f"expected integers or nested tuples of them for {f.__name__}, got {a}")
         return f(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})  # type: ignore[arg-type]
 
     return cast("Callable[P, R]", call)

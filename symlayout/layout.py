@@ -200,6 +200,11 @@ class Layout:
     def __repr__(self) -> str:
         return f"Layout({self.shape!r}, {self.stride!r})"
 
+    def _repr_svg_(self) -> str:
+        from .draw import picture
+
+        return picture(self)
+
     # -- CuTe's member forms --------------------------------------------------------------------------
 
     def compose(self, *tilers: Any) -> Any:
@@ -344,6 +349,11 @@ class ComposedLayout:
 
     def __repr__(self) -> str:
         return f"ComposedLayout({self.outer!r}, {self.offset!r}, {self.inner!r})"
+
+    def _repr_svg_(self) -> str:
+        from .draw import picture
+
+        return picture(self)
 
     def compose(self, *tilers: Any) -> Any:
         from .composition import composition

@@ -58,9 +58,12 @@ def downcast(n: int, layout: Any) -> Any:
         return downcast_swizzle(_power_of_two(n), layout)
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(downcast(n, layout.outer), layout.offset * n, downcast(n, layout.inner))
-    if not any(type(d) is int and abs(d) == 1 for d in leaves(layout.stride)):
+    unit = [(s == 1, i) for i, (s, d) in enumerate(layout.modes()) if type(d) is int and abs(d) == 1]
+    if not unit:
         raise LayoutError(f"expected a mode of stride 1 to downcast, got {layout}")
-    return transform_leaves(layout, lambda s, d: (s * n, d) if type(d) is int and abs(d) == 1 else (s, d * n))
+    _, grown = min(unit)  # one mode, and one that moves if there is any: an extent of 1 may have any stride
+    at = iter(range(len(layout.modes())))
+    return transform_leaves(layout, lambda s, d: (s * n, d) if next(at) == grown else (s, d * n))
 
 
 def recast_layout(old_bits: int, new_bits: int, layout: Any) -> Any:

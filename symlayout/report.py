@@ -163,6 +163,17 @@ class Report:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from .draw import report_html
+
+        return report_html(self)
+
+    def reproduce(self) -> str:
+        """A Python script that shows every refutation at the sizes of its witness; empty where there is none."""
+        from .reproduce import reproduce
+
+        return "\n\n".join(reproduce(v) for v in self.verdicts if v.witness is not None)
+
     def to_json(self) -> str:
         """The report as JSON text, with a schema number."""
         return json.dumps({"schema": SCHEMA, "verdicts": [v.to_json() for v in self.verdicts]}, indent=1)

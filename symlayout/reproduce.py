@@ -97,28 +97,34 @@ def _source(x: Any) -> str:
 
 
 class _Python:
-    """The operations as Python text, each in parentheses."""
+    """The operations as Python text."""
 
     def const(self, value: int) -> str:
-        return str(value) if value >= 0 else f"({value})"
+        return str(value)
 
     def symbol(self, symbol: Symbol) -> str:
         return symbol.name
 
     def add(self, terms: list[Any]) -> str:
-        return f"({' + '.join(terms)})" if len(terms) > 1 else str(terms[0])
+        return " + ".join(terms).replace("+ -", "- ")
 
     def mul(self, factors: list[Any]) -> str:
-        return f"({' * '.join(factors)})" if len(factors) > 1 else str(factors[0])
+        if len(factors) == 1:
+            return str(factors[0])
+        return "*".join(map(_factor, factors)).replace("-1*", "-", factors[0] == "-1")
 
     def floordiv(self, a: Any, b: Any) -> str:
-        return f"({a} // {b})"
+        return f"{_factor(a)} // {_factor(b)}"
 
     def xor(self, *args: Any) -> str:
-        return f"({' ^ '.join(args)})"
+        return f"({' ^ '.join(map(_factor, args))})"
 
     def minimum(self, *args: Any) -> str:
         return f"minimum({', '.join(args)})"
 
     def maximum(self, *args: Any) -> str:
         return f"maximum({', '.join(args)})"
+
+
+def _factor(text: str) -> str:
+    return text if re.fullmatch(r"-?\w+|\w*\([^()]*\)", text) else f"({text})"

@@ -38,7 +38,7 @@ Bound = Annotated[str | None, BeforeValidator(lambda v: str(v) if type(v) is int
 EXPECTED = {
     "dict_type": "a table",
     "int_type": "a whole number",
-    "list_type": "a list of texts",
+    "list_type": "a list",
     "model_type": "a table",
     "string_type": "text",
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from .errors import LayoutError
 from .expr import Expr, Int, coerce_or_none, floordiv, integer, mod, xor
@@ -76,11 +76,15 @@ class Swizzle:
         return offset ^ (field >> self.shift if self.shift >= 0 else field << -self.shift)
 
     def _symbolic(self, offset: Expr) -> Int:
+        """Whole periods stay outside, since adding one commutes with the swizzle (T14)."""
         if not self.bits:
             return offset
+        whole, rest = split(offset, self.period)
+        if type(rest) is int:
+            return whole * self.period + cast(int, self(rest))
         low = self.base + max(self.shift, 0)
-        field = mod(floordiv(offset, 1 << low), 1 << self.bits)
-        return xor(offset, field * (1 << (low - self.shift)))
+        field = mod(floordiv(rest, 1 << low), 1 << self.bits)
+        return whole * self.period + xor(rest, field * (1 << (low - self.shift)))
 
     def size(self) -> int:
         """The offsets of one period."""
@@ -105,6 +109,11 @@ class Swizzle:
 
     def __repr__(self) -> str:
         return f"Swizzle({self.bits}, {self.base}, {self.shift})"
+
+    def _repr_svg_(self) -> str:
+        from .draw import picture
+
+        return picture(self)
 
 
 def _number(x: Any, what: str) -> int:

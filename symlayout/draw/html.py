@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import SymlayoutError
 from ..facts import symbols_in
-from ..int_tuple import weakly_congruent
+from ..int_tuple import congruent
 from ..layout import ComposedLayout, Layout
 from ..report import Outcome, Report, Verdict
 from .grid import offset_grid
@@ -96,7 +96,7 @@ def _failure(x: Any, v: Verdict) -> Iterator[str]:
         return
     try:
         bound = x.subs({s: sizes[s.name] for s in symbols_in(x) if s.name in sizes})
-        coords = [c for c in v.witness.coords if weakly_congruent(c, bound.shape)]
+        coords = [c for c in v.witness.coords if congruent(c, bound.shape)]
         at = "".join(f"{', ' if i else ' for '}{s} = {n}" for i, (s, n) in enumerate(sizes.items()))
         grid = offset_grid(bound, ROWS, COLUMNS, coords, f"{v.claim.kind}: {bound}{at}")
     except SymlayoutError:

@@ -9,7 +9,7 @@ from .grid import Grid
 
 # Eight colours apart in hue and lightness, mixed with white in four strengths: 32 groups, the lanes of a warp.
 HUES = ("#e15759", "#f28e2b", "#d9b51c", "#59a14f", "#2aa7a0", "#4e79a7", "#8e6bbf", "#d66fa8")
-STRENGTHS = (0.3, 0.52, 0.74, 0.94)
+STRENGTHS = (0.34, 0.54, 0.74, 0.94)
 NONE = "#eeeeee"
 
 FONT = 'font-family="DejaVu Sans Mono, Menlo, Consolas, monospace" font-size="11"'

@@ -180,7 +180,7 @@ def test_large_layouts_are_composed_without_enumeration():
     a = Layout((2**40, 2**40), (2**40, 1))
 
     assert str(composition(a, Layout((2**20, 2**40), (2**20, 2**40)))) == f"({2**20},{2**40}):({2**60},1)"
-    with pytest.raises(InexactError, match=r"differs at c = \(1,1,1\)"):
+    with pytest.raises(InexactError, match=r"differs at c = \(1,1,0\)"):
         composition(a, Layout((2, 2, 2), (2**39, 2**39, 1)))
     with pytest.raises(InexactError, match="too many to compare"):
         composition(a, Layout((2**40, 2), (1, 1)))

@@ -1,4 +1,4 @@
-"""CuTe text and C++ types: tables, round trips, and where the caret of an error stands."""
+"""CuTe text, facts and sizes: tables, round trips, and where the caret of an error stands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from symlayout import ComposedLayout, E, Layout, Swizzle, dim
-from symlayout.basis import ArithmeticTuple
 from symlayout.errors import (
     AssumptionError,
     ExpressionError,
@@ -18,8 +17,17 @@ from symlayout.errors import (
     NotationError,
     SymlayoutError,
 )
-from symlayout.expr import Expr, Symbol, ceil_div_int, floordiv, maximum, minimum, mod, xor
-from symlayout.notation import parse, parse_cpp, parse_int_tuple, to_cpp
+from symlayout.expr import Expr, Fact, Symbol, ceil_div_int, eq, floordiv, maximum, minimum, mod, xor
+from symlayout.notation import (
+    Declared,
+    parse,
+    parse_box,
+    parse_dims,
+    parse_expression,
+    parse_fact,
+    parse_int_tuple,
+    to_cpp,
+)
 
 M, N, K = (dim(name) for name in "MNK")
 SW128 = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 64), (64, 1)))
@@ -154,118 +162,6 @@ def test_the_element_form_moves_the_same_bytes(bits: int) -> None:
     of_elements = parse(f"Sw<3,4,3> o smem_ptr[{bits}b](unset) o 1024:1")
 
     assert all(of_elements(i) * bits // 8 == of_bytes(i * bits // 8) for i in range(1024))
-
-
-# -- C++ types ----------------------------------------------------------------------------------------------
-
-# What compilers print of types in CUTLASS 4.2: gcc 12 __PRETTY_FUNCTION__, gcc and clang demanglers,
-# and nvcc 13.0 diagnostics, which keep the aliases _4 and write 4L.
-COMPILERS = [
-    (
-        "cute::Layout<cute::tuple<cute::C<4>, cute::C<8> >, cute::tuple<cute::C<8>, cute::C<1> > >",
-        "(4,8):(8,1)",
-    ),
-    ("cute::Layout<cute::tuple<cute::C<4>, cute::C<8> > >", "(4,8):(1,4)"),
-    ("cute::Layout<cute::C<4>, cute::C<-1> >", "4:-1"),
-    ("cute::Layout<cute::tuple<cute::C<4> >, cute::tuple<cute::C<-1> > >", "(4,):(-1,)"),
-    ("cute::Layout<cute::C<4>, cute::C<5000000000ll> >", "4:5000000000"),
-    ("cute::Layout<cute::tuple<>, cute::tuple<> >", "():()"),
-    ("cute::Layout<cute::tuple<int, cute::C<8> >, cute::tuple<cute::C<8>, long int> >", "(s0,8):(8,d0)"),
-    ("cute::Layout<cute::tuple<long, cute::C<8u> >, cute::tuple<cute::C<8l>, cute::C<1> > >", "(s0,8):(8,1)"),
-    ("cute::Layout<cute::tuple<cute::C<4L>, unsigned int>, cute::tuple<cute::_8, cute::_1>>", "(4,s0):(8,1)"),
-    (
-        "cute::Layout<cute::tuple<int, cute::tuple<int, cute::C<3> > >, "
-        "cute::tuple<cute::ScaledBasis<cute::C<1>, 0>, "
-        "cute::tuple<cute::ScaledBasis<cute::C<1>, 1, 0>, cute::ScaledBasis<cute::C<1>, 1, 1> > > >",
-        "(s0,(s1,3)):(1@0,(1@0@1,1@1@1))",
-    ),
-    (
-        "cute::Layout<cute::tuple<int, int>, "
-        "cute::tuple<cute::ScaledBasis<int, 0>, cute::ScaledBasis<int, 1, 0>>>",
-        "(s0,s1):(d0@0,d1@0@1)",
-    ),
-    (
-        "cute::ComposedLayout<cute::Swizzle<3, 4, 3>, cute::smem_ptr_flag_bits<16>, "
-        "cute::Layout<cute::tuple<cute::_8, cute::_64>, cute::tuple<cute::_64, cute::_1>>>",
-        "Sw<3,3,3> o 0 o (8,64):(64,1)",
-    ),
-    (
-        "cute::ComposedLayout<cute::Swizzle<3, 1, 3>, cute::C<0>, "
-        "cute::Layout<cute::tuple<cute::C<8>, cute::C<16> >, cute::tuple<cute::C<16>, cute::C<1> > > >",
-        "Sw<3,1,3> o 0 o (8,16):(16,1)",
-    ),
-    ("cute::Swizzle<3, 4, -3>", "Sw<3,4,-3>"),
-]
-
-# What people write, and what other versions and tools print.
-SPELLINGS = [
-    ("Layout<Shape<_4,_8>,Stride<_8,_1>>", "(4,8):(8,1)"),
-    ("::cute::Layout<cute::Shape<cute::Int<4>>, cute::Stride<cute::_m1>> const&", "(4,):(-1,)"),
-    ("const cute::Layout<cute::C<(int)4>, cute::C<(int)-1>>", "4:-1"),
-    ("class cute::Layout<struct cute::C<4>,struct cute::C<1> >", "4:1"),
-    ("Layout<cute::constant<int, 4>, std::integral_constant<unsigned long, 4ul>>", "4:4"),
-    ("Layout<cute::integral_constant<std::size_t, 8>, cute::C<(unsigned int)2>>", "8:2"),
-    ("Layout<std::tuple<int64_t, std::size_t const, unsigned long long>>", "(s0,s1,s2):(1,s0,s0*s1)"),
-    ("Layout<Shape<Shape<int,_2>,int>, Stride<Stride<_1,int>,long long int>>", "((s0,2),s1):((1,d0),d1)"),
-    ("Layout<_8, ScaledBasis<ScaledBasis<C<3>,1>,0>>", "8:3@1@0"),
-    ("cute::Shape<_4,_8>", "(4,8):(1,4)"),
-    ("cute::tuple<_4, cute::Step<_2, cute::Coord<_3>>>", "(4,(2,(3,))):(1,(4,(8,)))"),
-    ("cute::ArithmeticTuple<_4, _8>", "(4,8):(1,4)"),
-    ("cute::Int<4>", "4:1"),
-    ("cute::ComposedLayout<Swizzle<(int)3,(int)0,(int)3>, int, Layout<_8,_1> >", "Sw<3,0,3> o o0 o 8:1"),
-    (
-        "ComposedLayout<Layout<Shape<int,int>,Stride<_1,int>>, ArithmeticTuple<int,_2>, "
-        "Layout<Shape<int,int>,Stride<ScaledBasis<_1,0>,ScaledBasis<_1,1>>>>",
-        "(s0,s1):(1,d0) o (o0,2) o (s2,s3):(1@0,1@1)",
-    ),
-]
-
-
-@pytest.mark.parametrize("source, text", COMPILERS + SPELLINGS)
-def test_types_denote_their_layout(source: str, text: str) -> None:
-    assert str(parse_cpp(source)) == text
-    assert parse(source) == parse_cpp(source)
-
-
-def test_run_time_integers_are_sizes_in_shapes_and_may_be_zero_in_strides() -> None:
-    layout = parse("Layout<Shape<int,int>, Stride<int,_1>>")
-
-    assert layout == Layout((dim("s0"), dim("s1")), (dim("d0", at_least=0), 1))
-
-
-def test_an_arithmetic_tuple_is_one_stride() -> None:
-    assert parse("Layout<_4, ArithmeticTuple<_1,_2>>").stride == ArithmeticTuple(1, 2)
-
-
-TO_CPP = [
-    (
-        "(4,8):(8,1)",
-        "cute::Layout<cute::Shape<cute::Int<4>, cute::Int<8>>, cute::Stride<cute::Int<8>, cute::Int<1>>>",
-    ),
-    ("8:-1", "cute::Layout<cute::Int<8>, cute::Int<-1>>"),
-    ("M:N", "cute::Layout<int, int>"),
-    ("():()", "cute::Layout<cute::Shape<>, cute::Stride<>>"),
-    ("8:2147483648", "cute::Layout<cute::Int<8>, cute::C<2147483648>>"),
-    ("8:5@1@0", "cute::Layout<cute::Int<8>, cute::ScaledBasis<cute::Int<5>, 0, 1>>"),
-    ("Sw<3,4,-3>", "cute::Swizzle<3, 4, -3>"),
-    (
-        "Sw<3,3,3> o 0 o 8:1",
-        "cute::ComposedLayout<cute::Swizzle<3, 3, 3>, cute::Int<0>, "
-        "cute::Layout<cute::Int<8>, cute::Int<1>>>",
-    ),
-]
-
-
-@pytest.mark.parametrize("text, source", TO_CPP, ids=[t for t, _ in TO_CPP])
-def test_to_cpp(text: str, source: str) -> None:
-    assert to_cpp(parse(text)) == source
-    if not getattr(parse(text), "symbols", ()):
-        assert parse(source) == parse(text)
-
-
-def test_cpp_has_no_integers_beyond_64_bits() -> None:
-    with pytest.raises(LayoutError, match="expected integers within 64 bits"):
-        to_cpp(Layout(4, 2**63))
 
 
 # -- round trips --------------------------------------------------------------------------------------------
@@ -406,22 +302,6 @@ MALFORMED = [
     ("8:1 o smem_ptr[16b] o 8:1", 6, "expected a swizzle before a shared-memory pointer, got 8:1"),
     ("Sw<3,4,3> o smem_ptr[16] o 8:1", 23, "expected 'b' after the bits"),
     ("Sw<3,4,3> o smem_ptr[16b](0x7f00) o 8:1", 26, "expected 'unset'"),
-    # C++
-    ("cute::", 6, "expected a type, got the end of the text"),
-    ("cute::Layout", 6, "expected Layout<shape, stride>"),
-    ("cute::Layout<cute::C<4>", 23, "expected ',' or '>' after a template argument"),
-    ("cute::Layout<cute::C<4>> x", 25, "expected the end of the type, got 'x'"),
-    ("cute::Layout<cute::C<true>>", 19, "expected an integer or tuple type, got 'C<true>'"),
-    ("Layout<tuple<4>>", 13, "expected an integer or tuple type, got '4'"),
-    ("Layout<tuple<int,>>", 17, "expected a type, got '>'"),
-    ("Layout<half_t>", 7, "expected an integer or tuple type, got 'half_t'"),
-    ("Layout<_4,_8,_1>", 0, "expected Layout<shape, stride>"),
-    ("std::vector<int>", 5, "expected an integer or tuple type, got 'vector<int>'"),
-    ("cute::Swizzle<1,2>", 6, "Swizzle<bits, base, shift>, got 'Swizzle<1,2>'"),
-    ("cute::Swizzle<3,0,1>", 6, "expected 0 <= bits <= |shift| <= 64"),
-    ("Layout<_4, ScaledBasis<_1, _0>>", 11, "expected an integer or tuple type, got 'ScaledBasis<_1, _0>'"),
-    ("ComposedLayout<Swizzle<1,0,1>, smem_ptr_flag_bits<4>, Layout<_4,_1>>", 31, "got 4 bits"),
-    ("ComposedLayout<Swizzle<1,0,1>, _0, Swizzle<1,0,1>>", 0, "ComposedLayout<outer, offset, inner>"),
 ]
 
 
@@ -520,9 +400,9 @@ WORDS = ["Sw<", "smem_ptr[16b]", "M", "min(", "ceil(", "cute::", "Layout<", "C<4
 ALPHABET = [*"()(),:_-+*/%^@ o<>4", *WORDS]
 
 
-def error_of(source: str) -> SymlayoutError | None:
+def error_of(source: str, reader: Callable[[str], Any] = parse) -> SymlayoutError | None:
     try:
-        parse(source)
+        reader(source)
     except SymlayoutError as e:
         return e
     return None
@@ -541,8 +421,7 @@ def test_any_text_is_a_value_or_an_error_of_ours(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_broken_layouts_are_values_or_errors_of_ours(seed: int) -> None:
     rng = random.Random(seed)
-    sources = [t for t, _ in TEXT] + [s for s, _ in COMPILERS + SPELLINGS]
-    for source in sources * 3:
+    for source, _ in TEXT * 3:
         i = rng.randrange(len(source))
         broken = source[:i] + rng.choice(["", *ALPHABET]) + source[i + rng.randint(0, 2) :]
         error = error_of(broken)
@@ -555,3 +434,119 @@ def test_symbols_are_interned_by_name() -> None:
 
     assert a is b
     assert isinstance(a, Symbol)
+
+
+# -- facts, boxes, sizes and expressions --------------------------------------------------------------------
+
+ld = dim("ld")
+FACTS = [
+    ("N % 8 == 0", (N.multiple_of(8),)),
+    ("0 == (M + N) % 8", ((M + N).multiple_of(8),)),
+    ("M % 8 == 3", ((M - 3).multiple_of(8),)),
+    ("M % 8 >= 3", (M % 8 >= 3,)),
+    ("M % 8 == 8", (eq(M % 8, 8),)),  # no residue: false, and not a congruence
+    ("M % N == 0", (eq(mod(M, N), 0),)),
+    ("2*M % 8 == 0", ((2 * M).multiple_of(8),)),
+    ("ld >= M", (ld >= M,)),
+    ("M == 2*N", (eq(M, 2 * N),)),
+    ("0 <= K < M", (K >= 0, K < M)),
+    ("M > N >= K", (M > N, N >= K)),
+    ("M == N == 4", (eq(M, N), eq(N, 4))),
+    ("N % 8 == 0 and ld >= M, M < 64", (N.multiple_of(8), ld >= M, M < 64)),
+    ("ceil_div(M, 64) >= 3", (ceil_div_int(M, 64) >= 3,)),
+    ("(M ^ 3) <= max(M, N)", (xor(M, 3) <= maximum(M, N),)),
+    ("1 <= 2", (Fact(1, ">="),)),
+]
+
+
+@pytest.mark.parametrize("text, value", FACTS, ids=[t for t, _ in FACTS])
+def test_facts(text: str, value: tuple[Fact, ...]) -> None:
+    assert parse_fact(text) == value
+    for f in value:
+        assert parse_fact(str(f)) == (f,)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_facts_round_trip(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(100):
+        e, relation = random_expression(rng, 2), rng.choice([">=", "==", "%"])
+        f = Fact(e, relation, rng.choice([2, 8, 64]) if relation == "%" else 0)
+        (read,) = parse_fact(str(f), SYMBOLS)
+        if f.value is None:
+            assert read in (f, Fact(-f.expr, "==")), str(f)
+        else:
+            assert read.value is f.value, str(f)
+
+
+def test_expressions_boxes_and_sizes() -> None:
+    m, n, lda = parse_dims("M(multiple_of=8, at_most=1024), N lda(at_least=M + 1)")
+
+    assert parse_expression("ceil_div(M, 64)*2 - 1", [m]) == 2 * ceil_div_int(m, 64) - 1
+    assert parse_box("(i, j) < (M, 8)", [m]) == parse_box("0 <= i < M, j < 8", [m]) == (("i", "j"), (m, 8))
+    assert parse_box("(r, t)") == (("r", "t"), None)
+    assert parse_box("(M, j) < (4, 8)", [m]) == (("M", "j"), (4, 8))  # a coordinate may hide a size
+    assert (m, n) == (dim("M", multiple_of=8, at_most=1024), dim("N"))
+    assert lda == dim("lda", at_least=m + 1)
+    assert parse_dims("M M") == (M, M)
+
+
+SAID_BADLY: list[tuple[Callable[[str], Any], str, int, str]] = [
+    (parse_fact, "", 0, "expected an integer expression, got the end of the text"),
+    (parse_fact, "N", 1, "expected a relation (== <= < >= >) after N, got the end of the text"),
+    (parse_fact, "N % 8 = 0", 6, "after N % 8, got '='"),
+    (parse_fact, "M != N", 2, "got '!='"),
+    (parse_fact, "M >=", 4, "expected an integer expression"),
+    (parse_fact, "M >= N and", 10, "expected an integer expression"),
+    (parse_fact, "M >= and N", 5, "expected an integer expression, got 'and'"),
+    (parse_fact, "M >= N N", 7, "expected a relation, 'and' or the end of the text, got 'N'"),
+    (parse_fact, "M >= 1 or N >= 1", 7, "got 'or'"),
+    (parse_fact, "M % 0 == 0", 4, "expected a divisor of at least 1, got 0"),
+    (parse_expression, "M N", 2, "expected an operator or the end of the text, got 'N'"),
+    (parse_expression, "(M, N)", 2, "expected ')'"),
+    (parse_box, "(i, j) < M", 9, "expected one extent for each of i, j, got M"),
+    (parse_box, "(i, j) < ((2, 3), 4)", 9, "got ((2,3),4)"),
+    (parse_box, "i < M, i < N", 7, "expected a name of its own for each coordinate, i being taken"),
+    (parse_box, "i < M, j < i", 11, "expected extents that are the same at every coordinate, got i"),
+    (parse_box, "i < M, j", 8, "expected '<' and an extent after the coordinates"),
+    (parse_box, "(i, 4) < (2, 3)", 4, "expected the name of a coordinate, got '4'"),
+    (parse_box, "1 <= i < M", 0, "expected the name of a coordinate, got '1'"),
+    (parse_dims, "", 0, "expected the name of a size"),
+    (parse_dims, "M(multiple=8)", 2, "expected one of at_least, at_most, below, multiple_of, each once"),
+    (parse_dims, "M(below=8, below=9)", 11, "each once, got 'below'"),
+    (parse_dims, "M(below 8)", 8, "expected '=' after below"),
+    (parse_dims, "M(multiple_of=0)", 0, "expected multiple_of to be an integer of at least 1, got 0"),
+    (parse_dims, "M, M(below=8)", 3, "expected each size declared once, got M again, with other limits"),
+    (parse_dims, "M(below=8", 9, "expected ',' or ')' after a limit"),
+]
+
+
+@pytest.mark.parametrize("reader, source, column, phrase", SAID_BADLY, ids=[b[1] for b in SAID_BADLY])
+def test_what_is_said_badly_gets_a_caret(reader: Callable[[str], Any], source: str, column: int, phrase: str) -> None:
+    with pytest.raises(NotationError) as e:
+        reader(source)
+    message, _, caret = str(e.value).split("\n")
+
+    assert phrase in message
+    assert re.match(r"expected .+, got .+", message)
+    assert caret == " " * column + "^"
+
+
+@pytest.mark.parametrize("reader", [parse, parse_int_tuple, parse_expression, lambda s, d: parse_fact(f"{s} >= 1", d)])
+def test_declared_names_are_all_there_are(reader: Callable[[str, Any], Any]) -> None:
+    reader("M + N", Declared([M, N]))
+    with pytest.raises(
+        NotationError, match=r"expected one of the declared names \(ldb, M\), got 'ldd'; did you mean ldb"
+    ):
+        reader("M + ldd", Declared([dim("ldb"), M]))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_text_is_facts_and_sizes_or_an_error_of_ours(seed: int) -> None:
+    rng = random.Random(seed)
+    alphabet = [*"()(),:_-+*%^ <>=48", "M", "N", "i", "and", "==", "<=", "//", "below", "multiple_of", "min("]
+    for _ in range(400):
+        source = "".join(rng.choices(alphabet, k=rng.randint(1, 10)))
+        for reader in (parse_fact, parse_box, parse_dims, parse_expression):
+            error = error_of(source, reader)
+            assert error is None or str(error).startswith("expected "), source
