@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from .errors import LayoutError
-from .expr import Expr, Int, coerce_or_none, floordiv, integer, mod, xor
+from .expr import Expr, Int, coerce_or_none, floordiv, integer, mod, split, xor
 
 
 class Swizzle:

@@ -1,0 +1,153 @@
+"""What can be explained: every kind, outcome and theorem, as the documents have them; certificates in words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from checkers import Aligned, Bijective, Equal, InBounds, Injective, Surjective, prove
+from checkers.build import KINDS
+from checkers.certificate_checker import KINDS as CERTIFICATES
+from symlayout import ComposedLayout, E, Layout, Swizzle, ceil_div, dims
+from symlayout.errors import ClaimError
+from symlayout.explain import SENTENCES, entries, explain, in_words, overview
+from symlayout.report import Outcome
+
+ROOT = Path(__file__).parents[2]
+M, N, ld = dims("M N ld")
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_theorems_are_those_of_the_page() -> None:
+    page = (ROOT / "docs" / "theorems.md").read_text(encoding="utf-8")
+    there = {
+        plain(head): plain(text)
+        for head, text in re.findall(r"^\*\*([^*]+)\.\*\*\s(.+?)(?=\n\n|\Z)", page, re.MULTILINE | re.DOTALL)
+    }
+    here = {f"{e.name} {e.title}".strip(): plain(e.text) for e in entries() if e.group == "theorems"}
+
+    assert len(there) >= 16
+    assert {head: here.get(head) for head in there} == there, "copy the paragraph to THEOREMS in symlayout/explain.py"
+
+
+def test_every_theorem_that_a_method_names_is_explained() -> None:
+    sources = [*(ROOT / "checkers").rglob("*.py")]
+    named = {n for p in sources for n in re.findall(r"\bT\d+\b", p.read_text(encoding="utf-8"))}
+
+    assert named - {e.name for e in entries()} == set()
+
+
+@pytest.mark.parametrize("name", [*KINDS, *(o.value for o in Outcome), *(e.name for e in entries())])
+def test_every_name_has_its_entry(name: str) -> None:
+    found = explain(name, KINDS.values())
+
+    assert found.name == name
+    assert found.text
+    assert f"  {found.name} {found.title}".rstrip() in overview(KINDS.values()).splitlines()
+
+
+@pytest.mark.parametrize(
+    "asked, name",
+    [
+        ("In Bounds", "in_bounds"),
+        ("InBounds", "in_bounds"),
+        ("conflict-free", "conflict_free"),
+        ("t2", "T2"),
+        ("chain of strides, T2", "T2"),
+        ("mixed radix", "T3"),
+        ("strides without gaps", "Strides without gaps"),
+        ("REFUTED", "refuted"),
+        ("z3 5.4.0", "solver"),
+        ("in domain", "in domain"),
+    ],
+)
+def test_names_as_answers_print_them(asked: str, name: str) -> None:
+    assert explain(asked, KINDS.values()).name == name
+
+
+def test_a_kind_shows_its_fields_and_its_comment() -> None:
+    text = str(explain("fits_in", KINDS.values()))
+
+    assert text.startswith("fits_in\n  Every value, times *unit_bytes*")
+    assert "fields: layout, bits = 32, signed = True, unit_bytes = 1" in text
+    assert text.endswith("// symlayout: fits_in LAYOUT [bits BITS] [signed SIGNED] [unit_bytes UNIT_BYTES]")
+    assert str(explain("equal", KINDS.values())).endswith("// symlayout: equal A and B")
+
+
+@pytest.mark.parametrize("name", ["bijectve", "T99", "?", "-"])
+def test_unknown_names_list_what_there_is(name: str) -> None:
+    with pytest.raises(ClaimError, match="expected one of aligned, bijective, .*, T24, got"):
+        explain(name, KINDS.values())
+
+
+# -- certificates in words ------------------------------------------------------------------------------------
+
+INT32 = "2147483647"
+WORDS = [
+    (Injective(Layout((4, 8), (8, 1))), "(4,8):(8,1) is injective"),
+    (Bijective(Layout((4, 8), (8, 1)), 32), "(4,8):(8,1) is a bijection onto [0, 32)"),
+    (
+        Injective(Layout((M, N), (1, ld)), given=[ld >= M]),
+        f"(M,N):(1,ld) is injective, where 1 <= M <= {INT32}, 1 <= N <= {INT32}, 1 <= ld <= {INT32}, ld >= M",
+    ),
+    (
+        InBounds(Layout((M, 8), (-1, M)), 8 * M, low=1 - M),
+        f"(M,8):(-1,M) lies in [-M + 1, 8*M - 1], both ends included, where 1 <= M <= {INT32}",
+    ),
+    (
+        Injective(Layout((ceil_div(M, 64), 64), (64, 1))),
+        f"(q0,64):(64,1) is injective, where q0 = (M + 63)//64, 1 <= M <= {INT32}",
+    ),
+    (
+        Equal(Layout((8, M)), Layout(8 * M)),
+        f"(8,M):(1,8) and (8*M):(1) are one function, where 1 <= M <= {INT32}",
+    ),
+    (
+        Aligned(Layout(M, 8), to_bytes=16, element_bytes=2),
+        f"16 divides every value of (M):(16), where 1 <= M <= {INT32}",
+    ),
+    (Surjective(Layout((4, 4), (1, 2)), 8), "(4,4):(1,2) reaches every value of [0, 8)"),
+    (
+        Injective(ComposedLayout(Swizzle(1, 0, 2), 0, Layout((2, 2, 2), (1, 4, 2)))),
+        "(2,2,2):(1,4,2) is injective",
+    ),
+    (
+        Injective(Layout((2, 2), (E(0), E(1)))),
+        "(2):(1) is injective; (2):(1) is injective (each component determines its digits)",
+    ),
+]
+
+
+@pytest.mark.parametrize("claim, words", WORDS, ids=[w for _, w in WORDS])
+def test_certificates_say_what_they_prove(claim: Any, words: str) -> None:
+    (certificate,) = prove(claim).certificates
+
+    assert in_words(certificate["claim"]) == words
+
+
+def test_every_kind_of_certificate_has_its_sentence() -> None:
+    assert set(SENTENCES) == set(CERTIFICATES)
+
+
+def test_no_assumption_is_left_out() -> None:
+    assume = [
+        [[1, "M"]],
+        [[1, "M"], [-3]],
+        [[-1, "M"], [9]],
+        [[1, "M", "N"], [4]],
+        [[-2, "N"], [5]],
+        [[-1]],
+        [[1, "k"]],
+    ]
+    define = {"q": ["minimum", [[1, "M"]], 8]}
+    claim = {"kind": "nonneg", "poly": [[2, "q"], [-1]], "assume": assume, "define": define}
+
+    assert in_words(claim) == (
+        "2*q0 - 1 >= 0, where q0 = min(M, 8), 3 <= M <= 9, 0 <= k, M*N + 4 >= 0, 5 >= 2*N, 0 >= 1"
+    )
