@@ -27,11 +27,10 @@ def from_outside(f: Callable[P, R], underscore: bool = False) -> Callable[P, R]:
 
     @functools.wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not underscore:
-            for a in args:
-                if int_tuple.has_none(a):
-                    raise LayoutError(f"expected integers or nested tuples of them for {f.__name__}, got {a}")
-        return f(*map(taken, args), **{k: taken(v) for k, v in kwargs.items()})  # type: ignore[arg-type]
+        ours = tuple(map(taken, args))
+        if not underscore and any(map(int_tuple.has_none, ours)):
+            raise LayoutError(f"expected integers or nested tuples of them for {f.__name__}, got an underscore (None)")
+        return f(*ours, **{k: taken(v) for k, v in kwargs.items()})  # type: ignore[arg-type]
 
     return cast("Callable[P, R]", call)
 

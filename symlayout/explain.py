@@ -198,14 +198,21 @@ def overview(kinds: Iterable[Any] = ()) -> str:
 # -- certificates -----------------------------------------------------------------------------------------
 
 
-def in_words(claim: Mapping[str, Any]) -> str:
-    """What the claim of a certificate says, from its own data alone.
+def in_words(claim: Any) -> str:
+    """What the claim of a certificate says, from its own data alone; also of one that does not hold.
 
     >>> in_words({"kind": "injective", "modes": [[4, 1], [[[1, "N"]], 4]], "assume": [[[1, "N"], [-1]]]})
     '(4,N):(1,4) is injective, where 1 <= N'
     """
+    try:
+        return _sentence(claim)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError):
+        return "a claim that cannot be read"
+
+
+def _sentence(claim: Mapping[str, Any]) -> str:
     names = {name: f"q{i}" for i, name in enumerate(claim.get("define", {}))}
-    said = SENTENCES[claim["kind"]](claim, names) if claim["kind"] in SENTENCES else str(claim["kind"])
+    said = SENTENCES[claim["kind"]](claim, names)
     meant = [f"{names[n]} = {_definition(d, names)}" for n, d in claim.get("define", {}).items()]
     known = ", ".join([*meant, *_relations(claim.get("assume", ()), names)])
     return f"{said}, where {known}" if known else said
@@ -276,5 +283,5 @@ SENTENCES: Mapping[str, Callable[[Any, Mapping[str, str]], str]] = {
     "equal": lambda c, n: f"{_modes(c['a'], n, c['base_a'])} and {_modes(c['b'], n, c['base_b'])} are one function",
     "divisible": lambda c, n: f"{c['modulus']} divides every value of {_modes(c['modes'], n, c['base'])}",
     "f2": lambda c, n: f"{_swizzled(c, n)} is injective",
-    "all": lambda c, n: f"{'; '.join(map(in_words, c['parts']))} ({c.get('because', 'together')})",
+    "all": lambda c, n: f"{'; '.join(map(_sentence, c['parts']))} ({c.get('because', 'together')})",
 }

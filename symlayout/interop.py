@@ -37,7 +37,7 @@ ACCEPTED = (
 # A composed layout's attributes, the function that is applied last in front. CuTe DSL calls that one the inner.
 COMPOSED = ("outer", "offset", "inner")
 COMPOSED_DSL = ("inner", "offset", "outer")
-COMPOSED_PYCUTE = ("layoutA", "offset", "layoutB")
+COMPOSED_PYCUTE = ("layoutB", "offset", "layoutA")
 
 SWIZZLES = (("bits", "base", "shift"), ("num_bits", "num_base", "num_shift"))
 

@@ -9,7 +9,7 @@ from .basis import ScaledBasis
 from .errors import LayoutError
 from .expr import Expr, divides, integer
 from .facts import Facts
-from .int_tuple import ceil_div, leaves
+from .int_tuple import ceil_div
 from .layout import ComposedLayout, transform_leaves
 from .swizzle import Swizzle, downcast_swizzle, upcast_swizzle
 

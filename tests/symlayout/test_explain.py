@@ -82,7 +82,7 @@ def test_a_kind_shows_its_fields_and_its_comment() -> None:
 
 @pytest.mark.parametrize("name", ["bijectve", "T99", "?", "-"])
 def test_unknown_names_list_what_there_is(name: str) -> None:
-    with pytest.raises(ClaimError, match="expected one of aligned, bijective, .*, T24, got"):
+    with pytest.raises(ClaimError, match=r"expected one of aligned, bijective, .*, T24, got"):
         explain(name, KINDS.values())
 
 
@@ -151,3 +151,8 @@ def test_no_assumption_is_left_out() -> None:
     assert in_words(claim) == (
         "2*q0 - 1 >= 0, where q0 = min(M, 8), 3 <= M <= 9, 0 <= k, M*N + 4 >= 0, 5 >= 2*N, 0 >= 1"
     )
+
+
+@pytest.mark.parametrize("claim", [None, 4, {}, {"kind": []}, {"kind": "bounds"}, {"kind": "nonneg", "poly": [3]}])
+def test_what_is_no_claim_is_said_too(claim: Any) -> None:
+    assert in_words(claim) == "a claim that cannot be read"

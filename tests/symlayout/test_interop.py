@@ -109,7 +109,7 @@ def test_torch_tensors():
 def test_pycute_by_its_attributes():
     nested = SimpleNamespace(shape=(4, (2, 3)), stride=(6, (3, 1)))
     swizzle = SimpleNamespace(bits=3, base=3, shift=3)
-    composed = SimpleNamespace(layoutA=swizzle, offset=0, layoutB=SimpleNamespace(shape=(8, 64), stride=(64, 1)))
+    composed = SimpleNamespace(layoutB=swizzle, offset=0, layoutA=SimpleNamespace(shape=(8, 64), stride=(64, 1)))
 
     assert of(nested) == Layout((4, (2, 3)), (6, (3, 1)))
     assert of(swizzle) == Swizzle(3, 3, 3)
@@ -118,9 +118,10 @@ def test_pycute_by_its_attributes():
 
 def test_pycute_itself():
     pycute = pytest.importorskip("pycute", reason="pycute is not installed")
-    theirs = pycute.Layout((4, (2, 3)), (6, (3, 1)))
+    plain = pycute.Layout((4, (2, 3)), (6, (3, 1)))
 
-    assert [of(theirs)(i) for i in range(24)] == [theirs(i) for i in range(24)]
+    for theirs in (plain, pycute.ComposedLayout(pycute.Swizzle(2, 0, 2), 5, plain)):
+        assert [of(theirs)(i) for i in range(24)] == [theirs(i) for i in range(24)]
 
 
 def test_tensor_layouts():

@@ -178,7 +178,8 @@ def test_junit_failures_hold_the_verdict_in_text_that_xml_can_hold() -> None:
 
 def test_text_is_what_the_terminal_shows() -> None:
     assert rendered(Format.TEXT, Report((verdict("proved"), verdict("refuted", "b.cu:2 n", "d"))), ERRORS) == (
-        "a.toml\n  proved    c\nb.cu\n  refuted   d\n1 proved, 1 refuted\nerror: b.toml:7: expected a table, got 4\n4\n^\n"
+        "a.toml\n  proved    c\nb.cu\n  refuted   d\n1 proved, 1 refuted\n"
+        "error: b.toml:7: expected a table, got 4\n4\n^\n"
     )
 
 
