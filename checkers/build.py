@@ -7,8 +7,9 @@
     in bounds: (r,t) -> r + 128*t for r < 128, t < 8 in [0, M)
 
 A field is text, a number or a list of numbers. ``map`` is another name for the first layout that a kind is
-about (the fact, where it is about one), ``and`` for the second. With ``over`` they are index expressions of the coordinates that it names, or,
-where it gives no extents, layouts with one coordinate for each top-level mode; ``when`` is their predicate.
+about (the fact, where it is about one), ``and`` for the second. With ``over`` they are index expressions of the
+coordinates that it names, or, where it gives no extents, layouts with one coordinate for each top-level mode;
+``when`` is their predicate.
 """
 
 from __future__ import annotations

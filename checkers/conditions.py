@@ -28,7 +28,8 @@ def plain(f: Fact) -> Fact:
     t = terms_of(f.expr)
     if f.relation == "%" or len(t) < 2:
         return f
-    common = list(min(t, key=lambda m: len(m)))
+    shortest = min(t, key=len)
+    common = [*shortest]
     for m in t:
         common = [a for a in common if a in m]
     shared = [a for a in dict.fromkeys(common) if isinstance(a, Symbol) and type(a.lower) is int and a.lower >= 1]

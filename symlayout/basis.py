@@ -74,7 +74,7 @@ class ScaledBasis:
 
 def E(*path: int) -> Any:
     """The basis element at a path: ``E(0)`` is 1@0, ``E(1, 0)`` entry 0 inside entry 1, ``E()`` the integer 1."""
-    known = tuple(map(integer, path))
+    known: tuple[Any, ...] = tuple(map(integer, path))
     if not all(type(i) is int and i >= 0 for i in known):
         raise ExpressionError(f"expected mode indices of at least 0, got {path}")
     return ScaledBasis(1, known) if known else 1

@@ -30,7 +30,7 @@ def from_outside(f: Callable[P, R], underscore: bool = False) -> Callable[P, R]:
         ours = tuple(map(taken, args))
         if not underscore and any(map(int_tuple.has_none, ours)):
             raise LayoutError(f"expected integers or nested tuples of them for {f.__name__}, got an underscore (None)")
-        return f(*ours, **{k: taken(v) for k, v in kwargs.items()})  # type: ignore[arg-type]
+        return f(*ours, **{k: taken(v) for k, v in kwargs.items()})
 
     return cast("Callable[P, R]", call)
 

@@ -38,11 +38,11 @@ def run(
     >>> print(*run(abs, [-3, "four", 5]))
     3 four: TypeError: bad operand type for abs(): 'str' 5
 
-    To prove claims, the function is ``functools.partial(checkers.prover.decide, budget=checkers.Budget())``.
-    With more *workers* (-1 for all cores), processes of this machine share the jobs; with *scheduler*, such as
-    "tcp://host:8786", the workers of a Dask cluster do. Those need this version installed, and one thread each.
-    Jobs and results travel as pickles, which claims and verdicts have. A worker that dies costs only the job
-    that killed it. *progress* is called with (done, total) after each job.
+    ``run(checkers.prove, claims)`` gives a report for each claim, ``functools.partial(prove, budget=Budget(...))``
+    within a budget. With more *workers* (-1 for all cores), processes of this machine share the jobs; with
+    *scheduler*, such as "tcp://host:8786", the workers of a Dask cluster do, which need this version installed and
+    one thread each. Jobs and results travel as pickles, which claims, verdicts and reports have. A worker that
+    dies costs only the job that killed it. *progress* is called with (done, total) after each job.
     """
     if workers < 1 and workers != -1:
         raise ValueError(f"expected at least 1 worker, or -1 for all cores, got {workers}")
@@ -128,7 +128,7 @@ def _on_cluster(
     try:
         from dask.distributed import Client, as_completed
     except ImportError as e:
-        raise ImportError(f"expected Dask for the scheduler {scheduler}, got none: pip install 'symlayout[cluster]'") from e
+        raise ImportError(f"expected Dask for {scheduler}, got none: pip install 'symlayout[cluster]'") from e
     with Client(scheduler, set_as_default=False) as client:
         task = functools.partial(_remote, function)
         futures = client.map(task, list(packed), list(packed.values()), pure=False)

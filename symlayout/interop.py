@@ -11,19 +11,18 @@ Objects are known by their attributes, so that nothing is imported for them.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from .basis import ScaledBasis
 from .errors import LayoutError
 from .expr import Symbol, coerce_or_none, dim
 from .int_tuple import IntTuple, text
 from .layout import ComposedLayout, Layout, is_layout
 from .linear import LinearLayout, to_layout
-from .notation import parse
+from .notation import parse, parse_int_tuple
 from .swizzle import Swizzle
 
 ACCEPTED = (
@@ -40,6 +39,9 @@ COMPOSED_DSL = ("inner", "offset", "outer")
 COMPOSED_PYCUTE = ("layoutB", "offset", "layoutA")
 
 SWIZZLES = (("bits", "base", "shift"), ("num_bits", "num_base", "num_shift"))
+
+# A value of a CuTe DSL trace that is known at run time only
+RUN_TIME = re.compile(r"\?(\{(i(?P<bits>\d+))? ?(div=(?P<multiple>\d+))?\})?")
 
 # Gluon's spelling of the inputs of a linear layout
 GLUON = {
@@ -62,10 +64,10 @@ def of(obj: Any) -> Any:
 
 
 class _Reader:
-    """One reading: counts the symbols of run-time values, so that each gets a name of its own."""
+    """One reading: it counts the symbols of run-time values, so that each has a name of its own."""
 
     def __init__(self) -> None:
-        self.fresh: Counter[str] = Counter()
+        self.symbols: dict[str, list[Symbol]] = {"s": [], "d": [], "o": []}
 
     def of(self, obj: Any) -> Any:
         if is_layout(obj) or isinstance(obj, Swizzle):
@@ -78,43 +80,44 @@ class _Reader:
         for names in (COMPOSED_DSL if _is_dsl(obj) else COMPOSED, COMPOSED_PYCUTE):
             if _has(obj, *names):
                 outer, offset, inner = (getattr(obj, name) for name in names)
-                return ComposedLayout(self.of(outer), self.integers(offset, "o"), self.of(inner))
+                offset = self.traced(str(offset), "o", parse_int_tuple) if _is_dsl(obj) else _integers(offset)
+                return ComposedLayout(self.of(outer), offset, self.of(inner))
         if _has(getattr(obj, "layout", None), "shape"):  # of a tensor; torch's attribute of that name has none
             return self.of(obj.layout)
         if isinstance(obj, LinearLayout) or _has(obj, "bases") or any(_has(obj, name) for name in GLUON):
             return _linear(obj)
         if _has(obj, "shape", "stride"):
-            stride = obj.stride() if callable(obj.stride) else obj.stride
-            return Layout(self.integers(obj.shape, "s"), self.integers(stride, "d"))
+            if _is_dsl(obj):
+                return self.traced(str(obj), "sd", parse)
+            return Layout(_integers(obj.shape), _integers(obj.stride() if callable(obj.stride) else obj.stride))
         if _has(obj, "shape", "strides", "itemsize"):
             return _in_elements(obj)
         if _has(obj, "__dlpack__"):
             return self.of(_from_dlpack(obj))
         raise LayoutError(f"expected {', '.join(ACCEPTED)}; got {obj!r} ({type(obj).__name__})")
 
-    def integers(self, x: Any, kind: str) -> IntTuple:
-        """Nested tuples of integers, basis elements, and symbols for what is known at run time only."""
-        if isinstance(x, tuple | list):
-            return tuple(self.integers(a, kind) for a in x)
-        if _has(x, "mode", "value"):  # a basis element
-            path = tuple(x.mode) if isinstance(x.mode, tuple | list) else x.mode
-            return ScaledBasis(self.integers(x.value, kind), path)
-        try:
-            found = coerce_or_none(x)
-        except Exception:  # a run-time value of a trace refuses to be an integer
-            if not _is_dsl(x):
-                raise
-            return self._symbol(x, kind)
-        if found is None:
-            raise LayoutError(f"expected integers in a shape or stride, got {x!r} ({type(x).__name__})")
-        return found
+    def traced(self, source: str, kinds: str, read: Callable[[str, list[Symbol]], Any]) -> Any:
+        """What CuTe DSL prints, with a symbol for each ``?{i64 div=8}``; one kind for each part between colons."""
+        parts = [
+            RUN_TIME.sub(partial(self._named, kind), part) for kind, part in zip(kinds, source.split(":"), strict=True)
+        ]
+        return read(":".join(parts), [s for found in self.symbols.values() for s in found])
 
-    def _symbol(self, x: Any, kind: str) -> Symbol:
-        """A size known at run time, with the divisibility that its text shows: ``?{div=8}``."""
-        shown = re.search(r"div=(\d+)", str(getattr(x, "value", x)))
-        name = f"{kind}{self.fresh[kind]}"
-        self.fresh[kind] += 1
-        return dim(name, at_least=1 if kind == "s" else 0, multiple_of=int(shown[1]) if shown else 1)
+    def _named(self, kind: str, found: re.Match[str]) -> str:
+        bits, multiple = found["bits"] or 32, found["multiple"] or 1
+        name = f"{kind}{len(self.symbols[kind])}"
+        most = 2 ** (int(bits) - 1) - 1
+        self.symbols[kind].append(dim(name, at_least=int(kind == "s"), at_most=most, multiple_of=int(multiple)))
+        return name
+
+
+def _integers(x: Any) -> IntTuple:
+    if isinstance(x, tuple | list):
+        return tuple(map(_integers, x))
+    found = coerce_or_none(x)
+    if found is None:
+        raise LayoutError(f"expected integers in a shape or stride, got {x!r} ({type(x).__name__})")
+    return found
 
 
 def _has(obj: Any, *names: str) -> bool:

@@ -63,7 +63,7 @@ def prove(request: pytest.FixtureRequest) -> Callable[..., tuple[Any, ...]]:
         report = _report(request, claims, given)
         request.node.user_properties.append(("symlayout", report.to_json()))
         if not report.as_expected:
-            pytest.fail(f"expected every claim to be as it says, got {report.summary()}\n{report}")
+            pytest.fail(f"{_headline(report)}\n{report}")
         return report.certificates
 
     return run
@@ -78,3 +78,12 @@ def _report(request: pytest.FixtureRequest, claims: tuple[Any, ...], given: Iter
     budget = None if seconds is None else Budget(solver_ms=max(1, round(1000 * seconds)))
     report = report_on(*claims, given=given, budget=budget)
     return replace(report, verdicts=tuple(v.placed(request.node.nodeid) for v in report.verdicts))
+
+
+def _headline(report: Report) -> str:
+    """What went wrong first, for the summary's one line."""
+    wrong = [v for v in report.verdicts if not v.as_expected]
+    if not wrong:
+        return "expected claims, got none"
+    more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    return f"expected {wrong[0].expect}, got {wrong[0].outcome.value}{more}: {wrong[0].claim}"

@@ -48,7 +48,8 @@ def svg(grid: Grid, cell: int = 0) -> str:
     body = ['<g text-anchor="middle" fill="#666">']
     body += [f'<text x="{x + width / 2:g}" y="{TOP - 6}">{j}</text>' for j, x in enumerate(xs)]
     body.append('</g><g text-anchor="end" fill="#666">')
-    body += [f'<text x="{left - 8}" y="{y + height / 2 + 4:g}">{s}</text>' for s, y in zip(grid.labels, ys, strict=True)]
+    heads = zip(grid.labels, ys, strict=True)
+    body += [f'<text x="{left - 8}" y="{y + height / 2 + 4:g}">{s}</text>' for s, y in heads]
     body += ['</g><g stroke="#fff">', *boxes, '</g><g text-anchor="middle" fill="#111">', *labels, "</g>"]
     if frames:
         body += ['<g fill="none" stroke="#111" stroke-width="2.5">', *frames, "</g>"]
@@ -60,8 +61,7 @@ def svg(grid: Grid, cell: int = 0) -> str:
 def card(title: str, lines: Iterable[str]) -> str:
     """SVG text of a title and some lines, for what has no grid."""
     lines = list(lines)
-    body = [f'<text x="8" y="{TOP - 4 + 17 * i}" fill="#333" xml:space="preserve">{escape(s)}</text>'
-            for i, s in enumerate(lines)]  # fmt: skip
+    body = [f'<text x="8" y="{TOP - 4 + 17 * i}" fill="#333">{escape(s)}</text>' for i, s in enumerate(lines)]
     return _document(title, max((len(s) for s in lines), default=0) * CHAR + 20, TOP + 17 * len(lines) - 8, body)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import functools
 import importlib.util
 import math
@@ -12,7 +13,19 @@ import pytest
 
 from checkers import Bijective, Budget, ConflictFree, Equal, FitsIn, InBounds, Injective, Partition, Surjective, prove
 from checkers.prover import decide
-from symlayout import Layout, Swizzle, ceil_div, dim, dims, eq, make_identity_layout, maximum, minimum, zipped_divide
+from symlayout import (
+    Layout,
+    Swizzle,
+    campaigns,
+    ceil_div,
+    dim,
+    dims,
+    eq,
+    make_identity_layout,
+    maximum,
+    minimum,
+    zipped_divide,
+)
 from symlayout.address_map import AddressMap
 from symlayout.campaigns import Failed, run
 from symlayout.facts import Facts
@@ -102,9 +115,21 @@ def test_results_keep_the_order_and_errors_are_entries():
     results = run(math.sqrt, [4, -1, "x", 9], progress=lambda done, total: steps.append((done, total)))
 
     assert (results[0], results[3]) == (2, 3)
-    assert [str(r) for r in results[1:3]] == ["-1: ValueError: math domain error", "x: TypeError: must be real number, not str"]
+    assert str(results[1]) == "-1: ValueError: math domain error"
+    assert str(results[2]) == "x: TypeError: must be real number, not str"
     assert "Traceback" in results[1].trace
     assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_claims_give_reports_with_their_obligations():
+    reports = run(prove, CLAIMS)
+
+    assert [str(r) for r in reports] == [str(prove(c)) for c in CLAIMS]
+    assert len(reports[-1].verdicts) == 3
+
+
+def test_the_docstring_runs():
+    assert doctest.testmod(campaigns).failed == 0
 
 
 def test_nothing_to_do():

@@ -92,7 +92,13 @@ def test_what_has_no_witness_is_refused():
 
 def test_expressions_become_python_text():
     i, j = dims("i j")
-    for e in (i - 4 * (i // 4) - j, -(i // 3) * j + (i * j ^ 5) // 7, minimum(i, -j) * maximum(i + 1, j * j), -i, 3 - i):
+    for e in (
+        i - 4 * (i // 4) - j,
+        -(i // 3) * j + (i * j ^ 5) // 7,
+        minimum(i, -j) * maximum(i + 1, j * j),
+        -i,
+        3 - i,
+    ):
         text = reproduce._source(e)
         assert eval(text, {"i": i, "j": j, "minimum": minimum, "maximum": maximum}) == e, text
     assert _Python().mul(["-1", "i // 3"]) == "-(i // 3)"
