@@ -88,7 +88,8 @@ def environments(claim: Any) -> Iterator[dict[str, int]]:
 def offsets(modes: Any, env: dict[str, int]) -> list[int]:
     boxes = [range(value(n, env)) for n, _ in modes]
     strides = [value(s, env) for _, s in modes]
-    return [sum(c * s for c, s in zip(digits[::-1], strides, strict=True)) for digits in itertools.product(*boxes[::-1])]
+    points = itertools.product(*boxes[::-1])
+    return [sum(c * s for c, s in zip(digits[::-1], strides, strict=True)) for digits in points]
 
 
 def true_at(claim: Any, env: dict[str, int]) -> bool:

@@ -227,7 +227,7 @@ def holds(row: Row, sizes: Sizes, limit: int = POINTS) -> bool:
         n = row["elements"]
         runs = [values[i : i + n] for i in range(0, len(values), n)]
         return all(r[0] % n == 0 and r == list(range(r[0], r[0] + n)) for r in runs)
-    lanes = math.prod(flat(first.shape[0]))
+    lanes = math.prod(flat(first.shape[0] if isinstance(first.shape, tuple) else first.shape))
     addresses = [v * row["element_bytes"] for v in values]
     requests = [addresses[i : i + lanes] for i in range(0, len(addresses), lanes)]
     if kind == "coalesced":
@@ -261,7 +261,9 @@ def _covered(kind: str, values: list[Any], onto: Any, copies: int, limit: int) -
     extents = flat(onto)
     if math.prod(extents) > limit:
         raise TooLarge
-    wanted = set(box(extents, limit)) if isinstance(onto, tuple) else set(range(extents[0]))
+    wanted: set[Any] = set(range(extents[0]))
+    if isinstance(onto, tuple):
+        wanted = set(box(extents, limit)) if min(extents) > 0 else set()
     times = collections.Counter(tuple(flat(v)) if isinstance(onto, tuple) else v for v in values)
     if kind == "surjective":
         return wanted <= set(times)

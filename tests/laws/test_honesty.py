@@ -39,7 +39,7 @@ def test_a_spoiled_answer_is_noticed(spoil):
     """The judge has teeth."""
     noticed = considered = 0
     for trial in trials(400, 11):
-        answer = trial.ours() if judged(trial)[1] == "exact" else None
+        answer = trial.ours() if not trial.env and judged(trial)[1] == "exact" else None
         if answer is None or len(moving := [m for m in answer.modes() if m[0] > 1 and m[1]]) < 2:
             continue
         considered += 1
