@@ -40,7 +40,7 @@ class Field:
     """One thing that a kind takes: what it is, and its default where it may be left out."""
 
     name: str
-    what: str  # "layout", "function", "number", "truth", "word" or "value": an extent, a tuple of them, a fact
+    what: str  # "layout", "function", "number", "truth", "word", "fact" or "value": an extent, a tuple of them
     default: Any = MISSING
 
     @property
@@ -80,12 +80,14 @@ def kind_of(made_by: type[Claim]) -> Kind:
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made_by.__name__).lower()
     looked_at = inspect.unwrap(made_by.subjects).__code__.co_names
     own = [f for f in fields(made_by) if f.init and f.name not in SHARED]
-    return Kind(name, made_by, tuple(Field(f.name, _what(f, f.name in looked_at), f.default) for f in own))
+    layouts = {f.name for f in own if f.name in looked_at}
+    rows = [Field(f.name, _what(f, f.name in layouts, f is own[0] and not layouts), f.default) for f in own]
+    return Kind(name, made_by, tuple(rows))
 
 
-def _what(field: Any, subject: bool) -> str:
-    if subject:
-        return "layout"
+def _what(field: Any, subject: bool, alone: bool) -> str:
+    if subject or alone:
+        return "layout" if subject else "fact"  # a kind about no layout is about a fact
     written = str(field.type)
     if "Callable" in written:
         return "function"
@@ -182,15 +184,17 @@ def _word(value: Any, symbols: Iterable[Symbol]) -> str:
 
 
 def _value(value: Any, symbols: Iterable[Symbol]) -> Any:
-    """An integer, an expression, a tuple of them, which may be a list, or a fact."""
+    """An integer, an expression, or a tuple of them, which may be a list."""
     if isinstance(value, list | tuple):
         return tuple(_value(v, symbols) for v in value)
-    if not _relates(_text(value)):
-        return parse_int_tuple(_text(value), symbols)
-    fact, *more = parse_fact(value, symbols)
+    return parse_int_tuple(_text(value), symbols)
+
+
+def _fact(value: Any, symbols: Iterable[Symbol]) -> Fact:
+    found, *more = parse_fact(_text(value), symbols)
     if more:
         raise ClaimError(f"expected one fact, got {1 + len(more)}: {value}")
-    return fact
+    return found
 
 
 def _relates(source: str) -> bool:
@@ -230,6 +234,7 @@ READERS: Mapping[str, Callable[[Any, Iterable[Symbol]], Any]] = {
     "truth": _truth,
     "word": _word,
     "value": _value,
+    "fact": _fact,
     "function": _function,
 }
 
@@ -254,6 +259,9 @@ class _Box:
                 self.names, _ = parse_box(pairs, symbols)
             else:
                 self.names, self.extents = parse_box(_text(over), symbols)
+            empty = [n for n in self.extents or () if type(n) is int and n < 1]
+            if empty:
+                raise ClaimError(f"expected extents of at least 1, got {empty[0]}")
         except SymlayoutError as e:
             raise type(e)(f"over: {e}") from None
 

@@ -103,6 +103,8 @@ class AddressMap:
         """(coordinates, values) as int64 rows, for every valid point, the first coordinate fastest."""
         sizes = [evaluate(n, {}) for n in self.extents]
         dtype = np.int64 if self._magnitude(sizes) < 2**62 else object  # object: Python integers, exact and slow
+        if not self.coords:
+            return self._one_point()
         grids = np.meshgrid(*(np.arange(n).astype(dtype) for n in sizes), indexing="ij")
         at = [g.reshape(-1, order="F") for g in grids]
         arrays = Arrays(dict(zip(self.coords, at, strict=True)))
@@ -111,6 +113,21 @@ class AddressMap:
             keep &= _truth(f, arrays)
         columns = [np.broadcast_to(interpret(e, arrays), keep.shape)[keep] for e in leaves(self.offset)]
         return np.stack([a[keep] for a in at], axis=1), np.stack(columns, axis=1)
+
+    def _one_point(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """The table of a map without coordinates: one value, if the predicate holds."""
+        rows = [[evaluate(e, {}) for e in leaves(self.offset)]] if all(f.value for f in self.valid) else []
+        values = np.array(rows, dtype=object).reshape(len(rows), len(leaves(self.offset)))
+        return np.zeros((len(rows), 0), dtype=np.int64), values
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, AddressMap):
+            return NotImplemented
+        mine = (self.coords, self.extents, self.offset, self.valid)
+        return mine == (other.coords, other.extents, other.offset, other.valid)
+
+    def __hash__(self) -> int:
+        return hash((self.coords, self.extents, self.offset, self.valid))
 
     def _magnitude(self, sizes: list[int]) -> int:
         """A bound of every intermediate value of the table."""
@@ -123,6 +140,8 @@ class AddressMap:
         return unflatten(tuple(int(v) for v in row), self.offset)
 
     def __str__(self) -> str:
+        if not self.coords:
+            return text(self.offset)
         box = ", ".join(f"{c} < {n}" for c, n in zip(self.coords, self.extents, strict=True))
         when = f" when {' and '.join(map(str, self.valid))}" if self.valid else ""
         return f"({','.join(map(str, self.coords))}) -> {text(self.offset)} for {box}{when}"

@@ -97,8 +97,11 @@ def _verdicts(found: Found, errors: list[Found]) -> list[Verdict]:
     except InternalError:
         raise
     except (SymlayoutError, RecursionError, MemoryError, OverflowError) as e:
-        errors.append(Found(found.place, found.name, error=f"{found.name}: {e or type(e).__name__}"))
-        return []
+        message = str(e) or type(e).__name__
+    except (TypeError, ValueError, IndexError, ArithmeticError) as e:  # parts that do not fit each other
+        message = f"expected a claim that can be judged, got {type(e).__name__}: {e}"
+    errors.append(Found(found.place, found.name, error=f"{found.name}: {message}"))
+    return []
 
 
 def status(report: Report, bad_input: bool) -> int:

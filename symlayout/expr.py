@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, TypeAlias, cast
 from weakref import WeakValueDictionary
@@ -303,16 +304,20 @@ for _kind in (Quotient, Xor, Min, Max):
     _kind.symbols = property(_atom_symbols)  # type: ignore[assignment]  # slots leave no room for a class body
 
 
+_interning = threading.Lock()
+
+
 def intern(kind: type[Atom], args: tuple[Any, ...]) -> Atom:
-    """The one atom of this kind with these arguments."""
+    """The one atom of this kind with these arguments, in every thread."""
     found = Atom._interned.get((kind, args))
-    if found is None:
-        found = kind()
-        found.args = args
-        found.terms = {(found,): 1}
-        found.key = args[0] if kind is Symbol else f"~{kind.__name__}({','.join(map(canonical, args))})"
-        Atom._interned[kind, args] = found
-    return found
+    if found is not None:
+        return found
+    made = kind()
+    made.args = args
+    made.terms = {(made,): 1}
+    made.key = args[0] if kind is Symbol else f"~{kind.__name__}({','.join(map(canonical, args))})"
+    with _interning:
+        return Atom._interned.setdefault((kind, args), made)
 
 
 def canonical(x: Int) -> str:

@@ -245,7 +245,8 @@ def _witness(layout: Any, coord: Any, pairs: list[tuple[Any, Any]]) -> Witness:
     for v, (low, high) in zip(leaves(value), pairs, strict=True):
         if not low <= v <= high:
             limit = f"below {low}" if v < low else f"past the last valid {high}"
-            return Witness({}, (coord,), f"coordinate {at_text(coord)} maps to {text(value)}, {limit}")
+            where = f"coordinate {at_text(coord)} maps to" if coord != () else "the value is"
+            return Witness({}, (coord,), f"{where} {text(value)}, {limit}")
     raise InternalError(f"the counterexample {coord} of {layout} does not replay: value {value}")
 
 

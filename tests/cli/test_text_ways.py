@@ -156,7 +156,7 @@ REFUSED = [
     ("bijective", {"layout": "(4,8", "onto": 4}, "layout: expected ',' or ')' in a tuple, got the end", "^"),
     ("bijective", {"layout": 4.5, "onto": 4}, "layout: expected text or a whole number, got 4.5", ""),
     ("bijective", {"layout": "4", "onto": True}, "onto: expected text or a whole number, got True", ""),
-    ("bijective", {"layout": "4", "onto": "M >= N >= 3"}, "onto: expected one fact, got 2", ""),
+    ("bijective", {"layout": "4", "onto": "M >= 3"}, "onto: expected the end of the text, got '>='", "^"),
     ("bijective", {"layout": "Sw<3,4,3>", "onto": 4}, "expected a Layout, ComposedLayout or AddressMap", ""),
     ("fits_in", {"layout": "4", "bits": "M"}, "bits: expected a number, got M", ""),
     ("fits_in", {"layout": "4", "bits": 0}, "expected 1 to 128 bits, got 0", ""),
@@ -176,7 +176,9 @@ REFUSED = [
         "",
     ),
     ("in_bounds", {"layout": "4", "extent": 4, "when": "i < 4 -> i < 3"}, "when: expected names of coordinates", ""),
-    ("holds", {"fact": "M"}, "expected a fact such as M <= ld", "got M"),
+    ("injective", {"map": "i", "over": "i < 0"}, "over: expected extents of at least 1, got 0", ""),
+    ("holds", {"fact": "M"}, "fact: expected a relation", "^"),
+    ("holds", {"fact": "M >= N >= 3"}, "fact: expected one fact, got 2: M >= N >= 3", ""),
 ]
 
 
@@ -296,6 +298,15 @@ def test_bad_input_is_one_message_with_its_place(tmp_path: Path, files: dict[str
     for m in messages:
         assert m in run.err
     assert "Traceback" not in run.out + run.err
+
+
+def test_parts_that_do_not_fit_are_bad_input_and_leave_the_others(tmp_path: Path) -> None:
+    wrong = "[[claim]]\nkind = 'surjective'\nlayout = '4'\nonto = [4, 8]\n"
+    run = Run("prove", write(tmp_path, {"a.toml": wrong + GOOD}))
+
+    assert run.status == 2
+    assert f"{tmp_path}/a.toml:1: surjective: expected " in run.err
+    assert "1 proved" in run.out
 
 
 def test_a_folder_without_claims_is_bad_input(tmp_path: Path) -> None:

@@ -103,12 +103,16 @@ compose_tile_of_a_padded_matrix = Equal(
     composition(Layout((64 * M, N), (1, ld)), Layout((64, M), (1, 64))), Layout(64 * M)
 )
 compose_by_mode = Injective(composition(Layout((64 * M, N), (1, ld)), (Layout(64, M), Layout(N))), given=ld >= 64 * M)
-compose_by_mode_free = Injective(composition(Layout((64 * M, N), (1, ld)), (Layout(64, M), Layout(N))), expect="refuted")
+compose_by_mode_free = Injective(
+    composition(Layout((64 * M, N), (1, ld)), (Layout(64, M), Layout(N))), expect="refuted"
+)
 compose_shuffle = Injective(
     composition(Layout((4096, 8192), (1, 4096)), Layout((32, n, 8, 128), (E(0), 8 * E(1), E(1), 32 * E(0)))),
     given=n <= 1024,
 )
-compose_complement_fills = Bijective(make_layout(Layout((4, M), (2, 8)), complement(Layout((4, M), (2, 8)), 8 * M * N)), onto=8 * M * N)
+compose_complement_fills = Bijective(
+    make_layout(Layout((4, M), (2, 8)), complement(Layout((4, M), (2, 8)), 8 * M * N)), onto=8 * M * N
+)
 compose_complement_of_a_prefix = Equal(complement(Layout((4, M), (1, 4)), 4 * M * N), Layout(N, 4 * M))
 compose_coalesce_keeps = Equal(
     coalesce(Layout((2, M, 1, N, K), (1, 2, 7, 2 * M, ld))), Layout((2, M, 1, N, K), (1, 2, 7, 2 * M, ld))
@@ -142,18 +146,18 @@ ELEMENTS = FitsIn.each_step(lambda i, k: i * K + k, (M, K), given=[M * K <= 2**3
 step_row_start, step_element = ELEMENTS
 BYTES = FitsIn.each_step(lambda i, k: (i * K + k) * 2, (M, K), given=[M * K <= 2**30])
 step_bytes = BYTES[-1]
-step_bytes_over = FitsIn.each_step(lambda i, k: (i * K + k) * 2, (M, K), given=[M * K <= 2**31 - 1], expect="refuted")[-1]
-step_of_the_product_before_the_quotient = FitsIn.each_step(
-    lambda b: b * W // G, (G,), given=[W <= 2**16, G <= 2**15]
-)
+step_bytes_over = FitsIn.each_step(lambda i, k: (i * K + k) * 2, (M, K), given=[M * K <= 2**31 - 1], expect="refuted")[
+    -1
+]
+step_of_the_product_before_the_quotient = FitsIn.each_step(lambda b: b * W // G, (G,), given=[W <= 2**16, G <= 2**15])
 step_of_the_product_too_large = FitsIn.each_step(lambda b: b * W // G, (G,), expect="refuted")[0]
-step_before_the_predicate = FitsIn.each_step(lambda r, b: 128 * b + r, (128, ceil_div(M, 128)), bits=16, given=M <= 2**15)
+step_before_the_predicate = FitsIn.each_step(
+    lambda r, b: 128 * b + r, (128, ceil_div(M, 128)), bits=16, given=M <= 2**15
+)
 step_before_the_predicate_over = FitsIn.each_step(
     lambda r, b: 128 * b + r, (128, ceil_div(M, 128)), bits=16, given=M <= 2**15 + 1, expect="refuted"
 )[-1]
-step_after_the_predicate = FitsIn.each_step(
-    lambda i: i * 4, (M,), when=lambda i: i < 2**13, bits=16
-)[-1]
+step_after_the_predicate = FitsIn.each_step(lambda i: i * 4, (M,), when=lambda i: i < 2**13, bits=16)[-1]
 step_difference_unsigned = FitsIn.each_step(lambda i, j: i - j, (M, N), signed=False, expect="refuted")[0]
 
 # -- schedules as Python functions ----------------------------------------------------------------------------
