@@ -347,7 +347,7 @@ def f2_injective(modes: Modes, swizzle: tuple[int, int, int]) -> Certificate | N
     """Injective by a left inverse over GF(2), for numbers (T13 to T15)."""
     columns: list[int] = []
     for n, s in modes:
-        if type(n) is not int or type(s) is not int or n & (n - 1) or s < 0:
+        if type(n) is not int or type(s) is not int or n < 1 or n & (n - 1) or s < 0:
             return None
         columns += [s << t for t in range(n.bit_length() - 1)]
     seen = 0

@@ -13,7 +13,7 @@ from symlayout.basis import ScaledBasis, is_basis
 from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, index, terms_of
 from symlayout.facts import Facts
-from symlayout.int_tuple import IntTuple, idx2crd, leaves, text
+from symlayout.int_tuple import IntTuple, checked, idx2crd, leaves, text
 from symlayout.layout import ComposedLayout, Layout, coprofile
 from symlayout.swizzle import Swizzle
 
@@ -52,6 +52,28 @@ def check_subject(x: Any) -> None:
             f"expected a Layout, ComposedLayout or AddressMap, got {x!r} ({type(x).__name__}); "
             "Layout.parse reads CuTe text, AddressMap.over traces a function"
         )
+
+
+def width(x: Subject) -> int:
+    """The number of integers in a value: 1 for offsets, more for coordinates."""
+    if isinstance(x, AddressMap):
+        return len(leaves(x.offset))
+    return len(leaves(coprofile(x))) if isinstance(x, Layout) and x.has_bases else 1
+
+
+def check_width(x: Subject, expected: int, what: str) -> None:
+    """Raise ClaimError unless values have as many entries as *what*."""
+    if width(x) != expected:
+        raise ClaimError(f"expected {width(x)} entries in {what}, as in the values of {x}, got {expected}")
+
+
+def checked_onto(x: Subject, onto: Any) -> IntTuple:
+    """The extent of a range of values, with an entry for each of a value."""
+    out = checked(onto, "extent")
+    check_width(x, len(leaves(out)), "the extent")
+    if any(type(n) is int and n < 0 for n in leaves(out)):
+        raise ClaimError(f"expected an extent of at least 0, got {text(out)}")
+    return out
 
 
 def linear(x: Subject, facts: Facts) -> Linear | None:

@@ -101,7 +101,7 @@ class AddressMap:
 
     def table(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """(coordinates, values) as int64 rows, for every valid point, the first coordinate fastest."""
-        sizes = [evaluate(n, {}) for n in self.extents]
+        sizes = [max(0, evaluate(n, {})) for n in self.extents]
         dtype = np.int64 if self._magnitude(sizes) < 2**62 else object  # object: Python integers, exact and slow
         if not self.coords:
             return self._one_point()

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 from symlayout.expr import Fact, divides, eq
 from symlayout.facts import Facts
-from symlayout.int_tuple import checked, leaves, product, text
+from symlayout.int_tuple import leaves, product, text
 from symlayout.report import Witness
 
 from ..certificates import Certificate, bijective
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS
-from ..form import Linear, check_subject, linear, points
+from ..form import Linear, check_subject, checked_onto, linear, points
 from .in_bounds import InBounds, outside
 from .injective import SWIZZLE, Injective, collision, gaps
 
@@ -36,7 +36,7 @@ class Bijective(Claim):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_subject(self.layout)
-        object.__setattr__(self, "onto", checked(self.onto, "extent"))
+        object.__setattr__(self, "onto", checked_onto(self.layout, self.onto))
 
     def subjects(self) -> tuple[Any, ...]:
         return (self.layout,)

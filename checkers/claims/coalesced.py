@@ -13,7 +13,7 @@ from symlayout.report import Witness
 
 from ..claim import Claim, TooLarge
 from ..exhaustive import POINTS, unravel
-from ..form import check_subject, points, table
+from ..form import check_subject, check_width, points, table
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,9 @@ class Coalesced(Claim):
         check_subject(self.access)
         if getattr(self.access, "valid", None):
             raise ClaimError(f"expected an access that every lane makes, got a predicate in {self.access}")
+        check_width(self.access, 1, "an address")
+        if type(self.lanes) is int and not 1 <= self.lanes <= 32:
+            raise ClaimError(f"expected 1 to 32 lanes in the first mode, got {self.lanes}")
         if self.width_bytes not in WIDTHS_BYTES:
             raise ClaimError(f"expected a width of {', '.join(map(str, WIDTHS_BYTES))} bytes, got {self.width_bytes!r}")
         if type(self.element_bytes) is not int or self.element_bytes < 1:

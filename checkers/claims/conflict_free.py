@@ -16,7 +16,7 @@ from symlayout.report import Witness
 
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS, unravel
-from ..form import check_subject, points, table
+from ..form import check_subject, check_width, points, table
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,9 @@ class ConflictFree(Claim):
         check_subject(self.access)
         if getattr(self.access, "valid", None):
             raise ClaimError(f"expected an access that every lane makes, got a predicate in {self.access}")
+        check_width(self.access, 1, "an address")
+        if type(self.lanes) is int and not 1 <= self.lanes <= 32:
+            raise ClaimError(f"expected 1 to 32 lanes in the first mode, got {self.lanes}")
         if self.width_bytes not in WIDTHS_BYTES:
             raise ClaimError(f"expected a width of {', '.join(map(str, WIDTHS_BYTES))} bytes, got {self.width_bytes!r}")
         if type(self.element_bytes) is not int or self.element_bytes < 1:
@@ -79,9 +82,10 @@ class ConflictFree(Claim):
             return None
         bits = self.lanes.bit_length() - 1
         shift = self.element_bytes.bit_length() - 1
-        columns = [c << shift for c in found.columns[:bits]]
+        columns = [c << shift for c in found.columns]
         if any(c % self.width_bytes for c in columns):
-            return None
+            return None  # some access, perhaps of another coordinate, starts between two units
+        columns = columns[:bits]
         degree = linear_degree(columns, self.width_bytes)
         return Proof(f"linear over GF(2), T16: {degree}-way in every phase") if degree <= self.degree else None
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, Symbol
 from symlayout.facts import Facts, ranges
@@ -77,7 +78,7 @@ class FitsIn(Claim):
 
     def _in_bytes(self, found: Witness) -> Witness:
         """The story in the unit that overflows."""
-        values = leaves(self.layout(found.coords[0]))
+        values = leaves(as_tuple(self.layout(found.coords[0])))
         low, high = self.limits(1)[0]
         v = next(v for v in values if not low <= v <= high)
         story = f"coordinate {at_text(found.coords[0])} is element {v}, byte {v * self.unit_bytes}"

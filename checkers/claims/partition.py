@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from symlayout.errors import ClaimError
+from symlayout.expr import integer
 from symlayout.facts import Facts
-from symlayout.int_tuple import checked, leaves, product, text
+from symlayout.int_tuple import leaves, product, text
 from symlayout.report import Witness
 
 from ..certificates import bijective
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS
-from ..form import check_subject, linear, points, table
+from ..form import check_subject, checked_onto, linear, points, table
 from .bijective import Bijective
 from .in_bounds import InBounds, outside
 
@@ -36,7 +37,10 @@ class Partition(Claim):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_subject(self.layout)
-        object.__setattr__(self, "onto", checked(self.onto, "extent"))
+        object.__setattr__(self, "onto", checked_onto(self.layout, self.onto))
+        object.__setattr__(self, "copies", integer(self.copies))
+        if type(self.copies) is int and self.copies < 1:
+            raise ClaimError(f"expected at least 1 copy, got {self.copies}")
         if self.copies != 1 and isinstance(self.onto, tuple):
             raise ClaimError(f"expected a single extent with {self.copies} copies, got {text(self.onto)}")
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.facts import Facts
-from symlayout.int_tuple import checked, leaves, text
+from symlayout.int_tuple import leaves, text
 from symlayout.report import Witness
 
 from ..certificates import covers
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS, first_missing
-from ..form import check_subject, linear, points, table
+from ..form import check_subject, checked_onto, linear, points, table
 from .bijective import Bijective
 
 
@@ -28,7 +28,7 @@ class Surjective(Claim):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_subject(self.layout)
-        object.__setattr__(self, "onto", checked(self.onto, "extent"))
+        object.__setattr__(self, "onto", checked_onto(self.layout, self.onto))
 
     def subjects(self) -> tuple[Any, ...]:
         return (self.layout,)

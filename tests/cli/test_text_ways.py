@@ -305,7 +305,7 @@ def test_parts_that_do_not_fit_are_bad_input_and_leave_the_others(tmp_path: Path
     run = Run("prove", write(tmp_path, {"a.toml": wrong + GOOD}))
 
     assert run.status == 2
-    assert f"{tmp_path}/a.toml:1: surjective: expected " in run.err
+    assert f"{tmp_path}/a.toml:1: expected " in run.err
     assert "1 proved" in run.out
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from symlayout import (
-    Layout,
     coalesce,
     compatible,
     cosize,
@@ -31,7 +32,6 @@ from symlayout import (
 )
 from symlayout.algebra import coalesce_extended, coalesced_modes, from_modes
 from symlayout.basis import as_tuple
-from symlayout.int_tuple import leaves
 from tests.draw import KINDS, Draw, drawn, same_function
 
 
@@ -70,7 +70,7 @@ def test_coalesce_is_the_same_function_with_the_fewest_modes(kind):
         assert depth(got) <= 1
         assert coalesce(got) == got
         assert all(n > 1 for n, _ in modes) or modes == [(1, 0)]
-        assert all(n * d != e for (n, d), (_, e) in zip(modes, modes[1:], strict=False))
+        assert all(n * d != e for (n, d), (_, e) in itertools.pairwise(modes))
 
 
 def test_coalesce_by_profile_keeps_the_profile_and_the_function():
@@ -190,9 +190,8 @@ def test_max_alignment_aligns_every_vector():
         if at is None:
             assert v == 1
             continue
-        run = modes[at][0]
-        others = Layout(tuple(n for i, (n, _) in enumerate(modes) if i != at), tuple(d for i, (_, d) in enumerate(modes) if i != at))
+        run, _ = modes.pop(at)
+        others = from_modes(modes)
 
         assert run % v == 0
         assert all(others(i) % v == 0 for i in range(others.size())), str(layout)
-        assert len(leaves(others.shape)) == len(modes) - 1

@@ -75,12 +75,12 @@ def test_right_inverse_by_its_law():
         a = read(text)
         r = right_inverse(a)
 
-        assert [a(r(i)) for i in range(r.size())] == list(range(r.size())), text
+        assert a.offsets()[r.offsets()].tolist() == list(range(r.size())), text
 
 
 def test_left_inverse_by_its_law():
     for (text,), _ in ROWS["left_inverse"]:
         a = read(text)
-        q = left_inverse(a)
+        q, offsets = left_inverse(a), a.offsets()
 
-        assert [a(q(a(i))) for i in range(a.size())] == [a(i) for i in range(a.size())], text
+        assert offsets[q.offsets()[offsets]].tolist() == offsets.tolist(), text

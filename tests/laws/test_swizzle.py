@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import pytest
@@ -93,10 +94,8 @@ def test_composition_and_inverses_act_through_the_swizzle():
     for draw, tile in tiles(300):
         b = Layout(draw.choice([1, 2, 4]), draw.choice([1, 2]))
         if b(b.size() - 1) < tile.size():
-            try:
+            with contextlib.suppress(LayoutError):
                 assert [composition(tile, b)(i) for i in range(b.size())] == [tile(b(i)) for i in range(b.size())]
-            except LayoutError:
-                pass
         try:
             r, q = right_inverse(tile), left_inverse(tile)
         except LayoutError:
@@ -145,7 +144,8 @@ def test_upcast_lists_the_aligned_groups():
             continue
         small = layout.offsets()
 
-        assert sorted(larger.offsets().tolist()) == sorted((small[small % n == 0] // n).tolist()), (seed, str(layout), n)
+        want = small[small % n == 0] // n
+        assert sorted(larger.offsets().tolist()) == sorted(want.tolist()), (seed, str(layout), n)
 
 
 def test_recasting_a_swizzled_tile_moves_swizzle_offset_and_layout_alike():
@@ -157,5 +157,6 @@ def test_recasting_a_swizzled_tile_moves_swizzle_offset_and_layout_alike():
 
         assert upcast(n, smaller) == tile
         assert recast_layout(8 * n, 8, tile) == smaller
-        assert sorted(smaller.offsets().tolist()) == sorted(n * x + k for x in tile.offsets().tolist() for k in range(n))
+        want = [n * x + k for x in tile.offsets().tolist() for k in range(n)]
+        assert sorted(smaller.offsets().tolist()) == sorted(want)
         assert [bytes_of(tile, n)(i) for i in range(tile.size())] == [n * tile(i) for i in range(tile.size())]

@@ -9,6 +9,7 @@ on plain integers at three sizes or more. ``python -m tests.refuted.test_mutatio
 from __future__ import annotations
 
 import collections
+import itertools
 import re
 import tomllib
 from collections.abc import Iterator
@@ -26,56 +27,18 @@ from tests.corpus import oracle
 
 Text = dict[str, Any]
 
-with (Path(__file__).parents[1] / "corpus" / "symbolic.toml").open("rb") as file:
-    CORPUS: dict[str, Text] = {t["name"]: t for t in tomllib.load(file)["claim"]}
+CORPUS = Path(__file__).parents[1] / "corpus"
 
-CHOSEN = """
-    compact/column_major_3 compact/row_major_4 compact/column_major_onto_3 compact/permuted_4 compact/with_constants
-    compact/nested_interleaved chain/free_3 chain/tight_reach chain/residues_with_room
-    leading_dimension/column leading_dimension/batch_free leading_dimension/heads_in_rows
-    leading_dimension/extent_padded leading_dimension/extent_last_element
-    overlap/two_windows overlap/stride_3_under_4 tiles/whole_tiles tiles/predicated
-    tiles/predicated_injective tiles/blocked tiles/clamped_index
-    bounds/halo_predicated bounds/product bounds/quotient_by_a_size im2col/unpadded_row im2col/padded_predicated
-    equal/split_by_2_and_4 equal/merged_three equal/middle_digit equal/quotient_of_remainder equal/rounded_up
-    raster/column raster/batch raster/grouped_4 raster/snake
-    scheduler/strided_bounds scheduler/strided_injective scheduler/grid_of_tiles scheduler/split_k_bounds
-    width/rows_of_4_int16 width/rows_of_4_uint8
-    swizzle/rows_of_the_atom_3 swizzle/rows_of_the_atom_2 swizzle/padded_rows swizzle/half_rows_bounds_rounded
-    aligned/row_stride_bf16 aligned/batch_strides aligned/padded_pitch vectorizable/padded_rows
-    copies/threads_share copies/operand_for_every_thread coordinates/transposed
-""".split()
 
-# From the examples; tiles are small, so that plain integers can tell what becomes of their mutants.
-EXAMPLES: tuple[Text, ...] = (
-    {"name": "example/divided", "kind": "bijective", "layout": "(4,M//4):(1,4)", "onto": "M", "given": ["M % 4 == 0"]},
-    {"name": "example/zipped_divide", "kind": "bijective", "layout": "((4,M//4),(2,N//2)):((N,4*N),(1,2))",
-     "onto": "M*N", "given": ["M % 4 == 0", "N % 2 == 0"]},
-    {"name": "example/two_predicates", "kind": "in_bounds", "map": "(4*a + i)*N + 2*b + j",
-     "over": "(i, j, a, b) < (4, 2, ceil(M/4), ceil(N/2))", "when": "4*a + i < M and 2*b + j < N", "extent": "M*N"},
-    {"name": "example/split_k", "kind": "covers", "map": "i*ceil_div(KT, S) + k", "over": "(i, k) < (S, ceil_div(KT, S))",
-     "when": "i*ceil_div(KT, S) + k < KT", "domain": "KT", "by": "(k) -> (k//ceil_div(KT, S), k % ceil_div(KT, S))"},
-    {"name": "example/persistent", "kind": "covers", "map": "b + G*i", "over": "(b, i) < (G, ceil_div(W, G))",
-     "when": "b + G*i < W", "domain": "W", "by": "(w) -> (w % G, w//G)"},
-    {"name": "example/coordinate_tiles", "kind": "bijective", "layout": "((4,M),(2,N)):((1@0,4@0),(1@1,2@1))",
-     "onto": "(4*M,2*N)"},
-    {"name": "example/step_before_predicate", "kind": "fits_in", "map": "4*t + r", "over": "(r, t) < (4, ceil(M/4))",
-     "bits": 8, "given": ["M <= 128"]},
-    {"name": "example/byte_swizzle", "kind": "equal", "map": "a ^ (a % 1024//128*16)", "and": "a ^ (a//128 % 8*16)",
-     "over": "a < 2048"},
-    {"name": "example/wgmma_all_n", "kind": "bijective", "layout": "((4,8,4),(2,2,n)):((128,1,16),(64,8,512))",
-     "onto": "512*n"},
-    {"name": "example/mma_a", "kind": "partition", "layout": "((4,8),(2,2,2)):((32,1),(16,8,128))", "onto": 256},
-    {"name": "example/ldmatrix_x1", "kind": "partition", "layout": "((8,4),8):((8,0),1)", "onto": 64, "copies": 4},
-    {"name": "example/swizzled_tile", "kind": "bijective", "layout": "Sw<3,3,3> o 0 o (16,64):(64,1)", "onto": 1024},
-    {"name": "example/ldmatrix_phase", "kind": "conflict_free", "access": "Sw<3,3,3> o 0 o (8,8):(64,8)",
-     "element_bytes": 2, "width_bytes": 16},
-    {"name": "example/padded_column", "kind": "conflict_free", "access": "(32,32):(33,1)", "element_bytes": 4,
-     "width_bytes": 4},
-    {"name": "example/coalesced_row", "kind": "coalesced", "access": "(32,4):(1,1024)", "element_bytes": 4,
-     "width_bytes": 4},
-    {"name": "example/natten", "kind": "fits_in", "layout": "(Q,4,8):(32,8,1)", "bits": 16, "given": ["Q <= 1024"]},
-)  # fmt: skip
+def read(file: str) -> dict[str, Any]:
+    return tomllib.loads((CORPUS / file).read_text(encoding="utf-8"))
+
+
+LIST = read("mutated.toml")
+UNDECIDED: dict[str, str] = LIST["undecided"]  # false mutants that stay open, with the reason
+KNOWN_WRONG: dict[str, str] = LIST["wrong"]  # expected failures until they are repaired
+BY_NAME: dict[str, Text] = {t["name"]: t for t in read("symbolic.toml")["claim"]}
+CLAIMS: dict[str, Text] = {t["name"]: t for t in (*(BY_NAME[name] for name in LIST["rows"]), *LIST["example"])}
 
 SUBJECTS = ("layout", "a", "b", "access")
 EXTENTS = ("onto", "extent", "copies", "low", "tile")
@@ -129,7 +92,7 @@ def layouts(text: str) -> Iterator[tuple[str, str]]:
         yield f"extent {i} +1", f"{before}{replaced(shape, at, off_by_one(shape[slice(*at)], 1))}:{stride}"
         if shape[slice(*at)].strip().isdigit() and int(shape[slice(*at)]) > 1:
             yield f"extent {i} -1", f"{before}{replaced(shape, at, off_by_one(shape[slice(*at)], -1))}:{stride}"
-    for i, (p, q) in enumerate(zip(strides, strides[1:], strict=False)):
+    for i, (p, q) in enumerate(itertools.pairwise(strides)):
         swapped = replaced(replaced(stride, q, stride[slice(*p)]), p, stride[slice(*q)])
         yield f"strides {i} and {i + 1} swapped", f"{before}{shape}:{swapped}"
     for i in range(len(shapes) if len(shapes) > 1 else 0):
@@ -203,28 +166,6 @@ def mutants(text: Text) -> Iterator[tuple[str, Text]]:
         yield "in units of 2 bytes", {**text, "unit_bytes": 2 * text.get("unit_bytes", 1)}
 
 
-# Mutants that are false and that the provers leave undecided today, with the reason; none may be added.
-UNDECIDED = {
-    "raster/grouped_4: map: nn +1 at 26": "fails at nm = 7 first, and small sizes are 1 to 5 and those near 4 and 8",
-    "swizzle/half_rows_bounds_rounded: layout: swizzle 1 +1": "fails at M = 17 first, between the small sizes",
-    "aligned/row_stride_bf16: to_bytes doubled": "K % 8 == 0 is given, and small sizes are not drawn by it",
-    "aligned/batch_strides: to_bytes doubled": "K % 8 == 0 is given, and small sizes are not drawn by it",
-    "vectorizable/padded_rows: elements doubled": "K % 8 == 0 is given, and small sizes are not drawn by it",
-    "example/divided: layout: mode 1 dropped": "M % 4 == 0 is given, and small sizes are not drawn by it",
-    "example/divided: fact 0 halved": "M % 2 == 0 is given, and small sizes are not drawn by it",
-    "example/zipped_divide: layout: stride 1 -1": "M % 4 == 0 is given, and small sizes are not drawn by it",
-    "example/zipped_divide: layout: mode 1 dropped": "M % 4 == 0 is given, and small sizes are not drawn by it",
-    "example/zipped_divide: fact 0 halved": "M % 2 == 0 is given, and small sizes are not drawn by it",
-}
-
-# Wrong proofs that are known: shown as expected failures until they are repaired.
-KNOWN_WRONG = {
-    "example/ldmatrix_phase: access: stride 1 +1": (
-        "ConflictFree looks at the alignment of the lanes' strides only: (8,8):(64,9) of 2-byte elements starts "
-        "column 1 at byte 18, no multiple of 16"
-    ),
-}
-
 # -- what becomes of a mutant ---------------------------------------------------------------------------------
 
 KILLED, EQUIVALENT, MISSED, WRONG = "killed", "equivalent", "missed", "wrong"
@@ -286,9 +227,6 @@ def campaign(text: Text) -> dict[str, list[str]]:
     for what, mutant in mutants(text):
         out[fate(mutant)].append(f"{text['name']}: {what}")
     return out
-
-
-CLAIMS = {t["name"]: t for t in (*(CORPUS[name] for name in CHOSEN), *EXAMPLES)}
 
 
 @pytest.mark.parametrize("name", CLAIMS)

@@ -54,3 +54,8 @@ def test_a_repair_is_about_sizes_and_never_about_coordinates():
     unclipped = AddressMap.over(lambda b: (b % 8 + 8 * (b // (8 * n)), b // 8 % n), (M * n,))
 
     assert all(str(s) in "Mn" for f in prove(Bijective(unclipped, (M, n))).repairs for s in f.symbols)
+
+
+def test_conflict_freedom_looks_at_the_alignment_of_every_coordinate():
+    assert outcome(ConflictFree(Layout((8, 8), (64, 9)), element_bytes=2, width_bytes=16)) is Outcome.REFUTED
+    assert "accesses byte 18" in str(prove(ConflictFree(Layout((8, 2), (8, 9)), element_bytes=2, width_bytes=16)))

@@ -226,7 +226,9 @@ def test_left_inverse(row):
     check(left_inverse, row)
 
 
-@pytest.mark.parametrize("layout", ["(2,8):(2,1)", "4:-1", "(2,3):(2,3)", "(4,4):(M,N)", "(4,2):(1@0,1@1)", "(4,M):(N,1)"])
+@pytest.mark.parametrize(
+    "layout", ["(2,8):(2,1)", "4:-1", "(2,3):(2,3)", "(4,4):(M,N)", "(4,2):(1@0,1@1)", "(4,M):(N,1)"]
+)
 def test_left_inverse_refuses_what_no_layout_inverts(layout):
     with pytest.raises(LayoutError, match=r"expected .* got"):
         left_inverse(read(layout))

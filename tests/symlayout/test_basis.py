@@ -1,4 +1,4 @@
-"""Strides that are coordinates: printing, arithmetic, and what the TMA document says about them, sentence by sentence."""
+"""Strides that are coordinates: what the document on TMA tensors says of them, printing, arithmetic, the algebra."""
 
 from __future__ import annotations
 
@@ -187,7 +187,13 @@ def test_equality_needs_the_same_path_and_value(unequal):
 
 
 @pytest.mark.parametrize(
-    "sum_", [lambda: E(0) + 3, lambda: ArithmeticTuple(1, 2) + 3, lambda: E(0) + E(0, 1), lambda: read("(4,2):(1@0,1)")(5)]
+    "sum_",
+    [
+        lambda: E(0) + 3,
+        lambda: ArithmeticTuple(1, 2) + 3,
+        lambda: E(0) + E(0, 1),
+        lambda: read("(4,2):(1@0,1)")(5),
+    ],
 )
 def test_profiles_that_clash_are_refused(sum_):
     with pytest.raises(LayoutError, match=r"expected .* got"):
@@ -205,12 +211,12 @@ def test_parts_of_a_basis_element():
 
 
 def test_iterators_add_and_read():
-    it = make_inttuple_iter((0, 0))
+    it, step = make_inttuple_iter((0, 0)), (2, 3)
 
-    assert str(it + (2, 3)) == "ArithTuple(2,3)"
-    assert (it + (2, 3))[4 * E(0)] == (6, 3)
+    assert str(it + step) == "ArithTuple(2,3)"
+    assert (it + step)[4 * E(0)] == (6, 3)
     assert it + 0 is it
-    assert (it + (2, 3)).value == (2, 3)
+    assert (it + step).value == (2, 3)
 
 
 # -- identity layouts and coordinate tensors --------------------------------------------------------------

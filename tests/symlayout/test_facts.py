@@ -1,4 +1,4 @@
-"""Facts: rows and substitutions, decisions with evidence, and a fuzz of their soundness against enumeration."""
+"""Facts: rows and substitutions, decisions with evidence, and a fuzz of their soundness against admissible points."""
 
 from __future__ import annotations
 
@@ -178,9 +178,9 @@ def test_rows_added_later_keep_their_numbers_apart_from_definitions():
 
 
 class World:
-    """A few symbols of small ranges, random assumptions, and all points that meet them."""
+    """A few symbols of small ranges, random assumptions, and points that meet them."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, points_kept: int = 60) -> None:
         self.draw = d = Draw(seed)
         a = dim("a", at_least=d.randint(-3, 2), at_most=d.randint(3, 6), multiple_of=d.choice([1, 1, 1, 2]))
         b = dim("b", at_least=1, at_most=d.randint(3, 8), multiple_of=d.choice([1, 1, 2, 3]))
@@ -194,7 +194,8 @@ class World:
             self.given.append(d.choice([eq(a, b), eq(c, 2 * b), eq(a + b, c), c.multiple_of(2), eq(c % 3, 1)]))
         self.facts = Facts.about(self.symbols, given=self.given)
         box = itertools.product(range(-3, 10), repeat=3)
-        self.points = [env for v in box if self.facts.admits(env := dict(zip(self.symbols, v, strict=True)))]
+        points = [env for v in box if self.facts.admits(env := dict(zip(self.symbols, v, strict=True)))]
+        self.points = d.sample(points, min(points_kept, len(points)))
 
     def expression(self, depth: int = 2) -> Any:
         d = self.draw
@@ -227,9 +228,9 @@ class World:
 @pytest.mark.parametrize("block", range(4))
 def test_normal_forms_and_signs_are_sound_at_every_admissible_point(block):
     decided = 0
-    for seed in range(block * 400, block * 400 + 400):
+    for seed in range(block * 300, block * 300 + 300):
         world = World(seed)
-        for p in (world.expression(), world.expression() - world.draw.randint(0, 3)):
+        for p in (world.expression(), world.expression() - world.draw.randint(0, 3), world.expression(3)):
             normal = world.facts.normal(p)
             values = [evaluate(p, env) for env in world.points]
             again = [evaluate(normal, world.full(env, normal)) for env in world.points]
@@ -258,7 +259,7 @@ def test_verdicts_on_facts_are_sound_at_every_admissible_point(block):
 
 
 def test_rows_hold_at_every_admissible_point():
-    for seed in range(300):
+    for seed in range(150):
         world = World(seed)
         p = world.facts.normal(world.expression())
         for g in world.facts.generators(p):
