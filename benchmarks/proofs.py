@@ -6,7 +6,7 @@ Injectivity and bounds of 2 to 10 modes with symbolic extents: *compact* strides
 below, *free* strides are symbols with s_(i+1) >= E_i s_i. Ours is a certificate, found and verified by the
 independent checker; sizes, facts and layouts are made anew each time. Z3 gets the same question in one query: two
 vectors of digits, or the digits of one linear index by // and %. What takes no symbolic strides gets numbers:
-enumeration, isl and tensor-layouts on extents of 3. Ratios are times of the peer by ours, find and verify together;
+enumeration, isl and tensor-layouts on extents of 4. Ratios are times of the peer by ours, find and verify together;
 ``>`` where the peer gave up or hit its budget. Peers that are not installed are left out with a line that says so.
 """
 
@@ -31,7 +31,7 @@ from checkers.exhaustive import first_collision
 from checkers.prover import Budget, decide
 from symlayout import ComposedLayout, Facts, Layout, Swizzle, dim
 
-EXTENT = 3  # of every mode where numbers are needed: 3^10 points
+EXTENT = 4  # of every mode where numbers are needed: up to 4^10 points
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def z3_bounds(case: Case, budget_ms: int) -> float | None:
 
 
 def on_numbers(r: int) -> Layout:
-    """The compact layout with extents of 3."""
+    """The compact layout, every extent 4."""
     return Layout((EXTENT,) * r, tuple(EXTENT**i for i in range(r)))
 
 
@@ -279,7 +279,8 @@ def ratio(times: Times, name: str, against: str, budget_ms: int) -> str:
     value = times.seconds[name]
     own = certificate(times, against)
     shown = (budget_ms / 1e3 if value is None else value) / own
-    return f"{'>' if value is None else ''}{shown:,.{0 if shown >= 10 else 1}f}"
+    text = f"{shown:,.0f}" if shown >= 10 else f"{shown:.2g}"
+    return f">{text}" if value is None else text
 
 
 def report(family: str, rows: list[Times], budget_ms: int) -> None:

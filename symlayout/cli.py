@@ -6,8 +6,11 @@ Exit status: 2 wrong usage or bad input, 1 a verdict other than the expected one
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-OK, UNEXPECTED, BAD_INPUT, UNDECIDED = 0, 1, 2, 3
+OK, UNEXPECTED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 # -- proofs -----------------------------------------------------------------------------------------------
@@ -44,6 +47,11 @@ def prove(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the report there, and text to the terminal."),
     ] = None,
+    budget: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time for each solver query.")] = None,
+    dump_smt: Annotated[Path | None, typer.Option(metavar="DIR", help="Write queries that stay open there.")] = None,
+    cache: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep and reuse verdicts in this file.")] = None,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes to share the claims; -1 for all cores.")] = 1,
+    scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:port.")] = None,
 ) -> None:
     """Prove the claims of Python files, of TOML files and of comments that begin with symlayout:."""
     from checkers import Claim
@@ -54,20 +62,22 @@ def prove(
     aloud = format is Format.TEXT or output is not None
     verdicts: list[Verdict] = []
     errors: list[Found] = []
-    shown = ""
-    for found in (f for target in paths for f in collect(target, Claim, _build)):
-        if found.error:
-            errors.append(found)
-            continue
-        file = found.place.rpartition(":")[0] or found.place
-        if aloud and file != shown:
-            shown = file
-            console.show_place(file)
-        for v in _verdicts(found, errors):
-            verdicts.append(v)
-            if aloud:
+    found = (f for target in paths for f in collect(target, Claim, _build))
+    settings = _Settings(budget, dump_smt, cache, jobs, scheduler)
+    interrupted = False
+    try:
+        shown = ""
+        for place, some in _judged(found, errors, settings):
+            verdicts += some
+            file = place.rpartition(":")[0] or place
+            if aloud and file != shown:
+                shown = file
+                console.show_place(file)
+            for v in some if aloud else ():
                 console.show_verdict(v)
-    if not verdicts and not errors:
+    except KeyboardInterrupt:
+        interrupted = True
+    if not verdicts and not errors and not interrupted:
         errors.append(Found(" ".join(paths), "", error="expected claims such as Bijective(layout, onto=64), got none"))
     report = Report(tuple(verdicts))
     if aloud and verdicts:
@@ -78,7 +88,66 @@ def prove(
         _write({output: rendered(format, report, errors)})
     elif not aloud:
         sys.stdout.write(rendered(format, report, errors))
+    if interrupted:
+        _fail(f"interrupted: the report has the {len(verdicts)} verdicts until then", INTERRUPTED)
     raise typer.Exit(status(report, bool(errors)))
+
+
+@dataclass
+class _Settings:
+    """How claims are judged: seconds for a solver query, a folder for open queries, a cache, workers."""
+
+    budget_s: float | None
+    dump_smt: Path | None
+    cache_file: Path | None
+    jobs: int
+    scheduler: str | None
+
+    def prover(self) -> Callable[[Any], Report]:
+        """``prove`` within these settings."""
+        from checkers import Budget, prove
+        from checkers.cache import Cache
+
+        parts: dict[str, Any] = {"dump_smt": str(self.dump_smt or "")}
+        if self.budget_s is not None:
+            parts["solver_ms"] = max(1, int(self.budget_s * 1000))
+        cache = Cache(self.cache_file) if self.cache_file is not None and self.jobs == 1 else None
+        return functools.partial(prove, budget=Budget(**parts), cache=cache)
+
+
+def _judged(found: Iterable[Found], errors: list[Found], settings: _Settings) -> Iterator[tuple[str, list[Verdict]]]:
+    """(place, verdicts) of each claim, in order; what is no claim or cannot be judged goes to *errors*."""
+    prover = settings.prover()
+    claims = []
+    for f in found:
+        if f.error:
+            errors.append(f)
+        elif settings.jobs == 1 and settings.scheduler is None:
+            yield f.place, _verdicts(f, errors, prover)
+        else:
+            claims.append(f)
+    if claims:
+        yield from _in_parallel(claims, errors, prover, settings)
+
+
+def _in_parallel(
+    claims: list[Found], errors: list[Found], prover: Callable[[Any], Report], settings: _Settings
+) -> Iterator[tuple[str, list[Verdict]]]:
+    """Claims shared among the processes of this machine, or the workers of a Dask cluster."""
+    from .campaigns import Failed, run
+
+    jobs = [f.claim for f in claims]
+    try:
+        with console.progress(len(jobs)) as step:
+            reports = run(prover, jobs, settings.jobs, settings.scheduler, lambda done, total: step(done))
+    except (ValueError, ImportError, OSError) as e:
+        _fail(str(e))
+        return
+    for f, report in zip(claims, reports, strict=True):
+        if isinstance(report, Failed):
+            errors.append(Found(f.place, f.name, error=f"{f.name}: {report}"))
+        else:
+            yield f.place, [v.placed(f"{f.place} {f.name}") for v in report.verdicts]
 
 
 def _build(s: Stated) -> Any:
@@ -88,12 +157,10 @@ def _build(s: Stated) -> Any:
     return claim_from(s.kind, s.fields, s.dims, s.given, s.expect, s.shared)
 
 
-def _verdicts(found: Found, errors: list[Found]) -> list[Verdict]:
+def _verdicts(found: Found, errors: list[Found], prover: Callable[[Any], Report]) -> list[Verdict]:
     """The verdicts of one claim; a claim that cannot be judged is an error, never a verdict."""
-    from checkers.prover import verdicts
-
     try:
-        return [v.placed(f"{found.place} {found.name}") for v in verdicts(found.claim)]
+        return [v.placed(f"{found.place} {found.name}") for v in prover(found.claim).verdicts]
     except InternalError:
         raise
     except (SymlayoutError, RecursionError, MemoryError, OverflowError) as e:
@@ -114,10 +181,10 @@ def status(report: Report, bad_input: bool) -> int:
     return UNDECIDED if wrong else OK
 
 
-def _fail(message: str) -> None:
-    """End with a message about wrong usage or bad input."""
+def _fail(message: str, status: int = BAD_INPUT) -> None:
+    """End with a message, about wrong usage or bad input unless the status says otherwise."""
     console.show_error(message)
-    raise typer.Exit(BAD_INPUT)
+    raise typer.Exit(status)
 
 
 def _write(texts: dict[Path, str]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Console
@@ -74,3 +76,13 @@ def show_summary(report: Report, seconds: float) -> None:
 def show_error(message: str) -> None:
     """A message on the error stream."""
     err.print(Text("error: ", style="bold red").append(message))
+
+
+@contextlib.contextmanager
+def progress(total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on the error stream of a terminal; nothing where there is none."""
+    from rich.progress import Progress
+
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("claims", total=total)
+        yield lambda done: bar.update(task, completed=done)
