@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -219,7 +220,8 @@ def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...
     lows = {s: _lower_bounds(s, facts) for s in symbols}
     partial: list[dict[Symbol, int]] = [{}]
     for s in _bounded_last(symbols, lows):
-        grown = [{**env, s: v} for env in partial for v in _options(s, candidates, lows[s], env)]
+        tried = [*candidates, *_residues(s, facts)]
+        grown = [{**env, s: v} for env in partial for v in _options(s, tried, lows[s], env)]
         if len(grown) > SIZES:
             grown.sort(key=lambda env: sum(env.values()))
             grown = grown[: SIZES // 2] + grown[SIZES // 2 :: -(-len(grown) // SIZES)]
@@ -234,6 +236,16 @@ def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...
 
 
 SIZES = 4000  # combinations of small sizes kept on the way
+
+
+def _residues(s: Symbol, facts: Facts) -> list[int]:
+    """Values around the moduli of the congruences given about a symbol: all residues of small ones."""
+    moduli = [f.modulus for f in facts.given if f.relation == "%" and s in f.symbols]
+    if not moduli:
+        return []
+    whole = math.lcm(*moduli)
+    near = range(1, 2 * whole + 1) if whole <= 48 else ()
+    return [*near, *(k * m for m in {whole, *moduli} for k in (1, 2, 3))]
 
 
 def _lower_bounds(s: Symbol, facts: Facts) -> list[Any]:

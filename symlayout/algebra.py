@@ -6,7 +6,7 @@ Rules and results are those of CuTe C++ (``include/cute/layout.hpp``); what it l
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, cast
 
 from .basis import is_basis
 from .errors import LayoutError
@@ -221,7 +221,7 @@ def complement(layout: Any, target: Any = None) -> Layout:
     if type(target) is int and kept.static:
         return _complement_of_numbers(layout, modes, target)
     if not modes:
-        return with_obligations(coalesce(Layout(target)), layout.obligations)
+        return cast(Layout, with_obligations(coalesce(Layout(target)), layout.obligations))
     facts = Facts.about(kept, target) if not kept.static else Facts.about(target)
     last: Any = 1
     out: Modes = []

@@ -144,9 +144,12 @@ class Subject:
     shape: Any
     at: Any
     valid: Any = None
+    box: bool = False
 
     def table(self, limit: int = POINTS) -> list[tuple[tuple[int, ...], Any]]:
-        """(digits, value) for every valid coordinate, in linear order."""
+        """(digits, value) for every valid coordinate, in linear order; a box may be empty, a layout not."""
+        if self.box and min(self.extents, default=1) < 1:
+            return []
         return [(c, self.at(c)) for c in box(self.extents, limit) if self.valid is None or self.valid(c)]
 
 
@@ -185,7 +188,7 @@ def mapped(text: Any, row: Row, sizes: Sizes) -> Subject:
     def valid(c: tuple[int, ...]) -> bool:
         return bool(evaluate(row["when"], {**sizes, **dict(zip(names, c, strict=True))}))
 
-    return Subject(extents, extents, at, valid if "when" in row else None)
+    return Subject(extents, extents, at, valid if "when" in row else None, box=True)
 
 
 def subjects(row: Row, sizes: Sizes) -> list[Subject]:
