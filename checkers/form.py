@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -233,6 +234,27 @@ def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...
             continue
         if admitted:
             yield env
+
+
+def all_sizes(symbols: tuple[Symbol, ...], facts: Facts, limit: int = 256) -> list[dict[Symbol, int]] | None:
+    """Every admissible assignment, where the ranges leave at most *limit* candidates; else None."""
+    boxes = []
+    total = 1
+    for s in symbols:
+        low, high = s.lower, s.upper
+        for f in facts.given:
+            t = terms_of(f.expr)
+            if f.relation == ">=" and len(t) == 2 and t.get((s,)) in (1, -1) and () in t:
+                low, high = (max(low, -t[()]), high) if t[(s,)] == 1 and type(low) is int else (low, high)
+                high = min(high, t[()]) if t[(s,)] == -1 and type(high) is int else high
+        if type(low) is not int or type(high) is not int:
+            return None
+        total *= max(0, high - low + 1)
+        if total > limit:
+            return None
+        boxes.append(range(low, high + 1))
+    envs = (dict(zip(symbols, values, strict=True)) for values in itertools.product(*boxes))
+    return [env for env in envs if facts.admits(env)]
 
 
 SIZES = 4000  # combinations of small sizes kept on the way

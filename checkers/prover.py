@@ -32,7 +32,7 @@ from .claim import Claim, Proof, Query, TooLarge
 from .claims.holds import Holds
 from .claims.in_bounds import InBounds
 from .exhaustive import POINTS
-from .form import expressions, small_sizes
+from .form import all_sizes, expressions, small_sizes
 from .weakest import closing, joint, repair
 
 SMALL_POINTS = 20_000  # a small size is skipped beyond this many points
@@ -152,7 +152,7 @@ class _Run:
             empty = self._vacuous()
             if empty is not None:
                 return empty
-        for method in (self._certificate, self._small, self._large, self._solver):
+        for method in (self._certificate, self._every_size, self._small, self._large, self._solver):
             found = method()
             if found is not None:
                 return found
@@ -236,6 +236,23 @@ class _Run:
                 return f"expected a divisor of at least 1, got {d} in {a}; add the fact {d} >= 1"
             self.lemmas.append(f"{d} >= 1 [{smt.version()}]")
         return ""
+
+    def _every_size(self) -> Verdict | None:
+        """Where the assumptions leave few sizes, each is enumerated, in order of their sum: a proof if all hold."""
+        envs = all_sizes(self.facts.symbols, self.facts)
+        if not envs:
+            return None
+        for env in sorted(envs, key=lambda env: sum(env.values())):
+            bound = self._bound(env)
+            if bound is None or bound.points() > SMALL_POINTS:
+                return None
+            try:
+                witness = bound.counterexample()
+            except (TooLarge, ZeroDivisionError, OverflowError):
+                return None
+            if witness is not None:
+                return self._refuted(witness, env, f"enumeration of all {len(envs)} sizes")
+        return self._end(Outcome.PROVED, method=f"enumeration of all {len(envs)} sizes", lemmas=tuple(self.lemmas))
 
     # -- small sizes --------------------------------------------------------------------------------
 

@@ -15,10 +15,12 @@ import pytest
 from checkers import (
     Aligned,
     Bijective,
+    Coalesced,
     ConflictFree,
     Covers,
     Equal,
     FitsIn,
+    Holds,
     InBounds,
     Injective,
     Multiplicity,
@@ -181,3 +183,11 @@ def admissible(facts: Facts, r: random.Random, tries: int) -> Iterator[dict[Any,
             continue
         if tries <= 0:
             return
+
+
+def judged(claim: Claim, outcome: str, phrase: str) -> None:
+    """The verdict on a claim has this outcome and says this; a PROVED or REFUTED is true on plain integers."""
+    v = decide(claim, QUICK)
+    assert (v.outcome.value, phrase in str(v)) == (outcome, True), v
+    if not isinstance(claim, Coalesced | Holds):
+        assert complaint(claim, v, random.Random(1)) == "", v
