@@ -6,16 +6,16 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from symlayout.address_map import AddressMap
-from symlayout.basis import ScaledBasis, is_basis
+from symlayout.basis import ScaledBasis, as_tuple, is_basis
 from symlayout.errors import ClaimError
-from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, index, terms_of
+from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, intern, terms_of
 from symlayout.facts import Facts
-from symlayout.int_tuple import IntTuple, checked, idx2crd, leaves, text
+from symlayout.int_tuple import IntTuple, add, checked, idx2crd, leaves, text
 from symlayout.layout import ComposedLayout, Layout, coprofile
 from symlayout.swizzle import Swizzle
 
@@ -154,20 +154,23 @@ def map_facts(x: AddressMap, facts: Facts) -> Facts:
 def expression(x: Subject, prefix: str) -> tuple[tuple[Symbol, ...], tuple[Int, ...], IntTuple, tuple[Fact, ...]]:
     """(digits, extents, value, predicate) of a subject as expressions, digits named after *prefix*."""
     if isinstance(x, AddressMap):
-        digits = tuple(index(f"{prefix}{c.name}", n) for c, n in zip(x.coords, x.extents, strict=True))
+        digits = tuple(digit(f"{prefix}{c.name}", n) for c, n in zip(x.coords, x.extents, strict=True))
         return digits, x.extents, *x.renamed(digits)
     extents = tuple(leaves(x.shape))
-    digits = tuple(index(f"{prefix}c{i}", n) for i, n in enumerate(extents))
-    layout = x.inner if isinstance(x, ComposedLayout) else x
-    if isinstance(x, ComposedLayout) and not isinstance(layout, Layout):
-        raise ClaimError(f"expected a layout inside {x}")
-    from symlayout.basis import as_tuple
-    from symlayout.int_tuple import add
+    digits = tuple(digit(f"{prefix}{i}", n) for i, n in enumerate(extents))
+    return digits, extents, as_tuple(_value(x, digits)), ()
 
-    value = add([c * d for c, (_, d) in zip(digits, layout.modes(), strict=True)])
+
+def digit(name: str, n: Int) -> Symbol:
+    """A coordinate 0 .. n - 1 whose name is no identifier, so that it is no symbol of the user's."""
+    return cast(Symbol, intern(Symbol, (f"[{name}]", 0, n - 1, 1)))
+
+
+def _value(x: Any, digits: tuple[Symbol, ...]) -> Any:
+    """The value of a layout at its digits."""
     if isinstance(x, ComposedLayout):
-        return digits, extents, x.outer(add([x.offset, value])), ()
-    return digits, extents, as_tuple(value), ()
+        return x.outer(as_tuple(add([x.offset, _value(x.inner, digits)])))
+    return add([c * d for c, (_, d) in zip(digits, x.modes(), strict=True)])
 
 
 def at_text(coord: Any) -> str:
@@ -199,7 +202,7 @@ def table(x: Subject) -> tuple[Any, np.ndarray[Any, Any]]:
         width = max(map(len, rows), default=0)
         array = np.array([r + [0] * (width - len(r)) for r in rows], dtype=np.int64)
         return (lambda i: idx2crd(i, shape)), array
-    if x.cosize() >= 2**62:
+    if not _within_int64(x):
         values = np.array([x(i) for i in range(x.size())], dtype=object)
     else:
         values = x.offsets()
@@ -210,6 +213,15 @@ def _tuple(v: Any) -> IntTuple:
     from symlayout.basis import as_tuple
 
     return as_tuple(v)
+
+
+def _within_int64(x: Any) -> bool:
+    """Whether every step of the evaluation of a layout stays within int64."""
+    if isinstance(x, ComposedLayout):
+        reach = abs(x.offset) + abs(x.inner.cosize()) if type(x.offset) is int else 2**62
+        wide = x.outer.period if isinstance(x.outer, Swizzle) else abs(x.outer.cosize())
+        return reach < 2**61 and wide < 2**61 and _within_int64(x.inner)
+    return bool(abs(x.cosize()) < 2**62)
 
 
 def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...] = ()) -> Iterator[dict[Symbol, int]]:
@@ -324,6 +336,8 @@ def expressions(x: Any) -> Iterator[Any]:
     elif isinstance(x, Layout):
         for n, d in x.modes():
             yield from [n, getattr(d, "value", d)]
+    elif isinstance(x, Fact):
+        yield x.expr
     elif isinstance(x, int | Expr):
         yield x
 

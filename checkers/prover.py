@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, InternalError, SymlayoutError
 from symlayout.expr import Fact, Quotient, Symbol
-from symlayout.facts import NOTHING, Facts, opaque_atoms
+from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
 from symlayout.obligations import EXACT, Obligation, as_divisibility
 from symlayout.report import Outcome, Report, Verdict, Witness
 
@@ -120,11 +121,22 @@ def certified(claim: Claim, facts: Facts) -> Proof | None:
     return proof
 
 
+def _check_sizes(claim: Claim) -> None:
+    """Raise ClaimError where a coordinate of a map stands among sizes: it is another thing in each."""
+    coords = {c for x in claim.parameters() if isinstance(x, AddressMap) for c in x.coords}
+    if coords:
+        sizes = [x for x in (*claim.parameters(), *claim.given) if not isinstance(x, AddressMap)]
+        mixed = coords & {s for x in sizes for s in symbols_in(x)}
+        if mixed:
+            raise ClaimError(f"expected sizes in {claim} and its facts, got its coordinate {min(map(str, mixed))}")
+
+
 class _Run:
     """The methods on one claim, in order, and what they left behind for an UNKNOWN."""
 
     def __init__(self, claim: Claim, budget: Budget) -> None:
         self.claim, self.budget = claim, budget
+        _check_sizes(claim)
         self.static = claim.static()
         self.facts = NOTHING if self.static else Facts.about(claim.parameters(), given=claim.given)
         self.reasons: list[str] = []
@@ -180,6 +192,8 @@ class _Run:
             return found
         try:
             witness = self.claim.counterexample()
+        except ZeroDivisionError as e:
+            return self._end(Outcome.UNKNOWN, reason=str(e), open="every divisor is at least 1")
         except TooLarge:
             solved = self._solver()
             return solved or self._end(
@@ -221,18 +235,34 @@ class _Run:
 
     def _unsafe_divisor(self) -> str:
         """The first symbolic divisor that may be below 1; // and % mean nothing there."""
-        exprs = [e for x in self.claim.parameters() for e in expressions(x)]
-        valid = [f for x in self.claim.subjects() for f in getattr(x, "valid", ())]
-        for a in opaque_atoms(*exprs):
+        given: list[Fact] = []
+        for f in self.claim.given:  # a fact may rest on those before it
+            complaint = self._divisors_in([f], given)
+            if complaint:
+                return complaint
+            given.append(f)
+        ranges = [e for s in self.facts.symbols for e in (s.lower, s.upper)]
+        maps = [x for x in self.claim.parameters() if isinstance(x, AddressMap)]
+        others = [x for x in self.claim.parameters() if not isinstance(x, AddressMap)]
+        complaint = self._divisors_in([*ranges, *others, *(x.extents for x in maps)], given)
+        for x in maps:  # a predicate guards what comes after it, in its own map
+            guards = list(given)
+            for f in x.valid:
+                complaint = complaint or self._divisors_in([f], guards)
+                guards.append(f)
+            complaint = complaint or self._divisors_in([x.offset], guards)
+        return complaint
+
+    def _divisors_in(self, parts: list[Any], known: list[Fact]) -> str:
+        """A complaint about a divisor in *parts* that the facts known do not keep at 1 or more."""
+        for a in opaque_atoms(*(e for x in parts for e in expressions(x))):
             if not isinstance(a, Quotient) or type(a.args[1]) is int:
                 continue
             d = a.args[1]
-            known = Facts.about(d, given=(*self.claim.given, *valid))
-            if known.le(1, d) is True:
+            facts = Facts.about(d, given=known)
+            if facts.le(1, d) is True:
                 continue
-            query = [*known.ranges, *known.given, d <= 0]
-            answer = smt.satisfiable(query, self.budget.solver_ms)
-            if answer.status != "unsat":
+            if smt.satisfiable([*facts.ranges, *known, d <= 0], self.budget.solver_ms).status != "unsat":
                 return f"expected a divisor of at least 1, got {d} in {a}; add the fact {d} >= 1"
             self.lemmas.append(f"{d} >= 1 [{smt.version()}]")
         return ""

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -100,19 +101,31 @@ class AddressMap:
         return map_leaves(lambda e: substitute(e, env), self.offset), tuple(f.subs(env) for f in self.valid)
 
     def table(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """(coordinates, values) as int64 rows, for every valid point, the first coordinate fastest."""
+        """(coordinates, values) as rows of integers, for every valid point, the first coordinate fastest.
+
+        A predicate guards what comes after it: the offset is evaluated at valid points only. Raises
+        ZeroDivisionError for a divisor below 1 there.
+        """
         sizes = [max(0, evaluate(n, {})) for n in self.extents]
-        dtype = np.int64 if self._magnitude(sizes) < 2**62 else object  # object: Python integers, exact and slow
         if not self.coords:
             return self._one_point()
+        if 0 in sizes:
+            return self._no_points()
+        dtype = np.int64 if self._magnitude(sizes) < 2**62 else object  # object: Python integers, exact and slow
         grids = np.meshgrid(*(np.arange(n).astype(dtype) for n in sizes), indexing="ij")
-        at = [g.reshape(-1, order="F") for g in grids]
-        arrays = Arrays(dict(zip(self.coords, at, strict=True)))
-        keep = np.ones(int(np.prod(sizes)), dtype=bool)
+        at = np.stack([g.reshape(-1, order="F") for g in grids], axis=1)
         for f in self.valid:
-            keep &= _truth(f, arrays)
-        columns = [np.broadcast_to(interpret(e, arrays), keep.shape)[keep] for e in leaves(self.offset)]
-        return np.stack([a[keep] for a in at], axis=1), np.stack(columns, axis=1)
+            keep = _truth(f, Arrays(dict(zip(self.coords, at.T, strict=True))))
+            at = at[np.broadcast_to(keep.astype(bool), len(at))]
+            if not len(at):
+                return self._no_points()
+        arrays = Arrays(dict(zip(self.coords, at.T, strict=True)))
+        columns = [np.broadcast_to(interpret(e, arrays), len(at)) for e in leaves(self.offset)]
+        return at, np.stack(columns, axis=1)
+
+    def _no_points(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        wide = len(leaves(self.offset))
+        return np.zeros((0, len(self.coords)), dtype=np.int64), np.zeros((0, wide), dtype=np.int64)
 
     def _one_point(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The table of a map without coordinates: one value, if the predicate holds."""
@@ -132,8 +145,9 @@ class AddressMap:
     def _magnitude(self, sizes: list[int]) -> int:
         """A bound of every intermediate value of the table."""
         bounds = Magnitudes(dict(zip(self.coords, sizes, strict=True)))
-        exprs = [*leaves(self.offset), *(f.expr for f in self.valid)]
-        return max([interpret(e, bounds) for e in exprs], default=0)
+        for e in [*leaves(self.offset), *(f.expr for f in self.valid)]:
+            interpret(e, bounds)
+        return max([bounds.peak, *(f.modulus for f in self.valid)])
 
     def value_of_row(self, row: Any) -> IntTuple:
         """A row of the table's values with the profile of the offset."""
@@ -157,16 +171,31 @@ def _truth(f: Fact, arrays: Arrays) -> np.ndarray[Any, Any]:
 
 
 class Magnitudes(Integers):
-    """A bound of the absolute value of every step."""
+    """A bound of the absolute value of every step; ``peak`` is the greatest seen."""
+
+    peak = 0
+
+    def _seen(self, value: int) -> int:
+        self.peak = max(self.peak, value)
+        return value
 
     def const(self, value: int) -> int:
-        return abs(value)
+        return self._seen(abs(value))
+
+    def symbol(self, symbol: Symbol) -> Any:
+        return self._seen(super().symbol(symbol))
+
+    def add(self, terms: list[Any]) -> Any:
+        return self._seen(sum(terms))
+
+    def mul(self, factors: list[Any]) -> Any:
+        return self._seen(math.prod(factors))
 
     def floordiv(self, a: Any, b: Any) -> Any:
-        return a + 1
+        return self._seen(a + 1)
 
     def xor(self, *args: Any) -> Any:
-        return sum(2 << int(a).bit_length() for a in args)
+        return self._seen(sum(2 << int(a).bit_length() for a in args))
 
     def minimum(self, *args: Any) -> Any:
         return max(args)

@@ -57,7 +57,7 @@ class Coalesced(Claim):
     def lanes(self) -> Any:
         """The size of the first mode."""
         shape = self.access.shape
-        return product(shape[0]) if isinstance(shape, tuple) else shape
+        return product(shape[:1]) if isinstance(shape, tuple) else shape
 
     def __str__(self) -> str:
         lanes = f"{self.lanes} lanes of {self.width_bytes} bytes"

@@ -62,7 +62,7 @@ class ConflictFree(Claim):
     def lanes(self) -> Any:
         """The size of the first mode."""
         shape = self.access.shape
-        return product(shape[0]) if isinstance(shape, tuple) else shape
+        return product(shape[:1]) if isinstance(shape, tuple) else shape
 
     def __str__(self) -> str:
         limit = "" if self.degree == 1 else f", at most {self.degree}-way"

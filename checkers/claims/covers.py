@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError
-from symlayout.expr import Fact, Symbol, eq, index, integer
+from symlayout.expr import Fact, Symbol, eq, integer
 from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import ceil_div, checked, leaves, map_leaves, text
 from symlayout.report import Witness
 
 from ..claim import Claim, Proof, Query
-from ..form import check_subject
+from ..form import check_subject, digit
 from .bijective import Bijective
 from .in_bounds import InBounds
 from .injective import Injective
@@ -56,6 +56,10 @@ class Covers(Claim):
         object.__setattr__(self, "tile", tile)
         if self.by is not None and not isinstance(self.by, AddressMap):
             object.__setattr__(self, "by", self._preimage(self.by))
+        if isinstance(self.by, AddressMap) and isinstance(self.tiles, AddressMap):
+            entries, steps = len(leaves(self.by.offset)), len(self.tiles.coords)
+            if entries != steps:
+                raise ClaimError(f"expected {steps} coordinates of the schedule from by, got {entries}")
 
     def _preimage(self, by: Callable[..., Any]) -> AddressMap:
         """The witness as a map over tile coordinates."""
@@ -93,7 +97,7 @@ class Covers(Claim):
 
     def _witnessed(self, by: AddressMap, tiles: AddressMap) -> Iterator[Query]:
         """For each tile: its step is inside the schedule, meets the predicate, and visits that tile."""
-        at = tuple(index(f"t_{c.name}", n) for c, n in zip(by.coords, by.extents, strict=True))
+        at = tuple(digit(f"t_{c.name}", n) for c, n in zip(by.coords, by.extents, strict=True))
         step = leaves(map_leaves(lambda e: _put(e, dict(zip(by.coords, at, strict=True))), by.offset))
         env: dict[Symbol, Any] = dict(zip(tiles.coords, step, strict=True))
         goals: list[Fact] = []

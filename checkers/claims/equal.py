@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import eq, index
+from symlayout.expr import eq, evaluate, index
 from symlayout.facts import Facts, ranges
-from symlayout.int_tuple import idx2crd, leaves, product, text
+from symlayout.int_tuple import congruent, idx2crd, leaves, product, text
 from symlayout.layout import as_modes
 from symlayout.report import Witness
 
 from ..certificates import equal
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, first_difference
-from ..form import at_text, check_subject, expression, linear, map_facts, points, table
+from ..form import at_text, check_subject, expression, linear, map_facts, points, table, width
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,10 @@ class Equal(Claim):
         maps = [any(maps)] * 2
         if all(maps) and len(self.a.coords) != len(self.b.coords):
             raise ClaimError(f"expected maps of one rank, got {self.a} and {self.b}")
-        if all(maps) and len(leaves(self.a.offset)) != len(leaves(self.b.offset)):
-            raise ClaimError(f"expected maps whose values have as many entries, got {self.a} and {self.b}")
+        if all(maps) and not congruent(self.a.offset, self.b.offset):
+            raise ClaimError(f"expected maps whose values have one profile, got {self.a} and {self.b}")
+        if width(self.a) != width(self.b) or _tuples(self.a) != _tuples(self.b):
+            raise ClaimError(f"expected values of one kind, offsets or coordinates, got {self.a} and {self.b}")
 
     def subjects(self) -> tuple[Any, ...]:
         return (self.a, self.b)
@@ -94,6 +96,10 @@ class Equal(Claim):
         return all(_is_zero(facts.normal(n - m)) for n, m in zip(self.a.extents, self.b.extents, strict=True))
 
     def counterexample(self) -> Witness | None:
+        if isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap):
+            apart = _domains_differ(self.a, self.b)
+            if apart is not None:
+                return apart
         n, m = points(self.a), points(self.b)
         if max(n, m) > POINTS:
             raise TooLarge
@@ -132,14 +138,33 @@ class Equal(Claim):
         return "the values agree at every index: the coalesced modes differ in form (T17)"
 
 
+def _domains_differ(a: AddressMap, b: AddressMap) -> Witness | None:
+    """The first coordinate that is valid in one map only."""
+    boxes = [tuple(evaluate(n, {}) for n in x.extents) for x in (a, b)]
+    if boxes[0] != boxes[1]:
+        return Witness({}, (), f"the boxes are {text(boxes[0])} and {text(boxes[1])}")
+    if max(points(a), points(b)) > POINTS:
+        raise TooLarge
+    left, right = ({tuple(map(int, row)) for row in x.table()[0]} for x in (a, b))
+    only = sorted(left ^ right, key=lambda c: c[::-1])
+    return Witness({}, (only[0],), f"coordinate {at_text(only[0])} is valid in one of them only") if only else None
+
+
 def _as_map(layout: Any, like: AddressMap) -> AddressMap:
     """A layout as a map over the coordinates of another, one for each of its top-level modes."""
     shape = as_modes(layout.shape)
     if len(shape) != len(like.coords):
         raise ClaimError(f"expected a layout of {len(like.coords)} modes to compare with {like}, got {layout}")
+    if set(layout.symbols) & set(like.coords):
+        raise ClaimError(f"expected sizes in {layout}, got a coordinate of {like}")
     extents = tuple(product(s) for s in shape)
     coords = tuple(index(c.name, n) for c, n in zip(like.coords, extents, strict=True))
     return AddressMap(coords, extents, layout(coords if isinstance(layout.shape, tuple) else coords[0]))
+
+
+def _tuples(x: Any) -> bool:
+    """Whether values are coordinates."""
+    return isinstance(x.offset, tuple) if isinstance(x, AddressMap) else x.has_bases
 
 
 def _is_zero(x: Any) -> bool:

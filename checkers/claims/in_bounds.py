@@ -105,7 +105,7 @@ def _predicated(layout: Any, when: Callable[..., Any]) -> AddressMap:
             f"expected a predicate of one coordinate for each of the {len(shape)} flat modes of {layout}, "
             f"got one of {len(names)}; flatten the layout, or use AddressMap.over"
         )
-    call = eval(f"lambda {', '.join(names)}: layout(({', '.join(names)},))", {"layout": layout})  # names for messages
+    call = eval(f"lambda {', '.join(names)}: _(({', '.join(names)},))", {"_": layout})  # names for messages
     return AddressMap.over(call, shape, when)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 from dataclasses import dataclass
 from typing import Any, ClassVar
-
-import numpy as np
 
 from symlayout.errors import ClaimError
 from symlayout.expr import integer
@@ -61,13 +60,12 @@ class Multiplicity(Claim):
         if points(self.layout) > POINTS:
             raise TooLarge
         _, values = table(self.layout)
-        found, times = np.unique(values, axis=0, return_counts=True)
-        wrong = np.flatnonzero(times != self.copies)
-        if not len(wrong):
+        times = collections.Counter(tuple(map(int, row)) for row in values)
+        wrong = min((v for v, n in times.items() if n != self.copies), default=None)
+        if wrong is None:
             return None
-        value = tuple(int(v) for v in found[wrong[0]])
-        shown = value[0] if len(value) == 1 else value
-        return Witness({}, (), f"value {shown} belongs to {int(times[wrong[0]])} coordinates, not {self.copies}")
+        shown = wrong[0] if len(wrong) == 1 else wrong
+        return Witness({}, (), f"value {shown} belongs to {times[wrong]} coordinates, not {self.copies}")
 
     def lemma(self, facts: Facts) -> str:
         return f"stride-0 modes make {self.copies} copies and the others are injective"

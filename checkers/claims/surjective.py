@@ -46,7 +46,7 @@ class Surjective(Claim):
         form = linear(self.layout, facts)
         c = form.single if form is not None and not getattr(self.layout, "valid", ()) else None
         if form is not None and c is not None and form.swizzle is None and c.base == 0:
-            found = covers(c.modes, facts, facts.normal(self.onto))
+            found = covers(c.modes, facts, facts.normal(leaves(self.onto)[0]))
             if found is not None:
                 return Proof("strides without gaps", found)
         return Bijective(self.layout, self.onto, given=self.given).certify(facts)

@@ -44,6 +44,9 @@ class Along:
     value: int
     path: int
 
+    def __neg__(self) -> Along:
+        return Along(-self.value, self.path)
+
 
 def evaluate(text: Any, env: Mapping[str, Any]) -> Any:
     """The value of an expression, tuple or fact; numbers stand for themselves."""
