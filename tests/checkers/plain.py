@@ -147,7 +147,8 @@ def complaint(c: Claim, v: Verdict, r: random.Random, tries: int = 10, points: i
         env = {s: v.witness.sizes[s.name] for s in facts.symbols}
         if not facts.admits(env):
             return f"the witness {v.witness.sizes} is not admissible"
-        return "the witness does not fail" if truth(c.bind(env)) else ""
+        bound = c.bind(env)
+        return "the witness does not fail" if bound.points() <= 40 * points and truth(bound) else ""
     if v.outcome is Outcome.UNKNOWN:
         return ""
     for env in admissible(facts, r, tries):
