@@ -110,8 +110,12 @@ def generators(claim: Mapping[str, Any]) -> list[Poly]:
     defined = claim.get("define", {})
     positive = claim.get("positive", {})
     assumed = len(gens)
+    open_names = set(defined)
     for name, (op, *args) in defined.items():
         polys = [poly(a) for a in args]
+        used = {n for p in polys for key in p for n in key}
+        need(not used & open_names, "a definition rests on a name that is defined later, or on itself")
+        open_names.discard(name)
         me: Poly = {(name,): 1}
         if op == "floordiv":
             x, d = polys
@@ -373,7 +377,7 @@ def f2(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
         seen |= c
     bits, base, shift = claim.get("swizzle", (0, 0, 0))
     need(all(type(v) is int for v in (bits, base, shift)), "bad swizzle")
-    need(bits >= 0 and base >= 0 and (bits == 0 or shift != 0), "bad swizzle")
+    need(0 <= bits <= 64 and 0 <= base <= 64 and abs(shift) <= 64 and (bits == 0 or shift != 0), "bad swizzle")
     source = ((1 << bits) - 1) << (base + max(shift, 0))
     columns = [c ^ ((c & source) >> shift if shift >= 0 else (c & source) << -shift) for c in columns]
     rows = proof["left_inverse"]

@@ -37,7 +37,7 @@ class Setting:
 
     def __init__(self, facts: Facts, *polys: Any) -> None:
         rows = [r.poly for r in facts.rows]
-        self.atoms = opaque_atoms(*polys, *rows)
+        self.atoms = sorted(opaque_atoms(*polys, *rows), key=lambda a: len(a.key))  # inner ones first
         defined = [Row(g, f"definition of {a}", a) for a in self.atoms for g in definition(a)]
         self.assumed = facts
         self.floors = facts.floors(self.atoms)

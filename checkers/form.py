@@ -12,7 +12,7 @@ import numpy as np
 
 from symlayout.address_map import AddressMap
 from symlayout.basis import ScaledBasis, as_tuple, is_basis
-from symlayout.errors import ClaimError
+from symlayout.errors import ClaimError, ExpressionError
 from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, intern, terms_of
 from symlayout.facts import Facts
 from symlayout.int_tuple import IntTuple, add, checked, idx2crd, leaves, text
@@ -242,7 +242,7 @@ def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...
     for env in sorted(partial, key=lambda env: (sum(env.values()), [env[s] for s in symbols])):
         try:
             admitted = facts.admits(env)
-        except (KeyError, ZeroDivisionError):
+        except (KeyError, ZeroDivisionError, ExpressionError):
             continue
         if admitted:
             yield env
@@ -303,9 +303,17 @@ def _bounded_last(symbols: tuple[Symbol, ...], lows: Mapping[Symbol, list[Any]])
     return out
 
 
+def _tried(low: Any, env: Mapping[Symbol, int]) -> list[int]:
+    """The value of a bound, or nothing where it divides by less than 1."""
+    try:
+        return [evaluate(low, env)]
+    except (ZeroDivisionError, ExpressionError):
+        return []
+
+
 def _options(s: Symbol, candidates: list[int], lows: list[Any], env: Mapping[Symbol, int]) -> list[int]:
     """Values to try for a symbol: candidates, their multiples where it has a divisor, and its lower bounds."""
-    known = [evaluate(low, env) for low in lows if all(t in env for t in _symbols(low))]
+    known = [v for low in lows if all(t in env for t in _symbols(low)) for v in _tried(low, env)]
     low = max(known, default=None)
     high = s.upper if type(s.upper) is int else None
     tried = {c * s.multiple for c in candidates if c > 0} | {c for c in candidates if c % s.multiple == 0}

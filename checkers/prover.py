@@ -369,7 +369,7 @@ class _Run:
     def _doubled(self, lows: dict[Symbol, int], s: Symbol) -> list[tuple[int, dict[Symbol, int], Witness]]:
         """One size doubled as long as enumeration takes it, then bisected."""
         env = dict(lows)
-        while True:
+        for _ in range(40):  # the points need not depend on this size
             env = {**env, s: 2 * env[s]}
             bound = self._bound(env) if env[s] > 0 and self.facts.admits(env) else None
             if bound is None or not hasattr(bound, "limits") or bound.points() > DOUBLED_POINTS:
@@ -378,6 +378,7 @@ class _Run:
                 env[s] = self._least(env, s, env[s] // 2)
                 witness = self._fails(env)
                 return [(sum(env.values()), env, witness)] if witness else []
+        return []
 
     def _fails(self, env: dict[Symbol, int]) -> Witness | None:
         if not self.facts.admits(env):

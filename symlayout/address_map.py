@@ -19,15 +19,21 @@ from .errors import LayoutError
 from .expr import Fact, Int, Integers, Symbol, evaluate, index, integer, interpret, substitute
 from .facts import symbols_in
 from .int_tuple import IntTuple, leaves, map_leaves, product, text, unflatten
+from .obligations import NONE, Obligations
 
 
 class AddressMap:
     """``coordinates -> offset``: an integer expression, or a tuple of them, over a box, where *valid* holds."""
 
-    __slots__ = ("coords", "extents", "offset", "valid")
+    __slots__ = ("coords", "extents", "obligations", "offset", "valid")
 
     def __init__(
-        self, coords: tuple[Symbol, ...], extents: tuple[Int, ...], offset: Any, valid: tuple[Fact, ...] = ()
+        self,
+        coords: tuple[Symbol, ...],
+        extents: tuple[Int, ...],
+        offset: Any,
+        valid: tuple[Fact, ...] = (),
+        obligations: Obligations = NONE,
     ) -> None:
         for c, n in zip(coords, extents, strict=True):
             if c.lower != 0 or c.upper != n - 1:
@@ -37,6 +43,7 @@ class AddressMap:
         self.coords, self.extents = coords, extents
         self.offset: IntTuple = map_leaves(integer, as_tuple(offset))
         self.valid = valid
+        self.obligations = obligations  # of the layout that the map was made from
 
     @classmethod
     def over(cls, f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = None) -> AddressMap:
@@ -93,7 +100,9 @@ class AddressMap:
         coords = tuple(index(c.name, n) for c, n in zip(self.coords, extents, strict=True))
         env = {**values, **dict(zip(self.coords, coords, strict=True))}
         offset = map_leaves(lambda e: substitute(e, env), self.offset)
-        return AddressMap(coords, extents, offset, tuple(f.subs(env) for f in self.valid))
+        return AddressMap(
+            coords, extents, offset, tuple(f.subs(env) for f in self.valid), self.obligations.subs(values)
+        )
 
     def renamed(self, coords: tuple[Symbol, ...]) -> tuple[IntTuple, tuple[Fact, ...]]:
         """(offset, predicate) in other symbols for the coordinates."""

@@ -106,7 +106,9 @@ class Traced:
         return self._step("%", other, self.value % _plain(other))
 
     def __neg__(self) -> Traced:
-        return self._step("-", self, -self.value)
+        code = f"-{_grouped(self.code)}"
+        self.log.append((code, integer(-self.value)))
+        return Traced(-self.value, code, self.log)
 
 
 def _plain(x: Any) -> Int:

@@ -97,7 +97,7 @@ def _predicated(layout: Any, when: Callable[..., Any]) -> AddressMap:
     if isinstance(layout, AddressMap):
         valid = when(*layout.coords)
         valid = tuple(valid) if isinstance(valid, tuple | list) else (valid,)
-        return AddressMap(layout.coords, layout.extents, layout.offset, (*layout.valid, *valid))
+        return AddressMap(layout.coords, layout.extents, layout.offset, (*layout.valid, *valid), layout.obligations)
     names = [p.name for p in inspect.signature(when).parameters.values()]
     shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     if len(names) != len(shape) or any(isinstance(s, tuple) for s in shape):
@@ -105,8 +105,10 @@ def _predicated(layout: Any, when: Callable[..., Any]) -> AddressMap:
             f"expected a predicate of one coordinate for each of the {len(shape)} flat modes of {layout}, "
             f"got one of {len(names)}; flatten the layout, or use AddressMap.over"
         )
-    call = eval(f"lambda {', '.join(names)}: _(({', '.join(names)},))", {"_": layout})  # names for messages
-    return AddressMap.over(call, shape, when)
+    coord = f"({', '.join(names)},)" if isinstance(layout.shape, tuple) else names[0]
+    call = eval(f"lambda {', '.join(names)}: _({coord})", {"_": layout})  # names for messages
+    made = AddressMap.over(call, shape, when)
+    return AddressMap(made.coords, made.extents, made.offset, made.valid, layout.obligations)
 
 
 def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], facts: Facts) -> Proof | None:

@@ -20,10 +20,8 @@ from checkers import (
     Multiplicity,
     Partition,
     Surjective,
-    prove,
 )
-from checkers.prover import Budget
-from symlayout import ComposedLayout, E, Layout, Swizzle, dim, dims, eq, index
+from symlayout import ComposedLayout, E, Layout, Swizzle, dim, dims, index
 from symlayout.address_map import AddressMap
 from symlayout.expr import minimum
 from tests.checkers.plain import answer, bug, within

@@ -48,7 +48,6 @@ over = AddressMap.over
         (FitsIn(Layout((M, N), (N, 1)), bits=63), "proved", ""),
         (FitsIn(Layout((small, small), (small, 1)), bits=21), "proved", ""),
         (FitsIn(Layout((M, N), (E(0), E(1))), bits=32), "proved", "T8"),
-        (FitsIn(Layout((M, N), (E(0), E(1) * 2)), bits=32), "refuted", "fails for"),
         (FitsIn(M, bits=32), "proved", ""),
         (FitsIn(M + 1, bits=32), "refuted", "fails for M = 2147483647: the value is 2147483648"),
         (FitsIn(300, bits=9), "refuted", "the value is 300"),
@@ -85,15 +84,19 @@ def test_an_overflow_in_the_middle_counts():
     assert [v.outcome for v in prove(claims).verdicts] == [Outcome.REFUTED, Outcome.PROVED]
 
 
-@bug("the text of -i is that of i - i, and steps of one text are taken for one: trace.Traced.__neg__ needs '-i'")
 def test_a_negation_is_a_step_of_its_own():
     claims = FitsIn.each_step(lambda i, k: (-i) * (i - i) + k, (M, 4), bits=8, signed=False)
 
     assert "-i" in [str(c.layout.offset) for c in claims]
 
 
-@bug("FitsIn with a size that has no upper end hangs: prover._doubled doubles a size that the points do not depend on")
 @pytest.mark.parametrize("bits", [16, 32])
 def test_a_size_without_an_upper_end_ends(bits):
     with within(2):
         assert prove(FitsIn(Layout((4, 2), (1, dim("ld", at_most=None))), bits=bits)).verdicts
+
+
+@bug("38 s: a table of coordinates is a Python loop over up to 2^22 points (form.table), for each size that is tried")
+def test_coordinates_overflow_as_quickly_as_offsets():
+    with within(5):
+        assert not prove(FitsIn(Layout((M, N), (E(0), E(1) * 2)), bits=32))
