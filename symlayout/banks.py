@@ -6,7 +6,7 @@
     >>> print(worst_lanes(column, 4))
     32-way: lanes 0, 1, 2, 3, ..., 31 on bank 0 at different addresses
 
-The model is that of proof_methods.md, T16, and hopper_timing.md, section 3: an access is split into phases,
+The model is that of T16 in docs/theorems.md: an access is split into phases,
 lanes of one phase that want different words of one bank are served one after another, equal words together.
 Stores count alike, but two lanes that store to the same bytes are a race and no broadcast.
 """
@@ -29,7 +29,7 @@ MATRIX_ROWS, MATRIX_ROW_BYTES = 8, 16  # of an 8x8 b16 matrix (PTX ISA, ldmatrix
 SECTOR_BYTES = 32  # of L2 and DRAM traffic (Nsight Compute, memory tables)
 LINE_BYTES = 128  # of L1 (the same)
 
-# AMD CDNA, ds_read_b128 of a wave of 64 (ROCm, ck_tile hardware/lds_bank_conflicts.rst; ck_tile.md 6.2):
+# AMD CDNA, ds_read_b128 of a wave of 64 (ROCm, ck_tile hardware/lds_bank_conflicts.rst):
 # a phase is not a run of lanes, which is why the split is data.
 CDNA_READ_B128 = tuple(
     tuple(half + lane for start in pair for lane in range(start, start + 4))
@@ -192,7 +192,7 @@ def sectors(byte_addresses: Addresses, width_bytes: int, active: Sequence[bool] 
 
 
 def lines(byte_addresses: Addresses, width_bytes: int, active: Sequence[bool] | int | None = None) -> int:
-    """The 128-byte lines of one access: a request for each (hopper_timing.md, section 4)."""
+    """The 128-byte lines of one access: a request for each."""
     return _touched(byte_addresses, width_bytes, LINE_BYTES, active)
 
 

@@ -3,7 +3,7 @@
     >>> print(fit(lambda t, v: t % 4 * 128 + t // 4 + v % 2 * 64 + v // 2 * 8, (32, 4)))
     ((4,8),(2,2)):((128,1),(64,8))
 
-The rule answers "how were the strides derived" (seeds/003, on the WGMMA accumulator): the value at the first
+The rule answers "how were the strides derived" (asked of the WGMMA accumulator): the value at the first
 coordinate of a mode is its stride, the mode lasts while the value is coordinate times stride, and the first
 coordinate that departs from this opens the next mode. It is complete. In a coalesced layout the first mode
 is exactly that run, hence its extent divides the size, the same holds for the layout of every run-th point,

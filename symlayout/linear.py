@@ -5,7 +5,7 @@
     >>> print(tile, tile.is_bijective())
     mode0: 72 144 288; mode1: 1 2 4 8 16 32 -> offset 512 True
 
-The theorems are T13 to T15 of proof_methods.md. Bit 0 of an index is the lowest, the first named input or
+The theorems are T13 to T15 of docs/theorems.md. Bit 0 of an index is the lowest, the first named input or
 output lies in the lowest bits, and a value with several outputs is one packed integer.
 """
 

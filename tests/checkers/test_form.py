@@ -97,7 +97,7 @@ def test_symbolic_forms_evaluate_to_the_forms_of_numbers():
             continue
         seen += 1
         halves = {f"({s}/{m})": v // m for s, v in env.items() for m in (2, 8) if v % m == 0}
-        at = {**{s: v for s, v in env.items()}, **halves}
+        at = {**env, **halves}
         modes = [(evaluate(n, at), evaluate(d, at)) for n, d in form.single.modes]
         assert [m for m in modes if m[0] != 1] == [m for m in bound.modes() if m[0] != 1]
 

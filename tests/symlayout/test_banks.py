@@ -211,7 +211,7 @@ def padded(k: int, row: int, chunk: int) -> int:
 
 
 def xored(k: int, row: int, chunk: int, k0_first: bool) -> int:
-    """ck_tile.md 6.1: LL rows share a 128-byte line; the chunk is split as (K0, LL) or as (LL, K0)."""
+    """LL rows share a 128-byte line; the chunk is split as (K0, LL) or as (LL, K0)."""
     k0, ll = k // 8, 128 // k // 2
     r, z = divmod(row, ll)
     c = chunk * ll + z if k0_first else z * k0 + chunk
@@ -238,7 +238,7 @@ def test_phases_of_another_machine(place: Any, k: int, r32: int, r16: int) -> No
 
 
 def test_consecutive_phases_would_say_otherwise() -> None:
-    """ck_tile.md 6.2: with runs of 8 lanes the (K0,LL) entry for K = 32 is 2 / 2."""
+    """with runs of 8 lanes the (K0,LL) entry for K = 32 is 2 / 2."""
     for rows in (32, 16):
         addresses = [xored(32, lane % rows, lane // rows, True) for lane in range(64)]
         assert conflict_degree(addresses, Access(16, lanes=64)) == 2

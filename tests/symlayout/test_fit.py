@@ -57,7 +57,7 @@ def random_layout(rng: random.Random, swizzled: bool) -> Any:
 
 
 def test_wgmma_accumulator_from_its_function() -> None:
-    """seeds/003: the shape and the strides of the accumulator follow from (T, V) -> row + 64*column."""
+    """The shape and the strides of the accumulator follow from (T, V) -> row + 64*column."""
     assert fit(lambda t, v: wgmma_row(t, v) + 64 * wgmma_column(t, v), (128, 32)) == WGMMA
 
 
@@ -70,7 +70,7 @@ def test_wgmma_accumulator_as_coordinates() -> None:
 
 @pytest.mark.parametrize("base, shape", [(3, (8, 64)), (3, (64, 64)), (4, (8, 128))])
 def test_128_byte_swizzled_tile_from_its_points(base: int, shape: tuple[int, int]) -> None:
-    """cute_semantics.md 2.16: bf16 tiles are Sw<3,3,3>; with byte elements it is Sw<3,4,3>."""
+    """bf16 tiles are Sw<3,3,3>; with byte elements it is Sw<3,4,3>."""
     tile = ComposedLayout(Swizzle(3, base, 3), 0, Layout(shape, (shape[1], 1)))
     points = [[tile(i, j) for j in range(shape[1])] for i in range(shape[0])]
 
@@ -362,7 +362,7 @@ def test_errors(points: Any, shape: Any, phrase: str) -> None:
 
 
 def test_derivation_of_the_wgmma_accumulator() -> None:
-    """seeds/003: T1 -> 128, T4 -> 1, T32 -> 16; D1 -> 64, D2 -> 8, D4 -> 512."""
+    """T1 -> 128, T4 -> 1, T32 -> 16; D1 -> 64, D2 -> 8, D4 -> 512."""
     assert derive(lambda t, v: wgmma_row(t, v) + 64 * wgmma_column(t, v), (128, 32), names=("T", "V")) == [
         "mode 0: T1 -> 128, so 4 values with stride 128 (T4 -> 1, not 512); "
         "T4 -> 1, so 8 values with stride 1 (T32 -> 16, not 8); T32 -> 16, so 4 values with stride 16",

@@ -21,7 +21,7 @@ from symlayout.swizzle import Swizzle
 
 SW128_F16 = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((64, 64), (64, 1)))
 
-# libraries.md, section 5: NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16), tile 64x64
+# NVMMASharedLayout(swizzle_byte_width=128, element_bitwidth=16), tile 64x64
 NVMMA_128B = [
     [0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0],
 ]  # fmt: skip
@@ -138,7 +138,7 @@ def test_the_carry_shown_replays() -> None:
 
 
 def test_a_slice_of_a_swizzled_tile_is_affine() -> None:
-    """cute_semantics.md 2.16: row 2 of Sw<3,0,3> o (8,8):(8,1) decays to an offset and a negative stride."""
+    """row 2 of Sw<3,0,3> o (8,8):(8,1) decays to an offset and a negative stride."""
     row = ComposedLayout(Swizzle(0, 0, 0), 18, Layout((2, 2, 2), (1, -2, 4)))
     a = linear(row)
 
@@ -226,7 +226,7 @@ def test_negative_columns_count_in_twos_complement() -> None:
 
 
 def test_left_inverse_is_the_certificate_of_the_checker() -> None:
-    """proof_methods.md, section 13: no carries, the swizzle applied to each column, T A = I."""
+    """no carries, the swizzle applied to each column, T A = I."""
     a = linear(ComposedLayout(Swizzle(3, 3, 3), 0, Layout((128, 256), (256, 1))))
     columns = [Swizzle(3, 3, 3)(d << t) for n, d in ((7, 256), (8, 1)) for t in range(n)]
 
@@ -323,7 +323,7 @@ def test_errors(make: Any, phrase: str) -> None:
     ],
 )
 def test_triton_data_in_and_out(a: LinearLayout) -> None:
-    assert a.apply({"register": 1, "lane": 9}) == {"dim0": 5, "dim1": 1}  # libraries.md, section 5
+    assert a.apply({"register": 1, "lane": 9}) == {"dim0": 5, "dim1": 1}
     assert a.to_triton() == {"bases": dict(BASES), "out_dims": OUT_DIMS}
     assert a.is_bijective()
 
