@@ -231,7 +231,7 @@ def xored(k: int, row: int, chunk: int, k0_first: bool) -> int:
     ],
 )
 def test_phases_of_another_machine(place: Any, k: int, r32: int, r16: int) -> None:
-    """The table of ck_tile.md 6.2: fp16, 128 rows, waves of 64 lanes that read 16 bytes each."""
+    """The table of CK Tile: fp16, 128 rows, waves of 64 lanes that read 16 bytes each."""
     read = Access(16, lanes=64, groups=CDNA_READ_B128)
     assert conflict_degree([place(k, lane % 32, lane // 32) for lane in range(64)], read) == r32
     assert conflict_degree([place(k, lane % 16, lane // 16) for lane in range(64)], read) == r16
