@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
@@ -46,13 +46,7 @@ class Claim:
     kind: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        given = (self.given,) if isinstance(self.given, Fact) else tuple(self.given)
-        for f in given:
-            if not isinstance(f, Fact):
-                raise ClaimError(
-                    f"expected facts such as N.multiple_of(8) or M <= ld as given, got {f!r}; "
-                    "== compares forms, eq(a, b) makes the fact"
-                )
+        given = facts_of(self.given)
         object.__setattr__(self, "given", given)
         if self.expect not in OUTCOMES:
             raise ClaimError(f"expected one of {', '.join(OUTCOMES)} as expect, got {self.expect!r}")
@@ -126,6 +120,18 @@ def _static(x: Any) -> bool:
     if isinstance(x, Fact):
         return not x.symbols
     return type(x) is int or (not isinstance(x, Expr) and bool(getattr(x, "static", True)))
+
+
+def facts_of(given: Any) -> tuple[Fact, ...]:
+    """The facts of one fact or of several; ClaimError for anything else."""
+    facts = (given,) if isinstance(given, Fact) or not isinstance(given, Iterable) else tuple(given)
+    for f in facts:
+        if not isinstance(f, Fact):
+            raise ClaimError(
+                f"expected facts such as N.multiple_of(8) or M <= ld as given, got {f!r}; "
+                "== compares forms, eq(a, b) makes the fact"
+            )
+    return facts
 
 
 def _bound(x: Any, env: Mapping[Any, int]) -> Any:

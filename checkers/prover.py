@@ -29,7 +29,7 @@ from symlayout.report import Outcome, Report, Verdict, Witness
 from . import smt
 from .cache import Cache, key_of
 from .certificate_checker import verify
-from .claim import Claim, Proof, Query, TooLarge
+from .claim import Claim, Proof, Query, TooLarge, facts_of
 from .claims.holds import Holds
 from .claims.in_bounds import InBounds
 from .exhaustive import POINTS
@@ -58,7 +58,7 @@ def prove(*claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None
     With a *cache*, claims that were decided before by this version are looked up. The obligations that the
     layouts carry are part of the report. Raises ClaimError for what is no claim.
     """
-    given = tuple(given)
+    given = facts_of(given)
     found = [v for c in _flat(claims) for v in verdicts(c, given, budget or Budget(), cache)]
     idle = [str(f) for f in given if all(str(f) in v.unused for v in found)] if found else []
     notes = (f"assumed, but no claim needs it: {', '.join(idle)}",) if idle else ()
@@ -196,7 +196,9 @@ class _Run:
             return self._end(Outcome.UNKNOWN, reason=str(e), open="every divisor is at least 1")
         except TooLarge:
             solved = self._solver()
-            return solved or self._end(
+            if solved is not None:
+                return solved
+            return self._end(
                 Outcome.UNKNOWN,
                 reason="; ".join(
                     [f"{self.claim.points()} points are more than the {POINTS} that are enumerated", *self.reasons]

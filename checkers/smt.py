@@ -43,12 +43,13 @@ def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAU
     >>> satisfiable([M >= 3, M <= 2]).status
     'unsat'
     """
-    answer = Answer("unknown")
+    first: Answer | None = None
     for engine in ENGINES:
         answer = engine(facts, budget_ms // 2)
         if answer.status != "unknown":
-            break
-    return answer
+            return answer
+        first = first or answer  # the first engine's reason is the telling one
+    return first or Answer("unknown")
 
 
 def smtlib(facts: Sequence[Fact | tuple[Fact, ...]]) -> str:

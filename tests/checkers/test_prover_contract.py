@@ -86,13 +86,13 @@ def test_a_witness_of_small_sizes_is_the_least():
         (Injective(Layout((4, 4), (1, 3))), ((3, 0), (0, 1))),
         (InBounds(Layout((4, 4), (1, 4)), 10), ((2, 2),)),
         (Bijective(Layout((4, 4), (1, 2)), 16), ((2, 0), (0, 1))),
-        (Equal(Layout(8), Layout((4, 2), (1, 5))), ((4),)),
+        (Equal(Layout(8), Layout((4, 2), (1, 5))), (4,)),
         (Aligned(Layout((4, 4), (4, 2)), 4), ((0, 1),)),
     ],
     ids=str,
 )
 def test_a_witness_on_numbers_is_the_first(claim, coords):
-    assert decide(claim, QUICK).witness.coords == (coords if isinstance(coords[0] if isinstance(coords, tuple) else 0, tuple) else coords)
+    assert decide(claim, QUICK).witness.coords == coords
 
 
 def test_repairs_repair_and_exclude_the_witness():
@@ -171,7 +171,21 @@ def test_given_to_prove_and_to_the_claim_are_one():
     assert not prove(Injective(Layout((M, N), (1, ld)), given=[ld >= M - 1]), given=[N >= 1])
 
 
-@pytest.mark.parametrize("given", [5, True, "M >= 2", [None], [M >= 2, True], [[M >= 2]]], ids=str)
+NO_SEQUENCE = bug("TypeError: prove and Claim iterate over given before they look at it")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(5, marks=NO_SEQUENCE),
+        pytest.param(True, marks=NO_SEQUENCE),
+        "M >= 2",
+        [None],
+        [M >= 2, True],
+        [[M >= 2]],
+    ],
+    ids=str,
+)
 def test_what_is_no_assumption_is_refused(given):
     for make in (lambda: prove(Injective(Layout(M)), given=given), lambda: Injective(Layout(M), given=given)):
         with pytest.raises(SymlayoutError, match=r"expected .* got"):
@@ -331,17 +345,13 @@ def test_more_points_than_are_enumerated_is_quick_and_never_proved_wrongly(claim
     with within(5):
         v = decide(claim, QUICK)
 
-    assert v.outcome is (Outcome.PROVED if isinstance(claim, Covers | Injective) and v.certificate else v.outcome)
-    assert isinstance(claim, Covers) or v.outcome is not Outcome.PROVED
+    assert (v.outcome is Outcome.PROVED) is isinstance(claim, Covers)
 
 
 def test_around_the_limit_of_enumeration():
-    for n in (2047, 2048, 2049):
-        assert decide(Injective(Layout((2048, n), (n + 1, 1)) if n % 2 else Layout((2048, n), (3, 4096))), QUICK).outcome in (
-            Outcome.PROVED,
-            Outcome.REFUTED,
-            Outcome.UNKNOWN,
-        )
+    """2^22 points are enumerated; one mode more and the verdict may stay open, but is never wrong."""
     assert decide(Injective(Layout((2048, 2048), (3, 2048))), QUICK).outcome is Outcome.PROVED
     assert decide(Injective(Layout((2048, 2048), (2, 2048))), QUICK).outcome is Outcome.REFUTED
+    assert decide(Injective(Layout((2048, 2049), (3, 2048))), QUICK).outcome is not Outcome.REFUTED
+    assert decide(Injective(Layout((2049, 2049), (2, 2048))), QUICK).outcome is not Outcome.PROVED
     assert decide(InBounds(Layout((4, ceil_div(2**23, 4))), 2**23 - 1), QUICK).outcome is Outcome.REFUTED
