@@ -313,7 +313,24 @@ def test_two_slips_at_once_are_no_better(name):
                 assert is_true(mutant["claim"]), mutant
 
 
-JUNK = [None, True, 1.5, float("nan"), -1, 10**30, "M", "", [], [[]], [[[]]], {}, {"sum": None}, ["floordiv", 1], [None], {"a": 1}]
+JUNK = [
+    None,
+    True,
+    1.5,
+    float("nan"),
+    -1,
+    10**30,
+    "M",
+    "",
+    [],
+    [[]],
+    [[[]]],
+    {},
+    {"sum": None},
+    ["floordiv", 1],
+    [None],
+    {"a": 1},
+]
 
 
 @pytest.mark.parametrize("name", CERTIFICATES)
@@ -329,7 +346,9 @@ def test_junk_anywhere_is_refused_or_harmless(name):
         accepts(with_out)
 
 
-@pytest.mark.parametrize("junk", [None, 1, 1.5, "", [], (), {}, {"claim": []}, {"claim": {"kind": []}, "proof": {}}], ids=str)
+@pytest.mark.parametrize(
+    "junk", [None, 1, 1.5, "", [], (), {}, {"claim": []}, {"claim": {"kind": []}, "proof": {}}], ids=str
+)
 def test_what_is_no_certificate_is_refused(junk):
     assert not accepts(junk)
 
@@ -356,7 +375,9 @@ def test_a_swizzle_of_any_size_is_refused_or_checked(swizzle):
     ids=str,
 )
 def test_a_definition_in_a_circle_proves_nothing(define, hint):
-    assert not accepts({"claim": {"kind": "nonneg", "poly": -2 if len(define) > 1 else -1, "define": define}, "proof": {"sum": hint}})
+    assert not accepts(
+        {"claim": {"kind": "nonneg", "poly": -2 if len(define) > 1 else -1, "define": define}, "proof": {"sum": hint}}
+    )
 
 
 @pytest.mark.parametrize(

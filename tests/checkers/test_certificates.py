@@ -59,7 +59,11 @@ class Drawn:
         for k in order:
             odd = (0, 1, self.ld, -step, step - 1, step + 1, -self.ld, 3)
             stride[k] = step if r.random() < 0.85 else r.choice(odd)
-            step = step * extents[k] if r.random() < 0.75 else r.choice((self.ld, step * extents[k] + 1, self.ld * extents[k]))
+            step = (
+                step * extents[k]
+                if r.random() < 0.75
+                else r.choice((self.ld, step * extents[k] + 1, self.ld * extents[k]))
+            )
         return list(zip(extents, stride, strict=True))
 
 
@@ -169,8 +173,8 @@ def test_certified_equals_agree_everywhere():
         k = r.randrange(len(modes))
         n, s = modes[k]
         if r.random() < 0.5:
-            other[k:k + 1] = [(2, s), (n, 2 * s)]
-            ours = [*modes[:k], (2 * n, s), *modes[k + 1:]]
+            other[k : k + 1] = [(2, s), (n, 2 * s)]
+            ours = [*modes[:k], (2 * n, s), *modes[k + 1 :]]
         else:
             ours = modes
             other.insert(k, (1, 7))

@@ -39,7 +39,9 @@ def test_the_earliest_pair_that_collides():
 def test_the_first_row_outside():
     for r, width, values, big in cases(2):
         low, high = [r.randint(-2, 2) for _ in range(width)], [r.randint(1, 20) for _ in range(width)]
-        out = [i for i, row in enumerate(values) if any(not a <= v <= b for v, a, b in zip(row, low, high, strict=True))]
+        out = [
+            i for i, row in enumerate(values) if any(not a <= v <= b for v, a, b in zip(row, low, high, strict=True))
+        ]
         shift = BIG if big else 0
         found = first_outside(array(values, width, big), [a + shift for a in low], [b + shift for b in high])
         assert found == (out[0] if out else None), (values, low, high)

@@ -53,7 +53,9 @@ def test_the_table_is_the_function(x):
         assert points(x) == len(values)
 
 
-@pytest.mark.parametrize("x", [s for s in STATIC if not isinstance(s, ComposedLayout) or isinstance(s.outer, Swizzle)], ids=str)
+@pytest.mark.parametrize(
+    "x", [s for s in STATIC if not isinstance(s, ComposedLayout) or isinstance(s.outer, Swizzle)], ids=str
+)
 def test_the_expression_is_the_function(x):
     digits, extents, value, valid = expression(x, "p_")
     expected = graph(x)
@@ -76,7 +78,9 @@ def test_the_linear_form_is_the_function_where_there_is_one(x):
     inner = Swizzle(0, 0, 0) if form.swizzle is None else form.swizzle
     shape = [n for n, _ in form.components[0].modes]
     values = [
-        tuple(inner(c.base + sum(k * d for k, (_, d) in zip(digits[::-1], c.modes, strict=True))) for c in form.components)
+        tuple(
+            inner(c.base + sum(k * d for k, (_, d) in zip(digits[::-1], c.modes, strict=True))) for c in form.components
+        )
         for digits in itertools.product(*(range(n) for n in reversed(shape)))
     ]
 
@@ -118,7 +122,9 @@ def test_small_sizes_are_admissible_in_order_and_without_repeats():
     r = random.Random(4)
     ld = dim("ld", at_least=M + 1)
     for _ in range(60):
-        given = r.sample([M >= N, eq(M, 2 * N), N.multiple_of(3), (M + N).multiple_of(4), ld >= M * 2, M <= 6, N >= 5], 2)
+        given = r.sample(
+            [M >= N, eq(M, 2 * N), N.multiple_of(3), (M + N).multiple_of(4), ld >= M * 2, M <= 6, N >= 5], 2
+        )
         facts = Facts.about(M, N, ld, given=given)
         found = list(itertools.islice(small_sizes(facts.symbols, facts, (8,)), 80))
         sums = [sum(env.values()) for env in found]

@@ -44,7 +44,15 @@ def term(r: random.Random, names: list[str], sizes: list[str], depth: int, xor: 
         return r.choice([*names, *names, *sizes, str(r.choice((0, 1, 2, 3, 4, 5, 8)))])
     a, b = (term(r, names, sizes, depth - 1, xor) for _ in range(2))
     d = r.choice(sizes) if sizes and r.random() < 0.2 else str(r.choice((2, 3, 4, 5, 8)))
-    forms = ["{a} + {b}"] * 3 + ["{a} - {b}", "{a} * {d}", "{a} * {d}", "{a} // {d}", "{a} % {d}", "min({a}, {b})", "max({a}, {b})"]
+    forms = ["{a} + {b}"] * 3 + [
+        "{a} - {b}",
+        "{a} * {d}",
+        "{a} * {d}",
+        "{a} // {d}",
+        "{a} % {d}",
+        "min({a}, {b})",
+        "max({a}, {b})",
+    ]
     forms.append("{a} ^ {b}" if xor else "{a} * {b}")
     return f"({r.choice(forms).format(a=a, b=b, d=d)})"
 
@@ -131,7 +139,12 @@ TRUTH: dict[str, Any] = {
 def drawn(r: random.Random, symbolic: bool) -> Drawn:
     names = r.sample(["M", "N"], r.choice((1, 2))) if symbolic else []
     sizes = {
-        s: dim(s, at_least=r.choice((1, 1, 1, 0, 2, None)), at_most=r.choice((None, 30)), multiple_of=r.choice((1, 1, 2, 4)))
+        s: dim(
+            s,
+            at_least=r.choice((1, 1, 1, 0, 2, None)),
+            at_most=r.choice((None, 30)),
+            multiple_of=r.choice((1, 1, 2, 4)),
+        )
         for s in names
     }
     coords = list(COORDS[: r.choice((1, 2, 2, 3))])
@@ -144,7 +157,11 @@ def drawn(r: random.Random, symbolic: bool) -> Drawn:
     values = [term(r, coords, names, r.choice((1, 2, 2, 3)), not symbolic or r.random() < 0.1) for _ in range(width)]
     first, last = (coords[0], extents[0]), (coords[-1], extents[-1])
     if r.random() < 0.35:  # what kernels are made of
-        compact = (f"{first[0]} + {first[1]}*{last[0]}", f"{first[0]}*{last[1]} + {last[0]}", f"{first[0]}//2 + 2*({first[0]} % 2)")
+        compact = (
+            f"{first[0]} + {first[1]}*{last[0]}",
+            f"{first[0]}*{last[1]} + {last[0]}",
+            f"{first[0]}//2 + 2*({first[0]} % 2)",
+        )
         values[0] = r.choice(compact if len(coords) > 1 else (compact[2], f"{first[1]} - 1 - {first[0]}"))
     when = ""
     if r.random() < 0.35:

@@ -67,7 +67,9 @@ def test_the_status_of_one_claim(tmp_path, name):
 
 
 @pytest.mark.parametrize("bad", [False, True], ids=["", "and a broken file"])
-@pytest.mark.parametrize("names", [*itertools.combinations(("proved", "refuted", "unknown", "known bug"), 2)], ids=" and ".join)
+@pytest.mark.parametrize(
+    "names", [*itertools.combinations(("proved", "refuted", "unknown", "known bug"), 2)], ids=" and ".join
+)
 def test_the_status_is_the_first_that_applies(tmp_path, names, bad):
     """2 before 1 before 3."""
     files = [module(tmp_path, f"c = {CLAIMS[name]}\n", f"{i}.py") for i, name in enumerate(names)]
@@ -113,7 +115,9 @@ def test_claims_come_in_the_order_of_their_lines(tmp_path):
 
     result = run(module(tmp_path, text + "\ndef claim_b():\n    return [Injective(Layout(5)), Injective(Layout(6))]\n"))
 
-    assert [line.split()[2] for line in result.stdout.splitlines() if "injective" in line] == [f"{n}:1" for n in range(2, 7)]
+    assert [line.split()[2] for line in result.stdout.splitlines() if "injective" in line] == [
+        f"{n}:1" for n in range(2, 7)
+    ]
 
 
 def test_json_is_all_there_is_on_the_output(tmp_path):
@@ -151,7 +155,7 @@ MISBEHAVING = [
     ("null bytes", "\0", "expected a module that can be imported, got", True),
     ("exits", "import sys\nsys.exit(0)\n", "expected a module that can be imported, got SystemExit(0)", True),
     ("exits in a claim", "import sys\ndef claim_f():\n    sys.exit(0)\n", "expected claims from claim_f(), got SystemExit", False),
-    ("skips", "import pytest\npytest.skip('no', allow_module_level=True)\n", "expected a module that can be imported, got", True),
+    ("stops", "class Stop(BaseException): pass\nraise Stop('no')\n", "expected a module that can be imported, got Stop: no", True),
     ("no claims", "", "expected claims such as Bijective(layout, onto=64), got none", True),
     ("a number", "def claim_f():\n    return 5\n", "expected a claim or a list of claims from claim_f(), got 5", False),
     ("nothing", "def claim_f():\n    pass\n", "expected a claim or a list of claims from claim_f(), got None", False),
@@ -168,7 +172,7 @@ MISBEHAVING = [
 ]  # fmt: skip
 OPEN = {
     "exits in a claim": "status 0: sys.exit in claim_f ends the command; catch SystemExit in collect._claims and _in_module",
-    "skips": "a traceback: pytest's Skipped is a BaseException; catch BaseException but KeyboardInterrupt",
+    "stops": "a traceback: BaseExceptions such as that of pytest.skip are not caught; all but KeyboardInterrupt should be",
     "a mixed list of the module": "claims in a list with something else are left out in silence",
 }
 
@@ -200,6 +204,7 @@ def test_a_module_that_hangs_is_stopped(tmp_path, monkeypatch, where):
     assert "more than 1 seconds" in result.stderr
 
 
+@bug("SyntaxError for a byte order mark (and for a coding cookie): give ast.parse the bytes, as Python reads them")
 def test_a_module_with_a_mark_of_its_encoding(tmp_path):
     (tmp_path / "bom.py").write_bytes(b"\xef\xbb\xbf" + (HEAD + "c = Injective(true)\n").encode())
 
@@ -269,7 +274,7 @@ def test_a_folder_that_is_named_is_searched_whatever_its_name(tmp_path):
         (":x", "expected :x to be importable"),
         ("json:nothing", "expected json:nothing to be importable, got AttributeError"),
         ("json:loads", "expected"),
-        ("json.decoder:nothing", "has no attribute 'nothing'"),
+        pytest.param("json.decoder:nothing", "has no attribute 'nothing'", marks=bug("see DOTTED")),
     ],
 )
 def test_what_is_no_place_is_bad_input(tmp_path, monkeypatch, target, message):
@@ -283,7 +288,13 @@ def test_what_is_no_place_is_bad_input(tmp_path, monkeypatch, target, message):
     assert result.stderr.count("error: ") == 1
 
 
-@pytest.mark.parametrize("target", ["pack_a.inner:c", "pack_a.inner:make", "pack_a.inner:many", "pack_a:top"])
+DOTTED = bug("a dotted module is no target: Path('a.b:c').suffix is '.b:c'; ask for ':' in target alone")
+
+
+@pytest.mark.parametrize(
+    "target",
+    [*(pytest.param(f"pack_a.inner:{name}", marks=DOTTED) for name in ("c", "make", "many")), "pack_a:top"],
+)
 def test_a_claim_of_a_module_by_name(tmp_path, monkeypatch, target):
     text = "c = Injective(true)\nmany = [c, c]\ndef make():\n    return c\n"
     module(tmp_path, text, "pack_a/inner.py")
@@ -298,7 +309,10 @@ def test_a_claim_of_a_module_by_name(tmp_path, monkeypatch, target):
     assert "proved" in result.stdout
 
 
-@pytest.mark.parametrize("text", ["import sys\nsys.exit(0)\n", "def make():\n    import sys\n    sys.exit(0)\n"], ids=["import", "call"])
+@bug("status 0: SystemExit of a named module ends the command with the module's status; catch it in collect._in_module")
+@pytest.mark.parametrize(
+    "text", ["import sys\nsys.exit(0)\n", "def make():\n    import sys\n    sys.exit(0)\n"], ids=["import", "call"]
+)
 def test_a_module_by_name_that_exits_is_bad_input(tmp_path, monkeypatch, text):
     module(tmp_path, text, "exiting_module.py")
     monkeypatch.syspath_prepend(tmp_path)
@@ -310,7 +324,9 @@ def test_a_module_by_name_that_exits_is_bad_input(tmp_path, monkeypatch, text):
 
 
 @bug("a claim_* function that stands below if, or is async, is left out in silence")
-@pytest.mark.parametrize("text", ["if True:\n    def claim_f():\n        return Injective(false)\n", "async def claim_f():\n    return 5\n"])
+@pytest.mark.parametrize(
+    "text", ["if True:\n    def claim_f():\n        return Injective(false)\n", "async def claim_f():\n    return 5\n"]
+)
 def test_no_claim_is_left_out_in_silence(tmp_path, text):
     assert run(module(tmp_path, f"{text}c = {CLAIMS['proved']}\n")).exit_code != 0
 

@@ -176,7 +176,9 @@ def variants(x: Any) -> list[Any]:
         bits = [(sw.bits + 1, sw.base, sw.shift), (sw.bits - 1, sw.base, sw.shift), (sw.bits, sw.base + 1, sw.shift),
                 (sw.bits, sw.base, -sw.shift), (sw.bits, sw.base, sw.shift + 1)]  # fmt: skip
         made = [Swizzle(*b) for b in bits if 0 <= b[0] <= abs(b[2])]
-        return [ComposedLayout(x.outer, x.offset, y) for y in variants(x.inner)] + [ComposedLayout(s, 0, x.inner) for s in made]
+        return [ComposedLayout(x.outer, x.offset, y) for y in variants(x.inner)] + [
+            ComposedLayout(s, 0, x.inner) for s in made
+        ]
     modes = x.modes()
     out = []
     for k, (n, d) in enumerate(modes):

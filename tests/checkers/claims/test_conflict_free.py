@@ -76,14 +76,18 @@ def test_verdicts_agree_with_counting_words():
         shape = ((lanes // 2, 2), rest) if lanes % 2 == 0 and r.random() < 0.3 else (lanes, rest)
 
         def stride(s):
-            return tuple(map(stride, s)) if isinstance(s, tuple) else r.choice((0, 1, 2, 4, 8, 16, 32, 64, 3, 33, 36, 512))
+            return (
+                tuple(map(stride, s)) if isinstance(s, tuple) else r.choice((0, 1, 2, 4, 8, 16, 32, 64, 3, 33, 36, 512))
+            )
 
         x = Layout(shape, stride(shape))
         if r.random() < 0.5:
             bits = r.randint(0, 3)
             shift = r.choice((1, 1, -1)) * r.randint(max(bits, 1), 4)
             x = swizzled(x, bits, r.randint(0, 4), shift, offset=r.choice((0, 0, 0, 1, 4, 8, 100)))
-        claim = ConflictFree(x, r.choice((1, 2, 3, 4, 8, 16)), r.choice((1, 2, 4, 8, 16)), degree=r.choice((1, 1, 2, 4)))
+        claim = ConflictFree(
+            x, r.choice((1, 2, 3, 4, 8, 16)), r.choice((1, 2, 4, 8, 16)), degree=r.choice((1, 1, 2, 4))
+        )
         v = decide(claim, QUICK)
         assert v.outcome is (Outcome.PROVED if truth(claim) else Outcome.REFUTED), v
         outcomes.append(v.outcome)
@@ -99,7 +103,8 @@ def test_sectors_agree_with_counting_bytes():
         element, limit = r.choice((1, 2, 4, 8)), r.randint(1, 12)
         values = [v * element for (v,) in graph(x).values()]
         touched = max(
-            len({b // 32 for a in values[i : i + lanes] for b in range(a, a + width)}) for i in range(0, len(values), lanes)
+            len({b // 32 for a in values[i : i + lanes] for b in range(a, a + width)})
+            for i in range(0, len(values), lanes)
         )
         v = decide(Coalesced(x, element, width, sectors=limit), QUICK)
         assert v.outcome is (Outcome.PROVED if touched <= limit else Outcome.REFUTED), (v, touched)

@@ -66,7 +66,9 @@ def test_fits_in(claim, outcome, phrase):
     judged(claim, outcome, phrase)
 
 
-@pytest.mark.parametrize("bad", [{"bits": 0}, {"bits": 129}, {"bits": "32"}, {"unit_bytes": 0}, {"unit_bytes": 1.5}], ids=str)
+@pytest.mark.parametrize(
+    "bad", [{"bits": 0}, {"bits": 129}, {"bits": "32"}, {"unit_bytes": 0}, {"unit_bytes": 1.5}], ids=str
+)
 def test_a_width_is_a_number_of_bits(bad):
     with pytest.raises(ClaimError, match=r"expected .* got"):
         FitsIn(Layout(4), **bad)

@@ -74,7 +74,10 @@ def test_in_bounds(claim, outcome, phrase):
     [
         (lambda: InBounds(Layout((4, 8)), (4, 8)), "expected"),
         (lambda: InBounds(Layout((4, 8), (E(0), E(1))), 32), "expected"),
-        (lambda: InBounds(Layout(((4, 2), 8)), 64, when=lambda i, j: i < 4), "one coordinate for each of the 2 flat modes"),
+        (
+            lambda: InBounds(Layout(((4, 2), 8)), 64, when=lambda i, j: i < 4),
+            "one coordinate for each of the 2 flat modes",
+        ),
         (lambda: InBounds(Layout((4, 8)), 32, when=lambda i: i < 4), "got one of 1"),
         (lambda: InBounds(Layout(4), 4, when=lambda i: True), "expected facts"),
         (lambda: InBounds(Layout(4), "M"), "expected an integer"),

@@ -51,7 +51,9 @@ def test_surjective(claim, outcome, phrase):
     judged(claim, outcome, phrase)
 
 
-@pytest.mark.parametrize("layout, onto", [(Layout((4, 8)), (4, 8)), (Layout((4, 8), (E(0), E(1))), 32), (Layout(4), -1)])
+@pytest.mark.parametrize(
+    "layout, onto", [(Layout((4, 8)), (4, 8)), (Layout((4, 8), (E(0), E(1))), 32), (Layout(4), -1)]
+)
 def test_a_range_has_an_entry_for_each_of_the_value(layout, onto):
     with pytest.raises(ClaimError, match="expected"):
         Surjective(layout, onto)
