@@ -33,7 +33,7 @@ from symlayout.address_map import AddressMap
 from symlayout.errors import SymlayoutError
 from symlayout.facts import Facts
 from symlayout.report import SCHEMA, Outcome, Report
-from tests.checkers.plain import QUICK, bug, truth, within
+from tests.checkers.plain import QUICK, truth, within
 
 M, N, K, ld = dims("M N K ld")
 over = AddressMap.over

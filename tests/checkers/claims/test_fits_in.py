@@ -8,7 +8,7 @@ from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError
 from symlayout.expr import minimum
 from symlayout.report import Outcome
-from tests.checkers.plain import bug, judged, within
+from tests.checkers.plain import judged, within
 
 M, N, K = dims("M N K")
 small = dim("small", at_most=1000)
