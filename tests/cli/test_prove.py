@@ -171,7 +171,6 @@ MISBEHAVING = [
     ("two sizes of one name", "bad = Injective(Layout((M, dim('M', multiple_of=8))))\n", "expected one set of facts for M", False),
 ]  # fmt: skip
 OPEN = {
-    "exits in a claim": "status 0: sys.exit in claim_f ends the command; catch SystemExit in collect._claims and _in_module",
     "stops": "a traceback: BaseExceptions such as that of pytest.skip are not caught; all but KeyboardInterrupt should be",
     "a mixed list of the module": "claims in a list with something else are left out in silence",
 }
@@ -204,7 +203,6 @@ def test_a_module_that_hangs_is_stopped(tmp_path, monkeypatch, where):
     assert "more than 1 seconds" in result.stderr
 
 
-@bug("SyntaxError for a byte order mark (and for a coding cookie): give ast.parse the bytes, as Python reads them")
 def test_a_module_with_a_mark_of_its_encoding(tmp_path):
     (tmp_path / "bom.py").write_bytes(b"\xef\xbb\xbf" + (HEAD + "c = Injective(true)\n").encode())
 
@@ -309,7 +307,6 @@ def test_a_claim_of_a_module_by_name(tmp_path, monkeypatch, target):
     assert "proved" in result.stdout
 
 
-@bug("status 0: SystemExit of a named module ends the command with the module's status; catch it in collect._in_module")
 @pytest.mark.parametrize(
     "text", ["import sys\nsys.exit(0)\n", "def make():\n    import sys\n    sys.exit(0)\n"], ids=["import", "call"]
 )
