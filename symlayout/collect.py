@@ -71,7 +71,7 @@ def collect(target: str, kind: type, build: Builder | None = None) -> Iterator[F
             yield from _in_file(file, kind, build)
     elif path.is_file():
         yield from _in_file(path, kind, build)
-    elif ":" in target and not path.suffix:
+    elif ":" in target and os.sep not in target:
         yield from _in_module(target, kind)
     else:
         yield Found(target, "", error=f"expected a file, a folder or module:name, got {target!r}, which does not exist")

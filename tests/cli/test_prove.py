@@ -272,7 +272,7 @@ def test_a_folder_that_is_named_is_searched_whatever_its_name(tmp_path):
         (":x", "expected :x to be importable"),
         ("json:nothing", "expected json:nothing to be importable, got AttributeError"),
         ("json:loads", "expected"),
-        pytest.param("json.decoder:nothing", "has no attribute 'nothing'", marks=bug("see DOTTED")),
+        ("json.decoder:nothing", "has no attribute 'nothing'"),
     ],
 )
 def test_what_is_no_place_is_bad_input(tmp_path, monkeypatch, target, message):
@@ -286,13 +286,7 @@ def test_what_is_no_place_is_bad_input(tmp_path, monkeypatch, target, message):
     assert result.stderr.count("error: ") == 1
 
 
-DOTTED = bug("a dotted module is no target: Path('a.b:c').suffix is '.b:c'; ask for ':' in target alone")
-
-
-@pytest.mark.parametrize(
-    "target",
-    [*(pytest.param(f"pack_a.inner:{name}", marks=DOTTED) for name in ("c", "make", "many")), "pack_a:top"],
-)
+@pytest.mark.parametrize("target", ["pack_a.inner:c", "pack_a.inner:make", "pack_a.inner:many", "pack_a:top"])
 def test_a_claim_of_a_module_by_name(tmp_path, monkeypatch, target):
     text = "c = Injective(true)\nmany = [c, c]\ndef make():\n    return c\n"
     module(tmp_path, text, "pack_a/inner.py")
