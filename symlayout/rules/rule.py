@@ -1,0 +1,208 @@
+"""A rule: a value of a record, the relation that it must meet, the profiles in which it counts, and its source.
+
+A record is anything with the attributes that the rules read: one with integers is checked, one with expressions
+gives facts to prove, one with NumPy columns is checked for all its rows at once. The row is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..expr import Expr, Fact
+
+# A number, or what gives one for a record and a place in it.
+Bound: TypeAlias = "int | Callable[[Any, int], Any] | None"
+
+
+@dataclass(frozen=True)
+class Between:
+    """low <= x <= high, both ends included; None is no bound."""
+
+    low: Bound
+    high: Bound
+
+    def holds(self, x: Any, m: Any, i: int) -> Any:
+        low, high = _at(self.low, m, i), _at(self.high, m, i)
+        above = True if low is None else x >= low
+        return above if high is None else above & (x <= high)
+
+    def facts(self, x: Expr, m: Any, i: int) -> tuple[Fact, ...]:
+        low, high = _at(self.low, m, i), _at(self.high, m, i)
+        return (*(() if low is None else (x >= low,)), *(() if high is None else (x <= high,)))
+
+    def wanted(self, m: Any, i: int) -> str:
+        low, high = _at(self.low, m, i), _at(self.high, m, i)
+        if low == high:
+            return str(low)
+        return f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
+
+    def got(self, x: int, m: Any, i: int) -> str:
+        return str(x)
+
+
+@dataclass(frozen=True)
+class MultipleOf:
+    """of divides x."""
+
+    of: Bound
+
+    def holds(self, x: Any, m: Any, i: int) -> Any:
+        return x % _at(self.of, m, i) == 0
+
+    def facts(self, x: Expr, m: Any, i: int) -> tuple[Fact, ...]:
+        return (x.multiple_of(int(_at(self.of, m, i))),)
+
+    def wanted(self, m: Any, i: int) -> str:
+        return f"a multiple of {_at(self.of, m, i)}"
+
+    def got(self, x: int, m: Any, i: int) -> str:
+        of = _at(self.of, m, i)
+        return f"{x}, {x % of} more than {x - x % of}"
+
+
+Relation: TypeAlias = "Between | MultipleOf"
+
+# How often a rule applies to a record, by what it is about.
+COUNTS: dict[str, Callable[[Any], Any]] = {
+    "map": lambda m: 1,
+    "dimension": lambda m: m.rank,
+    "stride": lambda m: m.rank - 1,
+    "spatial": lambda m: m.rank - 2,
+}
+MOST = {"map": 1, "dimension": 5, "stride": 4, "spatial": 3}
+
+
+def always(m: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. ``value(record, i)`` must meet ``must`` at every place i of ``each``, ``when`` it applies.
+
+    ``effect`` says what becomes of a violation: a refusal at encode time, a fault, wrong data.
+    """
+
+    id: str
+    sentence: str
+    profiles: tuple[str, ...]
+    each: str
+    value: Callable[[Any, int], Any]
+    must: Relation
+    source: str
+    when: Callable[[Any], Any] = always
+    unit: str = ""
+    name: str = ""  # what the value is called in a message, where that is not the sentence's subject
+    fix: str = ""
+    effect: str = ""
+
+    def places(self, m: Any) -> Iterator[tuple[int, Any]]:
+        """The places of a record of scalars at which the rule applies."""
+        if self.when(m):
+            for i in range(min(COUNTS[self.each](m), MOST[self.each])):
+                yield i, self.value(m, i)
+
+    def __str__(self) -> str:
+        return f"{self.id}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A rule that a record breaks, and the number that breaks it."""
+
+    rule: Rule
+    place: int
+    value: int
+    wanted: str
+    got: str
+
+    @property
+    def where(self) -> str:
+        """``dimension 1``, ``stride of dimension 2``, or nothing for a rule about the whole."""
+        return place_text(self.rule, self.place)
+
+    def __str__(self) -> str:
+        unit = f" {self.rule.unit}" if self.rule.unit else ""
+        at = f" in {self.where}" if self.where else ""
+        fix = f"; {self.rule.fix}" if self.rule.fix else ""
+        what = self.rule.name or self.rule.sentence.partition(" is ")[0]
+        return f"{self.rule.id}: expected {what} {self.wanted}{unit}, got {self.got}{unit}{at}{fix}"
+
+
+def place_text(rule: Rule, i: int) -> str:
+    """Where the i-th place of a rule is, in the driver's words."""
+    words = {"dimension": f"dimension {i}", "stride": f"the stride of dimension {i + 1}"}
+    return words.get(rule.each, "WHD"[i : i + 1] if rule.each == "spatial" else "")
+
+
+def of_profile(rules: Iterable[Rule], profile: str) -> tuple[Rule, ...]:
+    """The rules that count in a profile."""
+    return tuple(r for r in rules if profile in r.profiles)
+
+
+def violations(m: Any, rules: Iterable[Rule]) -> list[Violation]:
+    """Every rule that a record of integers breaks, at every place."""
+    return [
+        Violation(r, i, int(x), r.must.wanted(m, i), r.must.got(int(x), m, i))
+        for r in rules
+        for i, x in r.places(m)
+        if not r.must.holds(x, m, i)
+    ]
+
+
+def facts(m: Any, rules: Iterable[Rule]) -> Iterator[tuple[Rule, int, Any, tuple[Fact, ...]]]:
+    """(rule, place, value, facts that make it hold) of a record with expressions; plain numbers give no facts."""
+    for r in rules:
+        for i, x in r.places(m):
+            if isinstance(x, Expr):
+                yield r, i, x, r.must.facts(x, m, i)
+            else:
+                yield r, i, x, ()
+
+
+def broken(columns: Any, rules: Iterable[Rule]) -> dict[str, np.ndarray[Any, Any]]:
+    """For each rule the rows of a record of NumPy columns that break it."""
+    out = {}
+    for r in rules:
+        count = COUNTS[r.each](columns)
+        bad = np.zeros(len(columns), dtype=bool)
+        for i in range(MOST[r.each]):
+            bad |= np.logical_not(r.must.holds(r.value(columns, i), columns, i)) & (i < count)
+        out[r.id] = bad & r.when(columns)
+    return out
+
+
+def accepted(columns: Any, rules: Iterable[Rule]) -> np.ndarray[Any, Any]:
+    """Which rows of a record of NumPy columns break no rule."""
+    bad = np.zeros(len(columns), dtype=bool)
+    for rows in broken(columns, rules).values():
+        bad |= rows
+    return np.logical_not(bad)
+
+
+# -- arithmetic that means the same on numbers, columns and expressions ------------------------------------
+
+
+def _at(bound: Any, m: Any, i: int) -> Any:
+    return bound(m, i) if callable(bound) else bound
+
+
+def where(condition: Any, yes: Any, no: Any) -> Any:
+    """*yes* where the condition holds, else *no*."""
+    return np.where(condition, yes, no) if isinstance(condition, np.ndarray) else yes if condition else no
+
+
+def wrapped32(x: Any) -> Any:
+    """*x* as a signed 32-bit integer holds it."""
+    return (x + 2**31) % 2**32 - 2**31
+
+
+def row_of(table: tuple[int, ...], i: Any, default: int = 0) -> Any:
+    """Entry i of a table; the default past its end."""
+    if isinstance(i, np.ndarray):
+        return np.array((*table, default))[np.clip(i, 0, len(table))]
+    return table[i] if 0 <= i < len(table) else default
