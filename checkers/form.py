@@ -11,13 +11,14 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from symlayout.address_map import AddressMap
-from symlayout.basis import ScaledBasis, as_tuple, is_basis
+from symlayout.basis import as_tuple, is_basis
 from symlayout.errors import ClaimError, ExpressionError
 from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, intern, terms_of
 from symlayout.facts import Facts
 from symlayout.int_tuple import IntTuple, add, checked, idx2crd, leaves, text
 from symlayout.layout import ComposedLayout, Layout, coprofile
 from symlayout.swizzle import Swizzle
+from symlayout.values import by_entry, rows
 
 Subject: TypeAlias = "Layout | ComposedLayout | AddressMap"
 
@@ -56,17 +57,33 @@ def check_subject(x: Any) -> None:
         )
 
 
-def width(x: Subject) -> int:
-    """The number of integers in a value: 1 for offsets, more for coordinates."""
+def profile(x: Any) -> IntTuple:
+    """What a value looks like, with anything at its leaves: an integer for offsets, a tuple for coordinates."""
     if isinstance(x, AddressMap):
-        return len(leaves(x.offset))
-    return len(leaves(coprofile(x))) if isinstance(x, Layout) and x.has_bases else 1
+        return x.offset
+    if isinstance(x, ComposedLayout):
+        return profile(x.outer)
+    return coprofile(x) if isinstance(x, Layout) else 0
+
+
+def width(x: Subject) -> int:
+    """The number of integers in a value: 1 for offsets, and for coordinates of one entry."""
+    return len(leaves(profile(x)))
 
 
 def check_width(x: Subject, expected: int, what: str) -> None:
     """Raise ClaimError unless values have as many entries as *what*."""
     if width(x) != expected:
         raise ClaimError(f"expected {width(x)} entries in {what}, as in the values of {x}, got {expected}")
+
+
+def check_offsets(x: Subject) -> None:
+    """Raise ClaimError unless values are offsets, which alone have an address; a coordinate has none."""
+    if isinstance(profile(x), tuple):
+        raise ClaimError(
+            f"expected offsets as values, got the coordinates of {x}; "
+            "composition(layout, coordinates) gives the offsets that a layout has there"
+        )
 
 
 def checked_onto(x: Subject, onto: Any) -> IntTuple:
@@ -100,20 +117,9 @@ def _normal(modes: list[tuple[Any, Any]], facts: Facts) -> tuple[tuple[Any, Any]
 
 def _linear_coordinates(x: Layout, facts: Facts) -> Linear | None:
     """A layout of coordinates: every component has all digits, with stride 0 where they do not move it."""
-    modes = x.modes()
-    if not all(isinstance(d, ScaledBasis) or (type(d) is int and d == 0) for _, d in modes):
-        return None
-    parts = []
-    for path in _paths(coprofile(x), ()):
-        moved = ((n, d.value if isinstance(d, ScaledBasis) and d.path == path else 0) for n, d in modes)
-        parts.append(Component(tuple((facts.normal(n), facts.normal(d)) for n, d in moved), 0))
-    return Linear(tuple(parts), None, True)
-
-
-def _paths(profile: IntTuple, path: tuple[int, ...]) -> list[tuple[int, ...]]:
-    if not isinstance(profile, tuple):
-        return [path]
-    return [p for i, a in enumerate(profile) for p in _paths(a, (*path, i))]
+    extents = leaves(x.shape)
+    modes = (list(zip(extents, strides, strict=True)) for strides in leaves(by_entry(x)))
+    return Linear(tuple(Component(_normal(m, facts), 0) for m in modes), None, True)
 
 
 def _linear_map(x: AddressMap, facts: Facts) -> Linear | None:
@@ -197,31 +203,7 @@ def table(x: Subject) -> tuple[Any, np.ndarray[Any, Any]]:
         coords, values = x.table()
         return (lambda i: tuple(int(c) for c in coords[i])), values
     shape = x.shape
-    if x.has_bases:
-        rows = [leaves(_tuple(x(i))) for i in range(x.size())]
-        width = max(map(len, rows), default=0)
-        array = np.array([r + [0] * (width - len(r)) for r in rows], dtype=np.int64)
-        return (lambda i: idx2crd(i, shape)), array
-    if not _within_int64(x):
-        values = np.array([x(i) for i in range(x.size())], dtype=object)
-    else:
-        values = x.offsets()
-    return (lambda i: idx2crd(i, shape)), values.reshape(-1, 1)
-
-
-def _tuple(v: Any) -> IntTuple:
-    from symlayout.basis import as_tuple
-
-    return as_tuple(v)
-
-
-def _within_int64(x: Any) -> bool:
-    """Whether every step of the evaluation of a layout stays within int64."""
-    if isinstance(x, ComposedLayout):
-        reach = abs(x.offset) + abs(x.inner.cosize()) if type(x.offset) is int else 2**62
-        wide = x.outer.period if isinstance(x.outer, Swizzle) else abs(x.outer.cosize())
-        return reach < 2**61 and wide < 2**61 and _within_int64(x.inner)
-    return bool(abs(x.cosize()) < 2**62)
+    return (lambda i: idx2crd(i, shape)), rows(x)
 
 
 def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...] = ()) -> Iterator[dict[Symbol, int]]:

@@ -115,7 +115,8 @@ class Layout:
             raise LayoutError(f"expected at most {LISTED} coordinates to list, got {self.size()}")
         out = np.zeros(1, dtype=np.int64)
         for n, d in self.modes():
-            out = (out[None, :] + (np.arange(n, dtype=np.int64) * d)[:, None]).reshape(-1)
+            if n > 1:  # the stride of an extent of 1 moves nothing, and may be beyond int64
+                out = (out[None, :] + (np.arange(n, dtype=np.int64) * d)[:, None]).reshape(-1)
         return out
 
     def subs(self, values: dict[Any, Any]) -> Layout:
@@ -263,9 +264,12 @@ class ComposedLayout:
             raise LayoutError(f"expected a Swizzle or a layout outside, got {outer!r}")
         if not isinstance(inner, Layout | ComposedLayout):
             raise LayoutError(f"expected a layout inside, got {inner!r}")
+        offset = checked(as_tuple(offset), "offset")
+        if isinstance(outer, Swizzle) and isinstance(offset, tuple):
+            raise LayoutError(f"expected an integer as the offset inside {outer}, got {text(offset)}")
         put = object.__setattr__
         put(self, "outer", outer)
-        put(self, "offset", checked(as_tuple(offset), "offset"))
+        put(self, "offset", offset)
         put(self, "inner", inner)
 
     outer: Any
@@ -283,18 +287,23 @@ class ComposedLayout:
         return resolved(self.outer(as_tuple(add([self.offset, self.inner(c)]))))
 
     def offsets(self) -> np.ndarray[Any, Any]:
-        """Every offset in linear order."""
-        if type(self.offset) is not int or abs(self.offset) >= 2**62:
-            raise LayoutError(f"expected an integer offset within int64, got {self.offset}")
-        inside = self.inner.offsets() + self.offset
-        if isinstance(self.outer, Swizzle):
-            return cast("np.ndarray[Any, Any]", self.outer(inside))
-        return np.array([self.outer(int(i)) for i in inside], dtype=np.int64)
+        """Every offset in linear order, as an array of int64.
+
+        Raises LayoutError for symbolic sizes, coordinates as values, and any step of the evaluation beyond int64.
+        """
+        from .values import rows
+
+        if not self.static or self.has_bases:
+            raise LayoutError(f"expected a layout of plain integers, got {self}; bind its symbols first")
+        found = rows(self)
+        if found.dtype == object:
+            raise LayoutError(f"expected offsets within int64 at every step, got larger ones in {self}")
+        return found[:, 0]
 
     def subs(self, values: dict[Any, Any]) -> ComposedLayout:
         """The layout with symbols replaced."""
         outer = self.outer if isinstance(self.outer, Swizzle) else self.outer.subs(values)
-        offset = self.offset.subs(values) if isinstance(self.offset, Expr) else self.offset
+        offset = map_leaves(lambda v: substitute(v, values), self.offset)
         return ComposedLayout(outer, offset, self.inner.subs(values))
 
     @property
@@ -311,9 +320,13 @@ class ComposedLayout:
 
     @property
     def static(self) -> bool:
-        return type(self.offset) is int and self.inner.static and getattr(self.outer, "static", True)
+        numbers = all(type(v) is int for v in leaves(self.offset))
+        return numbers and self.inner.static and getattr(self.outer, "static", True)
 
-    has_bases = False
+    @property
+    def has_bases(self) -> bool:
+        """Whether the values are coordinates: those of the outer layout decide."""
+        return bool(getattr(self.outer, "has_bases", False))
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:

@@ -16,7 +16,7 @@ from ..certificates import divisible
 from ..claim import Claim, Proof, Query, TooLarge
 from ..conditions import divisibility
 from ..exhaustive import POINTS
-from ..form import at_text, check_subject, check_width, expression, linear, points, table
+from ..form import at_text, check_offsets, check_subject, expression, linear, points, table
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Aligned(Claim):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_subject(self.layout)
-        check_width(self.layout, 1, "an address")
+        check_offsets(self.layout)
         for name in ("to_bytes", "element_bytes"):
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
                 raise ClaimError(f"expected {name} of at least 1, got {getattr(self, name)!r}")

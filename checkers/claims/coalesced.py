@@ -13,7 +13,7 @@ from symlayout.report import Witness
 
 from ..claim import Claim, TooLarge
 from ..exhaustive import POINTS, unravel
-from ..form import check_subject, check_width, points, table
+from ..form import check_offsets, check_subject, points, table
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Coalesced(Claim):
         check_subject(self.access)
         if getattr(self.access, "valid", None):
             raise ClaimError(f"expected an access that every lane makes, got a predicate in {self.access}")
-        check_width(self.access, 1, "an address")
+        check_offsets(self.access)
         if type(self.lanes) is int and not 1 <= self.lanes <= 32:
             raise ClaimError(f"expected 1 to 32 lanes in the first mode, got {self.lanes}")
         if self.width_bytes not in WIDTHS_BYTES:
@@ -69,8 +69,6 @@ class Coalesced(Claim):
         if self.lanes > 32:
             raise ClaimError(f"expected at most 32 lanes in the first mode, got {self.lanes}")
         _, values = table(self.access)
-        if values.shape[1] != 1:
-            raise ClaimError(f"expected integer offsets, got the coordinates of {self.access}")
         requests = (values[:, 0] * self.element_bytes).reshape(-1, self.lanes)
         for i, addresses in enumerate(requests):
             touched = sectors([int(a) for a in addresses], self.width_bytes)

@@ -17,7 +17,7 @@ from symlayout.report import Witness
 from ..certificates import equal
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, first_difference
-from ..form import at_text, check_subject, expression, linear, map_facts, points, table, width
+from ..form import at_text, check_subject, expression, linear, map_facts, points, profile, table
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,8 @@ class Equal(Claim):
         maps = [any(maps)] * 2
         if all(maps) and len(self.a.coords) != len(self.b.coords):
             raise ClaimError(f"expected maps of one rank, got {self.a} and {self.b}")
-        if all(maps) and not congruent(self.a.offset, self.b.offset):
-            raise ClaimError(f"expected maps whose values have one profile, got {self.a} and {self.b}")
-        if width(self.a) != width(self.b) or _tuples(self.a) != _tuples(self.b):
-            raise ClaimError(f"expected values of one kind, offsets or coordinates, got {self.a} and {self.b}")
+        if not congruent(profile(self.a), profile(self.b)):
+            raise ClaimError(f"expected values of one profile, offsets or coordinates, got {self.a} and {self.b}")
 
     def subjects(self) -> tuple[Any, ...]:
         return (self.a, self.b)
@@ -160,11 +158,6 @@ def _as_map(layout: Any, like: AddressMap) -> AddressMap:
     extents = tuple(product(s) for s in shape)
     coords = tuple(index(c.name, n) for c, n in zip(like.coords, extents, strict=True))
     return AddressMap(coords, extents, layout(coords if isinstance(layout.shape, tuple) else coords[0]))
-
-
-def _tuples(x: Any) -> bool:
-    """Whether values are coordinates."""
-    return isinstance(x.offset, tuple) if isinstance(x, AddressMap) else x.has_bases
 
 
 def _is_zero(x: Any) -> bool:

@@ -17,7 +17,7 @@ from ..certificates import divisible
 from ..claim import Claim, Proof, TooLarge
 from ..conditions import divisibility
 from ..exhaustive import POINTS
-from ..form import at_text, check_subject, linear, points, table
+from ..form import at_text, check_offsets, check_subject, linear, points, table
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Vectorizable(Claim):
         check_subject(self.layout)
         if isinstance(self.layout, AddressMap):
             raise ClaimError(f"expected a layout, whose linear index orders its elements, got {self.layout}")
+        check_offsets(self.layout)
         if type(self.elements) is not int or self.elements < 1:
             raise ClaimError(f"expected a vector of at least 1 element, got {self.elements!r}")
 
@@ -69,8 +70,6 @@ class Vectorizable(Claim):
         if points(self.layout) > POINTS:
             raise TooLarge
         at, values = table(self.layout)
-        if values.shape[1] != 1:
-            raise ClaimError(f"expected integer offsets, got the coordinates of {self.layout}")
         offsets = [int(x) for x in values[:, 0]]
         if len(offsets) % self.elements:
             return Witness({}, (), f"the size is {len(offsets)}, which {self.elements} does not divide")

@@ -78,6 +78,10 @@ def test_aligned(claim, outcome, phrase):
         lambda: Vectorizable(Layout(4), 0),
         lambda: Vectorizable(over(lambda i: i, 8), 4),
         lambda: Vectorizable(Layout((4, 4), (E(0), E(1))), 4),
+        lambda: Vectorizable(Layout((M,), (2 * E(0),)), 4),
+        lambda: Aligned(Layout((M,), (2 * E(0),)), 4),
+        lambda: Aligned(over(lambda i: (8 * i,), M), 8),
+        lambda: Aligned(ComposedLayout(Layout((4, 2), (E(0), E(1))), 0, Layout(8)), 2),
     ],
 )
 def test_what_has_no_address_is_refused(make):

@@ -69,6 +69,9 @@ def test_equal(claim, outcome, phrase):
     [
         (over(lambda i: i, 8), over(lambda i: (i, 0), 8)),
         (over(lambda i: i, 8), over(lambda i, j: i + j, (8, 1))),
+        (Layout(4, E(0)), Layout(4)),
+        (Layout((2, 2), (E(0, 0), E(0, 1))), Layout((2, 2), (E(0), E(1)))),
+        (Layout(4, E(0)), ComposedLayout(Layout(4, E(1)), 0, Layout(4))),
         (Layout(8), "8:1"),
         (8, Layout(8)),
     ],
