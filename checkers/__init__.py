@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Multiplicity,
         Partition,
         Surjective,
+        TensorMapValid,
         Vectorizable,
     )
     from .prover import Budget, prove
@@ -52,6 +53,7 @@ _WHERE = {
     "Multiplicity": "claims",
     "Partition": "claims",
     "Surjective": "claims",
+    "TensorMapValid": "claims",
     "Vectorizable": "claims",
 }
 
@@ -71,6 +73,7 @@ __all__ = [
     "Multiplicity",
     "Partition",
     "Surjective",
+    "TensorMapValid",
     "Vectorizable",
     "prove",
     "verify",

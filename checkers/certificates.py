@@ -6,7 +6,7 @@ those of the proof notes: T2 chain, T3 mixed radix, T5 residues, T8 corners, T17
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from symlayout.algebra import coalesced_modes
@@ -341,6 +341,13 @@ def divisible(modes: Modes, base: Any, modulus: int, facts: Facts) -> Certificat
     setting = Setting(facts, *_polys(moving), base)
     claim = setting.claim("divisible", modes=_json(moving), base=poly(base), modulus=modulus)
     return {"claim": claim, "proof": {}}
+
+
+def together(parts: Iterable[Mapping[str, Any]], because: str) -> Certificate:
+    """The claims of some certificates as one."""
+    parts = list(parts)
+    claim = {"kind": "all", "because": because, "parts": [p["claim"] for p in parts]}
+    return {"claim": claim, "proof": {"parts": [p["proof"] for p in parts]}}
 
 
 def f2_injective(modes: Modes, swizzle: tuple[int, int, int]) -> Certificate | None:

@@ -81,6 +81,10 @@ class Claim:
         """What a proof lacks, in words, for an UNKNOWN."""
         return ""
 
+    def parts(self) -> tuple[Claim, ...] | None:
+        """The claims that together are this one, or None where it is decided as a whole."""
+        return None
+
     # -- shared -------------------------------------------------------------------------------------
 
     def points(self) -> int:
@@ -90,6 +94,11 @@ class Claim:
     def parameters(self) -> tuple[Any, ...]:
         """Everything whose symbols the claim is about."""
         return tuple([getattr(self, name) for name in self._fields()])
+
+    @property
+    def method(self) -> str:
+        """How a proof of all parts is named."""
+        return f"{len(self.parts() or ())} parts"
 
     def static(self) -> bool:
         """Whether no symbol occurs anywhere in the claim."""

@@ -29,6 +29,7 @@ from symlayout.report import Outcome, Report, Verdict, Witness
 from . import smt
 from .cache import Cache, key_of
 from .certificate_checker import verify
+from .certificates import together
 from .claim import Claim, Proof, Query, TooLarge, facts_of
 from .claims.holds import Holds
 from .claims.in_bounds import InBounds
@@ -81,6 +82,10 @@ def verdicts(
     """The verdict on a claim, then one for each obligation of its layouts."""
     if given:
         claim = replace(claim, given=(*claim.given, *given))
+    parts = claim.parts()
+    if parts is not None:
+        yield from _of_parts(claim, parts, budget or Budget(), cache)
+        return
     yield _recalled(claim, budget or Budget(), cache)
     predicated = isinstance(claim, InBounds) and bool(getattr(claim.layout, "valid", ()))
     seen = []
@@ -89,6 +94,31 @@ def verdicts(
             if o not in seen and (o.kind == EXACT or not predicated):
                 seen.append(o)
                 yield from _obligation(o, claim, budget or Budget())
+
+
+def _of_parts(claim: Claim, parts: tuple[Claim, ...], budget: Budget, cache: Cache | None) -> Iterator[Verdict]:
+    """One verdict where every part is proved, else the verdict of each part that is not."""
+    begin = time.perf_counter()
+    found = [v for p in parts for v in verdicts(replace(p, given=(*p.given, *claim.given)), (), budget, cache)]
+    left = [v for v in found if v.outcome is not Outcome.PROVED]
+    if not left:
+        certificates = [v.certificate for v in found if v.certificate is not None]
+        unused = [set(v.unused) for v in found]
+        yield Verdict(
+            claim,
+            Outcome.PROVED,
+            method=claim.method,
+            assumptions=tuple(dict.fromkeys(a for v in found for a in v.assumptions)),
+            lemmas=tuple(dict.fromkeys(f"{v.claim} [{v.method}]" for v in found)),
+            certificate=together(certificates, claim.kind) if certificates else None,
+            unused=tuple(sorted(set.intersection(*unused))) if unused else (),
+            expect=claim.expect,
+            seconds=time.perf_counter() - begin,
+        )
+    refuted = any(v.outcome is Outcome.REFUTED for v in left)
+    for v in left:  # one part that fails refutes the whole, whatever is left open beside it
+        told = v.outcome.value if claim.expect == "refuted" and refuted else claim.expect
+        yield replace(v, expect=told)
 
 
 def _recalled(claim: Claim, budget: Budget, cache: Cache | None) -> Verdict:

@@ -11,8 +11,10 @@ from .holds import Holds
 from .in_bounds import InBounds
 from .injective import Injective
 from .multiplicity import Multiplicity
+from .obeys import Obeys
 from .partition import Partition
 from .surjective import Surjective
+from .tensor_map_valid import TensorMapValid
 from .vectorizable import Vectorizable
 
 CLAIMS = (
@@ -45,7 +47,9 @@ __all__ = [
     "InBounds",
     "Injective",
     "Multiplicity",
+    "Obeys",
     "Partition",
     "Surjective",
+    "TensorMapValid",
     "Vectorizable",
 ]

@@ -11,7 +11,7 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, product, text
 from symlayout.report import Witness
 
-from ..certificates import Certificate, bijective
+from ..certificates import bijective, together
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS
 from ..form import Linear, check_subject, checked_onto, linear, points
@@ -71,7 +71,7 @@ class Bijective(Claim):
             return None
         if len(parts) == 1:
             return Proof("mixed radix, T3", parts[0], (SWIZZLE,) if form.swizzle else ())
-        return Proof("mixed radix in each component, T3", _all(parts, "each component has its own digits"))
+        return Proof("mixed radix in each component, T3", together(parts, "each component has its own digits"))
 
     def _by_counting(self, facts: Facts) -> Proof | None:
         """Inside the range, injective, and as many coordinates as values (T7)."""
@@ -83,7 +83,7 @@ class Bijective(Claim):
             return None
         parts = [p.certificate for p in (inside, single) if p.certificate is not None]
         lemmas = (*inside.lemmas, *single.lemmas, f"{self.layout.size()} coordinates for as many values (T7)")
-        certificate = _all([dict(p) for p in parts], "as many coordinates as values") if len(parts) == 2 else None
+        certificate = together([dict(p) for p in parts], "as many coordinates as values") if len(parts) == 2 else None
         return Proof("counting, T7", certificate, lemmas)
 
     def _counts_agree(self, facts: Facts) -> bool:
@@ -131,10 +131,3 @@ def _disjoint(form: Linear) -> bool:
     """Whether every digit moves exactly one component, so that components may be judged apart."""
     columns = zip(*(c.modes for c in form.components), strict=True)
     return all(column[0][0] == 1 or sum(1 for _, d in column if d != 0) == 1 for column in columns)
-
-
-def _all(parts: list[Certificate], because: str) -> Certificate:
-    return {
-        "claim": {"kind": "all", "because": because, "parts": [p["claim"] for p in parts]},
-        "proof": {"parts": [p["proof"] for p in parts]},
-    }

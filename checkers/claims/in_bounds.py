@@ -14,7 +14,7 @@ from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import checked, leaves, text, unflatten
 from symlayout.report import Witness
 
-from ..certificates import Certificate, bounds, nonneg
+from ..certificates import Certificate, bounds, nonneg, together
 from ..claim import Claim, Proof, Query, TooLarge
 from ..conditions import simplest
 from ..exhaustive import POINTS, first_outside
@@ -155,16 +155,7 @@ def _corner(c: Component, low: Any, high: Any, swizzle: Any, facts: Facts) -> Ce
 
 
 def _joined(parts: list[Certificate]) -> Certificate:
-    if len(parts) == 1:
-        return parts[0]
-    return {
-        "claim": {
-            "kind": "all",
-            "because": "each part is one end or one component",
-            "parts": [p["claim"] for p in parts],
-        },
-        "proof": {"parts": [p["proof"] for p in parts]},
-    }
+    return parts[0] if len(parts) == 1 else together(parts, "each part is one end or one component")
 
 
 def _by_positivity(layout: AddressMap, limits: Callable[[int], list[tuple[Any, Any]]], facts: Facts) -> Proof | None:

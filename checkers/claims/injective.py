@@ -12,7 +12,7 @@ from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import leaves, text
 from symlayout.report import Witness
 
-from ..certificates import Certificate, f2_injective, injective
+from ..certificates import Certificate, f2_injective, injective, together
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, first_collision
 from ..form import Linear, at_text, check_subject, expression, linear, points, table
@@ -71,14 +71,7 @@ def certify_linear(form: Linear, facts: Facts) -> Proof | None:
     parts = _by_component(form, facts)
     if parts is None:
         return None
-    certificate = {
-        "claim": {
-            "kind": "all",
-            "because": "each component determines its digits",
-            "parts": [p["claim"] for p in parts],
-        },
-        "proof": {"parts": [p["proof"] for p in parts]},
-    }
+    certificate = together(parts, "each component determines its digits")
     return Proof("chain of strides in each component, T2", certificate)
 
 

@@ -2,6 +2,35 @@
 
 from __future__ import annotations
 
-from .rule import Between, MultipleOf, Rule, Violation, accepted, broken, facts, violations
+from typing import Any
 
-__all__ = ["Between", "MultipleOf", "Rule", "Violation", "accepted", "broken", "facts", "violations"]
+from .rule import Between, MultipleOf, Rule, Violation, accepted, broken, facts, place_text, violation, violations
+
+# The modules that hold rows.
+TABLES = ("tma",)
+
+
+def rule_named(name: str) -> Any:
+    """The row of an id. Raises KeyError for an id that no table has."""
+    import importlib
+
+    for table in TABLES:
+        found = importlib.import_module(f".{table}", __name__).BY_ID.get(name)
+        if found is not None:
+            return found
+    raise KeyError(name)
+
+
+__all__ = [
+    "Between",
+    "MultipleOf",
+    "Rule",
+    "Violation",
+    "accepted",
+    "broken",
+    "facts",
+    "place_text",
+    "rule_named",
+    "violation",
+    "violations",
+]

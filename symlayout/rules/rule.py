@@ -38,10 +38,10 @@ class Between:
         low, high = _at(self.low, m, i), _at(self.high, m, i)
         if low == high:
             return str(low)
-        return f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
+        return f"at most {high}" if low is None else f"at least {low}" if high is None else f"in {low} .. {high}"
 
-    def got(self, x: int, m: Any, i: int) -> str:
-        return str(x)
+    def remark(self, x: int, m: Any, i: int) -> str:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class MultipleOf:
     def wanted(self, m: Any, i: int) -> str:
         return f"a multiple of {_at(self.of, m, i)}"
 
-    def got(self, x: int, m: Any, i: int) -> str:
+    def remark(self, x: int, m: Any, i: int) -> str:
         of = _at(self.of, m, i)
-        return f"{x}, {x % of} more than {x - x % of}"
+        return f" ({x % of} more than {x - x % of})"
 
 
 Relation: TypeAlias = "Between | MultipleOf"
@@ -109,6 +109,13 @@ class Rule:
     def __str__(self) -> str:
         return f"{self.id}: {self.sentence}"
 
+    __repr__ = __str__
+
+    def __reduce__(self) -> Any:
+        from . import rule_named
+
+        return rule_named, (self.id,)
+
 
 @dataclass(frozen=True)
 class Violation:
@@ -118,19 +125,26 @@ class Violation:
     place: int
     value: int
     wanted: str
-    got: str
+    remark: str = ""
 
     @property
     def where(self) -> str:
         """``dimension 1``, ``stride of dimension 2``, or nothing for a rule about the whole."""
         return place_text(self.rule, self.place)
 
+    @property
+    def unit(self) -> str:
+        return f" {self.rule.unit}" if self.rule.unit else ""
+
+    @property
+    def story(self) -> str:
+        """``2002 bytes (2 more than 2000) in the stride of dimension 1``."""
+        return f"{self.value}{self.unit}{self.remark}{f' in {self.where}' if self.where else ''}"
+
     def __str__(self) -> str:
-        unit = f" {self.rule.unit}" if self.rule.unit else ""
-        at = f" in {self.where}" if self.where else ""
-        fix = f"; {self.rule.fix}" if self.rule.fix else ""
         what = self.rule.name or self.rule.sentence.partition(" is ")[0]
-        return f"{self.rule.id}: expected {what} {self.wanted}{unit}, got {self.got}{unit}{at}{fix}"
+        fix = f"; {self.rule.fix}" if self.rule.fix else ""
+        return f"{self.rule.id}: expected {what} to be {self.wanted}{self.unit}, got {self.story}{fix}"
 
 
 def place_text(rule: Rule, i: int) -> str:
@@ -146,12 +160,12 @@ def of_profile(rules: Iterable[Rule], profile: str) -> tuple[Rule, ...]:
 
 def violations(m: Any, rules: Iterable[Rule]) -> list[Violation]:
     """Every rule that a record of integers breaks, at every place."""
-    return [
-        Violation(r, i, int(x), r.must.wanted(m, i), r.must.got(int(x), m, i))
-        for r in rules
-        for i, x in r.places(m)
-        if not r.must.holds(x, m, i)
-    ]
+    return [violation(r, m, i, x) for r in rules for i, x in r.places(m) if not r.must.holds(x, m, i)]
+
+
+def violation(rule: Rule, m: Any, i: int, x: int) -> Violation:
+    """What there is to say where the number x at place i breaks a rule."""
+    return Violation(rule, i, int(x), rule.must.wanted(m, i), rule.must.remark(int(x), m, i))
 
 
 def facts(m: Any, rules: Iterable[Rule]) -> Iterator[tuple[Rule, int, Any, tuple[Fact, ...]]]:

@@ -6,8 +6,8 @@ H200, driver 580.159.04, 120 000 calls); ``documented`` what the Driver API says
     >>> from symlayout.tma import TensorMap, TmaType
     >>> for v in violations(TensorMap(TmaType.FLOAT16, 0, (1001, 64), (2002,), (64, 8), swizzle=128), "driver"):
     ...     print(v)
-    stride_multiple_16: expected each global stride a multiple of 16 bytes, got 2002, 2 more than 2000 bytes in the \
-stride of dimension 1; pad the rows, the extent may stay
+    stride_multiple_16: expected each global stride to be a multiple of 16 bytes, got 2002 bytes (2 more than 2000) in \
+the stride of dimension 1; pad the rows, the extent may stay
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         id="dtype_of_cc90",
         sentence="the data type is one of 0 to 12 (the packed U4 and U6 types need compute capability 10)",
-        name="a data type of",
+        name="the data type",
         profiles=DRIVER,
         each="map",
         value=lambda m, i: m.dtype,
@@ -125,7 +125,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         id="interleave_enum",
         sentence="the interleaved layout is none, 16B or 32B",
-        name="an interleaved layout of",
+        name="the interleaved layout",
         profiles=DRIVER,
         each="map",
         value=lambda m, i: m.interleave,
@@ -135,7 +135,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         id="swizzle_of_cc90",
         sentence="the swizzle is none, 32B, 64B or 128B (the atom modes need compute capability 10)",
-        name="a swizzle of",
+        name="the swizzle",
         profiles=DRIVER,
         each="map",
         value=lambda m, i: m.swizzle,
@@ -145,7 +145,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         id="l2_promotion_enum",
         sentence="the L2 promotion is none, 64B, 128B or 256B",
-        name="an L2 promotion of",
+        name="the L2 promotion",
         profiles=DRIVER,
         each="map",
         value=lambda m, i: m.l2_promotion,
@@ -155,7 +155,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         id="oob_fill_enum",
         sentence="the out-of-bounds fill is zero or NaN",
-        name="an out-of-bounds fill of",
+        name="the out-of-bounds fill",
         profiles=DRIVER,
         each="map",
         value=lambda m, i: m.oob_fill,
@@ -165,7 +165,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         id="nan_fill_of_floats",
         sentence="NaN fills only float types",
-        name="an out-of-bounds fill of",
+        name="the out-of-bounds fill",
         profiles=DRIVER,
         each="map",
         value=lambda m, i: m.oob_fill,
@@ -177,7 +177,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         id="interleave32_swizzle32",
         sentence="an interleaved layout of 32B has swizzle 32B",
-        name="a swizzle of",
+        name="the swizzle",
         profiles=("documented", "cccl"),
         each="map",
         value=lambda m, i: m.swizzle,

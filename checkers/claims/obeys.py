@@ -1,0 +1,93 @@
+"""A record, such as a tensor map, keeps one rule at one place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.expr import Expr, Fact, evaluate
+from symlayout.facts import Facts
+from symlayout.report import Witness
+from symlayout.rules import Rule, place_text, violation
+
+from ..certificates import divisible, nonneg, together
+from ..claim import Claim, Proof, Query
+from .holds import Holds
+
+
+@dataclass(frozen=True)
+class Obeys(Claim):
+    """The value that *rule* reads in *subject* at *place* meets the rule's relation.
+
+    >>> from symlayout import dim
+    >>> from symlayout.rules.tma import BY_ID
+    >>> from symlayout.tma import TensorMap
+    >>> N = dim("N")
+    >>> print(Obeys(TensorMap("bf16", 0, (N, 64), (2 * N,), (64, 64)), BY_ID["stride_multiple_16"]))
+    stride_multiple_16: each global stride is a multiple of 16 bytes, of 32 with interleave 32B
+    """
+
+    subject: Any
+    rule: Rule
+    place: int = 0
+    name: str = ""  # what messages call the subject
+
+    kind: ClassVar[str] = "obeys"
+
+    def subjects(self) -> tuple[Any, ...]:
+        return ()
+
+    def points(self) -> int:
+        return 1
+
+    @property
+    def value(self) -> Any:
+        """The number or expression that the rule is about."""
+        return self.rule.value(self.subject, self.place)
+
+    @property
+    def _facts(self) -> tuple[Fact, ...]:
+        """What makes the rule hold, as far as numbers have not decided it."""
+        x = self.value
+        return self.rule.must.facts(x, self.subject, self.place) if isinstance(x, Expr) else ()
+
+    def hints(self) -> tuple[int, ...]:
+        return tuple(sorted({n for f in self._facts if f.relation == "%" for n in (f.modulus,)}))
+
+    def __str__(self) -> str:
+        return str(self.rule)
+
+    def certify(self, facts: Facts) -> Proof | None:
+        if not isinstance(self.value, Expr):
+            return None
+        found = [_certified(f, facts) for f in self._facts]
+        if any(c is None for c in found):
+            return None
+        return Proof("positivity and divisibility, T9, T12", together(found, self.rule.id))
+
+    def counterexample(self) -> Witness | None:
+        x = evaluate(self.value, {})
+        if self.rule.must.holds(x, self.subject, self.place):
+            return None
+        v = violation(self.rule, self.subject, self.place, x)
+        return Witness({}, (), f"{f'{self.name}: ' if self.name else ''}{v.story}, expected {v.wanted}")
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        return [q for f in self._facts for q in Holds(f).violations(facts) or ()]
+
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        for f in self._facts:
+            yield from Holds(f).conditions(facts)
+
+    def lemma(self, facts: Facts) -> str:
+        where = place_text(self.rule, self.place)
+        wanted = self.rule.must.wanted(self.subject, self.place)
+        return f"{self.value} {self.rule.unit} is {wanted}{f' in {where}' if where else ''}"
+
+
+def _certified(f: Fact, facts: Facts) -> Any:
+    """A certificate for p >= 0 or m | p, or None."""
+    if f.relation == "%":
+        return divisible([], facts.normal(f.expr), f.modulus, facts)
+    return nonneg(facts.normal(f.expr), facts)

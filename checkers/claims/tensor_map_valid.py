@@ -1,0 +1,67 @@
+"""A tensor map meets every rule of a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.errors import ClaimError
+from symlayout.expr import Expr
+from symlayout.rules.tma import PROFILES, rules_of
+from symlayout.tma import TensorMap
+
+from ..claim import Claim
+from .obeys import Obeys
+
+
+@dataclass(frozen=True)
+class TensorMapValid(Claim):
+    """The tensor map keeps every rule of *profile*: ``driver`` for what the encode call accepts.
+
+    >>> from symlayout import dims
+    >>> M, K = dims("M K")
+    >>> print(TensorMapValid(TensorMap("bf16", 0, (K, M), (2 * K,), (64, 128), swizzle=128), name="A"))
+    tensor map valid (driver): A = TensorMap bf16 (K,M) strides (2*K,) B, box (64,128), swizzle 128B
+
+    Where it fails, each rule that is broken gets its verdict, with the condition that repairs it.
+    Raises ClaimError for what is no tensor map and for an unknown profile.
+    """
+
+    tensor_map: Any
+    profile: str = "driver"
+    name: str = ""
+
+    kind: ClassVar[str] = "tensor map valid"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        found = getattr(self.tensor_map, "tensor_map", self.tensor_map)
+        if not isinstance(found, TensorMap):
+            raise ClaimError(f"expected a tensor map or a copy that has one, got {self.tensor_map!r}")
+        object.__setattr__(self, "tensor_map", found)
+        if self.profile not in PROFILES:
+            raise ClaimError(f"expected a profile ({', '.join(PROFILES)}), got {self.profile!r}")
+
+    def subjects(self) -> tuple[Any, ...]:
+        return ()
+
+    def __str__(self) -> str:
+        name = f"{self.name} = " if self.name else ""
+        return f"{self.kind} ({self.profile}): {name}{self.tensor_map}"
+
+    def parts(self) -> tuple[Claim, ...]:
+        """A claim for each rule and place that numbers do not already meet."""
+        return tuple(self._open())
+
+    def _open(self) -> Iterator[Claim]:
+        m = self.tensor_map
+        for rule in rules_of(self.profile):
+            for place, x in rule.places(m):
+                if isinstance(x, Expr) or not rule.must.holds(x, m, place):
+                    yield Obeys(m, rule, place, self.name)
+
+    @property
+    def method(self) -> str:
+        """How a proof of all parts is named."""
+        return f"{len(rules_of(self.profile))} rules"
