@@ -16,7 +16,7 @@ from symlayout.report import Witness
 
 from ..certificates import equal
 from ..claim import Claim, Proof, Query, TooLarge
-from ..exhaustive import POINTS, first_difference
+from ..exhaustive import POINTS, first_difference, first_unshared
 from ..form import at_text, check_subject, expression, linear, map_facts, points, profile, table
 
 
@@ -94,24 +94,30 @@ class Equal(Claim):
         return all(_is_zero(facts.normal(n - m)) for n, m in zip(self.a.extents, self.b.extents, strict=True))
 
     def counterexample(self) -> Witness | None:
-        if isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap):
-            apart = _domains_differ(self.a, self.b)
-            if apart is not None:
-                return apart
         n, m = points(self.a), points(self.b)
-        if max(n, m) > POINTS:
-            raise TooLarge
+        boxes = [_box(x) for x in (self.a, self.b)]
+        if boxes[0] != boxes[1]:
+            return Witness({}, (), f"the boxes are {text(boxes[0])} and {text(boxes[1])}") if n or m else None
         if n != m:
             return Witness({}, (), f"the sizes are {n} and {m}")
-        if not n:
-            return None
+        if n > POINTS:
+            raise TooLarge
+        if isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap):
+            return self._maps_differ(self.a, self.b, boxes[0])
         (at, x), (_, y) = table(self.a), table(self.b)
-        if x.shape != y.shape:
-            return Witness(
-                {}, (), f"the values are {x.shape[1]} and {y.shape[1]} integers over {len(x)} and {len(y)} points"
-            )
         row = first_difference(x, y)
         return None if row is None else self._differs_at(at(row), row)
+
+    def _maps_differ(self, a: AddressMap, b: AddressMap, box: tuple[int, ...]) -> Witness | None:
+        """The first coordinate that is valid in one map only, else the first with two values."""
+        (at, x), (other, y) = a.table(), b.table()
+        alone = first_unshared(at, other, box) if a.valid or b.valid else None
+        if alone is not None:
+            if a.valid_at(alone) == b.valid_at(alone):
+                raise InternalError(f"coordinate {text(alone)}, valid in one of {a} and {b}, does not replay")
+            return Witness({}, (alone,), f"coordinate {at_text(alone)} is valid in one of them only")
+        row = first_difference(x, y)
+        return None if row is None else self._differs_at(tuple(map(int, at[row])), row)
 
     def _differs_at(self, coord: Any, row: int) -> Witness:
         other = coord if isinstance(self.b, AddressMap) else idx2crd(row, self.b.shape)
@@ -136,16 +142,9 @@ class Equal(Claim):
         return "the values agree at every index: the coalesced modes differ in form (T17)"
 
 
-def _domains_differ(a: AddressMap, b: AddressMap) -> Witness | None:
-    """The first coordinate that is valid in one map only."""
-    boxes = [tuple(evaluate(n, {}) for n in x.extents) for x in (a, b)]
-    if boxes[0] != boxes[1]:
-        return Witness({}, (), f"the boxes are {text(boxes[0])} and {text(boxes[1])}")
-    if max(points(a), points(b)) > POINTS:
-        raise TooLarge
-    left, right = ({tuple(map(int, row)) for row in x.table()[0]} for x in (a, b))
-    only = sorted(left ^ right, key=lambda c: c[::-1])
-    return Witness({}, (only[0],), f"coordinate {at_text(only[0])} is valid in one of them only") if only else None
+def _box(x: Any) -> tuple[int, ...]:
+    """The box of a map without parameters; a layout, which is compared by its linear index, has none."""
+    return tuple(max(0, evaluate(n, {})) for n in x.extents) if isinstance(x, AddressMap) else ()
 
 
 def _as_map(layout: Any, like: AddressMap) -> AddressMap:

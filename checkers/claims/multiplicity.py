@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import collections
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import numpy as np
 
 from symlayout.errors import ClaimError
 from symlayout.expr import integer
@@ -14,8 +15,8 @@ from symlayout.report import Witness
 
 from ..certificates import injective
 from ..claim import Claim, Proof, TooLarge
-from ..exhaustive import POINTS
-from ..form import check_subject, linear, points, table
+from ..exhaustive import POINTS, repeats
+from ..form import at_text, check_subject, linear, points, table
 
 
 @dataclass(frozen=True)
@@ -60,12 +61,12 @@ class Multiplicity(Claim):
         if points(self.layout) > POINTS:
             raise TooLarge
         _, values = table(self.layout)
-        times = collections.Counter(tuple(map(int, row)) for row in values)
-        wrong = min((v for v, n in times.items() if n != self.copies), default=None)
-        if wrong is None:
+        found, times = repeats(values)
+        wrong = np.flatnonzero(times != self.copies)
+        if not len(wrong):
             return None
-        shown = wrong[0] if len(wrong) == 1 else wrong
-        return Witness({}, (), f"value {shown} belongs to {times[wrong]} coordinates, not {self.copies}")
+        value = tuple(map(int, found[wrong[0]]))
+        return Witness({}, (), f"value {at_text(value)} belongs to {times[wrong[0]]} coordinates, not {self.copies}")
 
     def lemma(self, facts: Facts) -> str:
         return f"stride-0 modes make {self.copies} copies and the others are injective"

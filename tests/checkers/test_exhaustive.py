@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import random
 
 import numpy as np
 import pytest
 
-from checkers.exhaustive import counts, first_collision, first_difference, first_missing, first_outside, unravel
+from checkers.exhaustive import (
+    counts,
+    first_collision,
+    first_difference,
+    first_missing,
+    first_outside,
+    first_unshared,
+    repeats,
+    unravel,
+)
 
 BIG = 2**70
 
@@ -34,6 +44,25 @@ def test_the_earliest_pair_that_collides():
     for _, width, values, big in cases(1):
         pairs = [(j, i) for i in range(len(values)) for j in range(i) if values[i] == values[j]]
         assert first_collision(array(values, width, big)) == (pairs[0] if pairs else None), values
+
+
+@pytest.mark.parametrize("spans", [(4, 4), (2**31, 2**31, 4), (2**40, 2**40, 2**40), (2**62, 2**62)], ids=str)
+def test_entries_far_apart_collide_only_together(spans):
+    r = random.Random(7)
+    some = [r.sample(range(-s, s), 3) for s in spans]
+    values = list(itertools.product(*some))
+    values.append(values[5])
+
+    assert first_collision(np.array(values)) == (5, len(values) - 1)
+    assert first_collision(np.array(values[:-1])) is None
+
+
+def test_how_often_each_row_occurs():
+    for _, width, values, big in cases(5):
+        found, times = repeats(array(values, width, big))
+        shift = BIG if big else 0
+        counted = sorted(collections.Counter(tuple(v + shift for v in row) for row in values).items())
+        assert list(zip(map(tuple, found.tolist()), times.tolist(), strict=True)) == counted
 
 
 def test_the_first_row_outside():
@@ -64,6 +93,16 @@ def test_the_first_point_that_is_missed():
         box = [c[::-1] for c in itertools.product(*(range(n) for n in reversed(extents)))]
         holes = [c for c in box if c not in set(values)]
         assert first_missing(array(values, width, False), extents) == (holes[0] if holes else None)
+
+
+def test_the_first_point_of_one_array_only():
+    for r, width, values, _ in cases(6):
+        extents = tuple(r.randint(1, 4) for _ in range(width))
+        other = [row for row in values if r.random() < 0.8]
+        box = [c[::-1] for c in itertools.product(*(range(n) for n in reversed(extents)))]
+        only = [c for c in box if (c in values) != (c in other)]
+        found = first_unshared(array(values, width, False), array(other, width, False), extents)
+        assert found == (only[0] if only else None)
 
 
 def test_nothing_misses_nothing():

@@ -156,3 +156,12 @@ def test_sizes_at_which_an_assumption_divides_by_zero_are_passed_over(sizes, giv
 def test_what_is_no_subject_is_refused(junk):
     with pytest.raises(ClaimError, match=r"expected a Layout, ComposedLayout or AddressMap, got"):
         check_subject(junk)
+
+
+def test_a_table_of_coordinates_is_filled_mode_by_mode(monkeypatch):
+    x = Layout((512, (64, 16)), (E(1), (E(0, 1), E(0, 0))))
+    monkeypatch.setattr(Layout, "__call__", lambda *_: pytest.fail("one coordinate was evaluated"))
+    at, values = table(x)
+
+    assert values[513].tolist() == [0, 1, 1]
+    assert at(513) == (1, (1, 0))
