@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -12,7 +10,7 @@ import numpy as np
 
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple, is_basis
-from symlayout.errors import ClaimError, ExpressionError
+from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, intern, terms_of
 from symlayout.facts import Facts
 from symlayout.int_tuple import IntTuple, add, checked, idx2crd, leaves, text
@@ -204,105 +202,6 @@ def table(x: Subject) -> tuple[Any, np.ndarray[Any, Any]]:
         return (lambda i: tuple(int(c) for c in coords[i])), values
     shape = x.shape
     return (lambda i: idx2crd(i, shape)), rows(x)
-
-
-def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...] = ()) -> Iterator[dict[Symbol, int]]:
-    """Admissible values of the parameters in order of their sum: 1, 2, 3, and each hint with its neighbours.
-
-    A symbol bounded below by others is tried at that bound and just above it.
-    """
-    candidates = sorted({1, 2, 3, 4, 5, *(h + e for h in hints for e in (-1, 0, 1)), *(2 * h + 1 for h in hints)})
-    lows = {s: _lower_bounds(s, facts) for s in symbols}
-    partial: list[dict[Symbol, int]] = [{}]
-    for s in _bounded_last(symbols, lows):
-        tried = [*candidates, *_residues(s, facts)]
-        grown = [{**env, s: v} for env in partial for v in _options(s, tried, lows[s], env)]
-        if len(grown) > SIZES:
-            grown.sort(key=lambda env: sum(env.values()))
-            grown = grown[: SIZES // 2] + grown[SIZES // 2 :: -(-len(grown) // SIZES)]
-        partial = grown
-    for env in sorted(partial, key=lambda env: (sum(env.values()), [env[s] for s in symbols])):
-        try:
-            admitted = facts.admits(env)
-        except (KeyError, ZeroDivisionError, ExpressionError):
-            continue
-        if admitted:
-            yield env
-
-
-def all_sizes(symbols: tuple[Symbol, ...], facts: Facts, limit: int = 256) -> list[dict[Symbol, int]] | None:
-    """Every admissible assignment, where the ranges leave at most *limit* candidates; else None."""
-    boxes = []
-    total = 1
-    for s in symbols:
-        low, high = s.lower, s.upper
-        for f in facts.given:
-            t = terms_of(f.expr)
-            if f.relation == ">=" and len(t) == 2 and t.get((s,)) in (1, -1) and () in t:
-                low, high = (max(low, -t[()]), high) if t[(s,)] == 1 and type(low) is int else (low, high)
-                high = min(high, t[()]) if t[(s,)] == -1 and type(high) is int else high
-        if type(low) is not int or type(high) is not int:
-            return None
-        total *= max(0, high - low + 1)
-        if total > limit:
-            return None
-        boxes.append(range(low, high + 1))
-    envs = (dict(zip(symbols, values, strict=True)) for values in itertools.product(*boxes))
-    return [env for env in envs if facts.admits(env)]
-
-
-SIZES = 4000  # combinations of small sizes kept on the way
-
-
-def _residues(s: Symbol, facts: Facts) -> list[int]:
-    """Values around the moduli of the congruences given about a symbol: all residues of small ones."""
-    moduli = [f.modulus for f in facts.given if f.relation == "%" and s in f.symbols]
-    if not moduli:
-        return []
-    whole = math.lcm(*moduli)
-    near = range(1, 2 * whole + 1) if whole <= 48 else ()
-    return [*near, *(k * m for m in {whole, *moduli} for k in (1, 2, 3))]
-
-
-def _lower_bounds(s: Symbol, facts: Facts) -> list[Any]:
-    """What bounds a symbol from below: its own range and the facts given about it."""
-    own = [s.lower] if s.lower is not None else []
-    for f in facts.given:
-        if f.relation in (">=", "==") and terms_of(f.expr).get((s,)) == 1:
-            own.append(s - f.expr)
-    return own
-
-
-def _bounded_last(symbols: tuple[Symbol, ...], lows: Mapping[Symbol, list[Any]]) -> list[Symbol]:
-    """Symbols so that what bounds one comes before it, as far as that goes."""
-    out: list[Symbol] = []
-    todo = list(symbols)
-    while todo:
-        free = [s for s in todo if not any(t in todo and t is not s for low in lows[s] for t in _symbols(low))]
-        s = free[0] if free else todo[0]
-        todo.remove(s)
-        out.append(s)
-    return out
-
-
-def _tried(low: Any, env: Mapping[Symbol, int]) -> list[int]:
-    """The value of a bound, or nothing where it divides by less than 1."""
-    try:
-        return [evaluate(low, env)]
-    except (ZeroDivisionError, ExpressionError):
-        return []
-
-
-def _options(s: Symbol, candidates: list[int], lows: list[Any], env: Mapping[Symbol, int]) -> list[int]:
-    """Values to try for a symbol: candidates, their multiples where it has a divisor, and its lower bounds."""
-    known = [v for low in lows if all(t in env for t in _symbols(low)) for v in _tried(low, env)]
-    low = max(known, default=None)
-    high = s.upper if type(s.upper) is int else None
-    tried = {c * s.multiple for c in candidates if c > 0} | {c for c in candidates if c % s.multiple == 0}
-    if low is not None:
-        first = -(-low // s.multiple) * s.multiple
-        tried |= {first, first + s.multiple, first + 2 * s.multiple}
-    return sorted(v for v in tried if (low is None or v >= low) and (high is None or v <= high))
 
 
 def numbers_in(parameters: tuple[Any, ...]) -> tuple[int, ...]:

@@ -34,7 +34,8 @@ from .claim import Claim, Proof, Query, TooLarge, facts_of
 from .claims.holds import Holds
 from .claims.in_bounds import InBounds
 from .exhaustive import POINTS
-from .form import all_sizes, expressions, small_sizes
+from .form import expressions
+from .sizes import all_sizes, small_sizes
 from .weakest import closing, joint, repair
 
 SMALL_POINTS = 20_000  # a small size is skipped beyond this many points

@@ -19,7 +19,8 @@ from symlayout.obligations import as_divisibility
 from .certificate_checker import verify
 from .claim import Claim, TooLarge
 from .conditions import plain, primes, threshold
-from .form import expressions, small_sizes
+from .form import expressions
+from .sizes import small_sizes
 
 
 @dataclass(frozen=True)

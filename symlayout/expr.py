@@ -643,6 +643,11 @@ class Fact:
         """The fact about other symbols or numbers."""
         return Fact(substitute(self.expr, values), self.relation, self.modulus)
 
+    def at(self, env: Mapping[Any, int]) -> bool:
+        """Whether the fact is true where *env* gives its symbols values; ZeroDivisionError for a divisor below 1."""
+        x = evaluate(self.expr, env)
+        return x >= 0 if self.relation == ">=" else x == 0 if self.relation == "==" else x % self.modulus == 0
+
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         return self.expr.symbols if isinstance(self.expr, Expr) else ()

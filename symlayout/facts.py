@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
+from . import samples
 from .errors import AssumptionError
 from .expr import (
     Atom,
@@ -46,6 +47,7 @@ from .expr import (
 Terms: TypeAlias = "tuple[tuple[int, tuple[int, ...]], ...]"
 
 SEARCH_NODES = 60  # substitutions tried before a sign is left undecided
+SHORT_SEARCH = 8  # substitutions after which a search looks whether its goal is false at a point
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ class Facts:
     ) -> None:
         self.rows, self.let, self.symbols, self.given = rows, let, symbols, given
         self.parent = parent  # the facts whose rows come first here
+        self.origin = parent  # the facts whose points are those of the first rows here
 
     @classmethod
     def about(cls, *subjects: Any, given: Iterable[Fact] = ()) -> Facts:
@@ -199,6 +202,14 @@ class Facts:
             out[x] = out.get(x, ()) + new
         return out
 
+    @cached_property
+    def points(self) -> tuple[samples.Point, ...]:
+        """A few admissible values of the variables: what is negative at one of them has no evidence."""
+        rows = [r.poly for r in self.rows]
+        if self.origin is None:
+            return samples.points(rows)
+        return samples.admitted(self.origin.points, rows[len(self.origin.rows) :])
+
     def nonneg(self, p: Any) -> Evidence | None:
         """Evidence that p >= 0 for all admissible values, or None if the cheap search finds none.
 
@@ -217,14 +228,17 @@ class Facts:
         if any(a not in bounds for a in opaque):
             bounds = bounds_by_variable(self.generators(p))
         ranks = self._ranks
-        terms = _Search(bounds, ranks).run(p)
+        search = _Search(bounds, ranks, self)
+        terms = search.run(p)
         if terms is not None:
             return Evidence(terms)
+        if search.refuted:
+            return None
         for a in opaque:  # d*p + d - 1 >= 0 is enough for an integer p
             if isinstance(a, Quotient):
                 d = a.args[1]
                 positive = self.nonneg(d - 1)
-                terms = None if positive is None else _Search(bounds, ranks).run(d * p + d - 1)
+                terms = None if positive is None else _Search(bounds, ranks, self).run(d * p + d - 1)
                 if terms is not None:
                     return Evidence(terms, d, positive)
         return None
@@ -290,7 +304,7 @@ class Facts:
                 return False
             if v % s.multiple:
                 return False
-        return all(f.subs(env).value for f in self.given)
+        return all(f.at(env) for f in self.given)
 
     @cached_property
     def ranges(self) -> list[Fact]:
@@ -320,7 +334,9 @@ class OrderedFacts(Facts):
 
 def in_order(facts: Facts) -> OrderedFacts:
     """The same rows, fixed."""
-    return OrderedFacts(facts.rows, facts.let, facts.symbols, facts.given)
+    out = OrderedFacts(facts.rows, facts.let, facts.symbols, facts.given)
+    out.origin = facts
+    return out
 
 
 NOTHING = Facts((), {}, (), ())
@@ -577,11 +593,13 @@ _NUMBER: dict[Atom, int] = {}
 class _Search:
     """Rewrite p in terms of the rows until only non-negative coefficients are left."""
 
-    def __init__(self, bounds: Mapping[Atom, tuple[Bound, ...]], ranks: Mapping[Atom, int]) -> None:
-        self.bounds, self.ranks = bounds, ranks
+    def __init__(self, bounds: Mapping[Atom, tuple[Bound, ...]], ranks: Mapping[Atom, int], facts: Facts) -> None:
+        self.bounds, self.ranks, self.facts = bounds, ranks, facts
         self.nodes = 0
+        self.refuted = False  # by a point, looked at once the search turns out to be long
 
     def run(self, p: Int) -> Terms | None:
+        self.goal = p
         return self._solve(p, frozenset())
 
     def _solve(self, p: Int, done: frozenset[Atom]) -> Terms | None:
@@ -597,7 +615,9 @@ class _Search:
         x = max(left, key=self._eagerness)
         for q in self._rewritten(p, x):
             self.nodes += 1
-            if self.nodes > SEARCH_NODES:
+            if self.nodes == SHORT_SEARCH:
+                self.refuted = samples.negative(self.goal, self.facts.points)
+            if self.refuted or self.nodes > SEARCH_NODES:
                 return None
             found = self._solve(q, done | {x})
             if found is not None:

@@ -1,0 +1,212 @@
+"""Sizes at which a claim is tried on numbers: small ones in order of their sum, or all where they are few.
+
+    >>> from symlayout import dims
+    >>> from symlayout.facts import Facts
+    >>> M, ld = dims("M ld")
+    >>> facts = Facts.about(M, ld, given=[ld >= M + 1])
+    >>> [tuple(env.values()) for env in itertools.islice(small_sizes(facts.symbols, facts), 3)]
+    [(1, 2), (1, 3), (1, 4)]
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+from symlayout.errors import ExpressionError
+from symlayout.expr import Expr, Fact, Symbol, evaluate, terms_of
+from symlayout.facts import Facts
+
+Sizes: TypeAlias = "dict[Symbol, int]"
+
+LEAST = 4000  # assignments yielded before giving up
+STEPS = 20_000  # values set on the way to them
+TO_THE_LAST = 40  # up to which sizes every value of one or two symbols is tried
+
+
+def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...] = ()) -> Iterator[Sizes]:
+    """Admissible values of the symbols in order of their sum: 1, 2, 3, and each hint with its neighbours.
+
+    A symbol bounded below by others is tried at that bound and just above it. Nothing is built ahead.
+    """
+    return _Tried(symbols, facts, hints).least_first()
+
+
+def drawn_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...] = ()) -> Iterator[Sizes]:
+    """The same values in other combinations, the same ones each time: large next to small."""
+    return _Tried(symbols, facts, hints).drawn()
+
+
+def every_small_size(symbols: tuple[Symbol, ...], facts: Facts) -> Iterator[Sizes]:
+    """All admissible values 1 .. 40 of one or two symbols, in order of their sum; nothing for more symbols."""
+    if 1 <= len(symbols) <= 2:
+        boxes = itertools.product(range(1, TO_THE_LAST + 1), repeat=len(symbols))
+        for values in sorted(boxes, key=lambda values: (sum(values), values)):
+            env = dict(zip(symbols, values, strict=True))
+            if facts.admits(env):
+                yield env
+
+
+def all_sizes(symbols: tuple[Symbol, ...], facts: Facts, limit: int = 256) -> list[Sizes] | None:
+    """Every admissible assignment, where the ranges leave at most *limit* candidates; else None."""
+    boxes = []
+    total = 1
+    for s in symbols:
+        low, high = s.lower, s.upper
+        for f in facts.given:
+            t = terms_of(f.expr)
+            if f.relation == ">=" and len(t) == 2 and t.get((s,)) in (1, -1) and () in t:
+                low, high = (max(low, -t[()]), high) if t[(s,)] == 1 and type(low) is int else (low, high)
+                high = min(high, t[()]) if t[(s,)] == -1 and type(high) is int else high
+        if type(low) is not int or type(high) is not int:
+            return None
+        total *= max(0, high - low + 1)
+        if total > limit:
+            return None
+        boxes.append(range(low, high + 1))
+    envs = (dict(zip(symbols, values, strict=True)) for values in itertools.product(*boxes))
+    return [env for env in envs if facts.admits(env)]
+
+
+class _Tried:
+    """The values to try for each symbol, in an order in which what bounds one comes before it."""
+
+    def __init__(self, symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...]) -> None:
+        near = {1, 2, 3, 4, 5, *(h + e for h in hints for e in (-1, 0, 1)), *(2 * h + 1 for h in hints)}
+        self.symbols = symbols
+        self.lows = {s: _lower_bounds(s, facts) for s in symbols}
+        self.order = _bounded_last(symbols, self.lows)
+        self.near = [sorted({*near, *_residues(s, facts)}) for s in self.order]
+        place = {s: i for i, s in enumerate(self.order)}
+        self.checks: list[list[Fact]] = [[] for _ in self.order]
+        self.possible = True
+        for f in [*facts.ranges, *facts.given]:
+            if f.symbols:
+                self.checks[max(place[s] for s in f.symbols)].append(f)
+            else:
+                self.possible = self.possible and bool(f.value)
+        self.fixed: list[list[int] | None] = [
+            None if any(_symbols(low) for low in self.lows[s]) else _options(s, self.near[i], self.lows[s], {})
+            for i, s in enumerate(self.order)
+        ]
+        self.rest = [0] * (len(self.order) + 1)  # at least what the symbols from here on add to the sum
+        for i in reversed(range(len(self.order))):
+            self.rest[i] = self.rest[i + 1] + min(self.fixed[i] or [1])
+
+    def least_first(self) -> Iterator[Sizes]:
+        """Assignments in order of their sum, then of their values."""
+        found = self._by_sum() if self.possible else iter(())
+        for _, same in itertools.groupby(itertools.islice(found, LEAST), key=lambda env: sum(env.values())):
+            yield from sorted(same, key=lambda env: [env[s] for s in self.symbols])
+
+    def _by_sum(self) -> Iterator[Sizes]:
+        """Best first: the assignment of some symbols whose sum, with the least values of the others, is least."""
+        ties = itertools.count()
+        heap: list[tuple[int, int, Sizes, list[int], int]] = []
+
+        def push(env: Sizes, spent: int, options: list[int], k: int) -> None:
+            if k < len(options):
+                at_least = spent + options[k] + self.rest[len(env) + 1]
+                heapq.heappush(heap, (at_least, next(ties), env, options, k))
+
+        if not self.order:
+            yield {}
+        else:
+            push({}, 0, self._values(0, {}), 0)
+        for _ in range(STEPS):
+            if not heap:
+                return
+            _, _, env, options, k = heapq.heappop(heap)
+            i, spent = len(env), sum(env.values())
+            push(env, spent, options, k + 1)
+            grown = {**env, self.order[i]: options[k]}
+            if all(_true(f, grown) for f in self.checks[i]):
+                if i + 1 == len(self.order):
+                    yield grown
+                else:
+                    push(grown, spent + options[k], self._values(i + 1, grown), 0)
+
+    def drawn(self) -> Iterator[Sizes]:
+        """Assignments drawn at random, always the same."""
+        r = random.Random(len(self.order))
+        for _ in range(LEAST if self.possible else 0):
+            env: Sizes = {}
+            for i, s in enumerate(self.order):
+                options = self._values(i, env)
+                if not options:
+                    break
+                env[s] = r.choice(options)
+                if not all(_true(f, env) for f in self.checks[i]):
+                    break
+            else:
+                yield env
+
+    def _values(self, i: int, env: Sizes) -> list[int]:
+        known = self.fixed[i]
+        return _options(self.order[i], self.near[i], self.lows[self.order[i]], env) if known is None else known
+
+
+def _true(f: Fact, env: Mapping[Symbol, int]) -> bool:
+    try:
+        return f.at(env)
+    except (ExpressionError, ZeroDivisionError):
+        return False
+
+
+def _residues(s: Symbol, facts: Facts) -> list[int]:
+    """Values around the moduli of the congruences given about a symbol: all residues of small ones."""
+    moduli = [f.modulus for f in facts.given if f.relation == "%" and s in f.symbols]
+    if not moduli:
+        return []
+    whole = math.lcm(*moduli)
+    near = range(1, 2 * whole + 1) if whole <= 48 else ()
+    return [*near, *(k * m for m in {whole, *moduli} for k in (1, 2, 3))]
+
+
+def _lower_bounds(s: Symbol, facts: Facts) -> list[Any]:
+    """What bounds a symbol from below: its own range and the facts given about it."""
+    own = [s.lower] if s.lower is not None else []
+    for f in facts.given:
+        if f.relation in (">=", "==") and terms_of(f.expr).get((s,)) == 1:
+            own.append(s - f.expr)
+    return own
+
+
+def _bounded_last(symbols: tuple[Symbol, ...], lows: Mapping[Symbol, list[Any]]) -> list[Symbol]:
+    """Symbols so that what bounds one comes before it, as far as that goes."""
+    out: list[Symbol] = []
+    todo = list(symbols)
+    while todo:
+        free = [s for s in todo if not any(t in todo and t is not s for low in lows[s] for t in _symbols(low))]
+        s = free[0] if free else todo[0]
+        todo.remove(s)
+        out.append(s)
+    return out
+
+
+def _symbols(x: Any) -> tuple[Symbol, ...]:
+    return x.symbols if isinstance(x, Expr) else ()
+
+
+def _at(low: Any, env: Mapping[Symbol, int]) -> list[int]:
+    """The value of a bound, or nothing where it divides by less than 1."""
+    try:
+        return [evaluate(low, env)]
+    except (ZeroDivisionError, ExpressionError):
+        return []
+
+
+def _options(s: Symbol, near: list[int], lows: list[Any], env: Mapping[Symbol, int]) -> list[int]:
+    """Values to try for a symbol: candidates, their multiples where it has a divisor, and its lower bounds."""
+    known = [v for low in lows if all(t in env for t in _symbols(low)) for v in _at(low, env)]
+    low = max(known, default=None)
+    high = s.upper if type(s.upper) is int else None
+    tried = {c * s.multiple for c in near if c > 0} | {c for c in near if c % s.multiple == 0}
+    if low is not None:
+        first = -(-low // s.multiple) * s.multiple
+        tried |= {first, first + s.multiple, first + 2 * s.multiple}
+    return sorted(v for v in tried if (low is None or v >= low) and (high is None or v <= high))

@@ -1,0 +1,112 @@
+"""A few admissible values for the variables of some rows: what is negative there is never proved, nor tried.
+
+    >>> from symlayout.expr import dims
+    >>> M, ld = dims("M ld")
+    >>> [value(ld, at) for at in points((M - 2, ld - M))]
+    [2, 2, 3, 8]
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from .errors import ExpressionError
+from .expr import Atom, Int, Max, Min, Quotient, Symbol, Xor, terms_of
+
+Point: TypeAlias = "dict[Atom, int]"
+
+SEEDS = (lambda i: 1, lambda i: 2, lambda i: 2 + i, lambda i: 5 + 3 * i)  # least, extents that move, and uneven
+
+
+def points(rows: Sequence[Int]) -> tuple[Point, ...]:
+    """Values at which every row is at least 0, as far as small ones are found."""
+    symbols = sorted({s for r in rows for s in getattr(r, "symbols", ())}, key=lambda s: s.name)
+    found = (_raised({s: seed(i) for i, s in enumerate(symbols)}, rows) for seed in SEEDS)
+    return tuple(at for at in found if at is not None)
+
+
+def admitted(known: Iterable[Point], rows: Sequence[Int]) -> tuple[Point, ...]:
+    """The points at which some more rows are at least 0."""
+    return tuple(at for at in known if all(_at_least_zero(r, at) for r in rows))
+
+
+def negative(p: Int, known: Iterable[Point]) -> bool:
+    """Whether p is below 0 at one of the points."""
+    try:
+        return any(value(p, at) < 0 for at in known)
+    except (KeyError, ZeroDivisionError):
+        return False
+
+
+def value(p: Int, at: Point) -> int:
+    """p where *at* gives its symbols values; those of quotients and extrema are kept there too.
+
+    Raises KeyError for a symbol without a value, ZeroDivisionError for a divisor below 1.
+    """
+    total = 0
+    for m, c in terms_of(p).items():
+        for a in m:
+            known = at.get(a)
+            c *= _of_atom(a, at) if known is None else known
+        total += c
+    return total
+
+
+def _of_atom(a: Atom, at: Point) -> int:
+    if isinstance(a, Symbol):
+        raise KeyError(a.name)
+    args = [value(x, at) for x in a.args]
+    if isinstance(a, Quotient):
+        if args[1] < 1:
+            raise ZeroDivisionError(f"expected a divisor of at least 1, got {args[1]}")
+        found = args[0] // args[1]
+    elif isinstance(a, Min | Max):
+        found = min(args) if isinstance(a, Min) else max(args)
+    elif isinstance(a, Xor):
+        found = 0
+        for x in args:
+            found ^= x
+    else:
+        raise ExpressionError(f"expected a quotient, xor, min or max, got {a}")
+    at[a] = found
+    return found
+
+
+def _at_least_zero(row: Int, at: Point) -> bool:
+    try:
+        return value(row, at) >= 0
+    except (KeyError, ZeroDivisionError):
+        return False
+
+
+def _raised(start: Point, rows: Sequence[Int]) -> Point | None:
+    """The point after moving, for each row that fails, one variable that stands alone in it."""
+    at = dict(start)
+    for _ in range(4):
+        moved = False
+        for r in rows:
+            try:
+                short = value(r, at)
+            except (KeyError, ZeroDivisionError):
+                return None
+            if short < 0:
+                step = _step(r, short)
+                if step is None:
+                    return None
+                at = {a: v for a, v in at.items() if isinstance(a, Symbol)}
+                at[step[0]] += step[1]
+                moved = True
+        if not moved:
+            return at
+    return None
+
+
+def _step(row: Int, short: int) -> tuple[Symbol, int] | None:
+    """(variable, by how much it moves) so that a row that is *short* of 0 comes to 0; raising before lowering."""
+    alone = [(c, m[0]) for m, c in terms_of(row).items() if len(m) == 1 and isinstance(m[0], Symbol)]
+    if not alone:
+        return None
+    c, x = max(alone, key=operator.itemgetter(0))
+    return x, -(short // c) if c > 0 else short // -c
