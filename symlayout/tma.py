@@ -11,9 +11,11 @@ Dimension 0 is the contiguous one, as the driver has it; its stride is one eleme
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from operator import mul
 from typing import Any, cast
 
 from .dtype import DType, bf16, f16, f32, f64, i32, i64, tf32, u8, u16, u32, u64
@@ -21,6 +23,7 @@ from .errors import LayoutError
 from .expr import Expr, Int, Symbol, integer
 from .facts import symbols_in
 from .int_tuple import ceil_div, product, text
+from .layout import Layout
 from .swizzle import Swizzle
 
 
@@ -313,6 +316,17 @@ class TensorMap:
     def landed_bytes(self) -> Int:
         """The shared memory that a copy occupies, gaps included."""
         return self.pitch_bytes * self.rows
+
+    @property
+    def landing(self) -> Layout:
+        """Where the elements of a copy land: box position (dimension 0 first) to bytes past the tile, unswizzled.
+
+        >>> print(TensorMap(TmaType.FLOAT16, 0, (1024, 64), (2048,), (16, 8), swizzle=128).landing)
+        (16,8):(2,128)
+        """
+        inner, *outer = (self.channels_per_pixel, self.pixels_per_column) if self.is_im2col else self.steps
+        strides = [self.unit_bytes, *(self.pitch_bytes * p for p in itertools.accumulate([1, *outer[:-1]], mul))]
+        return Layout((inner, *outer), tuple(strides[: 1 + len(outer)]))
 
     # -- a value like the others --------------------------------------------------------------------
 

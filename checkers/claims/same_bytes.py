@@ -1,0 +1,139 @@
+"""A consumer finds each element of a tile at the shared address where the copy put it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from symlayout.errors import ClaimError
+from symlayout.expr import Fact
+from symlayout.facts import Facts
+from symlayout.int_tuple import idx2crd, text
+from symlayout.layout import ComposedLayout, Layout, is_layout
+from symlayout.report import Witness
+from symlayout.swizzle import Swizzle
+from symlayout.tma import TensorMap
+from symlayout.values import rows
+
+from ..claim import Claim, Proof, TooLarge
+from ..exhaustive import POINTS
+
+
+@dataclass(frozen=True)
+class SameBytes(Claim):
+    """What *copy* lands, *consumer* reads: for each coordinate of the tile both name one shared byte.
+
+    *consumer* is the layout of the tile in elements, swizzled or not, as its kernel indexes it. Of a copy made by
+    ``make_tma_copy`` its coordinates are those of the tile; of a bare tensor map they are those of the box,
+    dimension 0 first. The tile may start at every multiple of *base_multiple_of* bytes (the swizzle's repeat unless
+    told); the hardware swizzles absolute addresses, a layout those relative to the tile, unless *absolute*.
+
+    >>> from symlayout import ComposedLayout
+    >>> box = TensorMap("bf16", 0, (1024, 1024), (2048,), (64, 128), swizzle=128)
+    >>> print(SameBytes(box, ComposedLayout(Swizzle(3, 3, 3), 0, Layout((64, 128), (1, 64)))))
+    same bytes: box (64,128) with swizzle 128B and Sw<3,3,3> o 0 o (64,128):(1,64), bases of 1024 B
+    """
+
+    copy: Any
+    consumer: Any
+    base_multiple_of: int = 0
+    absolute: bool = False
+
+    kind: ClassVar[str] = "same bytes"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.tensor_map, TensorMap):
+            raise ClaimError(f"expected a tensor map or a copy that has one, got {self.copy!r}")
+        if not is_layout(self.consumer) or self.consumer.has_bases:
+            raise ClaimError(f"expected the consumer's layout in elements, got {self.consumer!r}")
+        if isinstance(self.consumer, ComposedLayout) and not isinstance(self.consumer.outer, Swizzle):
+            raise ClaimError(f"expected a swizzle outside of the consumer's layout, got {self.consumer.outer}")
+        if not self.base_multiple_of:
+            object.__setattr__(self, "base_multiple_of", max(128, self.tensor_map.swizzle.repeat_bytes))
+        if type(self.base_multiple_of) is not int or self.base_multiple_of < 1:
+            raise ClaimError(f"expected base_multiple_of in bytes, at least 1, got {self.base_multiple_of!r}")
+        if self.landing.size() != self.consumer.size():
+            raise ClaimError(
+                f"expected a consumer of the {self.landing.size()} elements of {self._source}, "
+                f"got {self.consumer} of {self.consumer.size()}"
+            )
+
+    @property
+    def tensor_map(self) -> Any:
+        """The map of the copy."""
+        return getattr(self.copy, "tensor_map", self.copy)
+
+    @property
+    def landing(self) -> Layout:
+        """Coordinate of the tile to bytes past its start, before the swizzle."""
+        found: Layout = self.copy.landing
+        return found
+
+    @property
+    def _source(self) -> str:
+        m = self.tensor_map
+        tile = f"box {text(m.landing.shape)}" if m is self.copy else f"tile {text(self.landing.shape)}"
+        return f"{tile} with swizzle {m.swizzle}" if m.swizzle else tile
+
+    def subjects(self) -> tuple[Any, ...]:
+        return (self.consumer,)
+
+    def points(self) -> int:
+        return int(self.consumer.size()) * len(self._phases())
+
+    def __str__(self) -> str:
+        how = ", absolute" if self.absolute else ""
+        return f"{self.kind}: {self._source} and {self.consumer}, bases of {self.base_multiple_of} B{how}"
+
+    def _phases(self) -> list[int]:
+        """One base for each residue that a base may leave modulo the periods of both swizzles (T14)."""
+        period = math.lcm(self.tensor_map.swizzle.repeat_bytes, self._reads().period if self.absolute else 1)
+        return list(range(0, math.lcm(period, self.base_multiple_of), self.base_multiple_of))
+
+    def _reads(self) -> Swizzle:
+        """The consumer's swizzle on bytes."""
+        outer = getattr(self.consumer, "outer", Swizzle(0, 4, 3))
+        shift = self.tensor_map.unit_bytes.bit_length() - 1
+        return Swizzle(outer.bits, outer.base + shift, outer.shift)
+
+    def _addresses(self) -> Iterator[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+        """(base, address that the copy writes, address that the consumer reads), element by element."""
+        landed = rows(self.landing)[:, 0]
+        inner = self.consumer.inner if isinstance(self.consumer, ComposedLayout) else self.consumer
+        offset = self.consumer.offset if isinstance(self.consumer, ComposedLayout) else 0
+        read = (rows(inner)[:, 0] + offset) * self.tensor_map.unit_bytes
+        swizzle = self._reads()
+        for base in self._phases():
+            consumed = swizzle(base + read) if self.absolute else base + swizzle(read)
+            yield base, self.tensor_map.swizzle.swizzle(base + landed), consumed
+
+    def certify(self, facts: Facts) -> Proof | None:
+        if not self.static() or self.points() > POINTS or self.counterexample() is not None:
+            return None
+        n = len(self._phases())
+        where = f"{n} phases of the base" if n > 1 else "the one phase of the base"
+        return Proof(f"enumeration of {self.consumer.size()} elements at {where}, T14")
+
+    def counterexample(self) -> Witness | None:
+        if self.points() > POINTS:
+            raise TooLarge
+        for base, written, read in self._addresses():
+            unlike = np.flatnonzero(written != read)
+            if len(unlike):
+                at = idx2crd(int(unlike[0]), self.consumer.shape)
+                put, got = int(written[unlike[0]]), int(read[unlike[0]])
+                return Witness(
+                    {}, (at,), f"with the tile at byte {base}, element {text(at)} lands at {put} and is read at {got}"
+                )
+        return None
+
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        return iter(())
+
+    def lemma(self, facts: Facts) -> str:
+        return "each element is read where it landed"
