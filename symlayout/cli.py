@@ -57,8 +57,8 @@ def prove(
     from checkers import Claim
 
     begin = time.perf_counter()
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        _fail(f"expected a file in a folder that exists, got {output}")
+    if output is not None:
+        _check_target(output)
     aloud = format is Format.TEXT or output is not None
     verdicts: list[Verdict] = []
     errors: list[Found] = []
@@ -187,12 +187,18 @@ def _fail(message: str, status: int = BAD_INPUT) -> None:
     raise typer.Exit(status)
 
 
+def _check_target(file: Path) -> None:
+    """End before any work where a file could not be written anyway."""
+    if file.is_dir() or not file.parent.is_dir():
+        _fail(f"expected a file in a folder that exists, got {file}")
+
+
 def _write(texts: dict[Path, str]) -> None:
     for file, text in texts.items():
         try:
             file.write_text(text, encoding="utf-8")
         except OSError as e:
-            _fail(f"expected a file that can be written, got {e}")
+            _fail(f"expected a file that can be written, got {file}: {e.strerror}")
 
 
 @app.command("check-certificate")
@@ -297,7 +303,7 @@ def init(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as e:
-        _fail(f"expected a folder, got {e}")
+        _fail(f"expected a folder, got {folder}: {e.strerror}")
     _write(files)
     for file in files:
         console.out.print(f"wrote {file}", markup=False)
@@ -310,49 +316,71 @@ def init(
 @app.command()
 def show(
     layout: Annotated[str, typer.Argument(help='A layout as CuTe prints it: "(4,8):(8,1)", or a CuTe C++ type.')],
-    at: Annotated[str, typer.Option(metavar="COORD", help="Show the steps from this coordinate to its value.")] = "",
+    at: Annotated[
+        str, typer.Option(metavar="COORD", help="Show the steps from this coordinate to its value; _ slices.")
+    ] = "",
     tile: Annotated[str, typer.Option(metavar="M,N", help="Read it as (thread, value) over a tile.")] = "",
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it as SVG.")] = None,
 ) -> None:
     """Show what a layout does: its size, its grid of offsets or owners, the steps to one value."""
+    if svg is not None:
+        _check_target(svg)
     try:
-        _show(layout, at, tile, svg)
-    except (SymlayoutError, OSError) as e:
-        console.show_error(str(e))
-        raise typer.Exit(BAD_INPUT) from None
+        grid = _show(layout, at, tile, svg is not None)
+    except InternalError:
+        raise
+    except (SymlayoutError, RecursionError, MemoryError, OverflowError) as e:
+        _fail(str(e) or type(e).__name__)
+    if svg is not None:
+        from .draw import svg as drawn
+
+        _write({svg: drawn(grid)})
+        console.out.print(f"wrote {svg}", markup=False)
 
 
-def _show(source: str, at: str, tile: str, svg_file: Path | None) -> None:
+def _show(source: str, at: str, tile: str, drawn: bool) -> Any:
+    """Print a layout, or its slice; the grid of it, which must be one where it is to be *drawn*."""
     from .draw import offset_grid, steps, thread_value_grid
-    from .draw import svg as draw_svg
-    from .int_tuple import depth, rank
+    from .int_tuple import has_none
     from .notation import parse, parse_int_tuple
     from .swizzle import Swizzle
 
     found = parse(source)
-    box = _tile(tile)
     if isinstance(found, Swizzle):
         found = _over_period(found)
-    _facts(found, rank(found), depth(found))
-    if at:
-        for line in steps(found, parse_int_tuple(at), box):
-            console.out.print(line, markup=False)
-    grid = None
-    if found.static and found.size() <= 1 << 20:
-        grid = thread_value_grid(found, box) if box else offset_grid(found)
-    if grid is not None and not at:
-        console.out.print(grid.table(console.width()), markup=False)
-    if svg_file is not None:
-        if grid is None:
-            raise NotationError(f"expected a layout of numbers with at most 2^20 elements to draw, got {found}")
-        svg_file.write_text(draw_svg(grid), encoding="utf-8")
-        console.out.print(f"wrote {svg_file}", markup=False)
+    box, coord, lines = _tile(tile), parse_int_tuple(at) if at else (), []
+    if has_none(coord):
+        if box:
+            raise NotationError(f"expected a coordinate of numbers with --tile, got {at}")
+        lines, found = [*_facts(found), _slice_line(found, coord)], found(coord)
+    small = found.static and found.size() <= 1 << 20
+    if not small and (drawn or box):
+        what = "(thread, value) layout" if box else "layout"
+        raise NotationError(f"expected a {what} of numbers with at most 2^20 elements to draw, got {found}")
+    grid = (thread_value_grid(found, box) if box else offset_grid(found)) if small else None
+    lines += _facts(found)
+    if at and not has_none(coord):
+        lines += steps(found, coord, box)
+    elif grid is not None:
+        lines.append(grid.table(console.width()))
+    for line in lines:
+        console.out.print(line, markup=False, style="bold" if line == str(found) else None)
+    return grid
 
 
-def _facts(found: Any, rank: int, depth: int) -> None:
-    console.out.print(str(found), markup=False, style="bold")
-    size, cosize = found.size(), found.cosize()
-    console.out.print(f"size {size}, cosize {cosize}, rank {rank}, depth {depth}", markup=False)
+def _slice_line(layout: Any, coord: Any) -> str:
+    """Where the slice at a coordinate with _ begins; inside a composed layout that is part of the slice."""
+    from .int_tuple import text
+    from .layout import Layout, slice_layout
+
+    start = f", {slice_layout(coord, layout)[1]} further on" if isinstance(layout, Layout) else ""
+    return f"the slice at {text(coord)}{start}"
+
+
+def _facts(found: Any) -> list[str]:
+    from .int_tuple import depth, rank
+
+    return [str(found), f"size {found.size()}, cosize {found.cosize()}, rank {rank(found)}, depth {depth(found)}"]
 
 
 def _over_period(sw: Any) -> Any:

@@ -7,8 +7,11 @@ import contextlib
 import hashlib
 import importlib
 import importlib.util
+import inspect
+import itertools
 import os
 import re
+import reprlib
 import signal
 import sys
 import threading
@@ -157,14 +160,10 @@ def _in_python(path: Path, kind: type) -> Iterator[Found]:
         tree = ast.parse(path.read_text(encoding="utf-8-sig"), str(path))
         with _limits(str(path)):
             module = _load(path)
-    except (SyntaxError, UnicodeDecodeError, ValueError, OSError, RecursionError) as e:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as e:  # whatever a user's module raises, an exit or pytest's skip too
         yield _failure(path, e)
-        return
-    except Exception as e:  # whatever a user's module raises is reported with its line
-        yield _failure(path, e)
-        return
-    except SystemExit as e:
-        yield Found(str(path), "", error=f"expected a module that can be imported, got SystemExit({e.code})")
         return
     lines = _lines(tree)
     for name in sorted((n for n in vars(module) if n in lines), key=lines.__getitem__):
@@ -197,7 +196,9 @@ def _in_module(target: str, kind: type) -> Iterator[Found]:
             found: Any = importlib.import_module(module_name)
             for part in name.split("."):
                 found = getattr(found, part)
-    except (Exception, SystemExit) as e:  # an import can raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as e:  # an import can raise anything
         yield Found(target, name, error=f"expected {target} to be importable, got {type(e).__name__}: {e}")
         return
     claims = list(_claims(target, name, found, kind))
@@ -208,33 +209,49 @@ def _in_module(target: str, kind: type) -> Iterator[Found]:
 
 def _claims(place: str, name: str, value: Any, kind: type) -> Iterator[Found]:
     """The claims that a module-level value stands for."""
-    if name.startswith("claim_") and callable(value):
+    called = name.startswith("claim_") and callable(value)
+    if called:
         try:
             with _limits(place), contextlib.redirect_stdout(sys.stderr):
-                value = value()
-        except (Exception, SystemExit) as e:  # a user's function can raise anything
+                value = _called(value)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as e:  # a user's function can raise anything
             yield Found(place, name, error=f"expected claims from {name}(), got {type(e).__name__}: {e}")
             return
-        if not _is_claims(value, kind):
-            yield Found(place, name, error=f"expected a claim or a list of claims from {name}(), got {value!r}")
-            return
-    if _is_claims(value, kind):
-        for claim in value if isinstance(value, list | tuple) else (value,):
-            yield Found(place, name, claim)
+    other = list(itertools.islice((v for v in _flat(value) if not isinstance(v, kind)), 1))
+    claims = [] if other else list(_flat(value))
+    if claims:
+        yield from (Found(place, name, claim) for claim in claims)
+    elif called:
+        got = reprlib.repr(value)
+        yield Found(place, name, error=f"expected a claim or a list of claims from {name}(), got {got}")
+    elif isinstance(value, list | tuple) and any(isinstance(v, kind) for v in value):
+        got = reprlib.repr(other[0])
+        yield Found(place, name, error=f"expected nothing but claims in the list {name}, got {got}")
 
 
-def _is_claims(value: Any, kind: type) -> bool:
-    if isinstance(value, list | tuple):
-        return bool(value) and all(isinstance(v, kind) for v in value)
-    return isinstance(value, kind)
+def _called(f: Callable[[], Any]) -> Any:
+    if inspect.iscoroutinefunction(f):
+        raise ClaimError("expected a function without async, whose call gives the claims")
+    return f()
+
+
+def _flat(value: Any, depth: int = 8) -> Iterator[Any]:
+    """The elements of nested lists and tuples; anything else alone."""
+    if isinstance(value, list | tuple) and depth:
+        for v in value:
+            yield from _flat(v, depth - 1)
+    else:
+        yield value
 
 
 def _lines(tree: ast.Module) -> dict[str, int]:
-    """The line on which each module-level name is assigned or defined; imported names have none."""
+    """The line on which each name is first assigned or defined, at any depth; imported names have none."""
     out: dict[str, int] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node in tree.body:
-            out[node.name] = node.lineno
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            out.setdefault(node.name, node.lineno)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             out.setdefault(node.id, node.lineno)
     return out
@@ -248,6 +265,8 @@ def _failure(path: Path, e: BaseException) -> Found:
         line = frames[-1].lineno if frames else None
     place = f"{path}:{line}" if line else str(path)
     message = str(e).strip() if isinstance(e, SymlayoutError) else f"{type(e).__name__}: {str(e).strip()}"
+    if isinstance(e, SystemExit):
+        message = f"SystemExit({e.code})"
     return Found(place, "", error=f"expected a module that can be imported, got {message}")
 
 

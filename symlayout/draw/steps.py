@@ -6,7 +6,7 @@ from typing import Any
 
 from ..basis import as_tuple, in_words
 from ..errors import LayoutError
-from ..int_tuple import crd2crd, leaves, text
+from ..int_tuple import crd2crd, has_none, leaves, text
 from ..layout import ComposedLayout, Layout, checked_coordinate
 from ..swizzle import Swizzle
 
@@ -19,6 +19,10 @@ def steps(layout: Any, coord: Any, tile: tuple[int, int] | None = None) -> list[
     inner product         3*8 + 5*1 = 29
     """
     coord = checked_coordinate(coord)
+    if has_none(coord):
+        raise LayoutError(
+            f"expected a coordinate with a number for each _, got {text(coord)}; layout(*coord) is a slice"
+        )
     out = [_line("coordinate", text(coord))]
     inner = layout
     while isinstance(inner, ComposedLayout):

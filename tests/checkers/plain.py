@@ -41,7 +41,7 @@ QUICK = Budget(repairs=False)  # the resource limit decides; load does not
 
 def bug(reason: str) -> pytest.MarkDecorator:
     """A finding that is not repaired yet; a test that passes all the same has a mark to take away."""
-    return pytest.mark.xfail(strict=False, reason=reason)
+    return pytest.mark.xfail(strict=True, reason=reason)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from symlayout import collect
 from symlayout.cli import app
 from symlayout.errors import InternalError
-from tests.checkers.plain import bug, within
+from tests.checkers.plain import within
 
 ROOT = Path(__file__).parents[2]
 HEAD = """from checkers import *
@@ -156,12 +156,17 @@ MISBEHAVING = [
     ("exits", "import sys\nsys.exit(0)\n", "expected a module that can be imported, got SystemExit(0)", True),
     ("exits in a claim", "import sys\ndef claim_f():\n    sys.exit(0)\n", "expected claims from claim_f(), got SystemExit", False),
     ("stops", "class Stop(BaseException): pass\nraise Stop('no')\n", "expected a module that can be imported, got Stop: no", True),
+    ("skips", "import pytest\npytest.skip('no device', allow_module_level=True)\n", "expected a module that can be imported, got Skipped: no device", True),
+    ("skips in a claim", "import pytest\ndef claim_f():\n    pytest.skip('no device')\n", "expected claims from claim_f(), got Skipped: no device", False),
     ("no claims", "", "expected claims such as Bijective(layout, onto=64), got none", True),
     ("a number", "def claim_f():\n    return 5\n", "expected a claim or a list of claims from claim_f(), got 5", False),
     ("nothing", "def claim_f():\n    pass\n", "expected a claim or a list of claims from claim_f(), got None", False),
     ("an empty list", "def claim_f():\n    return []\n", "expected a claim or a list of claims from claim_f(), got []", False),
     ("a mixed list", "def claim_f():\n    return [Injective(true), 5]\n", "expected a claim or a list of claims from claim_f(), got", False),
-    ("a mixed list of the module", "mixed = [Injective(true), 5]\n", "expected", False),
+    ("a mixed list of the module", "mixed = [Injective(true), 5]\n", "expected nothing but claims in the list mixed, got 5", False),
+    ("a list in itself", "mixed = [Injective(true)]\nmixed.append(mixed)\n", "expected nothing but claims in the list mixed, got [", False),
+    ("async", "async def claim_f():\n    return Injective(true)\n", "expected a function without async", False),
+    ("an async generator", "async def claim_f():\n    yield Injective(true)\n", "expected a claim or a list of claims from claim_f(), got <async_genera", False),
     ("a generator", "def claim_f():\n    yield Injective(true)\n", "expected a claim or a list of claims from claim_f(), got", False),
     ("an argument", "def claim_f(x):\n    return Injective(true)\n", "expected claims from claim_f(), got TypeError", False),
     ("a layout", "def claim_f():\n    return true\n", "expected a claim or a list of claims from claim_f(), got", False),
@@ -170,16 +175,9 @@ MISBEHAVING = [
     ("parts that do not fit, late", "bad = Aligned(AddressMap.over(lambda i: (i, i), M), 2)\n", "expected", True),
     ("two sizes of one name", "bad = Injective(Layout((M, dim('M', multiple_of=8))))\n", "expected one set of facts for M", False),
 ]  # fmt: skip
-OPEN = {
-    "stops": "a traceback: BaseExceptions such as that of pytest.skip are not caught; all but KeyboardInterrupt should be",
-    "a mixed list of the module": "claims in a list with something else are left out in silence",
-}
 
 
-@pytest.mark.parametrize(
-    "text, message, alone",
-    [pytest.param(*row, id=name, marks=[bug(OPEN[name])] if name in OPEN else []) for name, *row in MISBEHAVING],
-)
+@pytest.mark.parametrize("text, message, alone", [pytest.param(*row, id=name) for name, *row in MISBEHAVING])
 def test_a_module_that_misbehaves_is_one_message(tmp_path, text, message, alone):
     """Bad input, whatever else there is; what can be judged besides is judged."""
     path = module(tmp_path, text if alone else text + f"good = {CLAIMS['proved']}\n")
@@ -314,12 +312,28 @@ def test_a_module_by_name_that_exits_is_bad_input(tmp_path, monkeypatch, text):
     assert result.exit_code == 2
 
 
-@bug("a claim_* function that stands below if, or is async, is left out in silence")
 @pytest.mark.parametrize(
-    "text", ["if True:\n    def claim_f():\n        return Injective(false)\n", "async def claim_f():\n    return 5\n"]
+    "text",
+    [
+        "if True:\n    def claim_f():\n        return Injective(false)\n",
+        "try:\n    import nothing_of_that_name\nexcept ImportError:\n    def claim_f():\n        return [Injective(false)]\n",
+        "def make():\n    global claim_f\n    def claim_f():\n        return Injective(false)\nmake()\n",
+        "both = [Injective(true), [Injective(false)]]\n",
+        "def claim_f():\n    return [FitsIn.each_step(lambda i: i * 2, M), Injective(false)]\n",
+    ],
 )
 def test_no_claim_is_left_out_in_silence(tmp_path, text):
-    assert run(module(tmp_path, f"{text}c = {CLAIMS['proved']}\n")).exit_code != 0
+    result = run(module(tmp_path, f"{text}c = {CLAIMS['proved']}\n"))
+
+    assert "refuted   injective" in result.stdout
+    assert "error: " not in result.stderr
+
+
+def test_a_table_of_claims_and_more_is_no_list_of_claims(tmp_path):
+    """Such as the rows of a parametrized test, whose claims are judged there."""
+    path = module(tmp_path, f"ROWS = [(Injective(false), 'refuted')]\nc = {CLAIMS['proved']}\n")
+
+    assert run(path).exit_code == 0
 
 
 def test_the_command_as_a_process(tmp_path):
