@@ -13,6 +13,7 @@ from .injective import Injective
 from .multiplicity import Multiplicity
 from .obeys import Obeys
 from .partition import Partition
+from .same_bytes import SameBytes
 from .surjective import Surjective
 from .tensor_map_valid import TensorMapValid
 from .vectorizable import Vectorizable
@@ -49,6 +50,7 @@ __all__ = [
     "Multiplicity",
     "Obeys",
     "Partition",
+    "SameBytes",
     "Surjective",
     "TensorMapValid",
     "Vectorizable",

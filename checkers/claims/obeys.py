@@ -78,7 +78,7 @@ class Obeys(Claim):
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
         for f in self._facts:
-            yield from Holds(f).conditions(facts)
+            yield from Holds(Fact(facts.resolved(f.expr), f.relation, f.modulus)).conditions(facts)
 
     def lemma(self, facts: Facts) -> str:
         where = place_text(self.rule, self.place)

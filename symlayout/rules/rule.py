@@ -40,8 +40,8 @@ class Between:
             return str(low)
         return f"at most {high}" if low is None else f"at least {low}" if high is None else f"in {low} .. {high}"
 
-    def remark(self, x: int, m: Any, i: int) -> str:
-        return ""
+    def shown(self, x: int, m: Any, i: int) -> str:
+        return str(x)
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class MultipleOf:
     def wanted(self, m: Any, i: int) -> str:
         return f"a multiple of {_at(self.of, m, i)}"
 
-    def remark(self, x: int, m: Any, i: int) -> str:
+    def shown(self, x: int, m: Any, i: int) -> str:
         of = _at(self.of, m, i)
-        return f" ({x % of} more than {x - x % of})"
+        return f"{x} ({x // of}*{of} + {x % of})"
 
 
 Relation: TypeAlias = "Between | MultipleOf"
@@ -125,7 +125,7 @@ class Violation:
     place: int
     value: int
     wanted: str
-    remark: str = ""
+    got: str
 
     @property
     def where(self) -> str:
@@ -138,8 +138,8 @@ class Violation:
 
     @property
     def story(self) -> str:
-        """``2002 bytes (2 more than 2000) in the stride of dimension 1``."""
-        return f"{self.value}{self.unit}{self.remark}{f' in {self.where}' if self.where else ''}"
+        """``2002 (125*16 + 2) bytes in the stride of dimension 1``."""
+        return f"{self.got}{self.unit}{f' in {self.where}' if self.where else ''}"
 
     def __str__(self) -> str:
         what = self.rule.name or self.rule.sentence.partition(" is ")[0]
@@ -165,7 +165,7 @@ def violations(m: Any, rules: Iterable[Rule]) -> list[Violation]:
 
 def violation(rule: Rule, m: Any, i: int, x: int) -> Violation:
     """What there is to say where the number x at place i breaks a rule."""
-    return Violation(rule, i, int(x), rule.must.wanted(m, i), rule.must.remark(int(x), m, i))
+    return Violation(rule, i, int(x), rule.must.wanted(m, i), rule.must.shown(int(x), m, i))
 
 
 def facts(m: Any, rules: Iterable[Rule]) -> Iterator[tuple[Rule, int, Any, tuple[Fact, ...]]]:

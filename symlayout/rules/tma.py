@@ -6,7 +6,7 @@ H200, driver 580.159.04, 120 000 calls); ``documented`` what the Driver API says
     >>> from symlayout.tma import TensorMap, TmaType
     >>> for v in violations(TensorMap(TmaType.FLOAT16, 0, (1001, 64), (2002,), (64, 8), swizzle=128), "driver"):
     ...     print(v)
-    stride_multiple_16: expected each global stride to be a multiple of 16 bytes, got 2002 bytes (2 more than 2000) in \
+    stride_multiple_16: expected each global stride to be a multiple of 16 bytes, got 2002 (125*16 + 2) bytes in \
 the stride of dimension 1; pad the rows, the extent may stay
 """
 

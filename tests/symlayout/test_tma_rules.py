@@ -171,8 +171,8 @@ def test_a_violation_says_what_was_expected_where():
     [v] = violations(dataclasses.replace(BASE, global_stride_bytes=(2002,)))
 
     assert str(v) == (
-        "stride_multiple_16: expected each global stride to be a multiple of 16 bytes, got 2002 bytes (2 more than "
-        "2000) in the stride of dimension 1; pad the rows, the extent may stay"
+        "stride_multiple_16: expected each global stride to be a multiple of 16 bytes, got 2002 (125*16 + "
+        "2) bytes in the stride of dimension 1; pad the rows, the extent may stay"
     )
 
 
