@@ -39,5 +39,14 @@ class CertificateError(SymlayoutError, ValueError):
     """A certificate that does not prove the claim it came with."""
 
 
+class TmaFault(SymlayoutError, RuntimeError):
+    """A tensor copy at which the hardware faults: ``rule`` is the id of the rule, ``effect`` the driver's error."""
+
+    def __init__(self, message: str, rule: str = "", effect: str = "") -> None:
+        super().__init__(message)
+        self.rule = rule
+        self.effect = effect
+
+
 class InternalError(SymlayoutError, RuntimeError):
     """A defect of ours, such as a counterexample that does not replay; please report it."""

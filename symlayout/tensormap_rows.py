@@ -1,10 +1,11 @@
-"""Recorded encode calls as NumPy columns, so that the rules judge all of them at once."""
+"""Recorded encode calls as NumPy columns, so that the rules judge all of them at once, or one by one as maps."""
 
 from __future__ import annotations
 
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from enum import IntEnum
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 
 from .errors import LayoutError
 from .rules.rule import row_of
-from .tma import TYPE_BITS
+from .tma import ENUMERATIONS, TYPE_BITS, Im2col, TensorMap, TmaType
 
 # column: (field of a row, entries of a list or 0 for one number, what stands for a missing entry)
 LAYOUT: Mapping[str, tuple[str, int, int]] = {
@@ -74,6 +75,35 @@ def columns(rows: Iterable[Mapping[str, Any]]) -> Columns:
 
 def _clipped(x: int) -> int:
     return x if -INT64 <= x <= INT64 else INT64
+
+
+def tensor_map(row: Mapping[str, Any], address: int = 0) -> TensorMap:
+    """The map of a recorded call or copy whose ``addr`` counts from *address*.
+
+    >>> print(tensor_map({"dtype": 7, "addr": 32, "dim": [8, 4], "stride": [64], "box": [4, 4], "estride": [1, 1]}))
+    TensorMap f32 (8,4) strides (64,) B at 32, box (4,4)
+
+    Raises LayoutError for a number that an enumeration of the driver does not have.
+    """
+    im2col = None
+    if row.get("mode") == "im2col":
+        im2col = Im2col(tuple(row["lower"]), tuple(row["upper"]), row["channels"], row["pixels"])
+    return TensorMap(
+        _member(TmaType, row["dtype"]),
+        address + row["addr"],
+        tuple(row["dim"]),
+        tuple(row["stride"]),
+        () if im2col else tuple(row["box"]),
+        tuple(row["estride"]),
+        **{name: _member(kind, row.get(LAYOUT[name][0], 0)) for name, kind in ENUMERATIONS.items()},
+        im2col=im2col,
+    )
+
+
+def _member(kind: type[IntEnum], x: int) -> Any:
+    if x not in tuple(kind):
+        raise LayoutError(f"expected {kind.__name__} of 0 to {max(kind)}, got {x}")
+    return kind(x)
 
 
 def read(path: str | Path) -> Iterator[dict[str, Any]]:
