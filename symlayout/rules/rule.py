@@ -6,13 +6,15 @@ gives facts to prove, one with NumPy columns is checked for all its rows at once
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..expr import Expr, Fact
+from ..errors import LayoutError
+from ..expr import Expr, Fact, at_least, multiple_of
+from ..facts import Facts
 
 # A number, or what gives one for a record and a place in it.
 Bound: TypeAlias = "int | Callable[[Any, int], Any] | None"
@@ -30,9 +32,9 @@ class Between:
         above = True if low is None else x >= low
         return above if high is None else above & (x <= high)
 
-    def facts(self, x: Expr, m: Any, i: int) -> tuple[Fact, ...]:
+    def facts(self, x: Any, m: Any, i: int) -> tuple[Fact, ...]:
         low, high = _at(self.low, m, i), _at(self.high, m, i)
-        return (*(() if low is None else (x >= low,)), *(() if high is None else (x <= high,)))
+        return (*(() if low is None else (at_least(x, low),)), *(() if high is None else (at_least(high, x),)))
 
     def wanted(self, m: Any, i: int) -> str:
         low, high = _at(self.low, m, i), _at(self.high, m, i)
@@ -40,7 +42,7 @@ class Between:
             return str(low)
         return f"at most {high}" if low is None else f"at least {low}" if high is None else f"in {low} .. {high}"
 
-    def shown(self, x: int, m: Any, i: int) -> str:
+    def shown(self, x: Any, m: Any, i: int) -> str:
         return str(x)
 
 
@@ -53,27 +55,51 @@ class MultipleOf:
     def holds(self, x: Any, m: Any, i: int) -> Any:
         return x % _at(self.of, m, i) == 0
 
-    def facts(self, x: Expr, m: Any, i: int) -> tuple[Fact, ...]:
-        return (x.multiple_of(int(_at(self.of, m, i))),)
+    def facts(self, x: Any, m: Any, i: int) -> tuple[Fact, ...]:
+        return (multiple_of(x, int(_at(self.of, m, i))),)
 
     def wanted(self, m: Any, i: int) -> str:
         return f"a multiple of {_at(self.of, m, i)}"
 
-    def shown(self, x: int, m: Any, i: int) -> str:
+    def shown(self, x: Any, m: Any, i: int) -> str:
         of = _at(self.of, m, i)
-        return f"{x} ({x // of}*{of} + {x % of})"
+        return str(x) if isinstance(x, Expr) else f"{x} ({x // of}*{of} + {x % of})"
 
 
-Relation: TypeAlias = "Between | MultipleOf"
+@dataclass(frozen=True)
+class OneOf:
+    """x is one of some numbers, which messages name by their words."""
+
+    of: tuple[int, ...] | Callable[[Any, int], tuple[int, ...]]
+    words: Mapping[int, str] = field(default_factory=dict)
+
+    def holds(self, x: Any, m: Any, i: int) -> Any:
+        return np.isin(x, _at(self.of, m, i)) if isinstance(x, np.ndarray) else x in _at(self.of, m, i)
+
+    def facts(self, x: Any, m: Any, i: int) -> tuple[Fact, ...]:
+        if isinstance(x, Expr):
+            raise LayoutError(f"expected a number ({self.wanted(m, i)}), got {x}")
+        return ()
+
+    def wanted(self, m: Any, i: int) -> str:
+        words = [self.words.get(k, str(k)) for k in _at(self.of, m, i)]
+        return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))) or "none"
+
+    def shown(self, x: int, m: Any, i: int) -> str:
+        return self.words.get(x, str(x))
+
+
+Relation: TypeAlias = "Between | MultipleOf | OneOf"
 
 # How often a rule applies to a record, by what it is about.
 COUNTS: dict[str, Callable[[Any], Any]] = {
     "map": lambda m: 1,
+    "inner": lambda m: m.rank,
     "dimension": lambda m: m.rank,
     "stride": lambda m: m.rank - 1,
     "spatial": lambda m: m.rank - 2,
 }
-MOST = {"map": 1, "dimension": 5, "stride": 4, "spatial": 3}
+MOST = {"map": 1, "inner": 1, "dimension": 5, "stride": 4, "spatial": 3}
 
 
 def always(m: Any) -> bool:
@@ -99,12 +125,19 @@ class Rule:
     name: str = ""  # what the value is called in a message, where that is not the sentence's subject
     fix: str = ""
     effect: str = ""
+    group: str = ""  # what the rule is about: the rules of one group stand together in a page
+    hint: Callable[[Any, int], str] | None = None  # the fix in a record's own numbers
 
     def places(self, m: Any) -> Iterator[tuple[int, Any]]:
         """The places of a record of scalars at which the rule applies."""
         if self.when(m):
             for i in range(min(COUNTS[self.each](m), MOST[self.each])):
                 yield i, self.value(m, i)
+
+    def facts(self, m: Any, i: int, x: Any) -> tuple[Fact, ...]:
+        """What makes the rule hold where the value or its bounds are expressions; nothing for plain numbers."""
+        found = self.must.facts(x, m, i)
+        return found if isinstance(x, Expr) or any(f.symbols for f in found) else ()
 
     def __str__(self) -> str:
         return f"{self.id}: {self.sentence}"
@@ -123,9 +156,10 @@ class Violation:
 
     rule: Rule
     place: int
-    value: int
+    value: Any
     wanted: str
     got: str
+    fix: str = ""
 
     @property
     def where(self) -> str:
@@ -143,7 +177,7 @@ class Violation:
 
     def __str__(self) -> str:
         what = self.rule.name or self.rule.sentence.partition(" is ")[0]
-        fix = f"; {self.rule.fix}" if self.rule.fix else ""
+        fix = f"; {self.fix}" if self.fix else ""
         return f"{self.rule.id}: expected {what} to be {self.wanted}{self.unit}, got {self.story}{fix}"
 
 
@@ -159,23 +193,32 @@ def of_profile(rules: Iterable[Rule], profile: str) -> tuple[Rule, ...]:
 
 
 def violations(m: Any, rules: Iterable[Rule]) -> list[Violation]:
-    """Every rule that a record of integers breaks, at every place."""
-    return [violation(r, m, i, x) for r in rules for i, x in r.places(m) if not r.must.holds(x, m, i)]
+    """Every rule that a record breaks, at every place; with expressions, what fails for all their sizes."""
+    return [violation(r, m, i, x) for r in rules for i, x in r.places(m) if holds(r, m, i, x) is False]
 
 
-def violation(rule: Rule, m: Any, i: int, x: int) -> Violation:
-    """What there is to say where the number x at place i breaks a rule."""
-    return Violation(rule, i, int(x), rule.must.wanted(m, i), rule.must.shown(int(x), m, i))
+def holds(rule: Rule, m: Any, i: int, x: Any) -> bool | None:
+    """Whether a rule holds at a place: for numbers, for all sizes, or None where that is not decided."""
+    wanted = rule.facts(m, i, x)
+    if not wanted:
+        return bool(rule.must.holds(x, m, i))
+    known = Facts.about(wanted)
+    answers = [known.holds(f) for f in wanted]
+    return False if False in answers else None if None in answers else True
+
+
+def violation(rule: Rule, m: Any, i: int, x: Any) -> Violation:
+    """What there is to say where the value x at place i breaks a rule."""
+    x = x if isinstance(x, Expr) else int(x)
+    fix = rule.hint(m, i) if rule.hint else ""
+    return Violation(rule, i, x, rule.must.wanted(m, i), rule.must.shown(x, m, i), fix or rule.fix)
 
 
 def facts(m: Any, rules: Iterable[Rule]) -> Iterator[tuple[Rule, int, Any, tuple[Fact, ...]]]:
     """(rule, place, value, facts that make it hold) of a record with expressions; plain numbers give no facts."""
     for r in rules:
         for i, x in r.places(m):
-            if isinstance(x, Expr):
-                yield r, i, x, r.must.facts(x, m, i)
-            else:
-                yield r, i, x, ()
+            yield r, i, x, r.facts(m, i, x)
 
 
 def broken(columns: Any, rules: Iterable[Rule]) -> dict[str, np.ndarray[Any, Any]]:
@@ -208,6 +251,15 @@ def _at(bound: Any, m: Any, i: int) -> Any:
 def where(condition: Any, yes: Any, no: Any) -> Any:
     """*yes* where the condition holds, else *no*."""
     return np.where(condition, yes, no) if isinstance(condition, np.ndarray) else yes if condition else no
+
+
+def times(a: Any, b: Any) -> Any:
+    """a * b of numbers from 0 on; in columns no more than 64 bits hold."""
+    if not (isinstance(a, np.ndarray) or isinstance(b, np.ndarray)):
+        return a * b
+    most = np.iinfo(np.int64).max
+    fits = b <= most // np.maximum(a, 1)
+    return np.where(fits, a * np.where(fits, b, 0), most)
 
 
 def wrapped32(x: Any) -> Any:
