@@ -1,0 +1,259 @@
+"""What runs without a rule to break, by family, and how often."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+
+from benchmarks.hardware.cases import (
+    BF16,
+    F16,
+    F32,
+    F32_FTZ,
+    OPERATIONS,
+    PLAIN,
+    S32,
+    S64,
+    SIZE,
+    TF32,
+    TF32_FTZ,
+    U32,
+    U64,
+    UNREACHED,
+    WAIT,
+    Case,
+    expected_bytes,
+)
+from benchmarks.hardware.tensors import armed, im2col, interleaved, tile
+
+
+def tf32_store(rng: random.Random, k: int) -> Case:
+    dtype = (TF32, TF32_FTZ, F32_FTZ)[k % 3]
+    return tile(rng, store=True, form="store", dtype=dtype, fill="edge", smem=65536)
+
+
+def interleaved_load(rng: random.Random, k: int) -> Case:
+    if k % 4 == 0:
+        return armed(interleaved(rng, 1), k // 4)
+    return armed(interleaved(rng, 2, swizzle=(0, 0, 2, 3)[k % 4]), k // 4)
+
+
+def interleaved_store(rng: random.Random, k: int) -> Case:
+    return interleaved(rng, 1 + k % 2, store=True, form="store", smem=65536)
+
+
+def interleaved_store_negative(rng: random.Random, k: int) -> Case:
+    case = interleaved_store(rng, k)
+    case["coord"][k // 2 % case["rank"]] = -rng.randint(1, 2)
+    return case
+
+
+def im2col_interleaved(rng: random.Random, k: int) -> Case:
+    return armed(im2col(rng, 1 + k % 2, form="load_im2col"), k // 2)
+
+
+def im2col_outside(rng: random.Random, k: int) -> Case:
+    """Started before the lower or beyond the upper corner in some spatial dimension."""
+    case = im2col(rng, form="load_im2col")
+    for i in range(case["rank"] - 2):
+        if i == k % (case["rank"] - 2) or rng.random() < 0.3:
+            high = case["dim"][1 + i] - 1 + case["upper"][i]
+            below = rng.random() < 0.5
+            case["coord"][1 + i] = case["lower"][i] - rng.randint(1, 4) if below else high + rng.randint(1, 4)
+    return armed(case, k)
+
+
+def im2col_negative(rng: random.Random, k: int) -> Case:
+    """Image or channel before 0, or the image beyond the last."""
+    case = im2col(rng, form="load_im2col")
+    if k % 3 == 0:
+        case["coord"][-1] = -rng.randint(1, 3)
+    elif k % 3 == 1:
+        case["coord"][-1] = case["dim"][-1] + rng.randint(0, 2)
+    else:
+        case["coord"][0] = -16 // SIZE[case["dtype"]] * rng.randint(1, 3)
+    return armed(case, k // 3)
+
+
+def im2col_estride(rng: random.Random, k: int) -> Case:
+    case = im2col(rng, k % 3, form="load_im2col")
+    case["estride"][0 if k % 3 == 0 else -2] = rng.randint(2, 4)
+    return armed(case, k // 3)
+
+
+def im2col_store(rng: random.Random, k: int) -> Case:
+    return im2col(rng, store=True, corners=k % 2 == 1, form="store_im2col", smem=65536)
+
+
+def im2col_store_interleaved(rng: random.Random, k: int) -> Case:
+    return im2col(rng, 1 + k % 2, store=True, corners=k % 4 > 1, form="store_im2col", smem=65536)
+
+
+NUMBERS = ("bits", "bits", "int32", "int32", "int64", "int64", "f16", "f32", "f64", "bf16", "f32", "f32", "f32")
+DOCUMENTED = {
+    "add": (U32, S32, U64, F16, BF16, F32),
+    "min": (U32, S32, U64, S64, F16, BF16),
+    "max": (U32, S32, U64, S64, F16, BF16),
+    "inc": (U32,),
+    "dec": (U32,),
+    "and": (U32, S32, U64, S64),
+    "or": (U32, S32, U64, S64),
+    "xor": (U32, S32, U64, S64),
+}
+
+
+def reduction(rng: random.Random, op: str, dtype: int) -> Case:
+    """A row of elements well inside the tensor: only the arithmetic speaks."""
+    e = SIZE[dtype]
+    kind = "bits" if op in ("and", "or", "xor") and rng.random() < 0.7 else NUMBERS[dtype]
+    return copy.deepcopy(PLAIN) | {
+        **{"form": f"reduce_{op}", "dtype": dtype, "rank": 2, "addr": 16 * rng.randrange(2048)},
+        **{"dim": [1024 // e, 64], "stride": [1024], "box": [min(256, 1024 // e), 2 if e > 2 else 4]},
+        **{"estride": [1, 1], "coord": [0, rng.randrange(60)], "base": 128 * rng.randrange(256), "smem": 65536},
+        **{"fill": f"{kind}.src", "init": f"{kind}.dst"},
+    }
+
+
+KNOWN = [(op, d) for op in OPERATIONS for d in DOCUMENTED[op]]
+UNKNOWN = [(op, d) for op in OPERATIONS for d in range(13) if d not in DOCUMENTED[op]]
+
+
+def reduce_documented(rng: random.Random, k: int) -> Case:
+    return reduction(rng, *KNOWN[k % len(KNOWN)])
+
+
+def reduce_other(rng: random.Random, k: int) -> Case:
+    """Operations and data types that PTX does not list together for the tensor form."""
+    return reduction(rng, *UNKNOWN[k % len(UNKNOWN)])
+
+
+def add(dtype: int) -> Case:
+    """The fields of an addition into numbers of a type."""
+    return {"dtype": dtype, "fill": f"{NUMBERS[dtype]}.src", "init": f"{NUMBERS[dtype]}.dst", "smem": 65536}
+
+
+ADDED = (U32, F16, BF16, F32, U64, S32)
+
+
+def reduce_clip(rng: random.Random, k: int) -> Case:
+    return tile(rng, store=True, form="reduce_add", **add(ADDED[k % 6]))
+
+
+def reduce_interleaved(rng: random.Random, k: int) -> Case:
+    return interleaved(rng, 1 + k % 2, store=True, form="reduce_add", **add(ADDED[k // 2 % 6]))
+
+
+def reduce_im2col(rng: random.Random, k: int) -> Case:
+    return im2col(rng, store=True, corners=k % 2 == 1, form="reduce_im2col_add", **add(ADDED[k // 2 % 6]))
+
+
+def multicast(rng: random.Random, k: int) -> Case:
+    """One CTA issues; every barrier of the cluster is armed, those outside the mask out of reach."""
+    size = (2, 4, 4, 8)[k % 4]
+    case = tile(rng, form="multicast", cluster=size, limit=4096, smem=16384)
+    case["issuer"], case["barrier"] = rng.randrange(size), rng.randrange(2)
+    case["mask"] = rng.randint(1, (1 << size) - 1)
+    case["base"] = 128 * rng.randrange(17)
+    exact = expected_bytes(case) if k // 4 % 2 else UNREACHED
+    case["arm"] = [exact if case["mask"] >> c & 1 else UNREACHED for c in range(size)]
+    return case
+
+
+def multicast_beyond(rng: random.Random, k: int) -> Case:
+    """A mask that selects nobody, or a CTA that the cluster does not have."""
+    case = multicast(rng, 8 * k)
+    case["mask"] = 0 if k % 2 else case["mask"] | 1 << rng.randint(case["cluster"], 7)
+    return case
+
+
+def encode_null(rng: random.Random, k: int) -> Case:
+    """Null pointers at encode: 1 the address, 2 strides, 4 dims, 8 box, 16 element strides."""
+    nulls = (0, 1, 2, 2, 2, 4, 8, 16, 1, 1)[k % 10]
+    case = interleaved(rng, 1 + k // 10 % 2) if k % 10 > 7 else tile(rng, **({"rank": 1} if k % 10 in (2, 3) else {}))
+    return case | {"form": "encode", "nulls": nulls}
+
+
+def expect_tx(rng: random.Random, k: int) -> Case:
+    """A barrier armed with too few, too many or the right bytes."""
+    case = tile(rng, rank=rng.randint(1, 3))
+    true = expected_bytes(case)
+    arms = (true, true - 16, true + 16, true // 2, true // 32 * 16, 16, true - 1, true + 1, 2 * true, 0)
+    return case | {"arm": [max(0, arms[k % 10])], "limit": WAIT}
+
+
+EXTENTS = (1 << 32, (1 << 32) - 1, (1 << 31) + 1, 1 << 31, (1 << 31) - 1, (1 << 31) + 2)
+FAR = ((1 << 31) - 1, (1 << 31) - 2, (1 << 31) - 4, 0, -1, -2, -1 << 31, 1 - (1 << 31))
+
+
+def far_coordinate(rng: random.Random, k: int) -> Case:
+    """Extents about 2^31 and 2^32 over a stride of 0, so that any step stays in the row."""
+    at = 1 + k // 48 % 2
+    rank = at + 1
+    case = copy.deepcopy(PLAIN) | {"dtype": (0, U32)[k // 96 % 2], "rank": rank, "addr": 16 * rng.randrange(64)}
+    case |= {"dim": [64] + [2] * (rank - 1), "stride": [512 if i < at - 1 else 0 for i in range(rank - 1)]}
+    case |= {"box": [32] + [1] * (rank - 1), "estride": [1] * rank, "coord": [0] * rank}
+    case["dim"][at], case["box"][at], case["coord"][at] = EXTENTS[k % 6], 6, FAR[k // 6 % 8]
+    case["estride"][at] = rng.choice((1, 1, 2))
+    return case
+
+
+def far_inner(rng: random.Random, k: int) -> Case:
+    """The innermost coordinate far inside an extent of 2^32: in bounds, the address lies 2 GiB on."""
+    case = far_coordinate(rng, 0)
+    return case | {"dtype": 0, "dim": [EXTENTS[k % 3], 2], "box": [32, 1], "coord": [(1 << 31) - 16 * (1 + k), 0]}
+
+
+def bulk_size(rng: random.Random, k: int) -> Case:
+    """Copies without a map: sizes 0 and not a multiple of 16, addresses not a multiple of 16."""
+    form = ("bulk_load", "bulk_store")[k % 2]
+    size, base, addr = ((0, 0, 0), (16, 0, 0), (48, 16, 32), (24, 0, 0), (8, 0, 0), (32, 8, 0), (32, 0, 8))[k // 2 % 7]
+    case = copy.deepcopy(PLAIN) | {"form": form, "mode": "none", "size": size, "base": base, "addr": addr}
+    return case | {"dump": 4096 if form == "bulk_load" else 0, "smem": 16384, "bytes": size}
+
+
+def barrier(rng: random.Random, k: int) -> Case:
+    """Known credits without a copy: what the bits of an mbarrier mean."""
+    case = copy.deepcopy(PLAIN) | {"form": "barrier", "mode": "none", "smem": 1024, "dump": 1024}
+    arm, size = (UNREACHED, (1 << 20) - 1, 1 << k % 20)[k // 20], 1 << k % 20
+    return case | {"arm": [arm], "size": size if k < 40 else size // 2, "bytes": size}
+
+
+def known_load(rng: random.Random, k: int) -> Case:
+    return armed(tile(rng), k)
+
+
+def known_store(rng: random.Random, k: int) -> Case:
+    return tile(rng, store=True, form="store", dtype=rng.choice((0, 1, 2, 4, 6, 7, 9)), smem=65536)
+
+
+Family = Callable[[random.Random, int], Case]
+
+# name, what makes a case, cases, phase: 0 calibrates, 1 is expected to run, 2 may fault, 3 comes last
+FAMILIES: tuple[tuple[str, Family, int, int], ...] = (
+    ("barrier", barrier, 60, 0),
+    ("known_load", known_load, 120, 0),
+    ("known_store", known_store, 80, 0),
+    ("encode_null", encode_null, 60, 0),
+    ("tf32_store", tf32_store, 450, 1),
+    ("interleaved_load", interleaved_load, 640, 1),
+    ("interleaved_store", interleaved_store, 600, 1),
+    ("im2col_interleaved", im2col_interleaved, 640, 1),
+    ("im2col_outside", im2col_outside, 300, 1),
+    ("im2col_negative", im2col_negative, 360, 1),
+    ("im2col_estride", im2col_estride, 240, 1),
+    ("im2col_store", im2col_store, 600, 1),
+    ("im2col_store_interleaved", im2col_store_interleaved, 240, 1),
+    ("reduce_documented", reduce_documented, 16 * len(KNOWN), 1),
+    ("reduce_clip", reduce_clip, 360, 1),
+    ("reduce_interleaved", reduce_interleaved, 120, 1),
+    ("reduce_im2col", reduce_im2col, 120, 1),
+    ("multicast", multicast, 400, 1),
+    ("expect_tx", expect_tx, 400, 1),
+    ("far_coordinate", far_coordinate, 192, 1),
+    ("reduce_other", reduce_other, 5 * len(UNKNOWN), 2),
+    ("interleaved_store_negative", interleaved_store_negative, 60, 2),
+    ("bulk_size", bulk_size, 42, 2),
+    ("far_inner", far_inner, 6, 2),
+    ("multicast_beyond", multicast_beyond, 16, 3),
+)
