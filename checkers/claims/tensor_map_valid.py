@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.errors import ClaimError
-from symlayout.expr import Expr
 from symlayout.rules.tma import PROFILES, rules_of
 from symlayout.tma import TensorMap
 
@@ -58,7 +57,7 @@ class TensorMapValid(Claim):
         m = self.tensor_map
         for rule in rules_of(self.profile):
             for place, x in rule.places(m):
-                if isinstance(x, Expr) or not rule.must.holds(x, m, place):
+                if rule.facts(m, place, x) or not rule.must.holds(x, m, place):
                     yield Obeys(m, rule, place, self.name)
 
     @property
