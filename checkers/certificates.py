@@ -6,7 +6,7 @@ those of the proof notes: T2 chain, T3 mixed radix, T5 residues, T8 corners, T17
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from symlayout.algebra import coalesced_modes
@@ -73,6 +73,26 @@ def _polys(modes: Modes) -> list[Any]:
 
 def _json(modes: Modes) -> list[list[Any]]:
     return [[poly(n), poly(s)] for n, s in modes]
+
+
+def rows_used(certificate: Mapping[str, Any]) -> Iterator[Any]:
+    """The assumptions, in JSON form, that some sum of a certificate rests on."""
+    claim, proof = certificate["claim"], certificate["proof"]
+    if claim["kind"] == "all":
+        for part, why in zip(claim["parts"], proof["parts"], strict=True):
+            yield from rows_used({"claim": part, "proof": why})
+    assumed = claim.get("assume", ())
+    hints = [proof, claim.get("positive", {}), claim.get("floors", ())]
+    yield from (assumed[i] for i in dict.fromkeys(_indices(hints)) if i < len(assumed))
+
+
+def _indices(x: Any) -> Iterator[int]:
+    """The rows in every sum inside nested hints."""
+    if isinstance(x, dict):
+        for _, *rows in x.get("sum", ()):
+            yield from rows
+    for y in x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ():
+        yield from _indices(y)
 
 
 # -- signs ----------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from symlayout.report import Outcome, Report, Verdict, Witness
 from . import smt
 from .cache import Cache, key_of
 from .certificate_checker import verify
-from .certificates import together
+from .certificates import poly, rows_used, together
 from .claim import Claim, Proof, Query, TooLarge, facts_of
 from .claims.holds import Holds
 from .claims.in_bounds import InBounds
@@ -251,20 +251,28 @@ class _Run:
             method=proof.method,
             certificate=proof.certificate,
             lemmas=(*self.lemmas, *proof.lemmas),
-            unused=self._unused(),
+            unused=self._unused(proof),
         )
 
-    def _unused(self) -> tuple[str, ...]:
-        """Assumptions given to the claim without which algebra proves it too."""
+    def _unused(self, proof: Proof) -> tuple[str, ...]:
+        """Assumptions given to the claim that its certificate does not rest on, or without which it is proved too."""
         given = self.claim.given
         if not given or any(getattr(x, "obligations", ()) for x in self.claim.subjects()):
             return ()
+        used = list(rows_used(proof.certificate)) if proof.certificate is not None else []
+        polys = [r.poly for r in self.facts.rows]
+        plain = proof.certificate is not None and not opaque_atoms(*expressions(self.claim.parameters()))
         out = []
-        for i, f in enumerate(given):
-            weaker = replace(self.claim, given=given[:i] + given[i + 1 :])
-            if certified(weaker, Facts.about(weaker.parameters(), given=weaker.given)) is not None:
+        for f in given:
+            rows = [r.poly for r in self.facts.rows if r.label == str(f)]
+            needed = any(poly(p) in used and polys.count(p) == 1 for p in rows)
+            if not needed and ((rows and plain) or self._proved_without(f)):
                 out.append(str(f))
         return tuple(out)
+
+    def _proved_without(self, f: Fact) -> bool:
+        weaker = replace(self.claim, given=tuple(g for g in self.claim.given if g is not f))
+        return certified(weaker, Facts.about(weaker.parameters(), given=weaker.given)) is not None
 
     def _unsafe_divisor(self) -> str:
         """The first symbolic divisor that may be below 1; // and % mean nothing there."""

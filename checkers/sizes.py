@@ -1,11 +1,11 @@
 """Sizes at which a claim is tried on numbers: small ones in order of their sum, or all where they are few.
 
-    >>> from symlayout import dims
-    >>> from symlayout.facts import Facts
-    >>> M, ld = dims("M ld")
-    >>> facts = Facts.about(M, ld, given=[ld >= M + 1])
-    >>> [tuple(env.values()) for env in itertools.islice(small_sizes(facts.symbols, facts), 3)]
-    [(1, 2), (1, 3), (1, 4)]
+>>> from symlayout import dims
+>>> from symlayout.facts import Facts
+>>> M, ld = dims("M ld")
+>>> facts = Facts.about(M, ld, given=[ld >= M + 1])
+>>> [tuple(env.values()) for env in itertools.islice(small_sizes(facts.symbols, facts), 3)]
+[(1, 2), (1, 3), (1, 4)]
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from symlayout.facts import Facts
 Sizes: TypeAlias = "dict[Symbol, int]"
 
 LEAST = 4000  # assignments yielded before giving up
-STEPS = 20_000  # values set on the way to them
+PATIENCE = 1500  # values set without reaching a further one
 TO_THE_LAST = 40  # up to which sizes every value of one or two symbols is tried
 
 
@@ -84,11 +84,11 @@ class _Tried:
         place = {s: i for i, s in enumerate(self.order)}
         self.checks: list[list[Fact]] = [[] for _ in self.order]
         self.possible = True
-        for f in [*facts.ranges, *facts.given]:
-            if f.symbols:
-                self.checks[max(place[s] for s in f.symbols)].append(f)
-            else:
+        for f in (*facts.ranges, *facts.given):
+            if not f.symbols:
                 self.possible = self.possible and bool(f.value)
+            elif f in facts.given or len(f.symbols) > 1:  # the values tried lie in ranges that are numbers
+                self.checks[max(place[s] for s in f.symbols)].append(f)
         self.fixed: list[list[int] | None] = [
             None if any(_symbols(low) for low in self.lows[s]) else _options(s, self.near[i], self.lows[s], {})
             for i, s in enumerate(self.order)
@@ -117,15 +117,16 @@ class _Tried:
             yield {}
         else:
             push({}, 0, self._values(0, {}), 0)
-        for _ in range(STEPS):
-            if not heap:
-                return
+        patience = PATIENCE
+        while heap and patience:
+            patience -= 1
             _, _, env, options, k = heapq.heappop(heap)
             i, spent = len(env), sum(env.values())
             push(env, spent, options, k + 1)
             grown = {**env, self.order[i]: options[k]}
             if all(_true(f, grown) for f in self.checks[i]):
                 if i + 1 == len(self.order):
+                    patience = PATIENCE
                     yield grown
                 else:
                     push(grown, spent + options[k], self._values(i + 1, grown), 0)
@@ -177,12 +178,13 @@ def _lower_bounds(s: Symbol, facts: Facts) -> list[Any]:
 
 
 def _bounded_last(symbols: tuple[Symbol, ...], lows: Mapping[Symbol, list[Any]]) -> list[Symbol]:
-    """Symbols so that what bounds one comes before it, as far as that goes."""
+    """Symbols so that what bounds one comes before it, as far as that goes, and soon before it."""
     out: list[Symbol] = []
     todo = list(symbols)
     while todo:
         free = [s for s in todo if not any(t in todo and t is not s for low in lows[s] for t in _symbols(low))]
-        s = free[0] if free else todo[0]
+        bounded = [s for s in free if any(_symbols(low) for low in lows[s])]
+        s = (bounded or free or todo)[0]
         todo.remove(s)
         out.append(s)
     return out

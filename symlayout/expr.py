@@ -844,7 +844,15 @@ class Substitution(Integers):
 
 def evaluate(x: Any, env: Mapping[Any, int]) -> int:
     """The integer value of *x* where *env* gives its symbols (or their names) values."""
-    return x if type(x) is int else cast(int, integer(interpret(integer(x), Integers(env))))
+    if type(x) is int:
+        return x
+    total = 0
+    for m, c in terms_of(integer(x)).items():
+        for a in m:
+            known = env.get(a)  # a symbol whose value is not given under its name, the common case
+            c *= interpret(a, Integers(env)) if known is None else known
+        total += c
+    return cast(int, integer(total))
 
 
 def substitute(x: Int, values: Mapping[Any, Any]) -> Any:

@@ -1,9 +1,9 @@
 """A few admissible values for the variables of some rows: what is negative there is never proved, nor tried.
 
-    >>> from symlayout.expr import dims
-    >>> M, ld = dims("M ld")
-    >>> [value(ld, at) for at in points((M - 2, ld - M))]
-    [2, 2, 3, 8]
+>>> from symlayout.expr import dims
+>>> M, ld = dims("M ld")
+>>> [value(ld, at) for at in points((M - 2, ld - M))]
+[2, 2, 3, 8]
 """
 
 from __future__ import annotations
