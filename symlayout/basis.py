@@ -11,15 +11,21 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from .errors import ExpressionError, LayoutError
 from .expr import Expr, integer
-from .int_tuple import IntTuple, checked, get, map_leaves, text
+from .facts import Facts
+from .int_tuple import IntTuple, checked, get, text
 
 
 class ScaledBasis:
-    """``value`` times the basis element at ``path``; printed value first, then the path from the inside out."""
+    """``value`` times the basis element at ``path``; printed value first, then the path from the inside out.
+
+    A stride may be a fraction, 1/4@0 where dimension 0 counts units of four elements: whole multiples of it are
+    coordinates, others are refused.
+    """
 
     __slots__ = ("path", "value")
     value: Any
@@ -27,14 +33,13 @@ class ScaledBasis:
 
     def __init__(self, value: Any, path: int | tuple[int, ...]) -> None:
         path = path if isinstance(path, tuple) else (path,)
-        self.value = value if type(value) is int else integer(value)
+        self.value = value if type(value) is int else _scale(value)
         self.path = path if all(type(i) is int for i in path) else tuple(map(operator.index, path))
 
     def __rmul__(self, k: Any) -> Any:
-        return ScaledBasis(k * self.value, self.path)
+        return ScaledBasis(k * self.value if type(self.value) is not Fraction else _part(k, self), self.path)
 
-    def __mul__(self, k: Any) -> Any:
-        return ScaledBasis(self.value * k, self.path)
+    __mul__ = __rmul__
 
     def __neg__(self) -> ScaledBasis:
         return ScaledBasis(-self.value, self.path)
@@ -146,6 +151,23 @@ class ArithmeticTuple:
         return f"ArithmeticTuple({', '.join(map(repr, self.parts))})"
 
 
+def _scale(x: Any) -> Any:
+    """An integer or expression, or a fraction that is none."""
+    if isinstance(x, Fraction):
+        return x if x.denominator > 1 else x.numerator
+    return integer(x)
+
+
+def _part(k: Any, basis: ScaledBasis) -> Any:
+    """*k* times the fraction that scales a basis element; an expression must be a multiple of its denominator."""
+    if not isinstance(k, Expr):
+        return k * basis.value
+    whole = Facts.about(k).quotient(k * basis.value.numerator, basis.value.denominator)
+    if whole is None:
+        raise LayoutError(f"expected a multiple of {basis.value.denominator} along {basis}, got {k}")
+    return whole
+
+
 def _zero(x: Any) -> bool:
     return type(x) is int and x == 0
 
@@ -164,6 +186,8 @@ def as_arithmetic(x: Any) -> Any:
     """*x* as something that adds: a basis or tuple becomes an ArithmeticTuple, an integer stays."""
     if isinstance(x, ScaledBasis):
         out = x.value
+        if type(out) is Fraction:
+            raise LayoutError(f"expected a whole coordinate, a multiple of {out.denominator} elements, got {x}")
         for i in reversed(x.path):
             out = ArithmeticTuple(*(0,) * i, out)
         return out
@@ -273,7 +297,7 @@ def coprofile_of(strides: list[Any]) -> IntTuple:
     """The profile of the values of a layout, all zeros: 0 for integers, nested zeros for bases."""
     tree: Any = 0
     for d in strides:
-        tree = _joined(tree, map_leaves(lambda _: 0, as_tuple(d)) if is_basis(d) else 0)
+        tree = _joined(tree, as_tuple(0 * d) if is_basis(d) else 0)
     return tree
 
 
