@@ -89,19 +89,25 @@ class _Tried:
                 self.possible = self.possible and bool(f.value)
             elif f in facts.given or len(f.symbols) > 1:  # the values tried lie in ranges that are numbers
                 self.checks[max(place[s] for s in f.symbols)].append(f)
-        self.fixed: list[list[int] | None] = [
-            None if any(_symbols(low) for low in self.lows[s]) else _options(s, self.near[i], self.lows[s], {})
-            for i, s in enumerate(self.order)
-        ]
+        self.fixed = [self._known(i) for i in range(len(self.order))]
         self.rest = [0] * (len(self.order) + 1)  # at least what the symbols from here on add to the sum
         for i in reversed(range(len(self.order))):
             self.rest[i] = self.rest[i + 1] + min(self.fixed[i] or [1])
+
+    def _known(self, i: int) -> list[int] | None:
+        """The values of a symbol whose bounds are numbers, without those that a fact about it alone excludes."""
+        s = self.order[i]
+        if any(_symbols(low) for low in self.lows[s]):
+            return None
+        alone = [f for f in self.checks[i] if f.symbols == (s,)]
+        return [v for v in _options(s, self.near[i], self.lows[s], {}) if all(_true(f, {s: v}) for f in alone)]
 
     def least_first(self) -> Iterator[Sizes]:
         """Assignments in order of their sum, then of their values."""
         found = self._by_sum() if self.possible else iter(())
         for _, same in itertools.groupby(itertools.islice(found, LEAST), key=lambda env: sum(env.values())):
-            yield from sorted(same, key=lambda env: [env[s] for s in self.symbols])
+            rows = sorted([env[s] for s in self.symbols] for env in same)
+            yield from (dict(zip(self.symbols, row, strict=True)) for row in rows)
 
     def _by_sum(self) -> Iterator[Sizes]:
         """Best first: the assignment of some symbols whose sum, with the least values of the others, is least."""
@@ -109,9 +115,14 @@ class _Tried:
         heap: list[tuple[int, int, Sizes, list[int], int]] = []
 
         def push(env: Sizes, spent: int, options: list[int], k: int) -> None:
-            if k < len(options):
-                at_least = spent + options[k] + self.rest[len(env) + 1]
-                heapq.heappush(heap, (at_least, next(ties), env, options, k))
+            i = len(env)
+            while k < len(options):
+                grown = {**env, self.order[i]: options[k]}
+                if all(_true(f, grown) for f in self.checks[i]):
+                    at_least = spent + options[k] + self.rest[i + 1]
+                    heapq.heappush(heap, (at_least, next(ties), grown, options, k))
+                    return
+                k += 1
 
         if not self.order:
             yield {}
@@ -121,15 +132,13 @@ class _Tried:
         while heap and patience:
             patience -= 1
             _, _, env, options, k = heapq.heappop(heap)
-            i, spent = len(env), sum(env.values())
-            push(env, spent, options, k + 1)
-            grown = {**env, self.order[i]: options[k]}
-            if all(_true(f, grown) for f in self.checks[i]):
-                if i + 1 == len(self.order):
-                    patience = PATIENCE
-                    yield grown
-                else:
-                    push(grown, spent + options[k], self._values(i + 1, grown), 0)
+            i, spent = len(env) - 1, sum(env.values())
+            push({s: env[s] for s in self.order[:i]}, spent - options[k], options, k + 1)
+            if i + 1 == len(self.order):
+                patience = PATIENCE
+                yield env
+            else:
+                push(env, spent, self._values(i + 1, env), 0)
 
     def drawn(self) -> Iterator[Sizes]:
         """Assignments drawn at random, always the same."""
@@ -144,7 +153,7 @@ class _Tried:
                 if not all(_true(f, env) for f in self.checks[i]):
                     break
             else:
-                yield env
+                yield {s: env[s] for s in self.symbols}
 
     def _values(self, i: int, env: Sizes) -> list[int]:
         known = self.fixed[i]

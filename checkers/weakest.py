@@ -35,16 +35,19 @@ class Repair:
 
 
 CANDIDATES, PAIRS = 40, 12  # tried before giving up; counts and not seconds, so that answers repeat
+AHEAD = 40  # small sizes of the claim at which candidates are tried before any is proved
+POINTS = 20_000  # of a claim that is tried on numbers here
 
 
 def repair(claim: Claim, facts: Facts, witness: Mapping[Symbol, int]) -> Repair | None:
     """The first candidate that excludes the counterexample and under which the claim is proved, weakened."""
+    tried = _Tried(claim, facts, witness)
     failing = [f for f in _candidates(claim, facts) if not _true_at(f, witness)][:CANDIDATES]
     for f in failing:
-        if proved_under(claim, (f,)):
-            return _weakened(claim, f)
+        if not tried.refute((f,)) and proved_under(claim, (f,), tried):
+            return _weakened(tried, f)
     for pair in itertools.islice(itertools.combinations(failing[:10], 2), PAIRS):
-        if proved_under(claim, pair):
+        if not tried.refute(pair) and proved_under(claim, pair, tried):
             return Repair(pair)
     return None
 
@@ -55,24 +58,57 @@ def closing(claim: Claim, facts: Facts) -> tuple[str, ...]:
     return tuple(str(f) for f in itertools.islice(found, 3))
 
 
-def proved_under(claim: Claim, extra: tuple[Fact, ...]) -> bool:
+def proved_under(claim: Claim, extra: tuple[Fact, ...], tried: _Tried | None = None) -> bool:
     """Whether algebra proves the claim under more facts, and some sizes meet them."""
     stronger = replace(claim, given=(*claim.given, *extra))
     try:
         facts = Facts.about(stronger.parameters(), given=stronger.given)
-        proof = stronger.certify(facts)
-        if proof is None:
+        least = list(itertools.islice(small_sizes(facts.symbols, facts, claim.hints()), 3))
+        if not least or (tried is not None and any(map(tried.fails_at, least))):
             return False
-        if proof.certificate is not None:
+        proof = stronger.certify(facts)
+        if proof is not None and proof.certificate is not None:
             verify(proof.certificate)
     except SymlayoutError:
         return False
-    return next(small_sizes(facts.symbols, facts, claim.hints()), None) is not None
+    return proof is not None
+
+
+class _Tried:
+    """What a refuted claim is known to do at sizes: those at which it fails drop candidates without a proof."""
+
+    def __init__(self, claim: Claim, facts: Facts, witness: Mapping[Symbol, int]) -> None:
+        self.claim, self.facts = claim, facts
+        self.known: dict[tuple[tuple[Symbol, int], ...], bool] = {tuple(witness.items()): True}
+        self.ahead = list(itertools.islice(small_sizes(facts.symbols, facts, claim.hints()), AHEAD))
+
+    def fails_at(self, env: Mapping[Symbol, int]) -> bool:
+        """Whether the claim has a counterexample at these sizes; False also where that would take long."""
+        key = tuple(env.items())
+        if key not in self.known:
+            self.known[key] = self._fails(env)
+        return self.known[key]
+
+    def _fails(self, env: Mapping[Symbol, int]) -> bool:
+        try:
+            bound = self.claim.bind(env)
+            if bound.points() > POINTS and not hasattr(bound, "limits"):
+                return False
+            return bound.counterexample() is not None
+        except (SymlayoutError, TooLarge, ZeroDivisionError, OverflowError):
+            return False
+
+    def refute(self, extra: tuple[Fact, ...]) -> bool:
+        """Whether the claim fails at some known or small size that meets *extra*."""
+        failing = (dict(key) for key, fails in self.known.items() if fails)
+        if any(all(_true_at(f, env) for f in extra) for env in failing):
+            return True
+        return any(self.fails_at(env) for env in self.ahead if all(_true_at(f, env) for f in extra))
 
 
 def _true_at(f: Fact, env: Mapping[Symbol, int]) -> bool:
     try:
-        return bool(f.subs(env).value)
+        return f.at(env)
     except (SymlayoutError, ZeroDivisionError):
         return False
 
@@ -114,7 +150,7 @@ def _orders(claim: Claim, facts: Facts) -> Iterator[Fact]:
         yield eq(s, t)
 
 
-def _weakened(claim: Claim, f: Fact) -> Repair:
+def _weakened(tried: _Tried, f: Fact) -> Repair:
     """The weakest divisor that still proves the claim, or *f* as it is."""
     if f.relation == "%" and isinstance(f.expr, Symbol):
         q = f.modulus
@@ -124,34 +160,27 @@ def _weakened(claim: Claim, f: Fact) -> Repair:
             for p in primes(q):
                 if q // p >= 1 and (q // p) % f.expr.multiple == 0 and q // p != f.expr.multiple:
                     weaker = f.expr.multiple_of(q // p)
-                    if proved_under(claim, (weaker,)):
+                    if proved_under(tried.claim, (weaker,), tried):
                         q, shrunk = q // p, True
                         break
         best = f.expr.multiple_of(q)
-        return Repair((best,), all(_fails_under(claim, (f.expr.multiple_of(q // p),)) for p in primes(q)))
+        return Repair((best,), all(_fails_under(tried, (f.expr.multiple_of(q // p),)) for p in primes(q)))
     if f.relation == ">=":
         slack = Fact(f.expr + 1, ">=")
-        return Repair((f,), _fails_under(claim, (slack,), Fact(-f.expr - 1, ">=")))
+        return Repair((f,), _fails_under(tried, (slack,), Fact(-f.expr - 1, ">=")))
     return Repair((f,))
 
 
-def _fails_under(claim: Claim, extra: tuple[Fact, ...], where: Fact | None = None) -> bool:
+def _fails_under(tried: _Tried, extra: tuple[Fact, ...], where: Fact | None = None) -> bool:
     """Whether some small size that meets weaker facts (and *where*) is a counterexample."""
+    claim = tried.claim
     given = (*claim.given, *extra, *((where,) if where is not None else ()))
     try:
         facts = Facts.about(claim.parameters(), given=given)
     except SymlayoutError:
         return False
-    for env in itertools.chain(itertools.islice(small_sizes(facts.symbols, facts, claim.hints()), 60), _edges(facts)):
-        try:
-            bound = claim.bind(env)
-            if bound.points() > 20_000 and not hasattr(bound, "limits"):
-                continue
-            if bound.counterexample() is not None:
-                return True
-        except (SymlayoutError, TooLarge, ZeroDivisionError, OverflowError):
-            continue
-    return False
+    least = itertools.islice(small_sizes(facts.symbols, facts, claim.hints()), 60)
+    return any(tried.fails_at(env) for env in itertools.chain(least, _edges(facts)))
 
 
 def _edges(facts: Facts) -> Iterator[dict[Symbol, int]]:
