@@ -12,6 +12,8 @@ from ..errors import LayoutError, TmaFault
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Addresses = np.ndarray[Any, Any]  # int64, or Python integers where 64 bits do not suffice
 
+ACCESS = "illegal memory access"  # the driver's words
+
 
 @dataclass(frozen=True, eq=False)
 class Memory:
@@ -49,17 +51,21 @@ class Memory:
         index = addresses - self.base if self.base else addresses
         if index.size and not (index.min() >= 0 and index.max() < len(self.bytes)):
             low, high = int(addresses.min()), int(addresses.max())
-            raise TmaFault(
-                f"illegal memory access, memory_bounds: expected addresses in {self.base}..{self._last}, got "
-                f"{low}..{high}, {max(self.base - low, high - self._last)} bytes outside",
-                "memory_bounds",
-                "illegal memory access",
+            raise outside(
+                f"expected addresses of {self.base}..{self.end - 1}, got {low}..{high}, "
+                f"{max(self.base - low, high - self.end + 1)} bytes outside"
             )
         return index.astype(np.int64, copy=False)
 
     @property
-    def _last(self) -> int:
-        return self.base + len(self.bytes) - 1
+    def end(self) -> int:
+        """The first address behind."""
+        return self.base + len(self.bytes)
+
+
+def outside(message: str) -> TmaFault:
+    """The fault of a copy that touches bytes outside a memory."""
+    return TmaFault(f"{ACCESS}, memory_bounds: {message}", "memory_bounds", ACCESS)
 
 
 def byte_ranges(addresses: Addresses) -> tuple[tuple[int, int], ...]:

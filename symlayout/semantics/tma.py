@@ -27,7 +27,7 @@ from ..rules.tma_copy import UNIT_BYTES, TensorCopy
 from ..tma import TensorMap
 from .conversion import filled, loaded
 from .footprint import Footprint, footprint
-from .memory import Addresses, Memory, byte_ranges
+from .memory import Addresses, Memory, byte_ranges, outside
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,13 +124,11 @@ def _expect_accepted(m: TensorMap) -> None:
 
 def _expect_room(copy: TensorCopy, shared: Memory) -> None:
     """Before any array is made: an accepted box may ask for gigabytes."""
-    landed, room = int(copy.tensor_map.landed_bytes), shared.base + len(shared.bytes) - int(copy.shared_address)
+    landed, room = int(copy.tensor_map.landed_bytes), shared.end - int(copy.shared_address)
     if landed > room or copy.shared_address < shared.base:
-        raise TmaFault(
-            f"illegal memory access, memory_bounds: expected {landed} bytes of shared memory from address "
-            f"{copy.shared_address} on, got {max(room, 0)}",
-            "memory_bounds",
-            "illegal memory access",
+        raise outside(
+            f"expected room for {landed} bytes from shared-memory address {copy.shared_address} on, got {room} of "
+            f"{shared.base}..{shared.end - 1}"
         )
 
 
