@@ -11,9 +11,10 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import product, text
 from symlayout.report import Witness
 
-from ..claim import Claim, TooLarge
+from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS, unravel
 from ..form import check_offsets, check_subject, points, table
+from ..lanes import certify_moved
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,9 @@ class Coalesced(Claim):
     def __str__(self) -> str:
         lanes = f"{self.lanes} lanes of {self.width_bytes} bytes"
         return f"{self.kind}: {self.access}, {lanes} in at most {self.sectors} sectors"
+
+    def certify(self, facts: Facts) -> Proof | None:
+        return certify_moved(self, facts, self.element_bytes, SECTOR_BYTES)
 
     def counterexample(self) -> Witness | None:
         if points(self.access) > POINTS:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
-from symlayout.banks import WIDTHS_BYTES, conflict_degree, linear_degree, worst_lanes
+from symlayout.banks import BANK_BYTES, WIDTHS_BYTES, conflict_degree, linear_degree, worst_lanes
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import evaluate
 from symlayout.facts import Facts
@@ -17,6 +17,7 @@ from symlayout.report import Witness
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS, unravel
 from ..form import check_offsets, check_subject, points, table
+from ..lanes import certify_moved
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,12 @@ class ConflictFree(Claim):
         return f"{self.kind}: {self.access}, {self.lanes} lanes of {self.width_bytes} bytes{limit}"
 
     def certify(self, facts: Facts) -> Proof | None:
+        """On numbers by rank; symbolic modes that move all lanes together leave numbers."""
+        if facts.symbols:
+            return certify_moved(self, facts, self.element_bytes, max(self.width_bytes, BANK_BYTES))
+        return self._by_rank(facts)
+
+    def _by_rank(self, facts: Facts) -> Proof | None:
         """The kernels of the bank map and of the address map agree (T16); one phase stands for all."""
         if (
             isinstance(self.access, AddressMap)
