@@ -125,8 +125,8 @@ class Rule:
     name: str = ""  # what the value is called in a message, where that is not the sentence's subject
     fix: str = ""
     effect: str = ""
-    group: str = ""  # what the rule is about: the rules of one group stand together in a page
-    hint: Callable[[Any, int], str] | None = None  # the fix in a record's own numbers
+    hint: Callable[[Any, int], str] | None = None  # what a counterexample adds in its own numbers
+    advice: Callable[[Any, int], str] | None = None  # the fix in the numbers of the record that needs it
 
     def places(self, m: Any) -> Iterator[tuple[int, Any]]:
         """The places of a record of scalars at which the rule applies."""
@@ -210,7 +210,8 @@ def holds(rule: Rule, m: Any, i: int, x: Any) -> bool | None:
 def violation(rule: Rule, m: Any, i: int, x: Any) -> Violation:
     """What there is to say where the value x at place i breaks a rule."""
     x = x if isinstance(x, Expr) else int(x)
-    fix = rule.hint(m, i) if rule.hint else ""
+    said = rule.advice or rule.hint
+    fix = said(m, i) if said else ""
     return Violation(rule, i, x, rule.must.wanted(m, i), rule.must.shown(x, m, i), fix or rule.fix)
 
 

@@ -123,8 +123,10 @@ BREAKS = {
     "stride_multiple_16": (BASE, {"global_stride_bytes": (2002,)}),
     "stride_range": (BASE, {"global_stride_bytes": (2**40,)}),
     "element_stride_range": (BASE, {"element_stride": (1, 9)}),
+    "element_stride_inner_range": (BASE, {"element_stride": (9, 1)}),
     "box_range": (BASE, {"box_dim": (64, 257)}),
     "box_inner_multiple_16": (BASE3, {"box_dim": (5, 4, 4)}),
+    "box_inner_multiple_16_interleaved": (BASE3, {"box_dim": (5, 4, 4), "interleave": 16}),
     "box_inner_span": (BASE, {"box_dim": (72, 8)}),
     "box_fits_encode_limit": (BASE3, {"box_dim": (256, 256, 1), "swizzle": 0}),
     "im2col_channels": (
@@ -172,7 +174,7 @@ def test_a_violation_says_what_was_expected_where():
 
     assert str(v) == (
         "stride_multiple_16: expected each global stride to be a multiple of 16 bytes, got 2002 (125*16 + "
-        "2) bytes in the stride of dimension 1; pad the rows, the extent may stay"
+        "2) bytes in the stride of dimension 1; pad the rows to 2016 bytes, the extent may stay"
     )
 
 
