@@ -5,7 +5,7 @@
     >>> tile = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((128, 64), (64, 1)))
     >>> copy = make_tma_copy(Layout((M, K), (K, 1)), tile, dtype="bf16")
     >>> print(copy.tensor_map)
-    TensorMap bf16 (K,M) strides (2*K) B, box (64,128), swizzle 128B, L2 promotion 128B
+    TensorMap bf16 (K,M) strides (2*K,) B, box (64,128), swizzle 128B, L2 promotion 128B
     >>> print(copy.get_tma_tensor())
     ArithTuple(0,0) o (M,K):(1@1,1@0)
 
@@ -174,9 +174,9 @@ def make_tma_copy(
     Raises LayoutError for what TMA cannot do, InexactError where the box would not be the tile.
     """
     element, unit = DType.of(dtype), _unit(dtype if internal_dtype is None else internal_dtype)
-    gmem, (smem, swizzle) = _global(gmem), _shared(smem_layout, element)
+    gmem, (smem, swizzle) = _global(gmem), shared_operand(smem_layout, element)
     tile_map = composition(make_identity_layout(gmem.shape), product_each(smem.shape) if tile is None else tile)
-    _expect_whole_tile(tile_map, smem)
+    expect_whole_tile(tile_map, smem)
     inverse, in_units = right_inverse(smem), recast_layout(element.bits, unit.bits, gmem)
     gbasis = construct_tma_gbasis(gmem, tile_map, inverse, element.bits, unit.bits)
     dims = [Dimension.of(mode, in_units) for mode in gbasis]
@@ -228,7 +228,7 @@ def _global(x: Any) -> Layout:
     return x if isinstance(x.shape, tuple) else cast(Layout, make_layout(x))
 
 
-def _shared(x: Any, element: DType) -> tuple[Layout, TmaSwizzle]:
+def shared_operand(x: Any, element: DType) -> tuple[Layout, TmaSwizzle]:
     """The layout of shared memory without its swizzle, and the swizzle as the tensor map has it."""
     expect_layouts(x)
     if not x.static:
@@ -256,7 +256,8 @@ def exact_only(x: Any) -> Obligations:
     return Obligations(o for o in x.obligations if o.kind == EXACT)
 
 
-def _expect_whole_tile(tile_map: Layout, smem: Layout) -> None:
+def expect_whole_tile(tile_map: Layout, smem: Layout) -> None:
+    """Raise LayoutError unless the tile has a place for each element of the shared layout."""
     if not tile_map.static or tile_map.size() != smem.size():
         raise LayoutError(
             f"expected a tile of {smem.size()} elements, as many as the shared layout {smem} has, got "
