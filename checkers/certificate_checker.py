@@ -1,4 +1,4 @@
-"""Re-verify certificates by plain polynomial arithmetic: no solver, no layouts, nothing imported but the error.
+"""Re-verify certificates by plain polynomial arithmetic: no solver, no layouts, nothing of the provers imported.
 
 A certificate is ``{"claim": ..., "proof": ...}``. The claim says what is proved; the proof holds only hints,
 so a wrong hint can be rejected but never believed: every gap, corner and product is rebuilt here.
@@ -14,14 +14,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from symlayout.errors import CertificateError
 
-Poly: TypeAlias = "dict[tuple[str, ...], int]"
-Mode: TypeAlias = "tuple[Poly, Poly]"
-
-ONE: Poly = {(): 1}
+from .lemmas import ONE, Mode, Poly, chain, generators, minus, need, nonneg, permutation, plus, poly, signed, times
 
 
 def verify(certificate: Mapping[str, Any]) -> None:
@@ -42,111 +39,8 @@ def verify(certificate: Mapping[str, Any]) -> None:
         raise CertificateError(f"expected a well-formed certificate, got {type(e).__name__}: {e}") from e
 
 
-def need(ok: bool, why: str) -> None:
-    if not ok:
-        raise CertificateError(why)
-
-
-# -- polynomials ----------------------------------------------------------------------------------------
-
-
-def poly(rows: Any) -> Poly:
-    """A polynomial from its JSON form."""
-    if type(rows) is int:
-        return {(): rows} if rows else {}
-    out: Poly = {}
-    for c, *names in rows:
-        need(type(c) is int and all(type(n) is str for n in names), "malformed polynomial")
-        key = tuple(sorted(names))
-        out[key] = out.get(key, 0) + c
-    return {k: c for k, c in out.items() if c}
-
-
-def plus(p: Poly, q: Poly, factor: int = 1) -> Poly:
-    out = dict(p)
-    for k, c in q.items():
-        out[k] = out.get(k, 0) + factor * c
-    return {k: c for k, c in out.items() if c}
-
-
-def times(p: Poly, q: Poly) -> Poly:
-    out: Poly = {}
-    for a, c in p.items():
-        for b, d in q.items():
-            k = tuple(sorted(a + b))
-            out[k] = out.get(k, 0) + c * d
-    return {k: c for k, c in out.items() if c}
-
-
-def minus(p: Poly, q: Poly) -> Poly:
-    return plus(p, q, -1)
-
-
-def nonneg(p: Poly, gens: list[Poly], hint: Mapping[str, Any]) -> None:
-    """p >= 0 for all integers where every generator is >= 0.
-
-    scale*p + scale - 1 == sum of c * (product of generators) with every c >= 0 and scale >= 1: then p > -1.
-    """
-    scale = poly(hint.get("scale", 1))
-    if scale != ONE:
-        if set(scale) == {()}:
-            need(scale[()] >= 1, "scale below 1")
-        else:
-            nonneg(minus(scale, ONE), gens, hint["positive"])
-    total: Poly = {}
-    for c, *indices in hint["sum"]:
-        need(type(c) is int and c >= 0, "negative coefficient")
-        term: Poly = {(): c} if c else {}
-        for i in indices:
-            need(type(i) is int and 0 <= i < len(gens), "unknown generator")
-            term = times(term, gens[i])
-        total = plus(total, term)
-    need(total == minus(plus(times(scale, p), scale), ONE), "identity fails")
-
-
-def generators(claim: Mapping[str, Any]) -> list[Poly]:
-    """The assumptions, then what the definitions mean."""
-    gens = [poly(row) for row in claim.get("assume", ())]
-    defined = claim.get("define", {})
-    positive = claim.get("positive", {})
-    assumed = len(gens)
-    open_names = set(defined)
-    for name, (op, *args) in defined.items():
-        polys = [poly(a) for a in args]
-        used = {n for p in polys for key in p for n in key}
-        need(not used & open_names, "a definition rests on a name that is defined later, or on itself")
-        open_names.discard(name)
-        me: Poly = {(name,): 1}
-        if op == "floordiv":
-            x, d = polys
-            if not (set(d) == {()} and d[()] >= 1):
-                nonneg(minus(d, ONE), gens[:assumed], positive[name])
-            gens += [minus(x, times(d, me)), minus(minus(plus(times(d, me), d), ONE), x)]
-        elif op == "minimum":
-            gens += [minus(p, me) for p in polys]
-        elif op == "maximum":
-            gens += [minus(me, p) for p in polys]
-        else:
-            raise CertificateError(f"expected floordiv, minimum or maximum, got {op}")
-    for name, k, hint in claim.get("floors", ()):  # x >= k*d gives x // d >= k
-        op, x, d = defined[name]
-        need(op == "floordiv" and type(k) is int, "a floor of what is no quotient")
-        nonneg(minus(poly(x), times({(): k} if k else {}, poly(d))), gens, hint)
-        gens.append(minus({(name,): 1}, {(): k} if k else {}))
-    return gens
-
-
 def modes_of(claim: Mapping[str, Any], key: str = "modes") -> list[Mode]:
     return [(poly(n), poly(s)) for n, s in claim[key]]
-
-
-def _permutation(order: Any, n: int) -> None:
-    need(all(type(i) is int for i in order) and sorted(order) == list(range(n)), "not a permutation")
-
-
-def _signed(modes: list[Mode], sign: Any) -> list[Mode]:
-    need(len(sign) == len(modes) and all(g in (1, -1) for g in sign), "bad sign")
-    return [(n, s if g == 1 else minus({}, s)) for (n, s), g in zip(modes, sign, strict=True)]
 
 
 def _extents_at_least_one(modes: list[Mode]) -> list[Poly]:
@@ -171,20 +65,7 @@ def _injective(modes: list[Mode], gens: list[Poly], proof: Mapping[str, Any]) ->
     if "residue" in proof:
         _residue(modes, gens, proof)
     else:
-        _chain(modes, gens, proof)
-
-
-def _chain(modes: list[Mode], gens: list[Poly], proof: Mapping[str, Any]) -> None:
-    """Each stride exceeds the reach of the modes before it (T2)."""
-    modes = _signed(modes, proof["sign"])
-    _permutation(proof["order"], len(modes))
-    need(len(proof["gaps"]) == len(modes), "one gap for each mode")
-    reach: Poly = {}
-    for k, gap in zip(proof["order"], proof["gaps"], strict=True):
-        n, s = modes[k]
-        local = [*gens, minus(n, {(): 2})]  # needed only where n >= 2
-        nonneg(minus(minus(s, reach), ONE), local, gap)
-        reach = plus(reach, times(minus(n, ONE), s))
+        chain(modes, gens, proof)
 
 
 def _residue(modes: list[Mode], gens: list[Poly], proof: Mapping[str, Any]) -> None:
@@ -192,7 +73,7 @@ def _residue(modes: list[Mode], gens: list[Poly], proof: Mapping[str, Any]) -> N
     g = poly(proof["residue"])
     inside = proof["multiples"]
     rest = [k for k in range(len(modes)) if k not in inside]
-    _permutation([*inside, *rest], len(modes))
+    permutation([*inside, *rest], len(modes))
     factors = [poly(f) for f in proof["factors"]]
     quotients = [poly(q) for q in proof["quotients"]]
     need(len(factors) == len(inside) and len(quotients) == len(rest), "one factor for each mode")
@@ -202,9 +83,9 @@ def _residue(modes: list[Mode], gens: list[Poly], proof: Mapping[str, Any]) -> N
         coarse.append((modes[k][0], f))
     fine = [(modes[k][0], minus(modes[k][1], times(g, q))) for k, q in zip(rest, quotients, strict=True)]
     _injective(coarse, gens, proof["coarse"])
-    _chain(fine, gens, proof["fine"])
+    chain(fine, gens, proof["fine"])
     span: Poly = {}
-    for n, s in _signed(fine, proof["fine"]["sign"]):
+    for n, s in signed(fine, proof["fine"]["sign"]):
         span = plus(span, times(minus(n, ONE), s))
     nonneg(minus(minus(g, span), ONE), gens, proof["span"])
 
@@ -216,7 +97,7 @@ def bijective(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
         return
     modes = modes_of(claim)
     gens = generators(claim)
-    _permutation(proof["order"], len(modes))
+    permutation(proof["order"], len(modes))
     need(len(proof["extents"]) == len(modes), "one extent lemma for each mode")
     for (n, _), hint in zip(modes, proof["extents"], strict=True):
         nonneg(n, gens, hint)  # (-1)*(-1) is 1, and has no points
@@ -234,7 +115,7 @@ def _numbers(modes: Any) -> bool:
 def _bijective_numbers(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
     """The same for plain integers, where extents need no lemma."""
     modes, order = claim["modes"], proof["order"]
-    _permutation(order, len(modes))
+    permutation(order, len(modes))
     current = 1
     for k in order:
         n, s = modes[k]
@@ -269,10 +150,10 @@ def bounds(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
     """low <= base + offset <= high at every coordinate (T8)."""
     modes = modes_of(claim)
     gens = generators(claim) + _extents_at_least_one(modes)
-    signed = _signed(modes, proof["sign"])
+    upward = signed(modes, proof["sign"])
     need(len(proof["strides"]) == len(modes), "one sign lemma for each mode")
     least = greatest = poly(claim["base"])
-    for (n, s), (_, size), g, hint in zip(modes, signed, proof["sign"], proof["strides"], strict=True):
+    for (n, s), (_, size), g, hint in zip(modes, upward, proof["sign"], proof["strides"], strict=True):
         nonneg(size, [*gens, minus(n, {(): 2})], hint)
         reach = times(minus(n, ONE), s)
         least, greatest = (least, plus(greatest, reach)) if g == 1 else (plus(least, reach), greatest)

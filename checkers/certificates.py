@@ -6,12 +6,15 @@ those of the proof notes: T2 chain, T3 mixed radix, T5 residues, T8 corners, T17
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from symlayout.algebra import coalesced_modes
 from symlayout.expr import Expr, Int, Quotient, divides, split, terms_of
 from symlayout.facts import Evidence, Facts, Row, definition, in_order, opaque_atoms, residues_vanish
+
+BLOCK = 1 << 12  # offsets of numbers that a chain starts with, written out
 
 Modes: TypeAlias = "Sequence[tuple[Any, Any]]"
 Certificate: TypeAlias = "dict[str, Any]"
@@ -143,7 +146,24 @@ def _chain(modes: Modes, facts: Facts) -> dict[str, Any] | None:
     up = [(n, s * g) for (n, s), g in zip(modes, sign, strict=True)]
     order = _ascending(up)
     found = _follow(up, facts, 0, order, [], [])
-    return None if found is None else {"sign": sign, "order": found[0], "gaps": found[1]}
+    if found is not None:
+        return {"sign": sign, "order": found[0], "gaps": found[1]}
+    return _after_a_block(up, facts, sign, order)
+
+
+def _after_a_block(up: Modes, facts: Facts, sign: list[int], order: list[int]) -> dict[str, Any] | None:
+    """A chain that starts at a block of numbers, in no order themselves but few enough to write out."""
+    block = [k for k in order if type(up[k][0]) is int and type(up[k][1]) is int]
+    points = math.prod(up[k][0] for k in block)
+    if len(block) < 2 or len(block) == len(up) or not 1 <= points <= BLOCK or min(up[k][1] for k in block) < 1:
+        return None
+    offsets = [0]
+    for k in block:
+        offsets = [v + c * up[k][1] for c in range(up[k][0]) for v in offsets]
+    if len(set(offsets)) < len(offsets):
+        return None
+    found = _follow(up, facts, max(offsets), [k for k in order if k not in block], [], [])
+    return None if found is None else {"sign": sign, "block": block, "order": found[0], "gaps": found[1]}
 
 
 def _ascending(modes: Modes) -> list[int]:

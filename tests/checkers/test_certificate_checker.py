@@ -81,6 +81,10 @@ CERTIFICATES: dict[str, dict[str, Any]] = {
                   "coarse": {"sign": [1], "order": [0], "gaps": [NIL]},
                   "fine": {"sign": [-1], "order": [0], "gaps": [NIL]}, "span": NIL},
     },
+    "injective (2,2,2,M):(3,5,6,15) after a block": {
+        "claim": {"kind": "injective", "modes": [[2, 3], [2, 5], [2, -6], [M, 15]]},
+        "proof": {"sign": [1, 1, -1, 1], "block": [0, 1, 2], "order": [3], "gaps": [NIL]},
+    },
     "injective by residues twice": {
         "claim": {"kind": "injective", "modes": [[2, 1], [3, 4], [2, 6]]},
         "proof": {"residue": 2, "multiples": [1, 2], "factors": [2, 3], "quotients": [0],
