@@ -6,6 +6,7 @@ gives facts to prove, one with NumPy columns is checked for all its rows at once
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -13,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import LayoutError
-from ..expr import Expr, Fact, at_least, multiple_of
+from ..expr import Expr, Fact, at_least, multiple_of, terms_of
 from ..facts import Facts
 
 # A number, or what gives one for a record and a place in it.
@@ -98,8 +99,9 @@ COUNTS: dict[str, Callable[[Any], Any]] = {
     "dimension": lambda m: m.rank,
     "stride": lambda m: m.rank - 1,
     "spatial": lambda m: m.rank - 2,
+    "axis": lambda m: m.rank,  # of a row-major tensor, outermost first
 }
-MOST = {"map": 1, "inner": 1, "dimension": 5, "stride": 4, "spatial": 3}
+MOST = {"axis": 5, "map": 1, "inner": 1, "dimension": 5, "stride": 4, "spatial": 3}
 
 
 def always(m: Any) -> bool:
@@ -160,11 +162,13 @@ class Violation:
     wanted: str
     got: str
     fix: str = ""
+    also: str = ""  # the place in other words
 
     @property
     def where(self) -> str:
         """``dimension 1``, ``stride of dimension 2``, or nothing for a rule about the whole."""
-        return place_text(self.rule, self.place)
+        where = place_text(self.rule, self.place)
+        return f"{where} ({self.also})" if where and self.also else where
 
     @property
     def unit(self) -> str:
@@ -183,7 +187,7 @@ class Violation:
 
 def place_text(rule: Rule, i: int) -> str:
     """Where the i-th place of a rule is, in the driver's words."""
-    words = {"dimension": f"dimension {i}", "stride": f"the stride of dimension {i + 1}"}
+    words = {"dimension": f"dimension {i}", "stride": f"the stride of dimension {i + 1}", "axis": f"axis {i}"}
     return words.get(rule.each, "WHD"[i : i + 1] if rule.each == "spatial" else "")
 
 
@@ -203,8 +207,16 @@ def holds(rule: Rule, m: Any, i: int, x: Any) -> bool | None:
     if not wanted:
         return bool(rule.must.holds(x, m, i))
     known = Facts.about(wanted)
-    answers = [known.holds(f) for f in wanted]
+    answers = [False if _never(f, known) else known.holds(f) for f in wanted]
     return False if False in answers else None if None in answers else True
+
+
+def _never(f: Fact, known: Facts) -> bool:
+    """Whether no size makes the modulus divide: a common divisor of it and all coefficients misses the constant."""
+    if f.relation != "%":
+        return False
+    terms = dict(terms_of(known.normal(f.expr)))
+    return terms.pop((), 0) % math.gcd(f.modulus, *terms.values()) != 0
 
 
 def violation(rule: Rule, m: Any, i: int, x: Any) -> Violation:
