@@ -91,7 +91,9 @@ class TmaCopy:
         whole = self.tma_tensor
         if shape is None:
             return whole
-        if not isinstance(whole.layout, Layout) or not congruent(tuple(shape), whole.shape):
+        if not isinstance(whole.layout, Layout):
+            raise LayoutError(f"expected no other shape for im2col than {text(whole.shape)}, got {text(tuple(shape))}")
+        if not congruent(tuple(shape), whole.shape):
             raise LayoutError(f"expected a shape congruent to {text(whole.shape)}, got {text(tuple(shape))}")
         return Tensor(whole.iterator, Layout(shape, whole.stride))
 
@@ -179,7 +181,8 @@ def make_tma_copy(
     expect_whole_tile(tile_map, smem)
     inverse, in_units = right_inverse(smem), recast_layout(element.bits, unit.bits, gmem)
     gbasis = construct_tma_gbasis(gmem, tile_map, inverse, element.bits, unit.bits)
-    dims = [Dimension.of(mode, in_units) for mode in gbasis]
+    box = _parted(product_each(gbasis.shape), _cta_count(multicast))
+    dims = [Dimension.of(mode, in_units, n) for mode, n in zip(gbasis, box, strict=True)]
     if dims[0].stride != 1:
         raise LayoutError(
             f"expected the fastest mode of shared memory to have stride 1 in global memory, got {dims[0].stride} "
@@ -190,7 +193,7 @@ def make_tma_copy(
         global_address=address,
         global_dim=tuple(d.extent for d in dims),
         global_stride_bytes=tuple(d.stride * (unit.bits // 8) for d in dims[1:]),
-        box_dim=_parted(product_each(gbasis.shape), _cta_count(multicast)),
+        box_dim=box,
         swizzle=swizzle,
         l2_promotion=l2_promotion,
         oob_fill=oob_fill,

@@ -95,8 +95,8 @@ class Dimension:
     scales: tuple[Any, ...]  # a step along each mode, in steps along the dimension
 
     @classmethod
-    def of(cls, mode: Layout, gmem: Layout) -> Dimension:
-        """The dimension for a mode of the box. Raises InexactError where its box is no run along it."""
+    def of(cls, mode: Layout, gmem: Layout, box: int) -> Dimension:
+        """The dimension of a mode of gbasis. Raises InexactError where a box of that size is no run along it."""
         bases = tuple(leaves(mode.stride))
         modes = [(basis_get(e, gmem.shape), basis_get(e, gmem.stride)) for e in bases]
         if len(modes) == 1:
@@ -104,7 +104,7 @@ class Dimension:
         facts = Facts.about(gmem)
         stride = _common_stride([d for _, d in modes], facts)
         scales = tuple(facts.quotient(d, stride) for _, d in modes)
-        _expect_run(mode, scales)
+        _expect_run(mode, scales, box)
         return cls(bases, 1 + sum((n - 1) * k for (n, _), k in zip(modes, scales, strict=True)), stride, scales)
 
 
@@ -139,11 +139,11 @@ def _divisor(a: Any, b: Any, facts: Facts) -> Any:
     return math.gcd(*contents) * bare[0] if bare[0] is not None and bare[0] == bare[1] else None
 
 
-def _expect_run(mode: Layout, scales: Sequence[Any]) -> None:
+def _expect_run(mode: Layout, scales: Sequence[Any], box: int) -> None:
     """A box of several modes is a run along their dimension only if each begins where the one before it ends."""
     end: Any = 1
     for (n, e), k in zip(mode.modes(), scales, strict=True):
-        if n != 1 and k != end:
+        if n != 1 and end < box and k != end:
             raise InexactError(
                 f"expected a step of {end} along {e}, for the box {mode} to run on along its dimension of the tensor "
                 f"map, got {k}; a tensor map has {RANK_LIMIT} dimensions, tile fewer modes at once"

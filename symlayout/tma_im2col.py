@@ -139,17 +139,15 @@ def _box(full: Layout, channels: int, pixels: int) -> Layout:
 
 
 def _filter(lower: Whd, upper: Whd, below: Whd, above: Whd, dilations: Whd) -> Whd:
-    """The extents of the filter, from how far the padding reaches past the corner on the side it walks to."""
+    """The extents of the filter: how many steps the padding lies above the corner on the side that it walks to."""
     out = []
     for lo, up, b, a, d in zip(lower, upper, below, above, dilations, strict=True):
         if type(d) is not int or d == 0:
             raise LayoutError(f"expected dilations that are integers and not 0, got {d}")
         reach = a - up if d > 0 else b - lo
-        steps = divides(abs(d), reach if d > 0 else -reach)
-        if steps is None:
-            raise LayoutError(
-                f"expected a padding that the filter reaches in steps of {d} from its corner, got {reach}"
-            )
+        steps = divides(abs(d), reach)
+        if steps is None or (type(steps) is int and steps < 0):
+            raise LayoutError(f"expected a padding that is a number of steps of {abs(d)} above the corner, got {reach}")
         out.append(steps + 1)
     return tuple(out)
 
