@@ -17,8 +17,8 @@ from typing import Any
 from .arch import SM90, Arch
 from .dlpack import DLDevice, DLDeviceType, DLTensor, described, integers, numbers
 from .errors import LayoutError
-from .expr import Expr, Int, dim, integer
-from .rules import Violation, dlpack
+from .expr import Int, dim, integer
+from .rules import Rule, Violation, dlpack
 from .rules import rule as engine
 from .rules.tma import BOX_RULES, rules_of
 from .tma import TensorMap, TmaInterleaveLayout, TmaL2FetchSize, TmaOobFill, TmaSwizzle, TmaType
@@ -120,17 +120,18 @@ def _violations(r: dlpack.Request, m: TensorMap | None, complete: bool) -> list[
         skipped |= {"dtype_of_cc90", "swizzle_of_cc90"}
     rules = [rule for rule in rules_of(r.profile) if rule.id not in skipped]
     found = engine.violations(r, asked) + ([] if m is None else engine.violations(m, rules))
-    return [_line(v, r) for v in sorted(found, key=lambda v: v.rule.each != "map")] + _open(r, asked)
+    known_here = [] if m is None else _open(m, [rule for rule in rules if rule.id.startswith("global_address")])
+    return [_line(v, r) for v in sorted(found, key=lambda v: v.rule.each != "map")] + _open(r, asked) + known_here
 
 
-def _open(r: dlpack.Request, rules: Sequence[Any]) -> list[str]:
-    """Rules about what the map does not keep, such as the innermost stride: they must be decided here."""
+def _open(record: Any, rules: Sequence[Rule]) -> list[str]:
+    """Rules that must be decided here: about an address, of which more is not known later, or what no map keeps."""
     return [
-        f"{rule.id}: expected {rule.name or rule.sentence.partition(' is ')[0]} to be {rule.must.wanted(r, i)} for all "
-        f"sizes, got {x}"
+        f"{rule.id}: expected {rule.name or rule.sentence.partition(' is ')[0]} to be {rule.must.wanted(record, i)} "
+        f"for all sizes, got {x}{f'; {rule.fix}' if rule.fix else ''}"
         for rule in rules
-        for i, x in rule.places(r)
-        if isinstance(x, Expr) and engine.holds(rule, r, i, x) is None
+        for i, x in rule.places(record)
+        if engine.holds(rule, record, i, x) is None
     ]
 
 

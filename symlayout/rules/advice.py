@@ -11,6 +11,8 @@ from .readings import alignment, box_row, span
 
 def mergeable(m: Any, i: int) -> str:
     """Neighbours that are one mode: the outer stride is the inner extent times the inner stride."""
+    if m.rank < 1:
+        return "one element needs no tensor map"
     inner = [m.element_bytes, *m.global_stride_bytes]
     for k in range(len(inner) - 1):
         if inner[k + 1] == m.global_dim[k] * inner[k]:
@@ -43,10 +45,10 @@ def shared_element(m: Any, i: int) -> str:
 
 def several_boxes(m: Any, i: int) -> str:
     box = m.box_dim[i]
-    if isinstance(box, Expr) or not 256 < box <= 1 << 20:
+    if isinstance(box, Expr) or box <= 256:
         return ""
-    parts = next(n for n in range(ceil_div(box, 256), box + 1) if box % n == 0)
-    return f"copy {parts} boxes of {box // parts}"
+    parts = ceil_div(box, 256)
+    return f"copy {parts} boxes of {'' if box % parts == 0 else 'at most '}{ceil_div(box, parts)}"
 
 
 def whole_units(m: Any, i: int) -> str:

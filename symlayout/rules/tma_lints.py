@@ -43,7 +43,6 @@ LINTS: tuple[Rule, ...] = (
         value=lambda m, i: where(is_slice(m, i), m.box_dim[i], tile_steps(m, i)),
         must=Between(lambda m, i: where(m.box_dim[i] >= 2, 2, 1), None),
         when=is_tiled,
-        unit="steps",
         fix="element strides step through global memory, the tile stays dense: give 1",
         advice=advice.one_step,
         effect="one row lands where the box has several",
