@@ -26,8 +26,18 @@ from .composition import composition
 from .dtype import DType
 from .errors import LayoutError
 from .expr import Expr, Int, integer, substitute
-from .int_tuple import congruent, has_none, leaves, product, product_each, rank, text
-from .layout import Layout, cosize, expect_layouts, is_layout, make_identity_layout, make_layout, slice_layout
+from .int_tuple import checked, congruent, has_none, leaves, product, product_each, rank, text
+from .layout import (
+    Layout,
+    as_modes,
+    checked_coordinate,
+    cosize,
+    expect_layouts,
+    is_layout,
+    make_identity_layout,
+    make_layout,
+    slice_layout,
+)
 from .obligations import EXACT, NONE, Obligations
 from .recast import recast_layout
 from .rules.tma import violations
@@ -91,10 +101,11 @@ class TmaCopy:
         whole = self.tma_tensor
         if shape is None:
             return whole
+        shape = checked(shape, "shape")
         if not isinstance(whole.layout, Layout):
-            raise LayoutError(f"expected no other shape for im2col than {text(whole.shape)}, got {text(tuple(shape))}")
-        if not congruent(tuple(shape), whole.shape):
-            raise LayoutError(f"expected a shape congruent to {text(whole.shape)}, got {text(tuple(shape))}")
+            raise LayoutError(f"expected no other shape for im2col than {text(whole.shape)}, got {text(shape)}")
+        if not congruent(shape, whole.shape):
+            raise LayoutError(f"expected a shape congruent to {text(whole.shape)}, got {text(shape)}")
         return Tensor(whole.iterator, Layout(shape, whole.stride))
 
     def get_slice(self, cta: Any = 0) -> TmaSlice:
@@ -181,7 +192,7 @@ def make_tma_copy(
     expect_whole_tile(tile_map, smem)
     inverse, in_units = right_inverse(smem), recast_layout(element.bits, unit.bits, gmem)
     gbasis = construct_tma_gbasis(gmem, tile_map, inverse, element.bits, unit.bits)
-    box = _parted(product_each(gbasis.shape), _cta_count(multicast))
+    box = _parted(product_each(gbasis.shape), cta_count(multicast))
     dims = [Dimension.of(mode, in_units, n) for mode, n in zip(gbasis, box, strict=True)]
     if dims[0].stride != 1:
         raise LayoutError(
@@ -248,9 +259,10 @@ def shared_operand(x: Any, element: DType) -> tuple[Layout, TmaSwizzle]:
     raise LayoutError(f"expected a swizzle of {element} that TMA has ({names}), got {x.outer}, in bytes {in_bytes}")
 
 
-def _cta_count(multicast: Any) -> int:
+def cta_count(multicast: Any) -> int:
+    """The number of CTAs of a multicast, if it is one. Raises LayoutError else."""
     if type(multicast) is not int or not 1 <= multicast <= CTA_LIMIT:
-        raise LayoutError(f"expected 1 to {CTA_LIMIT} CTAs for a multicast, got {multicast}")
+        raise LayoutError(f"expected 1 to {CTA_LIMIT} CTAs for a multicast, got {multicast!r}")
     return multicast
 
 
@@ -308,21 +320,23 @@ def tma_partition(copy: TmaCopy, cta_coord: Any, cta_layout: Layout, smem: Any, 
 
     *cta_layout* numbers the CTAs that multicast to each other; *cta_coord* is this one's.
     """
-    shared = _tensor(smem)
-    tile = plain(shared.layout)[0]
-    per_instruction = copy.elements_per_instruction
-    values = logical_divide(tile_to_shape(make_layout(right_inverse(tile)), tile.size()), Layout(per_instruction))
-    part = cta_layout(cta_coord) * (per_instruction // cosize(cta_layout))
+    expect_layouts(cta_layout)
+    if cosize(cta_layout) != copy.multicast:
+        raise LayoutError(f"expected a layout of the {copy.multicast} CTAs of the multicast, got {cta_layout}")
+    tensors, size, n = [_tensor(x) for x in (smem, *gmem)], product(copy.tiler), copy.elements_per_instruction
+    for t in tensors:
+        if product(as_modes(t.layout.shape)[0]) != size:
+            raise LayoutError(f"expected mode 0 to be a tile of {size} elements, got {text(t.layout.shape)}")
+    inverse = right_inverse(plain(tensors[0].layout)[0])
+    values = logical_divide(tile_to_shape(make_layout(inverse), size), Layout(n))
+    part = cta_layout(cta_coord) * (n // copy.multicast)
 
-    def dealt(x: Any) -> Tensor:
-        t = _tensor(x)
-        if t.layout.shape[0] != tile.shape and product(t.layout.shape[0]) != tile.size():
-            raise LayoutError(f"expected mode 0 to be a tile of {tile.size()} elements, got {text(t.layout.shape)}")
+    def dealt(t: Tensor) -> Tensor:
         rest = (None,) * (rank(t.layout) - 1)
         layout = coalesce(composition(t.layout, (values, *rest)), ((1, 1),))
         return domain_offset(((part, 0), *(0 for _ in rest)), Tensor(t.iterator, layout))
 
-    return tuple(map(dealt, (shared, *gmem)))
+    return tuple(map(dealt, tensors))
 
 
 def create_tma_multicast_mask(layout: Layout, coord: Any, *modes: int) -> int:
@@ -331,9 +345,11 @@ def create_tma_multicast_mask(layout: Layout, coord: Any, *modes: int) -> int:
     >>> bin(create_tma_multicast_mask(Layout((1, 2, 2, 1)), (0, 1, 0, 0), 2))
     '0b1010'
     """
-    wanted = tuple(None if i in modes else c for i, c in enumerate(coord))
-    if not all(0 <= i < len(wanted) for i in modes):
-        raise LayoutError(f"expected modes of 0 .. {len(wanted) - 1}, got {text(modes)}")
+    expect_layouts(layout)
+    given = as_modes(checked_coordinate(coord))
+    if not all(type(i) is int and 0 <= i < len(given) for i in modes):
+        raise LayoutError(f"expected modes of 0 .. {len(given) - 1}, got {text(modes)}")
+    wanted = tuple(None if i in modes else c for i, c in enumerate(given))
     rest, first = slice_layout(wanted, layout) if has_none(wanted) else (Layout(1), layout(wanted))
     ranks = [first + rest(i) for i in range(rest.size())]
     if not all(type(k) is int and 0 <= k < CTA_LIMIT for k in ranks):

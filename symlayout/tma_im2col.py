@@ -29,7 +29,7 @@ from .int_tuple import product, product_each, text
 from .layout import ComposedLayout, Layout, coprofile, make_identity_layout
 from .tensor import Tensor
 from .tma import Im2col, TensorMap
-from .tma_copy import TmaCopy, exact_only, expect_whole_tile, shared_operand, thread_value_layout
+from .tma_copy import TmaCopy, cta_count, exact_only, expect_whole_tile, shared_operand, thread_value_layout
 
 Whd = tuple[Any, ...]  # one number for each spatial mode, W first
 
@@ -77,7 +77,7 @@ def make_im2col_tma_copy(
     inverse = right_inverse(smem)
     gbasis = _box(coalesce(composition(tile_map, inverse)), channels, pixels)
     per_pixel, per_column = gbasis.shape
-    if type(multicast) is not int or multicast < 1 or per_column % multicast:
+    if per_column % cta_count(multicast):
         raise LayoutError(f"expected a multicast that divides the {per_column} pixels of a box, got {multicast}")
     tensor_map = TensorMap(
         dtype=element,  # type: ignore[arg-type]  # made a map type there

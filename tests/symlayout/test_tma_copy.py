@@ -439,6 +439,11 @@ def test_tma_partition_is_the_same_by_atom():
     assert str(shared) == "0 o Sw<3,3,3> o 4096 o ((8192,1),):((1,0),)"
 
 
+def test_tma_partition_expects_the_ctas_of_the_multicast():
+    with pytest.raises(LayoutError, match="expected a layout of the 1 CTAs of the multicast, got 2:1"):
+        tma_partition(RECORDED["K-major SW128"][0], 0, Layout(2), group(K_TILE, 0, 2))
+
+
 def test_tma_partition_expects_the_tile_in_mode_0():
     copy = RECORDED["K-major SW128"][0]
 
