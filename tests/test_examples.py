@@ -95,3 +95,14 @@ def test_walk_of_the_grouped_raster_is_printed(capsys):
     assert len(rows) == 10
     assert rows[0].split() == ["0", "8", "16", "24", "32", "40"]
     assert rows[9].split() == ["49", "51", "53", "55", "57", "59"]
+
+
+def test_operands_of_tma_copies_are_printed(capsys):
+    rows = printed_by("e19_tma_copy", capsys).splitlines()
+
+    assert rows[0].startswith("LOAD_A: TmaCopy of (128,64) in 1 instruction of 16384 bytes; TensorMap bf16 (K,M)")
+    assert [row for row in rows if row.startswith("CTA")] == [
+        "CTA 0: instruction (64*k, 128*m), mask 0b11",
+        "CTA 1: instruction (64*k, 128*m + 64), mask 0b11",
+    ]
+    assert rows[-1] == "im2col at tap (2,1): (0, -1, -1, 0, 2, 1)"
