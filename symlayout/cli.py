@@ -7,10 +7,12 @@ Exit status: 2 wrong usage or bad input, 1 a verdict other than the expected one
 from __future__ import annotations
 
 import functools
+import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +20,7 @@ import typer
 
 from . import console
 from .collect import Found, Stated, collect
-from .errors import CertificateError, InternalError, NotationError, SymlayoutError
+from .errors import CertificateError, InternalError, LayoutError, NotationError, SymlayoutError
 from .outputs import Format, rendered, stored_in
 from .report import Outcome, Report, Verdict
 
@@ -31,6 +33,13 @@ app = typer.Typer(
 )
 
 OK, UNEXPECTED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class Plain(StrEnum):
+    """How a report that has no verdicts is printed."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 # -- proofs -----------------------------------------------------------------------------------------------
@@ -268,6 +277,50 @@ def _size(text: str) -> str:
     """``M,multiple_of=8`` as ``M(multiple_of=8)``."""
     name, comma, limits = text.partition(",")
     return f"{name}({limits})" if comma and "(" not in text else text
+
+
+# -- tensor maps ------------------------------------------------------------------------------------------
+
+
+class Profile(StrEnum):
+    """Whose rules a descriptor must meet."""
+
+    DRIVER = "driver"
+    CCCL = "cccl"
+    HARDWARE = "hardware"
+    DOCUMENTED = "documented"
+
+
+@app.command()
+def tensormaps(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON lines (.jsonl, .jsonl.gz), one encode call each.")],
+    profile: Annotated[Profile, typer.Option(help="Whose rules count.")] = Profile.DRIVER,
+    against: Annotated[str, typer.Option(metavar="FIELD", help="The field of the recorded code to compare with.")] = "",
+    format: Annotated[Plain, typer.Option(help="How the report is printed.")] = Plain.TEXT,
+) -> None:
+    """Judge recorded cuTensorMapEncode calls: how many are accepted, and by which rules the others are not.
+
+    A row has mode (tiled or im2col), dtype, rank, addr, dim, stride (bytes), box, estride, interleave, swizzle, l2,
+    oob, and for im2col lower, upper, channels, pixels in place of box: the driver's numbers, innermost first. addr
+    counts from an aligned address.
+
+    driver: what the CUDA 13.0 driver accepts on compute capability 9.0. cccl: what cuda::make_tma_descriptor accepts,
+    as far as a row knows: nothing of the DLTensor, nor whether the address is null; of im2col rows, which it cannot
+    make, all but the box. hardware: driver, and the tile fits a block. documented: the Driver API's text.
+    """
+    from .tensormap_report import judged
+
+    try:
+        found = judged(file, profile.value, against)
+    except LayoutError as e:
+        _fail(str(e))
+        return
+    if format is Plain.JSON:
+        sys.stdout.write(json.dumps(found.as_json(), indent=2) + "\n")
+    else:
+        for line in found.lines():
+            console.out.print(line, markup=False)
+    raise typer.Exit(UNEXPECTED if found.disagreements else OK)
 
 
 # -- words and files --------------------------------------------------------------------------------------

@@ -23,10 +23,11 @@ Bound: TypeAlias = "int | Callable[[Any, int], Any] | None"
 
 @dataclass(frozen=True)
 class Between:
-    """low <= x <= high, both ends included; None is no bound."""
+    """low <= x <= high, both ends included; None is no bound. Messages name numbers by their words."""
 
     low: Bound
     high: Bound
+    words: Mapping[int, str] = field(default_factory=dict)
 
     def holds(self, x: Any, m: Any, i: int) -> Any:
         low, high = _at(self.low, m, i), _at(self.high, m, i)
@@ -39,12 +40,15 @@ class Between:
 
     def wanted(self, m: Any, i: int) -> str:
         low, high = _at(self.low, m, i), _at(self.high, m, i)
+        least, most = (self.shown(end, m, i) for end in (low, high))
         if low == high:
-            return str(low)
-        return f"at most {high}" if low is None else f"at least {low}" if high is None else f"in {low} .. {high}"
+            return least
+        if self.words and 0 < high - low < 4:
+            return _either([self.words[k] for k in range(low, high + 1)])
+        return f"at most {most}" if low is None else f"at least {least}" if high is None else f"in {least} .. {most}"
 
     def shown(self, x: Any, m: Any, i: int) -> str:
-        return str(x)
+        return self.words.get(x, str(x))
 
 
 @dataclass(frozen=True)
@@ -83,8 +87,7 @@ class OneOf:
         return ()
 
     def wanted(self, m: Any, i: int) -> str:
-        words = [self.words.get(k, str(k)) for k in _at(self.of, m, i)]
-        return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:]))) or "none"
+        return _either([self.words.get(k, str(k)) for k in _at(self.of, m, i)])
 
     def shown(self, x: int, m: Any, i: int) -> str:
         return self.words.get(x, str(x))
@@ -252,6 +255,11 @@ def accepted(columns: Any, rules: Iterable[Rule]) -> np.ndarray[Any, Any]:
     for rows in broken(columns, rules).values():
         bad |= rows
     return np.logical_not(bad)
+
+
+def _either(words: list[str]) -> str:
+    """``none, 16B or 32B``."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
 
 
 # -- arithmetic that means the same on numbers, columns and expressions ------------------------------------

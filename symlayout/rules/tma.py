@@ -15,8 +15,10 @@ the stride of dimension 1; pad the rows to 2016 bytes, the extent may stay
 from __future__ import annotations
 
 import functools
+from enum import IntEnum
 from typing import Any
 
+from ..tma import TmaInterleaveLayout, TmaL2FetchSize, TmaSwizzle, TmaType
 from . import advice, tma_cccl, tma_lints, tma_packed
 from . import rule as engine
 from .readings import (
@@ -47,6 +49,14 @@ REFUSED = "the encode call returns CUDA_ERROR_INVALID_VALUE"
 KIB = 1024
 SHARED_LIMIT_BYTES = 228 * KIB  # 233472 is accepted, 237568 refused: the shared memory of an SM, not of a block
 
+FILLS = {0: "zero", 1: "NaN"}
+
+
+def words_of(kind: type[IntEnum]) -> dict[int, str]:
+    """The words of an enumeration of the driver."""
+    return {int(x): str(x) for x in kind}
+
+
 encoded = functools.partial(Rule, profiles=ENCODE, effect=REFUSED)
 
 STRUCTURE: tuple[Rule, ...] = (
@@ -57,7 +67,7 @@ STRUCTURE: tuple[Rule, ...] = (
         profiles=DRIVER,
         each="map",
         value=lambda m, i: m.dtype,
-        must=Between(0, 12),
+        must=Between(0, 12, words_of(TmaType)),
         source=f"{MEASURED}; {CCCL} says so of kDLUInt 4x16 and lets kDLFloat4_e2m1fn through to the driver",
         fix="packed types need compute capability 10 and toolkit 12.8; copy the bytes as u8",
     ),
@@ -96,7 +106,7 @@ STRUCTURE: tuple[Rule, ...] = (
         name="the interleaved layout",
         each="map",
         value=lambda m, i: m.interleave,
-        must=Between(0, 2),
+        must=Between(0, 2, words_of(TmaInterleaveLayout)),
         source=f"{API}; {MEASURED}",
     ),
     encoded(
@@ -106,7 +116,7 @@ STRUCTURE: tuple[Rule, ...] = (
         profiles=DRIVER,
         each="map",
         value=lambda m, i: m.swizzle,
-        must=Between(0, 3),
+        must=Between(0, 3, words_of(TmaSwizzle)),
         source=f"{MEASURED}; {CCCL}; the Driver API names no capability",
         fix="the nearest swizzle of compute capability 9 is 128B",
     ),
@@ -116,7 +126,7 @@ STRUCTURE: tuple[Rule, ...] = (
         name="the L2 promotion",
         each="map",
         value=lambda m, i: m.l2_promotion,
-        must=Between(0, 3),
+        must=Between(0, 3, words_of(TmaL2FetchSize)),
         source=f"{API}; {MEASURED}",
     ),
     encoded(
@@ -125,7 +135,7 @@ STRUCTURE: tuple[Rule, ...] = (
         name="the out-of-bounds fill",
         each="map",
         value=lambda m, i: m.oob_fill,
-        must=Between(0, 1),
+        must=Between(0, 1, FILLS),
         source=f"{API}; {MEASURED}",
     ),
     encoded(
@@ -134,8 +144,8 @@ STRUCTURE: tuple[Rule, ...] = (
         name="the out-of-bounds fill",
         each="map",
         value=lambda m, i: m.oob_fill,
-        must=Between(None, lambda m, i: where(is_nan_type(m), 1, 0)),
-        when=lambda m: m.oob_fill <= 1,
+        must=Between(0, lambda m, i: where(is_nan_type(m), 1, 0), FILLS),
+        when=lambda m: (m.oob_fill >= 0) & (m.oob_fill <= 1),
         source=f"{API}; {MEASURED}; {CCCL} asks it of integers and bool and leaves fp8 to the driver",
         fix="fp8 travels as u8, which has no NaN; fill with zero",
     ),
@@ -273,6 +283,7 @@ IM2COL: tuple[Rule, ...] = (
     encoded(
         id="im2col_channels",
         sentence="channels per pixel are 1 to 256",
+        name="channels per pixel",
         each="map",
         value=lambda m, i: m.channels_per_pixel,
         must=Between(1, 256),
@@ -283,6 +294,7 @@ IM2COL: tuple[Rule, ...] = (
     encoded(
         id="im2col_pixels",
         sentence="pixels per column are 1 to 1024",
+        name="pixels per column",
         each="map",
         value=lambda m, i: m.pixels_per_column,
         must=Between(1, 1024),
@@ -313,6 +325,7 @@ IM2COL: tuple[Rule, ...] = (
     encoded(
         id="im2col_inner_multiple_16",
         sentence="the channels of a pixel are a multiple of 16 bytes",
+        name="the channels of a pixel",
         profiles=DRIVER,
         each="map",
         value=lambda m, i: m.channels_per_pixel * m.element_bytes,
@@ -324,6 +337,7 @@ IM2COL: tuple[Rule, ...] = (
     encoded(
         id="im2col_inner_span",
         sentence="the channels of a pixel are at most the span of the swizzle",
+        name="the channels of a pixel",
         each="map",
         value=lambda m, i: m.channels_per_pixel * m.element_bytes,
         must=Between(None, span),
@@ -335,6 +349,7 @@ IM2COL: tuple[Rule, ...] = (
     encoded(
         id="im2col_fits_encode_limit",
         sentence="the pixels of a column are at most 233472 bytes",
+        name="the pixels of a column",
         profiles=DRIVER,
         each="map",
         value=lambda m, i: m.channels_per_pixel * m.pixels_per_column * m.element_bytes,

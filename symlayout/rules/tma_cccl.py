@@ -8,9 +8,10 @@ from __future__ import annotations
 import functools
 
 from ..arch import SM90
+from ..tma import TmaSwizzle
 from . import advice
 from .readings import box_bytes, heeded_stride, is_tiled, least_stride
-from .rule import Between, Rule
+from .rule import Between, OneOf, Rule
 
 CCCL = "libcu++, cuda::make_tma_descriptor"
 THROWS = "make_tma_descriptor throws std::invalid_argument; the driver accepts it"
@@ -24,7 +25,7 @@ INTERLEAVE32_SWIZZLE32 = asked(
     profiles=("documented", "cccl"),
     each="map",
     value=lambda m, i: m.swizzle,
-    must=Between(1, 1),
+    must=OneOf((TmaSwizzle.bytes32,), {int(s): str(s) for s in TmaSwizzle}),
     when=lambda m: m.interleave == 2,
     source=f"CUDA Driver API, cuTensorMapEncodeTiled; {CCCL}; the driver accepts every swizzle there",
     fix="take swizzle 32B, the only one that is documented there",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 
+from ..tma import TmaSwizzle
 from .readings import (
     U4_ALIGN8,
     U4_ALIGN16,
@@ -22,7 +23,7 @@ UNSEEN = "refused on capability 10 and later, says the Driver API; 9.0 refuses t
 
 told = functools.partial(Rule, profiles=("documented",), effect=UNSEEN, source=API)
 
-SWIZZLE_WORDS = {0: "none", 3: "128B", 4: "128B_atom_32B", 5: "128B_atom_32B_flip_8B", 6: "128B_atom_64B"}
+SWIZZLE_WORDS = {int(s): str(s) for s in TmaSwizzle}
 
 STRUCTURE: tuple[Rule, ...] = (
     told(
