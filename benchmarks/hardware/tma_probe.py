@@ -187,6 +187,7 @@ class Probe:
 
     def leave(self, child: Child) -> None:
         child.stop()
+        child.process.wait(60)  # contexts that are still being taken down keep new ones from starting
         with self.lock:
             self.gone = [c for c in self.gone if c.process.poll() is None] + [child]
 
@@ -337,6 +338,10 @@ def main(arguments: list[str] | None = None) -> int:
         lowest = min((case["id"] for case in probe.queue), default=None)
         if lowest is not None:
             summary += f"; {len(probe.queue)} cases not run: go on with --first {lowest}"
+        log.seek(0)
+        said = log.read().decode(errors="replace").strip().splitlines()
+        if said:
+            summary += f"\n{len(said)} lines on standard error, the last: {said[-1][:300]}"
         (chosen.out / "summary.txt").write_text(json.dumps(files.head) + "\n" + summary + "\n")
         print(summary)
     return 0
