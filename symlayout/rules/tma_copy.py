@@ -1,7 +1,8 @@
 """The rules of one copy through a tensor map, one row each.
 
 ``hardware`` is what a copy must keep on compute capability 9.0 (faults seen on an H200, driver 580.159.04);
-``unmeasured`` bounds what was measured: beyond it nothing here says what a copy does; ``lint`` is legal and surprises.
+``unmeasured`` bounds what was measured: beyond it nothing here says what a copy does; ``lint`` is legal and surprises
+(what surprises in the map alone is in ``rules.tma``).
 
     >>> from symlayout.tma import TensorMap, TmaType
     >>> m = TensorMap(TmaType.FLOAT16, 0, (64, 64), (128,), (32, 8), swizzle=64)
@@ -117,11 +118,6 @@ def _steps_over(c: Any, i: int) -> Any:
     """The element stride that a tile copy heeds along dimension i: not that of the innermost one."""
     m = c.tensor_map
     return where((i == 0) & (m.interleave == 0), 1, m.element_stride[i])
-
-
-def _is_slice(c: Any, i: int) -> Any:
-    """Dimension i counts channel slices, of which a copy takes one."""
-    return (c.tensor_map.interleave != 0) & (i == c.rank - 2)
 
 
 RULES: tuple[Rule, ...] = (
@@ -350,57 +346,6 @@ RULES: tuple[Rule, ...] = (
         unit="bytes",
         fix="pad the rows, or show that the gap after each is dead",
         effect="a store writes whole units of 16 bytes: up to 15 bytes past the end of each row",
-    ),
-    Rule(
-        id="element_stride_divides_box",
-        sentence="each box dimension is a multiple of its element stride",
-        name="each box dimension",
-        profiles=LINT,
-        each="dimension",
-        value=lambda c, i: where(_is_slice(c, i), 0, c.tensor_map.box_dim[i]),
-        must=MultipleOf(_steps_over),
-        when=_is_tiled,
-        source=MEASURED,
-        unit="elements",
-        effect="ceil(box / element stride) steps are taken: the last one may leave the box",
-    ),
-    Rule(
-        id="element_stride0_ignored",
-        sentence="the element stride of dimension 0 is 1 without interleave",
-        name="an element stride of dimension 0 of",
-        profiles=LINT,
-        each="map",
-        value=lambda c, i: c.tensor_map.element_stride[0],
-        must=Between(1, 1),
-        when=_is_dense,
-        source=f"CUDA Driver API, cuTensorMapEncodeTiled; {MEASURED}",
-        effect="the copy ignores it",
-    ),
-    Rule(
-        id="interleave_one_slice",
-        sentence="the box holds one channel slice with interleave",
-        name="each box dimension",
-        profiles=LINT,
-        each="dimension",
-        value=lambda c, i: where(_is_slice(c, i), c.tensor_map.box_dim[i], 1),
-        must=Between(1, 1),
-        when=_is_tiled,
-        source=MEASURED,
-        unit="slices",
-        effect="the copy takes one slice, whatever the box says",
-    ),
-    Rule(
-        id="box_within_dim",
-        sentence="each box dimension is at most the extent of the tensor",
-        name="each box dimension",
-        profiles=LINT,
-        each="dimension",
-        value=lambda c, i: where(_is_slice(c, i), 1, c.tensor_map.box_dim[i]),
-        must=Between(None, lambda c, i: c.tensor_map.global_dim[i]),
-        when=_is_tiled,
-        source=f"CCCL asks for it, the driver does not; {MEASURED}",
-        unit="elements",
-        effect="a part of every tile is fill",
     ),
 )
 

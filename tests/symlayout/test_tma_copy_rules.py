@@ -63,11 +63,6 @@ CASES = (
     ("smem_swizzle_phase", load(TILED, 0, 0, at=128), load(TILED, 0, 0, at=128, swizzle=0)),
     ("store_tail_16", store(TILED, 0, 0, global_dim=(60, 16)), store(TILED, 0, 0)),
     ("store_tail_16", store(TILED, 0, 0, global_dim=(60, 16)), load(TILED, 0, 0, global_dim=(60, 16))),
-    ("element_stride_divides_box", load(TILED, 0, 0, element_stride=(1, 3)), load(STRIDED, 0, 0, element_stride=(1, 3))),
-    ("element_stride_divides_box", load(INTERLEAVED, *[0] * 4, element_stride=(3, 1, 1, 1)), load(INTERLEAVED, *[0] * 4, element_stride=(2, 1, 5, 1))),
-    ("element_stride0_ignored", load(TILED, 0, 0, element_stride=(2, 1)), load(INTERLEAVED, *[0] * 4, element_stride=(2, 1, 1, 1))),
-    ("interleave_one_slice", load(INTERLEAVED, *[0] * 4, box_dim=(8, 2, 2, 1)), load(INTERLEAVED, *[0] * 4)),
-    ("box_within_dim", load(TILED, 0, 0, box_dim=(16, 17)), load(TILED, 0, 0, box_dim=(16, 16))),
 )  # fmt: skip
 
 
