@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         SameBytes,
         Surjective,
         TensorMapValid,
+        TmaCopySafe,
         Vectorizable,
     )
     from .prover import Budget, prove
@@ -56,6 +57,7 @@ _WHERE = {
     "SameBytes": "claims",
     "Surjective": "claims",
     "TensorMapValid": "claims",
+    "TmaCopySafe": "claims",
     "Vectorizable": "claims",
 }
 
@@ -77,6 +79,7 @@ __all__ = [
     "SameBytes",
     "Surjective",
     "TensorMapValid",
+    "TmaCopySafe",
     "Vectorizable",
     "prove",
     "verify",

@@ -115,6 +115,10 @@ class Claim:
         moved = {name: _bound(getattr(self, name), env) for name in self._fields()}
         return replace(self, given=(), **moved)
 
+    def indices(self) -> frozenset[Symbol]:
+        """Symbols that are block or loop indices: quantified like sizes, but no repair may be about them."""
+        return frozenset()
+
     def hints(self) -> tuple[int, ...]:
         """Numbers around which small sizes are tried."""
         return numbers_in(self.parameters())

@@ -16,6 +16,7 @@ from .partition import Partition
 from .same_bytes import SameBytes
 from .surjective import Surjective
 from .tensor_map_valid import TensorMapValid
+from .tma_copy_safe import TmaCopySafe
 from .vectorizable import Vectorizable
 
 CLAIMS = (
@@ -53,5 +54,6 @@ __all__ = [
     "SameBytes",
     "Surjective",
     "TensorMapValid",
+    "TmaCopySafe",
     "Vectorizable",
 ]

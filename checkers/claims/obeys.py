@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from symlayout.expr import Expr, Fact, evaluate
+from symlayout.expr import Fact, Symbol, evaluate
 from symlayout.facts import Facts
 from symlayout.report import Witness
 from symlayout.rules import Rule, place_text, violation
@@ -49,8 +49,10 @@ class Obeys(Claim):
     @property
     def _facts(self) -> tuple[Fact, ...]:
         """What makes the rule hold, as far as numbers have not decided it."""
-        x = self.value
-        return self.rule.must.facts(x, self.subject, self.place) if isinstance(x, Expr) else ()
+        return self.rule.facts(self.subject, self.place, self.value)
+
+    def indices(self) -> frozenset[Symbol]:
+        return getattr(self.subject, "indices", frozenset())
 
     def hints(self) -> tuple[int, ...]:
         return tuple(sorted({n for f in self._facts if f.relation == "%" for n in (f.modulus,)}))
@@ -59,7 +61,7 @@ class Obeys(Claim):
         return str(self.rule)
 
     def certify(self, facts: Facts) -> Proof | None:
-        if not isinstance(self.value, Expr):
+        if not self._facts:
             return None
         found = [_certified(f, facts) for f in self._facts]
         if any(c is None for c in found):
@@ -71,7 +73,8 @@ class Obeys(Claim):
         if self.rule.must.holds(x, self.subject, self.place):
             return None
         v = violation(self.rule, self.subject, self.place, x)
-        return Witness({}, (), f"{f'{self.name}: ' if self.name else ''}{v.story}, expected {v.wanted}")
+        name = f"{self.name}: " if self.name else ""
+        return Witness({}, (), f"{name}{v.story}, expected {v.wanted}{f'; {v.fix}' if self.rule.hint else ''}")
 
     def violations(self, facts: Facts) -> list[Query] | None:
         return [q for f in self._facts for q in Holds(f).violations(facts) or ()]
