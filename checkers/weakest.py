@@ -116,7 +116,7 @@ def _true_at(f: Fact, env: Mapping[Symbol, int]) -> bool:
 def _candidates(claim: Claim, facts: Facts) -> Iterator[Fact]:
     """The claim's own conditions first, then divisibility by its tiles, orders and equalities of its sizes."""
     seen: set[Fact] = set()
-    sizes = set(facts.symbols)  # a repair is about sizes, never about coordinates
+    sizes = set(facts.symbols) - claim.indices()  # a repair is about sizes, never about coordinates
     sources = (_whole_quotients(claim), claim.conditions(facts), _divisors(claim, facts), _orders(claim, facts))
     for f in itertools.chain(*sources):
         f = plain(as_divisibility(f))
