@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from symlayout.algebra import coalesced_modes
 from symlayout.expr import Expr, Int, Quotient, divides, split, terms_of
-from symlayout.facts import Evidence, Facts, Row, definition, in_order, opaque_atoms, residues_vanish
+from symlayout.facts import Evidence, Facts, Row, definition, in_order, inner_first, opaque_atoms, residues_vanish
 
 BLOCK = 1 << 12  # offsets of numbers that a chain starts with, written out
 
@@ -40,7 +40,7 @@ class Setting:
 
     def __init__(self, facts: Facts, *polys: Any) -> None:
         rows = [r.poly for r in facts.rows]
-        self.atoms = sorted(opaque_atoms(*polys, *rows), key=lambda a: len(a.key))  # inner ones first
+        self.atoms = inner_first(opaque_atoms(*polys, *rows))
         defined = [Row(g, f"definition of {a}", a) for a in self.atoms for g in definition(a)]
         self.assumed = facts
         self.floors = facts.floors(self.atoms)

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from symlayout.address_map import AddressMap
-from symlayout.basis import as_tuple, is_basis
+from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, intern, terms_of
-from symlayout.facts import Facts
+from symlayout.facts import Facts, opaque_atoms
 from symlayout.int_tuple import IntTuple, add, checked, idx2crd, leaves, text
 from symlayout.layout import ComposedLayout, Layout, coprofile
 from symlayout.swizzle import Swizzle
@@ -206,10 +206,9 @@ def table(x: Subject) -> tuple[Any, np.ndarray[Any, Any]]:
 
 def numbers_in(parameters: tuple[Any, ...]) -> tuple[int, ...]:
     """Tile-like numbers of a claim's parameters: where behaviour may change."""
-    found: set[int] = set()
-    for x in parameters:
-        for e in expressions(x):
-            _collect(e, found)
+    polys = [e for x in parameters for e in expressions(x)]
+    polys += [b for a in opaque_atoms(*polys) for b in a.args]
+    found = {abs(c) for p in polys for c in terms_of(p).values()}
     return tuple(sorted(n for n in found if 2 <= n <= 4096))[:6]
 
 
@@ -224,22 +223,8 @@ def expressions(x: Any) -> Iterator[Any]:
         yield from [*expressions(x.inner), *expressions(x.offset), *expressions(x.outer)]
     elif isinstance(x, Layout):
         for n, d in x.modes():
-            yield from [n, getattr(d, "value", d)]
+            yield from [n, *leaves(as_tuple(d))]
     elif isinstance(x, Fact):
         yield x.expr
     elif isinstance(x, int | Expr):
         yield x
-
-
-def _collect(e: Any, found: set[int]) -> None:
-    if type(e) is int:
-        found.add(abs(e))
-    elif isinstance(e, Expr):
-        for m, c in e.terms.items():
-            found.add(abs(c))
-            for a in m:
-                if not isinstance(a, Symbol):
-                    for b in a.args:
-                        _collect(b, found)
-    elif is_basis(e):
-        _collect(getattr(e, "value", 0), found)

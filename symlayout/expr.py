@@ -16,6 +16,7 @@ Division rounds towards minus infinity and every divisor is taken to be at least
 
 from __future__ import annotations
 
+import hashlib
 import math
 import operator
 import threading
@@ -173,7 +174,7 @@ class Expr:
         try:
             return self._text
         except AttributeError:
-            self._text = text(self)
+            self._text = _cut(text(self), self)
             return self._text
 
     __repr__ = __str__
@@ -315,9 +316,24 @@ def intern(kind: type[Atom], args: tuple[Any, ...]) -> Atom:
     made = kind()
     made.args = args
     made.terms = {(made,): 1}
-    made.key = args[0] if kind is Symbol else f"~{kind.__name__}({','.join(map(canonical, args))})"
+    made.key = args[0] if kind is Symbol else _named(f"~{kind.__name__}({','.join(map(canonical, args))})")
     with _interning:
         return Atom._interned.setdefault((kind, args), made)
+
+
+LONGEST = 2000  # characters; what shares its insides may have text of exponential length
+
+
+def _named(key: str) -> str:
+    """A key, or the digest of a long one: quotients of quotients would double it at every level."""
+    return key if len(key) <= LONGEST else f"~{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def _cut(source: str, x: Expr) -> str:
+    """Text of bearable length that still tells different expressions apart."""
+    if len(source) <= LONGEST:
+        return source
+    return f"{source[: LONGEST // 2]}... #{hashlib.sha256(canonical(x).encode()).hexdigest()[:16]}"
 
 
 def canonical(x: Int) -> str:
@@ -748,22 +764,25 @@ def interpret(x: Int, domain: Domain) -> Any:
     >>> interpret((3 * i + 1) // 4, Integers({"i": 5}))
     4
     """
+    return _meaning(x, domain, {})
+
+
+def _meaning(x: Int, domain: Domain, seen: dict[Atom, Any]) -> Any:
+    """Each atom is met once, however often it occurs: nested quotients share their insides."""
     if not isinstance(x, Expr):
         return domain.const(x)
-    if isinstance(x, Symbol):
-        return domain.symbol(x)
     if isinstance(x, Atom):
-        return getattr(domain, x.op)(*(interpret(a, domain) for a in x.args))
-    seen: dict[Atom, Any] = {}
-
-    def atom(a: Atom) -> Any:
-        if a not in seen:
-            seen[a] = interpret(a, domain)
-        return seen[a]
-
+        if x in seen:
+            return seen[x]
+        if isinstance(x, Symbol):
+            found = domain.symbol(x)
+        else:
+            found = getattr(domain, x.op)(*(_meaning(a, domain, seen) for a in x.args))
+        seen[x] = found
+        return found
     total = []
     for m, c in x.terms.items():
-        factors = [atom(a) for a in m]
+        factors = [_meaning(a, domain, seen) for a in m]
         total.append(domain.mul([domain.const(c), *factors] if c != 1 or not m else factors))
     return domain.add(total)
 

@@ -146,13 +146,33 @@ class Facts:
         """The rows as polynomials, then what defines the quotients and extrema that occur."""
         rows = [r.poly for r in self.rows]
         atoms = opaque_atoms(*polys, *rows)
-        return [*rows, *(g for a in atoms for g in definition(a)), *(f.row for f in self.floors(atoms))]
+        floors = ((a, self._floor(a)) for a in inner_first(atoms))
+        return [*rows, *(g for a in atoms for g in definition(a)), *(cast(Int, a - k) for a, k in floors if k >= 0)]
+
+    def _floor(self, a: Atom) -> int:
+        """1 or 0 where the atom is a quotient that is at least that, else -1; found once, from those inside it."""
+        found = self._known_floors.get(a)
+        if found is None:
+            found = -1
+            if isinstance(a, Quotient):
+                atoms = opaque_atoms(a, *(r.poly for r in self.rows))
+                inner = itertools.takewhile(lambda b: b is not a, inner_first(atoms))
+                rows = [Row(g, "", b) for b in atoms for g in definition(b)]
+                rows += [Row(cast(Int, b - k), "", b) for b in inner if (k := self._floor(b)) >= 0]
+                known = in_order(self.with_rows(*rows))
+                found = next((k for k in (1, 0) if known.nonneg(a.args[0] - k * a.args[1]) is not None), -1)
+            self._known_floors[a] = found
+        return found
+
+    @cached_property
+    def _known_floors(self) -> dict[Atom, int]:
+        return {}
 
     def floors(self, atoms: Iterable[Atom]) -> list[Floor]:
         """A number below each quotient whose dividend these facts bound: ceil(M/64) >= 1 for M >= 1."""
         known = self.with_rows(*(Row(g, f"definition of {a}", a) for a in atoms for g in definition(a)))
         out: list[Floor] = []
-        for a in sorted(atoms, key=lambda a: len(a.key)):  # inner quotients have shorter names than outer ones
+        for a in inner_first(atoms):
             if isinstance(a, Quotient):
                 for k in (1, 0):
                     why = in_order(known).nonneg(a.args[0] - k * a.args[1])
@@ -498,6 +518,23 @@ def opaque_atoms(*polys: Any) -> list[Atom]:
                     found[a] = None
                     todo += [b for b in a.args if isinstance(b, Expr)]
     return sorted(found, key=lambda a: a.key)
+
+
+def inner_first(atoms: Iterable[Atom]) -> list[Atom]:
+    """Atoms in an order in which each comes after those inside it."""
+    depths: dict[Atom, int] = {}
+
+    def depth(x: Any) -> int:
+        return max((of(a) for m in terms_of(x) for a in m), default=0)
+
+    def of(a: Atom) -> int:
+        if isinstance(a, Symbol):
+            return 0
+        if a not in depths:
+            depths[a] = 1 + max(map(depth, a.args))
+        return depths[a]
+
+    return sorted(atoms, key=lambda a: (of(a), len(a.key), a.key))
 
 
 def definition(a: Atom) -> list[Int]:

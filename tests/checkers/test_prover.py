@@ -216,3 +216,16 @@ def test_a_damaged_cache_is_no_reason_to_fail(tmp_path):
     path.write_bytes(b"not a database" * 100)
 
     assert prove(PROVED[0], cache=Cache(path))
+
+
+@pytest.mark.parametrize("levels", [5, 10])
+def test_quotients_of_quotients_are_proved_with_certificates(levels):
+    x = M
+    for i in range(levels):
+        x = (x // 3 + N) % (50 - i)
+
+    for claim in (Holds(x >= 0), InBounds(AddressMap.over(lambda i: i, 51 - levels), 51 - levels, given=[x >= 0])):
+        (v,) = prove(claim).verdicts
+        assert v.outcome is Outcome.PROVED
+        verify(v.certificate)
+    assert prove(Holds(x <= 40 - levels), budget=Budget(repairs=False)).verdicts[0].outcome is Outcome.REFUTED

@@ -32,7 +32,8 @@ from symlayout import (
     maximum,
     minimum,
 )
-from symlayout.expr import Integers, Quotient, at_least, ceil_div_int, divides, interpret, split, xor
+from symlayout.expr import Integers, Quotient, at_least, canonical, ceil_div_int, divides, interpret, split, xor
+from symlayout.facts import opaque_atoms
 from symlayout.notation import parse_int_tuple
 from tests.draw import Draw
 
@@ -415,3 +416,42 @@ def test_quotients_are_unique_objects():
     assert M // 8 is (M + 0) // 8
     assert xor(M, N) is xor(N, M)
     assert minimum(M, N) is minimum(N, M)
+
+
+# -- quotients of quotients ---------------------------------------------------------------------------------------
+
+
+def shared(x: Any, y: Any, levels: int) -> Any:
+    """Text of it doubles at every level, for each remainder has its dividend twice; its atoms are few."""
+    for i in range(levels):
+        x = (x // 3 + y) % (50 - i)
+    return x
+
+
+class Counting(Integers):
+    """Plain integers that count the quotients that are asked for."""
+
+    quotients = 0
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        self.quotients += 1
+        return super().floordiv(a, b)
+
+
+@pytest.mark.parametrize("levels", [5, 10, 20])
+def test_each_atom_of_nested_quotients_is_met_once(levels):
+    e = shared(M, N, levels)
+    atoms = opaque_atoms(e)
+    counting = Counting({M: 12345, N: 678})
+
+    assert interpret(e, counting) == shared(12345, 678, levels)
+    assert counting.quotients == len(atoms) <= 2 * levels
+
+
+def test_deep_quotients_have_names_and_text_of_bearable_length():
+    some = [shared(M, N, levels) for levels in range(1, 21)]
+
+    assert max(len(a.key) for e in some for a in opaque_atoms(e)) < 2100
+    assert max(map(len, map(str, some))) < 2100
+    assert len({*map(str, some)}) == len({*map(canonical, some)}) == len({*some}) == 20
+    assert shared(M, N, 20) == some[-1]

@@ -10,7 +10,7 @@ import pytest
 
 from symlayout import AssumptionError, Expr, Facts, Symbol, ceil_div, dim, dims, eq, evaluate, index, maximum, minimum
 from symlayout.expr import floordiv, mod, multiple_of
-from symlayout.facts import Evidence, Row, residues_vanish
+from symlayout.facts import Evidence, Row, _Search, inner_first, opaque_atoms, residues_vanish
 from tests.draw import Draw
 
 M, N, K = dims("M N K")
@@ -264,3 +264,38 @@ def test_rows_hold_at_every_admissible_point():
         p = world.facts.normal(world.expression())
         for g in world.facts.generators(p):
             assert all(evaluate(g, world.full(env, g)) >= 0 for env in world.points), (seed, g, world.given)
+
+
+# -- quotients of quotients ---------------------------------------------------------------------------------------
+
+
+def nested(x: Any, y: Any, levels: int, kind: str) -> Any:
+    for i in range(levels):
+        x = {"//": x // 3, "mixed": (x // (3 + i % 3) + y) // 5, "%": (x // 3 + y) % (50 - i), "sym": x // y + i}[kind]
+    return x
+
+
+@pytest.mark.parametrize("kind", ["//", "mixed", "%", "sym"])
+def test_the_work_on_nested_quotients_grows_slowly(monkeypatch, kind):
+    """Searches are counted, not seconds: twice the depth is at most some five times the work."""
+    searches = []
+    monkeypatch.setattr(_Search, "run", lambda self, p, real=_Search.run: searches.append(p) or real(self, p))
+
+    def work(levels: int) -> int:
+        e = nested(M, N, levels, kind)
+        searches.clear()
+        assert Facts.about(e).le(0, e) is True
+        return len(searches)
+
+    ten, twenty = work(10), work(20)
+    assert twenty <= max(20, 5 * ten)
+    assert twenty < 3000
+
+
+def test_inner_quotients_come_first():
+    e = nested(M, N, 12, "%")
+    atoms = opaque_atoms(e)
+    place = {a: i for i, a in enumerate(inner_first(atoms))}
+
+    assert len(place) == len(atoms)
+    assert all(place[b] < place[a] for a in atoms for b in opaque_atoms(*a.args))
