@@ -221,7 +221,8 @@ def make_tma_copy(
         tiler=product_each(tile_map.shape),
         tv_layout=thread_value_layout(inverse, per_instruction, tile_map.size(), multicast),
         multicast=multicast,
-        obligations=exact_only(tile_map) | unseen_overhang(gmem, tile_map, dims, max(1, unit.bits // element.bits)),
+        obligations=exact_only(tile_map)
+        | unseen_overhang(gmem, tile_map, gbasis, box, dims, unit.bits // element.bits),
     )
 
 

@@ -165,22 +165,32 @@ def coordinate_strides(gmem: Layout, in_units: Layout, dims: Sequence[Dimension]
     return map_leaves(step, in_units.shape, in_units.stride, make_identity_layout(gmem.shape).stride)
 
 
-def unseen_overhang(gmem: Layout, tile_map: Layout, dims: Sequence[Dimension], per_unit: int) -> Obligations:
+def unseen_overhang(
+    gmem: Layout, tile_map: Layout, gbasis: Layout, box: Sequence[int], dims: Sequence[Dimension], unit: int
+) -> Obligations:
     """In domain: tiles that reach past the end of their mode where the copy engine does not see it.
 
-    It checks the coordinate of a dimension: not the modes inside one, and not the elements of one unit.
+    It checks the coordinate along a dimension: not the modes inside one, not the *unit* elements of a unit, and not
+    modes of which no coordinate tells, unless the box has all of the tile.
     """
     reach: dict[tuple[int, ...], int] = {}
     for n, e in tile_map.modes():
         if isinstance(e, ScaledBasis):
             reach[e.path] = reach.get(e.path, 1) + (n - 1) * e.value
+    seen: set[tuple[int, ...]] = set()
     facts, found = Facts.about(gmem), NONE
-    for dimension in dims:
-        ends = dimension.extent - 1
-        for e, k in zip(dimension.bases, dimension.scales, strict=True):
+    for dimension, mode, part in zip(dims, gbasis, box, strict=True):
+        ends, whole = dimension.extent - 1, part == mode.size()
+        for (size, e), k in zip(mode.modes(), dimension.scales, strict=True):
             n, d = basis_get(e, gmem.shape), basis_get(e, gmem.stride)
-            seen = facts.le(1 + ends - (n - 1) * k, k)  # one step past the mode is past the dimension
-            whole = per_unit // d if type(d) is int and 0 < d < per_unit else 1
-            for t in (1 if seen else reach.get(e.path, 1), whole):
-                found |= in_domain(t * ceil_div(n, t), n, facts)
+            each = unit // d if type(d) is int and 0 < d < unit else 1
+            found |= in_domain(each * ceil_div(n, each), n, facts)
+            told = not contributes_nothing(ceil_div(n, each), d) or (size if whole else 1) * each >= reach.get(
+                e.path, 1
+            )
+            if told and facts.le(1 + ends - (n - 1) * k, k):  # one step past the mode is past the dimension
+                seen.add(e.path)
+    for e, n in zip(leaves(make_identity_layout(gmem.shape).stride), leaves(gmem.shape), strict=True):
+        t = 1 if e.path in seen else reach.get(e.path, 1)
+        found |= in_domain(t * ceil_div(n, t), n, facts)
     return found

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 
-from symlayout import ComposedLayout, Layout, LayoutError, Swizzle, Tensor, bytes_of, local_tile, tile_to_shape
+from symlayout import (
+    ComposedLayout,
+    Layout,
+    LayoutError,
+    Swizzle,
+    Tensor,
+    bytes_of,
+    local_tile,
+    make_identity_tensor,
+    size,
+    tile_to_shape,
+)
 from symlayout.dtype import DType
+from symlayout.int_tuple import leaves, map_leaves
 from symlayout.tma_copy import TmaCopy, make_tma_copy
+from tests.draw import Draw
 from tests.tma_cases import Case, drawn
 
 SEEDS = range(300)
@@ -22,20 +37,26 @@ def place(copy: TmaCopy, coord: Any) -> int:
     return sum(c * d for c, d in zip(coord, (m.element_bytes, *m.global_stride_bytes), strict=True))
 
 
-def landed(copy: TmaCopy, case: Case) -> dict[int, int]:
-    """Byte of shared memory -> byte of global memory, over the boxes of all instructions and CTAs."""
+def landings(copy: TmaCopy, case: Case) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """(byte of shared memory, coordinate) of each element of the boxes of all instructions and CTAs."""
     m = copy.tensor_map
     tile = local_tile(copy.get_tma_tensor(), case.tile, case.block)
-    out: dict[int, int] = {}
     for cta, i in product(range(copy.multicast), range(copy.instructions)):
         source, target = (copy.get_slice(cta).partition_S(x) for x in (tile, Tensor(0, case.smem)))
         base = copy.coordinates(source((None, i), *(0 for _ in source.shape[1:])))
         start = target((0, i), *(0 for _ in target.shape[1:])) * case.element_bytes
         for step in product(*map(range, m.box_dim)):
-            here, there = start + m.landing(step), place(copy, tuple(map(sum, zip(base, step, strict=True))))
-            for k in range(m.element_bytes):
-                assert here + k not in out
-                out[here + k] = there + k
+            yield start + m.landing(step), tuple(map(sum, zip(base, step, strict=True)))
+
+
+def landed(copy: TmaCopy, case: Case) -> dict[int, int]:
+    """Byte of shared memory -> byte of global memory, none of them twice."""
+    out: dict[int, int] = {}
+    for here, coord in landings(copy, case):
+        there = place(copy, coord)
+        for k in range(copy.tensor_map.element_bytes):
+            assert here + k not in out
+            out[here + k] = there + k
     return out
 
 
@@ -113,3 +134,38 @@ def test_swizzled_boxes_land_where_the_shared_layout_says(name):
         target(i): a for i, a in enumerate(addresses)
     }
     assert len(found) == len(addresses) * element.bytes
+
+
+def test_what_a_tile_reaches_past_the_tensor_is_outside_the_map_or_an_obligation():
+    """Extents that tiles do not divide: no element past the end of a mode aliases one of the next row."""
+    tried = {"seen by the copy engine": 0, "an obligation": 0}
+    for seed in SEEDS:
+        case = ragged(drawn(seed), Draw(seed))
+        try:
+            copy = case.copy()
+        except LayoutError:
+            continue
+        domain = local_tile(make_identity_tensor(case.gmem.shape), case.tile, case.block)
+        extents = leaves(case.gmem.shape)
+        real = {
+            case.smem(i) * case.element_bytes: all(c < n for c, n in zip(leaves(domain(i)), extents, strict=True))
+            for i in range(size(case.tile))
+        }
+        if copy.obligations:
+            tried["an obligation"] += 1
+            continue
+        tried["seen by the copy engine"] += not all(real.values())
+        for here, coord in landings(copy, case):
+            inside = all(c < n for c, n in zip(coord, copy.tensor_map.global_dim, strict=True))
+            for k in range(here, here + copy.tensor_map.element_bytes):
+                assert real.get(k, inside) == inside, seed
+    assert min(tried.values()) > 20
+
+
+def ragged(case: Case, draw: Draw) -> Case:
+    """Some modes one element shorter, as if the rest were padding."""
+
+    def shorter(n: int) -> int:
+        return max(1, n - draw.choice([0, 0, 1]))
+
+    return replace(case, gmem=Layout(map_leaves(shorter, case.gmem.shape), case.gmem.stride))
