@@ -328,7 +328,9 @@ def tensormaps(
 
 @app.command()
 def explain(
-    name: Annotated[str, typer.Argument(help="A kind of claim, an outcome, a method or a theorem such as T2.")] = "",
+    name: Annotated[
+        str, typer.Argument(help="A kind of claim, an outcome, a method, a theorem such as T2 or the id of a rule.")
+    ] = "",
 ) -> None:
     """Say what a word in an answer means; without a name, list what there is."""
     from checkers.build import KINDS

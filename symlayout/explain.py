@@ -1,9 +1,9 @@
-"""What the words in answers mean: kinds of claims, outcomes, methods, theorems, and certificates in words.
+"""What the words in answers mean: kinds of claims, outcomes, methods, theorems, rules, and certificates in words.
 
-    >>> print(explain("T2"))
-    T2 Chain
-      If in some order every stride is at least 1 + sum of (n_j - 1) s_j over the modes before it, L is injective:
-      the highest digit that differs outweighs all lower ones. A gap is needed only where n_k >= 2.
+>>> print(explain("T2"))
+T2 Chain
+  If in some order every stride is at least 1 + sum of (n_j - 1) s_j over the modes before it, L is injective:
+  the highest digit that differs outweighs all lower ones. A gap is needed only where n_k >= 2.
 """
 
 from __future__ import annotations
@@ -127,6 +127,9 @@ OBLIGATIONS = {
 }
 
 
+RULES_OF = "rules of"  # groups of rules begin so
+
+
 @dataclass(frozen=True)
 class Entry:
     """A word that answers use, and what it means."""
@@ -146,7 +149,7 @@ def entries(kinds: Iterable[Any] = ()) -> tuple[Entry, ...]:
     claims = [Entry("claims", k.name, "", _claim_text(k)) for k in kinds]
     rows = {"outcomes": OUTCOMES, "obligations": OBLIGATIONS, "methods": METHODS}
     plain = [Entry(group, name, "", _filled(text)) for group, row in rows.items() for name, text in row.items()]
-    return (*claims, *plain, *_theorems())
+    return (*claims, *plain, *_theorems(), *_rules())
 
 
 def _filled(text: str) -> str:
@@ -158,6 +161,15 @@ def _theorems() -> Iterable[Entry]:
         head, _, text = paragraph.removeprefix("**").partition(".** ")
         number, _, title = head.partition(" ") if re.match(r"T\d+ ", head) else ("", "", head)
         yield Entry("theorems", number or title, title if number else "", _filled(text))
+
+
+def _rules() -> Iterable[Entry]:
+    from .rules.catalogue import SECTIONS, described, rows
+
+    for table, about in SECTIONS.items():
+        for rule in rows(table):
+            text = "\n".join(map(_filled, described(rule).splitlines()))
+            yield Entry(f"{RULES_OF} {about}", rule.id, "", text)
 
 
 def _claim_text(kind: Any) -> str:
@@ -178,8 +190,9 @@ def explain(name: str, kinds: Iterable[Any] = ()) -> Entry:
             return e
     if name.upper().startswith("Z3"):
         return explain("solver")
-    words = [e.name for e in known]
-    raise ClaimError(f"expected one of {', '.join(words)}, got {name!r}{suggestion(name, words)}")
+    listed = [e.name for e in known if not e.group.startswith(RULES_OF)]
+    found = suggestion(name, [e.name for e in known])
+    raise ClaimError(f"expected one of {', '.join(listed)}, got {name!r}{found}; rules have entries too")
 
 
 def _key(name: str) -> str:

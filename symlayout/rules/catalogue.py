@@ -1,0 +1,111 @@
+"""All rows by what they are about, for ``explain`` and for the page that this module writes.
+
+python -m symlayout.rules.catalogue > docs/tma_rules.md
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+from ..tma import TmaType
+from . import Rule
+
+# table: what its rows are about
+SECTIONS = {
+    "tma": "tensor maps",
+    "dlpack": "tensors of make_tma_descriptor",
+    "tma_copy": "tensor copies",
+}
+
+PROFILES = {
+    "driver": (
+        "What the encode calls of the CUDA 13.0 driver accept on compute capability 9.0, no more and no less: measured "
+        "on 120 000 calls."
+    ),
+    "cccl": (
+        "What `cuda::make_tma_descriptor` of libcu++ accepts. It ends in the encode call, so every row of the driver "
+        "counts here too, and nothing that the driver would refuse is accepted."
+    ),
+    "documented": (
+        "What the text of the CUDA Driver API asks for, types of compute capability 10 included. Some of it no driver "
+        "checks."
+    ),
+    "hardware": "What a copy needs to run: a map that the driver encodes, and what faults at run time.",
+    "unmeasured": "The bounds of what was measured: beyond them nothing here says what a copy does.",
+    "lint": "What is legal and rarely meant. A warning, never a refusal.",
+}
+
+
+def rows(table: str) -> tuple[Rule, ...]:
+    """The rows of one table."""
+    found: tuple[Rule, ...] = importlib.import_module(f".{table}", __package__).RULES
+    return found
+
+
+def described(rule: Rule) -> str:
+    """All that a row says, a line for each part."""
+    parts = {
+        "profiles": ", ".join(rule.profiles),
+        "otherwise": rule.effect,
+        "fix": rule.fix,
+        "source": rule.source,
+    }
+    return "\n".join([rule.sentence, *(f"{name}: {text}" for name, text in parts.items() if text)])
+
+
+# -- the page ---------------------------------------------------------------------------------------------
+
+HEAD = """\
+# The rules of tensor maps
+
+Every rule stands in the code once, as a row with its source; constructors, proofs, `symlayout tensormaps`,
+`symlayout explain RULE` and this page read the same rows. This page is written by
+`python -m symlayout.rules.catalogue > docs/tma_rules.md`.
+
+A rule counts in one profile or in several:
+"""
+
+
+def page() -> str:
+    """The page of all rules, by what they are about and by the profiles in which they count."""
+    return "\n".join([HEAD, *_profiles(), "", *(line for table in SECTIONS for line in _section(table))])
+
+
+def _profiles() -> Iterator[str]:
+    yield "| profile | what it is | rules |"
+    yield "|---|---|---|"
+    every = [r for table in SECTIONS for r in rows(table)]
+    for name, meaning in PROFILES.items():
+        yield f"| {name} | {meaning} | {sum(name in r.profiles for r in every)} |"
+
+
+def _section(table: str) -> Iterator[str]:
+    title = SECTIONS[table]
+    yield f"## {title[0].upper()}{title[1:]}\n"
+    groups = dict.fromkeys(r.profiles for r in rows(table))
+    for profiles in groups:
+        yield f"### {' and '.join(filter(None, (', '.join(profiles[:-1]), profiles[-1])))}\n"
+        yield "| rule | what must hold | otherwise | fix | source |"
+        yield "|---|---|---|---|---|"
+        for r in rows(table):
+            if r.profiles == profiles:
+                yield f"| `{r.id}` | {r.sentence} | {r.effect} | {r.fix} | {r.source} |"
+        yield ""
+    if table == "dlpack":
+        yield from _types()
+
+
+def _types() -> Iterator[str]:
+    from .dlpack import TYPES
+
+    yield "### Data types\n"
+    yield "| DLPack | tensor map | profiles |"
+    yield "|---|---|---|"
+    for kind, (to, profiles) in TYPES.items():
+        yield f"| {kind} | {TmaType(to).name} | {', '.join(profiles)} |"
+    yield ""
+
+
+if __name__ == "__main__":
+    print(page(), end="")

@@ -1,0 +1,67 @@
+"""What all rows have in common: complete, named once, explained, and on the page as they stand in the code."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from symlayout.explain import explain, overview
+from symlayout.rules.catalogue import PROFILES, SECTIONS, page, rows
+from symlayout.rules.rule import COUNTS, MOST
+
+PAGE = Path(__file__).parents[2] / "docs" / "tma_rules.md"
+EVERY = [r for table in SECTIONS for r in rows(table)]
+
+
+def test_the_page_is_the_one_that_the_rows_make():
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m symlayout.rules.catalogue > docs/tma_rules.md"
+
+
+def test_the_page_has_every_rule_once():
+    lines = page().splitlines()
+
+    for rule in EVERY:
+        assert sum(line.startswith(f"| `{rule.id}` |") for line in lines) == 1
+
+
+def test_ids_are_unique_over_all_tables():
+    ids = [r.id for r in EVERY]
+
+    assert sorted(ids) == sorted(set(ids))
+
+
+@pytest.mark.parametrize("rule", EVERY, ids=lambda r: r.id)
+def test_a_row_is_complete(rule):
+    assert rule.sentence
+    assert not rule.sentence.endswith(".")
+    assert rule.source
+    assert rule.effect
+    assert rule.profiles
+    assert set(rule.profiles) <= set(PROFILES)
+    assert rule.each in COUNTS
+    assert rule.each in MOST
+    assert "|" not in f"{rule.sentence}{rule.effect}{rule.fix}{rule.source}"
+
+
+@pytest.mark.parametrize("rule", EVERY, ids=lambda r: r.id)
+def test_explain_reads_the_row(rule):
+    found = explain(rule.id)
+
+    assert found.name == rule.id
+    words = " ".join(found.text.split())
+    for part in (rule.sentence, rule.effect, rule.fix, rule.source, ", ".join(rule.profiles)):
+        assert " ".join(part.split()) in words
+    assert f"  {rule.id}" in overview().splitlines()
+
+
+@pytest.mark.parametrize("rule", [r for t in ("tma",) for r in rows(t)], ids=lambda r: r.id)
+def test_a_row_survives_pickling(rule):
+    assert pickle.loads(pickle.dumps(rule)) is rule
+
+
+def test_the_driver_is_in_every_profile_that_ends_in_it():
+    for r in rows("tma"):
+        if "driver" in r.profiles:
+            assert {"cccl", "hardware"} <= set(r.profiles)
