@@ -40,7 +40,7 @@ class Field:
     """One thing that a kind takes: what it is, and its default where it may be left out."""
 
     name: str
-    what: str  # "layout", "function", "number", "truth", "word", "fact" or "value": an extent, a tuple of them
+    what: str  # a row of READERS, or "layout"
     default: Any = MISSING
 
     @property
@@ -53,21 +53,23 @@ class Field:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of claim: its name in text, its class and its fields in order."""
+    """A kind of claim: its name in text, its class, its fields in order, and what makes a claim of them."""
 
     name: str
     made_by: type[Claim]
     fields: tuple[Field, ...]
+    make: Callable[..., Claim]
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """The fields that are layouts."""
-        return tuple(f.name for f in self.fields if f.what == "layout")
+        """The fields that are layouts, or indexed by the coordinates of ``over``."""
+        return tuple(f.name for f in self.fields if f.what in ("layout", "Indexed"))
 
     @property
     def first(self) -> tuple[str, ...]:
         """The fields that may go without their names: the layouts, else the first of all."""
-        return self.subjects or tuple(f.name for f in self.fields[:1])
+        layouts = tuple(f.name for f in self.fields if f.what == "layout")
+        return layouts or tuple(f.name for f in self.fields[:1])
 
     @property
     def text(self) -> str:
@@ -76,13 +78,21 @@ class Kind:
 
 
 def kind_of(made_by: type[Claim]) -> Kind:
-    """The row of a class: ``InBounds`` is in_bounds, and what ``subjects`` looks at are layouts."""
+    """The row of a class: ``InBounds`` is in_bounds, and what ``subjects`` looks at are layouts.
+
+    A class about more than layouts says in ``stated`` what text gives it; the annotations there are rows of READERS.
+    """
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made_by.__name__).lower()
+    stated = getattr(made_by, "stated", None)
+    if stated is not None:
+        given = inspect.signature(stated).parameters.values()
+        taken = (Field(p.name, str(p.annotation), MISSING if p.default is p.empty else p.default) for p in given)
+        return Kind(name, made_by, tuple(taken), stated)
     looked_at = inspect.unwrap(made_by.subjects).__code__.co_names
     own = [f for f in fields(made_by) if f.init and f.name not in SHARED]
     layouts = {f.name for f in own if f.name in looked_at}
     rows = [Field(f.name, _what(f, f.name in layouts, f is own[0] and not layouts), f.default) for f in own]
-    return Kind(name, made_by, tuple(rows))
+    return Kind(name, made_by, tuple(rows), made_by)
 
 
 def _what(field: Any, subject: bool, alone: bool) -> str:
@@ -117,7 +127,8 @@ def claim_from(
     symbols = dims if isinstance(dims, Declared) else tuple(dims)
     facts = [f for g in given for f in ((g,) if isinstance(g, Fact) else parse_fact(g, symbols))]
     values = _values(row, fields, symbols)
-    claim = row.made_by(**values, given=tuple(facts), expect=expect)
+    claim = row.make(**values)
+    claim = replace(claim, given=(*claim.given, *facts), expect=expect)
     claim = replace(claim, given=(*claim.given, *_bearing(claim, shared)))
     _apart(claim)
     return claim
@@ -153,6 +164,8 @@ def _read(field: Field, value: Any, symbols: Iterable[Symbol], box: _Box | None)
     try:
         if field.what == "layout":
             return box.map(value) if box else parse(_text(value), symbols)
+        if field.what == "Indexed":
+            return box.map(value) if box else _value(value, symbols)
         return READERS[field.what](value, symbols)
     except SymlayoutError as e:
         raise type(e)(f"{field.name}: {e}") from None
@@ -236,6 +249,12 @@ READERS: Mapping[str, Callable[[Any, Iterable[Symbol]], Any]] = {
     "value": _value,
     "fact": _fact,
     "function": _function,
+    # the annotations of ``stated``
+    "Layout": lambda value, symbols: parse(_text(value), symbols),
+    "int": _number,
+    "bool": _truth,
+    "str": _word,
+    "Any": _value,
 }
 
 

@@ -22,7 +22,7 @@ from .dtype import DType, bf16, f16, f32, f64, i32, i64, tf32, u8, u16, u32, u64
 from .errors import LayoutError
 from .expr import Expr, Int, Symbol, integer
 from .facts import symbols_in
-from .int_tuple import ceil_div, product, text
+from .int_tuple import ceil_div, leaves, product, text
 from .layout import Layout
 from .swizzle import Swizzle
 
@@ -224,6 +224,26 @@ class TensorMap:
         for name, kind in ENUMERATIONS.items():
             put(self, name, kind.of(getattr(self, name)))
         self._expect_lengths()
+
+    @classmethod
+    def over(cls, tensor: Layout, dtype: Any, box: Any, address: Int = 0, **more: Any) -> TensorMap:
+        """The tiled map of a flat layout in elements, innermost mode first.
+
+        >>> print(TensorMap.over(Layout((1024, 64), (1, 1024)), "bf16", (64, 8), swizzle=128))
+        TensorMap bf16 (1024,64) strides (2048,) B, box (64,8), swizzle 128B
+
+        Raises LayoutError unless the modes are flat and the first has stride 1.
+        """
+        modes = [(tensor.shape, tensor.stride)] if not isinstance(tensor.shape, tuple) else None
+        modes = modes or list(zip(tensor.shape, tensor.stride, strict=True))
+        if any(isinstance(n, tuple) for n, _ in modes):
+            raise LayoutError(f"expected flat modes, one for each dimension of a tensor map, got {tensor}")
+        if modes[0][1] != 1:
+            raise LayoutError(f"expected stride 1 in the first mode (dimension 0), got {modes[0][1]} in {tensor}")
+        kind = _type(dtype)
+        size = max(1, kind.bits // 8)
+        strides = tuple(d * size for _, d in modes[1:])
+        return cls(kind, address, tuple(n for n, _ in modes), strides, tuple(leaves(box)), **more)
 
     def _expect_lengths(self) -> None:
         r = self.rank

@@ -32,7 +32,10 @@ CLAIMS = (
     Injective,
     Multiplicity,
     Partition,
+    SameBytes,
     Surjective,
+    TensorMapValid,
+    TmaCopySafe,
     Vectorizable,
 )
 

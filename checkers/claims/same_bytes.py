@@ -12,7 +12,7 @@ import numpy as np
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
-from symlayout.int_tuple import idx2crd, text
+from symlayout.int_tuple import idx2crd, leaves, text
 from symlayout.layout import ComposedLayout, Layout, is_layout
 from symlayout.report import Witness
 from symlayout.swizzle import Swizzle
@@ -62,6 +62,15 @@ class SameBytes(Claim):
                 f"expected a consumer of the {self.landing.size()} elements of {self._source}, "
                 f"got {self.consumer} of {self.consumer.size()}"
             )
+
+    @classmethod
+    def stated(
+        cls, consumer: Layout, dtype: str, box: Any, swizzle: int = 0, base_multiple_of: int = 0, absolute: bool = False
+    ) -> SameBytes:
+        """The claim as text states it: what lands is said by the type, the box and the swizzle."""
+        extents = tuple(leaves(box))
+        dense = Layout(extents)
+        return cls(TensorMap.over(dense, dtype, extents, swizzle=swizzle), consumer, base_multiple_of, absolute)
 
     @property
     def tensor_map(self) -> Any:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.errors import ClaimError
+from symlayout.int_tuple import leaves
+from symlayout.layout import Layout
 from symlayout.rules.tma import PROFILES, rules_of
 from symlayout.tma import TensorMap
 
@@ -41,6 +43,23 @@ class TensorMapValid(Claim):
         object.__setattr__(self, "tensor_map", found)
         if self.profile not in PROFILES:
             raise ClaimError(f"expected a profile ({', '.join(PROFILES)}), got {self.profile!r}")
+
+    @classmethod
+    def stated(
+        cls,
+        tensor: Layout,
+        dtype: str,
+        box: Any,
+        element_stride: Any = (),
+        swizzle: int = 0,
+        interleave: int = 0,
+        address: Any = 0,
+        profile: str = "driver",
+    ) -> TensorMapValid:
+        """The claim as text states it: the tensor as a layout in elements, innermost mode first."""
+        every = tuple(leaves(element_stride))
+        m = TensorMap.over(tensor, dtype, box, address, element_stride=every, swizzle=swizzle, interleave=interleave)
+        return cls(m, profile)
 
     def subjects(self) -> tuple[Any, ...]:
         return ()

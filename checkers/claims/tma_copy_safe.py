@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, LayoutError
 from symlayout.expr import Int
 from symlayout.int_tuple import leaves, text
+from symlayout.layout import Layout
 from symlayout.rules.tma_tile import TileCopy, rules_of
 from symlayout.tma import TensorMap
 
 from ..claim import Claim
 from .obeys import Obeys
+
+Indexed: TypeAlias = Any  # an expression in the coordinates of ``over``, as text states it
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,26 @@ class TmaCopySafe(Claim):
             self._tile()
         except LayoutError as e:
             raise ClaimError(str(e)) from e
+
+    @classmethod
+    def stated(
+        cls,
+        tensor: Layout,
+        dtype: str,
+        box: Any,
+        start: Indexed,
+        swizzle: int = 0,
+        shared_address: Indexed = 0,
+        direction: str = "load",
+        shared_bytes: Any = None,
+        barrier_bytes: Any = None,
+        copies: int = 1,
+        any_phase: bool = False,
+    ) -> TmaCopySafe:
+        """The claim as text states it; *start* and *shared_address* are in the coordinates of ``over``."""
+        m = TensorMap.over(tensor, dtype, box, swizzle=swizzle)
+        at = shared_address.offset if isinstance(shared_address, AddressMap) else shared_address
+        return cls(m, start, at, direction, shared_bytes, barrier_bytes, copies, any_phase)
 
     @property
     def tensor_map(self) -> Any:
