@@ -247,7 +247,7 @@ class ArithmeticTupleIterator:
 
     >>> it = make_inttuple_iter((0, 0))
     >>> print(it + (2, 3), (it + (2, 3))[4 * E(0)])
-    ArithTuple(2,3) (6,3)
+    ArithTuple(2,3) (6, 3)
     """
 
     __slots__ = ("coord",)
