@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from symlayout.explain import explain, overview
+from symlayout.rules import TABLES
 from symlayout.rules.catalogue import PROFILES, SECTIONS, page, rows
 from symlayout.rules.rule import COUNTS, MOST
 
@@ -24,6 +25,10 @@ def test_the_page_has_every_rule_once():
 
     for rule in EVERY:
         assert sum(line.startswith(f"| `{rule.id}` |") for line in lines) == 1
+
+
+def test_every_table_has_its_section():
+    assert set(TABLES) == set(SECTIONS)
 
 
 def test_ids_are_unique_over_all_tables():
@@ -56,7 +61,7 @@ def test_explain_reads_the_row(rule):
     assert f"  {rule.id}" in overview().splitlines()
 
 
-@pytest.mark.parametrize("rule", [r for t in ("tma",) for r in rows(t)], ids=lambda r: r.id)
+@pytest.mark.parametrize("rule", EVERY, ids=lambda r: r.id)
 def test_a_row_survives_pickling(rule):
     assert pickle.loads(pickle.dumps(rule)) is rule
 
