@@ -26,7 +26,7 @@ from .composition import composition
 from .dtype import DType
 from .errors import LayoutError
 from .expr import Expr, Int, integer, substitute
-from .int_tuple import checked, congruent, has_none, leaves, product, product_each, rank, text
+from .int_tuple import checked, congruent, has_none, leaves, map_leaves, product, product_each, rank, text
 from .layout import (
     Layout,
     as_modes,
@@ -92,6 +92,12 @@ class TmaCopy:
     def instructions(self) -> int:
         """Instructions for a tile."""
         return int(product(self.tiler)) // self.elements_per_instruction
+
+    @property
+    def landing(self) -> Layout:
+        """Where the elements of a tile land: position in the tile to bytes past its start, unswizzled."""
+        inverse = composition(right_inverse(self.tv_layout[1]), Layout(self.tiler))
+        return Layout(inverse.shape, map_leaves(lambda d: d * self.dtype.bytes, inverse.stride))
 
     def get_tma_tensor(self, shape: Any = None) -> Tensor:
         """The coordinate tensor of global memory, or of a shape congruent to its own; tile it as the data.

@@ -104,10 +104,16 @@ class SameBytes(Claim):
         period = math.lcm(self.tensor_map.swizzle.repeat_bytes, self._reads().period if self.absolute else 1)
         return list(range(0, math.lcm(period, self.base_multiple_of), self.base_multiple_of))
 
+    @property
+    def _element_bytes(self) -> int:
+        """Bytes of what the consumer's offsets count: the tile's elements, whatever the map calls them."""
+        m = self.tensor_map
+        return int(m.unit_bytes if m is self.copy else self.copy.dtype.bytes)
+
     def _reads(self) -> Swizzle:
         """The consumer's swizzle on bytes."""
         outer = getattr(self.consumer, "outer", Swizzle(0, 4, 3))
-        shift = self.tensor_map.unit_bytes.bit_length() - 1
+        shift = self._element_bytes.bit_length() - 1
         return Swizzle(outer.bits, outer.base + shift, outer.shift)
 
     def _addresses(self) -> Iterator[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
@@ -115,7 +121,7 @@ class SameBytes(Claim):
         landed = rows(self.landing)[:, 0]
         inner = self.consumer.inner if isinstance(self.consumer, ComposedLayout) else self.consumer
         offset = self.consumer.offset if isinstance(self.consumer, ComposedLayout) else 0
-        read = (rows(inner)[:, 0] + offset) * self.tensor_map.unit_bytes
+        read = (rows(inner)[:, 0] + offset) * self._element_bytes
         swizzle = self._reads()
         for base in self._phases():
             consumed = swizzle(base + read) if self.absolute else base + swizzle(read)

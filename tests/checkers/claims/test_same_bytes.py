@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from checkers import SameBytes, prove
-from symlayout import ClaimError, ComposedLayout, E, Layout, Swizzle
+from symlayout import ClaimError, ComposedLayout, E, Layout, Swizzle, tile_to_shape
 from symlayout.report import Outcome
 from symlayout.tma import Im2col, TensorMap
+from symlayout.tma_copy import make_tma_copy
 
 K_MAJOR = Layout((64, 128), (1, 64))
 
@@ -90,6 +91,25 @@ def test_im2col_lands_a_row_for_each_pixel():
 
     assert prove(SameBytes(m, swizzled(3, K_MAJOR)))
     assert m.landed_bytes == 64 * 128 * 2
+
+
+@pytest.mark.parametrize("tile", [(128, 64), (128, 128), (64, 64), (64, 192)])
+def test_a_tile_of_several_boxes_is_read_where_its_boxes_land(tile):
+    """make_tma_copy stacks boxes of 64 columns; a row-major tile of more columns is another layout."""
+    smem = tile_to_shape(swizzled(3, Layout((8, 64), (64, 1))), tile)
+    copy = make_tma_copy(Layout((1024, 768), (768, 1)), smem, dtype="f16")
+    plain = swizzled(3, Layout(tile, (tile[1], 1)))
+
+    assert prove(SameBytes(copy, smem))
+    assert bool(prove(SameBytes(copy, plain))) == (tile[1] == 64)
+
+
+def test_a_wide_internal_type_lands_the_same_bytes():
+    smem = Layout((32, 32), (1, 32))
+    copy = make_tma_copy(Layout((64, 64), (1, 64)), smem, dtype="f16", internal_dtype="u64")
+
+    assert prove(SameBytes(copy, smem))
+    assert not prove(SameBytes(copy, Layout((32, 32), (32, 1))))
 
 
 @pytest.mark.parametrize(
