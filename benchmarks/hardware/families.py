@@ -5,17 +5,20 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable
+from typing import Any
 
 from benchmarks.hardware.cases import (
     BF16,
     F16,
     F32,
     F32_FTZ,
+    F64,
     OPERATIONS,
     PLAIN,
     S32,
     S64,
     SIZE,
+    SPAN,
     TF32,
     TF32_FTZ,
     U32,
@@ -227,9 +230,128 @@ def known_store(rng: random.Random, k: int) -> Case:
     return tile(rng, store=True, form="store", dtype=rng.choice((0, 1, 2, 4, 6, 7, 9)), smem=65536)
 
 
+# -- what the first answers left open: phase 4, so that the ids of the cases before stay ----------------------
+
+
+def spatial(case: Case) -> int:
+    """The first spatial dimension of an im2col map."""
+    return 0 if case["interleave"] else 1
+
+
+def clipped(rng: random.Random, kind: int, form: str, **fixed: Any) -> Case:
+    """An im2col store or reduction whose corners lie within the tensor, where such copies run."""
+    case = im2col(rng, kind, store=True, corners=False, form=form, smem=65536, **fixed)
+    for i in range(case["rank"] - 2):
+        extent = case["dim"][spatial(case) + i]
+        case["lower"][i] = rng.randint(0, extent - 1)
+        case["upper"][i] = -rng.randint(0, extent - 1 - case["lower"][i])
+        high = extent - 1 + case["upper"][i]
+        case["coord"][spatial(case) + i] = rng.randint(case["lower"][i], high)
+    return case
+
+
+def im2col_store_clipped(rng: random.Random, k: int) -> Case:
+    return clipped(rng, k % 3, "store_im2col")
+
+
+def im2col_store_outside(rng: random.Random, k: int) -> Case:
+    """Started beyond the upper corner, or before a lower corner that is not 0."""
+    while True:
+        case = clipped(rng, k % 3, "store_im2col")
+        i = rng.randrange(case["rank"] - 2)
+        at = spatial(case) + i
+        below = k // 3 % 2 == 1
+        if below and case["lower"][i] == 0:
+            continue
+        high = case["dim"][at] - 1 + case["upper"][i]
+        case["coord"][at] = rng.randint(0, case["lower"][i] - 1) if below else high + rng.randint(1, 3)
+        return case
+
+
+def im2col_store_start(rng: random.Random, k: int) -> Case:
+    """Image or channel before 0, the channel not at 16 bytes, the tile not at 128 bytes."""
+    case = clipped(rng, k // 4 % 3 if k % 4 != 1 else 0, "store_im2col", dtype=rng.choice((0, 1, 6, 7, 9)))
+    if k % 4 == 0:
+        case["coord"][-1] = -rng.randint(1, 2)
+    elif k % 4 == 1:
+        case["coord"][0] += rng.randint(1, 16 // SIZE[case["dtype"]] - 1)
+    elif k % 4 == 2:
+        case["base"] += 16 * rng.randint(1, 7)
+    else:
+        case["coord"][-2 if case["interleave"] else 0] = -16 // SIZE[case["dtype"]]
+    return case
+
+
+def im2col_interleaved_outside(rng: random.Random, k: int) -> Case:
+    case = im2col_interleaved(rng, k)
+    i = rng.randrange(case["rank"] - 2)
+    high = case["dim"][i] - 1 + case["upper"][i]
+    case["coord"][i] = case["lower"][i] - rng.randint(1, 3) if k % 4 < 2 else high + rng.randint(1, 3)
+    return case
+
+
+def im2col_far(rng: random.Random, k: int) -> Case:
+    """A walk that ends near 2^31, over a stride of 0."""
+    case = copy.deepcopy(PLAIN) | {"form": "load_im2col", "mode": "im2col", "dtype": (0, U32)[k % 2], "rank": 3}
+    extent, upper = EXTENTS[3 + k // 2 % 3], rng.choice((-2, 0, 1, 5, 100))
+    last = extent - 1 + upper
+    case |= {"dim": [64, extent, 3], "stride": [0, 512], "lower": [rng.choice((-3, 0, 2))], "upper": [upper]}
+    case |= {"channels": 16, "pixels": 20, "estride": [1, rng.choice((1, 2, 3)), 1], "addr": 16 * rng.randrange(64)}
+    return case | {"coord": [0, min((1 << 31) - 1, last) - rng.randint(0, 9), rng.randrange(2)]}
+
+
+def interleaved_store_address(rng: random.Random, k: int) -> Case:
+    case = interleaved_store(rng, k)
+    return case | {"base": case["base"] + 16 * rng.randint(1, 7)}
+
+
+def bulk_credit(rng: random.Random, k: int) -> Case:
+    """A copy without a map whose barrier is armed with its size, or with the size in whole units of 16 bytes."""
+    size = (0, 8, 16, 24, 40, 48, 63, 1000, 4095, 4096)[k % 10]
+    arm = (size, size // 16 * 16)[k // 10 % 2]
+    case = copy.deepcopy(PLAIN) | {"form": "bulk_load", "mode": "none", "size": size, "dump": 8192, "smem": 16384}
+    return case | {"bytes": size, "arm": [arm], "limit": WAIT}
+
+
+REPEATED = (
+    *(("add", U32), ("min", S32), ("max", U64), ("xor", U32)),
+    *(("or", U64), ("add", U64), ("inc", U32), ("and", U32)),
+)
+
+
+def reduce_more(rng: random.Random, k: int) -> Case:
+    """More sums in the types of which few rows were recorded."""
+    return reduction(rng, "add", (F64, F64, F32_FTZ, TF32, TF32_FTZ)[k % 5])
+
+
+def reduce_overlap(rng: random.Random, k: int) -> Case:
+    """Rows that lie on one another: every one counts, if nothing is lost."""
+    op, dtype = REPEATED[k % len(REPEATED)]
+    case = reduction(rng, op, dtype)
+    return case | {"stride": [(0, 16, 32)[k // len(REPEATED) % 3]], "box": [64 // SIZE[dtype], 8], "coord": [0, 0]}
+
+
+def store_overlap(rng: random.Random, k: int) -> Case:
+    case = known_store(rng, k)
+    while case["rank"] < 2:
+        case = known_store(rng, k)
+    return case | {"stride": [(0, 16)[k % 2]] * (case["rank"] - 1)}
+
+
+def shared_end_store(rng: random.Random, k: int) -> Case:
+    """The last rows end where shared memory ends, or lie beyond: inside the tensor, or behind it."""
+    swizzle = (3, 2, 1)[k % 3]
+    rows = 1024 // SPAN[swizzle] * rng.randint(1, 3)
+    case = tile(rng, store=True, form=("store", "reduce_add")[k // 3 % 2], rank=2, swizzle=swizzle, **add(U32))
+    more = k // 6 % 3
+    case |= {"box": [case["box"][0], rows + (more > 0)], "estride": [1, 1], "smem": rows * SPAN[swizzle]}
+    case |= {"dim": [case["dim"][0], rows + (more == 1)], "coord": [0, 0], "base": 0}
+    return case
+
+
 Family = Callable[[random.Random, int], Case]
 
-# name, what makes a case, cases, phase: 0 calibrates, 1 is expected to run, 2 may fault, 3 comes last
+# name, what makes a case, cases, phase: 0 calibrates, 1 is expected to run, 2 may fault, 3 and up come last
 FAMILIES: tuple[tuple[str, Family, int, int], ...] = (
     ("barrier", barrier, 60, 0),
     ("known_load", known_load, 120, 0),
@@ -256,4 +378,15 @@ FAMILIES: tuple[tuple[str, Family, int, int], ...] = (
     ("bulk_size", bulk_size, 42, 2),
     ("far_inner", far_inner, 6, 2),
     ("multicast_beyond", multicast_beyond, 16, 3),
+    ("im2col_store_clipped", im2col_store_clipped, 180, 4),
+    ("im2col_far", im2col_far, 60, 4),
+    ("bulk_credit", bulk_credit, 40, 4),
+    ("reduce_overlap", reduce_overlap, 96, 4),
+    ("reduce_more", reduce_more, 80, 4),
+    ("store_overlap", store_overlap, 40, 4),
+    ("im2col_store_outside", im2col_store_outside, 90, 5),
+    ("im2col_store_start", im2col_store_start, 96, 5),
+    ("im2col_interleaved_outside", im2col_interleaved_outside, 60, 5),
+    ("interleaved_store_address", interleaved_store_address, 40, 5),
+    ("shared_end_store", shared_end_store, 72, 5),
 )
