@@ -86,8 +86,8 @@ def verdicts(
     parts = claim.parts()
     if parts is not None:
         yield from _of_parts(claim, parts, budget or Budget(), cache)
-        return
-    yield _recalled(claim, budget or Budget(), cache)
+    else:
+        yield _recalled(claim, budget or Budget(), cache)
     predicated = isinstance(claim, InBounds) and bool(getattr(claim.layout, "valid", ()))
     seen = []
     for x in claim.subjects():

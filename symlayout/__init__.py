@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .address_map import AddressMap
 from .algebra import (
     append,
     coalesce,
@@ -35,6 +36,7 @@ from .algebra import (
     take,
     zip_modes,
 )
+from .arch import SM90
 from .basis import (
     ArithmeticTuple,
     ArithmeticTupleIterator,
@@ -83,6 +85,7 @@ from .border import (
     weakly_congruent,
 )
 from .composition import composition, slice_and_offset
+from .dtype import DType, bf16, e4m3, e5m2, f16, f32, f64, i8, i32, tf32, u8, u16, u32
 from .errors import (
     AssumptionError,
     CertificateError,
@@ -140,6 +143,8 @@ from .tiling import (
     zipped_divide,
     zipped_product,
 )
+from .tma import Im2col, TensorMap, TmaInterleaveLayout, TmaL2FetchSize, TmaOobFill, TmaSwizzle, TmaType
+from .tma_copy import TmaCopy, create_tma_multicast_mask, make_tma_copy, tma_partition
 
 __version__ = "0.1.0"
 
@@ -157,17 +162,21 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "SM90",
+    "AddressMap",
     "ArithmeticTuple",
     "ArithmeticTupleIterator",
     "AssumptionError",
     "CertificateError",
     "ClaimError",
     "ComposedLayout",
+    "DType",
     "E",
     "Expr",
     "ExpressionError",
     "Fact",
     "Facts",
+    "Im2col",
     "InexactError",
     "InternalError",
     "Layout",
@@ -182,11 +191,19 @@ __all__ = [
     "Symbol",
     "SymlayoutError",
     "Tensor",
+    "TensorMap",
+    "TmaCopy",
+    "TmaInterleaveLayout",
+    "TmaL2FetchSize",
+    "TmaOobFill",
+    "TmaSwizzle",
+    "TmaType",
     "UndecidedError",
     "append",
     "as_tuple",
     "basis_get",
     "basis_value",
+    "bf16",
     "blocked_product",
     "bytes_of",
     "ceil_div",
@@ -201,6 +218,7 @@ __all__ = [
     "cosize",
     "crd2crd",
     "crd2idx",
+    "create_tma_multicast_mask",
     "depth",
     "dice",
     "dim",
@@ -208,6 +226,8 @@ __all__ = [
     "domain_distribute",
     "domain_offset",
     "downcast",
+    "e4m3",
+    "e5m2",
     "elem_all_leq",
     "elem_geq",
     "elem_gtr",
@@ -217,6 +237,9 @@ __all__ = [
     "eq",
     "evaluate",
     "evenly_divides",
+    "f16",
+    "f32",
+    "f64",
     "filter",
     "filter_zeros",
     "flat_divide",
@@ -227,6 +250,8 @@ __all__ = [
     "group",
     "has_none",
     "hier_unzip",
+    "i8",
+    "i32",
     "idx2crd",
     "in_words",
     "index",
@@ -252,6 +277,7 @@ __all__ = [
     "make_ordered_layout",
     "make_swizzle",
     "make_tensor",
+    "make_tma_copy",
     "max_alignment",
     "max_common_layout",
     "max_common_vector",
@@ -279,10 +305,15 @@ __all__ = [
     "slice_",
     "slice_and_offset",
     "take",
+    "tf32",
     "tile_to_shape",
     "tiled_divide",
     "tiled_product",
+    "tma_partition",
     "tuple_max",
+    "u8",
+    "u16",
+    "u32",
     "unflatten",
     "upcast",
     "weakly_congruent",

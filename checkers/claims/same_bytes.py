@@ -90,7 +90,7 @@ class SameBytes(Claim):
         return f"{tile} with swizzle {m.swizzle}" if m.swizzle else tile
 
     def subjects(self) -> tuple[Any, ...]:
-        return (self.consumer,)
+        return (self.copy, self.consumer)
 
     def points(self) -> int:
         return int(self.consumer.size()) * len(self._phases())

@@ -102,7 +102,7 @@ class TmaCopySafe(Claim):
         )
 
     def subjects(self) -> tuple[Any, ...]:
-        return ()
+        return (self.copy,)  # of make_tma_copy: with the obligations under which its boxes are the tile
 
     def __str__(self) -> str:
         what = self.name or str(self.tensor_map)
