@@ -75,11 +75,12 @@ def integers(what: str, xs: Any) -> tuple[Int, ...]:
     return tuple(map(integer, xs))
 
 
-def numbers(what: str, xs: Any) -> tuple[int, ...]:
-    """A sequence of plain integers. Raises LayoutError for anything else."""
+def numbers(what: str, xs: Any, least: int, most: int) -> tuple[int, ...]:
+    """A sequence of so many plain integers. Raises LayoutError for anything else."""
     found = integers(what, xs)
-    if any(isinstance(x, Expr) for x in found):
-        raise LayoutError(f"expected plain integers as {what}, got {text(found)}")
+    if any(isinstance(x, Expr) for x in found) or not least <= len(found) <= most:
+        wanted = str(most) if least == most else f"{least} or {most}"
+        raise LayoutError(f"expected {wanted} plain integers as {what}, got {text(found)}")
     return cast("tuple[int, ...]", tuple(map(int, found)))
 
 
@@ -117,9 +118,7 @@ class DLDataType(NamedTuple):
         Raises LayoutError for neither.
         """
         if isinstance(x, tuple | list):
-            if not 2 <= len(x) <= 3:
-                raise LayoutError(f"expected (code, bits) or (code, bits, lanes) as data type, got {x!r}")
-            return cls(*numbers("the data type", x))
+            return cls(*numbers("the data type (code, bits, lanes)", x, 2, 3))
         row = DType.of(x)
         return NAMED.get(row.held_by) or cls(KIND_CODES[row.kind], row.bits)
 
@@ -162,9 +161,9 @@ class DLTensor:
         put = object.__setattr__
         put(self, "shape", integers("the shape", self.shape))
         put(self, "dtype", DLDataType.of(self.dtype))
-        put(self, "device", DLDevice(*numbers("the device", self.device)))
+        put(self, "device", DLDevice(*numbers("the device (type, ordinal)", self.device, 2, 2)))
         put(self, "byte_offset", integer(self.byte_offset))
-        put(self, "version", numbers("the version", self.version))
+        put(self, "version", numbers("the version of DLPack", self.version, 2, 2))
         if self.data is not None:
             put(self, "data", integer(self.data))
         if self.strides is not None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from .arch import SM90, Arch
-from .dlpack import DLDevice, DLDeviceType, DLTensor, described, integers, numbers
+from .dlpack import DLDeviceType, DLTensor, described, integers
 from .errors import LayoutError
 from .expr import Int, dim, integer
 from .rules import Rule, Violation, dlpack
@@ -77,8 +77,8 @@ def _placed(t: DLTensor, address: Any, alignment: Any, device: Any) -> DLTensor:
         raise LayoutError(f"expected address or alignment, got both: {address} and {alignment}")
     if device is not None:
         here = t.device.device_type == DLDeviceType.kDLCPU
-        where = device if isinstance(device, tuple) else (DLDeviceType.kDLCUDA, device)
-        t = replace(t, device=DLDevice(*numbers("the device", where)), data=None if here else t.data)
+        where: Any = device if isinstance(device, tuple) else (DLDeviceType.kDLCUDA, device)
+        t = replace(t, device=where, data=None if here else t.data)
     if alignment is not None:
         if type(alignment) is not int or alignment < 1:
             raise LayoutError(f"expected an alignment of at least 1 byte, got {alignment!r}")

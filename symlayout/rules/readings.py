@@ -82,6 +82,12 @@ def positive(x: Any) -> Any:
     return where(x < 1, 1, x)
 
 
+def extent(m: Any, i: int) -> Any:
+    """The extent of dimension i; of an empty one 1, so that the rule about extents alone speaks of it."""
+    n = m.global_dim[i]
+    return n if isinstance(n, Expr) else positive(n)
+
+
 def heeded_stride(m: Any, i: int) -> Any:
     """The element stride that a copy heeds along dimension i: not that of dimension 0, unless it counts pixels."""
     return where(is_dense(m) & (i == 0), 1, m.element_stride[i])

@@ -10,7 +10,7 @@ import functools
 from ..arch import SM90
 from ..tma import TmaSwizzle
 from . import advice
-from .readings import box_bytes, heeded_stride, is_tiled, least_stride
+from .readings import box_bytes, extent, heeded_stride, is_tiled, least_stride
 from .rule import Between, OneOf, Rule
 
 CCCL = "libcu++, cuda::make_tma_descriptor"
@@ -65,7 +65,7 @@ BOX: tuple[Rule, ...] = (
         profiles=("cccl", "lint"),
         each="dimension",
         value=lambda m, i: m.box_dim[i],
-        must=Between(None, lambda m, i: m.global_dim[i]),
+        must=Between(None, extent),
         when=is_tiled,
         source=f"{CCCL}; copies on an H200 run with larger boxes",
         unit="elements",
@@ -78,7 +78,7 @@ BOX: tuple[Rule, ...] = (
         name="each element stride",
         each="dimension",
         value=heeded_stride,
-        must=Between(None, lambda m, i: m.global_dim[i]),
+        must=Between(None, extent),
         source=f"{CCCL}; not asked of the innermost entry, which it replaces by 1 without interleave",
         unit="elements",
     ),
