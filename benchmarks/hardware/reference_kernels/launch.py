@@ -57,11 +57,11 @@ def check(result: tuple[Any, ...]) -> Any:
     return values[0] if values else None
 
 
-def tensor_map(dtype: str, matrix: Matrix, box: tuple[int, int], *, swizzle: str = "NONE") -> bytes:
+def tensor_map(dtype: str, matrix: Matrix, box: tuple[int, int], *, swizzle: str, promotion: str) -> bytes:
     """The 128 bytes of a 2-D tensor map whose box has *box* = (rows, columns).
 
-    *dtype* and *swizzle* are the ends of the driver's names: ``"BFLOAT16"``, ``"128B"``. RuntimeError where the
-    driver refuses.
+    The names are the ends of the driver's: dtype ``"BFLOAT16"``, swizzle ``"128B"``, promotion ``"L2_256B"``.
+    Raises RuntimeError where the driver refuses.
     """
     from cuda.bindings import driver
 
@@ -77,7 +77,7 @@ def tensor_map(dtype: str, matrix: Matrix, box: tuple[int, int], *, swizzle: str
             [count(1), count(1)],
             driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
             getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{swizzle}"),
-            driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            getattr(driver.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{promotion}"),
             driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )
     )
@@ -96,9 +96,12 @@ class RingCopy:
 
     >>> launch = RingCopy(kernel).of(target, source)     # doctest: +SKIP
     >>> launch()                                         # doctest: +SKIP
+
+    One launch at a time: all of an object share its counters of tiles.
     """
 
-    BOX, ELEMENT_BYTES, STAGES, BLOCKS_PER_SM = (16, 256), 4, 12, 1
+    BOX, ELEMENT_BYTES = (8, 256), 4
+    STAGES, BLOCKS_PER_SM = 8, 1
 
     def __init__(self, kernel: Kernel) -> None:
         import pycuda.driver as cuda
@@ -107,8 +110,10 @@ class RingCopy:
         self.module = cuda.module_from_file(str(kernel.cubin))
         self.function = self.module.get_function(kernel.name)
         rows, columns = self.BOX
-        self.shared = self.STAGES * (rows * columns * self.ELEMENT_BYTES + 8)
+        self.shared = self.STAGES * (rows * columns * self.ELEMENT_BYTES + 8 + 4)
         self.function.set_attribute(cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, self.shared)
+        self.taken = cuda.mem_alloc(8)
+        cuda.memset_d32(self.taken, 0, 2)
 
     def of(self, target: Matrix, source: Matrix) -> Launch:
         """A launch that copies *source* to *target*, matrices of 32-bit elements and the same shape."""
@@ -117,8 +122,9 @@ class RingCopy:
         rows, columns = self.BOX
         tiles_x = -(-source.columns // columns)
         tiles = tiles_x * -(-source.rows // rows)
-        maps = [tensor_map("UINT32", matrix, self.BOX) for matrix in (source, target)]
-        arguments = np.void(pack([*maps, *integers(tiles_x, tiles)], self.kernel.parameters))
+        maps = [tensor_map("UINT32", m, self.BOX, swizzle="NONE", promotion="L2_128B") for m in (source, target)]
+        values = [*maps, *integers(tiles_x, tiles), struct.pack("<Q", int(self.taken))]
+        arguments = np.void(pack(values, self.kernel.parameters))
         grid = (min(self.BLOCKS_PER_SM * multiprocessors(), tiles), 1)
         return lambda: self.function(arguments, block=(32, 1, 1), grid=grid, shared=self.shared)
 
@@ -169,11 +175,8 @@ class Gemm:
         from cuda.bindings import driver
 
         m, n, k = self.TILE
-        maps = [
-            tensor_map("BFLOAT16", a, (m, k), swizzle="128B"),
-            tensor_map("BFLOAT16", b, (n // self.CLUSTER, k), swizzle="128B"),
-            tensor_map("BFLOAT16", c, self.STORE, swizzle="128B"),
-        ]
+        boxes = ((a, (m, k)), (b, (n // self.CLUSTER, k)), (c, self.STORE))
+        maps = [tensor_map("BFLOAT16", x, box, swizzle="128B", promotion="L2_256B") for x, box in boxes]
         arguments = pack([*maps, *integers(a.rows, b.rows, a.columns)], self.kernel.parameters)
         buffer = ctypes.create_string_buffer(arguments, len(arguments))
         start = ctypes.addressof(buffer)

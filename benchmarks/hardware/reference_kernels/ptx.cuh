@@ -60,11 +60,11 @@ __device__ inline void mbarrier_wait(uint32_t barrier, uint32_t parity) {
 }
 
 // A ring of stages: which one is next, and the parity of its current use.
-template <int STAGES>
+template <int SIZE>
 struct Ring {
     uint32_t stage = 0, parity = 0;
     __device__ void advance() {
-        if (++stage == STAGES) stage = 0, parity ^= 1;
+        if (++stage == SIZE) stage = 0, parity ^= 1;
     }
 };
 
@@ -78,6 +78,21 @@ __device__ inline void tma_load(uint32_t target, const CUtensorMap& map, int x, 
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"
         ::"r"(target), "l"(&map), "r"(x), "r"(y), "r"(barrier) : "memory");
+}
+
+// The policy of an access whose lines L2 keeps longest (9.7.9.18).
+__device__ inline uint64_t l2_evict_last() {
+    uint64_t policy;
+    asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+__device__ inline void tma_load_hint(uint32_t target, const CUtensorMap& map, int x, int y, uint32_t barrier,
+                                     uint64_t policy) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1, {%2, %3}], [%4], %5;"
+        ::"r"(target), "l"(&map), "r"(x), "r"(y), "r"(barrier), "l"(policy) : "memory");
 }
 
 // The box lands, and its bytes are counted, at the same addresses in every block whose bit is set in `blocks`.

@@ -1,40 +1,28 @@
 // A 2-D copy through a ring of shared-memory stages: each box comes in by a TMA load and leaves by a TMA store.
 //
-// One thread per block drives everything, because all of it is asynchronous:
+// One thread per block drives everything, because all of it is asynchronous: it waits for the oldest load, stores
+// that tile, and loads another into the stage that the store LAG tiles ago has finished reading. So LAG stores and
+// STAGES - LAG loads are under way at any time. More loads than that cost bandwidth: they queue in the memory
+// controllers, and reads and writes there get in each other's way.
 //
-//     load   tile i + STAGES - LAG  into the stage that the store of tile i - LAG has finished reading
-//     store  tile i                 once its load has arrived
-//
-// so LAG stores and STAGES - LAG loads are under way at any time. Blocks are persistent; block b moves the tiles
-// b, b + gridDim.x, ... in row-major order.
+// Blocks are persistent and take the tiles from one counter, in row-major order. With a fixed share for each block
+// the fast ones run ahead, and what the device reads and writes at one time spreads over ever more DRAM pages.
 #include "ptx.cuh"
 
-#ifndef BOX_ROWS
-#define BOX_ROWS 16
-#endif
-#ifndef BOX_COLUMNS
-#define BOX_COLUMNS 256
-#endif
-#ifndef ELEMENT_BYTES
-#define ELEMENT_BYTES 4
-#endif
-#ifndef STAGES
-#define STAGES 12
-#endif
-#ifndef LAG
-#define LAG (STAGES / 2)
-#endif
-
+constexpr int BOX_ROWS = 8, BOX_COLUMNS = 256, ELEMENT_BYTES = 4;
+constexpr int STAGES = 8, LAG = 4;
 constexpr uint32_t BOX_BYTES = BOX_ROWS * BOX_COLUMNS * ELEMENT_BYTES;
 
 struct Shared {
-    alignas(128) uint8_t tile[STAGES][BOX_BYTES];
+    alignas(128) uint8_t data[STAGES][BOX_BYTES];
     uint64_t full[STAGES];
+    int tile[STAGES];
 };
 
+// `taken` are two counters, zero at the first launch: of the tiles taken, and of the blocks that have taken their last.
 extern "C" __global__ void __launch_bounds__(32)
 tma_ring_copy(const __grid_constant__ CUtensorMap source, const __grid_constant__ CUtensorMap target, int tiles_x,
-              int tiles) {
+              int tiles, unsigned* taken) {
     extern __shared__ __align__(128) uint8_t dynamic[];
     Shared& shared = *reinterpret_cast<Shared*>(dynamic);
     if (threadIdx.x != 0) return;
@@ -42,27 +30,40 @@ tma_ring_copy(const __grid_constant__ CUtensorMap source, const __grid_constant_
     for (int s = 0; s < STAGES; ++s) mbarrier_init(shared_address(&shared.full[s]), 1);
     fence_mbarrier_init();
 
+    // What is loaded is never read again; yet loads that are evicted last are the fast ones here, since then the
+    // lines that were written leave L2 soon, in the order in which they came.
+    uint64_t policy = l2_evict_last();
+
     auto load = [&](int tile, uint32_t stage) {
         uint32_t full = shared_address(&shared.full[stage]);
+        shared.tile[stage] = tile;
         mbarrier_arrive_expect_tx(full, BOX_BYTES);
-        tma_load(shared_address(shared.tile[stage]), source, tile % tiles_x * BOX_COLUMNS, tile / tiles_x * BOX_ROWS,
-                 full);
+        tma_load_hint(shared_address(shared.data[stage]), source, tile % tiles_x * BOX_COLUMNS,
+                      tile / tiles_x * BOX_ROWS, full, policy);
     };
-    int step = gridDim.x, next = blockIdx.x;
-    Ring<STAGES> free, ready;
-    for (; free.stage < STAGES - LAG && next < tiles; next += step) load(next, free.stage), free.advance();
-
-    for (int tile = blockIdx.x; tile < tiles; tile += step) {
-        mbarrier_wait(shared_address(&shared.full[ready.stage]), ready.parity);
+    auto store = [&](int tile, uint32_t stage) {
         tma_store(target, tile % tiles_x * BOX_COLUMNS, tile / tiles_x * BOX_ROWS,
-                  shared_address(shared.tile[ready.stage]));
+                  shared_address(shared.data[stage]));
         bulk_commit_group();
-        ready.advance();
+    };
+    Ring<STAGES> free, ready;
+    auto take = [&] { return static_cast<int>(atomicAdd(&taken[0], 1)); };
+    int next = take(), pending = 0;
+    auto load_next = [&] {
+        load(next, free.stage), free.advance();
+        next = take();  // needed at the next load only
+        ++pending;
+    };
+    while (pending < STAGES - LAG && next < tiles) load_next();
+
+    for (; pending > 0; --pending) {
+        mbarrier_wait(shared_address(&shared.full[ready.stage]), ready.parity);
+        store(shared.tile[ready.stage], ready.stage), ready.advance();
         if (next < tiles) {
             bulk_wait_group_read<LAG>();
-            load(next, free.stage), free.advance();
-            next += step;
+            load_next();
         }
     }
     bulk_wait_all();
+    if (atomicInc(&taken[1], gridDim.x - 1) == gridDim.x - 1) taken[0] = 0;  // the last block, for the next launch
 }

@@ -11,13 +11,7 @@
 // few rows of A and B and find them in L2.
 #include "ptx.cuh"
 
-#ifndef STAGES
-#define STAGES 4
-#endif
-#ifndef GROUP
-#define GROUP 8
-#endif
-
+constexpr int STAGES = 4, GROUP = 8;
 constexpr int TILE_M = 128, TILE_N = 256, TILE_K = 64;  // of a block; a row of TILE_K is 128 bytes, the swizzle span
 constexpr int CLUSTER = 2, CONSUMERS = 2, WARPS = 4 * CONSUMERS;
 constexpr int ROW_BYTES = 2 * TILE_K;

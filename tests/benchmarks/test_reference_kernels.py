@@ -1,0 +1,130 @@
+"""The kernels by hand compile without spills or serialized wgmma, and their arguments go where the cubin says."""
+
+import re
+import shutil
+
+import pytest
+
+from benchmarks.hardware.reference_kernels import build, launch, run
+from benchmarks.hardware.reference_kernels.build import BuildError, Parameter
+
+needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc on the PATH")
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    return {name: build.compile_kernel(name, tmp_path_factory.mktemp(name)) for name in run.KERNELS}
+
+
+@needs_nvcc
+def test_no_spills_and_no_serialized_wgmma(compiled):
+    # compile_kernel raises on either; the registers show that it read the report.
+    assert 0 < compiled["tma_ring_copy"].registers <= 32
+    assert compiled["wgmma_gemm"].registers == 168  # 65536 / 384, rounded down to a multiple of 8
+
+
+@needs_nvcc
+def test_bounded_waits_compile(tmp_path):
+    for name in run.KERNELS:
+        build.compile_kernel(name, tmp_path, defines=(f"POLL_LIMIT={run.POLL_LIMIT}",))
+
+
+@needs_nvcc
+def test_parameter_table(compiled):
+    # Tensor maps first: each 128 bytes, a multiple of 128 in the constant bank, which starts at 0x210.
+    for name, sizes in (("tma_ring_copy", [128, 128, 4, 4, 8]), ("wgmma_gemm", [128, 128, 128, 4, 4, 4])):
+        table = compiled[name].parameters
+        assert [p.size for p in table] == sizes
+        assert all((0x210 + p.offset) % 128 == 0 for p in table if p.size == 128)
+        assert [p.offset for p in table] == sorted(p.offset for p in table)
+
+
+@needs_nvcc
+def test_a_doctored_kernel_is_refused(tmp_path, monkeypatch):
+    source = (build.HERE / "wgmma_gemm.cu").read_text()
+    (tmp_path / "ptx.cuh").write_text((build.HERE / "ptx.cuh").read_text())
+    (tmp_path / "wgmma_gemm.cu").write_text(source.replace("wgmma_commit_group();", "d[0] *= 2; wgmma_commit_group();"))
+    monkeypatch.setattr(build, "HERE", tmp_path)
+    with pytest.raises(BuildError, match="expected asynchronous wgmma"):
+        build.compile_kernel("wgmma_gemm", tmp_path)
+
+
+CLEAN = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used 168 registers, used 1 barriers"
+
+
+def test_report():
+    assert build.check_report("k", CLEAN) == 168
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        CLEAN.replace("0 bytes spill stores", "16 bytes spill stores"),
+        CLEAN.replace("0 bytes stack frame", "8 bytes stack frame"),
+        CLEAN + "\n(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ...",
+        CLEAN + "\n(C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count",
+        CLEAN + "\n(C7517) warpgroup.wait is injected in around line 316 by compiler",
+        CLEAN + "\nUsed 8 registers",
+        "",
+    ],
+)
+def test_report_refused(report):
+    with pytest.raises(BuildError, match=r"k\.cu: expected"):
+        build.check_report("k", report)
+
+
+def test_pack():
+    # Two maps and two integers, placed as nvcc 13.0 places them: C rules would start at 0.
+    table = [Parameter(0x70, 128), Parameter(0xF0, 128), Parameter(0x170, 4), Parameter(0x174, 4)]
+    packed = launch.pack([b"s" * 128, b"t" * 128, *launch.integers(7, -1)], table)
+    assert len(packed) == 0x178
+    assert packed[:0x70] == bytes(0x70)
+    assert packed[0x70:0x170] == b"s" * 128 + b"t" * 128
+    assert packed[0x170:] == (7).to_bytes(4, "little") + b"\xff" * 4
+
+
+@pytest.mark.parametrize(
+    "values, says",
+    [
+        ([b"\0" * 4], "expected 2 arguments, got 1"),
+        ([b"\0" * 4, b"\0" * 8], "argument 1: expected 4 bytes, got 8"),
+    ],
+)
+def test_pack_refuses(values, says):
+    with pytest.raises(ValueError, match=says):
+        launch.pack(values, [Parameter(0, 4), Parameter(8, 4)])
+
+
+def test_table():
+    rows = [
+        {"case": "a copy", "name": name, "round": i, "unit": "TB/s", "rate": rate}
+        for name, rates in (("memcpy", (4.0, 4.2, 4.0)), ("tma_ring_copy", (4.0, 4.0, 4.1)))
+        for i, rate in enumerate(rates)
+    ]
+    _, line = run.table(rows)
+    # The ratio is the median of 4/4, 4/4.2 and 4.1/4, of the same rounds; not the ratio of the medians.
+    assert line.split() == ["a", "copy", "TB/s", "4.000", "4.000", "1.000", "0.976..1.012", "0.952..1.025", "3"]
+
+
+def test_without_nvcc(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.argv", ["run", "--out", str(tmp_path)])
+    assert run.main() == 1
+    assert "expected nvcc" in capsys.readouterr().err
+
+
+def constants(name):
+    """The integers that a source defines: ``constexpr ... A = 1, B = 2;``."""
+    lines = [line for line in (build.HERE / f"{name}.cu").read_text().splitlines() if line.startswith("constexpr")]
+    return {key: int(value) for key, value in re.findall(r"(\w+) = (\d+)[,;]", "\n".join(lines))}
+
+
+def test_launches_agree_with_the_sources():
+    gemm, copy = constants("wgmma_gemm"), constants("tma_ring_copy")
+    product, ring = launch.Gemm, launch.RingCopy
+    assert (gemm["TILE_M"], gemm["TILE_N"], gemm["TILE_K"]) == product.TILE
+    assert (gemm["STORE_ROWS"], gemm["STORE_COLUMNS"]) == product.STORE
+    assert [gemm["CLUSTER"], gemm["STAGES"]] == [product.CLUSTER, product.STAGES]
+    assert 128 * (1 + gemm["CONSUMERS"]) == product.THREADS
+    assert (copy["BOX_ROWS"], copy["BOX_COLUMNS"]) == ring.BOX
+    assert [copy["ELEMENT_BYTES"], copy["STAGES"]] == [ring.ELEMENT_BYTES, ring.STAGES]
