@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import gc
 import gzip
 import itertools
@@ -18,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from .errors import LayoutError
-from .rules.readings import is_slice, positive, span, tile_steps
-from .rules.rule import row_of, times, where
+from .rules.readings import landed_bytes, positive
+from .rules.rule import row_of
 from .tma import ENUMERATIONS, TYPE_BITS, Im2col, TensorMap, TmaType
 
 # column: (field of a row, entries of a list or 0 for one number, what stands for a missing entry)
@@ -58,11 +57,7 @@ class Call(SimpleNamespace):
     @property
     def landed_bytes(self) -> Any:
         """As ``TensorMap.landed_bytes``."""
-        unit = where(self.interleave == 0, self.element_bytes, 16 * self.interleave)
-        steps = [where(is_slice(self, i), 1, tile_steps(self, i)) for i in range(len(self.box_dim))]
-        row = times(unit, where(self.is_im2col, self.channels_per_pixel, steps[0]))
-        rows = where(self.is_im2col, self.pixels_per_column, functools.reduce(times, steps[1:]))
-        return times(rows, where((self.interleave == 0) & (span(self) > 0), span(self), row))
+        return landed_bytes(self)
 
 
 class Columns(Call):

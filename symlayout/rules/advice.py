@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..expr import Expr
 from ..int_tuple import ceil_div
-from .readings import alignment, box_row, span
+from .readings import alignment, box_row, landed_bytes, row_and_rows, span, tile_steps
+from .rule import times
 
 
 def mergeable(m: Any, i: int) -> str:
@@ -75,19 +77,15 @@ def filled(m: Any, i: int) -> str:
 
 
 def landing(m: Any, i: int) -> str:
-    landed = getattr(m, "landed_bytes", None)
-    return "" if landed is None else f"a copy lands {landed} bytes"
+    return f"a copy lands {landed_bytes(m)} bytes"
 
 
 def one_step(m: Any, i: int) -> str:
-    box = 1
-    for n in m.box_dim:
-        box = box * n
-    landed = m.transaction_bytes
-    whole = box * m.unit_bytes
-    if isinstance(landed, Expr) or isinstance(whole, Expr):
+    row, rows = row_and_rows(m)
+    whole = functools.reduce(times, m.box_dim, row // tile_steps(m, 0))
+    if isinstance(rows * row, Expr) or isinstance(whole, Expr):
         return ""
-    return f"one row of {m.box_dim[i]} lands: {landed} bytes, not {whole}"
+    return f"one row of {m.box_dim[i]} lands: {rows * row} bytes, not {whole}"
 
 
 def overwritten(m: Any, i: int) -> str:

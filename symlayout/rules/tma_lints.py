@@ -13,6 +13,7 @@ from .readings import (
     is_dense,
     is_slice,
     is_tiled,
+    landed_bytes,
     span,
     tile_steps,
 )
@@ -28,7 +29,7 @@ LINTS: tuple[Rule, ...] = (
         sentence="what a copy lands is at most the shared memory of a block, 232448 bytes",
         profiles=("hardware",),
         each="map",
-        value=lambda m, i: m.landed_bytes,
+        value=landed_bytes,
         must=Between(None, SM90.shared_bytes_per_block),
         source=f"{MEASURED}: a swizzled row takes its whole span, interleaved entries count pixels",
         unit="bytes",
