@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from ..arch import SM90
+from ..expr import Expr, minimum
 from . import advice
 from .readings import (
     box_row,
@@ -14,6 +16,7 @@ from .readings import (
     is_slice,
     is_tiled,
     landed_bytes,
+    positive,
     span,
     tile_steps,
 )
@@ -22,6 +25,17 @@ from .rule import Between, MultipleOf, Rule, where
 MEASURED = "copies on an H200, driver 580.159.04"
 
 surprising = functools.partial(Rule, profiles=("lint",), source=MEASURED)
+
+
+def _most(x: Any, limit: int) -> Any:
+    return minimum(x, limit) if isinstance(x, Expr) else where(x < limit, x, limit)
+
+
+def _known_stride(m: Any, i: int) -> Any:
+    """The element stride that a copy heeds; 1, which says nothing, for one that sizes decide."""
+    stride = heeded_stride(m, i)
+    return 1 if isinstance(stride, Expr) else positive(stride)
+
 
 LINTS: tuple[Rule, ...] = (
     Rule(
@@ -42,7 +56,7 @@ LINTS: tuple[Rule, ...] = (
         name="the steps of a copy",
         each="dimension",
         value=lambda m, i: where(is_slice(m, i), m.box_dim[i], tile_steps(m, i)),
-        must=Between(lambda m, i: where(m.box_dim[i] >= 2, 2, 1), None),
+        must=Between(lambda m, i: _most(m.box_dim[i], 2), None),
         when=is_tiled,
         fix="element strides step through global memory, the tile stays dense: give 1",
         advice=advice.one_step,
@@ -54,7 +68,7 @@ LINTS: tuple[Rule, ...] = (
         name="each box dimension",
         each="dimension",
         value=lambda m, i: where(is_slice(m, i) | (tile_steps(m, i) == 1), 0, m.box_dim[i]),
-        must=MultipleOf(heeded_stride),
+        must=MultipleOf(_known_stride),
         when=is_tiled,
         unit="elements",
         effect="ceil(box / element stride) steps are taken: the last one may leave the box",

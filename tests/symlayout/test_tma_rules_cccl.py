@@ -16,6 +16,7 @@ from symlayout.rules import broken
 from symlayout.rules import rule as engine
 from symlayout.rules.readings import box_bytes, encoded_bytes, least_stride
 from symlayout.rules.tma import BY_ID, RULES, lints, rules_of, violations
+from symlayout.rules.tma import PROFILES as PROFILE_NAMES
 from symlayout.tensormap_rows import columns, tensor_map
 from symlayout.tma import Im2col, TensorMap, TmaSwizzle, TmaType
 
@@ -341,6 +342,22 @@ def test_numbers_and_symbols_at_these_numbers_agree():
             if not (all(f.at({s.name: v for s, v in at.items()} | at) for f in made) if made else r.must.holds(x, m, i))
         }
         assert facts == numbers, sizes
+
+
+@pytest.mark.parametrize("profile", PROFILE_NAMES)
+def test_symbols_everywhere_are_read(profile):
+    """Nothing fails for all sizes where everything is free."""
+    N, M, b, e, a = dims("N M b e a")
+    s = dim("s", at_least=0)
+    corner = dim("corner", at_least=-8, at_most=0)
+
+    for m in (
+        TensorMap("f16", a, (N, M), (s,), (b, b), (e, e), swizzle=128),
+        TensorMap("f16", a, (N, M, M), (s, s), (b, b, b), (e, e, e), interleave=16),
+        TensorMap("f16", a, (N, M, M), (s, s), (), (e, e, e), im2col=Im2col((corner,), (corner,), b, b)),
+    ):
+        assert engine.violations(m, rules_of(profile)) == []
+        assert len(list(engine.facts(m, rules_of(profile)))) > 0
 
 
 # -- readings in columns do not wrap ------------------------------------------------------------------------
