@@ -100,8 +100,8 @@ class RingCopy:
     One launch at a time: all of an object share its counters of tiles.
     """
 
-    BOX, ELEMENT_BYTES = (8, 256), 4
-    STAGES, BLOCKS_PER_SM = 8, 1
+    BOX, ELEMENT_BYTES = (16, 256), 4
+    STAGES, BLOCKS_PER_SM = 7, 1
 
     def __init__(self, kernel: Kernel) -> None:
         import pycuda.driver as cuda

@@ -9,8 +9,8 @@
 // the fast ones run ahead, and what the device reads and writes at one time spreads over ever more DRAM pages.
 #include "ptx.cuh"
 
-constexpr int BOX_ROWS = 8, BOX_COLUMNS = 256, ELEMENT_BYTES = 4;
-constexpr int STAGES = 8, LAG = 4;
+constexpr int BOX_ROWS = 16, BOX_COLUMNS = 256, ELEMENT_BYTES = 4;
+constexpr int STAGES = 7, LAG = 4;
 constexpr uint32_t BOX_BYTES = BOX_ROWS * BOX_COLUMNS * ELEMENT_BYTES;
 
 struct Shared {
