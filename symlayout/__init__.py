@@ -85,6 +85,7 @@ from .border import (
     weakly_congruent,
 )
 from .composition import composition, slice_and_offset
+from .dlpack import DLTensor
 from .dtype import DType, bf16, e4m3, e5m2, f16, f32, f64, i8, i32, tf32, u8, u16, u32
 from .errors import (
     AssumptionError,
@@ -145,6 +146,7 @@ from .tiling import (
 )
 from .tma import Im2col, TensorMap, TmaInterleaveLayout, TmaL2FetchSize, TmaOobFill, TmaSwizzle, TmaType
 from .tma_copy import TmaCopy, create_tma_multicast_mask, make_tma_copy, tma_partition
+from .tma_descriptor import make_tma_descriptor
 
 __version__ = "0.1.0"
 
@@ -170,6 +172,7 @@ __all__ = [
     "CertificateError",
     "ClaimError",
     "ComposedLayout",
+    "DLTensor",
     "DType",
     "E",
     "Expr",
@@ -278,6 +281,7 @@ __all__ = [
     "make_swizzle",
     "make_tensor",
     "make_tma_copy",
+    "make_tma_descriptor",
     "max_alignment",
     "max_common_layout",
     "max_common_vector",
