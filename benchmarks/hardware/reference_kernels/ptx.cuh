@@ -1,5 +1,5 @@
 // The instructions of sm_90a that the kernels beside this file are made of, one function each, named after PTX.
-// Sections are those of "Parallel Thread Execution ISA", version 9.0. Shared-memory addresses are 32-bit numbers in
+// Sections are those of "Parallel Thread Execution ISA", version 9.1. Shared-memory addresses are 32-bit numbers in
 // the .shared::cta window.
 #pragma once
 
@@ -68,7 +68,7 @@ struct Ring {
     }
 };
 
-// ---- bulk tensor copies (9.7.9.25) ----------------------------------------------------------------------------------
+// ---- bulk tensor copies (9.7.9.25, 9.7.9.27) ------------------------------------------------------------------------
 
 __device__ inline void prefetch_tensormap(const CUtensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
@@ -80,7 +80,7 @@ __device__ inline void tma_load(uint32_t target, const CUtensorMap& map, int x, 
         ::"r"(target), "l"(&map), "r"(x), "r"(y), "r"(barrier) : "memory");
 }
 
-// The policy of an access whose lines L2 keeps longest (9.7.9.18).
+// The policy of an access whose lines L2 keeps longest (createpolicy).
 __device__ inline uint64_t l2_evict_last() {
     uint64_t policy;
     asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));

@@ -269,9 +269,9 @@ def child(name: str, out: Path, rounds: int, seed: int, bounded: bool) -> list[R
         code, text = -1, (late.stdout or b"").decode()
     rows = [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
     wrong = [row for row in rows if row.get("wrong")]
-    checked = sum("wrong" in row for row in rows)
     title = f"{name}{', bounded waits' if bounded else ''}"
-    print(f"{title}: {checked} cases, {len(wrong)} wrong, exit status {code}", flush=True)
+    done = f"{len(rows) - 1} timings" if name == "measure" else f"{len(rows) - 1} cases, {len(wrong)} wrong"
+    print(f"{title}: {done}, exit status {code}", flush=True)
     for row in wrong[:8]:
         print(f"  {row}")
     if code:

@@ -26,7 +26,7 @@ struct Shared {
 };
 
 // The wgmma descriptor of a K-major tile with the 128-byte swizzle: eight rows of 128 bytes, then the next eight
-// (9.7.15.5.1). Advancing 16 elements along K adds 32 bytes, 2 in units of 16 bytes.
+// (9.7.15.5). Advancing 16 elements along K adds 32 bytes, 2 in units of 16 bytes.
 __device__ inline uint64_t wgmma_descriptor(uint32_t address) {
     constexpr uint64_t SWIZZLE_128B = 1ull << 62, STRIDE = 1024 >> 4, LEADING = 1;
     return SWIZZLE_128B | STRIDE << 32 | LEADING << 16 | (address & 0x3FFFF) >> 4;
@@ -126,7 +126,8 @@ __device__ inline void produce(Shared& shared, const CUtensorMap& a, const CUten
 }
 
 // One warp stores its 16 rows of sums at (m, n), 64 columns at a time through two buffers. The sums of columns
-// 8j .. 8j+7 are d[4j .. 4j+3] (9.7.15.5.1.1, figure of the f32 accumulator), one 8 x 8 matrix for rows 0-7, one for 8-15.
+// 8j .. 8j+7 are d[4j .. 4j+3] (9.7.15.5, fragment D of wgmma): two for rows 0-7, two for rows 8-15, which are
+// two 8 x 8 matrices for stmatrix.
 __device__ inline void store(float (&d)[128], uint8_t (&buffer)[2][STORE_BYTES], const CUtensorMap& c, int m, int n) {
     uint32_t lane = threadIdx.x % 32, row = lane % 16, side = lane / 16;
 #pragma unroll
