@@ -270,7 +270,8 @@ def child(name: str, out: Path, rounds: int, seed: int, bounded: bool) -> list[R
     rows = [json.loads(line) for line in text.splitlines() if line.startswith("{") and line.endswith("}")]
     wrong = [row for row in rows if row.get("wrong")]
     title = f"{name}{', bounded waits' if bounded else ''}"
-    done = f"{len(rows) - 1} timings" if name == "measure" else f"{len(rows) - 1} cases, {len(wrong)} wrong"
+    count = max(len(rows) - 1, 0)  # the first row says what ran
+    done = f"{count} timings" if name == "measure" else f"{count} cases, {len(wrong)} wrong"
     print(f"{title}: {done}, exit status {code}", flush=True)
     for row in wrong[:8]:
         print(f"  {row}")
