@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import functools
 import hashlib
+import importlib.util
 import json
 import math
 import random
@@ -295,6 +296,10 @@ def main() -> int:
             print(f"{kernel.name}: {kernel.registers} registers, no spills; {kernel.command}")
     except BuildError as error:
         print(error, file=sys.stderr)
+        return 1
+    missing = [name for name in ("cuda", "pycuda", "torch") if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"built, not run: expected the packages cuda-bindings, pycuda and torch, got no {', '.join(missing)}")
         return 1
     rows: list[Row] = []
     for name, bounded in (("verify", True), ("verify", False), ("measure", False)):
