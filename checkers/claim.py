@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
@@ -31,6 +31,22 @@ class Proof:
 
 class TooLarge(Exception):
     """A claim on numbers with more points than enumeration takes."""
+
+
+def first_found(searches: Iterable[Callable[[], Witness | None]]) -> Witness | None:
+    """The first failure that one of several searches finds; TooLarge where none does and one was too large."""
+    large = False
+    for search in searches:
+        try:
+            found = search()
+        except TooLarge:
+            large = True
+            continue
+        if found is not None:
+            return found
+    if large:
+        raise TooLarge
+    return None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -13,7 +13,7 @@ from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, intern, terms_of
 from symlayout.facts import Facts, opaque_atoms
-from symlayout.int_tuple import IntTuple, add, checked, idx2crd, leaves, text
+from symlayout.int_tuple import IntTuple, add, checked, idx2crd, leaves, text, unflatten
 from symlayout.layout import ComposedLayout, Layout, coprofile
 from symlayout.swizzle import Swizzle
 from symlayout.values import by_entry, rows
@@ -168,6 +168,19 @@ def expression(x: Subject, prefix: str) -> tuple[tuple[Symbol, ...], tuple[Int, 
 def digit(name: str, n: Int) -> Symbol:
     """A coordinate 0 .. n - 1 whose name is no identifier, so that it is no symbol of the user's."""
     return cast(Symbol, intern(Symbol, (f"[{name}]", 0, n - 1, 1)))
+
+
+def at_model(x: Subject, prefix: str, model: Mapping[Symbol, int], bound: Any) -> Any:
+    """The coordinate of *bound*, the subject at the sizes of a solver's model for *x*, or None where it has none."""
+    digits = expression(x, prefix)[0]
+    if any(d not in model for d in digits):
+        return None
+    at = tuple(model[d] for d in digits)
+    if any(not 0 <= c < evaluate(n, {}) for c, n in zip(at, leaves(bound.shape), strict=True)):
+        return None
+    if isinstance(bound, AddressMap):
+        return at if bound.valid_at(at) else None
+    return unflatten(at, bound.shape)
 
 
 def _value(x: Any, digits: tuple[Symbol, ...]) -> Any:

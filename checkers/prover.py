@@ -237,7 +237,8 @@ class _Run:
                 open=self.claim.lemma(self.facts),
             )
         if witness is not None:
-            return self._end(Outcome.REFUTED, witness=witness, method="enumeration")
+            few = self.claim.points() > POINTS
+            return self._end(Outcome.REFUTED, witness=witness, method="a few coordinates" if few else "enumeration")
         return self._end(Outcome.PROVED, method=f"enumeration of {self.claim.points()} points")
 
     # -- algebra ------------------------------------------------------------------------------------

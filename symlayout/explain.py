@@ -105,6 +105,10 @@ METHODS = {
         " A small checker that knows no solver and no layouts re-verifies it."
     ),
     "enumeration": "Every coordinate of a claim without symbols was looked at.",
+    "a few coordinates": (
+        "A claim with too many coordinates to enumerate fails by their number alone, at a corner, or where the modes "
+        "show it; what fails was evaluated on plain integers."
+    ),
     "small sizes": (
         "Sizes that meet the assumptions were tried in order of their sum, so the first failure is the least."
     ),

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import Fact, eq, integer
+from symlayout.expr import Fact, Symbol, eq, integer
 from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import leaves
 from symlayout.report import Witness
 
+from .. import far
 from ..certificates import divisible
 from ..claim import Claim, Proof, Query, TooLarge
 from ..conditions import divisibility
 from ..exhaustive import POINTS
-from ..form import at_text, check_offsets, check_subject, expression, linear, points, table
+from ..form import at_model, at_text, check_offsets, check_subject, expression, linear, points, table
 
 
 @dataclass(frozen=True)
@@ -67,20 +68,33 @@ class Aligned(Claim):
 
     def counterexample(self) -> Witness | None:
         if points(self.layout) > POINTS:
-            raise TooLarge
+            found = next((w for w in map(self._at, far.probes(self.layout)) if w is not None), None)
+            if found is None:
+                raise TooLarge
+            return found
         at, values = table(self.layout)
         for row, v in enumerate(values):
-            address = self.base_bytes + int(v[0]) * self.element_bytes
-            if address % self.to_bytes:
-                return self._witness(at(row), address)
+            if (self.base_bytes + int(v[0]) * self.element_bytes) % self.to_bytes:
+                return self._replayed(at(row))
         return None
 
-    def _witness(self, coord: Any, address: int) -> Witness:
-        if self.base_bytes + self.layout(coord) * self.element_bytes != address and isinstance(self.layout(coord), int):
+    def _at(self, coord: Any) -> Witness | None:
+        """The failure at one coordinate, if it fails there."""
+        address = self.base_bytes + self.layout(coord) * self.element_bytes
+        if address % self.to_bytes == 0:
+            return None
+        story = f"coordinate {at_text(coord)} is at byte {address}, which {self.to_bytes} does not divide"
+        return Witness({}, (coord,), story)
+
+    def _replayed(self, coord: Any) -> Witness:
+        found = self._at(coord)
+        if found is None:
             raise InternalError(f"the address at {coord} of {self.layout} does not replay")
-        return Witness(
-            {}, (coord,), f"coordinate {at_text(coord)} is at byte {address}, which {self.to_bytes} does not divide"
-        )
+        return found
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        coord = at_model(self.layout, "", model, bound.layout)
+        return None if coord is None else bound._at(coord)
 
     def violations(self, facts: Facts) -> list[Query] | None:
         digits, _, value, valid = expression(self.layout, "")

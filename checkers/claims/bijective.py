@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from symlayout.expr import Fact, divides, eq
+from symlayout.expr import Fact, Symbol, divides, eq
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, product, text
 from symlayout.report import Witness
 
+from .. import far
 from ..certificates import bijective, together
-from ..claim import Claim, Proof, Query, TooLarge
+from ..claim import Claim, Proof, Query, first_found
 from ..exhaustive import POINTS
 from ..form import Linear, check_subject, checked_onto, linear, points
-from .in_bounds import InBounds, outside
-from .injective import SWIZZLE, Injective, collision, gaps
+from .in_bounds import InBounds, at_digits, outside
+from .injective import SWIZZLE, Injective, collision, gaps, replayed
 
 
 @dataclass(frozen=True)
@@ -100,13 +101,19 @@ class Bijective(Claim):
         from .surjective import missing
 
         total = product(self.onto)
-        if max(points(self.layout), total) > POINTS:
-            raise TooLarge
-        repeated = collision(self.layout)
-        if repeated is not None:
-            return repeated
-        beyond = outside(self.layout, InBounds(self.layout, self.onto).limits)
-        return beyond if beyond is not None else missing(self.layout, self.onto)
+        far_away = max(points(self.layout), total) > POINTS
+        return first_found(
+            [
+                lambda: far.miscount(self.layout, total) if far_away else None,
+                lambda: collision(self.layout),
+                lambda: outside(self.layout, InBounds(self.layout, self.onto).limits),
+                lambda: missing(self.layout, self.onto),
+            ]
+        )
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        beyond = at_digits(self.layout, model, InBounds(bound.layout, bound.onto))
+        return beyond if beyond is not None else replayed(self.layout, model, bound.layout)
 
     def points(self) -> int:
         return max(super().points(), product(self.onto))

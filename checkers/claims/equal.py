@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import eq, evaluate, index
+from symlayout.expr import Symbol, eq, evaluate, index
 from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import congruent, idx2crd, leaves, product, text
 from symlayout.layout import as_modes
 from symlayout.report import Witness
 
+from .. import far
 from ..certificates import equal
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, first_difference, first_unshared
-from ..form import at_text, check_subject, expression, linear, map_facts, points, profile, table
+from ..form import at_model, at_text, check_subject, expression, linear, map_facts, points, profile, table
 
 
 @dataclass(frozen=True)
@@ -101,12 +104,36 @@ class Equal(Claim):
         if n != m:
             return Witness({}, (), f"the sizes are {n} and {m}")
         if n > POINTS:
-            raise TooLarge
+            return self._far()
         if isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap):
             return self._maps_differ(self.a, self.b, boxes[0])
         (at, x), (_, y) = table(self.a), table(self.b)
         row = first_difference(x, y)
         return None if row is None else self._differs_at(at(row), row)
+
+    def _far(self) -> Witness:
+        """A difference at one of a few places; TooLarge where they agree there."""
+        if isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap):
+            differ = map(self._differs, itertools.chain(far.probes(self.a), far.probes(self.b)))
+            found = next((w for w in differ if w is not None), None)
+            if found is None:
+                raise TooLarge
+            return found
+        row = next((i for i in far.places(self.a, self.b) if as_tuple(self.a(i)) != as_tuple(self.b(i))), None)
+        if row is None:
+            raise TooLarge
+        return self._differs_at(idx2crd(row, self.a.shape), row)
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        c = at_model(self.a, "", model, bound.a)
+        return None if c is None else bound._differs(c)
+
+    def _differs(self, c: tuple[int, ...]) -> Witness | None:
+        """What two maps have at a coordinate that is valid in one of them at least, where that is not the same."""
+        if self.a.valid_at(c) != self.b.valid_at(c):
+            return Witness({}, (c,), f"coordinate {at_text(c)} is valid in one of them only")
+        x, y = self.a(c), self.b(c)
+        return None if x == y else Witness({}, (c,), f"{text(x)} at {at_text(c)}, but {text(y)}")
 
     def _maps_differ(self, a: AddressMap, b: AddressMap, box: tuple[int, ...]) -> Witness | None:
         """The first coordinate that is valid in one map only, else the first with two values."""

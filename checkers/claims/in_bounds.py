@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -9,16 +10,17 @@ from typing import Any, ClassVar
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import Expr, Fact, Symbol, divides, evaluate, integer
+from symlayout.expr import Expr, Fact, Symbol, divides, integer
 from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import checked, leaves, text, unflatten
 from symlayout.report import Witness
 
+from .. import far
 from ..certificates import Certificate, bounds, nonneg, together
 from ..claim import Claim, Proof, Query, TooLarge
 from ..conditions import simplest
 from ..exhaustive import POINTS, first_outside
-from ..form import Component, at_text, check_subject, expression, linear, map_facts, points, table
+from ..form import Component, at_model, at_text, check_subject, expression, linear, map_facts, points, table
 
 
 @dataclass(frozen=True)
@@ -187,10 +189,14 @@ def outside(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]]) -> Witn
 
 
 def _outside_corner(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]]) -> Witness | None:
-    """Exact for linear subjects without predicate: the extreme values are at corners (T8)."""
+    """Exact for linear subjects without predicate: the extreme values are at corners (T8). Else a few are tried."""
     form = linear(layout, NOTHING)
     if form is None or form.swizzle is not None or getattr(layout, "valid", None):
-        raise TooLarge
+        tried = (_at(layout, c, limits) for c in itertools.chain(far.extremes(layout), far.probes(layout)))
+        found = next((w for w in tried if w is not None), None)
+        if found is None:
+            raise TooLarge
+        return found
     pairs = limits(len(form.components))
     for c, (low, high) in zip(form.components, pairs, strict=True):
         strides = [d for _, d in c.modes]
@@ -206,20 +212,8 @@ def _outside_corner(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]])
 
 def at_digits(layout: Any, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
     """The failure at the coordinate of a solver's model for *layout*, replayed on *bound*, the claim at its sizes."""
-    digits = expression(layout, "")[0]
-    if any(d not in model for d in digits):
-        return None
-    coord = tuple(model[d] for d in digits)
-    subject = bound.layout
-    if not isinstance(subject, AddressMap):
-        coord = unflatten(coord, subject.shape)
-    elif not _inside(subject, coord):
-        return None
-    return _witness(subject, coord, bound.limits(len(leaves(as_tuple(subject(coord))))))
-
-
-def _inside(x: AddressMap, coord: tuple[int, ...]) -> bool:
-    return all(0 <= c < evaluate(n, {}) for c, n in zip(coord, x.extents, strict=True)) and x.valid_at(coord)
+    coord = at_model(layout, "", model, bound.layout)
+    return None if coord is None else _at(bound.layout, coord, bound.limits)
 
 
 def _smallest(digits: list[int], strides: list[int], value: int, low: int, high: int) -> list[int]:
@@ -231,6 +225,16 @@ def _smallest(digits: list[int], strides: list[int], value: int, low: int, high:
         out[k] -= drop
         excess -= drop * abs(strides[k])
     return out
+
+
+def _at(layout: Any, coord: Any, limits: Callable[[int], list[tuple[Any, Any]]]) -> Witness | None:
+    """The failure at one coordinate, if it is a valid one and fails."""
+    if isinstance(layout, AddressMap) and not layout.valid_at(coord):
+        return None
+    value = leaves(as_tuple(layout(coord)))
+    pairs = limits(len(value))
+    inside = all(low <= v <= high for v, (low, high) in zip(value, pairs, strict=True))
+    return None if inside else _witness(layout, coord, pairs)
 
 
 def _witness(layout: Any, coord: Any, pairs: list[tuple[Any, Any]]) -> Witness:

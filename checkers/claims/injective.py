@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from symlayout.expr import Expr, Fact, at_least, eq
+from symlayout.basis import as_tuple
+from symlayout.errors import InternalError
+from symlayout.expr import Expr, Fact, Symbol, at_least, eq
 from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import leaves, text
 from symlayout.report import Witness
 
+from .. import far
 from ..certificates import Certificate, f2_injective, injective, together
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, first_collision
-from ..form import Linear, at_text, check_subject, expression, linear, points, table
+from ..form import Linear, at_model, at_text, check_subject, expression, linear, points, table
 
 SWIZZLE = "a swizzle is a bijection of the integers (T14)"
 
@@ -49,6 +52,9 @@ class Injective(Claim):
 
     def violations(self, facts: Facts) -> list[Query] | None:
         return [two_points(self.layout)]
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        return replayed(self.layout, model, bound.layout)
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
         return gaps(self.layout, facts)
@@ -112,22 +118,37 @@ def _by_component(form: Linear, facts: Facts) -> list[Certificate] | None:
 
 
 def collision(layout: Any) -> Witness | None:
-    """The earliest pair of coordinates with one value."""
+    """The earliest pair of coordinates with one value; beyond enumeration any pair, or that there must be one."""
     if points(layout) > POINTS:
-        raise TooLarge
+        found = far.pair_of_modes(layout) or _earliest(far.clipped(layout))
+        witness = _meeting(layout, *found) if found is not None else far.crowd(layout)
+        if witness is None:
+            raise TooLarge
+        return witness
+    found = _earliest(layout)
+    return None if found is None else _meeting(layout, *found)
+
+
+def _earliest(layout: Any) -> tuple[Any, Any] | None:
     at, values = table(layout)
     found = first_collision(values)
-    if found is None:
+    return None if found is None else (at(found[0]), at(found[1]))
+
+
+def replayed(layout: Any, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+    """The two coordinates of a solver's model for two_points, if they meet at its sizes."""
+    a, b = (at_model(layout, prefix, model, bound) for prefix in ("p_", "q_"))
+    if a is None or b is None or a == b or as_tuple(bound(a)) != as_tuple(bound(b)):
         return None
-    a, b = at(found[0]), at(found[1])
+    return _meeting(bound, a, b)
+
+
+def _meeting(layout: Any, a: Any, b: Any) -> Witness:
     return Witness({}, (a, b), f"coordinates {at_text(a)} and {at_text(b)} both map to {value_text(layout, a, b)}")
 
 
 def value_text(layout: Any, *coords: Any) -> str:
     """The value at coordinates that must agree, evaluated by the layout itself; a replay."""
-    from symlayout.basis import as_tuple
-    from symlayout.errors import InternalError
-
     values = [as_tuple(layout(c)) for c in coords]
     if any(v != values[0] for v in values) or len(set(coords)) != len(coords):
         raise InternalError(f"the counterexample {coords} of {layout} does not replay: values {values}")

@@ -13,6 +13,7 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import product
 from symlayout.report import Witness
 
+from .. import far
 from ..certificates import injective
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS, repeats
@@ -58,8 +59,9 @@ class Multiplicity(Claim):
         return None if found is None else Proof("broadcast modes and a chain of strides, T2", found)
 
     def counterexample(self) -> Witness | None:
-        if points(self.layout) > POINTS:
-            raise TooLarge
+        n = points(self.layout)
+        if n > POINTS:
+            return self._far(n)
         _, values = table(self.layout)
         found, times = repeats(values)
         wrong = np.flatnonzero(times != self.copies)
@@ -67,6 +69,15 @@ class Multiplicity(Claim):
             return None
         value = tuple(map(int, found[wrong[0]]))
         return Witness({}, (), f"value {at_text(value)} belongs to {times[wrong[0]]} coordinates, not {self.copies}")
+
+    def _far(self, n: int) -> Witness:
+        """That broadcast modes alone make too many copies, or the coordinates too few; TooLarge where they do not."""
+        copies = far.copies(self.layout)
+        if copies > self.copies:
+            return Witness({}, (), f"each value belongs to at least {copies} coordinates, not {self.copies}")
+        if n % self.copies and not getattr(self.layout, "valid", ()):
+            return Witness({}, (), f"{n} coordinates are no multiple of {self.copies}")
+        raise TooLarge
 
     def lemma(self, facts: Facts) -> str:
         return f"stride-0 modes make {self.copies} copies and the others are injective"

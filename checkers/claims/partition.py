@@ -13,6 +13,7 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, product, text
 from symlayout.report import Witness
 
+from .. import far
 from ..certificates import bijective
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS
@@ -68,11 +69,13 @@ class Partition(Claim):
         if self.copies == 1:
             return Bijective(self.layout, self.onto).counterexample()
         total = product(self.onto)
-        if max(points(self.layout), total) > POINTS:
-            raise TooLarge
-        beyond = outside(self.layout, InBounds(self.layout, self.onto).limits)
+        large = max(points(self.layout), total) > POINTS
+        miscount = far.miscount(self.layout, total, self.copies) if large else None
+        beyond = miscount or outside(self.layout, InBounds(self.layout, self.onto).limits)
         if beyond is not None:
             return beyond
+        if large:
+            raise TooLarge
         _, values = table(self.layout)
         times = np.bincount(values[:, 0].astype(np.int64), minlength=total)
         wrong = np.flatnonzero(times != self.copies)

@@ -11,8 +11,10 @@ from symlayout.algebra import coalesced_modes
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact
 from symlayout.facts import NOTHING, Facts
+from symlayout.int_tuple import idx2crd
 from symlayout.report import Witness
 
+from .. import far
 from ..certificates import divisible
 from ..claim import Claim, Proof, TooLarge
 from ..conditions import divisibility
@@ -67,17 +69,27 @@ class Vectorizable(Claim):
         return None if found is None else Proof("a contiguous first mode and divisibility, T11", found, lemmas)
 
     def counterexample(self) -> Witness | None:
-        if points(self.layout) > POINTS:
-            raise TooLarge
+        n, v = points(self.layout), self.elements
+        if n % v:
+            return Witness({}, (), f"the size is {n}, which {v} does not divide")
+        if n > POINTS:
+            return self._far()
         at, values = table(self.layout)
         offsets = [int(x) for x in values[:, 0]]
-        if len(offsets) % self.elements:
-            return Witness({}, (), f"the size is {len(offsets)}, which {self.elements} does not divide")
         for i, x in enumerate(offsets):
             start = offsets[i - i % self.elements]
             if start % self.elements or x != start + i % self.elements:
                 return self._witness(at(i), at(i - i % self.elements), x, start)
         return None
+
+    def _far(self) -> Witness:
+        """A run that fails around one of a few places; TooLarge where all of those are right."""
+        v, shape = self.elements, self.layout.shape
+        for i in far.places(self.layout):
+            first, x = self.layout(i - i % v), self.layout(i)
+            if first % v or x != first + i % v:
+                return self._witness(idx2crd(i, shape), idx2crd(i - i % v, shape), x, first)
+        raise TooLarge
 
     def _witness(self, coord: Any, first: Any, x: int, start: int) -> Witness:
         if (self.layout(coord), self.layout(first)) != (x, start):

@@ -229,8 +229,8 @@ def test_an_empty_domain_is_not_vacuous():
     "claim",
     [
         Injective(over(lambda i: i ^ 8, M)),
-        FitsIn(ComposedLayout(Swizzle(3, 3, 3), 0, Layout((M, 64), (64, 1))), bits=33),
-        ConflictFree(Layout((32, M), (1, 32)), 4, 4),
+        FitsIn(over(lambda i: (i ^ 8) * i, M), bits=63),
+        ConflictFree(over(lambda lane, i: lane ^ i, (32, M)), 4, 4),
         InBounds(over(lambda i: i // (N - 1), M), M),
         Surjective(over(lambda i: i * i // M, M), 1),
     ],
