@@ -1,0 +1,404 @@
+"""A kernel as a value: tensors, tensor maps, barriers, and a short program for each role of its warps.
+
+From this one value the provers, the untimed run, the simulator and the code generator work. It is built by functions
+that read like the kernel (``Builder``), printed canonically by ``text``, and identified by the ``digest`` of that text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .dtype import DType
+from .errors import AssumptionError, LayoutError
+from .expr import Fact, Int, Symbol, index, integer
+from .facts import Facts, symbols_in
+from .int_tuple import product, text
+from .layout import Layout, is_layout
+from .ops import (
+    Arrive,
+    Barrier,
+    Box,
+    ClusterBarrier,
+    Commit,
+    Copy,
+    Elect,
+    ExpectTx,
+    Fence,
+    Fill,
+    For,
+    If,
+    Map,
+    Mma,
+    Op,
+    Operand,
+    Ref,
+    Role,
+    Slot,
+    Wait,
+    WaitGroup,
+    rewritten,
+)
+from .tma import TensorMap
+
+SPACES = ("global", "shared", "register")
+
+
+@dataclass(frozen=True)
+class KernelTensor:
+    """A tensor of a kernel. *layout* is in elements; shared tensors start at byte *base*, registers are per thread."""
+
+    name: str
+    space: str
+    dtype: DType
+    layout: Any
+    base: int = 0  # bytes into shared memory
+    role: str = ""  # whose registers
+
+    def __post_init__(self) -> None:
+        if self.space not in SPACES:
+            raise LayoutError(f"expected a memory space of {', '.join(SPACES)}, got {self.space!r}")
+        if not is_layout(self.layout):
+            raise LayoutError(f"expected a layout for tensor {self.name}, got {self.layout!r}")
+
+    @property
+    def bytes(self) -> Int:
+        """Bytes of memory that the tensor spans, of registers for each thread."""
+        return integer(self.layout.cosize() * self.dtype.bits // 8)
+
+    def __str__(self) -> str:
+        where = f" at {self.base}" if self.space == "shared" else f" of {self.role}" if self.role else ""
+        return f"{self.space} {self.name}{where}: {self.dtype} {self.layout}"
+
+
+@dataclass(frozen=True)
+class KernelMap:
+    """A tensor map of a kernel: a launch parameter that describes a global tensor."""
+
+    name: str
+    tensor: str
+    tensor_map: TensorMap
+
+    def __str__(self) -> str:
+        return f"map {self.name} of {self.tensor}: {self.tensor_map}"
+
+
+@dataclass(frozen=True)
+class Mbarriers:
+    """An array of mbarriers; each phase awaits *arrivals* arrivals."""
+
+    name: str
+    slots: int
+    arrivals: int
+
+    def __str__(self) -> str:
+        return f"mbarrier {self.name}[{self.slots}] of {self.arrivals} arrival{'s' if self.arrivals != 1 else ''}"
+
+
+@dataclass(frozen=True)
+class RingUse:
+    """A hint for the prover: these barriers guard the slots of one ring."""
+
+    name: str
+    full: str
+    empty: str
+    slots: int
+    bytes_per_slot: Int
+    consumers: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel: see the module. Two kernels are equal where their texts are."""
+
+    name: str
+    dims: tuple[Symbol, ...]
+    grid: tuple[Int, ...]
+    threads: int
+    tensors: tuple[KernelTensor, ...]
+    maps: tuple[KernelMap, ...]
+    barriers: tuple[Mbarriers, ...]
+    body: tuple[Op, ...]
+    given: tuple[Fact, ...] = ()
+    cluster: tuple[int, ...] = (1,)
+    rings: tuple[RingUse, ...] = ()
+    sizes: tuple[tuple[str, int], ...] = ()  # of a bound kernel
+    reference: Callable[..., Any] | None = field(default=None, compare=False)
+
+    @property
+    def block(self) -> tuple[Symbol, ...]:
+        """The block indices, x first."""
+        return tuple(index(f"block_{axis}", n) for axis, n in zip("xyz", self.grid, strict=False))
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return self.dims
+
+    def tensor(self, name: str) -> KernelTensor:
+        """The tensor of a name. Raises LayoutError for a name that the kernel does not have."""
+        return _named(self.tensors, name, "tensor")
+
+    def map(self, name: str) -> KernelMap:
+        """The tensor map of a name."""
+        return _named(self.maps, name, "tensor map")
+
+    def barrier(self, name: str) -> Mbarriers:
+        """The mbarriers of a name."""
+        return _named(self.barriers, name, "mbarrier")
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of shared memory, mbarriers last."""
+        data = max((t.base + int(t.bytes) for t in self.tensors if t.space == "shared"), default=0)
+        return -(-data // 8) * 8 + 8 * sum(b.slots for b in self.barriers)
+
+    def walk(self) -> Iterator[Op]:
+        """Every operation, in order."""
+        for op in self.body:
+            yield from op.walk()
+
+    def assuming(self, *facts: Fact) -> Kernel:
+        """The kernel under more facts about its sizes."""
+        return replace(self, given=(*self.given, *(f for f in facts if f not in self.given)))
+
+    def bind(self, **sizes: int) -> Kernel:
+        """The kernel at these sizes. Raises AssumptionError where they do not meet its assumptions."""
+        wanted = {s.name for s in self.dims}
+        if set(sizes) != wanted:
+            raise AssumptionError(f"expected sizes {', '.join(sorted(wanted))}, got {', '.join(sorted(sizes))}")
+        env: dict[Any, int] = {s: sizes[s.name] for s in self.dims}
+        facts = Facts.about(self.dims, given=self.given)
+        if not facts.admits(env):
+            broken = next((f for f in (*facts.ranges, *self.given) if not f.subs(env).value), "its assumptions")
+            at = ", ".join(f"{k} = {v}" for k, v in sizes.items())
+            raise AssumptionError(f"expected sizes that meet {broken}, got {at}")
+        put = _substitution(env)
+        return replace(
+            self,
+            dims=(),
+            given=(),
+            sizes=tuple(sorted(sizes.items())),
+            grid=tuple(put(n) for n in self.grid),
+            tensors=tuple(replace(t, layout=t.layout.subs(env)) for t in self.tensors),
+            maps=tuple(replace(m, tensor_map=m.tensor_map.subs(env)) for m in self.maps),
+            body=rewritten(self.body, put),
+        )
+
+    @property
+    def digest(self) -> str:
+        """The first 16 hex digits of a hash of the text."""
+        return hashlib.sha256(self.text().encode()).hexdigest()[:16]
+
+    def text(self) -> str:
+        """The kernel as text: one line for each declaration and operation."""
+        cluster = "" if product(self.cluster) == 1 else f" in clusters of {text(self.cluster)}"
+        head = f"kernel {self.name}({', '.join(map(str, self.dims)) or ', '.join(f'{k} = {v}' for k, v in self.sizes)})"
+        lines = [head, f"  grid {text(self.grid)}{cluster}, {self.threads} threads"]
+        lines += [f"  given {f}" for f in self.given]
+        lines += [f"  {x}" for x in (*self.tensors, *self.maps, *self.barriers)]
+        for op in self.body:
+            lines += op.lines(1)
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def _named(rows: tuple[Any, ...], name: str, what: str) -> Any:
+    for row in rows:
+        if row.name == name:
+            return row
+    raise LayoutError(f"expected a {what} ({', '.join(r.name for r in rows) or 'there is none'}), got {name!r}")
+
+
+def _substitution(env: Mapping[Any, int]) -> Callable[[Any], Any]:
+    """Put sizes in; an index keeps its name and gets its new range."""
+
+    def moved(s: Symbol) -> Any:
+        if s in env:
+            return env[s]
+        if s.lower == 0 and symbols_in((s.upper,)):
+            return index(s.name, put(s.upper + 1))
+        return s
+
+    def put(x: Any) -> Any:
+        if isinstance(x, Symbol):
+            return moved(x)
+        known = {s: moved(s) for s in getattr(x, "symbols", ())}
+        return x.subs(known) if known else x
+
+    return put
+
+
+class Builder:
+    """Builds a kernel in the order in which it is read.
+
+    >>> from symlayout import bf16, dim
+    >>> N = dim("N", multiple_of=1024)
+    >>> k = Builder("double", N, grid=(N // 1024,), threads=128)
+    >>> x = k.global_tensor("x", bf16, Layout(N))
+    >>> r = k.registers("r", bf16, 8)
+    >>> k.copy("ld.global.16", x(1024 * k.block[0] + 8 * k.thread), r())
+    >>> k.map("add", (r(), r()), r(), 8)
+    >>> k.copy("st.global.16", r(), x(1024 * k.block[0] + 8 * k.thread))
+    >>> print(k.kernel())
+    kernel double(N)
+      grid (N//1024,), 128 threads
+      global x: bf16 N:1
+      register r: bf16 8:1
+      ld.global.16 x[1024*block_x + 8*thread] -> r
+      add r, r -> r x8
+      st.global.16 r -> x[1024*block_x + 8*thread]
+    """
+
+    def __init__(
+        self, name: str, *dims: Symbol, grid: tuple[Any, ...], threads: int, cluster: tuple[int, ...] = (1,)
+    ) -> None:
+        if threads % 32 or not 32 <= threads <= 1024:
+            raise LayoutError(f"expected 32 to 1024 threads in whole warps, got {threads}")
+        self.name, self.dims, self.threads, self.cluster = name, dims, threads, cluster
+        self.grid = tuple(map(integer, grid))
+        self.block = tuple(index(f"block_{axis}", n) for axis, n in zip("xyz", self.grid, strict=False))
+        self.thread = index("thread", threads)
+        self.tensors: list[KernelTensor] = []
+        self.maps: list[KernelMap] = []
+        self.barriers: list[Mbarriers] = []
+        self.rings: list[RingUse] = []
+        self._shared = 0
+        self._warps = 0
+        self._role = ""
+        self._open: list[list[Op]] = [[]]
+
+    # -- declarations -------------------------------------------------------------------------------
+
+    def global_tensor(self, name: str, dtype: Any, layout: Layout) -> Callable[..., Ref]:
+        """A tensor in global memory; call it for a place in it."""
+        return self._declare(KernelTensor(name, "global", DType.of(dtype), layout))
+
+    def shared_tensor(self, name: str, dtype: Any, layout: Any, align: int = 1024) -> Callable[..., Ref]:
+        """A tensor in shared memory at the next multiple of *align* bytes."""
+        base = -(-self._shared // align) * align
+        made = KernelTensor(name, "shared", DType.of(dtype), layout, base)
+        self._shared = base + int(made.bytes)
+        return self._declare(made)
+
+    def registers(self, name: str, dtype: Any, count: int) -> Callable[..., Ref]:
+        """*count* elements in the registers of each thread of the role at hand."""
+        return self._declare(KernelTensor(name, "register", DType.of(dtype), Layout(count), role=self._role))
+
+    def _declare(self, tensor: KernelTensor) -> Callable[..., Ref]:
+        self.tensors.append(tensor)
+        return lambda offset=0: Ref(tensor.name, integer(offset))
+
+    def tensor_map(self, name: str, tensor: Ref, tensor_map: TensorMap) -> Callable[..., Box]:
+        """A tensor map of a global tensor; call it with a coordinate, innermost first, for a box."""
+        self.maps.append(KernelMap(name, tensor.tensor, tensor_map))
+        return lambda *coordinate: Box(name, tuple(map(integer, coordinate)))
+
+    def mbarriers(self, name: str, slots: int, arrivals: int) -> Callable[..., Slot]:
+        """An array of mbarriers; call it with a slot."""
+        self.barriers.append(Mbarriers(name, slots, arrivals))
+        return lambda slot=0: Slot(name, integer(slot))
+
+    # -- operations ---------------------------------------------------------------------------------
+
+    def add(self, op: Op) -> None:
+        """Append any operation."""
+        self._open[-1].append(op)
+
+    def copy(self, atom: str, src: Operand, dst: Operand, barrier: Slot | None = None, multicast: Any = None) -> None:
+        self.add(Copy(atom, src, dst, barrier, None if multicast is None else integer(multicast)))
+
+    def mma(self, atom: str, a: Ref, b: Ref, acc: Ref, zero: Any = 0) -> None:
+        self.add(Mma(atom, a, b, acc, integer(zero)))
+
+    def map(self, function: str, srcs: tuple[Ref, ...], dst: Ref, count: int = 1) -> None:
+        self.add(Map(function, srcs, dst, count))
+
+    def fill(self, dst: Ref, value: float = 0, count: int = 1) -> None:
+        self.add(Fill(dst, value, count))
+
+    def arrive(self, barrier: Slot, peer: Any = None) -> None:
+        self.add(Arrive(barrier, None if peer is None else integer(peer)))
+
+    def expect_tx(self, barrier: Slot, nbytes: Any) -> None:
+        self.add(ExpectTx(barrier, integer(nbytes)))
+
+    def wait(self, barrier: Slot, parity: Any) -> None:
+        self.add(Wait(barrier, integer(parity)))
+
+    def sync(self, number: int = 0, threads: int = 0) -> None:
+        self.add(Barrier(number, threads))
+
+    def cluster_sync(self) -> None:
+        self.add(ClusterBarrier())
+
+    def fence(self, about: str) -> None:
+        self.add(Fence(about))
+
+    def commit(self, group: str) -> None:
+        self.add(Commit(group))
+
+    def wait_group(self, group: str, pending: int = 0, read: bool = False) -> None:
+        self.add(WaitGroup(group, pending, read))
+
+    # -- structure ----------------------------------------------------------------------------------
+
+    @contextmanager
+    def _inside(self, close: Callable[[tuple[Op, ...]], Op]) -> Iterator[None]:
+        self._open.append([])
+        yield
+        body = tuple(self._open.pop())
+        self.add(close(body))
+
+    @contextmanager
+    def loop(self, name: str, extent: Any) -> Iterator[Symbol]:
+        """``with k.loop("i", n) as i``: the operations inside for 0 <= i < n."""
+        i = index(name, extent)
+        with self._inside(lambda body: For(i, body)):
+            yield i
+
+    @contextmanager
+    def where(self, *facts: Fact) -> Iterator[None]:
+        """The operations inside where the facts hold."""
+        with self._inside(lambda body: If(facts, body)):
+            yield
+
+    @contextmanager
+    def elect(self, each_warp: bool = False) -> Iterator[None]:
+        """The operations inside by one thread of the role, or by one of each of its warps."""
+        with self._inside(lambda body: Elect(body, each_warp)):
+            yield
+
+    @contextmanager
+    def role(self, name: str, warps: int, registers: int = 0) -> Iterator[None]:
+        """What the next *warps* warps do; ``thread`` counts within the role."""
+        first, before = self._warps, self.thread
+        self._warps += warps
+        if 32 * self._warps > self.threads:
+            raise LayoutError(f"expected roles of at most {self.threads // 32} warps, got {self._warps} at {name}")
+        self.thread, self._role = index("thread", 32 * warps), name
+        with self._inside(lambda body: Role(name, first, warps, body, registers)):
+            yield
+        self.thread, self._role = before, ""
+
+    def kernel(self, *given: Fact, reference: Callable[..., Any] | None = None) -> Kernel:
+        """The kernel that was built."""
+        [body] = self._open
+        return Kernel(
+            self.name,
+            self.dims,
+            self.grid,
+            self.threads,
+            tuple(self.tensors),
+            tuple(self.maps),
+            tuple(self.barriers),
+            tuple(body),
+            given,
+            self.cluster,
+            tuple(self.rings),
+            reference=reference,
+        )

@@ -1,0 +1,324 @@
+"""The operations of a kernel, as plain values: what a thread, a warp or the copy engine is asked to do.
+
+An instruction is an atom, named by a word such as ``tma.load``; an operation says where it reads and writes. Offsets,
+coordinates and slots are expressions of sizes, block and loop indices, and, for what each thread does, of ``thread``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, TypeAlias
+
+from .errors import LayoutError
+from .expr import Expr, Fact, Int, Symbol, integer
+from .int_tuple import text
+
+PROXIES = ("async", "mbarrier_init", "wgmma")  # what a fence is about
+GROUPS = ("cp.async", "bulk", "wgmma")  # what can be committed and waited for
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A place in a tensor of the kernel: the element at *offset* of its memory."""
+
+    tensor: str
+    offset: Int = 0
+
+    def __str__(self) -> str:
+        return self.tensor if type(self.offset) is int and self.offset == 0 else f"{self.tensor}[{self.offset}]"
+
+
+@dataclass(frozen=True)
+class Box:
+    """The box of a tensor map that starts at a coordinate, innermost first."""
+
+    tensor_map: str
+    coordinate: tuple[Int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.tensor_map}{text(self.coordinate)}"
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One mbarrier of an array of them."""
+
+    barrier: str
+    slot: Int = 0
+
+    def __str__(self) -> str:
+        return f"{self.barrier}[{self.slot}]"
+
+
+Operand: TypeAlias = "Ref | Box"
+
+
+@dataclass(frozen=True)
+class Op:
+    """The base of all operations. ``str`` is the line of the operation, ``body`` what stands inside it."""
+
+    word: ClassVar[str] = ""
+
+    @property
+    def body(self) -> tuple[Op, ...]:
+        return ()
+
+    def walk(self) -> Iterator[Op]:
+        """The operation and all inside it, in order."""
+        yield self
+        for op in self.body:
+            yield from op.walk()
+
+    def lines(self, depth: int = 0) -> Iterator[str]:
+        """The text of the operation, two spaces a level."""
+        yield "  " * depth + str(self)
+        for op in self.body:
+            yield from op.lines(depth + 1)
+
+
+# -- data -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Copy(Op):
+    """Move data by an atom; an asynchronous load completes on *barrier*, a multicast goes to the CTAs of a mask."""
+
+    atom: str
+    src: Operand
+    dst: Operand
+    barrier: Slot | None = None
+    multicast: Int | None = None
+
+    def __str__(self) -> str:
+        end = f" on {self.barrier}" if self.barrier else ""
+        end += f" to CTAs {self.multicast}" if self.multicast is not None else ""
+        return f"{self.atom} {self.src} -> {self.dst}{end}"
+
+
+@dataclass(frozen=True)
+class Mma(Op):
+    """acc += a b by an atom; *zero* (an expression that is 0 or 1) makes it acc = a b."""
+
+    atom: str
+    a: Ref
+    b: Ref
+    acc: Ref
+    zero: Int = 0
+
+    def __str__(self) -> str:
+        clear = "" if type(self.zero) is int and self.zero == 0 else f" (from zero where {self.zero})"
+        return f"{self.atom} {self.acc} += {self.a} * {self.b}{clear}"
+
+
+@dataclass(frozen=True)
+class Map(Op):
+    """dst[i] = function(src[i], ...) for *count* elements of each thread; functions are those of ``semantics.maps``."""
+
+    function: str
+    srcs: tuple[Ref, ...]
+    dst: Ref
+    count: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.function} {', '.join(map(str, self.srcs))} -> {self.dst} x{self.count}"
+
+
+@dataclass(frozen=True)
+class Fill(Op):
+    """dst[i] = value for *count* elements of each thread."""
+
+    dst: Ref
+    value: float = 0
+    count: int = 1
+
+    def __str__(self) -> str:
+        return f"fill {self.dst} x{self.count} with {self.value:g}"
+
+
+# -- order ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Arrive(Op):
+    """mbarrier.arrive by each thread that is here, at this CTA's barrier or that of a *peer* in the cluster."""
+
+    barrier: Slot
+    peer: Int | None = None
+
+    def __str__(self) -> str:
+        return f"arrive {self.barrier}" + ("" if self.peer is None else f" of CTA {self.peer}")
+
+
+@dataclass(frozen=True)
+class ExpectTx(Op):
+    """mbarrier.arrive.expect_tx: arrive, and let the phase await this many bytes."""
+
+    barrier: Slot
+    bytes: Int
+
+    def __str__(self) -> str:
+        return f"expect_tx {self.barrier} {self.bytes} B"
+
+
+@dataclass(frozen=True)
+class Wait(Op):
+    """mbarrier.try_wait.parity until the phase of this parity is over."""
+
+    barrier: Slot
+    parity: Int
+
+    def __str__(self) -> str:
+        return f"wait {self.barrier} parity {self.parity}"
+
+
+@dataclass(frozen=True)
+class Barrier(Op):
+    """bar.sync *number*: the *threads* of the CTA that use it meet."""
+
+    number: int = 0
+    threads: int = 0  # 0 for all of the CTA
+
+    def __str__(self) -> str:
+        return f"barrier {self.number}" + (f" of {self.threads} threads" if self.threads else "")
+
+
+@dataclass(frozen=True)
+class ClusterBarrier(Op):
+    """barrier.cluster.arrive and wait: all threads of the cluster meet."""
+
+    def __str__(self) -> str:
+        return "cluster barrier"
+
+
+@dataclass(frozen=True)
+class Fence(Op):
+    """A fence of one of PROXIES."""
+
+    about: str
+
+    def __post_init__(self) -> None:
+        _expect(self.about, PROXIES, "a fence")
+
+    def __str__(self) -> str:
+        return f"fence {self.about}"
+
+
+@dataclass(frozen=True)
+class Commit(Op):
+    """What was issued since the last commit becomes a group."""
+
+    group: str
+
+    def __post_init__(self) -> None:
+        _expect(self.group, GROUPS, "a group")
+
+    def __str__(self) -> str:
+        return f"commit {self.group}"
+
+
+@dataclass(frozen=True)
+class WaitGroup(Op):
+    """Wait until at most *pending* groups are under way; with *read* only until their sources have been read."""
+
+    group: str
+    pending: int = 0
+    read: bool = False
+
+    def __post_init__(self) -> None:
+        _expect(self.group, GROUPS, "a group")
+
+    def __str__(self) -> str:
+        return f"wait_group{'.read' if self.read else ''} {self.group} {self.pending}"
+
+
+def _expect(x: str, known: tuple[str, ...], what: str) -> None:
+    if x not in known:
+        raise LayoutError(f"expected {what} of {', '.join(known)}, got {x!r}")
+
+
+# -- structure ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class For(Op):
+    """The body for each value of *index*, an index 0 <= i < n; n may depend on the block."""
+
+    index: Symbol
+    inside: tuple[Op, ...]
+
+    @property
+    def extent(self) -> Int:
+        return integer(self.index.upper + 1)
+
+    @property
+    def body(self) -> tuple[Op, ...]:
+        return self.inside
+
+    def __str__(self) -> str:
+        return f"for {self.index} < {self.extent}:"
+
+
+@dataclass(frozen=True)
+class If(Op):
+    """The body where all facts hold; of facts about ``thread``, for the threads where they do."""
+
+    condition: tuple[Fact, ...]
+    inside: tuple[Op, ...]
+
+    @property
+    def body(self) -> tuple[Op, ...]:
+        return self.inside
+
+    def __str__(self) -> str:
+        return f"if {' and '.join(map(str, self.condition))}:"
+
+
+@dataclass(frozen=True)
+class Elect(Op):
+    """The body by one thread of the first warp that is here, or by one of each warp."""
+
+    inside: tuple[Op, ...]
+    each_warp: bool = False
+
+    @property
+    def body(self) -> tuple[Op, ...]:
+        return self.inside
+
+    def __str__(self) -> str:
+        return "elect one of each warp:" if self.each_warp else "elect one:"
+
+
+@dataclass(frozen=True)
+class Role(Op):
+    """What some warps of the CTA do, and how many registers each of their threads keeps (0: as launched)."""
+
+    name: str
+    first_warp: int
+    warps: int
+    inside: tuple[Op, ...]
+    registers: int = 0
+
+    @property
+    def body(self) -> tuple[Op, ...]:
+        return self.inside
+
+    @property
+    def threads(self) -> int:
+        return 32 * self.warps
+
+    def __str__(self) -> str:
+        last = self.first_warp + self.warps - 1
+        which = f"warp {last}" if self.warps == 1 else f"warps {self.first_warp} .. {last}"
+        return f"role {self.name}, {which}{f', {self.registers} registers' if self.registers else ''}:"
+
+
+def rewritten(op: Any, change: Any) -> Any:
+    """The operation, operand or tuple of them with each expression and fact *change*d, indices included."""
+    if isinstance(op, tuple):
+        return tuple(rewritten(x, change) for x in op)
+    if isinstance(op, Expr | Fact):
+        return change(op)
+    if isinstance(op, Op | Ref | Box | Slot):
+        return type(op)(**{f.name: rewritten(getattr(op, f.name), change) for f in fields(op)})
+    return op
