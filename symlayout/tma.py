@@ -314,8 +314,9 @@ class TensorMap:
     @property
     def row_bytes(self) -> Int:
         """Bytes of data in one row of shared memory."""
-        inner = self.channels_per_pixel if self.is_im2col else self.steps[0]
-        return inner * self.unit_bytes
+        if self.is_im2col:
+            return self.unit_bytes if self.interleave else self.channels_per_pixel * self.unit_bytes
+        return self.steps[0] * self.unit_bytes
 
     @property
     def rows(self) -> Int:
@@ -334,8 +335,13 @@ class TensorMap:
 
     @property
     def landed_bytes(self) -> Int:
-        """The shared memory that a copy occupies, gaps included."""
-        return self.pitch_bytes * self.rows
+        """The shared memory that a copy occupies, gaps included.
+
+        With interleave rows are dense, and the swizzle moves the last pixels within its span.
+        """
+        bytes_ = self.pitch_bytes * self.rows
+        span = self.span_bytes if self.interleave else 0
+        return ceil_div(bytes_, span) * span if span else bytes_
 
     @property
     def landing(self) -> Layout:
@@ -344,7 +350,7 @@ class TensorMap:
         >>> print(TensorMap(TmaType.FLOAT16, 0, (1024, 64), (2048,), (16, 8), swizzle=128).landing)
         (16,8):(2,128)
         """
-        inner, *outer = (self.channels_per_pixel, self.pixels_per_column) if self.is_im2col else self.steps
+        inner, *outer = (self.row_bytes // self.unit_bytes, self.rows) if self.is_im2col else self.steps
         strides = [self.unit_bytes, *(self.pitch_bytes * p for p in itertools.accumulate([1, *outer[:-1]], mul))]
         return Layout((inner, *outer), tuple(strides[: 1 + len(outer)]))
 

@@ -31,7 +31,15 @@ from benchmarks.hardware import contents
 from symlayout.arch import SM90
 from symlayout.errors import TmaFault
 from symlayout.rules.tma import violations
-from symlayout.semantics import byte_ranges, tma_load, tma_store
+from symlayout.semantics import (
+    bulk_copy,
+    byte_ranges,
+    phase_completes,
+    tma_load,
+    tma_multicast,
+    tma_reduce,
+    tma_store,
+)
 from symlayout.tensormap_rows import read, tensor_map
 
 Row = Mapping[str, Any]
@@ -73,51 +81,136 @@ def sha(data: Any) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
+def form_of(row: Row) -> str:
+    """The form of a row; one without is a store if it says whether a coordinate is negative."""
+    return str(row.get("form", "store" if "neg" in row else "load"))
+
+
+def copied(row: Row) -> dict[str, Any]:
+    """Map, coordinate and form of the instruction as the semantics of a copy take them."""
+    form = form_of(row)
+    start = LEAD if form.startswith(("store", "reduce")) else row.get("edge", 0) << 20
+    instruction = f"{row['nd']}d.{'im2col' if 'im2col' in form else 'tile'}" if "nd" in row else ""
+    return {"tensor_map": tensor_map(row, start), "coordinate": tuple(row["coord"]), "instruction": instruction}
+
+
 def load(row: Row) -> None:
     """A load leaves the recorded dump and credits the recorded bytes."""
-    m = tensor_map(row, row.get("edge", 0) << 20)
-    shared = np.full(row.get("smem", SM90.shared_bytes_per_block), contents.POISON, dtype=np.uint8)
+    copy, shared = copied(row), shared_memory(row)
+    m = copy["tensor_map"]
     offsets = tuple(row["off"][: m.rank - 2]) if m.is_im2col else ()
-    effect = tma_load(m, tuple(row["coord"]), memory("source"), shared, row.get("base", 0), offsets=offsets)
+    effect = tma_load(
+        global_memory=memory("source"), shared_memory=shared, shared_address=row.get("base", 0), offsets=offsets, **copy
+    )
+    landed(row, shared, effect.transaction_bytes, row["arm"][0] if "arm" in row else row["bytes"])
+
+
+def multicast(row: Row) -> None:
+    """Each CTA of a cluster has what the mask gives it, and its barrier the credit."""
+    memories = [shared_memory(row) for _ in range(row["cluster"])]
+    copy = copied(row)
+    effects = tma_multicast(
+        copy["tensor_map"], copy["coordinate"], memory("source"), memories, row["base"], row["mask"]
+    )
+    expect("the fault", row.get("error", "none"), "none")
+    for cta, shared, effect, arm in zip(row["ctas"], memories, effects, row["arm"], strict=True):
+        landed(cta, shared, effect.transaction_bytes if effect else 0, arm)
+
+
+def bulk_load(row: Row) -> None:
+    shared = shared_memory(row)
+    credited = bulk_copy(row["size"], memory("source"), row["addr"], shared, row["base"])
+    landed(row, shared, credited, row["arm"][0])
+
+
+def barrier(row: Row) -> None:
+    landed(row, shared_memory(row), row["size"], row["arm"][0])
+
+
+def shared_memory(row: Row) -> np.ndarray[Any, Any]:
+    return np.full(row.get("smem", SM90.shared_bytes_per_block), contents.POISON, dtype=np.uint8)
+
+
+def landed(row: Row, shared: np.ndarray[Any, Any], credited: int, armed: int) -> None:
+    """The dump is as recorded, and the barrier flipped if it was to."""
     expect("the fault", row.get("error", "none"), "none")
     expect("the hash of the dump", row["sha"], sha(shared[: row["dumped"]]))
-    armed, credited = row["arm"][0] if "arm" in row else row["bytes"], effect.transaction_bytes
-    known = "arm" not in row and not m.interleave  # armed by the formula: the very bytes
-    if known or armed >= credited:  # with less, the credit arrives in pieces and may or may not meet it
-        expect(f"completed after {credited} of {armed} bytes", row["completed"], int(armed == credited))
+    expect("changed bytes beyond the dump", row.get("beyond", 0), 0)
+    completes = phase_completes(armed, credited)
+    if "arm" not in row and "states" not in row and row.get("interleave", 0) == 0:
+        completes = armed == credited  # armed by the formula: the very bytes
+    if completes is not None:
+        expect(f"completed after {credited} of {armed} bytes", row["completed"], int(completes))
 
 
 def store(row: Row) -> None:
-    """A store leaves the recorded target; onto poison, its effect names exactly the bytes that changed."""
+    """A store or a reduction leaves the recorded target; onto poison, its effect names exactly the bytes changed."""
     before, after = memory(row.get("init", "ee")), memory(row.get("init", "ee")).copy()
-    source = memory(row.get("fill", "s9"))[: row.get("smem")]
-    effect = tma_store(tensor_map(row, LEAD), tuple(row["coord"]), after, source, row.get("base", 0))
+    form = form_of(row)
+    op = form.rpartition("_")[2] if form.startswith("reduce") else ""
+    effect = (functools.partial(tma_reduce, op) if op else tma_store)(
+        global_memory=after,
+        shared_memory=memory(row.get("fill", "s9"))[: row.get("smem")],
+        shared_address=row.get("base", 0),
+        **copied(row),
+    )
+    stored(row, before, after)
+    if row.get("init", "ee") == "ee" and row.get("fill", "s9") == "s9":
+        touched = np.concatenate([effect.inside.ravel(), effect.outside.ravel()])
+        expect(
+            "changed ranges as the effect has them:", byte_ranges(touched), byte_ranges(np.flatnonzero(before != after))
+        )
+
+
+def bulk_store(row: Row) -> None:
+    after = memory(row["init"]).copy()
+    bulk_copy(row["size"], memory(row["fill"]), row["base"], after, LEAD + row["addr"])
+    stored(row, memory(row["init"]), after)
+
+
+def stored(row: Row, before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) -> None:
+    """The target is as recorded, and so is what changed."""
     expect("the fault", row.get("error", "none"), "none")
     expect("the hash of the target", row["sha"], sha(after[LEAD:]))
     changed = np.flatnonzero(before != after)
     ranges = byte_ranges(changed - LEAD - row["addr"])
     expect("changed bytes", row["changed"], len(changed))
     expect("changed ranges", row.get("runs", []), [list(r) for r in ranges[:RUNS]])
-    if row.get("init", "ee") == "ee" and row.get("fill", "s9") == "s9":
-        touched = np.concatenate([effect.inside.ravel(), effect.outside.ravel()])
-        expect("changed ranges as the effect has them:", byte_ranges(touched), byte_ranges(changed))
+    expect("changed words far outside", row.get("stray", 0), 0)
 
 
-KINDS: Mapping[str, Callable[[Row], None]] = {"load": load, "load_im2col": load, "store": store}
+KINDS: Mapping[str, Callable[[Row], None]] = {
+    **{"load": load, "load_im2col": load, "multicast": multicast, "store": store, "store_im2col": store},
+    **{"reduce": store, "bulk_load": bulk_load, "bulk_store": bulk_store, "barrier": barrier},
+}
+ADDRESS = 1  # of the null pointers of an encode call, the only one that it accepts
+
+
+def refused(row: Row) -> str:
+    """Why the driver refuses to encode a row's map, or nothing."""
+    if row.get("mode") == "none":
+        return ""
+    if row.get("nulls", 0) & ~ADDRESS:
+        return "a null pointer"
+    m = tensor_map(row if not row.get("nulls") else {**row, "addr": 0})
+    return "; ".join(map(str, violations(m, "driver")))
 
 
 def replay(row: Row) -> Replayed:
     """Judge, copy and compare one row; one without ``form`` is a store if it says whether a coordinate is negative."""
-    form = row.get("form", "store" if "neg" in row else "load")
-    if form not in KINDS:
-        return Replayed(UNSETTLED, f"{form} is not replayed")
-    refusals = violations(tensor_map(row), "driver")
-    if bool(refusals) != bool(row["code"]):
-        return Replayed(MISMATCH, f"expected code {row['code']}, got {'; '.join(map(str, refusals)) or 'no refusal'}")
-    if refusals:
+    form = form_of(row)
+    refusal = refused(row)
+    if bool(refusal) != bool(row["code"]):
+        return Replayed(MISMATCH, f"expected code {row['code']}, got {refusal or 'no refusal'}")
+    if refusal:
         return Replayed(REFUSED)
+    if form == "encode":
+        return Replayed(COPIED)
+    kind = "reduce" if form.startswith("reduce") else form
+    if kind not in KINDS:
+        return Replayed(UNSETTLED, f"{form} is not replayed")
     try:
-        KINDS[form](row)
+        KINDS[kind](row)
     except TmaFault as fault:
         if fault.effect in row.get("error", ""):
             return Replayed(FAULTED)

@@ -103,14 +103,16 @@ def row_and_rows(m: Any) -> tuple[Any, Any]:
     """Bytes of a row that a copy moves, and how many rows: of the tile, or the pixels of im2col."""
     unit = where(is_dense(m), m.element_bytes, 16 * m.interleave)
     steps = [where(is_slice(m, i), 1, tile_steps(m, i)) for i in range(len(m.box_dim))] or [1]
-    row = times(unit, where(m.is_im2col, m.channels_per_pixel, steps[0]))
+    row = times(unit, where(m.is_im2col, where(is_dense(m), m.channels_per_pixel, 1), steps[0]))
     return row, where(m.is_im2col, m.pixels_per_column, functools.reduce(times, steps[1:], 1))
 
 
 def landed_bytes(m: Any, i: int = 0) -> Any:
-    """The shared memory that a copy occupies: without interleave a swizzled row takes the whole span."""
+    """The shared memory that a copy occupies: as ``TensorMap.landed_bytes``."""
     row, rows = row_and_rows(m)
-    return times(rows, where(is_dense(m) & (span(m) > 0), span(m), row))
+    landed = times(rows, where(is_dense(m) & (span(m) > 0), span(m), row))
+    swizzled = where(is_interleaved(m) & (span(m) > 0), span(m), 1)
+    return times(-(-landed // swizzled), swizzled)
 
 
 def is_slice(m: Any, i: int) -> Any:

@@ -1,8 +1,8 @@
 """The rules of one copy through a tensor map, one row each.
 
-``hardware`` is what a copy must keep on compute capability 9.0 (faults seen on an H200, driver 580.159.04);
-``unmeasured`` bounds what was measured: beyond it nothing here says what a copy does; ``lint`` is legal and surprises
-(what surprises in the map alone is in ``rules.tma``).
+``hardware`` is what a copy must keep on compute capability 9.0 (faults seen on an H200, driver 580.159.04, how often is
+in docs/tma_on_h200.md); ``unmeasured`` bounds what was measured: beyond it nothing here says what a copy does; ``lint``
+is legal and surprises (what surprises in the map alone is in ``rules.tma_lints``).
 
     >>> from symlayout.tma import TensorMap, TmaType
     >>> m = TensorMap(TmaType.FLOAT16, 0, (64, 64), (128,), (32, 8), swizzle=64)
@@ -15,17 +15,33 @@ bytes; start at a multiple of 16 bytes and skip the excess in shared memory
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import LayoutError
 from ..expr import Expr, Int, integer
 from ..int_tuple import text
-from ..tma import TensorMap
+from ..tma import TYPE_WORDS, TensorMap, TmaType
 from . import rule as engine
-from .rule import Between, MultipleOf, Rule, Violation, of_profile, row_of, where
+from .rule import Between, MultipleOf, OneOf, Rule, Violation, of_profile, row_of
 
 DIRECTIONS = ("load", "store", "reduce")
+MODE_WORDS = {0: "tile", 1: "im2col"}
+INSTRUCTION = re.compile(r"(?P<rank>[1-5])d(\.(tile|(?P<im2col>im2col(_no_offs)?)))?")
+
+# The data types with which each operation of cp.reduce.async.bulk.tensor runs on an H200, driver 580.159.04: 16 to 45
+# copies for each pair, 5 illegal instructions for every other (16 for and, or, xor of INT64). The sums of FLOAT64 and
+# of the FTZ and TF32 types are in no table of PTX; and, or, xor of INT64 are in one and do not run.
+_WORDS = (TmaType.UINT32, TmaType.INT32, TmaType.UINT64)
+_HALVES = (TmaType.FLOAT16, TmaType.BFLOAT16)
+_SINGLES = (TmaType.FLOAT32, TmaType.FLOAT32_FTZ, TmaType.TFLOAT32, TmaType.TFLOAT32_FTZ)
+REDUCED: dict[str, tuple[int, ...]] = {
+    "add": tuple(sorted((*_WORDS, *_HALVES, *_SINGLES, TmaType.FLOAT64))),
+    **dict.fromkeys(("min", "max"), tuple(sorted((*_WORDS, TmaType.INT64, *_HALVES)))),
+    **dict.fromkeys(("inc", "dec"), (TmaType.UINT32,)),
+    **dict.fromkeys(("and", "or", "xor"), _WORDS),
+}
 
 HARDWARE = ("hardware",)
 UNMEASURED = ("unmeasured",)
@@ -48,8 +64,10 @@ class TensorCopy:
     >>> print(TensorCopy(TensorMap("f32", 0, (64, 64), (256,), (8, 8)), (0, -1), 1024))
     load of (0,-1) to 1024: TensorMap f32 (64,64) strides (256,) B, box (8,8)
 
-    *offsets* are those of an im2col load, W first; none means zeros. Symbols are allowed.
-    Raises LayoutError where coordinate or offsets do not have the entries that the map asks for.
+    *offsets* are those of an im2col load, W first; none means zeros. *op* is the operation of a reduction,
+    *instruction* the form that is issued, as PTX writes it (``"3d"``, ``"4d.im2col"``); none is that of the map.
+    Symbols are allowed. Raises LayoutError where coordinate or offsets do not have the entries that the map asks for,
+    or for words that PTX does not have.
     """
 
     tensor_map: TensorMap
@@ -57,11 +75,19 @@ class TensorCopy:
     shared_address: Int = 0
     direction: str = "load"
     offsets: tuple[Int, ...] = ()
+    op: str = field(default="", kw_only=True)
+    instruction: str = field(default="", kw_only=True)
 
     def __post_init__(self) -> None:
         put, m = object.__setattr__, self.tensor_map
         if self.direction not in DIRECTIONS:
             raise LayoutError(f"expected one of {', '.join(DIRECTIONS)} as direction, got {self.direction!r}")
+        if self.op and (self.direction != "reduce" or self.op not in REDUCED):
+            raise LayoutError(
+                f"expected an operation of {', '.join(REDUCED)} for a reduction, got {self.op!r} for a {self.direction}"
+            )
+        if self.instruction and not INSTRUCTION.fullmatch(self.instruction):
+            raise LayoutError(f"expected an instruction such as 3d or 3d.im2col, got {self.instruction!r}")
         put(self, "shared_address", integer(self.shared_address))
         put(self, "coordinate", tuple(map(integer, self.coordinate)))
         put(self, "offsets", tuple(map(integer, self.offsets)) or (0,) * max(0, m.rank - 2) * m.is_im2col)
@@ -75,6 +101,18 @@ class TensorCopy:
         return self.tensor_map.rank
 
     @property
+    def instruction_rank(self) -> int:
+        """The dimensions of the instruction."""
+        found = INSTRUCTION.fullmatch(self.instruction)
+        return int(found["rank"]) if found else self.rank
+
+    @property
+    def instruction_is_im2col(self) -> bool:
+        """Whether the instruction is one of im2col."""
+        found = INSTRUCTION.fullmatch(self.instruction)
+        return found["im2col"] is not None if found else self.tensor_map.is_im2col
+
+    @property
     def static(self) -> bool:
         numbers = (*self.coordinate, *self.offsets, self.shared_address)
         return self.tensor_map.static and not any(isinstance(x, Expr) for x in numbers)
@@ -82,11 +120,8 @@ class TensorCopy:
     def __str__(self) -> str:
         to = "to" if self.direction == "load" else "from"
         offsets = f" offsets {text(self.offsets)}" if any(type(x) is not int or x for x in self.offsets) else ""
-        return f"{self.direction} of {text(self.coordinate)}{offsets} {to} {self.shared_address}: {self.tensor_map}"
-
-
-def _is_load(c: Any) -> Any:
-    return c.direction == "load"
+        what = f"{self.direction} {self.op}".rstrip()
+        return f"{what} of {text(self.coordinate)}{offsets} {to} {self.shared_address}: {self.tensor_map}"
 
 
 def _is_store(c: Any) -> Any:
@@ -101,8 +136,8 @@ def _is_im2col(c: Any) -> Any:
     return c.tensor_map.is_im2col
 
 
-def _is_tiled(c: Any) -> Any:
-    return where(c.tensor_map.is_im2col, False, True)
+def _is_im2col_store(c: Any) -> Any:
+    return _is_store(c) & _is_im2col(c)
 
 
 def _inner_start(c: Any, i: int) -> Any:
@@ -111,13 +146,19 @@ def _inner_start(c: Any, i: int) -> Any:
 
 def _highest(c: Any, i: int) -> Any:
     """The last base position of an im2col walk along spatial dimension i."""
-    return c.tensor_map.global_dim[i + 1] - 1 + c.tensor_map.upper_corner[i]
+    return c.tensor_map.global_dim[i + _is_dense(c)] - 1 + c.tensor_map.upper_corner[i]
 
 
-def _steps_over(c: Any, i: int) -> Any:
-    """The element stride that a tile copy heeds along dimension i: not that of the innermost one."""
-    m = c.tensor_map
-    return where((i == 0) & (m.interleave == 0), 1, m.element_stride[i])
+def _is_tiled_load(c: Any) -> Any:
+    return c.direction == "load" and not c.tensor_map.is_im2col
+
+
+def _mode(c: Any, i: int) -> int:
+    return int(c.tensor_map.is_im2col)
+
+
+def _reduced(c: Any, i: int) -> tuple[int, ...]:
+    return REDUCED[c.op]
 
 
 RULES: tuple[Rule, ...] = (
@@ -144,7 +185,6 @@ RULES: tuple[Rule, ...] = (
         each="map",
         value=lambda c, i: c.shared_address,
         must=MultipleOf(SHARED_ALIGNMENT_BYTES),
-        when=_is_load,
         source=f"{GUIDE}; {MEASURED}",
         unit="bytes",
         fix="declare the buffer alignas(1024), which keeps every swizzle at phase 0",
@@ -174,6 +214,43 @@ RULES: tuple[Rule, ...] = (
         effect="a coordinate that no register holds",
     ),
     Rule(
+        id="extent_2_31",
+        sentence="each extent of the tensor is at most 2^31 elements, though the driver accepts 2^32",
+        name="each extent",
+        profiles=HARDWARE,
+        each="dimension",
+        value=lambda c, i: c.tensor_map.global_dim[i],
+        must=Between(None, INT32 + 1),
+        when=_is_tiled_load,
+        source=f"{MEASURED}, wherever the box starts",
+        unit="elements",
+        fix="split the tensor",
+        effect=ILLEGAL,
+    ),
+    Rule(
+        id="instruction_rank",
+        sentence="the dimensions of the instruction are those of the map",
+        name="the dimensions of the instruction",
+        profiles=HARDWARE,
+        each="map",
+        value=lambda c, i: c.instruction_rank,
+        must=Between(lambda c, i: c.rank, lambda c, i: c.rank),
+        source=f"{PTX}; {MEASURED}",
+        fix="use the .Nd form of the map's rank",
+        effect=ILLEGAL,
+    ),
+    Rule(
+        id="instruction_mode",
+        sentence="the mode of the instruction is that of the map, tile or im2col",
+        name="the mode of the instruction",
+        profiles=HARDWARE,
+        each="map",
+        value=lambda c, i: int(c.instruction_is_im2col),
+        must=Between(_mode, _mode, MODE_WORDS),
+        source=f"{PTX}; {MEASURED}",
+        effect=ILLEGAL,
+    ),
+    Rule(
         id="im2col_offset_range",
         sentence="each im2col offset is 0 to 65535, 255 or 31 for rank 3, 4 or 5",
         name="each im2col offset",
@@ -185,139 +262,71 @@ RULES: tuple[Rule, ...] = (
         source=PTX,
         effect="an offset that the instruction has no bits for",
     ),
-    # -- what was not measured ----------------------------------------------------------------------
-    Rule(
-        id="store_smem_alignment_128",
-        sentence="the shared-memory address of a store is a multiple of 128 bytes",
-        name="the shared-memory address of a store",
-        profiles=("documented", *UNMEASURED),
-        each="map",
-        value=lambda c, i: c.shared_address,
-        must=MultipleOf(SHARED_ALIGNMENT_BYTES),
-        when=_is_store,
-        source=GUIDE,
-        unit="bytes",
-        effect="what a store from another address does",
-    ),
-    Rule(
-        id="store_type",
-        sentence="the type of a store is none of FLOAT32_FTZ, TFLOAT32, TFLOAT32_FTZ",
-        name="a data type of",
-        profiles=UNMEASURED,
-        each="map",
-        value=lambda c, i: c.tensor_map.dtype,
-        must=Between(None, 9),
-        when=_is_store,
-        source=MEASURED,
-        effect="whether a store through FLOAT32_FTZ, TFLOAT32 or TFLOAT32_FTZ converts",
-    ),
-    Rule(
-        id="store_not_interleaved",
-        sentence="the interleaved layout of a store is none",
-        name="an interleaved layout of",
-        profiles=UNMEASURED,
-        each="map",
-        value=lambda c, i: c.tensor_map.interleave,
-        must=Between(0, 0),
-        when=_is_store,
-        source=MEASURED,
-        effect="an interleaved store",
-    ),
-    Rule(
-        id="store_not_im2col",
-        sentence="a store is through a tiled map",
-        name="im2col of a store",
-        profiles=UNMEASURED,
-        each="map",
-        value=lambda c, i: where(c.tensor_map.is_im2col, 1, 0),
-        must=Between(0, 0),
-        when=_is_store,
-        source=MEASURED,
-        effect="an im2col store",
-    ),
-    Rule(
-        id="load_interleave32_swizzle32",
-        sentence="an interleaved layout of 32B has swizzle 32B",
-        name="a swizzle of",
-        profiles=UNMEASURED,
-        each="map",
-        value=lambda c, i: c.tensor_map.swizzle,
-        must=Between(1, 1),
-        when=lambda c: c.tensor_map.interleave == 2,
-        source=MEASURED,
-        effect="a copy with interleave 32B and another swizzle, which the driver accepts",
-    ),
-    Rule(
-        id="im2col_not_interleaved",
-        sentence="the interleaved layout of an im2col copy is none",
-        name="an interleaved layout of",
-        profiles=UNMEASURED,
-        each="map",
-        value=lambda c, i: c.tensor_map.interleave,
-        must=Between(0, 0),
-        when=_is_im2col,
-        source=MEASURED,
-        effect="an interleaved im2col copy",
-    ),
     Rule(
         id="im2col_start_in_corners",
         sentence="each spatial start coordinate lies within the corners",
         name="each spatial start coordinate",
-        profiles=("documented", *UNMEASURED),
+        profiles=("documented", *HARDWARE),
         each="spatial",
-        value=lambda c, i: c.coordinate[i + 1],
+        value=lambda c, i: c.coordinate[i + _is_dense(c)],
         must=Between(lambda c, i: c.tensor_map.lower_corner[i], _highest),
         when=_is_im2col,
-        source=PTX,
-        effect="an im2col walk from outside the corners",
+        source=f"{PTX}; {MEASURED}",
+        fix="start inside the box of base positions and reach the border with the offsets",
+        effect=ILLEGAL,
     ),
     Rule(
-        id="im2col_start_nonnegative",
-        sentence="the channel and the image at which an im2col copy starts are at least 0",
-        name="the channel and the image at the start",
-        profiles=UNMEASURED,
-        each="dimension",
-        value=lambda c, i: where((i == 0) | (i == c.rank - 1), c.coordinate[i], 0),
-        must=Between(0, None),
-        when=_is_im2col,
-        source=MEASURED,
-        effect="an im2col walk from a negative channel or image",
-    ),
-    Rule(
-        id="im2col_inner_stride",
-        sentence="the element stride of the channels is 1 in an im2col map",
-        name="an element stride of the channels of",
-        profiles=UNMEASURED,
-        each="map",
-        value=lambda c, i: c.tensor_map.element_stride[0],
-        must=Between(1, 1),
-        when=_is_im2col,
-        source=MEASURED,
-        effect="an im2col copy with an element stride of the channels",
-    ),
-    Rule(
-        id="im2col_walk_int32",
-        sentence="each last base position of an im2col walk is less than 2^31",
-        name="each last base position",
-        profiles=UNMEASURED,
+        id="im2col_store_lower_corner",
+        sentence="each lower corner of an im2col store is at least 0",
+        name="each lower corner of an im2col store",
+        profiles=HARDWARE,
         each="spatial",
-        value=_highest,
-        must=Between(None, INT32),
-        when=_is_im2col,
+        value=lambda c, i: c.tensor_map.lower_corner[i],
+        must=Between(0, None),
+        when=_is_im2col_store,
         source=MEASURED,
-        effect="an im2col walk past 2^31",
+        fix="store through a map of its own, whose corners lie within the tensor",
+        effect=ILLEGAL,
     ),
     Rule(
-        id="box_end_int32",
-        sentence="the last coordinate of a box is less than 2^31 in each dimension",
-        name="the last coordinate of the box",
+        id="im2col_store_upper_corner",
+        sentence="each upper corner of an im2col store is at most 0",
+        name="each upper corner of an im2col store",
+        profiles=HARDWARE,
+        each="spatial",
+        value=lambda c, i: c.tensor_map.upper_corner[i],
+        must=Between(None, 0),
+        when=_is_im2col_store,
+        source=MEASURED,
+        fix="store through a map of its own, whose corners lie within the tensor",
+        effect=ILLEGAL,
+    ),
+    Rule(
+        id="reduction_type",
+        sentence="the data type of a reduction is one that its operation has",
+        name="the data type of the reduction",
+        profiles=HARDWARE,
+        each="map",
+        value=lambda c, i: c.tensor_map.dtype,
+        must=OneOf(_reduced, dict(enumerate(TYPE_WORDS))),
+        when=lambda c: c.op != "",
+        source=f"PTX ISA, cp.reduce.async.bulk.tensor; {MEASURED}",
+        effect=ILLEGAL,
+    ),
+    # -- what was not measured ----------------------------------------------------------------------
+    Rule(
+        id="extent_2_31_other",
+        sentence="each extent of the tensor of an im2col copy, a store or a reduction is at most 2^31 elements",
+        name="each extent",
         profiles=UNMEASURED,
         each="dimension",
-        value=lambda c, i: c.coordinate[i] + (c.tensor_map.steps[i] - 1) * _steps_over(c, i),
-        must=Between(None, INT32),
-        when=_is_tiled,
-        source=MEASURED,
-        effect="a box that reaches past coordinate 2^31 - 1",
+        value=lambda c, i: c.tensor_map.global_dim[i],
+        must=Between(None, INT32 + 1),
+        when=lambda c: not _is_tiled_load(c),
+        source=f"{MEASURED}: tile loads fault beyond",
+        unit="elements",
+        fix="split the tensor",
+        effect="an im2col copy, a store or a reduction of a tensor past 2^31 elements",
     ),
     # -- what is legal and surprises ----------------------------------------------------------------
     Rule(

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from ..rules.tma_copy import TensorCopy
+from .bulk import bulk_copy
 from .conversion import filled, loaded, round_to_tf32
 from .footprint import Footprint, footprint
 from .memory import Memory, byte_ranges
-from .tma import Effect, tma_load, tma_store
+from .reduction import reduced
+from .tma import Effect, phase_completes, tma_load, tma_multicast, tma_reduce, tma_store
 
 __all__ = [
     "Effect",
     "Footprint",
     "Memory",
     "TensorCopy",
+    "bulk_copy",
     "byte_ranges",
     "filled",
     "footprint",
     "loaded",
+    "phase_completes",
+    "reduced",
     "round_to_tf32",
     "tma_load",
+    "tma_multicast",
+    "tma_reduce",
     "tma_store",
 ]

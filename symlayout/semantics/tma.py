@@ -7,13 +7,15 @@
     >>> shared[128:136]
     array([112, 113, 114, 115,   0,   0,   0,   0], dtype=uint8)
 
-Every number is from copies on an H200 (driver 580.159.04): loads in tile mode, im2col and interleaved, stores in tile
-mode. What was not measured raises NotImplementedError, with the row of ``symlayout.rules.tma_copy`` that bounds it.
+Every number is from copies on an H200 (driver 580.159.04): loads, stores and reductions in tile mode and im2col, with
+interleaved layouts and without. What was not measured raises NotImplementedError, with the row of
+``symlayout.rules.tma_copy`` that bounds it.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +28,11 @@ from ..rules import tma_copy as copy_rules
 from ..rules.tma_copy import UNIT_BYTES, TensorCopy
 from ..tma import TensorMap
 from .conversion import filled, loaded
-from .footprint import Footprint, footprint
+from .footprint import Footprint, footprint, row_count
 from .memory import Addresses, Memory, byte_ranges, outside
+from .reduction import INTEGERS, ORDERLESS, reduced
+
+LAUNCH = "unspecified launch failure"  # the driver's words
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +69,16 @@ def tma_load(
     shared_address: int,
     *,
     offsets: tuple[int, ...] = (),
+    instruction: str = "",
 ) -> Effect:
     """Copy a box, or the pixels of an im2col walk, from global memory to *shared_address*.
 
-    Memory is a uint8 array that starts at address 0, or a ``Memory``. *offsets* are those of im2col, W first.
+    Memory is a uint8 array that starts at address 0, or a ``Memory``. *offsets* are those of im2col, W first;
+    *instruction* is its form (``"3d"``, ``"4d.im2col"``) where that is not the map's.
     Raises LayoutError for symbols and for a map that the driver refuses, TmaFault where the copy faults (memory is
     then as before), NotImplementedError for what was not measured.
     """
-    copy = TensorCopy(tensor_map, coordinate, shared_address, "load", offsets)
+    copy = TensorCopy(tensor_map, coordinate, shared_address, "load", offsets, instruction=instruction)
     at = _checked(copy, shared := Memory.of(shared_memory))
     columns = at.within(at.extent_bytes)
     inside = at.addresses(columns)
@@ -81,25 +88,99 @@ def tma_load(
     return Effect(int(tensor_map.transaction_bytes), inside, inside[:0], at.shared)
 
 
+def tma_multicast(
+    tensor_map: TensorMap,
+    coordinate: tuple[int, ...],
+    global_memory: Any,
+    shared_memories: Sequence[Any],
+    shared_address: int,
+    mask: int,
+) -> tuple[Effect | None, ...]:
+    """Load one box into each CTA of a cluster that *mask* selects (bit k: rank k), at the same address in each.
+
+    *shared_memories* is the shared memory of every CTA. Each selected barrier is credited with all bytes of the box;
+    the others get None, whoever issues the copy. Errors are those of ``tma_load``; TmaFault also for a mask that
+    selects a CTA which the cluster does not have. A mask of 0 copies nothing.
+    """
+    size = len(shared_memories)
+    if mask >> size:
+        raise TmaFault(
+            f"{LAUNCH}, multicast_mask: expected a mask below {1 << size} in a cluster of {size} CTAs, got {mask}",
+            "multicast_mask",
+            LAUNCH,
+        )
+    return tuple(
+        tma_load(tensor_map, coordinate, global_memory, shared, shared_address) if mask >> rank & 1 else None
+        for rank, shared in enumerate(shared_memories)
+    )
+
+
+def phase_completes(armed_bytes: int, credited_bytes: int) -> bool | None:
+    """Whether a barrier that one arrival armed with ``expect_tx`` flips; None where that depends on timing.
+
+    Credits arrive in pieces, multiples of 16 bytes: a phase armed with less than the copy credits may end with any of
+    them. Armed with 0 it ends at once, before the copy.
+    """
+    if armed_bytes % UNIT_BYTES == 0 and 0 < armed_bytes < credited_bytes:
+        return None
+    return armed_bytes in (0, credited_bytes)
+
+
 def tma_store(
     tensor_map: TensorMap,
     coordinate: tuple[int, ...],
     global_memory: Any,
     shared_memory: Any,
     shared_address: int,
+    *,
+    instruction: str = "",
 ) -> Effect:
-    """Copy a tile at *shared_address* to a box of global memory; rows outside the tensor are skipped.
+    """Copy a tile at *shared_address* to a box of global memory, or to the pixels of an im2col walk.
 
-    Along dimension 0 whole units of 16 bytes are written: up to 15 bytes past the end of the tensor.
-    Memory and errors are those of ``tma_load``; a store signals no barrier.
+    Rows outside the tensor are skipped, and not read. Along dimension 0 whole units of 16 bytes are written: up to 15
+    bytes past the end of the tensor. No type is converted. Memory and errors are those of ``tma_load``; a store
+    signals no barrier.
     """
-    copy = TensorCopy(tensor_map, coordinate, shared_address, "store")
-    at = _checked(copy, shared := Memory.of(shared_memory))
+    copy = TensorCopy(tensor_map, coordinate, shared_address, "store", instruction=instruction)
+    return _stored(copy, Memory.of(global_memory), Memory.of(shared_memory))
+
+
+def tma_reduce(
+    op: str,
+    tensor_map: TensorMap,
+    coordinate: tuple[int, ...],
+    global_memory: Any,
+    shared_memory: Any,
+    shared_address: int,
+    *,
+    instruction: str = "",
+) -> Effect:
+    """Update a box of global memory, or the pixels of an im2col walk, by the tile at *shared_address*.
+
+    *op* is add, min, max, inc, dec, and, or, xor; its arithmetic is that of ``reduced``. Where it reaches, memory and
+    errors are as with ``tma_store``: elements up to 15 bytes past the end of the tensor are updated too.
+    """
+    if not op:
+        raise LayoutError(f"expected an operation of {', '.join(copy_rules.REDUCED)}, got none")
+    copy = TensorCopy(tensor_map, coordinate, shared_address, "reduce", op=op, instruction=instruction)
+    return _stored(copy, Memory.of(global_memory), Memory.of(shared_memory))
+
+
+def _stored(copy: TensorCopy, memory: Memory, shared: Memory) -> Effect:
+    """What a store or a reduction does."""
+    at = _checked(copy, shared)
     columns = at.within(ceil_div(at.extent_bytes, UNIT_BYTES) * UNIT_BYTES)
     tail = slice(at.within(at.extent_bytes).stop, columns.stop)
-    _expect_apart(at, columns)
-    source = at.shared[at.row_inside, columns]
-    Memory.of(global_memory).write(at.addresses(columns), shared.read(source))
+    source, target = at.shared[at.row_inside, columns], at.addresses(columns)
+    groups = _groups(copy, at, columns)
+    data = shared.read(source)
+    if copy.op:
+        memory.read(target)  # a fault comes before the first update
+    for rows in groups:
+        after = (
+            reduced(copy.op, copy.tensor_map.dtype, data[rows], memory.read(target[rows])) if copy.op else data[rows]
+        )
+        memory.write(target[rows], after)
     return Effect(0, at.addresses(slice(columns.start, tail.start)), at.addresses(tail), source)
 
 
@@ -124,22 +205,31 @@ def _expect_accepted(m: TensorMap) -> None:
 
 def _expect_room(copy: TensorCopy, shared: Memory) -> None:
     """Before any array is made: an accepted box may ask for gigabytes."""
-    landed, room = int(copy.tensor_map.landed_bytes), shared.end - int(copy.shared_address)
-    if landed > room or copy.shared_address < shared.base:
+    m, room = copy.tensor_map, shared.end - int(copy.shared_address)
+    needed = int(m.landed_bytes)
+    if copy.direction != "load":  # up to the last row that is read, of which the addresses then speak for themselves
+        needed = 0 if m.is_im2col else max(0, (row_count(copy) - 1) * int(m.pitch_bytes))
+    if needed > room or copy.shared_address < shared.base:
         raise outside(
-            f"expected room for {landed} bytes from shared-memory address {copy.shared_address} on, got {room} of "
+            f"expected room for {needed} bytes from shared-memory address {copy.shared_address} on, got {room} of "
             f"{shared.base}..{shared.end - 1}"
         )
 
 
-def _expect_apart(at: Footprint, columns: slice) -> None:
-    """No two rows of a store write one byte: which of them lasts is unmeasured."""
+def _groups(copy: TensorCopy, at: Footprint, columns: slice) -> Iterable[Any]:
+    """Indices of rows, all that may be written together. Rows that lie on one another come one by one.
+
+    That is right where the order does not show. Raises NotImplementedError where it does.
+    """
     rows, written = np.sort(at.rows[at.row_inside]), at.columns[columns]
     if len(rows) < 2 or not written.size:
-        return
+        return (slice(None),)
     length, apart = int(written[-1] - written[0]) + 1, int(np.diff(rows).min())
-    if apart < length:
-        raise NotImplementedError(
-            f"the order in which a store writes overlapping rows is unmeasured; expected rows at least {length} bytes "
-            f"apart, got {apart}"
-        )
+    if apart >= length:
+        return (slice(None),)
+    if copy.op in ORDERLESS and copy.tensor_map.dtype in INTEGERS:
+        return range(len(rows))
+    raise NotImplementedError(
+        f"the order in which a {copy.direction} writes overlapping rows is unmeasured; expected rows at least {length} "
+        f"bytes apart, got {apart}"
+    )
