@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from .dtype import DType
 from .errors import AssumptionError, LayoutError
@@ -221,7 +221,7 @@ def _substitution(env: Mapping[Any, int]) -> Callable[[Any], Any]:
         if s in env:
             return env[s]
         if s.lower == 0 and symbols_in((s.upper,)):
-            return index(s.name, put(s.upper + 1))
+            return index(s.name, put(cast(Int, s.upper) + 1))
         return s
 
     def put(x: Any) -> Any:

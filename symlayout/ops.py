@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 from .errors import LayoutError
 from .expr import Expr, Fact, Int, Symbol, integer
@@ -249,7 +249,7 @@ class For(Op):
 
     @property
     def extent(self) -> Int:
-        return integer(self.index.upper + 1)
+        return integer(cast(Int, self.index.upper) + 1)
 
     @property
     def body(self) -> tuple[Op, ...]:

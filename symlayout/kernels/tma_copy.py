@@ -1,0 +1,66 @@
+"""A persistent 2-D copy through a ring of shared-memory slots: TMA loads in, TMA stores out.
+
+    >>> from symlayout import dims
+    >>> M, N = dims("M N")
+    >>> print(tma_copy(M, N, dtype="f32", tile=(16, 64), slots=4, blocks=132).text().splitlines()[0])
+    kernel tma_copy(M, N)
+
+A producer warp loads tile block, block + grid, ... into the ring; a second warp stores each tile from its slot and
+gives the slot back when the store has read it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtype import DType
+from ..int_tuple import ceil_div
+from ..kernel import Builder, Kernel
+from ..layout import Layout
+from ..ring import make_ring
+from ..tma import TensorMap
+
+SIZES = ({"M": 64, "N": 256}, {"M": 16, "N": 64}, {"M": 1, "N": 4}, {"M": 100, "N": 300}, {"M": 17, "N": 68})
+
+
+def tma_copy(
+    M: Any, N: Any, *, dtype: Any = "f32", tile: tuple[int, int] = (16, 256), slots: int = 4, blocks: int = 132
+) -> Kernel:
+    """dst = src for row-major (M,N) tensors, by *blocks* persistent CTAs. Needs N of whole 16-byte units."""
+    rows, columns = tile
+    kind = DType.of(dtype)
+    tiles_n = ceil_div(N, columns)
+    tiles = ceil_div(M, rows) * tiles_n
+
+    k = Builder("tma_copy", *(x for x in (M, N) if not isinstance(x, int)), grid=(blocks,), threads=64)
+    whole = Layout((M, N), (N, 1))
+    boxes = []
+    for name in ("src", "dst"):
+        tensor = k.global_tensor(name, kind, whole)
+        tensor_map = TensorMap.over(Layout((N, M), (1, N)), kind, (columns, rows))
+        boxes.append(k.tensor_map(f"{name}_map", tensor(), tensor_map))
+    src, dst = boxes
+    ring = make_ring(k, "ring", kind, Layout((columns, rows)), slots=slots, consumers=1)
+    (block,) = k.block
+    turns = (tiles - block + blocks - 1) // blocks
+
+    def corner(turn: Any) -> tuple[Any, Any]:
+        at = block + blocks * turn
+        return columns * (at % tiles_n), rows * (at // tiles_n)
+
+    with k.role("producer", 1), k.elect(), k.loop("i", turns) as i, ring.produce(i) as slot:
+        k.copy("tma.load", src(*corner(i)), slot.at(), slot.full)
+    with k.role("consumer", 1), k.elect():
+        with k.loop("i", turns) as i, ring.consume(i) as slot:
+            k.copy("tma.store", slot.at(), dst(*corner(i)))
+            k.commit("bulk")
+            k.wait_group("bulk", 0, read=True)
+        k.wait_group("bulk", 0)
+    return k.kernel(reference=reference)
+
+
+def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """What dst holds afterwards."""
+    return {"dst": src.copy()}
