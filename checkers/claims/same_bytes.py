@@ -92,6 +92,11 @@ class SameBytes(Claim):
     def subjects(self) -> tuple[Any, ...]:
         return (self.copy, self.consumer)
 
+    def parameters(self) -> tuple[Any, ...]:
+        """What the claim depends on: the box, never the sizes of the tensor."""
+        swizzle = int(self.tensor_map.swizzle)
+        return (self.landing, self.consumer, swizzle, self._element_bytes, self.base_multiple_of, self.absolute)
+
     def points(self) -> int:
         return int(self.consumer.size()) * len(self._phases())
 
@@ -128,7 +133,7 @@ class SameBytes(Claim):
             yield base, self.tensor_map.swizzle.swizzle(base + landed), consumed
 
     def certify(self, facts: Facts) -> Proof | None:
-        if not self.static() or self.points() > POINTS or self.counterexample() is not None:
+        if not (self.landing.static and self.consumer.static) or self.points() > POINTS or self.counterexample():
             return None
         n = len(self._phases())
         where = f"{n} phases of the base" if n > 1 else "the one phase of the base"

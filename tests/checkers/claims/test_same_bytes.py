@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from checkers import SameBytes, prove
-from symlayout import ClaimError, ComposedLayout, E, Layout, Swizzle, tile_to_shape
+from symlayout import ClaimError, ComposedLayout, E, Layout, Swizzle, dims, tile_to_shape
 from symlayout.report import Outcome
 from symlayout.tma import Im2col, TensorMap
 from symlayout.tma_copy import make_tma_copy
 
+M, K = dims("M K")
 K_MAJOR = Layout((64, 128), (1, 64))
 
 
@@ -102,6 +103,15 @@ def test_a_tile_of_several_boxes_is_read_where_its_boxes_land(tile):
 
     assert prove(SameBytes(copy, smem))
     assert bool(prove(SameBytes(copy, plain))) == (tile[1] == 64)
+
+
+@pytest.mark.parametrize("given", [[], [K.multiple_of(8)]])
+def test_the_sizes_of_the_tensor_do_not_matter(given):
+    m = TensorMap.over(Layout((K, M), (1, K)), "f16", (64, 128), swizzle=128)
+
+    assert prove(SameBytes(m, swizzled(3, K_MAJOR)), given=given)
+    [v] = prove(SameBytes(m, K_MAJOR), given=given).verdicts
+    assert v.outcome is Outcome.REFUTED
 
 
 def test_a_wide_internal_type_lands_the_same_bytes():

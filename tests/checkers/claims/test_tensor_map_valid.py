@@ -85,7 +85,7 @@ def test_the_proof_lists_what_was_decided_and_its_certificate_verifies():
     report = prove(TensorMapValid(row_major("bf16", M, K, (64, 128))), given=[K.multiple_of(8)])
     [v] = report.verdicts
 
-    assert v.method == f"{len(checkers.claims.tensor_map_valid.rules_of('driver'))} rules"
+    assert v.method == "rule by rule"
     assert any("stride_multiple_16" in x for x in v.lemmas)
     checkers.verify(v.certificate)
 
