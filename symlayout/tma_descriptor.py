@@ -80,8 +80,9 @@ def _placed(t: DLTensor, address: Any, alignment: Any, device: Any) -> DLTensor:
         where: Any = device if isinstance(device, tuple) else (DLDeviceType.kDLCUDA, device)
         t = replace(t, device=where, data=None if here else t.data)
     if alignment is not None:
-        if type(alignment) is not int or alignment < 1:
-            raise LayoutError(f"expected an alignment of at least 1 byte, got {alignment!r}")
+        alignment = integer(alignment)
+        if not isinstance(alignment, int) or alignment < 1:
+            raise LayoutError(f"expected an alignment of at least 1 byte, got {alignment}")
         name = f"address_multiple_of_{alignment}"
         address = dim(name, at_least=alignment, at_most=2**64 - 1, multiple_of=alignment)
     return t if address is None else replace(t, data=integer(address))

@@ -37,6 +37,9 @@ CALLS: dict[str, Any] = {
     "Facts": lambda s, Z, S: s.Facts.about(S).le(Z(1), S),
     "Layout": lambda s, Z, S: s.Layout((Z(4), (S, 2)), (S, (Z(1), 2 * S))),
     "LayoutLeft": lambda s, Z, S: s.LayoutLeft((S, Z(4))),
+    "DLTensor": lambda s, Z, S: s.DLTensor(
+        (S, Z(8)), (Z(2), Z(32)), (Z(8), Z(1)), (Z(2), Z(0)), 16 * S, Z(64), (Z(1), Z(0))
+    ),
     "LayoutRight": lambda s, Z, S: s.LayoutRight((S, Z(4))),
     "Obligations": lambda s, Z, S: s.logical_divide(Layout(S), Z(8)).obligations,
     "ScaledBasis": lambda s, Z, S: s.ScaledBasis(S, Z(1)),
@@ -98,6 +101,9 @@ CALLS: dict[str, Any] = {
     "make_layout": lambda s, Z, S: s.make_layout((Z(3), S), (S, Z(1))),
     "make_ordered_layout": lambda s, Z, S: s.make_ordered_layout((Z(3), S), (Z(1), Z(0))),
     "make_swizzle": lambda s, Z, S: s.make_swizzle(Z(8), Z(4)),
+    "make_tma_descriptor": lambda s, Z, S: s.make_tma_descriptor(
+        s.DLTensor((S, Z(64)), "f16"), (Z(8), Z(64)), (Z(2), Z(1)), swizzle=128, alignment=Z(16), device=Z(0)
+    ),
     "make_tensor": lambda s, Z, S: s.make_tensor(Z(100), (Z(3), S), (S, Z(1)))(Z(1), Z(2)),
     "maximum": lambda s, Z, S: s.maximum(S, Z(3), M),
     "minimum": lambda s, Z, S: s.minimum(S, Z(3), M),
