@@ -300,13 +300,20 @@ def tensormaps(
 ) -> None:
     """Judge recorded cuTensorMapEncode calls: how many are accepted, and by which rules the others are not.
 
-    A row has mode (tiled or im2col), dtype, rank, addr, dim, stride (bytes), box, estride, interleave, swizzle, l2,
-    oob, and for im2col lower, upper, channels, pixels in place of box: the driver's numbers, innermost first. addr
-    counts from an aligned address.
+    A row has mode (tiled or im2col), dtype, rank, addr, dim, stride (bytes),
+    box, estride, interleave, swizzle, l2, oob, and for im2col lower, upper,
+    channels, pixels in place of box: the driver's numbers, innermost first.
+    addr counts from an aligned address.
 
-    driver: what the CUDA 13.0 driver accepts on compute capability 9.0. cccl: what cuda::make_tma_descriptor accepts,
-    as far as a row knows: nothing of the DLTensor, nor whether the address is null; of im2col rows, which it cannot
-    make, all but the box. hardware: driver, and the tile fits a block. documented: the Driver API's text.
+    driver: what the CUDA 13.0 driver accepts on compute capability 9.0.
+
+    cccl: what cuda::make_tma_descriptor accepts, as far as a row knows: it has
+    nothing of the DLTensor and does not tell null. Of im2col rows, which that
+    function cannot make, all but the box is judged.
+
+    hardware: as driver, and the tile fits the shared memory of a block.
+
+    documented: the text of the Driver API.
     """
     from .tensormap_report import judged
 
