@@ -268,6 +268,7 @@ def shared_operand(x: Any, element: DType) -> tuple[Layout, TmaSwizzle]:
 
 def cta_count(multicast: Any) -> int:
     """The number of CTAs of a multicast, if it is one. Raises LayoutError else."""
+    multicast = integer(multicast)
     if type(multicast) is not int or not 1 <= multicast <= CTA_LIMIT:
         raise LayoutError(f"expected 1 to {CTA_LIMIT} CTAs for a multicast, got {multicast!r}")
     return multicast
@@ -353,7 +354,7 @@ def create_tma_multicast_mask(layout: Layout, coord: Any, *modes: int) -> int:
     '0b1010'
     """
     expect_layouts(layout)
-    given = as_modes(checked_coordinate(coord))
+    given, modes = as_modes(checked_coordinate(coord)), tuple(integer(m) for m in modes)  # type: ignore[misc]
     if not all(type(i) is int and 0 <= i < len(given) for i in modes):
         raise LayoutError(f"expected modes of 0 .. {len(given) - 1}, got {text(modes)}")
     wanted = tuple(None if i in modes else c for i, c in enumerate(given))

@@ -10,6 +10,7 @@ import sympy as sp
 import symlayout
 from symlayout import ArithmeticTuple as AT  # noqa: N817
 from symlayout import (
+    DType,
     E,
     Expr,
     ExpressionError,
@@ -32,6 +33,7 @@ CALLS: dict[str, Any] = {
     "ArithmeticTuple": lambda s, Z, S: s.ArithmeticTuple(Z(1), S) + s.ArithmeticTuple(S, Z(2)),
     "ArithmeticTupleIterator": lambda s, Z, S: s.ArithmeticTupleIterator((Z(1), S)),
     "ComposedLayout": lambda s, Z, S: s.ComposedLayout(Swizzle(2, 0, 3), 8 * S, Layout((S, 4), (8, 1))),
+    "AddressMap": lambda s, Z, S: s.AddressMap.over(lambda i, j: i + 2 * j, (S, Z(4))).extents,
     "E": lambda s, Z, S: S * s.E(Z(0), Z(1)),
     "Fact": lambda s, Z, S: M <= S,
     "Facts": lambda s, Z, S: s.Facts.about(S).le(Z(1), S),
@@ -39,6 +41,10 @@ CALLS: dict[str, Any] = {
     "LayoutLeft": lambda s, Z, S: s.LayoutLeft((S, Z(4))),
     "DLTensor": lambda s, Z, S: s.DLTensor(
         (S, Z(8)), (Z(2), Z(32)), (Z(8), Z(1)), (Z(2), Z(0)), 16 * S, Z(64), (Z(1), Z(0))
+    ),
+    "TensorMap": lambda s, Z, S: s.TensorMap("f16", Z(0), (S, Z(8)), (16 * S,), (Z(64), Z(8)), swizzle=Z(128)),
+    "Im2col": lambda s, Z, S: s.TensorMap(
+        "f16", 0, (64, 8, S), (128, 1024), im2col=s.Im2col((Z(-1),), (Z(-1),), Z(64), Z(8))
     ),
     "LayoutRight": lambda s, Z, S: s.LayoutRight((S, Z(4))),
     "Obligations": lambda s, Z, S: s.logical_divide(Layout(S), Z(8)).obligations,
@@ -101,6 +107,12 @@ CALLS: dict[str, Any] = {
     "make_layout": lambda s, Z, S: s.make_layout((Z(3), S), (S, Z(1))),
     "make_ordered_layout": lambda s, Z, S: s.make_ordered_layout((Z(3), S), (Z(1), Z(0))),
     "make_swizzle": lambda s, Z, S: s.make_swizzle(Z(8), Z(4)),
+    "make_tma_copy": lambda s, Z, S: s.make_tma_copy(
+        Layout((S, 512), (512, 1)), Layout((64, 32), (32, 1)), (Z(64), Z(32)), Z(1), dtype="f32", address=16 * S
+    ),
+    "create_tma_multicast_mask": lambda s, Z, S: s.create_tma_multicast_mask(
+        Layout((1, 2, 2, 1)), (Z(0), Z(1), Z(0), Z(0)), Z(2)
+    ),
     "make_tma_descriptor": lambda s, Z, S: s.make_tma_descriptor(
         s.DLTensor((S, Z(64)), "f16"), (Z(8), Z(64)), (Z(2), Z(1)), swizzle=128, alignment=Z(16), device=Z(0)
     ),
@@ -142,7 +154,9 @@ NO_INTEGERS = {
     *("Expr", "Obligation", "Symbol", "basis_get", "blocked_product", "coprofile", "coshape", "cosize"),
     *("flatten_layout", "hier_unzip", "is_layout", "left_inverse", "make_coord_tensor", "make_fragment_like"),
     *("make_layout_like", "max_alignment", "max_common_layout", "max_common_vector", "nullspace", "of"),
-    *("raked_product", "right_inverse", "zip2_by", "zip_modes"),
+    *("raked_product", "right_inverse", "tma_partition", "zip2_by", "zip_modes"),
+    *("DType", "SM90", "TmaCopy", *(name for name in symlayout.__all__ if isinstance(getattr(symlayout, name), DType))),
+    *("TmaInterleaveLayout", "TmaL2FetchSize", "TmaOobFill", "TmaSwizzle", "TmaType"),
 }
 
 
