@@ -206,7 +206,7 @@ def _expect_accepted(m: TensorMap) -> None:
 def _expect_room(copy: TensorCopy, shared: Memory) -> None:
     """Before any array is made: an accepted box may ask for gigabytes."""
     m, room = copy.tensor_map, shared.end - int(copy.shared_address)
-    needed = int(m.landed_bytes)
+    needed = int(m.pitch_bytes * m.rows)
     if copy.direction != "load":  # up to the last row that is read, of which the addresses then speak for themselves
         needed = 0 if m.is_im2col else max(0, (row_count(copy) - 1) * int(m.pitch_bytes))
     if needed > room or copy.shared_address < shared.base:

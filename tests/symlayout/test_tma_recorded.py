@@ -1,0 +1,87 @@
+"""What an H200 answered to the probe of tensor copies: a sample of every family, and every pair of a rule."""
+
+from __future__ import annotations
+
+import collections
+from pathlib import Path
+
+import pytest
+
+from benchmarks.hardware import models
+from benchmarks.hardware.cases import PLAIN
+from benchmarks.hardware.replay import COPIED, FAULTED, MISMATCH, REFUSED, UNSETTLED, replay
+from symlayout.tensormap_rows import read
+
+ROWS = list(read(Path(__file__).parents[1] / "data" / "tma_probe.jsonl.gz"))
+FAMILIES = sorted({row["family"] for row in ROWS if "rule" not in row})
+RULES = sorted({row["rule"] for row in ROWS if "rule" in row})
+UNSETTLED_FAMILIES = {"store_overlap": 23, "reduce_overlap": 5}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rows_of_a_family(family):
+    rows = [row for row in ROWS if row["family"] == family]
+    found = [(row, replay(row)) for row in rows]
+    score = collections.Counter(r.outcome for _, r in found)
+
+    assert [r.text for _, r in found if r.outcome == MISMATCH] == []
+    assert score[UNSETTLED] == UNSETTLED_FAMILIES.get(family, 0)
+    assert score[FAULTED] == sum("error" in row for row in rows)
+    assert score[REFUSED] == sum(row["code"] != 0 for row in rows)
+    assert len(rows) >= 30 or family in ("far_inner", "multicast_beyond")
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_pairs_of_a_rule(rule):
+    found = collections.defaultdict(dict)
+    for row in ROWS:
+        if row.get("rule") == rule:
+            found[row["pair"]][row["side"]] = replay(row).outcome
+    outcomes = collections.Counter((pair["ok"], pair["fault"]) for pair in found.values())
+
+    if rule == "map_mode":  # corners that no store may have, in both cases of 64 pairs
+        assert outcomes == {(COPIED, FAULTED): 146, (FAULTED, FAULTED): 64}
+    else:
+        assert outcomes == {(COPIED, FAULTED): 64 if rule == "shared_end_by" else 210}
+
+
+CHANGES = [
+    ("im2col_store_clipped", {"upper": [-1, -1, -1]}),
+    ("im2col_interleaved", {"dim": [1, 1, 1, 1, 1]}),
+    ("interleaved_store", {"addr": 512}),
+    ("reduce_documented", {"base": 1024}),
+    ("tf32_store", {"fill": "s9"}),
+    ("multicast", {"mask": 0}),
+    ("bulk_credit", {"size": 2048}),
+    ("expect_tx", {"completed": 2}),
+]
+
+
+@pytest.mark.parametrize("family, change", CHANGES, ids=[f for f, _ in CHANGES])
+def test_a_row_that_says_otherwise_is_a_mismatch(family, change):
+    rows = [row for row in ROWS if row["family"] == family and "error" not in row and row["code"] == 0]
+    changed = [
+        replay(row | {k: v[: len(row[k])] if isinstance(v, list) else v for k, v in change.items()}) for row in rows
+    ]
+
+    assert sum(r.outcome == MISMATCH for r in changed) > len(rows) // 4
+
+
+def test_faults_are_expected_where_they_were_seen_only():
+    ran = next(row for row in ROWS if row.get("rule") == "inner_start_store" and row["side"] == "ok")
+
+    assert replay(ran | {"error": "illegal instruction"}).outcome == MISMATCH
+    assert replay(ran | {"coord": [ran["coord"][0] + 1, *ran["coord"][1:]]}).outcome == MISMATCH
+
+
+def test_the_model_that_needs_only_numpy_says_what_the_recorded_copies_say():
+    """The probe checks itself with it on a machine without this package."""
+    compared = collections.Counter()
+    for row in ROWS:
+        if "error" in row or row["code"] or row["family"] == "encode_null" or ("rule" in row and row["pair"] % 7):
+            continue
+        model = models.expected(PLAIN | row)
+        if model is not None:
+            compared[row["form"]] += 1
+            assert model == ([row["sha"]] if "sha" in row else [cta["sha"] for cta in row["ctas"]]), row
+    assert min(compared[form] for form in ("load", "load_im2col", "multicast", "store", "store_im2col")) >= 30
