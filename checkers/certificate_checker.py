@@ -19,6 +19,7 @@ from typing import Any
 from symlayout.errors import CertificateError
 
 from .lemmas import ONE, Mode, Poly, chain, generators, minus, need, nonneg, permutation, plus, poly, signed, times
+from .map_checker import check_map
 
 
 def verify(certificate: Mapping[str, Any]) -> None:
@@ -285,5 +286,6 @@ KINDS: dict[str, Callable[[Mapping[str, Any], Mapping[str, Any]], None]] = {
     "equal": equal,
     "divisible": divisible,
     "f2": f2,
+    "map": check_map,
     "all": all_of,
 }

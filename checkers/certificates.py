@@ -133,11 +133,11 @@ def injective(modes: Modes, facts: Facts) -> Certificate | None:
     if not setting.usable:
         return None
     known = setting.facts.with_rows(*_extent_rows(modes))
-    proof = _chain(modes, known) or _residues(modes, known)
+    proof = chain(modes, known) or _residues(modes, known)
     return None if proof is None else {"claim": setting.claim("injective", modes=_json(modes)), "proof": proof}
 
 
-def _chain(modes: Modes, facts: Facts) -> dict[str, Any] | None:
+def chain(modes: Modes, facts: Facts) -> dict[str, Any] | None:
     """An order of the modes in which each stride exceeds the reach of those before it."""
     signs = [_sign(n, s, facts) for n, s in modes]
     if any(s is None for s in signs):
@@ -218,8 +218,8 @@ def _residues(modes: Modes, facts: Facts) -> dict[str, Any] | None:
         if span is None:
             continue
         small = facts.nonneg(g - span - 1)
-        below = None if small is None else _chain(fine, facts)
-        above = None if below is None else _chain([(modes[k][0], factors[k]) for k in inside], facts)
+        below = None if small is None else chain(fine, facts)
+        above = None if below is None else chain([(modes[k][0], factors[k]) for k in inside], facts)
         if small is not None and above is not None:
             return {
                 "residue": poly(g),

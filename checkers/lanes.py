@@ -33,7 +33,7 @@ def moved_together(access: Any, facts: Facts, element_bytes: int, unit_bytes: in
     form = linear(access, facts)
     if form is None or form.single is None or bool(getattr(access, "valid", False)):
         return None
-    lanes = (*access.shape, 1)[0] if isinstance(access.shape, tuple) else access.shape  # one lane where there are no modes
+    lanes = (*access.shape, 1)[0] if isinstance(access.shape, tuple) else access.shape
     modes, base = form.single.modes, form.single.base
     first = len(leaves(lanes))
     if not all(type(x) is int for mode in modes[:first] for x in mode):

@@ -1,9 +1,8 @@
 """What the words in answers mean: kinds of claims, outcomes, methods, theorems, rules, and certificates in words.
 
->>> print(explain("T2"))
-T2 Chain
-  If in some order every stride is at least 1 + sum of (n_j - 1) s_j over the modes before it, L is injective:
-  the highest digit that differs outweighs all lower ones. A gap is needed only where n_k >= 2.
+>>> print(explain("T3"))
+T3 Mixed radix
+  If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r).
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ vectors are exactly the differences of two coordinates. This is the form that go
 
 **T2 Chain.** If in some order every stride is at least 1 + sum of (n_j - 1) s_j over the modes before it, L is
 injective: the highest digit that differs outweighs all lower ones. A gap is needed only where n_k >= 2.
+The chain may start at a block of numbers whose sums, written out, all differ.
 
 **T3 Mixed radix.** If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r).
 
@@ -43,7 +43,7 @@ makes it 0 .. R + (n - 1) s. This proves that a range is covered, also where val
 coefficients. The search eliminates variables through their bounds; the checker only expands the identity.
 
 **T10 Quotients.** If p = D q + r with 0 <= r < D then p // D = q and p % D = r. Divisors are at least 1: where one is
-symbolic that is shown first.
+symbolic that is shown first. A coordinate of an index expression is counted by digits so that its quotients divide out.
 
 **T11 Alignment.** v divides base + L(d) at every coordinate iff it divides the base and the stride of every mode with
 n_k >= 2. A vector access of v elements along a unit-stride mode splits that mode as (v, n/v), and the rest must be
@@ -63,13 +63,22 @@ injectivity and equality, and from bounds and bijectivity when the block divides
 **T16 Banks.** For lanes whose addresses are linear, the conflict degree is 2^(dim ker Bk - dim ker W), where W takes
 a lane to its unit of max(width, 4) bytes and Bk to that unit modulo 128 bytes. It is the same in every phase and for
 every base that is added after the swizzle and is a multiple of the unit. The split into phases (32 lanes up to 4
-bytes, 16 at 8, 8 at 16) is a model of the hardware, kept as data.
+bytes, 16 at 8, 8 at 16) is a model of the hardware, kept as data. Modes that move every lane by a multiple of the
+unit and of the swizzle's period change nothing; sectors of 32 bytes are counted alike.
 
 **T17 Normal form.** Drop extents of 1 and merge neighbours with s_2 = n_1 s_1: two layouts of one size are the same
 function of the linear index iff these lists agree (for numbers; for symbols, identical lists suffice).
 
+**T18 Pieces.** A size n is g F + r with 0 <= r < g, so ceil(n/g) is F or F + 1 and min(n - k g, g) is g for k < F and r
+for k = F. On consecutive intervals of a coordinate, each with digits of its own, clips and minima are polynomials; what
+is injective on each piece is so on all if of two pieces one lies above the other in some entry of the value.
+
 **T19 Triangular maps.** A tuple-valued map is injective if its components, one after another, determine the digits
-that the ones before left open.
+that the ones before left open. A digit may first be rotated to (j + c) % n, reversed to n - 1 - j, or become j ^ c with
+0 <= c < 2^k where 2^k divides n, by a c that depends on the others only: each permutes 0 .. n - 1.
+
+**T20 Schedules.** Coordinates c with L(c) < W, where L is a mixed radix whose box reaches W, are one coordinate
+w = L(c) of 0 .. W - 1: so a persistent loop, a split of K and a predicated tile visit each w exactly once.
 
 **T22 Thresholds.** Where f does not decrease and f(x*) <= limit < f(x* + 1), the claim f(x) <= limit holds exactly
 for x <= x*: no condition on x is weaker. Affine f gives x* by one division, any other by doubling and bisection.
@@ -116,6 +125,13 @@ METHODS = {
         "Sizes at the upper end of their ranges were tried, where overflows happen, then bisected."
     ),
     "solver": "Z3, whose version the verdict names, found that no sizes and coordinates violate the claim.",
+    "digits and quotients": (
+        "Coordinates of an index expression were counted by digits so that its quotients, minima and predicates become "
+        "polynomials (T10, T18 to T20); the certificate says which."
+    ),
+    "the other modes move all lanes together": (
+        "Symbolic modes shift every address by a multiple of the unit (T16), which leaves a question about numbers."
+    ),
     "normal form": "Both sides have one normal form as polynomials with quotients.",
 }
 
@@ -272,6 +288,8 @@ def _definition(d: Any, names: Mapping[str, str]) -> str:
     texts = [_poly(a, names) for a in args]
     if op == "floordiv":
         return "//".join(t if re.fullmatch(r"\w+", t) else f"({t})" for t in texts)
+    if op == "xor":
+        return " ^ ".join(f"({t})" if " " in t else t for t in texts)
     return f"{'min' if op == 'minimum' else 'max'}({', '.join(texts)})"
 
 
@@ -284,6 +302,25 @@ def _modes(modes: Any, names: Mapping[str, str], base: Any = 0) -> str:
 def _swizzled(c: Any, n: Mapping[str, str]) -> str:
     sw = c.get("swizzle", (0, 0, 0))
     return f"Sw<{sw[0]},{sw[1]},{sw[2]}> o 0 o {_modes(c['modes'], n)}" if sw[0] else _modes(c["modes"], n)
+
+
+def _map(c: Any, n: Mapping[str, str]) -> str:
+    names = {**n, **{x: x.strip("[]") for x, _ in c["coords"]}}
+    atoms = c.get("atoms", ())
+    names |= {a: f"a{i}" for i, (a, *_) in enumerate(atoms)}
+    box = ", ".join(f"{names[x]} < {_poly(extent, names)}" for x, extent in c["coords"])
+    when = " and ".join(_relations([p], names)[0] for p in c.get("valid", ()))
+    meant = ", ".join(f"{names[a]} = {_definition(d, names)}" for a, *d in atoms)
+    said = (
+        f"({','.join(names[x] for x, _ in c['coords'])}) -> ({','.join(_poly(v, names) for v in c['value'])}) for {box}"
+    )
+    said += (f" when {when}" if when else "") + (f" with {meant}" if meant else "")
+    if c["says"] == "bijective":
+        return f"{said} is a bijection onto ({','.join(_poly(p, n) for p in c['onto'])})"
+    if c["says"] == "injective":
+        return f"{said} is injective"
+    ends = zip(c["low"], c["high"], strict=True)
+    return f"{said} lies in {' x '.join(f'[{_poly(a, n)}, {_poly(b, n)}]' for a, b in ends)}, both ends included"
 
 
 SENTENCES: Mapping[str, Callable[[Any, Mapping[str, str]], str]] = {
@@ -300,5 +337,6 @@ SENTENCES: Mapping[str, Callable[[Any, Mapping[str, str]], str]] = {
     "equal": lambda c, n: f"{_modes(c['a'], n, c['base_a'])} and {_modes(c['b'], n, c['base_b'])} are one function",
     "divisible": lambda c, n: f"{c['modulus']} divides every value of {_modes(c['modes'], n, c['base'])}",
     "f2": lambda c, n: f"{_swizzled(c, n)} is injective",
+    "map": _map,
     "all": lambda c, n: f"{'; '.join(map(_sentence, c['parts']))} ({c.get('because', 'together')})",
 }

@@ -190,16 +190,17 @@ class Facts:
     @cached_property
     def _ranks(self) -> dict[Atom, int]:
         """How deep the bounds of a variable reach through other variables: deep ones are eliminated first."""
-        if self.parent is not None:
-            return self.parent._ranks
+        known = self.parent._ranks if self.parent is not None else {}
         needs: dict[Atom, set[Atom]] = {}
-        for r in self.rows:
+        for r in self.rows[len(self.parent.rows) :] if self.parent is not None else self.rows:
+            if self.parent is not None and (r.owner is None or r.owner in known):
+                continue
             atoms = {a for m in terms_of(r.poly) for a in m}
             lower = {m[0] for m, c in terms_of(r.poly).items() if len(m) == 1 and c == 1}
             for x in {r.owner} if r.owner is not None else lower:
                 if x is not None and x in atoms:
                     needs.setdefault(x, set()).update(atoms - {x})
-        ranks: dict[Atom, int] = {}
+        ranks = dict(known)
 
         def rank(x: Atom, above: tuple[Atom, ...]) -> int:
             if x in above:
@@ -254,6 +255,9 @@ class Facts:
             return Evidence(terms)
         if search.refuted:
             return None
+        terms = self._below_ends(p)
+        if terms is not None:
+            return Evidence(terms)
         for a in opaque:  # d*p + d - 1 >= 0 is enough for an integer p
             if isinstance(a, Quotient):
                 d = a.args[1]
@@ -263,14 +267,54 @@ class Facts:
                     return Evidence(terms, d, positive)
         return None
 
+    def _below_ends(self, p: Expr) -> Terms | None:
+        """p >= 0 because it is so with every variable of a negative product at the end of its range.
+
+        x*y is U*V - (U - x)*y - U*(V - y), a sum over rows where x and y are at least 0.
+        """
+        plain, ends = self._plain, self._ends
+        out: list[tuple[int, tuple[int, ...]]] = []
+        left = p.terms.get((), 0)
+        for m, c in p.terms.items():
+            if m and c > 0:
+                out.append((c, tuple(plain.get(a, -1) for a in m)))
+            elif m:
+                for i, x in enumerate(m):
+                    row, end = ends.get(x, (-1, 0))
+                    out.append((-c, (row, *(plain.get(a, -1) for a in m[i + 1 :]))))
+                    c *= end
+                left += c
+        if left < 0 or any(c < 0 or min(rows) < 0 for c, rows in out):
+            return None
+        return ((left, ()), *out)
+
+    @cached_property
+    def _ends(self) -> dict[Atom, tuple[int, int]]:
+        """(row, U) with the least U for each variable that a row x <= U bounds from above."""
+        out: dict[Atom, tuple[int, int]] = {}
+        for i, r in enumerate(self.rows):
+            t = terms_of(r.poly)
+            alone = [m[0] for m, c in t.items() if len(m) == 1 and c == -1]
+            if alone and len(t) == 1 + (() in t) and (alone[0] not in out or t.get((), 0) < out[alone[0]][1]):
+                out[alone[0]] = i, t.get((), 0)
+        return out
+
     def le(self, a: Any, b: Any) -> bool | None:
         """Whether a <= b: True or False where decided for all values, else None."""
         gap = self.normal(integer(b) - integer(a))
         if type(gap) is int:
             return gap >= 0
-        if self.nonneg(gap) is not None:
+        if self.nonneg(gap) is not None or self._in_each_case(gap):
             return True
         return False if self.nonneg(-gap - 1) is not None else None
+
+    def _in_each_case(self, p: Expr) -> bool:
+        """Whether p >= 0 with each argument in place of a minimum that is added or a maximum that is taken away."""
+        for m, c in p.terms.items():
+            if len(m) == 1 and isinstance(m[0], Min if c > 0 else Max):
+                rest = p - c * m[0]
+                return all(self.le(0, rest + c * x) for x in m[0].args)
+        return False
 
     def lt(self, a: Any, b: Any) -> bool | None:
         """Whether a < b."""
@@ -598,12 +642,18 @@ class Bound:
     rest: Int
     lower: bool
 
+    @property
+    def end(self) -> bool:
+        """Whether this is the end of a range, such as x <= 2^31 - 1."""
+        return abs(terms_of(self.rest).get((), 0)) >= 1 << 30
+
 
 def bounds_by_variable(gens: Iterable[Int], first: int = 0) -> dict[Atom, tuple[Bound, ...]]:
     """For each variable the rows in which it occurs once; x >= 0 is left out, a tighter row always follows."""
     found: dict[Atom, list[Bound]] = {}
     gens = tuple(gens)
-    tight = {a for g in gens for m, c in terms_of(g).items() if len(m) == c == 1 and len(terms_of(g)) == 2 for a in m}
+    pairs = [t for t in map(terms_of, gens) if len(t) == 2 and () in t]
+    tight = {a for t in pairs for m, c in t.items() if len(m) == c == 1 for a in m}
     for i, g in enumerate(gens, first):
         if isinstance(g, Atom) and g in tight:
             continue
@@ -634,10 +684,16 @@ class _Search:
         self.bounds, self.ranks, self.facts = bounds, ranks, facts
         self.nodes = 0
         self.refuted = False  # by a point, looked at once the search turns out to be long
+        self.ends = self.skipped = False  # whether ends of ranges are used, and were left out
 
     def run(self, p: Int) -> Terms | None:
+        """The sum of products of rows that p is; the ends of ranges, which few proofs need, are tried last."""
         self.goal = p
-        return self._solve(p, frozenset())
+        found = self._solve(p, frozenset())
+        if found is None and not self.refuted and self.skipped:
+            self.skipped, self.ends, self.nodes = False, True, SHORT_SEARCH
+            found = self._solve(p, frozenset())
+        return found
 
     def _solve(self, p: Int, done: frozenset[Atom]) -> Terms | None:
         if not isinstance(p, Expr):
@@ -647,6 +703,9 @@ class _Search:
             if min(p.terms.values()) < 0:
                 return None
             return tuple((c, tuple(_NUMBER[a] for a in m)) for m, c in p.terms.items())
+        plain = self.facts._plain
+        if min(p.terms.values()) > 0 and left <= plain.keys():
+            return tuple((c, tuple(plain[a] if a in plain else _NUMBER[a] for a in m)) for m, c in p.terms.items())
         if left & done or not left <= self.bounds.keys() or _hopeless(p):
             return None
         x = max(left, key=self._eagerness)
@@ -668,10 +727,36 @@ class _Search:
     def _rewritten(self, p: Expr, x: Atom) -> Iterable[Int]:
         """p with x eliminated through one row; the bound that the sign of x in p asks for comes first."""
         wanted = sum(c for m, c in p.terms.items() if x in m) > 0
-        for b in sorted(self.bounds[x], key=lambda b: (b.lower != wanted, type(b.rest) is int)):
+        inside = {a for m in p.terms for a in m}
+        bounds = [b for b in self.bounds[x] if self.ends or not b.end]
+        self.skipped = self.skipped or len(bounds) < len(self.bounds[x])
+        bounds.sort(key=lambda b: (b.lower != wanted, b.end, *_remoteness(b.rest, inside)))
+        if x in self.facts._plain:
+            yield from _mixed(p, x, _row_symbol(self.facts._plain[x]), (b for b in bounds if not b.lower and not b.end))
+        for b in bounds:
             q = _replaced(p, x, b)
             if q is not None:
                 yield q
+
+
+def _mixed(p: Expr, x: Atom, row: Symbol, above: Iterable[Bound]) -> Iterable[Int]:
+    """p with products of x >= 0 and rows as they are, and x at an upper bound where its sign is negative."""
+    settled = {m for m, c in p.terms.items() if x in m and c > 0 and all(a is x or a in _NUMBER for a in m)}
+    if settled and any(c < 0 for m, c in p.terms.items() if x in m):
+        kept: Any = 0
+        for m in settled:
+            kept = kept + p.terms[m] * math.prod((row if a is x else a for a in m), start=cast(Any, 1))
+        rest = build({m: c for m, c in p.terms.items() if m not in settled})
+        for b in above:
+            q = _replaced(rest, x, b) if isinstance(rest, Expr) else None
+            if q is not None:
+                yield kept + q
+
+
+def _remoteness(rest: Int, inside: set[Atom]) -> tuple[int, bool, int]:
+    """Bounds that bring in few variables come first, relations before numbers, short ones before long ones."""
+    t = terms_of(rest)
+    return len({a for m in t for a in m} - inside), type(rest) is int, len(t)
 
 
 def _hopeless(p: Expr) -> bool:

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.address_map import AddressMap
 from symlayout.expr import Fact, Symbol, divides, eq
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, product, text
 from symlayout.report import Witness
 
-from .. import far
+from .. import digits, far
 from ..certificates import bijective, together
 from ..claim import Claim, Proof, Query, first_found
+from ..digits import by_digits
 from ..exhaustive import POINTS
 from ..form import Linear, check_subject, checked_onto, linear, points
 from .in_bounds import InBounds, at_digits, outside
@@ -51,6 +53,10 @@ class Bijective(Claim):
         if form is not None and not predicate:
             found = self._mixed_radix(form, facts)
             if found is not None:
+                return found
+        if isinstance(self.layout, AddressMap):
+            found = by_digits(digits.bijective(self.layout, leaves(self.onto), facts))
+            if found is not None or form is None:
                 return found
         return self._by_counting(facts)
 

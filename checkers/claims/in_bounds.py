@@ -15,10 +15,11 @@ from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import checked, leaves, text, unflatten
 from symlayout.report import Witness
 
-from .. import far
+from .. import digits, far
 from ..certificates import Certificate, bounds, nonneg, together
 from ..claim import Claim, Proof, Query, TooLarge
 from ..conditions import simplest
+from ..digits import by_digits
 from ..exhaustive import POINTS, first_outside
 from ..form import Component, at_model, at_text, check_subject, expression, linear, map_facts, points, table
 
@@ -125,7 +126,10 @@ def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], f
             lemmas = (f"{form.swizzle} keeps aligned blocks of {form.swizzle.block} (T14)",) if form.swizzle else ()
             return Proof("corners, T8", _joined([f for f in found if f is not None]), lemmas)
     if isinstance(layout, AddressMap):
-        return _by_positivity(layout, limits, facts)
+        ends = limits(len(leaves(layout.offset)))
+        return _by_positivity(layout, limits, facts) or by_digits(
+            digits.bounded(layout, [low for low, _ in ends], [high for _, high in ends], facts)
+        )
     return None
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import InternalError
 from symlayout.expr import Expr, Fact, Symbol, at_least, eq
@@ -14,9 +15,10 @@ from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import leaves, text
 from symlayout.report import Witness
 
-from .. import far
+from .. import digits, far
 from ..certificates import Certificate, f2_injective, injective, together
 from ..claim import Claim, Proof, Query, TooLarge
+from ..digits import by_digits
 from ..exhaustive import POINTS, first_collision
 from ..form import Linear, at_model, at_text, check_subject, expression, linear, points, table
 
@@ -45,7 +47,10 @@ class Injective(Claim):
 
     def certify(self, facts: Facts) -> Proof | None:
         form = linear(self.layout, facts)
-        return None if form is None else certify_linear(form, facts)
+        found = None if form is None else certify_linear(form, facts)
+        if found is None and isinstance(self.layout, AddressMap):
+            return by_digits(digits.injective(self.layout, facts))
+        return found
 
     def counterexample(self) -> Witness | None:
         return collision(self.layout)

@@ -17,6 +17,7 @@ import pytest
 from checkers.certificate_checker import KINDS, verify
 from symlayout.errors import CertificateError
 from symlayout.swizzle import Swizzle
+from tests.checkers import map_claims
 
 LOW, HIGH = -3, 5
 LARGEST = 60  # an extent or value beyond this is not written out
@@ -136,6 +137,14 @@ CERTIFICATES: dict[str, dict[str, Any]] = {
         "claim": {"kind": "divisible", "modes": [], "base": [[1, "M", "M"], [1, "M"]], "modulus": 2},
         "proof": {},
     },
+    "(i, j) -> (i, M - 1 - j) onto (N, M)": {
+        "claim": {"kind": "map", "says": "bijective", "coords": [["i", N], ["j", M]], "assume": [M, N], "onto": [N, M],
+                  "value": [[[1, "i"]], [[1, "M"], [-1], [-1, "j"]]]},
+        "proof": {"extents": [rows(1), rows(0)],
+                  "pieces": [{"bounds": [[rows(2), rows(3)], [rows(5), rows(4)]],
+                              "injective": [{"entry": 0, "digits": ["i"], "chain": {"sign": [1], "order": [0], "gaps": [NIL]}},
+                                            {"entry": 1, "digits": ["j"], "chain": {"sign": [-1], "order": [0], "gaps": [NIL]}}]}]},
+    },
     "swizzled (4,4):(1,4) is injective": {
         "claim": {"kind": "f2", "modes": [[4, 1], [4, 4]], "swizzle": [2, 0, 2]},
         "proof": {"left_inverse": [5, 10, 4, 8]},
@@ -175,6 +184,9 @@ def names_in(x: Any) -> set[str]:
 
 def environments(claim: dict[str, Any]) -> Iterator[dict[str, int]]:
     """Integers for the names of a claim that meet its assumptions; what it defines is computed."""
+    if claim["kind"] == "map":
+        yield from map_claims.sizes(claim, LOW, HIGH)
+        return
     defined = claim.get("define", {})
     polys = [v for k, v in claim.items() if k not in ("kind", "define", "floors", "positive", "because", "swizzle")]
     free = sorted((names_in(polys) | names_in([args for _, *args in defined.values()])) - set(defined))
@@ -199,6 +211,8 @@ def offsets(modes: Any, env: dict[str, int]) -> list[int] | None:
 
 def holds(claim: dict[str, Any], env: dict[str, int]) -> bool:
     kind = claim["kind"]
+    if kind == "map":
+        return map_claims.holds(claim, env)
     if kind == "nonneg":
         return value(claim["poly"], env) >= 0
     if kind == "divmod":

@@ -44,8 +44,9 @@ METHODS = [
     (Injective(Layout((2, 2, 2, 2), (3, 5, 6, 7))), "enumeration of 16 points"),
     (Injective(Layout((M, N))), "chain of strides, T2"),
     (Injective(Layout((M, N), (1, ld))), "small sizes"),
-    (Injective(over(lambda i: (i % 4, i // 4), M)), "z3"),
-    (Bijective(over(lambda i: M - 1 - i, M), M), "counting, T7"),
+    (Injective(over(lambda i, j: (i + j, i - j), (M, N))), "z3"),
+    (Injective(over(lambda i: (i % 4, i // 4), M)), "digits and quotients, T10, T18, T19"),
+    (Bijective(Layout((M, N, 2), (2, 2, 1)), 2 * M * N, given=M <= 1), "counting, T7"),
     (InBounds(over(lambda i: i % 8, M), 8), "positivity, T9"),
     (FitsIn(Layout((M, 4), (4, 1)), bits=32), "corners of large sizes"),
     (FitsIn(M * N, bits=32), "z3"),
@@ -217,9 +218,59 @@ def test_a_multiple_outside_its_range_is_vacuous():
     assert decide(Injective(Layout(dim("P", at_most=8, multiple_of=8))), QUICK).outcome is Outcome.PROVED
 
 
+def test_a_proof_says_where_no_sizes_are_known():
+    """M/N is no square root of 2, which neither small sizes nor the solver show."""
+    v = decide(Injective(Layout((M, N)), given=[eq(M * M, 2 * N * N)]), QUICK)
+
+    assert v.outcome is Outcome.PROVED
+    assert v.reason == "no sizes are known that meet the assumptions, and whether any do is open"
+    assert decide(Injective(Layout((M, N)), given=[eq(M * M, 4 * N * N)]), QUICK).reason == ""
+
+
 def test_an_empty_domain_is_not_vacuous():
     """A predicate that nothing meets contradicts no assumption; all that is said of no coordinate holds."""
     assert decide(InBounds(over(lambda i: i, M, when=lambda i: i < 0), 1), QUICK).outcome is Outcome.PROVED
+
+
+# -- divisors that cancel -------------------------------------------------------------------------------------
+
+z = dim("z", at_least=0)
+
+
+@pytest.mark.parametrize(
+    "make, divisor",
+    [
+        (lambda given: Injective(over(lambda i: i * z // z, M), given=given), "z"),
+        (lambda given: Injective(over(lambda i: i * z // z * 0, M), given=given), "z"),
+        (lambda given: Injective(over(lambda i: i + z % z, M), given=given), "z"),
+        (lambda given: Injective(over(lambda i: i // z * z + i % z, M), given=given), "z"),
+        (lambda given: Injective(over(lambda i: i, M, when=lambda i: i * z // z < 4), given=given), "z"),
+        (lambda given: InBounds(Layout((8, 8)), 64, when=lambda i, j: i * z // z < 4, given=given), "z"),
+        (lambda given: InBounds(over(lambda i: i, 8), 8, when=lambda i: i * z // z < 4, given=given), "z"),
+        (lambda given: InBounds(over(lambda i: i + ceil_div(z, z), 8), 9, given=given), "z"),
+        (lambda given: Equal(over(lambda i: i * (N - 1) // (N - 1), M), over(lambda i: i, M), given=given), "N - 1"),
+        (lambda given: FitsIn(over(lambda i: i * z // z, M).subs({M: 8}), given=given), "z"),
+    ],
+)
+def test_a_divisor_counts_where_it_cancels(make, divisor):
+    v = decide(make(()), QUICK)
+
+    assert v.outcome is Outcome.UNKNOWN
+    assert v.reason.startswith(f"expected a divisor of at least 1, got {divisor} in the code of")
+    assert "the code of" not in str(decide(make([z >= 1, N >= 2]), QUICK))
+
+
+def test_divisors_of_numbers_count_too():
+    zero = over(lambda i: i * z // z * 0, M).subs({z: 0, M: 8})
+    guarded = over(lambda i: i * (4 - i) // (4 - i), 8, when=lambda i: i < 4)
+    bare = over(lambda i: i * (4 - i) // (4 - i), 8)
+
+    assert decide(Injective(zero), QUICK).reason == f"expected a divisor of at least 1, got 0 in the code of {zero}"
+    assert decide(Injective(guarded), QUICK).outcome is Outcome.PROVED
+    assert decide(Injective(bare), QUICK).outcome is Outcome.UNKNOWN
+    for x in (zero, bare):
+        with pytest.raises(ZeroDivisionError, match="expected divisors of at least 1"):
+            x.table()
 
 
 # -- unknown --------------------------------------------------------------------------------------------------

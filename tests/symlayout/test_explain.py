@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from checkers import Aligned, Bijective, Equal, InBounds, Injective, Surjective, prove
+from checkers import Aligned, Bijective, Covers, Equal, InBounds, Injective, Surjective, prove
 from checkers.build import KINDS
 from checkers.certificate_checker import KINDS as CERTIFICATES
 from symlayout import ComposedLayout, E, Layout, Swizzle, ceil_div, dims
+from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError
 from symlayout.explain import SENTENCES, entries, explain, in_words, overview
 from symlayout.report import Outcome
@@ -120,6 +121,15 @@ WORDS = [
     (
         Injective(Layout((2, 2), (E(0), E(1)))),
         "(2):(1) is injective; (2):(1) is injective (each component determines its digits)",
+    ),
+    (
+        Bijective(AddressMap.over(lambda b: (b % M, b // M), (4 * M,)), (M, 4)),
+        f"(b) -> (b - M*a0,a0) for b < 4*M with a0 = b//M is a bijection onto (M,4), where 1 <= M <= {INT32}",
+    ),
+    (
+        Covers(AddressMap.over(lambda t, r: 8 * t + r, (ceil_div(M, 8), 8), when=lambda t, r: 8 * t + r < M), M),
+        "(t,r) -> (8*t + r) for t < q0, r < 8 when M >= 8*t + r + 1 is a bijection onto (M), "
+        f"where q0 = (M + 7)//8, 1 <= M <= {INT32}",
     ),
 ]
 

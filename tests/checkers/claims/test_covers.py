@@ -30,7 +30,7 @@ steps = ceil_div(M, 4)
         (Covers(over(lambda b: b, M // 32), M, 32), "refuted", "fails for M = 1"),
         (Covers(over(lambda b: b, M // 32), M, 32, given=[M.multiple_of(32)]), "proved", ""),
         (Covers(over(lambda b, i: b + 4 * i, (4, steps), when=lambda b, i: b + 4 * i < M), M,
-                by=lambda w: (w % 4, w // 4)), "proved", "z3"),
+                by=lambda w: (w % 4, w // 4)), "proved", "digits and quotients, T10, T20"),
         (Covers(over(lambda b, i: b + 4 * i, (4, steps)), M), "refuted", "fails for M = 1"),
         (Covers(over(lambda b, i: b + 3 * i, (4, steps), when=lambda b, i: b + 3 * i < M), M), "refuted", "both map to 3"),
         (Covers(over(lambda b: (b % 3, b // 3), (12,)), (6, 7), (2, 2)), "proved", ""),

@@ -40,7 +40,7 @@ over = AddressMap.over
         (Surjective(ComposedLayout(Swizzle(1, 0, 1), 0, Layout(3)), 3), "refuted", "no coordinate maps to 2"),
         (Surjective(over(lambda i: i // 2, 8), 4), "proved", "enumeration"),
         (Surjective(over(lambda i: i // 2, 8), 5), "refuted", "no coordinate maps to 4"),
-        (Surjective(over(lambda i: i, 8, when=lambda i: i < 4), 4), "proved", "enumeration"),
+        (Surjective(over(lambda i: i, 8, when=lambda i: i < 4), 4), "proved", "digits and quotients, T10, T20"),
         (Surjective(over(lambda i: i, 8, when=lambda i: i < 4), 5), "refuted", "no coordinate maps to 4"),
         (Surjective(over(lambda i: i + 1, M), M), "refuted", "fails for M = 1: no coordinate maps to 0"),
         (Surjective(over(lambda i: i, M - 1), M), "refuted", "fails for M = 1: no coordinate maps to 0"),

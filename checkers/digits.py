@@ -1,0 +1,234 @@
+"""Finding certificates for index expressions: coordinates as digits, so that quotients divide out (T10, T18 to T20).
+
+    >>> from symlayout import dims
+    >>> nm, nn = dims("nm nn")
+    >>> raster = AddressMap.over(lambda b: (b % nm, b // nm), (nm * nn,))
+    >>> bijective(raster, [nm, nn], Facts.about(nm, nn))["proof"]["digits"]["[b]"][0][0][:2]
+    ['[b]0', [[1, 'nm']]]
+
+What is found goes to ``map_checker``: a guess that is wrong here is a certificate that is refused, or none.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, cast
+
+from symlayout.address_map import AddressMap
+from symlayout.expr import Int, Symbol, divides, split
+from symlayout.facts import Facts, OrderedFacts, Row
+
+from .certificates import Certificate, Setting, poly
+from .claim import Proof
+from .pieces import Digit, Map, NotShown, Piece, apart, coefficient, moved, put, show, variable, variables
+
+ROUNDS = 12  # refinements of digits before giving up
+SPLITS = 2  # sizes that are split
+
+
+def bounded(x: AddressMap, low: Sequence[Int], high: Sequence[Int], facts: Facts) -> Certificate | None:
+    """low <= value <= high at every point, entry by entry."""
+    return _certificate("bounds", x, facts, low=low, high=high)
+
+
+def injective(x: AddressMap, facts: Facts) -> Certificate | None:
+    """Different points have different values."""
+    return _certificate("injective", x, facts)
+
+
+def bijective(x: AddressMap, onto: Sequence[Int], facts: Facts) -> Certificate | None:
+    """Every point of the box *onto* once: values inside it, all different, and as many points as values (T7)."""
+    return _certificate("bijective", x, facts, onto=onto)
+
+
+def by_digits(certificate: Certificate | None) -> Proof | None:
+    """The proof that a certificate is, with the theorems that it uses."""
+    if certificate is None:
+        return None
+    proof = certificate["proof"]
+    used = {"T18": "split" in proof or len(proof["pieces"]) > 1, "T20": "fold" in proof}
+    used["T19"] = any(p["turns"] or len(p.get("injective", ())) > 1 for p in proof["pieces"])
+    theorems = ", ".join(["T10", *sorted(t for t, yes in used.items() if yes)])
+    return Proof(f"digits and quotients, {theorems}", certificate)
+
+
+def _certificate(says: str, x: AddressMap, facts: Facts, **goal: Sequence[Int]) -> Certificate | None:
+    if any(f.relation != ">=" for f in x.valid) or len({c.name for c in x.coords}) < len(x.coords):
+        return None
+    m = Map.of(x, facts, {k: [moved(p, facts) for p in ps] for k, ps in goal.items()})
+    setting = Setting(facts, *m.polys())
+    m.rows = list(setting.facts.rows)
+    claim = setting.claim("map", says=says, **m.json())
+    try:
+        return {"claim": claim, "proof": _Search(says, m).proof()} if setting.usable else None
+    except NotShown:
+        return None
+
+
+# -- the search -----------------------------------------------------------------------------------------
+
+
+class _Search:
+    """Sizes are split, predicates folded and coordinates cut until no quotient asks for more digits."""
+
+    def __init__(self, says: str, m: Map) -> None:
+        self.says, self.map = says, m
+        self.splits: list[Any] = []
+        self.folds: list[Any] = []
+        self.facts = self._sizes()
+
+    def proof(self) -> dict[str, Any]:
+        """The hints of a proof; NotShown where a lemma is missing."""
+        for i in reversed(range(len(self.map.valid))):
+            self._fold(i)
+        self.ways: dict[Symbol, list[list[Digit]]] = {c: [[(c, n)]] for c, n in self.map.coords}
+        if self.says == "bijective":
+            self._count()  # before any work: most guesses fail here
+        pieces = self._pieces()
+        low, high = self._limits()
+        out: dict[str, Any] = {"pieces": [p.proof(self.says, low, high) for p in pieces]}
+        cut = {c: ways for c, ways in self.ways.items() if ways != [[(c, dict(self.map.coords)[c])]]}
+        if self.says == "bijective":
+            out["extents"] = self._count()
+        if self.splits:
+            out["split"] = self.splits
+        if self.folds:
+            out["fold"] = self.folds
+        if cut:
+            out["digits"] = {c.key: [[self._digit(*d) for d in way] for way in ways] for c, ways in cut.items()}
+        if self.says != "bounds":
+            out["disjoint"] = [apart(a, b) for a, b in itertools.combinations(pieces, 2)]
+        return out
+
+    def _sizes(self) -> OrderedFacts:
+        return OrderedFacts(tuple(self.map.rows), {}, (), ())
+
+    def _digit(self, d: Symbol, n: Int) -> list[Any]:
+        return [d.key, poly(n), show(self.facts, n)]
+
+    def _limits(self) -> tuple[list[Int], list[Int]]:
+        goal = self.map.goal
+        if self.says == "bounds":
+            return goal["low"], goal["high"]
+        onto = goal.get("onto", [])
+        return [0] * len(onto), [n - 1 for n in onto]
+
+    def _count(self) -> list[Any]:
+        """Lemmas that extents are at least 0, where there are as many points as values."""
+        points: Any = 1
+        values: Any = 1
+        for _, n in self.map.coords:
+            points = points * n
+        for n in self.map.goal["onto"]:
+            values = values * n
+        if self.map.valid or points != values or len(self.map.goal["onto"]) != len(self.map.value):
+            raise NotShown
+        return [show(self.facts, n) for _, n in self.map.coords]
+
+    # -- predicates -------------------------------------------------------------------------------------
+
+    def _fold(self, i: int) -> None:
+        """One coordinate for those of the predicate L < W, where L counts them by mixed radix; else nothing."""
+        m, p, extents = self.map, self.map.valid[i], dict(self.map.coords)
+        strides = {c: coefficient(p, c) for c in extents if c in variables(p)}
+        if not strides or None in strides.values():
+            return
+        order: list[Symbol] = []
+        stride: Any = 1
+        while len(order) < len(strides):
+            c = next((c for c, s in strides.items() if c not in order and s == -stride), None)
+            if c is None:
+                return
+            order.append(c)
+            stride = stride * extents[c]
+        into = variable(f"({'+'.join(c.key for c in order)})")
+        total = sum((-strides[c] * c for c in order), cast(Any, 0))
+        size = p + 1 + total
+        if variables(size) & ({*extents} | {me for me, *_ in m.atoms}):
+            return
+        before = m.valid, m.value, m.atoms
+        m.valid = m.valid[:i] + m.valid[i + 1 :]
+        m.put({order[0]: into + order[0] - total})
+        used = variables(*m.valid, *m.value, *(e for *_, es in m.atoms for e in es)) & set(order)
+        try:
+            if used:
+                raise NotShown
+            lemmas = [show(self.facts, extents[c] - 1) for c in order[:-1]]
+            reach = show(self.facts, stride - size)
+        except NotShown:
+            m.valid, m.value, m.atoms = before
+            return
+        m.coords = [(into, size) if c is order[0] else (c, n) for c, n in m.coords if c not in order[1:]]
+        step = {"valid": i, "order": [c.key for c in order], "into": into.key, "extents": lemmas, "reach": reach}
+        self.folds.append(step)
+
+    # -- digits -----------------------------------------------------------------------------------------
+
+    def _pieces(self) -> list[Piece]:
+        refused: set[tuple[Symbol, Int]] = set()
+        for _ in range(ROUNDS):
+            pieces = [
+                Piece(self.map, self.facts, dict(zip(self.ways, way, strict=True)), self._starts(way), place)
+                for place, way in enumerate(itertools.product(*self.ways.values()))
+            ]
+            wish = next((w for p in pieces for w in p.wishes() if w not in refused), None)
+            if wish is None:
+                return pieces
+            if not self._refine(*wish):
+                refused.add(wish)
+        return pieces
+
+    def _starts(self, way: tuple[list[Digit], ...]) -> dict[Symbol, Int]:
+        """Where the interval of each coordinate begins: after those before it."""
+        out: dict[Symbol, Int] = {}
+        for (c, ways), chosen in zip(self.ways.items(), way, strict=True):
+            before = ways[: next(i for i, w in enumerate(ways) if w is chosen)]
+            out[c] = sum((_size(w) for w in before), cast(Any, 0))
+        return out
+
+    def _refine(self, digit: Symbol, d: Int) -> bool:
+        """A digit as digit % d and digit // d; a lone digit also in two intervals, the last one shorter."""
+        c, i, way = next(
+            (c, i, way) for c, ways in self.ways.items() for i, way in enumerate(ways) if digit in dict(way)
+        )
+        n = dict(way)[digit]
+        q, rest = split(n, d)
+        if rest != 0 and ((type(q) is int and q == 0) or len(way) > 1):
+            return self._split(n, d)
+        names = (variable(f"{digit.key}{k}") for k in itertools.count())
+        finer = [(next(names), d), (next(names), q)] if q != 1 else [(next(names), d)]
+        k = [x for x, _ in way].index(digit)
+        ways = [way[:k] + finer + way[k + 1 :]]
+        if rest != 0:
+            ways.append([(next(names), rest)])
+        self.ways[c] = self.ways[c][:i] + ways + self.ways[c][i + 1 :]
+        return True
+
+    def _split(self, n: Int, d: Int) -> bool:
+        """n = v*m in units of d = g*m: the size v as g*F + r (T18)."""
+        for v in sorted(variables(n), key=lambda a: a.key):
+            m = coefficient(n, v)
+            g = None if m is None or n != m * v else divides(m, d)
+            if g is None or v in variables(g) or len(self.splits) >= SPLITS:
+                continue
+            try:
+                lemmas = [show(self.facts, v), show(self.facts, g - 1)]
+            except NotShown:
+                continue
+            whole, rest = variable(f"{v.key}//{len(self.splits)}"), variable(f"{v.key}%{len(self.splits)}")
+            self.splits.append([v.key, poly(g), whole.key, rest.key, *lemmas])
+            env = {v: g * whole + rest}
+            self.map.put(env, whole)
+            self.map.rows += [Row(whole, "", whole), Row(rest, "", rest), Row(g - 1 - rest, "", rest)]
+            self.facts = self._sizes()
+            self.ways = {c: [[(d, put(e, env)) for d, e in way] for way in ways] for c, ways in self.ways.items()}
+            return True
+        return False
+
+
+def _size(way: list[Digit]) -> Any:
+    out: Any = 1
+    for _, n in way:
+        out = out * n
+    return out
