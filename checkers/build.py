@@ -22,7 +22,7 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, NotationError, SymlayoutError
-from symlayout.expr import Fact, Int, Symbol, dim, index, names
+from symlayout.expr import Fact, Int, Symbol, dim, index, names, written_divisors
 from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import map_leaves, product
 from symlayout.notation import Declared, parse, parse_box, parse_expression, parse_fact, parse_int_tuple
@@ -286,6 +286,11 @@ class _Box:
 
     def map(self, source: Any) -> AddressMap:
         """An index expression over the box, or a layout as one."""
+        with written_divisors() as divisors:
+            made = self._map(source)
+        return AddressMap(made.coords, made.extents, made.offset, made.valid, divisors=divisors)
+
+    def _map(self, source: Any) -> AddressMap:
         if self.extents is None:
             layout = parse(_text(source), self.symbols)
             shape = getattr(layout, "shape", ())

@@ -107,7 +107,7 @@ def serial(x: Any) -> str:
     if isinstance(x, ComposedLayout):
         return f"composed {serial(x.outer)} {serial(x.offset)} {serial(x.inner)}"
     if isinstance(x, AddressMap):
-        return f"map {serial(x.coords)} {serial(x.extents)} {serial(x.offset)} {serial(x.valid)}"
+        return f"map {serial(x.coords)} {serial(x.extents)} {serial(x.offset)} {serial(x.valid)} {serial(x.divisors)}"
     return f"{type(x).__name__} {x!r}"
 
 

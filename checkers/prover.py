@@ -21,7 +21,7 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, InternalError, SymlayoutError
-from symlayout.expr import Fact, Quotient, Symbol
+from symlayout.expr import Expr, Fact, Quotient, Symbol, at_least
 from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
 from symlayout.obligations import EXACT, Obligation, as_divisibility
 from symlayout.report import Outcome, Report, Verdict, Witness
@@ -33,6 +33,7 @@ from .certificates import poly, rows_used, together
 from .claim import Claim, Proof, Query, TooLarge, facts_of
 from .claims.holds import Holds
 from .claims.in_bounds import InBounds
+from .conditions import simplest
 from .exhaustive import POINTS
 from .form import expressions
 from .sizes import all_sizes, small_sizes
@@ -172,6 +173,7 @@ class _Run:
         self.facts = NOTHING if self.static else Facts.about(claim.parameters(), given=claim.given)
         self.reasons: list[str] = []
         self.lemmas: list[str] = []
+        self.doubt = ""  # what a proof may be empty for
         self.checked = ""
 
     def verdict(self, begin: float) -> Verdict:
@@ -195,6 +197,7 @@ class _Run:
             empty = self._vacuous()
             if empty is not None:
                 return empty
+            self.doubt = "no sizes are known that meet the assumptions, and whether any do is open"
         for method in (self._certificate, self._every_size, self._small, self._large, self._solver):
             found = method()
             if found is not None:
@@ -210,6 +213,8 @@ class _Run:
     def _end(self, outcome: Outcome, **parts: Any) -> Verdict:
         spent = time.perf_counter() - self.begin
         labels = () if self.static else self.facts.labels
+        if outcome is Outcome.PROVED and self.doubt:
+            parts["reason"] = self.doubt
         return Verdict(self.claim, outcome, assumptions=labels, expect=self.claim.expect, seconds=spent, **parts)
 
     # -- numbers ------------------------------------------------------------------------------------
@@ -293,6 +298,8 @@ class _Run:
                 complaint = complaint or self._divisors_in([f], guards)
                 guards.append(f)
             complaint = complaint or self._divisors_in([x.offset], guards)
+            for d in x.divisors:  # also those that have cancelled
+                complaint = complaint or self._below_one(d, f"the code of {x}", guards)
         return complaint
 
     def _divisors_in(self, parts: list[Any], known: list[Fact]) -> str:
@@ -300,13 +307,21 @@ class _Run:
         for a in opaque_atoms(*(e for x in parts for e in expressions(x))):
             if not isinstance(a, Quotient) or type(a.args[1]) is int:
                 continue
-            d = a.args[1]
-            facts = Facts.about(d, given=known)
-            if facts.le(1, d) is True:
-                continue
-            if smt.satisfiable([*facts.ranges, *known, d <= 0], self.budget.solver_ms).status != "unsat":
-                return f"expected a divisor of at least 1, got {d} in {a}; add the fact {d} >= 1"
-            self.lemmas.append(f"{d} >= 1 [{smt.version()}]")
+            complaint = self._below_one(a.args[1], str(a), known)
+            if complaint:
+                return complaint
+        return ""
+
+    def _below_one(self, d: Any, where: str, known: list[Fact]) -> str:
+        """A complaint about one divisor, unless the facts known keep it at 1 or more."""
+        facts = Facts.about(d, given=known)
+        lemma = f"{d} >= 1 [{smt.version()}]"
+        if facts.le(1, d) is True or lemma in self.lemmas:
+            return ""
+        if smt.satisfiable([*facts.ranges, *known, Fact(-d, ">=")], self.budget.solver_ms).status != "unsat":
+            cure = f"; add the fact {simplest(at_least(d, 1))}" if isinstance(d, Expr) else ""
+            return f"expected a divisor of at least 1, got {d} in {where}{cure}"
+        self.lemmas.append(lemma)
         return ""
 
     def _every_size(self) -> Verdict | None:

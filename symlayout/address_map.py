@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np
 
 from .basis import as_tuple
 from .errors import LayoutError
-from .expr import Fact, Int, Integers, Symbol, evaluate, index, integer, interpret, substitute
+from .expr import Expr, Fact, Int, Integers, Symbol, evaluate, index, integer, interpret, substitute, written_divisors
 from .facts import symbols_in
 from .int_tuple import IntTuple, leaves, map_leaves, product, text, unflatten
 from .obligations import NONE, Obligations
 
 
 class AddressMap:
-    """``coordinates -> offset``: an integer expression, or a tuple of them, over a box, where *valid* holds."""
+    """``coordinates -> offset``: an integer expression, or a tuple of them, over a box, where *valid* holds.
 
-    __slots__ = ("coords", "extents", "obligations", "offset", "valid")
+    *divisors* are those that the code has and the normal form need not: at least 1 wherever the map is used.
+    """
+
+    __slots__ = ("coords", "divisors", "extents", "obligations", "offset", "valid")
 
     def __init__(
         self,
@@ -34,6 +37,7 @@ class AddressMap:
         offset: Any,
         valid: tuple[Fact, ...] = (),
         obligations: Obligations = NONE,
+        divisors: Iterable[Int] = (),
     ) -> None:
         for c, n in zip(coords, extents, strict=True):
             if c.lower != 0 or c.upper != n - 1:
@@ -44,6 +48,7 @@ class AddressMap:
         self.offset: IntTuple = map_leaves(integer, as_tuple(offset))
         self.valid = valid
         self.obligations = obligations  # of the layout that the map was made from
+        self.divisors = tuple(d for d in dict.fromkeys(divisors) if isinstance(d, Expr) or d < 1)
 
     @classmethod
     def over(cls, f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = None) -> AddressMap:
@@ -59,11 +64,13 @@ class AddressMap:
                 f"expected a function of {len(extents)} coordinates, got {len(names)}: {', '.join(names)}"
             )
         coords = tuple(index(name, n) for name, n in zip(names, extents, strict=True))
-        valid = when(*coords) if when else ()
+        with written_divisors() as divisors:
+            valid = when(*coords) if when else ()
+            offset = f(*coords)
         valid = tuple(valid) if isinstance(valid, tuple | list) else (valid,)
         if not all(isinstance(v, Fact) for v in valid):
             raise LayoutError(f"expected facts such as i < M from the predicate, got {valid}")
-        return cls(coords, extents, f(*coords), valid)
+        return cls(coords, extents, offset, valid, divisors=divisors)
 
     @property
     def shape(self) -> tuple[Int, ...]:
@@ -72,7 +79,7 @@ class AddressMap:
     @property
     def symbols(self) -> tuple[Symbol, ...]:
         """The parameters: every symbol except the coordinates."""
-        found = symbols_in((self.extents, tuple(leaves(self.offset)), self.valid))
+        found = symbols_in((self.extents, tuple(leaves(self.offset)), self.valid, self.divisors))
         return tuple(sorted(found - set(self.coords), key=lambda s: s.name))
 
     @property
@@ -100,9 +107,8 @@ class AddressMap:
         coords = tuple(index(c.name, n) for c, n in zip(self.coords, extents, strict=True))
         env = {**values, **dict(zip(self.coords, coords, strict=True))}
         offset = map_leaves(lambda e: substitute(e, env), self.offset)
-        return AddressMap(
-            coords, extents, offset, tuple(f.subs(env) for f in self.valid), self.obligations.subs(values)
-        )
+        valid, divisors = tuple(f.subs(env) for f in self.valid), [substitute(d, env) for d in self.divisors]
+        return AddressMap(coords, extents, offset, valid, self.obligations.subs(values), divisors)
 
     def renamed(self, coords: tuple[Symbol, ...]) -> tuple[IntTuple, tuple[Fact, ...]]:
         """(offset, predicate) in other symbols for the coordinates."""
@@ -129,6 +135,8 @@ class AddressMap:
             if not len(at):
                 return self._no_points()
         arrays = Arrays(dict(zip(self.coords, at.T, strict=True)))
+        for d in self.divisors:
+            arrays.floordiv(0, interpret(d, arrays))
         columns = [np.broadcast_to(interpret(e, arrays), len(at)) for e in leaves(self.offset)]
         return at, np.stack(columns, axis=1)
 
@@ -139,6 +147,8 @@ class AddressMap:
     def _one_point(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The table of a map without coordinates: one value, if the predicate holds."""
         rows = [[evaluate(e, {}) for e in leaves(self.offset)]] if all(f.value for f in self.valid) else []
+        if rows and self.divisors:  # numbers below 1, as there are no coordinates
+            raise ZeroDivisionError(f"expected divisors of at least 1, got {self.divisors[0]}")
         values = np.array(rows, dtype=object).reshape(len(rows), len(leaves(self.offset)))
         return np.zeros((len(rows), 0), dtype=np.int64), values
 
@@ -154,7 +164,7 @@ class AddressMap:
     def _magnitude(self, sizes: list[int]) -> int:
         """A bound of every intermediate value of the table."""
         bounds = Magnitudes(dict(zip(self.coords, sizes, strict=True)))
-        for e in [*leaves(self.offset), *(f.expr for f in self.valid)]:
+        for e in [*leaves(self.offset), *(f.expr for f in self.valid), *self.divisors]:
             interpret(e, bounds)
         return max([bounds.peak, *(f.modulus for f in self.valid)])
 

@@ -16,6 +16,7 @@ Division rounds towards minus infinity and every divisor is taken to be at least
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import operator
@@ -508,8 +509,39 @@ def _without(m: Monomial, factor: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
+class Written(threading.local):
+    """The divisors of a function while it is traced: ``M // M`` is 1, which no longer says that M is at least 1."""
+
+    divisors: list[Int] | None = None
+
+
+_written = Written()
+
+
+@contextlib.contextmanager
+def written_divisors() -> Iterator[list[Int]]:
+    """The symbolic divisors of every // and % inside, whether or not they stay in the result.
+
+    >>> M = dim("M", at_least=0)
+    >>> with written_divisors() as found:
+    ...     print((8 * M) // M, found)
+    8 [M]
+    """
+    found: list[Int] = []
+    before = _written.divisors
+    _written.divisors = found
+    try:
+        yield found
+    finally:
+        _written.divisors = before
+        if before is not None:
+            before += found
+
+
 def floordiv(x: Int, d: Int) -> Int:
     """x // d, with everything divided out that the normal form shows to be divisible."""
+    if _written.divisors is not None and type(d) is not int:
+        _written.divisors.append(d)
     if type(d) is int:
         if d <= 0:
             raise ExpressionError(f"expected a divisor of at least 1, got {d}")
@@ -575,7 +607,11 @@ def mod(x: Int, d: Int) -> Int:
 def ceil_div_int(x: Any, d: Any) -> Any:
     """The least q with q*d >= x."""
     x, d = integer(x), integer(d)
-    whole = divides(d, x) if isinstance(d, Expr) else None
+    if not isinstance(d, Expr):
+        return floordiv(x + d - 1, d)
+    if _written.divisors is not None:
+        _written.divisors.append(d)
+    whole = divides(d, x)
     return floordiv(x + d - 1, d) if whole is None else whole
 
 

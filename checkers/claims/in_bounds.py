@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import Expr, Fact, Symbol, divides, integer
+from symlayout.expr import Expr, Fact, Symbol, divides, integer, written_divisors
 from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import checked, leaves, text, unflatten
 from symlayout.report import Witness
@@ -98,9 +98,11 @@ def _predicated(layout: Any, when: Callable[..., Any]) -> AddressMap:
     import inspect
 
     if isinstance(layout, AddressMap):
-        valid = when(*layout.coords)
-        valid = tuple(valid) if isinstance(valid, tuple | list) else (valid,)
-        return AddressMap(layout.coords, layout.extents, layout.offset, (*layout.valid, *valid), layout.obligations)
+        with written_divisors() as found:
+            valid = when(*layout.coords)
+        valid = (*layout.valid, *(valid if isinstance(valid, tuple | list) else (valid,)))
+        divisors = (*layout.divisors, *found)
+        return AddressMap(layout.coords, layout.extents, layout.offset, valid, layout.obligations, divisors)
     names = [p.name for p in inspect.signature(when).parameters.values()]
     shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     if len(names) != len(shape) or any(isinstance(s, tuple) for s in shape):
@@ -111,7 +113,7 @@ def _predicated(layout: Any, when: Callable[..., Any]) -> AddressMap:
     coord = f"({', '.join(names)},)" if isinstance(layout.shape, tuple) else names[0]
     call = eval(f"lambda {', '.join(names)}: _({coord})", {"_": layout})  # names for messages
     made = AddressMap.over(call, shape, when)
-    return AddressMap(made.coords, made.extents, made.offset, made.valid, layout.obligations)
+    return AddressMap(made.coords, made.extents, made.offset, made.valid, layout.obligations, made.divisors)
 
 
 def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], facts: Facts) -> Proof | None:
