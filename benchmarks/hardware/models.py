@@ -1,7 +1,8 @@
-"""What a copy should leave behind, where that is known: the probe checks itself with it.
+"""What loads and stores leave behind: the probe checks itself with it where there is only Python and NumPy.
 
-A walk lists the rows of a box: coordinates of the first element, offset in shared memory, elements, bytes of one.
-Rows are rows of elements with interleave NONE and single pixels else; with im2col and interleave it is a guess.
+What a copy does is defined in ``symlayout.semantics``; tests hold this walk and that definition to the same recorded
+rows. A walk lists the rows of a box: coordinates of the first element, offset in shared memory, elements, bytes of one.
+Rows are rows of elements with interleave NONE and single pixels else.
 """
 
 from __future__ import annotations

@@ -30,9 +30,9 @@ DIRECTIONS = ("load", "store", "reduce")
 MODE_WORDS = {0: "tile", 1: "im2col"}
 INSTRUCTION = re.compile(r"(?P<rank>[1-5])d(\.(tile|(?P<im2col>im2col(_no_offs)?)))?")
 
-# The data types with which each operation of cp.reduce.async.bulk.tensor runs on an H200, driver 580.159.04: 16 to 45
-# copies for each pair, 5 illegal instructions for every other (16 for and, or, xor of INT64). The sums of FLOAT64 and
-# of the FTZ and TF32 types are in no table of PTX; and, or, xor of INT64 are in one and do not run.
+# The data types with which each operation of cp.reduce.async.bulk.tensor runs on an H200, driver 580.159.04: 16 or more
+# copies of each pair, 5 illegal instructions of every other (16 for and, or, xor of INT64). The sums of FLOAT64 and of
+# the FTZ and TF32 types are in no table of PTX; and, or, xor of INT64 are in one and do not run.
 _WORDS = (TmaType.UINT32, TmaType.INT32, TmaType.UINT64)
 _HALVES = (TmaType.FLOAT16, TmaType.BFLOAT16)
 _SINGLES = (TmaType.FLOAT32, TmaType.FLOAT32_FTZ, TmaType.TFLOAT32, TmaType.TFLOAT32_FTZ)

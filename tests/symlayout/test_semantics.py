@@ -17,6 +17,7 @@ import pytest
 from benchmarks.hardware.replay import COPIED, FAULTED, MISMATCH, REFUSED, replay, replayed
 from symlayout import LayoutError, dim
 from symlayout.errors import TmaFault
+from symlayout.rules.readings import landed_bytes
 from symlayout.semantics import Memory, TensorCopy, byte_ranges, footprint, round_to_tf32, tma_load, tma_store
 from symlayout.tma import Im2col, TensorMap, TmaType
 
@@ -591,6 +592,31 @@ def test_what_interleaved_pixels_occupy_is_whole_spans():
         (first, end), *more = tma_load(m, (0, 0, 0, 0), source(), poisoned(2048), address).shared_ranges
         assert address <= first
         assert (more[-1][1] if more else end) <= address + m.landed_bytes
+
+
+@pytest.mark.parametrize("make", [random_tile, random_interleaved, random_im2col])
+def test_what_lands_lies_in_the_landed_bytes(make):
+    rng = random.Random(9)
+    for _ in range(60):
+        m, coordinate, address, *offsets = make(rng)
+        at = footprint(TensorCopy(m, coordinate, address, offsets=offsets[0] if offsets else ())).shared
+
+        assert address <= at.min()
+        assert at.max() < address + m.landed_bytes
+        assert landed_bytes(m) == m.landed_bytes
+        assert np.unique(at).size == at.size == m.transaction_bytes
+
+
+def test_pixels_of_an_interleaved_im2col_map():
+    m = TensorMap("f16", 0, (6, 3, 2), (96, 288), (), interleave=32, im2col=Im2col((-1,), (0,), 16, 9))
+    shared, effect = tile(m, (4, 1, 0), offsets=(1,))
+
+    # W 5, 6 (outside), then 0..5 and 6 (outside) of the next image, slice 1
+    assert effect.inside_ranges == ((96 + 160, 96 + 192), (288 + 96, 288 + 96 + 192))
+    assert (m.transaction_bytes, str(m.landing)) == (9 * 32, "(1,9):(32,32)")
+    assert shared[:32].tobytes() == source()[256:288].tobytes()
+    assert not shared[32:64].any()
+    assert shared[64:96].tobytes() == source()[384:416].tobytes()
 
 
 def test_the_last_rows_of_a_store_are_not_read_behind_the_tensor():
