@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from symlayout.banks import SECTOR_BYTES, WIDTHS_BYTES, sectors
 from symlayout.errors import ClaimError, InternalError
+from symlayout.expr import integer
 from symlayout.facts import Facts
-from symlayout.int_tuple import product, text
+from symlayout.int_tuple import ceil_div, product, text
 from symlayout.report import Witness
 
 from ..claim import Claim, Proof, TooLarge
@@ -32,7 +33,7 @@ class Coalesced(Claim):
     access: Any
     element_bytes: int
     width_bytes: int
-    sectors: int = 0
+    sectors: Any = 0
 
     kind: ClassVar[str] = "coalesced"
 
@@ -48,8 +49,10 @@ class Coalesced(Claim):
             raise ClaimError(f"expected a width of {', '.join(map(str, WIDTHS_BYTES))} bytes, got {self.width_bytes!r}")
         if type(self.element_bytes) is not int or self.element_bytes < 1:
             raise ClaimError(f"expected an element of at least 1 byte, got {self.element_bytes!r}")
-        if not self.sectors and type(self.lanes) is int:
-            object.__setattr__(self, "sectors", -(-self.lanes * self.width_bytes // SECTOR_BYTES))
+        if type(self.sectors) is int and self.sectors < 0:
+            raise ClaimError(f"expected at least 1 sector, got {self.sectors}")
+        least = ceil_div(self.lanes * self.width_bytes, SECTOR_BYTES)
+        object.__setattr__(self, "sectors", least if self.sectors == 0 else integer(self.sectors))
 
     def subjects(self) -> tuple[Any, ...]:
         return (self.access,)

@@ -6,13 +6,14 @@ import pytest
 
 from checkers import Coalesced, ConflictFree
 from checkers.prover import decide
-from symlayout import ComposedLayout, E, Layout, Swizzle, dims
+from symlayout import ComposedLayout, E, Layout, Swizzle, dim, dims
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError
 from symlayout.report import Outcome
 from tests.checkers.plain import QUICK, graph, judged, truth
 
 M, N = dims("M N")
+L = dim("L", at_most=32)
 over = AddressMap.over
 
 
@@ -59,6 +60,10 @@ def swizzled(layout, *bits, offset=0):
         (Coalesced(Layout((32, 4), (1, 33)), 4, 4), "refuted", "touches 5 sectors at coordinate (_,1)"),
         (Coalesced(Layout((32, 4), (1, 33)), 4, 4, sectors=5), "proved", ""),
         (Coalesced(Layout(32, 8), 4, 4), "refuted", "touches 32 sectors"),
+        (Coalesced(Layout((L, 4), (1, 32)), 4, 4), "proved", "L lanes of 4 bytes in at most ceil(L/8) sectors"),
+        (Coalesced(Layout((L, 4), (1, 32)), 4, 16), "proved", "L lanes of 16 bytes in at most ceil(L/2) sectors"),
+        (Coalesced(Layout((L, 4), (2, 64)), 4, 4), "refuted", "fails for L = 5: a request touches 2 sectors"),
+        (Coalesced(Layout((L, 4), (2, 64)), 4, 4, sectors=8), "proved", "in at most 8 sectors"),
         (Coalesced(Layout(32, 8), 4, 4, sectors=32), "proved", ""),
         (Coalesced(Layout(32, 0), 4, 4), "proved", ""),
     ],
