@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from .atom import ATOMS, Atom, atom
+from . import ldmatrix, mma, wgmma
+from .atom import ATOMS, Atom, MatrixCopy, MmaAtom, add_atoms, atom
+from .descriptor import MatrixDescriptor
 
-__all__ = ["ATOMS", "Atom", "atom"]
+__all__ = ["ATOMS", "Atom", "MatrixCopy", "MatrixDescriptor", "MmaAtom", "add_atoms", "atom"]
+
+for _rows in (ldmatrix.ROWS, mma.ROWS, wgmma.ROWS):
+    add_atoms(_rows)

@@ -2,14 +2,19 @@
 
 >>> print(atom("cp.async.16"))
 cp.async.16: global -> shared, 16 bytes a thread, asynchronous, completes on cp.async groups
+>>> print(atom("mma.m16n8k16.bf16").tv_c)
+((4,8),(2,2)):((32,1),(16,8))
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..dtype import DType
 from ..errors import LayoutError
+from ..layout import Layout
+from ..reader import suggestion
 
 
 @dataclass(frozen=True)
@@ -18,13 +23,14 @@ class Atom:
 
     word: str
     kind: str  # "copy" or "mma"
-    src: str  # memory spaces
+    src: str  # memory spaces; of an mma those of A and B
     dst: str
     threads: int = 1  # that issue it together
     bytes: int = 0
     proxy: str = "generic"
     completion: str = ""  # "" when it is done where it stands, else "mbarrier" or a group of ops.GROUPS
     source: str = ""  # document and section
+    align_bytes: int = 0  # of every shared-memory address that a thread gives
 
     @property
     def asynchronous(self) -> bool:
@@ -37,6 +43,29 @@ class Atom:
             self.completion, f", asynchronous, completes on {self.completion} groups"
         )
         return f"{self.word}: {self.src} -> {self.dst}{moved}{by}{how}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixCopy(Atom):
+    """A copy that threads make together: (thread, value) to a position in rows of 8 elements, one after the other."""
+
+    src_tv: Layout
+    dst_tv: Layout
+
+
+@dataclass(frozen=True, kw_only=True)
+class MmaAtom(Atom):
+    """A matrix product C + A B^T: (thread, value) to a position in a column-major tile.
+
+    The tiles are (M,K) for A, (N,K) for B, (M,N) for C. A thread stride of 0 says that all threads see the tile.
+    """
+
+    mnk: tuple[int, int, int]
+    dtype: DType  # of A and B
+    acc_dtype: DType  # of C
+    tv_a: Layout
+    tv_b: Layout
+    tv_c: Layout
 
 
 VECTORS = (1, 2, 4, 8, 16)  # bytes of one access
@@ -70,11 +99,19 @@ ROWS = (
     ),
 )
 
-ATOMS: Mapping[str, Atom] = {a.word: a for a in ROWS}
+ATOMS: dict[str, Atom] = {a.word: a for a in ROWS}  # with the rows of the other files of this package
+
+
+def add_atoms(rows: Iterable[Atom]) -> None:
+    """Put rows into the table. Raises LayoutError for a word that it has already."""
+    for row in rows:
+        if ATOMS.setdefault(row.word, row) is not row:
+            raise LayoutError(f"expected a new word for an atom, got {row.word!r} twice")
 
 
 def atom(word: str) -> Atom:
     """The row of an instruction. Raises LayoutError for a word that has none."""
     if word not in ATOMS:
-        raise LayoutError(f"expected an atom ({', '.join(ATOMS)}), got {word!r}")
+        kinds = ", ".join(dict.fromkeys(w.split(".")[0] for w in ATOMS))
+        raise LayoutError(f"expected an atom (of {kinds}), got {word!r}{suggestion(str(word), ATOMS)}")
     return ATOMS[word]

@@ -1,0 +1,185 @@
+"""What matrix instructions do to shared memory and registers: ldmatrix, stmatrix, mma and wgmma.
+
+    >>> shared = np.arange(512, dtype=np.uint8)
+    >>> ldmatrix("ldmatrix.x1.trans", shared, 16 * np.arange(8), "u16")[1]
+    array([ 8480, 12592], dtype=uint16)
+
+Registers are arrays of (thread, value), values in the order of the atom's thread-value layouts.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..atoms.atom import Atom, MatrixCopy, MmaAtom, atom
+from ..atoms.descriptor import MatrixDescriptor
+from ..atoms.ldmatrix import ROW_BYTES
+from ..dtype import DType, tf32, u16
+from ..errors import LayoutError
+from ..layout import Layout
+from .memory import Memory
+
+Numbers = np.ndarray[Any, Any]
+Row = TypeVar("Row", MatrixCopy, MmaAtom)
+
+DROPPED_BITS = np.uint32(0x1FFF)  # of an f32 register that holds a TF32 number
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Sums in registers, and for each how far a tensor core may be from the exact sum of what it was given."""
+
+    values: Numbers
+    bound: Numbers
+
+
+# -- rows of 8 elements ---------------------------------------------------------------------------------
+
+
+def ldmatrix(word: Any, shared: Any, addresses: Any, dtype: Any = u16) -> Numbers:
+    """The registers (32, values) that a warp holds after ``ldmatrix``.
+
+    *addresses* are those that the lanes give: of all 32, or of those that count (8 for each matrix). Elements are of
+    *dtype*, 16 bits wide. Raises LayoutError for addresses that are no multiple of 16, TmaFault for those outside.
+    """
+    row, kind = _expect_atom(word, MatrixCopy, "ldmatrix"), _half(dtype)
+    at = _row_bytes(row, row.src_tv, addresses)
+    elements = Memory.of(shared).read(at).reshape(-1).view(kind)
+    return elements[_by_thread(row.dst_tv)]
+
+
+def stmatrix(word: Any, shared: Any, addresses: Any, registers: Any) -> None:
+    """Write the registers (32, values) of a warp to the rows at *addresses*; errors are those of ``ldmatrix``.
+
+    Raises LayoutError too where rows overlap: which of two stays is not specified.
+    """
+    row = _expect_atom(word, MatrixCopy, "stmatrix")
+    at = _row_bytes(row, row.dst_tv, addresses)
+    if np.unique(at).size != at.size:
+        raise LayoutError(f"expected rows of {ROW_BYTES} bytes that do not overlap, got {np.unique(at[:, 0]).tolist()}")
+    held = _expect_registers(np.asarray(registers), row.src_tv, "registers")
+    elements = np.empty(held.size, dtype=_half(held.dtype))
+    elements[_by_thread(row.src_tv)] = held
+    Memory.of(shared).write(at, elements.view(np.uint8).reshape(at.shape))
+
+
+def _half(dtype: Any) -> np.dtype[Any]:
+    kind = DType.of(dtype)
+    if kind.bits != 16:
+        raise LayoutError(f"expected elements of 16 bits, got {kind}")
+    return kind.numpy()
+
+
+def _row_bytes(row: MatrixCopy, rows_tv: Layout, addresses: Any) -> Numbers:
+    """The byte addresses of each row that the instruction touches: (rows, 16)."""
+    given, rows = np.asarray(addresses), int(rows_tv.cosize()) * 2 // ROW_BYTES
+    if given.shape not in ((rows,), (32,)):
+        raise LayoutError(f"expected the addresses of 32 lanes, or of the {rows} of {row.word}, got {given.shape}")
+    given = given[:rows]
+    wrong = np.flatnonzero(given % row.align_bytes)
+    if len(wrong):
+        lane = int(wrong[0])
+        raise LayoutError(f"expected a multiple of {row.align_bytes} bytes, got {int(given[lane])} of lane {lane}")
+    out: Numbers = given[:, None] + np.arange(ROW_BYTES)
+    return out
+
+
+# -- products -------------------------------------------------------------------------------------------
+
+
+def mma(word: Any, a: Any, b: Any, c: Any) -> Product:
+    """C + A B^T of a warp, registers in and out: c as (32, 4) in f32.
+
+    Raises LayoutError for registers of another shape or type, and for TF32 numbers whose low 13 bits are not 0.
+    """
+    row = _expect_atom(word, MmaAtom, "mma")
+    m, n, k = row.mnk
+    return _sums(row, _tile(row, row.tv_a, a, (m, k), "A"), _tile(row, row.tv_b, b, (n, k), "B"), c)
+
+
+def wgmma(word: Any, shared: Any, a: Any, b: MatrixDescriptor, c: Any, *, zero: bool = False, base: int = 0) -> Product:
+    """C + A B^T of a warpgroup, or A B^T where *zero*: c as (128, N/2) in f32.
+
+    *a* is a descriptor, or registers (128, 8) for an atom with ``.rs``; *b* is a descriptor. *base* is added to the
+    addresses of both. Errors are those of ``mma``, and TmaFault for addresses outside of shared memory.
+    """
+    row = _expect_atom(word, MmaAtom, "wgmma")
+    m, n, k = row.mnk
+    if isinstance(a, MatrixDescriptor) != (row.src == "shared"):
+        wanted = "a descriptor" if row.src == "shared" else "registers"
+        raise LayoutError(f"expected {wanted} for A of {row.word}, got {a}")
+    if not isinstance(b, MatrixDescriptor):
+        raise LayoutError(f"expected a descriptor for B of {row.word}, got {b}")
+    held = operand(shared, a, m, k, row.dtype, base) if row.src == "shared" else _tile(row, row.tv_a, a, (m, k), "A")
+    start = np.zeros_like(c) if zero else c
+    return _sums(row, held, operand(shared, b, n, k, row.dtype, base), start)
+
+
+def operand(shared: Any, descriptor: MatrixDescriptor, rows: int, depth: int, dtype: Any, base: int = 0) -> Numbers:
+    """The matrix (rows, depth) that a descriptor says, read from shared memory."""
+    kind = DType.of(dtype)
+    at = descriptor.addresses(rows, depth, kind, base)
+    held = Memory.of(shared).read(at[..., None] + np.arange(kind.bytes))
+    return held.view(kind.numpy()).reshape(rows, depth)
+
+
+def error_bound(k: int, magnitude: Any) -> Numbers:
+    """How far sums of *k* products and a start may be from exact, *magnitude* being the sum of all absolute values.
+
+    The order in which a tensor core adds, and what it drops, is not specified. k additions in any order, each truncated
+    to 24 bits, lose about k units of 2^-23 of the magnitude. Tensor cores were seen to align all terms to the largest,
+    to cut them off there and to truncate the sum (Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor
+    cores", 2021): k + 2 units. The bound is twice that, and covers subnormal terms that are dropped.
+    """
+    unit, least = 2.0**-23, 2.0**-126
+    out: Numbers = 2 * (k + 2) * (unit * np.asarray(magnitude, dtype=np.float64) + least)
+    return out
+
+
+def _sums(row: MmaAtom, a: Numbers, b: Numbers, c: Any) -> Product:
+    """The sum of one instruction in f64, where products are exact, rounded once to f32."""
+    m, n, k = row.mnk
+    start = _tile(row, row.tv_c, c, (m, n), "C").astype(np.float64)
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = (start + x @ y.T).astype(np.float32)
+        bound = error_bound(k, np.abs(start) + np.abs(x) @ np.abs(y).T)
+    where = _by_thread(row.tv_c)
+    return Product(values.reshape(-1, order="F")[where], bound.reshape(-1, order="F")[where])
+
+
+def _tile(row: MmaAtom, tv: Layout, registers: Any, shape: tuple[int, int], what: str) -> Numbers:
+    """The matrix that registers hold."""
+    kind = row.acc_dtype if what == "C" else row.dtype
+    held = _expect_registers(np.asarray(registers), tv, what)
+    if held.dtype != kind.numpy():
+        raise LayoutError(f"expected {kind} in the registers of {what}, got {held.dtype}")
+    if kind is tf32 and (held.view(np.uint32) & DROPPED_BITS).any():
+        raise LayoutError(f"expected TF32 numbers in the registers of {what}, got some with more than 10 bits")
+    out = np.empty(held.size, dtype=held.dtype)
+    out[_by_thread(tv)] = held
+    return out.reshape(shape, order="F")
+
+
+def _expect_atom(word: Any, kind: type[Row], name: str) -> Row:
+    """The row of an instruction of this name."""
+    row = word if isinstance(word, Atom) else atom(word)
+    if not isinstance(row, kind) or not row.word.startswith(f"{name}."):
+        raise LayoutError(f"expected an atom of {name}, got {row.word}")
+    return row
+
+
+def _expect_registers(held: Numbers, tv: Layout, what: str) -> Numbers:
+    if held.shape != (wanted := _by_thread(tv).shape):
+        raise LayoutError(f"expected {wanted} (threads, values) for {what}, got {held.shape}")
+    return held
+
+
+@functools.lru_cache(maxsize=64)
+def _by_thread(tv: Layout) -> Numbers:
+    """The positions of a thread-value layout: (threads, values)."""
+    return tv.offsets().reshape(tv[1].size(), tv[0].size()).T
