@@ -3,7 +3,7 @@
     >>> from symlayout import dims
     >>> M, K = dims("M K")
     >>> print(TensorMap(TmaType.BFLOAT16, 0, (K, M), (2 * K,), (64, 128), swizzle=128))
-    TensorMap bf16 (K,M) strides (2*K) B, box (64,128), swizzle 128B
+    TensorMap bf16 (K,M) strides (2*K,) B, box (64,128), swizzle 128B
 
 Dimension 0 is the contiguous one, as the driver has it; its stride is one element and is not stored.
 """
@@ -195,7 +195,7 @@ class TensorMap:
     """The parameters of a tensor map. Sizes in elements, strides in bytes, innermost dimension first.
 
     >>> print(TensorMap(TmaType.FLOAT32, 0, (64, 64), (256,), (8, 8), (1, 8)))
-    TensorMap f32 (64,64) strides (256) B, box (8,8) every (1,8)
+    TensorMap f32 (64,64) strides (256,) B, box (8,8) every (1,8)
 
     A map says what was asked for, legal or not: ``symlayout.rules.tma`` has what each profile accepts.
     Raises LayoutError where the tuples do not have one entry for each dimension.

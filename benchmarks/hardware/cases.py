@@ -69,7 +69,7 @@ def line(case: Case) -> str:
     coded |= {"fill": names.index(case["fill"]), "init": names.index(case["init"])}
     numbers: list[int] = []
     for field, width in FIELDS:
-        value = coded.get(field, case[field])
+        value = coded[field] if field in coded else case[field]
         entries = value if isinstance(value, list) else [value]
         numbers += entries + [-1 if field == "arm" else 0] * (width - len(entries))
     return " ".join(map(str, numbers))

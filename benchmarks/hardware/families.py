@@ -173,7 +173,8 @@ def multicast_beyond(rng: random.Random, k: int) -> Case:
 def encode_null(rng: random.Random, k: int) -> Case:
     """Null pointers at encode: 1 the address, 2 strides, 4 dims, 8 box, 16 element strides."""
     nulls = (0, 1, 2, 2, 2, 4, 8, 16, 1, 1)[k % 10]
-    case = interleaved(rng, 1 + k // 10 % 2) if k % 10 > 7 else tile(rng, **({"rank": 1} if k % 10 in (2, 3) else {}))
+    fixed: dict[str, Any] = {"rank": 1} if k % 10 in (2, 3) else {}
+    case = interleaved(rng, 1 + k // 10 % 2) if k % 10 > 7 else tile(rng, **fixed)
     return case | {"form": "encode", "nulls": nulls}
 
 
