@@ -32,7 +32,7 @@ def hint(e: Evidence) -> dict[str, Any]:
         out["scale"] = poly(e.scale)
         if e.positive is not None:
             out["positive"] = hint(e.positive)
-    return out
+    return out if e.multiple == 1 else {"multiple": e.multiple, "of": out}
 
 
 class Setting:

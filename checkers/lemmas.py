@@ -62,7 +62,13 @@ def nonneg(p: Poly, gens: list[Poly], hint: Mapping[str, Any]) -> None:
     """p >= 0 for all integers where every generator is >= 0.
 
     scale*p + scale - 1 == sum of c * (product of generators) with every c >= 0 and scale >= 1: then p > -1.
+    For p == m*q + r with a number r >= 0 it is enough that q >= 0.
     """
+    if "multiple" in hint:
+        m = hint["multiple"]
+        need(type(m) is int and m >= 1 and all(c % m == 0 for key, c in p.items() if key), "no multiple")
+        nonneg({key: c // m for key, c in p.items() if c // m}, gens, hint["of"])
+        return
     scale = poly(hint.get("scale", 1))
     if scale != ONE:
         if set(scale) == {()}:

@@ -57,6 +57,7 @@ are disjoint (no carries).
 **T14 Swizzles.** Sw<B,M,S> with |S| >= B is its own inverse, maps every aligned block of 2^(M+B) offsets (2^(M+|S|+B)
 for S < 0) onto itself, and commutes with adding multiples of 2^(M+|S|+B). So a common swizzle cancels from
 injectivity and equality, and from bounds and bijectivity when the block divides the extent.
+Bits of a sum that are multiples of 2^k pass by a xor with less than 2^k.
 
 **T15 Rank.** A linear map is injective iff it has a left inverse T A = I over GF(2); T is the certificate.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
@@ -66,12 +66,14 @@ class Row:
 class Evidence:
     """Why p >= 0: ``scale*p + scale - 1`` is the sum of *terms*, every coefficient is >= 0, and scale >= 1.
 
-    With scale 1 that is p itself; otherwise p > -1 and p is an integer.
+    With scale 1 that is p itself; otherwise p > -1 and p is an integer. With a *multiple* m it is about the q of
+    p == m*q + r with a number r of 0 .. m - 1.
     """
 
     terms: Terms
     scale: Int = 1
     positive: Evidence | None = None  # why scale >= 1, where it is not a number
+    multiple: int = 1
 
 
 @dataclass(frozen=True)
@@ -258,6 +260,10 @@ class Facts:
         terms = self._below_ends(p)
         if terms is not None:
             return Evidence(terms)
+        whole = _tightened(p)
+        if opaque and whole is not p:
+            found = self.nonneg(whole)
+            return None if found is None else replace(found, multiple=math.gcd(*(c for m, c in p.terms.items() if m)))
         for a in opaque:  # d*p + d - 1 >= 0 is enough for an integer p
             if isinstance(a, Quotient):
                 d = a.args[1]
@@ -615,6 +621,17 @@ class _Resolving(Substitution):
 
     def maximum(self, *args: Any) -> Any:
         return self._choose(args, 1)
+
+    def xor(self, *args: Any) -> Any:
+        """(h + l) ^ c is h + (l ^ c) where 2^k divides h and 0 <= c < 2^k: such bits pass by (T14)."""
+        for i, a in enumerate(args):
+            others = (*args[:i], *args[i + 1 :])
+            t = terms_of(a)
+            for block in sorted({c & -c for m, c in t.items() if m}, reverse=True):
+                high = build({m: c - c % block for m, c in t.items() if c // block and (not m or c % block == 0)})
+                if all(self._nonneg(b) and self._nonneg(block - 1 - b) for b in others):
+                    return high + super().xor(a - high, *others)
+        return super().xor(*args)
 
     def _choose(self, args: tuple[Any, ...], sign: int) -> Any:
         for a in args:

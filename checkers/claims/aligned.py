@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Fact, Symbol, eq, integer
 from symlayout.facts import NOTHING, Facts, ranges
@@ -55,6 +56,11 @@ class Aligned(Claim):
 
     def certify(self, facts: Facts) -> Proof | None:
         form = linear(self.layout, facts)
+        if form is None and isinstance(self.layout, AddressMap):
+            (offset,) = leaves(self.layout.offset)
+            address = facts.normal(self.base_bytes + offset * self.element_bytes)
+            found = divisible([], address, self.to_bytes, facts)
+            return None if found is None else Proof("divisibility, T12", found)
         if form is None or form.single is None:
             return None
         c, size = form.single, self.element_bytes

@@ -46,6 +46,10 @@ CERTIFICATES: dict[str, dict[str, Any]] = {
         "claim": {"kind": "nonneg", "poly": M, "assume": [[[2, "M"], [1]]]},
         "proof": {"sum": [[1, 0]], "scale": 2},
     },
+    "8*M + 7 >= 0 from M >= 0": {
+        "claim": {"kind": "nonneg", "poly": [[8, "M"], [7]], "assume": [M]},
+        "proof": {"multiple": 8, "of": rows(0)},
+    },
     "a scale that is no number": {  # N*M + N - 1 >= 0 and N >= 1 give M >= 0
         "claim": {"kind": "nonneg", "poly": M, "assume": [[[1, "M", "N"], [1, "N"], [-1]], N1]},
         "proof": {"sum": [[1, 0]], "scale": N, "positive": rows(1)},
