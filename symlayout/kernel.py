@@ -32,6 +32,7 @@ from .ops import (
     For,
     If,
     Map,
+    Matrix,
     Mma,
     Op,
     Operand,
@@ -40,6 +41,7 @@ from .ops import (
     Slot,
     Wait,
     WaitGroup,
+    WarpBarrier,
     rewritten,
 )
 from .tma import TensorMap
@@ -312,7 +314,7 @@ class Builder:
     def copy(self, atom: str, src: Operand, dst: Operand, barrier: Slot | None = None, multicast: Any = None) -> None:
         self.add(Copy(atom, src, dst, barrier, None if multicast is None else integer(multicast)))
 
-    def mma(self, atom: str, a: Ref, b: Ref, acc: Ref, zero: Any = 0) -> None:
+    def mma(self, atom: str, a: Ref | Matrix, b: Ref | Matrix, acc: Ref, zero: Any = 0) -> None:
         self.add(Mma(atom, a, b, acc, integer(zero)))
 
     def map(self, function: str, srcs: tuple[Ref, ...], dst: Ref, count: int = 1) -> None:
@@ -332,6 +334,9 @@ class Builder:
 
     def sync(self, number: int = 0, threads: int = 0) -> None:
         self.add(Barrier(number, threads))
+
+    def warp_sync(self) -> None:
+        self.add(WarpBarrier())
 
     def cluster_sync(self) -> None:
         self.add(ClusterBarrier())

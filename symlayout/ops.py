@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeAlias, cast
 
+from .atoms.descriptor import MatrixDescriptor
 from .errors import LayoutError
 from .expr import Expr, Fact, Int, Symbol, integer
 from .int_tuple import text
@@ -49,6 +50,24 @@ class Slot:
 
     def __str__(self) -> str:
         return f"{self.barrier}[{self.slot}]"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A shared-memory operand of wgmma: it begins at *start*, and *descriptor* says how it lies from there.
+
+    The descriptor counts from the start, so its own start is 0. ``thread`` in the offset is the same for a warpgroup.
+    """
+
+    start: Ref
+    descriptor: MatrixDescriptor
+
+    def __post_init__(self) -> None:
+        if self.descriptor.start_bytes:
+            raise LayoutError(f"expected a descriptor that begins at 0, got {self.descriptor}; move {self.start}")
+
+    def __str__(self) -> str:
+        return f"{self.start} ({self.descriptor.major}-major, {self.descriptor.terms})"
 
 
 Operand: TypeAlias = "Ref | Box"
@@ -101,8 +120,8 @@ class Mma(Op):
     """acc += a b by an atom; *zero* (an expression that is 0 or 1) makes it acc = a b."""
 
     atom: str
-    a: Ref
-    b: Ref
+    a: Ref | Matrix
+    b: Ref | Matrix
     acc: Ref
     zero: Int = 0
 
@@ -181,6 +200,14 @@ class Barrier(Op):
 
     def __str__(self) -> str:
         return f"barrier {self.number}" + (f" of {self.threads} threads" if self.threads else "")
+
+
+@dataclass(frozen=True)
+class WarpBarrier(Op):
+    """bar.warp.sync: the lanes of each warp that is here meet."""
+
+    def __str__(self) -> str:
+        return "warp barrier"
 
 
 @dataclass(frozen=True)
@@ -319,6 +346,6 @@ def rewritten(op: Any, change: Any) -> Any:
         return tuple(rewritten(x, change) for x in op)
     if isinstance(op, Expr | Fact):
         return change(op)
-    if isinstance(op, Op | Ref | Box | Slot):
+    if isinstance(op, Op | Ref | Matrix | Box | Slot):
         return type(op)(**{f.name: rewritten(getattr(op, f.name), change) for f in fields(op)})
     return op
