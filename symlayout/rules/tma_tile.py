@@ -137,7 +137,7 @@ RULES: tuple[Rule, ...] = (
         each="map",
         value=_past_the_row,
         must=Between(None, 0),
-        when=lambda c: (c.direction != "load") & (c.tensor_map.interleave == 0) & (not c.tensor_map.is_im2col),
+        when=lambda c: (c.direction != "load") & (c.tensor_map.interleave == 0),
         source=MEASURED,
         unit="bytes past the row",
         hint=_columns,

@@ -16,7 +16,7 @@ from symlayout.errors import TmaFault
 from symlayout.report import Outcome
 from symlayout.rules.tma import violations as map_violations
 from symlayout.semantics import tma_load, tma_store
-from symlayout.tma import TensorMap
+from symlayout.tma import Im2col, TensorMap
 
 M, N, K = dims("M N K")
 ALIGNED = [M.multiple_of(8), N.multiple_of(8), K.multiple_of(8)]
@@ -173,6 +173,14 @@ def test_an_inner_start_of_four_bytes_is_refuted():
 
     assert rules(prove(TmaCopySafe(m, (1, 0)))) == ["coord0_multiple_16"]
     assert prove(TmaCopySafe(m, (4, 0)))
+
+
+def test_an_im2col_store_writes_past_the_channels():
+    m = TensorMap("bf16", 0, (12, 8, 8), (32, 256), im2col=Im2col((0,), (0,), 16, 8))
+
+    assert rules(prove(TmaCopySafe(m, (0, 0, 0), 0, "store"))) == ["store_past_the_row"]
+    whole = TensorMap("bf16", 0, (16, 8, 8), (32, 256), im2col=Im2col((0,), (0,), 16, 8))
+    assert prove(TmaCopySafe(whole, (0, 0, 0), 0, "store"))
 
 
 # -- against what the copies do ---------------------------------------------------------------------------
