@@ -91,16 +91,27 @@ class _Tried:
                 self.checks[max(place[s] for s in f.symbols)].append(f)
         self.fixed = [self._known(i) for i in range(len(self.order))]
         self.rest = [0] * (len(self.order) + 1)  # at least what the symbols from here on add to the sum
+        least: Sizes = {}
+        for i, s in enumerate(self.order):
+            least[s] = min(self.fixed[i] or self._alone(i, self._growing(i, least), least), default=1)
         for i in reversed(range(len(self.order))):
-            self.rest[i] = self.rest[i + 1] + min(self.fixed[i] or [1])
+            self.rest[i] = self.rest[i + 1] + least[self.order[i]]
 
     def _known(self, i: int) -> list[int] | None:
-        """The values of a symbol whose bounds are numbers, without those that a fact about it alone excludes."""
+        """The values of a symbol whose bounds are numbers."""
+        lows = self.lows[self.order[i]]
+        return None if any(map(_symbols, lows)) else self._alone(i, lows, {})
+
+    def _growing(self, i: int, least: Sizes) -> list[Any]:
+        """The bounds of a symbol from below that only grow with the others."""
+        lows = (low for low in self.lows[self.order[i]] if set(_symbols(low)) <= least.keys())
+        return [low for low in lows if all(c >= 0 for m, c in terms_of(low).items() if m)]
+
+    def _alone(self, i: int, lows: list[Any], env: Sizes) -> list[int]:
+        """The values of a symbol without those that a fact about it alone excludes."""
         s = self.order[i]
-        if any(_symbols(low) for low in self.lows[s]):
-            return None
         alone = [f for f in self.checks[i] if f.symbols == (s,)]
-        return [v for v in _options(s, self.near[i], self.lows[s], {}) if all(_true(f, {s: v}) for f in alone)]
+        return [v for v in _options(s, self.near[i], lows, env) if all(_true(f, {s: v}) for f in alone)]
 
     def least_first(self) -> Iterator[Sizes]:
         """Assignments in order of their sum, then of their values."""

@@ -47,7 +47,7 @@ from .expr import (
 Terms: TypeAlias = "tuple[tuple[int, tuple[int, ...]], ...]"
 
 SEARCH_NODES = 60  # substitutions tried before a sign is left undecided
-SHORT_SEARCH = 8  # substitutions after which a search looks whether its goal is false at a point
+SHORT_SEARCH = 6  # substitutions after which a search looks whether its goal is false at a point
 
 
 @dataclass(frozen=True)
@@ -229,9 +229,11 @@ class Facts:
     def points(self) -> tuple[samples.Point, ...]:
         """A few admissible values of the variables: what is negative at one of them has no evidence."""
         rows = [r.poly for r in self.rows]
-        if self.origin is None:
-            return samples.points(rows)
-        return samples.admitted(self.origin.points, rows[len(self.origin.rows) :])
+        if self.origin is not None:
+            known, new = self.origin.points, rows[len(self.origin.rows) :]
+            if known and symbols_in(new) <= known[0].keys():
+                return samples.admitted(known, new)
+        return samples.points(rows)
 
     def nonneg(self, p: Any) -> Evidence | None:
         """Evidence that p >= 0 for all admissible values, or None if the cheap search finds none.
