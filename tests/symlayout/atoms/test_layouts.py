@@ -1,0 +1,148 @@
+"""Thread-value layouts of the matrix instructions: CUTLASS's tables, PTX's figures, and what must hold of every row."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from checkers import Bijective, prove
+from symlayout import Layout, LayoutError
+from symlayout.atoms import ATOMS, Atom, MatrixCopy, MmaAtom, add_atoms, atom
+
+C = "((4,8),(2,2)):((32,1),(16,8))"
+X4 = "(32,8):(8,1)"
+# word, A, B, C: CUTLASS mma_traits_sm80.hpp and mma_traits_sm90_gmma.hpp
+PRODUCTS = [
+    ("mma.m16n8k8.f16", "((4,8),(2,2)):((32,1),(16,8))", "((4,8),2):((16,1),8)", C),
+    ("mma.m16n8k8.bf16", "((4,8),(2,2)):((32,1),(16,8))", "((4,8),2):((16,1),8)", C),
+    ("mma.m16n8k16.f16", "((4,8),(2,2,2)):((32,1),(16,8,128))", "((4,8),(2,2)):((16,1),(8,64))", C),
+    ("mma.m16n8k16.bf16", "((4,8),(2,2,2)):((32,1),(16,8,128))", "((4,8),(2,2)):((16,1),(8,64))", C),
+    ("mma.m16n8k4.tf32", "((4,8),2):((16,1),8)", "((4,8),1):((8,1),0)", C),
+    ("mma.m16n8k8.tf32", "((4,8),(2,2)):((16,1),(8,64))", "((4,8),2):((8,1),32)", C),
+    *(
+        (
+            f"wgmma.m64n{n}k16.{dtype}",
+            "(128,(64,16)):(0,(1,64))",
+            f"(128,({n},16)):(0,(1,{n}))",
+            f"((4,8,4),(2,2,{n // 8})):((128,1,16),(64,8,512))",
+        )
+        for dtype in ("f16", "bf16")
+        for n in (8, 64, 136, 256)
+    ),
+    (
+        "wgmma.m64n8k16.bf16.rs",
+        "((4,8,4),(2,2,2)):((128,1,16),(64,8,512))",
+        "(128,(8,16)):(0,(1,8))",
+        "((4,8,4),(2,2,1)):((128,1,16),(64,8,512))",
+    ),
+]
+# word, source, target: CUTLASS copy_traits_sm75.hpp and copy_traits_sm90.hpp, recast to 16-bit elements
+COPIES = [
+    ("ldmatrix.x1", "((8,4),8):((8,0),1)", "(32,2):(2,1)"),
+    ("ldmatrix.x2", "((16,2),8):((8,0),1)", "(32,(2,2)):(2,(1,64))"),
+    ("ldmatrix.x4", X4, "(32,(2,4)):(2,(1,64))"),
+    ("ldmatrix.x1.trans", "((8,4),8):((8,0),1)", "((4,8),(1,2)):((16,1),(1,8))"),
+    ("ldmatrix.x2.trans", "((16,2),8):((8,0),1)", "((4,8),(1,2,2)):((16,1),(1,8,64))"),
+    ("ldmatrix.x4.trans", X4, "((4,8),(1,2,4)):((16,1),(1,8,64))"),
+]
+ALL_PRODUCTS = [a.word for a in ATOMS.values() if isinstance(a, MmaAtom)]
+
+
+@pytest.mark.parametrize("word, a, b, c", PRODUCTS)
+def test_products(word, a, b, c):
+    row = atom(word)
+
+    assert [str(x) for x in (row.tv_a, row.tv_b, row.tv_c)] == [a, b, c]
+
+
+@pytest.mark.parametrize("word, source, target", COPIES)
+def test_copies_and_the_stores_that_mirror_them(word, source, target):
+    load, store = atom(word), atom(word.replace("ld", "st"))
+
+    assert (str(load.src_tv), str(load.dst_tv)) == (source, target)
+    assert (store.src_tv, store.dst_tv) == (load.dst_tv, load.src_tv)
+    assert load.align_bytes == store.align_bytes == 16
+
+
+@pytest.mark.parametrize("word", ALL_PRODUCTS)
+def test_sums_cover_their_tile_once_and_every_layout_has_its_threads(word):
+    row = atom(word)
+    m, n, k = row.mnk
+
+    for tv, tile in ((row.tv_a, m * k), (row.tv_b, n * k), (row.tv_c, m * n)):
+        assert tv[0].size() == row.threads
+        assert tv.cosize() == tile
+        assert tv.size() in (tile, tile * row.threads)  # once, or seen by every thread
+        assert len(set(tv.offsets().tolist())) == tile
+    assert row.tv_c.size() == m * n
+
+
+@pytest.mark.parametrize("word", ["mma.m16n8k16.bf16", "wgmma.m64n256k16.f16", "wgmma.m64n8k16.bf16.rs"])
+def test_sums_are_proved_to_be_dealt_once(word):
+    row = atom(word)
+
+    assert prove(Bijective(row.tv_c, onto=row.mnk[0] * row.mnk[1]))
+
+
+def test_an_accumulator_as_ptx_draws_it():
+    """PTX ISA, fragment D of wgmma: row = thread/4 % 8 + 16 warp + 8 (v/2 % 2), column = 8 (v/4) + 2 (thread % 4) + v % 2."""
+    tv = atom("wgmma.m64n64k16.bf16").tv_c
+
+    for t in range(128):
+        for v in range(32):
+            row = t // 4 % 8 + 16 * (t // 32) + 8 * (v // 2 % 2)
+            column = 8 * (v // 4) + 2 * (t % 4) + v % 2
+            assert tv(t, v) == row + 64 * column
+    assert tv(37, 5) == 17 + 64 * 11
+    assert tv(127, 31) == 63 + 64 * 63
+
+
+def test_mma_fragments_as_ptx_draws_them():
+    """PTX ISA, matrix fragments of mma.m16n8k16: A, B and C of lane t = 4 group + i."""
+    row = atom("mma.m16n8k16.bf16")
+
+    for t in range(32):
+        group, i = divmod(t, 4)
+        for v in range(8):
+            r = group + 8 * (v // 2 % 2)
+            c = 2 * i + v % 2 + 8 * (v // 4)
+            assert row.tv_a(t, v) == r + 16 * c
+        for v in range(4):
+            assert row.tv_b(t, v) == group + 8 * (2 * i + v % 2 + 8 * (v // 2))
+            assert row.tv_c(t, v) == group + 8 * (v // 2) + 16 * (2 * i + v % 2)
+
+
+def test_how_many_rows_there_are():
+    words = {w.split(".")[0] for w in ATOMS}
+
+    assert {"ldmatrix", "stmatrix", "mma", "wgmma"} <= words
+    assert sum(w.startswith("wgmma.") for w in ATOMS) == 32 * 2 * 2
+    assert sum(isinstance(a, MatrixCopy) for a in ATOMS.values()) == 12
+
+
+def test_a_row_reads_well():
+    assert str(atom("stmatrix.x4")) == "stmatrix.x4: register -> shared, by 32 threads"
+    assert str(atom("wgmma.m64n8k16.bf16.rs")) == (
+        "wgmma.m64n8k16.bf16.rs: register, shared -> register, by 128 threads, asynchronous, completes on wgmma groups"
+    )
+
+
+@pytest.mark.parametrize(
+    "ask, message",
+    [
+        (lambda: atom("wgmma.m64n260k16.bf16"), "expected an atom .*did you mean"),
+        (lambda: atom(5), "expected an atom"),
+        (lambda: add_atoms([Atom("tma.load", "copy", "a", "b")]), "expected a new word for an atom, got 'tma.load'"),
+    ],
+)
+def test_bad_input(ask, message):
+    with pytest.raises(LayoutError, match=message):
+        ask()
+
+
+def test_positions_of_a_row_of_addresses():
+    """Lanes behind the last matrix repeat the first: their addresses are not read."""
+    tv = atom("ldmatrix.x2").src_tv
+
+    assert np.array_equal(tv.offsets().reshape(8, 32)[0], np.tile(np.arange(16) * 8, 2))
+    assert isinstance(tv, Layout)
