@@ -49,7 +49,7 @@ class FitsIn(Claim):
     def each_step(
         cls, f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = None, **options: Any
     ) -> list[FitsIn]:
-        """One claim for each operation of an index computation, in the order of the code.
+        """One claim for each operation of an index computation, on sizes alone too, in the order of the code.
 
         ``FitsIn.each_step(lambda i, k: (i*K + k)*2, (M, K), bits=32)`` asks for i*K, i*K + k and the product.
         *when* is a predicate that the code tests before it computes anything.

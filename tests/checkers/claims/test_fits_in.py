@@ -86,6 +86,16 @@ def test_an_overflow_in_the_middle_counts():
     assert [v.outcome for v in prove(claims).verdicts] == [Outcome.REFUTED, Outcome.PROVED]
 
 
+def test_an_overflow_of_sizes_alone_counts():
+    """K*K*K leaves int32 although its remainder is small."""
+    small = dim("rows", at_most=2**20)
+    claims = FitsIn.each_step(lambda i: i + (K * K * K) % 7, (small,), bits=32)
+    fine = FitsIn.each_step(lambda i: i + (K * K * K) % 7, (small,), bits=32, given=[K <= 1290])
+
+    assert [v.outcome.value for v in prove(claims).verdicts] == ["refuted", "refuted", "proved", "proved"]
+    assert prove(fine)
+
+
 def test_a_negation_is_a_step_of_its_own():
     claims = FitsIn.each_step(lambda i, k: (-i) * (i - i) + k, (M, 4), bits=8, signed=False)
 
