@@ -46,7 +46,7 @@ def local():
         (lambda i, k=K: i + k * k, ["K * K", "i + (K * K)"]),
         (lambda i, *, k=K: i + k * k, ["K * K", "i + (K * K)"]),
         (lambda i: SIZES["rows"] * SIZES["pitch"][0] + i, ["M * K", "(M * K) + i"]),
-        (lambda i: [j * K for j in (i,)][0], ["i * K"]),
+        (lambda i: next(j * K for j in (i,)), ["i * K"]),
         (lambda i: i + config.k * config.k, ["K*K", "i + (K*K)"]),
         (lambda i: i * BYTES, ["K*K*M", "(K*K*M)//7", "i * ((K*K*M)//7)"]),
         (
