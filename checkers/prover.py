@@ -21,10 +21,10 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, InternalError, SymlayoutError
-from symlayout.expr import Expr, Fact, Quotient, Symbol, at_least
+from symlayout.expr import Expr, Fact, Quotient, at_least
 from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
 from symlayout.obligations import EXACT, Obligation, as_divisibility
-from symlayout.report import Outcome, Report, Verdict, Witness
+from symlayout.report import Outcome, Report, Verdict
 
 from . import smt
 from .cache import Cache, key_of
@@ -36,13 +36,9 @@ from .claims.in_bounds import InBounds
 from .conditions import simplest
 from .exhaustive import POINTS
 from .form import expressions
+from .refuter import REFUTER_POINTS, SMALL_POINTS, Failure, Refuter, tried
 from .sizes import all_sizes, small_sizes
 from .weakest import closing, joint, repair
-
-SMALL_POINTS = 20_000  # a small size is skipped beyond this many points
-REFUTER_POINTS = 400_000  # points tried over all small sizes together
-REFUTER_SIZES = 600
-DOUBLED_POINTS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -174,7 +170,7 @@ class _Run:
         self.reasons: list[str] = []
         self.lemmas: list[str] = []
         self.doubt = ""  # what a proof may be empty for
-        self.checked = ""
+        self.refuter = Refuter(claim, self.facts, budget.refuter_points)
 
     def verdict(self, begin: float) -> Verdict:
         """The verdict, with the time since *begin*."""
@@ -198,15 +194,16 @@ class _Run:
             if empty is not None:
                 return empty
             self.doubt = "no sizes are known that meet the assumptions, and whether any do is open"
-        for method in (self._certificate, self._every_size, self._small, self._large, self._solver):
-            found = method()
-            if found is not None:
-                return found
+        sizes = self.refuter
+        for method in (self._certificate, self._every_size, sizes.small, sizes.large, self._solver, sizes.more):
+            said = method()
+            if said is not None:
+                return self._refuted(said) if isinstance(said, Failure) else said
         return self._end(
             Outcome.UNKNOWN,
             reason="; ".join(self.reasons),
             open=self.claim.lemma(self.facts),
-            checked=self.checked,
+            checked=self.refuter.checked,
             closing=closing(self.claim, self.facts) if self.budget.repairs else (),
         )
 
@@ -330,7 +327,7 @@ class _Run:
         if not envs:
             return None
         for env in sorted(envs, key=lambda env: sum(env.values())):
-            bound = self._bound(env)
+            bound = self.refuter.bound(env)
             if bound is None or bound.points() > SMALL_POINTS:
                 return None
             try:
@@ -338,125 +335,23 @@ class _Run:
             except (TooLarge, ZeroDivisionError, OverflowError):
                 return None
             if witness is not None:
-                return self._refuted(witness, env, f"enumeration of all {len(envs)} sizes")
+                return self._refuted(Failure(witness, env, f"enumeration of all {len(envs)} sizes"))
         return self._end(Outcome.PROVED, method=f"enumeration of all {len(envs)} sizes", lemmas=tuple(self.lemmas))
 
-    # -- small sizes --------------------------------------------------------------------------------
+    # -- sizes that fail ----------------------------------------------------------------------------
 
-    def _small(self) -> Verdict | None:
-        """Enumerate at small admissible sizes, in order of their sum: the first failure is minimal."""
-        spent = tried = 0
-        last: dict[Symbol, int] = {}
-        for env in small_sizes(self.facts.symbols, self.facts, self.claim.hints()):
-            bound = self._bound(env)
-            if bound is None:
-                continue
-            n = bound.points()
-            if n > SMALL_POINTS:
-                continue
-            spent += n + 50
-            tried += 1
-            if spent > self.budget.refuter_points or tried > REFUTER_SIZES:
-                break
-            last = env
-            witness = self._try(bound)
-            if witness is not None:
-                return self._refuted(witness, env, "small sizes")
-        if last:
-            sizes = ", ".join(f"{s} = {v}" for s, v in last.items())
-            self.checked = f"no failure at {tried} small sizes, the last of them {sizes}"
-        return None
-
-    def _bound(self, env: dict[Symbol, int]) -> Claim | None:
-        try:
-            return self.claim.bind(env)
-        except (SymlayoutError, ZeroDivisionError):
-            return None  # sizes at which there is no such layout, such as an extent of 0
-
-    def _try(self, bound: Claim) -> Witness | None:
-        try:
-            return bound.counterexample()
-        except TooLarge:
-            return None
-        except (ZeroDivisionError, OverflowError, MemoryError):
-            return None
-
-    def _refuted(self, witness: Witness, env: dict[Symbol, int], method: str) -> Verdict:
-        if not self.facts.admits(env):
-            raise InternalError(f"the counterexample {env} of {self.claim} does not meet the assumptions")
-        sizes = {s.name: v for s, v in env.items()}
-        found = None
-        if self.budget.repairs:
-            found = repair(self.claim, self.facts, env)
+    def _refuted(self, failure: Failure) -> Verdict:
+        """The verdict on sizes at which the claim fails, with the condition that repairs it."""
+        if not self.facts.admits(failure.sizes):
+            raise InternalError(f"the counterexample {failure.sizes} of {self.claim} does not meet the assumptions")
+        found = repair(self.claim, self.facts, failure.sizes) if self.budget.repairs else None
         return self._end(
             Outcome.REFUTED,
-            witness=replace(witness, sizes=sizes),
-            method=method,
+            witness=replace(failure.witness, sizes={s.name: v for s, v in failure.sizes.items()}),
+            method=failure.method,
             condition=str(found or ""),
             repairs=found.facts if found else (),
         )
-
-    # -- large sizes --------------------------------------------------------------------------------
-
-    def _large(self) -> Verdict | None:
-        """One size at its upper end, the others at their lower: the place of overflows; then bisect."""
-        found: list[tuple[int, dict[Symbol, int], Witness]] = []
-        lows = next(small_sizes(self.facts.symbols, self.facts, ()), None)
-        if lows is None:
-            return None
-        for s in self.facts.symbols:
-            found += self._doubled(lows, s)
-        for grown in [] if found else [*((s,) for s in self.facts.symbols), self.facts.symbols]:
-            env = dict(lows)
-            for s in grown:
-                if type(s.upper) is int:
-                    env[s] = s.upper // s.multiple * s.multiple
-            if env == lows or not self._fails(env):
-                continue
-            for s in grown:
-                env[s] = self._least(env, s, lows[s])
-            witness = self._fails(env)
-            if witness:
-                found.append((sum(env.values()), env, witness))
-        if not found:
-            return None
-        _, env, witness = min(found, key=lambda f: f[0])
-        return self._refuted(witness, env, "corners of large sizes")
-
-    def _doubled(self, lows: dict[Symbol, int], s: Symbol) -> list[tuple[int, dict[Symbol, int], Witness]]:
-        """One size doubled as long as enumeration takes it, then bisected."""
-        env = dict(lows)
-        for _ in range(40):  # the points need not depend on this size
-            env = {**env, s: 2 * env[s]}
-            bound = self._bound(env) if env[s] > 0 and self.facts.admits(env) else None
-            if bound is None or not hasattr(bound, "limits") or bound.points() > DOUBLED_POINTS:
-                return []
-            if bound.points() > SMALL_POINTS and self._fails(env):
-                env[s] = self._least(env, s, env[s] // 2)
-                witness = self._fails(env)
-                return [(sum(env.values()), env, witness)] if witness else []
-        return []
-
-    def _fails(self, env: dict[Symbol, int]) -> Witness | None:
-        if not self.facts.admits(env):
-            return None
-        bound = self._bound(env)
-        if bound is None or bound.points() <= SMALL_POINTS or not hasattr(bound, "limits"):
-            return None
-        return self._try(bound)
-
-    def _least(self, env: dict[Symbol, int], s: Symbol, low: int) -> int:
-        """The least value of *s* that still fails, by bisection; every step is tried, none is assumed."""
-        good, bad = low, env[s]
-        while bad - good > s.multiple:
-            middle = (good + bad) // 2 // s.multiple * s.multiple
-            if middle <= good:
-                break
-            if self._fails({**env, s: middle}):
-                bad = middle
-            else:
-                good = middle
-        return bad
 
     # -- the solver ---------------------------------------------------------------------------------
 
@@ -508,16 +403,16 @@ class _Run:
     def _from_model(self, answer: smt.Answer) -> Verdict | None:
         """A model is a candidate: the sizes in it must fail on plain integers too."""
         env = {s: answer.model.get(s, 0) for s in self.facts.symbols}
-        bound = self._bound(env) if self.facts.symbols else self.claim
+        bound = self.refuter.bound(env) if self.facts.symbols else self.claim
         witness = None
         if bound is not None:
-            witness = self._try(bound) or self.claim.replay(answer.model, bound)
+            witness = tried(bound) or self.claim.replay(answer.model, bound)
         if witness is None:
             at = ", ".join(f"{s} = {v}" for s, v in env.items())
             self.reasons.append(f"the solver offers a counterexample{' at ' + at if at else ''} too large to replay")
             return None
         return (
-            self._refuted(witness, env, smt.version())
+            self._refuted(Failure(witness, env, smt.version()))
             if env
             else self._end(Outcome.REFUTED, witness=witness, method=smt.version())
         )
