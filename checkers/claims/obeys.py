@@ -77,6 +77,8 @@ class Obeys(Claim):
         return Witness({}, (), f"{name}{v.story}, expected {v.wanted}{f'; {v.fix}' if self.rule.hint else ''}")
 
     def violations(self, facts: Facts) -> list[Query] | None:
+        if not self._facts:  # a plain number: every size that meets the assumptions breaks the rule, or none
+            return [] if self.rule.must.holds(self.value, self.subject, self.place) else [()]
         return [q for f in self._facts for q in Holds(f).violations(facts) or ()]
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
