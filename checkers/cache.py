@@ -11,20 +11,23 @@ import hashlib
 import json
 import os
 import sqlite3
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import symlayout
 from symlayout.address_map import AddressMap
 from symlayout.basis import ScaledBasis
+from symlayout.errors import SymlayoutError
 from symlayout.expr import Expr, Fact, canonical
 from symlayout.facts import Facts
 from symlayout.layout import ComposedLayout, Layout
+from symlayout.notation import parse_fact
 from symlayout.report import Outcome, Verdict, Witness
 
 from .claim import Claim
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 def default_path() -> Path:
@@ -58,18 +61,20 @@ class Cache:
         try:
             row = self._rows.execute("select value from verdict where key = ?", (key,)).fetchone()
             found = None if row is None else _verdict(json.loads(row[0]), claim)
-        except (sqlite3.Error, ValueError, KeyError, TypeError):
+        except (sqlite3.Error, ValueError, KeyError, TypeError, SymlayoutError):
             return None
         self.hits += found is not None
         return found
 
     def store(self, key: str, verdict: Verdict) -> None:
-        """Keep a verdict; one with repairs is left out, since facts are not stored as text."""
-        if self._rows is None or verdict.repairs:
+        """Keep a verdict, its repairs as text; one whose repairs do not read back is left out."""
+        if self._rows is None:
             return
         try:
+            if _read(map(str, verdict.repairs), verdict.claim) != verdict.repairs:
+                return
             self._rows.execute("insert or replace into verdict values (?, ?)", (key, json.dumps(verdict.to_json())))
-        except (sqlite3.Error, TypeError, ValueError):
+        except (sqlite3.Error, TypeError, ValueError, SymlayoutError):
             return
 
     def close(self) -> None:
@@ -119,7 +124,14 @@ def _verdict(data: dict[str, Any], claim: Claim) -> Verdict:
     parts: dict[str, Any] = {name: data[name] for name in same if name in data}
     for name in ("assumptions", "lemmas", "closing", "unused"):
         parts[name] = tuple(data.get(name, ()))
+    parts["repairs"] = _read(data.get("repairs", ()), claim)
     return Verdict(claim, Outcome(data["outcome"]), witness=witness, **parts)
+
+
+def _read(texts: Iterable[str], claim: Claim) -> tuple[Fact, ...]:
+    """Facts about the sizes of a claim from their text."""
+    symbols = Facts.about(claim.parameters(), given=claim.given).symbols
+    return tuple(f for t in texts for f in parse_fact(t, symbols))
 
 
 def _tuples(x: Any) -> Any:

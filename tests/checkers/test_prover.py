@@ -202,6 +202,26 @@ def test_a_cached_verdict_is_the_same_verdict(tmp_path):
     assert cache.hits == 0
 
 
+@pytest.mark.parametrize(
+    "claim",
+    [
+        Injective(Layout((M, N), (1, ld))),
+        Aligned(Layout((M, 2), (N, 8)), 16, 2),
+        FitsIn(Layout((M, 4), (4, 1)), bits=16),
+        InBounds(Layout((M, 8)), M * N),
+    ],
+    ids=str,
+)
+def test_a_cached_refutation_keeps_its_repairs(claim, tmp_path):
+    first = prove(claim, cache=Cache(tmp_path / "verdicts.sqlite"))
+    cache = Cache(tmp_path / "verdicts.sqlite")
+    again = prove(claim, cache=cache)
+
+    assert cache.hits == 1
+    assert again.repairs == first.repairs != ()
+    assert str(again) == str(first)
+
+
 def test_the_cache_tells_claims_apart():
     wide = dim("M", at_most=2**40)
     claims = [*PROVED, Injective(Layout((wide, N), (1, wide))), Injective(Layout((M, N), (1, M)))]
