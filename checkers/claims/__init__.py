@@ -13,6 +13,7 @@ from .injective import Injective
 from .multiplicity import Multiplicity
 from .obeys import Obeys
 from .partition import Partition
+from .ring_protocol import RingProtocol
 from .same_bytes import SameBytes
 from .surjective import Surjective
 from .tensor_map_valid import TensorMapValid
@@ -54,6 +55,7 @@ __all__ = [
     "Multiplicity",
     "Obeys",
     "Partition",
+    "RingProtocol",
     "SameBytes",
     "Surjective",
     "TensorMapValid",

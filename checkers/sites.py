@@ -1,0 +1,171 @@
+"""Where the operations of a kernel stand: who executes them, under what, and how many of a kind come before.
+
+The number of a use is counted, never guessed: ``rank`` walks from the root to an operation and adds what stands
+before it, an expression of sizes, block and loop indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from symlayout.expr import Fact, Int, Symbol, maximum, terms_of
+from symlayout.facts import Facts, symbols_in
+from symlayout.kernel import Kernel
+from symlayout.ops import Elect, For, If, Op, Role
+
+Wanted: TypeAlias = "Callable[[Op], bool]"
+
+THREAD = "thread"
+
+
+class Uncounted(Exception):
+    """Operations whose number is no closed form: a condition or an extent decides it."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """Who executes an operation together: some warps of the CTA, and how many lanes of each."""
+
+    warps: frozenset[int]
+    lanes: int
+
+    @property
+    def threads(self) -> int:
+        return len(self.warps) * self.lanes
+
+    def __str__(self) -> str:
+        first, last = min(self.warps, default=0), max(self.warps, default=0)
+        which = f"warp {first}" if first == last else f"warps {first} .. {last}"
+        return f"{which}, {self.lanes} lane{'s' if self.lanes != 1 else ''} each"
+
+
+@dataclass(frozen=True)
+class Site:
+    """An operation with the operations around it, outermost first, and its place in each of their bodies."""
+
+    op: Op
+    around: tuple[Op, ...]
+    places: tuple[int, ...]  # one more than *around*: the first is the place in the kernel's body
+    kernel_threads: int
+
+    @cached_property
+    def role(self) -> str:
+        """The role that the operation is part of, or "" outside of all roles."""
+        return next((a.name for a in reversed(self.around) if isinstance(a, Role)), "")
+
+    @property
+    def loops(self) -> tuple[For, ...]:
+        return tuple(a for a in self.around if isinstance(a, For))
+
+    @property
+    def conditions(self) -> tuple[Fact, ...]:
+        """The facts of the conditions around, those about threads aside."""
+        facts = (f for a in self.around if isinstance(a, If) for f in a.condition)
+        return tuple(f for f in facts if not about_thread(f))
+
+    @cached_property
+    def team(self) -> Team | None:
+        """Who executes it; None where the warps differ in how many of their lanes do."""
+        first, warps, lanes = 0, list(range(self.kernel_threads // 32)), 32
+        for a in self.around:
+            if isinstance(a, Role):
+                first, warps, lanes = a.first_warp, list(range(a.first_warp, a.first_warp + a.warps)), 32
+            elif isinstance(a, Elect):
+                warps, lanes = (warps if a.each_warp else warps[:1]), 1
+            elif isinstance(a, If) and any(map(about_thread, a.condition)):
+                if lanes != 32 or any(len(f.symbols) > 1 for f in a.condition if about_thread(f)):
+                    return None
+                active = {w: n for w in warps if (n := active_lanes(a.condition, 32 * (w - first)))}
+                if len(set(active.values())) > 1:
+                    return None
+                warps, lanes = list(active), next(iter(active.values()), 0)
+        return Team(frozenset(warps), lanes)
+
+    def __str__(self) -> str:
+        return str(self.op)
+
+
+def about_thread(f: Fact) -> bool:
+    """Whether a fact is about the thread that executes."""
+    return any(s.name == THREAD for s in f.symbols)
+
+
+def active_lanes(condition: Iterable[Fact], first: int) -> int:
+    """How many of the 32 threads from *first* on meet the facts about ``thread``."""
+    facts = [f for f in condition if about_thread(f)]
+    return sum(all(f.at({f.symbols[0]: first + lane}) for f in facts) for lane in range(32))
+
+
+def sites(kernel: Kernel) -> Iterator[Site]:
+    """Every operation of a kernel where it stands, in order."""
+    yield from _inside(kernel.body, (), (), kernel.threads)
+
+
+def _inside(body: tuple[Op, ...], around: tuple[Op, ...], places: tuple[int, ...], threads: int) -> Iterator[Site]:
+    for i, op in enumerate(body):
+        yield Site(op, around, (*places, i), threads)
+        yield from _inside(op.body, (*around, op), (*places, i), threads)
+
+
+class Counter:
+    """Counts operations of a kernel under some facts, which know the indices of the loops."""
+
+    def __init__(self, kernel: Kernel, facts: Facts) -> None:
+        self.kernel, self.facts = kernel, facts
+
+    def total(self, wanted: Wanted) -> Int:
+        """How many a thread meets in all that it does. Raises Uncounted."""
+        return self._sequence(self.kernel.body, wanted)
+
+    def before(self, site: Site, wanted: Wanted) -> Int:
+        """How many it has met when it comes to *site*, the operation there not counted. Raises Uncounted."""
+        bodies = (self.kernel.body, *(a.body for a in site.around))
+        total: Any = 0
+        for body, place, a in zip(bodies, site.places, (*site.around, None), strict=True):
+            total = total + self._sequence(body[:place], wanted)
+            if isinstance(a, For):
+                total = total + self._turns(a, a.index, wanted)
+        return self.facts.normal(total)
+
+    def _sequence(self, body: Iterable[Op], wanted: Wanted) -> Any:
+        total: Any = 0
+        for op in body:
+            total = total + self._count(op, wanted)
+        return self.facts.normal(total)
+
+    def _count(self, op: Op, wanted: Wanted) -> Any:
+        if wanted(op):
+            return 1
+        if isinstance(op, For):
+            n = op.extent
+            return self._turns(op, n if self.facts.le(0, n) is True else maximum(n, 0), wanted)
+        inside = self._sequence(op.body, wanted)
+        if isinstance(op, If) and inside != 0 and not self._always(op.condition):
+            raise Uncounted(f"how often {op} holds")
+        return inside
+
+    def _always(self, condition: Iterable[Fact]) -> bool:
+        return all(about_thread(f) or self.facts.holds(f) is True for f in condition)
+
+    def _turns(self, loop: For, n: Any, wanted: Wanted) -> Any:
+        """How many in the first *n* iterations; a condition index >= c leaves out c of them."""
+        total: Any = 0
+        for op in loop.body:
+            first = _from(op, loop.index)
+            each = self._count(op, wanted) if first is None else self._sequence(op.body, wanted)
+            if loop.index in symbols_in((each,)):
+                raise Uncounted(f"a number that changes with {loop.index}")
+            total = total + (n if not first else maximum(n - first, 0)) * each
+        return self.facts.normal(total)
+
+
+def _from(op: Op, index: Symbol) -> int | None:
+    """c where *op* is a condition index >= c."""
+    if isinstance(op, If) and len(op.condition) == 1 and op.condition[0].relation == ">=":
+        t = terms_of(op.condition[0].expr)
+        if t.get((index,)) == 1 and set(t) <= {(index,), ()}:
+            return max(0, -t.get((), 0))
+    return None
