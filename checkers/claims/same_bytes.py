@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from symlayout.atoms import DescriptorRead, LdmatrixRead
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
-from symlayout.int_tuple import idx2crd, leaves, text
+from symlayout.int_tuple import idx2crd, leaves, product_each, text
 from symlayout.layout import ComposedLayout, Layout, is_layout
 from symlayout.report import Witness
 from symlayout.swizzle import Swizzle
@@ -29,8 +30,10 @@ class SameBytes(Claim):
 
     *consumer* is the layout of the tile in elements, swizzled or not, as its kernel indexes it. Of a copy made by
     ``make_tma_copy`` its coordinates are those of the tile; of a bare tensor map they are those of the box,
-    dimension 0 first. The tile may start at every multiple of *base_multiple_of* bytes (the swizzle's repeat unless
-    told); the hardware swizzles absolute addresses, a layout those relative to the tile, unless *absolute*.
+    dimension 0 first. It may also be what an instruction reads, a ``DescriptorRead`` or an ``LdmatrixRead``, whose
+    (row, k) in the box of a bare map are dimensions 1 and 0, or 0 and 1 where it is MN-major. The tile may start at
+    every multiple of *base_multiple_of* bytes (the swizzle's repeat unless told); the hardware swizzles absolute
+    addresses, a layout those relative to the tile, unless *absolute*.
 
     >>> from symlayout import ComposedLayout
     >>> box = TensorMap("bf16", 0, (1024, 1024), (2048,), (64, 128), swizzle=128)
@@ -49,7 +52,7 @@ class SameBytes(Claim):
         super().__post_init__()
         if not isinstance(self.tensor_map, TensorMap):
             raise ClaimError(f"expected a tensor map or a copy that has one, got {self.copy!r}")
-        if not is_layout(self.consumer) or self.consumer.has_bases:
+        if not self._reads_part and (not is_layout(self.consumer) or self.consumer.has_bases):
             raise ClaimError(f"expected the consumer's layout in elements, got {self.consumer!r}")
         if isinstance(self.consumer, ComposedLayout) and not isinstance(self.consumer.outer, Swizzle):
             raise ClaimError(f"expected a swizzle outside of the consumer's layout, got {self.consumer.outer}")
@@ -57,7 +60,9 @@ class SameBytes(Claim):
             object.__setattr__(self, "base_multiple_of", max(128, self.tensor_map.swizzle.repeat_bytes))
         if type(self.base_multiple_of) is not int or self.base_multiple_of < 1:
             raise ClaimError(f"expected base_multiple_of in bytes, at least 1, got {self.base_multiple_of!r}")
-        if self.landing.size() != self.consumer.size():
+        if self._reads_part:
+            self._expect_inside()
+        elif self.landing.size() != self.consumer.size():
             raise ClaimError(
                 f"expected a consumer of the {self.landing.size()} elements of {self._source}, "
                 f"got {self.consumer} of {self.consumer.size()}"
@@ -89,6 +94,26 @@ class SameBytes(Claim):
         tile = f"box {text(m.landing.shape)}" if m is self.copy else f"tile {text(self.landing.shape)}"
         return f"{tile} with swizzle {m.swizzle}" if m.swizzle else tile
 
+    @property
+    def _reads_part(self) -> bool:
+        """Whether the consumer is an instruction that reads some elements of the tile."""
+        return isinstance(self.consumer, DescriptorRead | LdmatrixRead)
+
+    def _elements(self) -> np.ndarray[Any, Any]:
+        """The coordinates of the tile that an instruction reads, in the order of the landing's modes."""
+        found = self.consumer.elements()
+        return found[:, ::-1] if self.tensor_map is self.copy and self.consumer.major == "K" else found
+
+    def _expect_inside(self) -> None:
+        extents = product_each(self.landing.shape)
+        if len(extents) != 2:
+            raise ClaimError(f"expected a tile of rows and depth, got {self._source}")
+        if (self._elements() >= np.array(extents)).any():
+            raise ClaimError(f"expected a read inside {self._source}, got {self.consumer}")
+        size = self.consumer.dtype.bytes
+        if size != self._element_bytes:
+            raise ClaimError(f"expected elements of {self._element_bytes} bytes, got {self.consumer.dtype}")
+
     def subjects(self) -> tuple[Any, ...]:
         return (self.copy, self.consumer)
 
@@ -106,7 +131,8 @@ class SameBytes(Claim):
 
     def _phases(self) -> list[int]:
         """One base for each residue that a base may leave modulo the periods of both swizzles (T14)."""
-        period = math.lcm(self.tensor_map.swizzle.repeat_bytes, self._reads().period if self.absolute else 1)
+        own = self.consumer.period if self._reads_part else self._reads().period if self.absolute else 1
+        period = math.lcm(self.tensor_map.swizzle.repeat_bytes, own)
         return list(range(0, math.lcm(period, self.base_multiple_of), self.base_multiple_of))
 
     @property
@@ -124,13 +150,18 @@ class SameBytes(Claim):
     def _addresses(self) -> Iterator[tuple[int, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
         """(base, address that the copy writes, address that the consumer reads), element by element."""
         landed = rows(self.landing)[:, 0]
+        put = self.tensor_map.swizzle.swizzle
+        if self._reads_part:
+            part = landed[self._elements() @ np.array([1, product_each(self.landing.shape)[0]])]
+            yield from ((base, put(base + part), self.consumer.addresses(base)) for base in self._phases())
+            return
         inner = self.consumer.inner if isinstance(self.consumer, ComposedLayout) else self.consumer
         offset = self.consumer.offset if isinstance(self.consumer, ComposedLayout) else 0
         read = (rows(inner)[:, 0] + offset) * self._element_bytes
         swizzle = self._reads()
         for base in self._phases():
             consumed = swizzle(base + read) if self.absolute else base + swizzle(read)
-            yield base, self.tensor_map.swizzle.swizzle(base + landed), consumed
+            yield base, put(base + landed), consumed
 
     def certify(self, facts: Facts) -> Proof | None:
         if not (self.landing.static and self.consumer.static) or self.points() > POINTS or self.counterexample():
@@ -145,12 +176,18 @@ class SameBytes(Claim):
         for base, written, read in self._addresses():
             unlike = np.flatnonzero(written != read)
             if len(unlike):
-                at = idx2crd(int(unlike[0]), self.consumer.shape)
+                at = self._coordinate(int(unlike[0]))
                 put, got = int(written[unlike[0]]), int(read[unlike[0]])
                 return Witness(
                     {}, (at,), f"with the tile at byte {base}, element {text(at)} lands at {put} and is read at {got}"
                 )
         return None
+
+    def _coordinate(self, i: int) -> Any:
+        """Of the tile, for the i-th element that is read."""
+        if self._reads_part:
+            return tuple(map(int, self.consumer.elements()[i]))
+        return idx2crd(i, self.consumer.shape)
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
         return iter(())

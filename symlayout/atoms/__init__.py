@@ -5,8 +5,19 @@ from __future__ import annotations
 from . import ldmatrix, mma, wgmma
 from .atom import ATOMS, Atom, MatrixCopy, MmaAtom, add_atoms, atom
 from .descriptor import MatrixDescriptor
+from .reads import DescriptorRead, LdmatrixRead
 
-__all__ = ["ATOMS", "Atom", "MatrixCopy", "MatrixDescriptor", "MmaAtom", "add_atoms", "atom"]
+__all__ = [
+    "ATOMS",
+    "Atom",
+    "DescriptorRead",
+    "LdmatrixRead",
+    "MatrixCopy",
+    "MatrixDescriptor",
+    "MmaAtom",
+    "add_atoms",
+    "atom",
+]
 
 for _rows in (ldmatrix.ROWS, mma.ROWS, wgmma.ROWS):
     add_atoms(_rows)
