@@ -48,5 +48,9 @@ class TmaFault(SymlayoutError, RuntimeError):
         self.effect = effect
 
 
+class ExecutionError(SymlayoutError, RuntimeError):
+    """A kernel whose run went wrong: a fault, a race, a value that nobody wrote, a deadlock; says where."""
+
+
 class InternalError(SymlayoutError, RuntimeError):
     """A defect of ours, such as a counterexample that does not replay; please report it."""

@@ -1,0 +1,250 @@
+"""The effects of copies: ld and st, cp.async, tensor loads and stores.
+
+An asynchronous effect happens at once (``eager``), or is handed over as ``Pending`` work of a group, or takes off as a
+``Flight`` that lands on an mbarrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..atoms.atom import ATOMS
+from ..errors import ExecutionError, LayoutError
+from ..ops import Box, Copy, Op, Ref, Slot
+from ..rules.tma_copy import TensorCopy
+from ..tma import TensorMap
+from .agent import MISTAKES, Agent, Pending
+from .effects import EFFECTS
+from .footprint import footprint
+from .machine import UNIT_BYTES, Array, Cta, GlobalTensor
+from .memory import Memory
+from .order import ASYNC, UNFINISHED
+from .tma import tma_load, tma_store
+
+
+def _move(agent: Agent, op: Copy) -> None:
+    """ld and st: each active thread moves its bytes now."""
+    row = ATOMS[op.atom]
+    src, dst = _ref(op.src), _ref(op.dst)
+    agent.tensor(src, row.src), agent.tensor(dst, row.dst)
+    data, codes = agent.load(src, row.bytes, row.bytes if row.src != "register" else 1)
+    agent.store(dst, data, codes, row.bytes if row.dst != "register" else 1)
+
+
+# -- cp.async -------------------------------------------------------------------------------------------
+
+
+class AsyncCopy(Pending):
+    """cp.async: what the active threads have asked for; its writes are theirs, through the generic proxy."""
+
+    def __init__(self, agent: Agent, op: Copy, source: GlobalTensor, src: Array, dst: Array) -> None:
+        super().__init__(agent, op)
+        self.source, self.src, self.dst = source, src, dst
+        self.shared, self.number = agent.cta.shared, agent.machine.number(op)
+        if self.shared.order is not None:
+            self.shared.expect_free(dst, agent.knows, agent.row)
+            self.shared.codes[dst] = agent.machine.code(f"{op} was under way")
+            self.shared.order.wrote(dst, self.threads[:, None], UNFINISHED, self.number)
+        self.moved = not agent.machine.late()
+        if self.moved:
+            self.data = source.bytes[src]
+
+    def complete(self, which: Array) -> None:
+        src, dst = self.src[which], self.dst[which]
+        self.shared.bytes[dst] = self.data[which] if self.moved else self.source.bytes[src]
+        self.shared.codes[dst] = self.source.codes[src]
+        if self.shared.order is not None:
+            row = self.agent.knows.row(self.threads[which])[:, None]
+            self.shared.order.wrote(dst, self.threads[which][:, None], self.agent.knows.epoch(row), self.number)
+        self.done |= which
+
+
+def _cp_async(agent: Agent, op: Copy) -> None:
+    n = ATOMS[op.atom].bytes
+    src, dst = _ref(op.src), _ref(op.dst)
+    source = agent.machine.memory[agent.tensor(src, "global").name]
+    agent.tensor(dst, "shared")
+    work = AsyncCopy(agent, op, source, agent.addresses(src, n, n), agent.addresses(dst, n, n))
+    if agent.machine.ordered:
+        agent.add("cp.async", work)
+    else:
+        work.complete(~work.done)
+
+
+# -- tensor copies --------------------------------------------------------------------------------------
+
+
+class Flight:
+    """A tensor load on its way to the shared memory of one CTA."""
+
+    def __init__(
+        self, agent: Agent, op: Op, cta: Cta, box: tuple[TensorMap, Any, GlobalTensor], to: int, slot: Slot
+    ) -> None:
+        self.op, self.cta, self.told = op, cta, agent.told()
+        self.map, self.coordinate, self.source = box
+        self.barrier = cta.mbarrier(slot.barrier, agent.uniform(slot.slot))
+        self.left = int(self.map.transaction_bytes)
+        self.at = slice(to, to + int(self.map.landed_bytes))
+        shared = cta.shared
+        if self.at.stop > len(shared.bytes):
+            raise LayoutError(
+                f"expected room for {self.map.landed_bytes} bytes from {shared.place(to)} on, got too few"
+            )
+        if shared.order is not None:  # from here on the bytes are the copy's
+            row = int(agent.row[0, 0])
+            shared.expect_free(self.at, agent.knows, row)
+            entries, component = cta.cluster.entries, self.barrier.component
+            writer = entries.threads + component - entries.slot(cta.rank, 0)
+            shared.order.wrote(self.at, writer, self.barrier.phase + 1, agent.machine.number(op))
+            shared.codes[self.at] = agent.machine.code(f"{op} was under way")
+
+    def step(self) -> bool:
+        """The next thing that the copy does; whether it was the last.
+
+        Bytes are credited in pieces of 16: a phase that awaits fewer than will come may end before the data are there.
+        """
+        try:
+            early = self.barrier.tx
+            if self.barrier.pending == 0 and 0 < early < self.left and early % UNIT_BYTES == 0:
+                self.left -= early
+                self.barrier.complete_tx(early)
+                return False
+            self._land()
+            self.barrier.complete_tx(self.left)
+        except MISTAKES as e:
+            raise ExecutionError(f"{self.told}: {self.op}: {e}") from e
+        return True
+
+    def _land(self) -> None:
+        if self.cta.over:
+            raise LayoutError(f"expected {self.cta} to be running, but it has exited")
+        shared, at = self.cta.shared, self.at
+        effect = tma_load(self.map, self.coordinate, self.source.bytes, shared.bytes, at.start)
+        whole = at.stop - at.start == self.map.transaction_bytes
+        shared.codes[at if whole else effect.shared] = 0
+        if self.source.codes.any():
+            f = footprint(TensorCopy(self.map, self.coordinate, at.start))
+            columns = f.within(f.extent_bytes)
+            shared.codes[f.shared[f.row_inside, columns]] = self.source.codes[f.addresses(columns)]
+
+
+def _tma_load(agent: Agent, op: Copy) -> None:
+    if op.barrier is None:
+        raise LayoutError("expected a barrier that the copy completes on, got none")
+    cluster = agent.cta.cluster
+    for _ in _each_thread(agent):
+        box, to = _box(agent, op.src), _tile(agent, op.dst)
+        mask = 1 << agent.cta.rank if op.multicast is None else agent.uniform(op.multicast)
+        if mask >> len(cluster.ctas):
+            raise LayoutError(f"expected a mask below {1 << len(cluster.ctas)} of {len(cluster.ctas)} CTAs, got {mask}")
+        ranks = [rank for rank in range(len(cluster.ctas)) if mask >> rank & 1]
+        for flight in [Flight(agent, op, cluster.cta(rank), box, to, op.barrier) for rank in ranks]:
+            if agent.machine.late():
+                agent.machine.flying.append(flight)
+            else:
+                while not flight.step():
+                    pass
+
+
+class BulkStore(Pending):
+    """A tensor store: its tile is read before ``wait_group.read`` returns, its box written before ``wait_group``."""
+
+    def __init__(self, agent: Agent, op: Copy, box: tuple[TensorMap, Any, GlobalTensor], start: int) -> None:
+        super().__init__(agent, op)
+        self.map, self.coordinate, self.target = box
+        self.shared, self.warp = agent.cta.shared, int(agent.active[0]) // 32
+        self.at = slice(start, min(start + int(self.map.landed_bytes), len(self.shared.bytes)))
+        self.tile: Array | None = None
+        self.has_read = self.written = False
+        self._expect_written()
+        if self.shared.order is not None:
+            self.shared.order.read(self.at, self.warp, UNFINISHED)
+        if not agent.machine.late():
+            self._take()
+
+    @property
+    def holds_shared(self) -> bool:
+        return not self.has_read
+
+    def _expect_written(self) -> None:
+        """Bytes of the tile that the store reads and that its thread cannot see are a mistake; others are not."""
+        codes = self.shared.seen(self.at, self.agent.knows, int(self.agent.row[0, 0]), ASYNC)
+        if codes.any():
+            there = np.zeros(len(self.target.bytes), dtype=np.uint8)
+            read = tma_store(
+                self.map, self.coordinate, there, Memory(codes, self.at.start), self.at.start
+            ).shared.reshape(-1)
+            bad = read[codes[read - self.at.start] != 0]
+            if bad.size:
+                reason = self.agent.machine.reasons[codes[bad[0] - self.at.start]]
+                raise LayoutError(f"stores poison of {self.shared.place(int(bad[0]))}: {reason}")
+
+    def _take(self) -> None:
+        if self.tile is None:
+            self.tile = self.shared.bytes[self.at].copy()
+
+    def read(self, which: Array) -> None:
+        self._take()
+        if not self.has_read and self.shared.order is not None:
+            order, knows = self.shared.order, self.agent.knows
+            order.finished_reading(self.at, self.warp, int(knows.epoch(knows.row(self.threads))[0]))
+            for other in self.agent.pending.get("bulk", ()):
+                if other is not self and isinstance(other, BulkStore) and other.holds_shared:
+                    order.read(other.at, other.warp, UNFINISHED)
+        self.has_read = True
+
+    def complete(self, which: Array) -> None:
+        self.read(which)
+        assert self.tile is not None
+        effect = tma_store(
+            self.map, self.coordinate, self.target.bytes, Memory(self.tile, self.at.start), self.at.start
+        )
+        self.target.codes[effect.inside], self.target.codes[effect.outside] = 0, 0
+        self.done[:] = True
+
+
+def _tma_store(agent: Agent, op: Copy) -> None:
+    for _ in _each_thread(agent):
+        work = BulkStore(agent, op, _box(agent, op.dst), _tile(agent, op.src))
+        if agent.machine.ordered:
+            agent.add("bulk", work)
+        else:
+            work.complete(~work.done)
+
+
+# -- operands -------------------------------------------------------------------------------------------
+
+
+def _each_thread(agent: Agent) -> Iterator[int]:
+    """The active threads one by one: each issues a copy of its own."""
+    for thread in agent.active - agent.base:
+        with agent.scope(agent.base, thread[None]):
+            yield int(thread)
+
+
+def _ref(x: Any) -> Ref:
+    if not isinstance(x, Ref):
+        raise LayoutError(f"expected a place in a tensor, got {x}")
+    return x
+
+
+def _box(agent: Agent, x: Any) -> tuple[TensorMap, tuple[int, ...], GlobalTensor]:
+    """The map, the coordinate and the memory of a box."""
+    if not isinstance(x, Box):
+        raise LayoutError(f"expected a box of a tensor map, got {x}")
+    row = agent.machine.kernel.map(x.tensor_map)
+    return row.tensor_map, tuple(map(agent.uniform, x.coordinate)), agent.machine.memory[row.tensor]
+
+
+def _tile(agent: Agent, x: Any) -> int:
+    """The address of a tile in shared memory."""
+    tensor = agent.tensor(_ref(x), "shared")
+    return tensor.base + agent.uniform(x.offset) * tensor.dtype.bits // 8
+
+
+EFFECTS.update({word: _move for word in ATOMS if word.startswith(("ld.", "st."))})
+EFFECTS.update({f"cp.async.{n}": _cp_async for n in (4, 8, 16)})
+EFFECTS.update({"tma.load": _tma_load, "tma.store": _tma_store})

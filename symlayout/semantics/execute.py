@@ -1,0 +1,210 @@
+"""The untimed run of a kernel on NumPy memory, under a chosen order of everything that the hardware leaves open.
+
+    >>> import numpy as np
+    >>> from symlayout import dims
+    >>> from symlayout.kernels import tma_copy
+    >>> bound = tma_copy(*dims("M N"), tile=(8, 8), slots=2, blocks=2).bind(M=10, N=12)
+    >>> src = np.arange(120, dtype=np.float32).reshape(10, 12)
+    >>> bool((execute(bound, {"src": src}, order="lazy")["dst"] == src).all())
+    True
+
+``eager`` does what is asynchronous where it is issued, and asks for no order: what the kernel is meant to compute.
+``lazy`` does it at the last legal moment, and a number mixes both and interleaves all agents at random; under these two
+a byte that a reader need not see yet is poison, and a write to bytes that somebody may still use is a mistake.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import ExecutionError, LayoutError
+from ..int_tuple import text
+from ..kernel import Kernel
+from ..ops import Role
+from . import copies as copies  # registers its effects
+from .agent import MISTAKES, Agent, Blocked
+from .machine import Cluster, Cta, Machine
+
+Array = np.ndarray[Any, Any]
+ORDERS = ("eager", "lazy")
+TOGETHER = 3  # clusters that a random order interleaves
+
+
+def execute(bound: Kernel, inputs: Mapping[str, Any], order: str | int = "eager") -> dict[str, Array]:
+    """All global tensors after the run of a kernel that is bound to sizes, by name.
+
+    *inputs* are arrays with the shape of the tensor's layout; tensors without one start as poison. *order* is
+    ``eager``, ``lazy`` or a seed. Raises LayoutError for a kernel with symbols or inputs that do not fit,
+    ExecutionError where the run faults, races, hangs or puts poison into a tensor: with CTA, role, iteration and op.
+    """
+    if bound.dims:
+        raise LayoutError(f"expected a kernel that is bound to sizes, got symbols {', '.join(map(str, bound.dims))}")
+    if order not in ORDERS and type(order) is not int:
+        raise LayoutError(f"expected an order of {', '.join(ORDERS)} or a seed, got {order!r}")
+    machine, scheduler = _machine(bound, order)
+    for name, x in inputs.items():
+        if name not in machine.memory:
+            raise LayoutError(f"expected a global tensor ({', '.join(machine.memory)}), got {name!r}")
+        machine.memory[name].put(x)
+    scheduler.run(_clusters(bound))
+    return {name: memory.get() for name, memory in machine.memory.items()}
+
+
+def _machine(bound: Kernel, order: str | int) -> tuple[Machine, Scheduler]:
+    if type(order) is int:
+        chance = random.Random(order)
+        machine = Machine(bound, True, lambda: chance.random() < 0.5)
+        return machine, Shuffled(machine, chance)
+    machine = Machine(bound, order == "lazy", lambda: order == "lazy")
+    return machine, Scheduler(machine)
+
+
+def _clusters(kernel: Kernel) -> Iterator[list[tuple[int, ...]]]:
+    """The blocks of each cluster, rank by rank; x is the fastest."""
+    grid = tuple(int(n) for n in kernel.grid)
+    cluster = (*kernel.cluster, *(1,) * (len(grid) - len(kernel.cluster)))
+    if any(n % c for n, c in zip(grid, cluster, strict=True)):
+        raise LayoutError(f"expected a grid of whole clusters of {text(kernel.cluster)}, got {text(grid)}")
+    for corner in _boxes(tuple(n // c for n, c in zip(grid, cluster, strict=True))):
+        yield [tuple(x * c + i for x, c, i in zip(corner, cluster, at, strict=True)) for at in _boxes(cluster)]
+
+
+def _boxes(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    return (x[::-1] for x in itertools.product(*map(range, shape[::-1])))
+
+
+class Running:
+    """An agent and what it waits for."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent, self.blocked = agent, None
+        self.steps = agent.run(agent.machine.kernel.body)
+
+    blocked: Blocked | None
+
+    @property
+    def ready(self) -> bool:
+        return self.blocked is None or self.blocked.ready()
+
+    def go(self) -> bool:
+        """Run to the next stop; whether the agent is over."""
+        try:
+            self.blocked = next(self.steps)
+        except StopIteration:
+            return True
+        return False
+
+
+class Scheduler:
+    """Runs the clusters one after another, each agent as far as it gets, in turn.
+
+    Flights land when no agent can go on, the latest first.
+    """
+
+    together, pausing = 1, False
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.running: list[Running] = []
+
+    def run(self, clusters: Iterator[list[tuple[int, ...]]]) -> None:
+        """Run all clusters. Raises ExecutionError where no agent can go on."""
+        live: list[Cluster] = []
+        while True:
+            live = [c for c in live if not all(cta.over for cta in c.ctas)]
+            for blocks in itertools.islice(clusters, self.together - len(live)):
+                cluster = Cluster(self.machine, blocks)
+                live.append(cluster)
+                self.running += [Running(a) for cta in cluster.ctas for a in self._agents(cta)]
+            if not live:
+                return
+            if not self.step():
+                raise ExecutionError("\n  ".join(["no thread can go on:", *map(_told, self.running)]))
+
+    def step(self) -> bool:
+        """Do something; whether there was anything to do."""
+        ready = [r for r in self.running if r.ready]
+        for r in ready:
+            self.go(r)
+        if not ready and self.machine.flying:
+            self.land(-1)
+            return True
+        return bool(ready)
+
+    def go(self, r: Running) -> None:
+        """Run an agent to its next stop; with the last one of a CTA the CTA exits."""
+        if r.go():
+            self.running.remove(r)
+            cta = r.agent.cta
+            if not any(s.agent.cta is cta for s in self.running):
+                _exit(cta)
+
+    def land(self, i: int) -> None:
+        """Let the i-th flight take its next step."""
+        flight = self.machine.flying[i]
+        if flight.step():
+            self.machine.flying.remove(flight)
+
+    def _agents(self, cta: Cta) -> Iterator[Agent]:
+        """An agent for each run of warps that have the same roles."""
+        kernel = self.machine.kernel
+        roles = [op for op in kernel.walk() if isinstance(op, Role)]
+        cuts = sorted({0, kernel.threads // 32, *(w for r in roles for w in (r.first_warp, r.first_warp + r.warps))})
+        for first, end in itertools.pairwise(cuts):
+            names = dict.fromkeys(r.name for r in roles if r.first_warp <= first < r.first_warp + r.warps)
+            name = f"role {', '.join(names)}" if names else f"warps {first} .. {end - 1}" if roles else ""
+            cta.agents.append(Agent(cta, name, first, end - first, self.pausing))
+        yield from cta.agents
+
+
+class Shuffled(Scheduler):
+    """Some clusters at once; any agent takes a step, or any flight, as chance will have it."""
+
+    together, pausing = TOGETHER, True
+
+    def __init__(self, machine: Machine, chance: random.Random) -> None:
+        super().__init__(machine)
+        self.chance = chance
+
+    def step(self) -> bool:
+        ready = [r for r in self.running if r.ready]
+        flying = self.machine.flying
+        if flying and (not ready or self.chance.random() < 0.1):
+            self.land(self.chance.randrange(len(flying)))
+            return True
+        if ready:
+            chosen: Running = self.chance.choice(ready)
+            self.go(chosen)
+        return bool(ready)
+
+
+def _told(r: Running) -> str:
+    said: Callable[[], str] | None = r.blocked.told if r.blocked else None
+    return said() if said else r.agent.told()
+
+
+def _exit(cta: Cta) -> None:
+    """All threads of a CTA are over: nothing may touch its shared memory any more; what was read is written now."""
+    for flight in cta.cluster.machine.flying:
+        if flight.cta is cta:
+            raise ExecutionError(
+                f"{cta} exits while a copy into its shared memory is under way: {flight.op}, issued by {flight.told}; "
+                f"expected a wait for {flight.barrier.name}"
+            )
+    for group, works in ((g, w) for agent in cta.agents for g, w in agent.pending.items()):
+        for work in works:
+            if work.holds_shared:
+                raise ExecutionError(
+                    f"{cta} exits while an asynchronous operation may use its shared memory: {work.op}, issued by "
+                    f"{work.told}; expected a wait_group {group}"
+                )
+            try:
+                work.complete(~work.done)
+            except MISTAKES as e:
+                raise ExecutionError(f"{work.told}: {work.op}: {e}") from e
+    cta.over = True

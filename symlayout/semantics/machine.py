@@ -1,0 +1,226 @@
+"""The memories of a running kernel: bytes, and beside them why a byte is poison.
+
+A code of 0 is a byte with a value; any other is a number of ``Machine.reasons``, which travels with the byte through
+registers until somebody writes it to global memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError
+from ..int_tuple import leaves
+from ..kernel import Kernel, KernelTensor
+from ..ops import Op
+from .mbarrier import Mbarrier
+from .order import ASYNC, GENERIC, Bytes, Entries, Knowledge, Where
+
+Array = np.ndarray[Any, Any]
+
+UNWRITTEN = 0xFF  # what unwritten bytes hold: NaN in every float type
+UNIT_BYTES = 16
+MANY = 255  # codes are bytes
+
+
+class GlobalTensor:
+    """A tensor in global memory, from address 0 on; whole units of 16 bytes are allocated."""
+
+    def __init__(self, tensor: KernelTensor, never: int) -> None:
+        self.tensor, self.size = tensor, int(tensor.bytes)
+        room = -(-self.size // UNIT_BYTES) * UNIT_BYTES
+        self.bytes = np.full(room, UNWRITTEN, dtype=np.uint8)
+        self.codes = np.full(room, never, dtype=np.uint8)
+
+    @property
+    def _elements(self) -> Array:
+        return self.bytes[: self.size].view(self.tensor.dtype.numpy())
+
+    def put(self, x: Any) -> None:
+        """Take an array with an entry for each coordinate. Raises LayoutError for another shape or type."""
+        shape, kind, x = self._shape(), self.tensor.dtype.numpy(), np.asarray(x)
+        if x.shape != shape or x.dtype != kind:
+            wanted = f"an array of shape {shape} and type {kind} for {self.tensor.name}"
+            raise LayoutError(f"expected {wanted}, got {x.shape} and {x.dtype}")
+        offsets = self.tensor.layout.offsets()
+        self._elements[offsets] = x.reshape(-1, order="F")
+        self.codes[: self.size].reshape(-1, kind.itemsize)[offsets] = 0
+
+    def get(self) -> Array:
+        """The array with an entry for each coordinate."""
+        return self._elements[self.tensor.layout.offsets()].reshape(self._shape(), order="F")
+
+    def _shape(self) -> tuple[int, ...]:
+        return tuple(leaves(self.tensor.layout.shape))
+
+
+@dataclass(eq=False)
+class Machine:
+    """What all CTAs of a run share: the kernel, global memory, the order in which things are done, words for poison."""
+
+    kernel: Kernel
+    ordered: bool  # whether who knows of what counts
+    late: Callable[[], bool]  # whether an asynchronous effect waits until it must happen
+    tensors: dict[str, KernelTensor] = field(default_factory=dict)
+    memory: dict[str, GlobalTensor] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=lambda: [""])
+    ops: list[Op | None] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict)  # of operations, by identity
+    flying: list[Any] = field(default_factory=list)  # copies that wait for a mbarrier's completion, in order of issue
+
+    def __post_init__(self) -> None:
+        self.tensors = {t.name: t for t in self.kernel.tensors}
+        self.memory = {
+            t.name: GlobalTensor(t, self.code(f"{t.name} was never written there"))
+            for t in self.kernel.tensors
+            if t.space == "global"
+        }
+
+    def code(self, reason: str) -> int:
+        """The code of poison for this reason."""
+        if reason not in self.reasons:
+            if len(self.reasons) == MANY:
+                self.reasons.append("one of many reasons")
+            if len(self.reasons) > MANY:
+                return MANY
+            self.reasons.append(reason)
+        return self.reasons.index(reason)
+
+    def number(self, op: Op | None) -> int:
+        """The number of an operation."""
+        if id(op) not in self.numbers:
+            self.numbers[id(op)] = len(self.ops)
+            self.ops.append(op)
+        return self.numbers[id(op)]
+
+
+class SharedMemory:
+    """The shared memory of a CTA."""
+
+    def __init__(self, machine: Machine, entries: Entries, cta: int, nbytes: int) -> None:
+        self.machine = machine
+        self.bytes = np.full(nbytes, UNWRITTEN, dtype=np.uint8)
+        self.codes = np.full(nbytes, machine.code("shared memory was never written there"), dtype=np.uint8)
+        self.order = Bytes(entries, cta, nbytes) if machine.ordered else None
+
+    def place(self, address: int) -> str:
+        """``byte 8 of ring``."""
+        for t in self.machine.kernel.tensors:
+            if t.space == "shared" and t.base <= address < t.base + int(t.bytes):
+                return f"byte {address - t.base} of {t.name}"
+        return f"byte {address} of shared memory"
+
+    def seen(self, at: Where, k: Knowledge, row: Any, proxy: str = GENERIC) -> Array:
+        """The codes of bytes for a reader: poison where it does not know of the last write."""
+        codes = self.codes[at]
+        if self.order is None:
+            return codes
+        hidden = self.order.hidden(at, k, row, proxy) & (codes == 0)
+        if hidden.any():
+            first = np.flatnonzero(hidden)[0]
+            op = self.machine.ops[int(self.order.op[at].reshape(-1)[first])]
+            writer = int(self.order.writer[at].reshape(-1)[first])
+            missing = "no wait for its barrier"
+            if writer < self.order.threads:
+                fence = proxy == ASYNC and not self.order.hidden(at, k, row).reshape(-1)[first]
+                missing = f"no {'fence async' if fence else 'barrier'} between its write by thread {writer}"
+            codes = np.where(hidden, np.uint8(self.machine.code(f"{missing} and the read ({op})")), codes)
+        return codes
+
+    def expect_free(self, at: Where, k: Knowledge, row: Any) -> None:
+        """Raise LayoutError for bytes that somebody reads or writes without the writer's knowledge."""
+        if self.order is None:
+            return
+        writing = self.order.hidden(at, k, row)
+        if writing.any():
+            address, first = self._first(at, writing)
+            op = self.machine.ops[int(self.order.op[at].reshape(-1)[first])]
+            raise LayoutError(f"overwrites {self.place(address)}, without order after the write there ({op})")
+        reading = self.order.read_by(at, k, row)
+        if reading.any():
+            warp = int(np.flatnonzero(reading.any(axis=tuple(range(1, reading.ndim))))[0])
+            address, _ = self._first(at, reading[warp])
+            raise LayoutError(f"overwrites {self.place(address)}, which warp {warp} may still be reading")
+
+    def _first(self, at: Where, found: Array) -> tuple[int, int]:
+        first = int(np.flatnonzero(found)[0])
+        return (at.start + first if isinstance(at, slice) else int(at.reshape(-1)[first])), first
+
+
+class Meeting:
+    """A barrier of threads: bar.sync of a CTA, or that of a cluster."""
+
+    def __init__(self, name: str, clock: Array) -> None:
+        self.name, self.told, self.known = name, clock, clock.copy()
+        self.here, self.count, self.generation = 0, 0, 0
+
+    def arrive(self, threads: int, count: int) -> None:
+        """Threads arrive at a barrier of *count*. Raises LayoutError where the counts do not fit."""
+        if self.here and count != self.count:
+            raise LayoutError(f"expected {self.name} of {self.count} threads, as by the others, got {count}")
+        if self.here + threads > count:
+            raise LayoutError(f"expected at most {count} threads at {self.name}, got {self.here + threads}")
+        self.here, self.count = self.here + threads, count
+        if self.here == count:
+            self.here, self.generation = 0, self.generation + 1
+            np.maximum(self.known, self.told, out=self.known)
+
+    def __str__(self) -> str:
+        return f"{self.name} has {self.here} of {self.count} threads"
+
+
+class Cta:
+    """A CTA: shared memory, mbarriers, barriers, and how many of its agents still run."""
+
+    def __init__(self, cluster: Cluster, rank: int, block: tuple[int, ...]) -> None:
+        self.cluster, self.rank, self.block = cluster, rank, block
+        kernel, entries = cluster.machine.kernel, cluster.entries
+        self.shared = SharedMemory(cluster.machine, entries, rank, max(kernel.shared_bytes, 1))
+        self.slots = {
+            (b.name, i): Mbarrier(f"{b.name}[{i}]", b.arrivals, entries.new(), entries.slot(rank, first + i))
+            for b, first in zip(kernel.barriers, cluster.first_slots, strict=True)
+            for i in range(b.slots)
+        }
+        self.meetings: dict[int, Meeting] = {}
+        self.agents: list[Any] = []
+        self.over = False
+
+    def meeting(self, number: int) -> Meeting:
+        """bar.sync *number*."""
+        if number not in self.meetings:
+            self.meetings[number] = Meeting(f"barrier {number}", self.cluster.entries.new())
+        return self.meetings[number]
+
+    def mbarrier(self, name: str, slot: int) -> Mbarrier:
+        """An mbarrier. Raises LayoutError for a slot that the array does not have."""
+        if (name, slot) not in self.slots:
+            raise LayoutError(
+                f"expected a slot of 0 .. {self.cluster.machine.kernel.barrier(name).slots - 1} of {name}, got {slot}"
+            )
+        return self.slots[name, slot]
+
+    def __str__(self) -> str:
+        return f"CTA {self.block[0] if len(self.block) == 1 else self.block}"
+
+
+class Cluster:
+    """CTAs that run together."""
+
+    def __init__(self, machine: Machine, blocks: list[tuple[int, ...]]) -> None:
+        kernel, self.machine = machine.kernel, machine
+        slots = [b.slots for b in kernel.barriers]
+        self.first_slots = [sum(slots[:i]) for i in range(len(slots))]
+        self.entries = Entries(len(blocks), kernel.threads // 32, sum(slots))
+        self.meeting = Meeting("the cluster barrier", self.entries.new())
+        self.ctas = [Cta(self, rank, block) for rank, block in enumerate(blocks)]
+
+    def cta(self, rank: int) -> Cta:
+        """The CTA of a rank. Raises LayoutError for one that the cluster does not have, or that is over."""
+        if not 0 <= rank < len(self.ctas):
+            raise LayoutError(f"expected a CTA of 0 .. {len(self.ctas) - 1} of the cluster, got {rank}")
+        if self.ctas[rank].over:
+            raise LayoutError(f"expected {self.ctas[rank]} to be running, but it has exited")
+        return self.ctas[rank]

@@ -1,0 +1,78 @@
+"""The state of an mbarrier, as PTX defines it: phase, pending arrivals, bytes under way.
+
+>>> b = Mbarrier("full[0]", arrivals=1, clock=np.zeros(1, np.int64), component=0)
+>>> b.passes(0), b.passes(1)                # a fresh barrier lets a wait for parity 1 through
+(False, True)
+>>> b.expect_tx(64); b.arrive(1); b.passes(0)
+False
+>>> b.complete_tx(64); b.passes(0)
+True
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError
+
+LIMIT = 2**20 - 1  # of arrivals and of bytes: PTX ISA, 9.7.13.15.2, size and contents of an mbarrier object
+
+
+class Mbarrier:
+    """One mbarrier: phases over, arrivals that the phase still awaits, bytes expected less bytes arrived.
+
+    ``told`` is what arrivals of the running phase let a waiter know, ``known`` what those of phases that are over did;
+    *component* is where a clock counts the phases of this barrier.
+    """
+
+    def __init__(self, name: str, arrivals: int, clock: np.ndarray[Any, Any], component: int) -> None:
+        if not 1 <= arrivals <= LIMIT:
+            raise LayoutError(f"expected 1 to {LIMIT} arrivals for {name}, got {arrivals}")
+        self.name, self.arrivals, self.component = name, arrivals, component
+        self.phase, self.pending, self.tx = 0, arrivals, 0
+        self.told, self.known = clock, clock.copy()
+
+    def arrive(self, count: int) -> None:
+        """*count* arrivals. Raises LayoutError for more than the phase awaits."""
+        if count > self.pending:
+            raise LayoutError(
+                f"expected at most {self.pending} more of {self.arrivals} arrivals in phase {self.phase} of "
+                f"{self.name}, got {count}"
+            )
+        self.pending -= count
+        self._advance()
+
+    def expect_tx(self, nbytes: int) -> None:
+        """Let the phase await more bytes."""
+        self._move(nbytes)
+        self._advance()
+
+    def complete_tx(self, nbytes: int) -> None:
+        """Bytes have arrived."""
+        self._move(-nbytes)
+        self._advance()
+
+    def passes(self, parity: int) -> bool:
+        """Whether a wait for this parity returns: the running phase has the other one."""
+        if parity not in (0, 1):
+            raise LayoutError(f"expected parity 0 or 1, got {parity}")
+        return self.phase % 2 != parity
+
+    def _move(self, nbytes: int) -> None:
+        if abs(self.tx + nbytes) > LIMIT:
+            raise LayoutError(f"expected at most {LIMIT} bytes under way on {self.name}, got {self.tx + nbytes}")
+        self.tx += nbytes
+
+    def _advance(self) -> None:
+        if self.pending == 0 and self.tx == 0:
+            self.phase, self.pending = self.phase + 1, self.arrivals
+            np.maximum(self.known, self.told, out=self.known)
+            self.known[self.component] = self.phase
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} is in phase {self.phase}: {self.pending} of {self.arrivals} arrivals pending, "
+            f"{self.tx} bytes pending"
+        )
