@@ -132,7 +132,9 @@ def _judged(found: Iterable[Found], errors: list[Found], settings: _Settings) ->
         if f.error:
             errors.append(f)
         elif settings.jobs == 1 and settings.scheduler is None:
-            yield f.place, _verdicts(f, errors, prover)
+            with console.working(f"{f.place} {f.name}"):
+                some = _verdicts(f, errors, prover)
+            yield f.place, some
         else:
             claims.append(f)
     if claims:

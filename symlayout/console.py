@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.text import Text
 
 from .int_tuple import text
@@ -78,11 +80,40 @@ def show_error(message: str) -> None:
     err.print(Text("error: ", style="bold red").append(message))
 
 
+PATIENCE_S = 1.0  # what takes less is not worth a line
+
+
+@contextlib.contextmanager
+def working(what: str) -> Iterator[None]:
+    """On a terminal, a line on the error stream that says what is being done, once that takes a second."""
+    status = err.status(escape(what))
+    with _late(status.start, status.stop):
+        yield
+
+
 @contextlib.contextmanager
 def progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on the error stream of a terminal; nothing where there is none."""
+    """On a terminal, a bar on the error stream, once the claims take a second."""
     from rich.progress import Progress
 
-    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
-        task = bar.add_task("claims", total=total)
+    bar = Progress(console=err, transient=True, disable=not err.is_terminal)
+    task = bar.add_task("claims", total=total)
+    with _late(bar.start, bar.stop):
         yield lambda done: bar.update(task, completed=done)
+
+
+@contextlib.contextmanager
+def _late(start: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
+    """Start something after a moment, unless it is over by then; nothing where there is no terminal."""
+    if not err.is_terminal:
+        yield
+        return
+    timer = threading.Timer(PATIENCE_S, start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        stop()
