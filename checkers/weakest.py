@@ -119,10 +119,16 @@ def _candidates(claim: Claim, facts: Facts) -> Iterator[Fact]:
     sizes = set(facts.symbols) - claim.indices()  # a repair is about sizes, never about coordinates
     sources = (_whole_quotients(claim), claim.conditions(facts), _divisors(claim, facts), _orders(claim, facts))
     for f in itertools.chain(*sources):
-        f = plain(as_divisibility(f))
+        f = _read(plain(as_divisibility(f)), facts)
         if f not in seen and f.value is None and sizes.issuperset(f.symbols):
             seen.add(f)
             yield f
+
+
+def _read(f: Fact, facts: Facts) -> Fact:
+    """The same fact under the assumptions, where that is shorter: ld >= 64*ceil(M/64) as ld >= M if 64 divides M."""
+    same = Fact(facts.restored(facts.normal(f.expr)), f.relation, f.modulus)
+    return same if len(str(same)) < len(str(f)) else f
 
 
 def _whole_quotients(claim: Claim) -> Iterator[Fact]:

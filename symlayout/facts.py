@@ -140,6 +140,22 @@ class Facts:
         """*x* in its own symbols, with the quotients and extrema resolved that these facts decide (T10)."""
         return interpret(x, _Resolving(self)) if isinstance(x, Expr) and _opaque(x) else x
 
+    def restored(self, x: Any) -> Any:
+        """A form that ``normal`` returns in the symbols of the user again: 8*(N/8) is N where 8 divides it.
+
+        >>> N = dims("N")[0]
+        >>> facts = Facts.about(N, given=[N.multiple_of(8)])
+        >>> facts.normal((N + 7) // 8 * 16), facts.restored(facts.normal((N + 7) // 8 * 16))
+        (16*(N/8), 2*N)
+        """
+        return _restored(x, self._wholes) if isinstance(x, Expr) and self._wholes else x
+
+    @cached_property
+    def _wholes(self) -> dict[Atom, tuple[Symbol, int]]:
+        """(N, 8) for the symbol that stands for N/8."""
+        terms = ((s, m, c) for s, value in self.let.items() for m, c in terms_of(value).items())
+        return {m[0]: (s, c) for s, m, c in terms if len(m) == 1 and self.let[s] == c * m[0] and m[0] is part(s, c)}
+
     def with_rows(self, *extra: Row) -> Facts:
         """These facts and some local ones after them, such as n >= 2 inside a gap lemma."""
         return type(self)((*self.rows, *extra), self.let, self.symbols, self.given, self) if extra else self
@@ -337,19 +353,7 @@ class Facts:
         plain = divides(integer(d), integer(x))
         if plain is not None or not self.let:
             return plain
-        found = divides(self.normal(integer(d)), self.normal(integer(x)))
-        return _through(self._restored, found)
-
-    @cached_property
-    def _restored(self) -> dict[Symbol, Int]:
-        """N//8 for the symbol that stands for N/8."""
-        out: dict[Symbol, Int] = {}
-        for s, value in self.let.items():
-            if isinstance(value, Expr) and len(value.terms) == 1:
-                ((m, c),) = value.terms.items()
-                if len(m) == 1 and isinstance(m[0], Symbol) and m[0] is part(s, c):
-                    out[m[0]] = floordiv(s, c)
-        return out
+        return self.restored(divides(self.normal(integer(d)), self.normal(integer(x))))
 
     def holds(self, fact: Fact) -> bool | None:
         """Whether a fact follows: True, False (fails for all values), or None."""
@@ -538,6 +542,24 @@ def _substitutions(
 def part(s: Symbol, m: int) -> Symbol:
     """The symbol that stands for s/m where m divides s."""
     return cast(Symbol, intern(Symbol, (f"({s}/{m})", None, None, 1)))
+
+
+def _restored(x: Int, wholes: Mapping[Atom, tuple[Symbol, int]]) -> Any:
+    """x with N for 8*(N/8), N//4 for 2*(N/8), and N//8 where nothing goes with it."""
+    out: Any = 0
+    for m, c in terms_of(x).items():
+        product: Any = 1
+        for a in m:
+            factor: Any = a
+            if a in wholes:
+                s, d = wholes[a]
+                g = math.gcd(c, d)
+                c, factor = c // g, floordiv(s, d // g)
+            elif not isinstance(a, Symbol):
+                factor = getattr(Substitution({}), a.op)(*(_restored(b, wholes) for b in a.args))
+            product = product * factor
+        out = out + c * product
+    return out
 
 
 def _solved(x: Any) -> tuple[Symbol, Int] | None:

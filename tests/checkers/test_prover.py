@@ -249,3 +249,21 @@ def test_quotients_of_quotients_are_proved_with_certificates(levels):
         assert v.outcome is Outcome.PROVED
         verify(v.certificate)
     assert prove(Holds(x <= 40 - levels), budget=Budget(repairs=False)).verdicts[0].outcome is Outcome.REFUTED
+
+
+@pytest.mark.parametrize(
+    "claim, condition",
+    [
+        (Injective(Layout((ceil_div(M, 64) * 64, N), (1, ld)), given=[M.multiple_of(64)]), "ld >= M, the weakest"),
+        (Injective(Layout((ceil_div(M, 64) * 64, N), (1, ld))), "ld >= 64*ceil(M/64), the weakest"),
+        (InBounds(Layout((M // 8, 8), (8, 1)), ld, given=[M.multiple_of(8)]), "ld >= M, the weakest"),
+        (InBounds(Layout((M // 8, 8), (8, 1)), ld), "ld >= 8*(M//8), the weakest"),
+        (InBounds(Layout((M // 8, N), (N, 1)), ld, given=[M.multiple_of(16)]), "ld >= N*(M//8), the weakest"),
+    ],
+    ids=str,
+)
+def test_a_condition_is_read_under_what_is_assumed(claim, condition):
+    (v,) = prove(claim).verdicts
+
+    assert v.condition.startswith(condition)
+    assert prove(claim, given=v.repairs)

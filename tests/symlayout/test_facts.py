@@ -272,6 +272,28 @@ def test_rows_hold_at_every_admissible_point():
             assert all(evaluate(g, world.full(env, g)) >= 0 for env in world.points), (seed, g, world.given)
 
 
+@pytest.mark.parametrize(
+    "x, text",
+    [
+        ((M + 63) // 64 * 64, "M"),
+        ((M + 63) // 64, "M//64"),
+        ((M + 31) // 32 * N, "N*(M//32)"),
+        (3 * M * N + M // 64 * M, "3*M*N + M*(M//64)"),
+        ((M // 8 + N) // 6, "(M//64) + ((N + (M//32))//6)"),
+        (minimum(M // 64 * 64, N), "min(M, N)"),
+        (N // 3, "N//3"),
+        (8 * K // 16 * 2, "K"),
+    ],
+)
+def test_forms_are_read_in_the_symbols_of_the_user(x, text):
+    facts = Facts.about(x, given=[M.multiple_of(64), K.multiple_of(2)])
+    found = facts.restored(facts.normal(x))
+
+    assert str(found) == text
+    for m, n, k in itertools.product((64, 128, 640), (1, 7, 100), (2, 12)):
+        assert evaluate(found, {M: m, N: n, K: k}) == evaluate(x, {M: m, N: n, K: k})
+
+
 # -- quotients of quotients ---------------------------------------------------------------------------------------
 
 
