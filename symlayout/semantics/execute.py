@@ -27,6 +27,7 @@ from ..int_tuple import text
 from ..kernel import Kernel
 from ..ops import Role
 from . import copies as copies  # registers its effects
+from . import matrix_effects as matrix_effects
 from .agent import MISTAKES, Agent, Blocked
 from .machine import Cluster, Cta, Machine
 

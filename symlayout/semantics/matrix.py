@@ -47,9 +47,7 @@ def ldmatrix(word: Any, shared: Any, addresses: Any, dtype: Any = u16) -> Number
     *dtype*, 16 bits wide. Raises LayoutError for addresses that are no multiple of 16, TmaFault for those outside.
     """
     row, kind = _expect_atom(word, MatrixCopy, "ldmatrix"), _half(dtype)
-    at = _row_bytes(row, row.src_tv, addresses)
-    elements = Memory.of(shared).read(at).reshape(-1).view(kind)
-    return elements[_by_thread(row.dst_tv)]
+    return to_registers(row, Memory.of(shared).read(_row_bytes(row, row.src_tv, addresses))).view(kind)
 
 
 def stmatrix(word: Any, shared: Any, addresses: Any, registers: Any) -> None:
@@ -62,9 +60,21 @@ def stmatrix(word: Any, shared: Any, addresses: Any, registers: Any) -> None:
     if np.unique(at).size != at.size:
         raise LayoutError(f"expected rows of {ROW_BYTES} bytes that do not overlap, got {np.unique(at[:, 0]).tolist()}")
     held = _expect_registers(np.asarray(registers), row.src_tv, "registers")
-    elements = np.empty(held.size, dtype=_half(held.dtype))
-    elements[_by_thread(row.src_tv)] = held
-    Memory.of(shared).write(at, elements.view(np.uint8).reshape(at.shape))
+    Memory.of(shared).write(at, to_rows(row, np.ascontiguousarray(held, dtype=_half(held.dtype)).view(np.uint8)))
+
+
+def to_registers(row: MatrixCopy, rows: Numbers) -> Numbers:
+    """Bytes of rows (rows, 16) as bytes of registers (32, bytes)."""
+    out: Numbers = np.ascontiguousarray(rows).reshape(-1).view(np.uint16)[by_thread(row.dst_tv)].view(np.uint8)
+    return out
+
+
+def to_rows(row: MatrixCopy, registers: Numbers) -> Numbers:
+    """Bytes of registers (32, bytes) as bytes of rows (rows, 16)."""
+    at = by_thread(row.src_tv)
+    elements = np.empty(at.size, dtype=np.uint16)
+    elements[at] = np.ascontiguousarray(registers).view(np.uint16)
+    return elements.view(np.uint8).reshape(-1, ROW_BYTES)
 
 
 def _half(dtype: Any) -> np.dtype[Any]:
@@ -140,16 +150,17 @@ def error_bound(k: int, magnitude: Any) -> Numbers:
     return out
 
 
-def _sums(row: MmaAtom, a: Numbers, b: Numbers, c: Any) -> Product:
-    """The sum of one instruction in f64, where products are exact, rounded once to f32."""
-    m, n, k = row.mnk
-    start = _tile(row, row.tv_c, c, (m, n), "C").astype(np.float64)
-    x, y = a.astype(np.float64), b.astype(np.float64)
+def sums(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> tuple[Numbers, Numbers]:
+    """(c + a b^T, bounds) of matrices: in f64, where products are exact, rounded once to f32."""
+    x, y, start = (held.astype(np.float64) for held in (a, b, c))
     with np.errstate(over="ignore", invalid="ignore"):
         values = (start + x @ y.T).astype(np.float32)
-        bound = error_bound(k, np.abs(start) + np.abs(x) @ np.abs(y).T)
-    where = _by_thread(row.tv_c)
-    return Product(values.reshape(-1, order="F")[where], bound.reshape(-1, order="F")[where])
+        return values, error_bound(row.mnk[2], np.abs(start) + np.abs(x) @ np.abs(y).T)
+
+
+def _sums(row: MmaAtom, a: Numbers, b: Numbers, c: Any) -> Product:
+    found = sums(row, a, b, _tile(row, row.tv_c, c, row.mnk[:2], "C"))
+    return Product(*(to_threads(row.tv_c, x) for x in found))
 
 
 def _tile(row: MmaAtom, tv: Layout, registers: Any, shape: tuple[int, int], what: str) -> Numbers:
@@ -160,9 +171,20 @@ def _tile(row: MmaAtom, tv: Layout, registers: Any, shape: tuple[int, int], what
         raise LayoutError(f"expected {kind} in the registers of {what}, got {held.dtype}")
     if kind is tf32 and (held.view(np.uint32) & DROPPED_BITS).any():
         raise LayoutError(f"expected TF32 numbers in the registers of {what}, got some with more than 10 bits")
-    out = np.empty(held.size, dtype=held.dtype)
-    out[_by_thread(tv)] = held
+    return to_matrix(tv, held, shape)
+
+
+def to_matrix(tv: Layout, registers: Numbers, shape: tuple[int, int]) -> Numbers:
+    """Registers (threads, values) as the matrix that they hold."""
+    out = np.empty(registers.size, dtype=registers.dtype)
+    out[by_thread(tv)] = registers
     return out.reshape(shape, order="F")
+
+
+def to_threads(tv: Layout, matrix: Numbers) -> Numbers:
+    """A matrix as registers (threads, values)."""
+    out: Numbers = matrix.reshape(-1, order="F")[by_thread(tv)]
+    return out
 
 
 def _expect_atom(word: Any, kind: type[Row], name: str) -> Row:
@@ -174,12 +196,12 @@ def _expect_atom(word: Any, kind: type[Row], name: str) -> Row:
 
 
 def _expect_registers(held: Numbers, tv: Layout, what: str) -> Numbers:
-    if held.shape != (wanted := _by_thread(tv).shape):
+    if held.shape != (wanted := by_thread(tv).shape):
         raise LayoutError(f"expected {wanted} (threads, values) for {what}, got {held.shape}")
     return held
 
 
 @functools.lru_cache(maxsize=64)
-def _by_thread(tv: Layout) -> Numbers:
+def by_thread(tv: Layout) -> Numbers:
     """The positions of a thread-value layout: (threads, values)."""
-    return tv.offsets().reshape(tv[1].size(), tv[0].size()).T
+    return np.ascontiguousarray(tv.offsets().reshape(tv[1].size(), tv[0].size()).T)

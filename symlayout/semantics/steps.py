@@ -25,6 +25,7 @@ from ..ops import (
     Role,
     Wait,
     WaitGroup,
+    WarpBarrier,
 )
 from .agent import Agent, Blocked
 from .effects import effect
@@ -100,6 +101,10 @@ def _cluster_barrier(agent: Agent, op: ClusterBarrier) -> Steps:
     return _meet(agent, cluster.meeting, agent.machine.kernel.threads * len(cluster.ctas), str(op))
 
 
+def _warp_barrier(agent: Agent, op: WarpBarrier) -> None:
+    """Nothing: what one lane has seen, all of its warp have."""
+
+
 def _meet(agent: Agent, meeting: Meeting, count: int, op: str) -> Steps:
     before = meeting.generation
     agent.release(agent.active, meeting.told)
@@ -159,6 +164,7 @@ def _role(agent: Agent, op: Role) -> Steps:
 STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
     **{Copy: _instruction, Mma: _instruction, Map: _map, Fill: _fill},
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
+    **{WarpBarrier: _warp_barrier},
     **{Fence: _fence, Commit: _commit, WaitGroup: _wait_group},
     **{For: _for, If: _if, Elect: _elect, Role: _role},
 }

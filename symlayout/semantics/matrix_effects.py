@@ -1,0 +1,246 @@
+"""The effects of matrix instructions on a running kernel: ldmatrix, stmatrix and mma at once, wgmma in groups.
+
+A wgmma reads shared memory through the async proxy until its group is waited for; its sums are poison until then. Those
+of one accumulator are done in order. Whether a ``fence wgmma`` stands where PTX wants one is not looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..atoms.atom import ATOMS, MatrixCopy, MmaAtom
+from ..errors import LayoutError
+from ..int_tuple import size
+from ..layout import Layout
+from ..ops import Copy, Matrix, Mma, Ref
+from .agent import Agent, Pending
+from .effects import EFFECTS, Effect
+from .machine import Array
+from .matrix import by_thread, sums, to_matrix, to_registers, to_rows, to_threads
+from .order import ASYNC, UNFINISHED
+
+Row = TypeVar("Row", MatrixCopy, MmaAtom)
+
+
+def _groups(agent: Agent, row: MatrixCopy | MmaAtom) -> Iterator[None]:
+    """The active threads by warps or warpgroups, each in a scope. Raises LayoutError for one in part."""
+    threads = agent.active
+    for group in np.unique(threads // row.threads):
+        mine = threads[threads // row.threads == group]
+        if len(mine) != row.threads:
+            raise LayoutError(f"expected all {row.threads} threads that issue {row.word} together, got {len(mine)}")
+        with agent.scope(agent.base, mine - agent.base):
+            yield
+
+
+def _row(word: str, kind: type[Row]) -> Row:
+    row = ATOMS[word]
+    assert isinstance(row, kind)
+    return row
+
+
+def _place(agent: Agent, x: Any, space: str) -> Ref:
+    if not isinstance(x, Ref):
+        raise LayoutError(f"expected a place in a tensor, got {x}")
+    agent.tensor(x, space)
+    return x
+
+
+# -- ldmatrix, stmatrix ---------------------------------------------------------------------------------
+
+
+def _ldmatrix(agent: Agent, op: Copy) -> None:
+    row = _row(op.atom, MatrixCopy)
+    src, dst = _place(agent, op.src, "shared"), _place(agent, op.dst, "register")
+    for _ in _groups(agent, row):
+        with agent.scope(agent.base, agent.here[: _lanes(row.src_tv)]):
+            found = agent.load(src, row.align_bytes, row.align_bytes)
+        data, codes = (to_registers(row, x) for x in found)
+        agent.store(dst, data, codes)
+
+
+def _stmatrix(agent: Agent, op: Copy) -> None:
+    row = _row(op.atom, MatrixCopy)
+    src, dst = _place(agent, op.src, "register"), _place(agent, op.dst, "shared")
+    for _ in _groups(agent, row):
+        found = agent.load(src, 2 * size(row.src_tv.shape[1]))
+        data, codes = (to_rows(row, x) for x in found)
+        with agent.scope(agent.base, agent.here[: _lanes(row.dst_tv)]):
+            agent.store(dst, data, codes, row.align_bytes)
+
+
+def _lanes(rows_tv: Layout) -> int:
+    """How many lanes give the address of a row, which has 8 elements."""
+    return int(rows_tv.cosize()) // 8
+
+
+# -- products -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A matrix of a product, and for each element why it is poison (0: it is not)."""
+
+    values: Array
+    codes: Array
+
+    @classmethod
+    def in_registers(cls, agent: Agent, x: Any, tv: Layout, shape: tuple[int, int]) -> Held:
+        ref = _place(agent, x, "register")
+        kind = agent.tensor(ref).dtype
+        data, codes = agent.load(ref, kind.bytes * size(tv.shape[1]))
+        worst = codes.reshape(len(codes), -1, kind.bytes).max(axis=2)
+        return cls(to_matrix(tv, data.view(kind.numpy()), shape), to_matrix(tv, worst, shape))
+
+    def put(self, agent: Agent, ref: Ref, tv: Layout) -> None:
+        values, codes = to_threads(tv, self.values), to_threads(tv, self.codes)
+        agent.store(ref, np.ascontiguousarray(values).view(np.uint8), np.repeat(codes, values.itemsize, axis=1))
+
+
+def _product(row: MmaAtom, a: Held, b: Held, c: Held, zero: bool) -> Held:
+    """Sums of poison are poison."""
+    start = Held(np.zeros_like(c.values), np.zeros_like(c.codes)) if zero else c
+    codes = np.maximum(a.codes.max(axis=1)[:, None], b.codes.max(axis=1)[None, :])
+    return Held(sums(row, a.values, b.values, start.values)[0], np.maximum(codes, start.codes))
+
+
+def _mma(agent: Agent, op: Mma) -> None:
+    row = _row(op.atom, MmaAtom)
+    m, n, k = row.mnk
+    for _ in _groups(agent, row):
+        a = Held.in_registers(agent, op.a, row.tv_a, (m, k))
+        b = Held.in_registers(agent, op.b, row.tv_b, (n, k))
+        c = Held.in_registers(agent, op.acc, row.tv_c, (m, n))
+        _product(row, a, b, c, bool(agent.uniform(op.zero))).put(agent, op.acc, row.tv_c)
+
+
+class SharedOperand:
+    """An operand in shared memory, which a warpgroup reads at some time until its wgmma is done."""
+
+    def __init__(self, agent: Agent, x: Any, rows: int, row: MmaAtom) -> None:
+        if not isinstance(x, Matrix):
+            raise LayoutError(f"expected a matrix in shared memory for {row.word}, got {x}")
+        self.agent, self.kind, self.shared = agent, row.dtype, agent.cta.shared
+        tensor, start = agent.tensor(x.start, "shared"), agent.uniform(x.start.offset)
+        base = tensor.base + start * tensor.dtype.bits // 8
+        if base % row.align_bytes:
+            raise LayoutError(f"expected a multiple of {row.align_bytes} bytes for the start of {x}, got {base}")
+        at = x.descriptor.addresses(rows, row.mnk[2], row.dtype, base)
+        self.at = at[..., None] + np.arange(row.dtype.bytes)
+        low, high = int(self.at.min()) - tensor.base, int(self.at.max()) - tensor.base
+        if low < 0 or high >= int(tensor.bytes):
+            raise LayoutError(f"expected bytes of 0 .. {int(tensor.bytes) - 1} of {tensor.name}, got {low} .. {high}")
+        self.warps = np.unique(agent.active // 32)
+        seen = [self.shared.seen(self.at, agent.knows, agent.knows.row(32 * w), ASYNC) for w in self.warps]
+        self.codes = np.max(seen, axis=(0, 3))
+        self.mark()
+
+    def mark(self) -> None:
+        """From now on it is being read."""
+        if self.shared.order is not None:
+            for w in self.warps:
+                self.shared.order.read(self.at, w, UNFINISHED)
+
+    def finish(self) -> None:
+        """It was read."""
+        order, knows = self.shared.order, self.agent.knows
+        if order is not None:
+            for w in self.warps:
+                now = order.reads[w, self.at]
+                order.reads[w, self.at] = np.where(now == UNFINISHED, knows.epoch(knows.row(32 * w)), now)
+
+    def held(self) -> Held:
+        values = self.shared.bytes[self.at].view(self.kind.numpy())
+        return Held(values.reshape(self.codes.shape), self.codes)
+
+
+class Wgmma(Pending):
+    """One wgmma of a warpgroup: it reads shared memory, and its sums are there, when its threads have waited."""
+
+    def __init__(self, agent: Agent, op: Mma) -> None:
+        super().__init__(agent, op)
+        self.row, self.acc = _row(op.atom, MmaAtom), _place(agent, op.acc, "register")
+        self.zero, self.first = bool(agent.uniform(op.zero)), agent.uniform(self.acc.offset)
+        m, n, k = self.row.mnk
+        in_registers = self.row.src != "shared"
+        self.operands = [] if in_registers else [SharedOperand(agent, op.a, m, self.row)]
+        self.operands.append(SharedOperand(agent, op.b, n, self.row))
+        self.a = Held.in_registers(agent, op.a, self.row.tv_a, (m, k)) if in_registers else None
+        self.before = self._last()
+        self.c = Held.in_registers(agent, op.acc, self.row.tv_c, (m, n)) if self.before is None else None
+        self.after: Wgmma | None = None
+        if self.before is not None:
+            self.before.after = self
+        self.sums: Held | None = None
+        self.taken = None if agent.machine.late() else self._take()
+        hidden = Held(
+            np.zeros((m, n), np.float32), np.full((m, n), agent.machine.code(f"{op} was under way"), np.uint8)
+        )
+        hidden.put(agent, self.acc, self.row.tv_c)
+
+    def _last(self) -> Wgmma | None:
+        """The last wgmma under way on this accumulator. Raises LayoutError where the two share some of it only."""
+        n = size(self.row.tv_c.shape[1])
+        for other in reversed(self.agent.pending.get("wgmma", ())):
+            if (
+                not isinstance(other, Wgmma)
+                or other.threads[0] != self.threads[0]
+                or other.acc.tensor != self.acc.tensor
+            ):
+                continue
+            others = size(other.row.tv_c.shape[1])
+            if (other.first, others) == (self.first, n):
+                return other
+            if other.first < self.first + n and self.first < other.first + others:
+                raise LayoutError(
+                    f"expected the accumulator of {other.op}, which is under way, or another, got {self.acc}"
+                )
+        return None
+
+    def _take(self) -> tuple[Held, Held]:
+        """A and B as they are read now."""
+        *a, b = (x.held() for x in self.operands)
+        return (self.a or a[0]), b
+
+    def result(self) -> Held:
+        """The sums, once those before are there."""
+        if self.sums is None:
+            c = self.before.result() if self.before else self.c
+            assert c is not None
+            a, b = self.taken or self._take()
+            self.sums = _product(self.row, a, b, c, self.zero)
+            self.before = self.c = self.taken = None
+            for x in self.operands:
+                x.finish()
+            for other in self.agent.pending.get("wgmma", ()):
+                if isinstance(other, Wgmma) and other.sums is None:
+                    for x in other.operands:
+                        x.mark()
+        return self.sums
+
+    def complete(self, which: Array) -> None:
+        found = self.result()
+        if self.after is None:
+            with self.agent.scope(0, self.threads[which]):
+                part = by_thread(self.row.tv_c)[which]
+                values = found.values.reshape(-1, order="F")[part]
+                codes = np.repeat(found.codes.reshape(-1, order="F")[part], values.itemsize, axis=1)
+                self.agent.store(Ref(self.acc.tensor, self.first), values.view(np.uint8), codes)
+        self.done |= which
+
+
+def _wgmma(agent: Agent, op: Mma) -> None:
+    for _ in _groups(agent, _row(op.atom, MmaAtom)):
+        work = Wgmma(agent, op)
+        if agent.machine.ordered:
+            agent.add("wgmma", work)
+        else:
+            work.complete(~work.done)
+
+
+_OF: dict[str, Effect] = {"ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "mma": _mma, "wgmma": _wgmma}
+EFFECTS.update({word: _OF[name] for word in ATOMS if (name := word.split(".")[0]) in _OF})
