@@ -1,0 +1,283 @@
+"""The rings of a kernel, and what each of its warps does with their barriers, as programs of the abstract machine.
+
+>>> from symlayout.kernels import tma_copy
+>>> m = machine(tma_copy(64, 256, tile=(16, 64), slots=2, blocks=1))
+>>> [len(a.program) for a in m.agents]
+[48, 33]
+>>> m.search() is None
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from symlayout.atoms import ATOMS
+from symlayout.expr import evaluate
+from symlayout.kernel import Kernel
+from symlayout.ops import (
+    Arrive,
+    Barrier,
+    Box,
+    ClusterBarrier,
+    Commit,
+    Copy,
+    Elect,
+    ExpectTx,
+    Fill,
+    For,
+    If,
+    Map,
+    Matrix,
+    Mma,
+    Op,
+    Ref,
+    Role,
+    Slot,
+    Wait,
+    WaitGroup,
+)
+
+from .rings import Agent, Machine, Memory, Step
+from .sites import Site, about_thread, active_lanes, sites
+
+
+class OutsideTheModel(Exception):
+    """A kernel with operations that the machine does not have."""
+
+
+@dataclass(frozen=True)
+class RingParts:
+    """A ring as the operations show it: what fills it completes on *full*, what frees it arrives on *empty*."""
+
+    full: str
+    empty: str  # "" where no slot is used twice
+    tensors: tuple[str, ...]
+    slots: int
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.tensors)} by {self.full}{f' and {self.empty}' if self.empty else ''}"
+
+
+def rings_of(kernel: Kernel) -> tuple[RingParts, ...]:
+    """The rings of a kernel, found from its operations: the fills, who waits for them, and where it arrives then."""
+    every = list(sites(kernel))
+    return tuple(_ring(kernel, b.name, every) for b in kernel.barriers if _fills(every, b.name))
+
+
+def _fills(every: list[Site], full: str) -> list[Site]:
+    return [s for s in every if isinstance(s.op, Copy) and s.op.barrier is not None and s.op.barrier.barrier == full]
+
+
+def _ring(kernel: Kernel, full: str, every: list[Site]) -> RingParts:
+    fills = _fills(every, full)
+    tensors = tuple(
+        dict.fromkeys(s.op.dst.tensor for s in fills if isinstance(s.op, Copy) and isinstance(s.op.dst, Ref))
+    )
+    filling = {s.role for s in fills}
+    reading = {
+        s.role
+        for s in every
+        if set(reads(s.op)) & set(tensors) or (isinstance(s.op, Wait) and s.op.barrier.barrier == full)
+    }
+    awaited = {s.op.barrier.barrier for s in every if isinstance(s.op, Wait) and s.role in filling}
+    arrived = {s.op.barrier.barrier for s in every if isinstance(s.op, Arrive) and s.role in reading}
+    fulls = {s.op.barrier.barrier for s in every if isinstance(s.op, Copy) and s.op.barrier is not None}
+    hinted = {r.empty for r in kernel.rings if r.full == full}
+    for found in ((awaited & arrived) - fulls, ((awaited | arrived) - fulls) & hinted, (awaited | arrived) - fulls):
+        if len(found) == 1:
+            (empty,) = found
+            return RingParts(full, empty, tensors, kernel.barrier(full).slots)
+    return RingParts(full, "", tensors, kernel.barrier(full).slots)
+
+
+def reads(op: Op) -> tuple[str, ...]:
+    """The tensors that an operation reads."""
+    return tuple(r.tensor for r in sources(op))
+
+
+def sources(op: Op) -> tuple[Ref, ...]:
+    """The places that an operation reads."""
+    every: tuple[Any, ...] = ()
+    if isinstance(op, Copy):
+        every = (op.src,)
+    elif isinstance(op, Mma):
+        every = tuple(x.start if isinstance(x, Matrix) else x for x in (op.a, op.b))
+    elif isinstance(op, Map):
+        every = op.srcs
+    return tuple(r for r in every if isinstance(r, Ref))
+
+
+def targets(op: Op) -> tuple[Ref, ...]:
+    """The places that an operation writes."""
+    if isinstance(op, Mma):
+        return (op.acc,)
+    return (op.dst,) if isinstance(op, Copy | Map | Fill) and isinstance(op.dst, Ref) else ()
+
+
+def group_of(op: Op) -> str:
+    """The groups on which the reads of an operation are over; "" where they are when it is done."""
+    if not isinstance(op, Copy | Mma) or op.atom not in ATOMS:
+        return ""
+    done = ATOMS[op.atom].completion
+    return "" if done == "mbarrier" else done
+
+
+# -- from kernels ---------------------------------------------------------------------------------------
+
+
+def machine(kernel: Kernel, block: tuple[int, ...] = (), uses: int = 0) -> Machine:
+    """The machine of one CTA of a kernel at sizes; programs are cut off after *uses* waits, 0 for never.
+
+    Raises OutsideTheModel for clusters, and for waits by some lanes of a warp only.
+    """
+    if any(n != 1 for n in kernel.cluster):
+        raise OutsideTheModel("clusters: arrivals of peers and multicast are not in the model")
+    rings = rings_of(kernel)
+    owner = {t: r for r in rings for t in r.tensors}
+    gives = {(r.empty, s): tuple((t, s) for t in r.tensors) for r in rings if r.empty for s in range(r.slots)}
+    env = {b.name: v for b, v in zip(kernel.block, (*block, 0, 0, 0), strict=False)}
+    agents = []
+    for w in range(kernel.threads // 32):
+        writer = _Writer(kernel, owner, w, uses)
+        try:
+            writer.write(kernel.body, env, 0, kernel.threads // 32, 32)
+        except _Cut:
+            writer.whole = False
+        if writer.steps:
+            agents.append(writer.agent())
+    barriers = tuple(((b.name, s), b.arrivals) for b in kernel.barriers for s in range(b.slots))
+    return Machine(tuple(agents), barriers, gives)
+
+
+class _Cut(Exception):
+    """A program that is long enough."""
+
+
+class _Writer:
+    """Writes the program of one warp."""
+
+    def __init__(self, kernel: Kernel, owner: Mapping[str, RingParts], warp: int, uses: int) -> None:
+        self.kernel, self.owner, self.warp, self.left = kernel, owner, warp, uses or 10_000
+        self.steps: list[Step] = []
+        self.reading: dict[str, list[int]] = {}
+        self.groups: dict[str, list[list[int]]] = {}
+        self.name, self.whole = f"warp {warp}", True
+
+    def agent(self) -> Agent:
+        return Agent(self.name, tuple(self.steps), self.whole)
+
+    def write(self, body: tuple[Op, ...], env: Mapping[str, int], first: int, warps: int, lanes: int) -> None:
+        """The operations of a body that this warp executes; *first* is the first of the *warps* that are here."""
+        for op in body:
+            if isinstance(op, For):
+                for i in range(evaluate(op.extent, env)):
+                    self.write(op.body, {**env, op.index.name: i}, first, warps, lanes)
+            elif isinstance(op, Role):
+                if op.first_warp <= self.warp < op.first_warp + op.warps:
+                    self.name = op.name if op.warps == 1 else f"{op.name} warp {self.warp - op.first_warp}"
+                    self.write(
+                        op.body, {**env, "thread": 32 * (self.warp - op.first_warp)}, op.first_warp, op.warps, 32
+                    )
+            elif isinstance(op, Elect):
+                if op.each_warp or self.warp == first:
+                    self.write(op.body, env, first if op.each_warp else self.warp, warps if op.each_warp else 1, 1)
+            elif isinstance(op, If):
+                self._where(op, env, first, warps, lanes)
+            else:
+                self._step(op, env, lanes)
+
+    def _where(self, op: If, env: Mapping[str, int], first: int, warps: int, lanes: int) -> None:
+        if not all(f.at(env) for f in op.condition if not about_thread(f)):
+            return
+        by_thread = [f for f in op.condition if about_thread(f)]
+        if by_thread:
+            if any(len(f.symbols) > 1 for f in by_thread) or any(
+                isinstance(o, Wait | Barrier | Elect) for o in op.walk()
+            ):
+                raise OutsideTheModel(f"a wait by some lanes of a warp, at {op}")
+            lanes = min(lanes, active_lanes(by_thread, 32 * (self.warp - first)))
+        if lanes:
+            self.write(op.body, env, first, warps, lanes)
+
+    def _step(self, op: Op, env: Mapping[str, int], lanes: int) -> None:
+        if isinstance(op, Wait):
+            self.left -= 1
+            if self.left < 0:
+                raise _Cut
+            self.steps.append(Step("wait", op, env, self._at(op.barrier, env), evaluate(op.parity, env)))
+        elif isinstance(op, Arrive | ExpectTx):
+            if isinstance(op, Arrive) and op.peer is not None:
+                raise OutsideTheModel("arrivals of peers are not in the model")
+            nbytes = evaluate(op.bytes, env) * lanes if isinstance(op, ExpectTx) else 0
+            self.steps.append(Step("arrive", op, env, self._at(op.barrier, env), arrivals=lanes, nbytes=nbytes))
+        elif isinstance(op, Barrier | ClusterBarrier):
+            number, threads = (op.number, op.threads) if isinstance(op, Barrier) else (-1, 0)
+            if lanes != 32:
+                raise OutsideTheModel(f"{op} by some lanes of a warp")
+            self.steps.append(Step("sync", op, env, ("", number), arrivals=threads or self.kernel.threads))
+        elif isinstance(op, Commit):
+            self.groups.setdefault(op.group, []).append(self.reading.pop(op.group, []))
+        elif isinstance(op, WaitGroup):
+            self._retire(op, env)
+        else:
+            self._data(op, env)
+
+    def _data(self, op: Op, env: Mapping[str, int]) -> None:
+        if isinstance(op, Copy) and op.barrier is not None:
+            self.steps.append(
+                Step(
+                    "copy",
+                    op,
+                    env,
+                    self._at(op.barrier, env),
+                    nbytes=self._bytes(op),
+                    memory=self._memory(targets(op), env),
+                )
+            )
+            return
+        read, written = self._memory(sources(op), env), self._memory(targets(op), env)
+        if read:
+            group = group_of(op)
+            if group:
+                self.reading.setdefault(group, []).append(len(self.steps))
+            self.steps.append(Step("read", op, env, memory=read, until=1 << 30 if group else len(self.steps)))
+        if written:
+            if group_of(op):
+                raise OutsideTheModel(f"{op.atom if isinstance(op, Copy | Mma) else op} into a ring")
+            self.steps.append(Step("write", op, env, memory=written))
+
+    def _retire(self, op: WaitGroup, env: Mapping[str, int]) -> None:
+        groups = self.groups.get(op.group, [])
+        over = [i for g in groups[: len(groups) - op.pending] for i in g] if len(groups) > op.pending else []
+        self.groups[op.group] = groups[len(groups) - op.pending :] if len(groups) > op.pending else groups
+        for i in over:
+            self.steps[i] = replace(self.steps[i], until=len(self.steps))
+        self.steps.append(Step("done", op, env))
+
+    def _at(self, b: Slot, env: Mapping[str, int]) -> tuple[str, int]:
+        slot, slots = evaluate(b.slot, env), self.kernel.barrier(b.barrier).slots
+        if not 0 <= slot < slots:
+            raise OutsideTheModel(f"{b.barrier}[{slot}] of {slots} mbarriers")
+        return b.barrier, slot
+
+    def _memory(self, refs: tuple[Ref, ...], env: Mapping[str, int]) -> tuple[Memory, ...]:
+        mine = [r for r in refs if r.tensor in self.owner]
+        return tuple(
+            dict.fromkeys(
+                (r.tensor, evaluate(r.offset, env) // slot_elements(self.kernel, self.owner[r.tensor], r.tensor))
+                for r in mine
+            )
+        )
+
+    def _bytes(self, op: Copy) -> int:
+        if not isinstance(op.src, Box) or op.multicast is not None:
+            raise OutsideTheModel(f"the bytes that {op.atom} credits")
+        return evaluate(self.kernel.map(op.src.tensor_map).tensor_map.transaction_bytes, {})
+
+
+def slot_elements(kernel: Kernel, ring: RingParts, tensor: str) -> int:
+    """Elements of one slot of a ring in one of its tensors."""
+    return max(1, int(kernel.tensor(tensor).layout.cosize()) // ring.slots)
