@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import mul
 from typing import Any, ClassVar
 
 import numpy as np
 
+from symlayout.algebra import right_inverse
 from symlayout.atoms import DescriptorRead, LdmatrixRead
+from symlayout.composition import composition
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
-from symlayout.int_tuple import idx2crd, leaves, product_each, text
-from symlayout.layout import ComposedLayout, Layout, is_layout
+from symlayout.int_tuple import idx2crd, leaves, map_leaves, product_each, text
+from symlayout.layout import ComposedLayout, Layout, is_layout, make_layout
 from symlayout.report import Witness
 from symlayout.swizzle import Swizzle
+from symlayout.tiling import logical_divide
 from symlayout.tma import TensorMap
 from symlayout.values import rows
 
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS
+
+FAR = 1 << 48  # numbers up to which 64 bits hold every sum and product here
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,8 @@ class SameBytes(Claim):
         super().__post_init__()
         if not isinstance(self.tensor_map, TensorMap):
             raise ClaimError(f"expected a tensor map or a copy that has one, got {self.copy!r}")
+        if not self.tensor_map.rank or self.tensor_map.element_bits < 8:
+            raise ClaimError(f"expected a map of rank 1 or more, of elements of whole bytes, got {self.tensor_map}")
         if not self._reads_part and (not is_layout(self.consumer) or self.consumer.has_bases):
             raise ClaimError(f"expected the consumer's layout in elements, got {self.consumer!r}")
         if isinstance(self.consumer, ComposedLayout) and not isinstance(self.consumer.outer, Swizzle):
@@ -66,6 +75,11 @@ class SameBytes(Claim):
             raise ClaimError(
                 f"expected a consumer of the {self.landing.size()} elements of {self._source}, "
                 f"got {self.consumer} of {self.consumer.size()}"
+            )
+        elif not _regrouped(self.landing.shape, self.consumer.shape):
+            raise ClaimError(
+                f"expected a consumer with the modes of {self._source}, split or joined, got {self.consumer}: element "
+                f"i of one is another element of the other"
             )
 
     @classmethod
@@ -85,8 +99,15 @@ class SameBytes(Claim):
     @property
     def landing(self) -> Layout:
         """Coordinate of the tile to bytes past its start, before the swizzle."""
-        found: Layout = self.copy.landing
-        return found
+        if self.copy is self.tensor_map:
+            found: Layout = self.copy.landing
+            return found
+        n, values = self.copy.elements_per_instruction, self.copy.tv_layout[1]
+        shared = getattr(self.copy.smem_layout, "inner", self.copy.smem_layout)
+        begins = composition(shared, logical_divide(values, Layout(n))[1])  # where each instruction puts its box
+        boxes = composition(make_layout(Layout(n), begins), right_inverse(values))
+        tile = composition(boxes, Layout(self.copy.tiler))
+        return Layout(tile.shape, map_leaves(lambda d: d * self.copy.dtype.bytes, tile.stride))
 
     @property
     def _source(self) -> str:
@@ -123,17 +144,18 @@ class SameBytes(Claim):
         return (self.landing, self.consumer, swizzle, self._element_bytes, self.base_multiple_of, self.absolute)
 
     def points(self) -> int:
-        return int(self.consumer.size()) * len(self._phases())
+        phases = self._phases()
+        return int(self.consumer.size()) * (phases.stop // phases.step)
 
     def __str__(self) -> str:
         how = ", absolute" if self.absolute else ""
         return f"{self.kind}: {self._source} and {self.consumer}, bases of {self.base_multiple_of} B{how}"
 
-    def _phases(self) -> list[int]:
+    def _phases(self) -> range:
         """One base for each residue that a base may leave modulo the periods of both swizzles (T14)."""
         own = self.consumer.period if self._reads_part else self._reads().period if self.absolute else 1
         period = math.lcm(self.tensor_map.swizzle.repeat_bytes, own)
-        return list(range(0, math.lcm(period, self.base_multiple_of), self.base_multiple_of))
+        return range(0, math.lcm(period, self.base_multiple_of), self.base_multiple_of)
 
     @property
     def _element_bytes(self) -> int:
@@ -157,8 +179,10 @@ class SameBytes(Claim):
             return
         inner = self.consumer.inner if isinstance(self.consumer, ComposedLayout) else self.consumer
         offset = self.consumer.offset if isinstance(self.consumer, ComposedLayout) else 0
-        read = (rows(inner)[:, 0] + offset) * self._element_bytes
-        swizzle = self._reads()
+        swizzle, read = self._reads(), rows(inner)[:, 0]
+        if max(self._phases().stop, swizzle.period, abs(offset), *map(abs, map(int, (read.min(), read.max())))) > FAR:
+            landed, read = landed.astype(object), read.astype(object)  # Python integers, exact and slow
+        read = (read + offset) * self._element_bytes
         for base in self._phases():
             consumed = swizzle(base + read) if self.absolute else base + swizzle(read)
             yield base, put(base + landed), consumed
@@ -194,3 +218,11 @@ class SameBytes(Claim):
 
     def lemma(self, facts: Facts) -> str:
         return "each element is read where it landed"
+
+
+def _regrouped(a: Any, b: Any) -> bool:
+    """Whether the top-level modes of one shape are those of the other, split or joined."""
+    ends, others = (
+        set(itertools.accumulate(product_each(x if isinstance(x, tuple) else (x,)), mul)) - {1} for x in (a, b)
+    )
+    return ends <= others or others <= ends
