@@ -7,7 +7,7 @@ that read like the kernel (``Builder``), printed canonically by ``text``, and id
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -42,6 +42,7 @@ from .ops import (
     Wait,
     WaitGroup,
     WarpBarrier,
+    edited,
     rewritten,
 )
 from .tma import TensorMap
@@ -161,6 +162,10 @@ class Kernel:
         """Every operation, in order."""
         for op in self.body:
             yield from op.walk()
+
+    def edited(self, change: Callable[[Op], Iterable[Op]]) -> Kernel:
+        """The kernel with each operation, from the inside out, replaced by those that *change* makes of it."""
+        return replace(self, body=edited(self.body, change))
 
     def assuming(self, *facts: Fact) -> Kernel:
         """The kernel under more facts about its sizes."""

@@ -6,8 +6,8 @@ coordinates and slots are expressions of sizes, block and loop indices, and, for
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeAlias, cast
 
 from .atoms.descriptor import MatrixDescriptor
@@ -82,6 +82,10 @@ class Op:
     @property
     def body(self) -> tuple[Op, ...]:
         return ()
+
+    def with_body(self, body: tuple[Op, ...]) -> Op:
+        """The operation around another body."""
+        return replace(self, inside=body) if self.body else self  # type: ignore[call-arg]
 
     def walk(self) -> Iterator[Op]:
         """The operation and all inside it, in order."""
@@ -338,6 +342,15 @@ class Role(Op):
         last = self.first_warp + self.warps - 1
         which = f"warp {last}" if self.warps == 1 else f"warps {self.first_warp} .. {last}"
         return f"role {self.name}, {which}{f', {self.registers} registers' if self.registers else ''}:"
+
+
+def edited(ops: tuple[Op, ...], change: Callable[[Op], Iterable[Op]]) -> tuple[Op, ...]:
+    """The operations with each, from the inside out, replaced by those that *change* makes of it.
+
+    >>> edited((Fence("async"), Elect((Fence("async"),))), lambda op: [] if isinstance(op, Fence) else [op])
+    (Elect(inside=(), each_warp=False),)
+    """
+    return tuple(new for op in ops for new in change(op.with_body(edited(op.body, change))))
 
 
 def rewritten(op: Any, change: Any) -> Any:

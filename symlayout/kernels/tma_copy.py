@@ -22,7 +22,10 @@ from ..layout import Layout
 from ..ring import make_ring
 from ..tma import TensorMap
 
-SIZES = ({"M": 64, "N": 256}, {"M": 16, "N": 64}, {"M": 1, "N": 4}, {"M": 100, "N": 300}, {"M": 17, "N": 68})
+SIZES = (
+    *({"M": 64, "N": 256}, {"M": 16, "N": 64}, {"M": 1, "N": 4}, {"M": 100, "N": 300}, {"M": 17, "N": 68}),
+    *({"M": 1, "N": 1024}, {"M": 130, "N": 4}, {"M": 15, "N": 252}, {"M": 48, "N": 516}, {"M": 257, "N": 260}),
+)
 
 
 def tma_copy(

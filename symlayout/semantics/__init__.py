@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..rules.tma_copy import TensorCopy
 from .bulk import bulk_copy
 from .conversion import filled, loaded, round_to_tf32
+from .execute import execute, expect_reference
 from .footprint import Footprint, footprint
 from .memory import Memory, byte_ranges
 from .reduction import reduced
@@ -17,6 +18,8 @@ __all__ = [
     "TensorCopy",
     "bulk_copy",
     "byte_ranges",
+    "execute",
+    "expect_reference",
     "filled",
     "footprint",
     "loaded",

@@ -231,7 +231,8 @@ class Agent:
                 codes, lambda i, j: f"{self.thread(i)} puts poison into byte {at[i, j]} of {tensor.name}"
             )
             memory = self.machine.memory[tensor.name]
-            memory.bytes[at], memory.codes[at] = data, 0
+            memory.bytes[at] = data
+            memory.wrote(at, self.machine.number(self.op))
         else:
             shared = self.cta.shared
             shared.expect_free(at, self.knows, self.row)

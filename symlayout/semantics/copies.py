@@ -202,7 +202,8 @@ class BulkStore(Pending):
         effect = tma_store(
             self.map, self.coordinate, self.target.bytes, Memory(self.tile, self.at.start), self.at.start
         )
-        self.target.codes[effect.inside], self.target.codes[effect.outside] = 0, 0
+        for at in (effect.inside, effect.outside):
+            self.target.wrote(at, self.agent.machine.number(self.op))
         self.done[:] = True
 
 

@@ -43,6 +43,27 @@ def execute(bound: Kernel, inputs: Mapping[str, Any], order: str | int = "eager"
     ``eager``, ``lazy`` or a seed. Raises LayoutError for a kernel with symbols or inputs that do not fit,
     ExecutionError where the run faults, races, hangs or puts poison into a tensor: with CTA, role, iteration and op.
     """
+    return {name: memory.get() for name, memory in run(bound, inputs, order).memory.items()}
+
+
+def expect_reference(bound: Kernel, inputs: Mapping[str, Any], order: str | int = "eager") -> None:
+    """Raise ExecutionError unless a run ends with the bytes of the kernel's reference: with the first wrong element."""
+    if bound.reference is None:
+        raise LayoutError(f"expected a kernel with a reference, got {bound.name} without one")
+    machine = run(bound, inputs, order)
+    for name, want in bound.reference(**inputs).items():
+        memory = machine.memory[name]
+        wrong = (memory.as_bytes(memory.get()) != memory.as_bytes(want)).any(axis=-1)
+        if wrong.any():
+            at = tuple(int(x[0]) for x in np.nonzero(wrong))
+            raise ExecutionError(
+                f"{name} differs in {np.count_nonzero(wrong)} of {wrong.size} elements, first at {text(at)}: expected "
+                f"{want[at]}, got {memory.get()[at]}, {memory.written_by(at)}"
+            )
+
+
+def run(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Machine:
+    """The machine after the run; see ``execute``."""
     if bound.dims:
         raise LayoutError(f"expected a kernel that is bound to sizes, got symbols {', '.join(map(str, bound.dims))}")
     if order not in ORDERS and type(order) is not int:
@@ -53,7 +74,7 @@ def execute(bound: Kernel, inputs: Mapping[str, Any], order: str | int = "eager"
             raise LayoutError(f"expected a global tensor ({', '.join(machine.memory)}), got {name!r}")
         machine.memory[name].put(x)
     scheduler.run(_clusters(bound))
-    return {name: memory.get() for name, memory in machine.memory.items()}
+    return machine
 
 
 def _machine(bound: Kernel, order: str | int) -> tuple[Machine, Scheduler]:

@@ -29,11 +29,27 @@ MANY = 255  # codes are bytes
 class GlobalTensor:
     """A tensor in global memory, from address 0 on; whole units of 16 bytes are allocated."""
 
-    def __init__(self, tensor: KernelTensor, never: int) -> None:
-        self.tensor, self.size = tensor, int(tensor.bytes)
+    def __init__(self, tensor: KernelTensor, ops: list[Op | None], never: int) -> None:
+        self.tensor, self.size, self.ops = tensor, int(tensor.bytes), ops
         room = -(-self.size // UNIT_BYTES) * UNIT_BYTES
         self.bytes = np.full(room, UNWRITTEN, dtype=np.uint8)
         self.codes = np.full(room, never, dtype=np.uint8)
+        self.op = np.zeros(room, dtype=np.uint16)  # that wrote last
+
+    def wrote(self, at: Array, op: int) -> None:
+        """An operation put values there."""
+        self.codes[at], self.op[at] = 0, op
+
+    def written_by(self, at: tuple[int, ...]) -> str:
+        """What wrote an element last."""
+        op = self.ops[int(self.op[self.tensor.layout(at) * self.tensor.dtype.bits // 8])]
+        return f"written by {op}" if op else "which nobody wrote"
+
+    @staticmethod
+    def as_bytes(x: Any) -> Array:
+        """The bytes of each element of an array, as a last mode."""
+        x = np.ascontiguousarray(x)
+        return x.view(np.uint8).reshape(*x.shape, x.itemsize)
 
     @property
     def _elements(self) -> Array:
@@ -51,7 +67,8 @@ class GlobalTensor:
 
     def get(self) -> Array:
         """The array with an entry for each coordinate."""
-        return self._elements[self.tensor.layout.offsets()].reshape(self._shape(), order="F")
+        found = self._elements[self.tensor.layout.offsets()].reshape(self._shape(), order="F")
+        return np.ascontiguousarray(found)
 
     def _shape(self) -> tuple[int, ...]:
         return tuple(leaves(self.tensor.layout.shape))
@@ -67,14 +84,14 @@ class Machine:
     tensors: dict[str, KernelTensor] = field(default_factory=dict)
     memory: dict[str, GlobalTensor] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=lambda: [""])
-    ops: list[Op | None] = field(default_factory=list)
+    ops: list[Op | None] = field(default_factory=lambda: [None])
     numbers: dict[int, int] = field(default_factory=dict)  # of operations, by identity
     flying: list[Any] = field(default_factory=list)  # copies that wait for a mbarrier's completion, in order of issue
 
     def __post_init__(self) -> None:
         self.tensors = {t.name: t for t in self.kernel.tensors}
         self.memory = {
-            t.name: GlobalTensor(t, self.code(f"{t.name} was never written there"))
+            t.name: GlobalTensor(t, self.ops, self.code(f"{t.name} was never written there"))
             for t in self.kernel.tensors
             if t.space == "global"
         }

@@ -1,0 +1,58 @@
+"""A copy through shared memory by cp.async: some stages ahead in, 16 bytes a thread; out by words, coalesced.
+
+    >>> from symlayout import dim
+    >>> print(cp_async_copy(dim("N"), stages=3).text().splitlines()[0])
+    kernel cp_async_copy(N)
+
+A chunk is 16 bytes of each thread. Chunk number i of a CTA takes slot i % stages. At the one barrier of each turn every
+thread has its part of chunk i, and all have done with chunk i - 1, whose slot is filled next.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..expr import multiple_of
+from ..int_tuple import ceil_div
+from ..kernel import Builder, Kernel
+from ..layout import Layout
+
+SIZES = tuple({"N": n} for n in (4, 8, 508, 512, 516, 1024, 2048, 3076, 8192, 20000))
+
+
+def cp_async_copy(N: Any, *, stages: int = 4, threads: int = 128, blocks: int = 132) -> Kernel:
+    """dst = src for N words of f32, N a multiple of 4, by *blocks* persistent CTAs."""
+    width, chunk = 4, 4 * threads
+    k = Builder("cp_async_copy", *(x for x in (N,) if not isinstance(x, int)), grid=(blocks,), threads=threads)
+    src, dst = (k.global_tensor(name, "f32", Layout(N)) for name in ("src", "dst"))
+    tile = k.shared_tensor("tile", "f32", Layout((chunk, stages)))
+    word = k.registers("word", "f32", 1)
+    (block,), thread = k.block, k.thread
+    turns = (ceil_div(N, chunk) - block + blocks - 1) // blocks
+
+    def fetch(turn: Any) -> None:
+        """A group for the chunk of a turn, empty where there is none."""
+        at = chunk * (block + blocks * turn) + width * thread
+        with k.where(turn < turns, at < N):
+            k.copy("cp.async.16", src(at), tile(chunk * (turn % stages) + width * thread))
+        k.commit("cp.async")
+
+    with k.loop("s", stages - 1) as s:
+        fetch(s)
+    with k.loop("i", turns) as i:
+        k.wait_group("cp.async", stages - 2)
+        k.sync()
+        fetch(i + stages - 1)
+        with k.loop("j", width) as j:
+            at = chunk * (block + blocks * i) + threads * j + thread
+            with k.where(at < N):
+                k.copy("ld.shared.4", tile(chunk * (i % stages) + threads * j + thread), word())
+                k.copy("st.global.4", word(), dst(at))
+    return k.kernel(*([] if isinstance(N, int) else [multiple_of(N, width)]), reference=reference)
+
+
+def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """What dst holds afterwards."""
+    return {"dst": src.copy()}

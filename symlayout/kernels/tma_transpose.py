@@ -1,0 +1,122 @@
+"""A persistent transposition: TMA loads of swizzled tiles, through registers into a second tile, TMA stores.
+
+    >>> from symlayout import dims
+    >>> M, N = dims("M N")
+    >>> print(tma_transpose(M, N, dtype="bf16", tile=(64, 64), swizzle=128, stages=2).text().splitlines()[0])
+    kernel tma_transpose(M, N)
+
+A producer warp fills the ring. Four warps read 16 bytes a thread along the rows of a tile, put each element into its
+column of the other tile, fence and meet; one of their threads stores that tile, and waits until it was read before
+the next is written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtype import DType
+from ..int_tuple import ceil_div
+from ..kernel import Builder, Kernel
+from ..layout import Layout
+from ..ring import make_ring
+from ..swizzle import upcast_swizzle
+from ..tma import TensorMap, TmaSwizzle
+
+SIZES = (
+    *({"M": 8, "N": 8}, {"M": 64, "N": 64}, {"M": 8, "N": 128}, {"M": 72, "N": 8}, {"M": 40, "N": 56}),
+    *({"M": 64, "N": 256}, {"M": 200, "N": 72}, {"M": 136, "N": 136}, {"M": 256, "N": 128}, {"M": 328, "N": 264}),
+)
+CONSUMERS = 4  # warps
+
+
+class SwizzledTile:
+    """A tile of rows and columns as TMA boxes of one swizzle span each, side by side: where its elements are."""
+
+    def __init__(self, rows: int, columns: int, kind: DType, swizzle: int) -> None:
+        self.mode = TmaSwizzle.of(swizzle)
+        self.rows, self.width = rows, min(columns, swizzle // kind.bytes or columns)
+        self.boxes = columns // self.width
+        self._swizzle = upcast_swizzle(kind.bytes, self.mode.swizzle)
+
+    @property
+    def box(self) -> tuple[int, int]:
+        """The box of the map, innermost first."""
+        return self.width, self.rows
+
+    def part(self, box: int) -> int:
+        """Where a box starts."""
+        return box * self.rows * self.width
+
+    def at(self, row: Any, column: Any) -> Any:
+        """Where an element is."""
+        box, column = (column // self.width, column % self.width) if self.boxes > 1 else (0, column)
+        return box * (self.rows * self.width) + self._swizzle(row * self.width + column)
+
+
+def tma_transpose(
+    M: Any,
+    N: Any,
+    *,
+    dtype: Any = "bf16",
+    tile: tuple[int, int] = (64, 64),
+    swizzle: int = 128,
+    stages: int = 2,
+    blocks: int = 132,
+) -> Kernel:
+    """dst = src transposed, for row-major (M,N) and (N,M). Needs M and N of whole 16-byte units."""
+    rows, columns = tile
+    kind = DType.of(dtype)
+    vector, threads = 16 // kind.bytes, 32 * CONSUMERS
+    tiles_n = ceil_div(N, columns)
+    tiles = ceil_div(M, rows) * tiles_n
+    come, go = SwizzledTile(rows, columns, kind, swizzle), SwizzledTile(columns, rows, kind, swizzle)
+
+    k = Builder("tma_transpose", *(x for x in (M, N) if not isinstance(x, int)), grid=(blocks,), threads=threads + 32)
+    boxes = []
+    for name, m, n, part in (("src", M, N, come), ("dst", N, M, go)):
+        tensor = k.global_tensor(name, kind, Layout((m, n), (n, 1)))
+        tensor_map = TensorMap.over(Layout((n, m), (1, n)), kind, part.box, swizzle=swizzle)
+        boxes.append(k.tensor_map(f"{name}_map", tensor(), tensor_map))
+    src, dst = boxes
+    ring = make_ring(k, "ring", kind, Layout((columns, rows)), slots=stages, consumers=CONSUMERS)
+    turned = k.shared_tensor("turned", kind, Layout((rows, columns)))
+    (block,) = k.block
+    turns = (tiles - block + blocks - 1) // blocks
+
+    def corner(turn: Any) -> tuple[Any, Any]:
+        at = block + blocks * turn
+        return rows * (at // tiles_n), columns * (at % tiles_n)
+
+    with k.role("consumer", CONSUMERS):
+        x = k.registers("x", kind, vector)
+        with k.loop("i", turns) as i:
+            with k.elect():
+                k.wait_group("bulk", 0, read=True)
+            k.sync(1, threads)
+            with ring.consume(i) as slot, k.loop("j", rows * columns // vector // threads) as j:
+                unit = k.thread + threads * j
+                row, column = unit % rows, unit // rows * vector
+                k.copy("ld.shared.16", slot.at(come.at(row, column)), x())
+                with k.loop("q", vector) as q:
+                    k.copy(f"st.shared.{kind.bytes}", x(q), turned(go.at(column + q, row)))
+            k.fence("async")
+            k.sync(1, threads)
+            with k.elect():
+                m, n = corner(i)
+                for b in range(go.boxes):
+                    k.copy("tma.store", turned(go.part(b)), dst(m + b * go.width, n))
+                k.commit("bulk")
+        with k.elect():
+            k.wait_group("bulk", 0)
+    with k.role("producer", 1), k.elect(), k.loop("i", turns) as i, ring.produce(i) as slot:
+        m, n = corner(i)
+        for b in range(come.boxes):
+            k.copy("tma.load", src(n + b * come.width, m), slot.at(come.part(b)), slot.full)
+    return k.kernel(reference=reference)
+
+
+def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """What dst holds afterwards."""
+    return {"dst": np.ascontiguousarray(src.T)}

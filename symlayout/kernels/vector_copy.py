@@ -1,0 +1,58 @@
+"""A copy through registers: each thread moves one vector, the last ones element by element.
+
+>>> from symlayout import dim
+>>> print(vector_copy(dim("N"), dtype="bf16", vector_bytes=16).text())
+kernel vector_copy(N)
+  grid (ceil(N/1024),), 128 threads
+  global src: bf16 N:1
+  global dst: bf16 N:1
+  register x: bf16 8:1
+  if N >= 1024*block_x + 8*thread + 8:
+    ld.global.16 src[1024*block_x + 8*thread] -> x
+    st.global.16 x -> dst[1024*block_x + 8*thread]
+  if 1024*block_x + 8*thread + 7 >= N:
+    for j < 8:
+      if N >= 1024*block_x + j + 8*thread + 1:
+        ld.global.2 src[1024*block_x + j + 8*thread] -> x
+        st.global.2 x -> dst[1024*block_x + j + 8*thread]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtype import DType
+from ..int_tuple import ceil_div
+from ..kernel import Builder, Kernel
+from ..layout import Layout
+
+SIZES = tuple({"N": n} for n in (1, 3, 7, 8, 9, 1023, 1024, 1025, 3000, 10000))
+
+
+def vector_copy(N: Any, *, dtype: Any = "f32", vector_bytes: int = 16, threads: int = 128) -> Kernel:
+    """dst = src for vectors of N elements, *vector_bytes* at a time."""
+    kind = DType.of(dtype)
+    width = vector_bytes // kind.bytes
+    k = Builder(
+        "vector_copy",
+        *(x for x in (N,) if not isinstance(x, int)),
+        grid=(ceil_div(N, width * threads),),
+        threads=threads,
+    )
+    src, dst = (k.global_tensor(name, kind, Layout(N)) for name in ("src", "dst"))
+    x = k.registers("x", kind, width)
+    first = width * (threads * k.block[0] + k.thread)
+    with k.where(first + width <= N):
+        k.copy(f"ld.global.{vector_bytes}", src(first), x())
+        k.copy(f"st.global.{vector_bytes}", x(), dst(first))
+    with k.where(first + width > N), k.loop("j", width) as j, k.where(first + j < N):
+        k.copy(f"ld.global.{kind.bytes}", src(first + j), x())
+        k.copy(f"st.global.{kind.bytes}", x(), dst(first + j))
+    return k.kernel(reference=reference)
+
+
+def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """What dst holds afterwards."""
+    return {"dst": src.copy()}
