@@ -35,7 +35,7 @@ def rows(x: Any) -> np.ndarray[Any, Any]:
         return x.offsets().reshape(-1, 1)
     _, peak = _reach(x)
     dtype = np.int64 if peak < 2**62 else object
-    columns = [np.broadcast_to(np.asarray(c, dtype), x.size()) for c in leaves(_listed(x, dtype))]
+    columns = [c if np.ndim(c) else np.full(x.size(), c, dtype) for c in leaves(_listed(x, dtype))]
     return columns[0].reshape(-1, 1) if len(columns) == 1 else np.stack(columns, axis=1)
 
 

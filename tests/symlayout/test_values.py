@@ -47,6 +47,7 @@ def one_by_one(x) -> list[list[int]]:
         (composed(composed(Swizzle(2, 0, 2), 3, Layout((4, 8), (8, 1))), 2, Layout((4, 4))), np.int64),
         (composed(Layout((4, 8)), 1, composed(Swizzle(2, 0, 2), 3, Layout((4, 4)))), np.int64),
         (composed(Layout((4, 8), (1, 4)), (0, 1), Layout((4, 8), (E(0), E(1)))), np.int64),
+        (composed(Layout((4, 8), (E(0), E(1))), (1, 2), Layout((2, 2), (E(0), E(0)))), np.int64),
         (composed(Layout((4, 8, 3), (1, 4, 9)), (0, 1, 2), Layout((4, 8), (E(0), E(1)))), np.int64),
         (composed(Layout((4, (2, 2)), (1, (4, 8))), (0, (1, 1)), Layout((2, 2), (E(0), E(1, 0)))), np.int64),
         (composed(Layout((4, 8), (E(0), E(1))), 1, Layout((4, 8))), np.int64),
@@ -58,6 +59,7 @@ def test_values_are_those_of_each_coordinate(x, dtype):
 
     assert found.tolist() == one_by_one(x)
     assert found.dtype == dtype
+    assert found.flags.writeable
 
 
 def test_drawn_layouts():
