@@ -77,11 +77,22 @@ class Ring:
     @contextmanager
     def consume(self, use: Any) -> Iterator[RingSlot]:
         """A consumer's use: wait until the slot is filled, work, and give it back by an arrival of each warp."""
+        slot = self.acquire(use)
+        yield slot
+        self.release(use)
+
+    def acquire(self, use: Any) -> RingSlot:
+        """Wait until the slot is filled."""
         slot = RingSlot(self, integer(use))
         self.k.wait(slot.full, slot.use // self.slots % 2)
-        yield slot
+        return slot
+
+    def release(self, use: Any, ctas: int = 1) -> None:
+        """Give the slot back, by an arrival of each warp at the producer of each of *ctas* in the cluster."""
+        slot = RingSlot(self, integer(use))
         with self.k.elect(each_warp=True):
-            self.k.arrive(Slot(self.empty, slot.number))
+            for peer in range(ctas):
+                self.k.arrive(Slot(self.empty, slot.number), peer if ctas > 1 else None)
 
 
 def make_ring(k: Builder, name: str, dtype: Any, layout: Any, *, slots: int, consumers: int, prefix: str = "") -> Ring:
