@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Covers,
         Equal,
         FitsIn,
+        HappensBefore,
         Holds,
         InBounds,
         Injective,
@@ -30,15 +31,20 @@ if TYPE_CHECKING:
         Partition,
         RingProtocol,
         SameBytes,
+        SharedMemoryFits,
         Surjective,
         TensorMapValid,
         TmaCopySafe,
+        TransactionBytes,
         Vectorizable,
     )
+    from .kernel_claims import claims_of, prove_kernel
     from .prover import Budget, prove
 
 _WHERE = {
     "prove": "prover",
+    "claims_of": "kernel_claims",
+    "prove_kernel": "kernel_claims",
     "Budget": "prover",
     "verify": "certificate_checker",
     "Claim": "claim",
@@ -50,6 +56,7 @@ _WHERE = {
     "Covers": "claims",
     "Equal": "claims",
     "FitsIn": "claims",
+    "HappensBefore": "claims",
     "Holds": "claims",
     "InBounds": "claims",
     "Injective": "claims",
@@ -57,9 +64,11 @@ _WHERE = {
     "Partition": "claims",
     "RingProtocol": "claims",
     "SameBytes": "claims",
+    "SharedMemoryFits": "claims",
     "Surjective": "claims",
     "TensorMapValid": "claims",
     "TmaCopySafe": "claims",
+    "TransactionBytes": "claims",
     "Vectorizable": "claims",
 }
 
@@ -73,6 +82,7 @@ __all__ = [
     "Covers",
     "Equal",
     "FitsIn",
+    "HappensBefore",
     "Holds",
     "InBounds",
     "Injective",
@@ -80,11 +90,15 @@ __all__ = [
     "Partition",
     "RingProtocol",
     "SameBytes",
+    "SharedMemoryFits",
     "Surjective",
     "TensorMapValid",
     "TmaCopySafe",
+    "TransactionBytes",
     "Vectorizable",
+    "claims_of",
     "prove",
+    "prove_kernel",
     "verify",
 ]
 

@@ -7,6 +7,7 @@ from .conflict_free import ConflictFree
 from .covers import Covers
 from .equal import Equal
 from .fits_in import FitsIn
+from .happens_before import HappensBefore
 from .holds import Holds
 from .in_bounds import InBounds
 from .injective import Injective
@@ -15,9 +16,11 @@ from .obeys import Obeys
 from .partition import Partition
 from .ring_protocol import RingProtocol
 from .same_bytes import SameBytes
+from .shared_memory_fits import SharedMemoryFits
 from .surjective import Surjective
 from .tensor_map_valid import TensorMapValid
 from .tma_copy_safe import TmaCopySafe
+from .transaction_bytes import TransactionBytes
 from .vectorizable import Vectorizable
 
 CLAIMS = (
@@ -49,6 +52,7 @@ __all__ = [
     "Covers",
     "Equal",
     "FitsIn",
+    "HappensBefore",
     "Holds",
     "InBounds",
     "Injective",
@@ -57,8 +61,10 @@ __all__ = [
     "Partition",
     "RingProtocol",
     "SameBytes",
+    "SharedMemoryFits",
     "Surjective",
     "TensorMapValid",
     "TmaCopySafe",
+    "TransactionBytes",
     "Vectorizable",
 ]

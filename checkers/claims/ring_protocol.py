@@ -122,7 +122,7 @@ class RingProtocol(Claim):
 
     def counterexample(self) -> Witness | None:
         """The shortest interleaving to a fault, in the first or the last CTA; TooLarge where none is found."""
-        ring, uses = self.shape, 2 * self.shape.slots + 1
+        ring, uses = self.shape, 4 * self.shape.slots + 4
         about = frozenset({ring.full, ring.empty, *ring.tensors} - {""})
         for block in _blocks(self.kernel):
             fault = _fault(self.kernel, block, uses, about)

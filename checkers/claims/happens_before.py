@@ -1,0 +1,77 @@
+"""Asynchronous copies and the accesses around them are ordered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from symlayout.errors import ClaimError
+from symlayout.facts import Facts
+from symlayout.kernel import Kernel
+from symlayout.report import Witness
+
+from ..claim import Claim, Proof, TooLarge
+from ..orders import MODEL, Order, orders
+
+
+@dataclass(frozen=True)
+class HappensBefore(Claim):
+    """Each ordering that asynchronous copies need is provided by an instruction that stands there, proxies included.
+
+    The obligations are the rows of ``checkers.orders.RULES``, a subset of the memory model of PTX with a version. The
+    prologue (mbarrier.init, its fence, a barrier of the CTA) is the code generator's. Where an instruction is missing
+    the claim is refuted, naming it and its place; generic accesses that meet in shared memory are beyond the subset.
+
+    >>> from symlayout.kernels import tma_copy
+    >>> print(HappensBefore(tma_copy(64, 256, tile=(16, 64))))
+    happens before (ptx-9.1 subset 1): tma_copy
+
+    Raises ClaimError for what is no kernel.
+    """
+
+    kernel: Any
+
+    kind: ClassVar[str] = "happens before"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.kernel, Kernel):
+            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
+
+    def subjects(self) -> tuple[Any, ...]:
+        return ()
+
+    def parameters(self) -> tuple[Any, ...]:
+        return ()
+
+    def static(self) -> bool:
+        return True  # what stands where does not depend on sizes
+
+    def bind(self, env: Mapping[Any, int]) -> Claim:
+        return replace(self, given=())
+
+    def points(self) -> int:
+        return len(self._orders())
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({MODEL}): {self.kernel.name}"
+
+    def _orders(self) -> list[Order]:
+        return list(orders(self.kernel))
+
+    def certify(self, facts: Facts) -> Proof | None:
+        found = self._orders()
+        if any(not o.by for o in found):
+            return None
+        return Proof(f"{len(found)} orderings of {MODEL}", None, tuple(map(str, found)))
+
+    def counterexample(self) -> Witness | None:
+        found = next((o for o in self._orders() if o.missing), None)
+        if found is None:
+            raise TooLarge  # what is beyond the subset is not decided
+        return Witness({}, (), f"{found.place}: {found.missing} ({found.rule})")
+
+    def lemma(self, facts: Facts) -> str:
+        found = next((o for o in self._orders() if o.beyond), None)
+        return "" if found is None else found.beyond

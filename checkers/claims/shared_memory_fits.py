@@ -1,0 +1,79 @@
+"""The shared memory of a kernel fits its architecture, and its tensors do not overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.arch import SM90, Arch
+from symlayout.errors import ClaimError
+from symlayout.kernel import Kernel
+from symlayout.report import Witness
+
+from ..claim import Claim
+
+
+@dataclass(frozen=True)
+class SharedMemoryFits(Claim):
+    """Tensors and mbarriers take at most what a block of *arch* may have, and no two tensors share a byte.
+
+    >>> from symlayout import dims
+    >>> from symlayout.kernels import tma_copy
+    >>> M, N = dims("M N")
+    >>> print(SharedMemoryFits(tma_copy(M, N)))
+    shared memory fits: 65600 of 232448 bytes of sm_90a in tma_copy
+    """
+
+    kernel: Any
+    arch: Arch = SM90
+
+    kind: ClassVar[str] = "shared memory fits"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.kernel, Kernel):
+            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
+
+    def subjects(self) -> tuple[Any, ...]:
+        return ()
+
+    def parameters(self) -> tuple[Any, ...]:
+        return ()
+
+    def static(self) -> bool:
+        return True  # shared tensors have numbers for sizes
+
+    def bind(self, env: Mapping[Any, int]) -> Claim:
+        return self
+
+    def points(self) -> int:
+        return len(self._spans())
+
+    def __str__(self) -> str:
+        of = f"{self.arch.shared_bytes_per_block} bytes of {self.arch}"
+        return f"{self.kind}: {self.kernel.shared_bytes} of {of} in {self.kernel.name}"
+
+    def _spans(self) -> list[tuple[int, int, str]]:
+        """(first byte, byte past the end, name) of each shared tensor."""
+        shared = (t for t in self.kernel.tensors if t.space == "shared")
+        return sorted((t.base, t.base + int(t.bytes), t.name) for t in shared)
+
+    def _faults(self) -> Iterator[str]:
+        size, limit = self.kernel.shared_bytes, self.arch.shared_bytes_per_block
+        if size > limit:
+            yield f"{size} bytes are {size - limit} more than a block of {self.arch} may have"
+        spans = self._spans()
+        for (_, end, a), (start, _, b) in zip(spans, spans[1:], strict=False):
+            if start < end:
+                yield f"{b} starts at byte {start}, and {a} ends at {end}"
+        for start, _, name in spans:
+            if start < 0:
+                yield f"{name} starts at byte {start}"
+
+    def counterexample(self) -> Witness | None:
+        fault = next(self._faults(), None)
+        return None if fault is None else Witness({}, (), fault)
+
+    def lemma(self, facts: Any) -> str:
+        return "the tensors lie one after another below the limit"

@@ -1,0 +1,244 @@
+"""All that a kernel has to keep, as claims about its value.
+
+>>> from symlayout import dims
+>>> from symlayout.kernels import tma_copy
+>>> M, N = dims("M N")
+>>> for c in claims_of(tma_copy(M, N, tile=(16, 64)).assuming(N.multiple_of(4))):
+...     print(c.kind)
+tensor map valid
+tensor map valid
+shared memory fits
+TMA copy safe
+TMA copy safe
+covers
+transaction bytes
+ring protocol
+happens before
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from symlayout.address_map import AddressMap
+from symlayout.arch import SM90, Arch
+from symlayout.atoms import ATOMS
+from symlayout.expr import Expr, Fact, Quotient, Symbol, divides
+from symlayout.facts import Facts, symbols_in
+from symlayout.kernel import Kernel, KernelTensor
+from symlayout.ops import Box, Copy, ExpectTx, For, Ref
+from symlayout.report import Report
+
+from .claim import Claim
+from .claims import (
+    Aligned,
+    Covers,
+    FitsIn,
+    HappensBefore,
+    Holds,
+    InBounds,
+    RingProtocol,
+    SharedMemoryFits,
+    TensorMapValid,
+    TmaCopySafe,
+    TransactionBytes,
+)
+from .claims.transaction_bytes import beside
+from .ring_programs import rings_of
+from .sites import Site, about_thread, sites
+
+PHASE_BYTES = 1024  # a tensor at a multiple of this has the swizzle's phase of its own offsets
+
+
+def prove_kernel(kernel: Kernel, arch: Arch = SM90, **options: Any) -> Report:
+    """The report on every claim of a kernel; ``report.repairs`` makes all of them hold that sizes can repair.
+
+    >>> from symlayout import dims
+    >>> from symlayout.kernels import tma_copy
+    >>> M, N = dims("M N")
+    >>> k = tma_copy(M, N)
+    >>> report = prove_kernel(k)
+    >>> report.repairs, bool(prove_kernel(k.assuming(*report.repairs)))
+    ((N % 4 == 0,), True)
+    """
+    from .prover import prove
+
+    return prove(claims_of(kernel, arch), **options)
+
+
+def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
+    """The claims of a kernel, in the order in which an expert would ask: maps, memory, copies, cover, order."""
+    every = list(sites(kernel))
+    rings = rings_of(kernel)
+    fills = [r for r in rings if r.tensors]
+    return [
+        *_grid(kernel),
+        *(TensorMapValid(m.tensor_map, name=m.name, given=kernel.given) for m in kernel.maps),
+        SharedMemoryFits(kernel, arch),
+        *(c for s in every if isinstance(s.op, Copy) for c in _copy(kernel, s, every)),
+        *_covers(kernel, every),
+        *(TransactionBytes(kernel, r.full) for r in fills),
+        *(RingProtocol(kernel, r.full) for r in fills),
+        HappensBefore(kernel),
+    ]
+
+
+def _grid(kernel: Kernel) -> Iterator[Claim]:
+    for axis, n in zip("xyz", kernel.grid, strict=False):
+        if type(n) is not int or n < 1:
+            fact = Fact(n - 1, ">=")
+            yield Holds(fact, f"the grid is not empty in {axis}: {n} >= 1", given=kernel.given)
+
+
+# -- copies ---------------------------------------------------------------------------------------------
+
+
+def _copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Claim]:
+    op = site.op
+    assert isinstance(op, Copy)
+    if isinstance(op.src, Box) or isinstance(op.dst, Box):
+        yield from _tensor_copy(kernel, site, every)
+    else:
+        for ref in (op.src, op.dst):
+            if isinstance(ref, Ref) and op.atom in ATOMS and ATOMS[op.atom].bytes:
+                yield from _access(kernel, site, ref, ATOMS[op.atom].bytes)
+
+
+def _tensor_copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Claim]:
+    """A tensor copy at its place: coordinates, the slot in its tensor, the bytes of its barrier if it is alone there."""
+    op = site.op
+    assert isinstance(op, Copy)
+    box, ref = (op.src, op.dst) if isinstance(op.src, Box) else (op.dst, op.src)
+    if not isinstance(box, Box) or not isinstance(ref, Ref):
+        return
+    given = (*kernel.given, *site.conditions)
+    tensor = kernel.tensor(ref.tensor)
+    offset = _bytes_at(tensor, ref)
+    phased = tensor.base % PHASE_BYTES == 0
+    yield TmaCopySafe(
+        kernel.map(box.tensor_map).tensor_map,
+        box.coordinate,
+        offset if phased else tensor.base + offset,
+        "load" if isinstance(op.src, Box) else "reduce" if "reduce" in op.atom else "store",
+        shared_bytes=tensor.bytes if phased else tensor.base + tensor.bytes,
+        barrier_bytes=_armed(site, every),
+        name=box.tensor_map,
+        given=given,
+    )
+    if not phased:
+        yield Holds(Fact(offset, ">="), f"{op} starts in {tensor.name}", given=given)
+
+
+def _bytes_at(tensor: KernelTensor, ref: Ref) -> Any:
+    return ref.offset * tensor.dtype.bits // 8
+
+
+def _armed(site: Site, every: list[Site]) -> Any:
+    """What the expect_tx beside a copy arms, where the copy is the only one on that barrier."""
+    op = site.op
+    assert isinstance(op, Copy)
+    if op.barrier is None:
+        return None
+    name = op.barrier.barrier
+    loads = [s for s in every if isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == name]
+    arms = [s.op for s in every if isinstance(s.op, ExpectTx) and s.op.barrier == op.barrier and beside(s, site)]
+    alone = len(loads) == 1 and len(arms) == 1 and len(loads[0].loops) <= len(site.loops)
+    return arms[0].bytes if alone else None
+
+
+def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int) -> Iterator[Claim]:
+    """A vector access: aligned, inside its tensor, its index in 32 bits."""
+    tensor = kernel.tensor(ref.tensor)
+    if tensor.space == "register":
+        return
+    width = max(1, 8 * nbytes // tensor.dtype.bits)
+    at, given = over_indices(ref.offset, site)
+    given = (*kernel.given, *given)
+    if tensor.dtype.bits % 8 == 0:
+        yield Aligned(at, nbytes, tensor.dtype.bits // 8, tensor.base if tensor.space == "shared" else 0, given=given)
+    yield InBounds(at, tensor.layout.cosize() - width + 1, given=given)
+    if tensor.space == "global":
+        yield FitsIn(at, 32, given=given)
+
+
+def over_indices(value: Any, site: Site) -> tuple[AddressMap, tuple[Fact, ...]]:
+    """A value where an operation stands, as a map over the indices in it, with what it assumes beside sizes.
+
+    The conditions around are its predicate. An index whose range depends on others stays among the assumptions.
+    """
+    valid = tuple(f for a in site.around for f in getattr(a, "condition", ()))
+    found = [s for s in symbols_in((value, *valid)) if s.lower == 0]
+    coords = tuple(sorted((s for s in found if _independent(s)), key=lambda s: s.name))
+    if not coords or any(set(symbols_in((s.upper,))) & set(coords) for s in found):
+        return AddressMap((), (), value), valid
+    extents: tuple[Any, ...] = tuple(s.upper + 1 for s in coords if s.upper is not None)
+    return AddressMap(coords, extents, value, valid), ()
+
+
+def _independent(s: Symbol) -> bool:
+    return s.upper is not None and not any(t.lower == 0 for t in symbols_in((s.upper,)))
+
+
+# -- cover ----------------------------------------------------------------------------------------------
+
+
+def _covers(kernel: Kernel, every: list[Site]) -> Iterator[Claim]:
+    """For each map that one operation stores to: its boxes are the tiles of its tensor, each exactly once."""
+    stores = [s for s in every if isinstance(s.op, Copy) and isinstance(s.op.dst, Box) and "reduce" not in s.op.atom]
+    for m in kernel.maps:
+        mine = [
+            s for s in stores if isinstance(s.op, Copy) and isinstance(s.op.dst, Box) and s.op.dst.tensor_map == m.name
+        ]
+        if len(mine) == 1:
+            tiles = schedule(kernel, mine[0])
+            if tiles is not None:
+                yield Covers(tiles, m.tensor_map.global_dim, m.tensor_map.box_dim, given=kernel.given)
+
+
+def schedule(kernel: Kernel, site: Site) -> AddressMap | None:
+    """(block, iteration) -> tile of a store, under the predicate that the iteration is there.
+
+    An extent X//d + e that depends on the block is put as its bound at block 0 and the predicate d*(i + 1 - e) <= X.
+    None where the boxes are not at whole tiles or an extent has another form.
+    """
+    box = site.op.dst if isinstance(site.op, Copy) else None
+    if not isinstance(box, Box) or site.team is None or site.team.threads != 1:
+        return None
+    tile = kernel.map(box.tensor_map).tensor_map.box_dim
+    at = [divides(b, c) for c, b in zip(box.coordinate, tile, strict=True)]
+    blocks = set(kernel.block)
+    coords, extents, valid = list(kernel.block), list(kernel.grid), list(site.conditions)
+    env: dict[Any, Any] = {}
+    for loop in site.loops:
+        bound = _unclipped(loop, blocks, kernel)
+        if bound is None or any(about_thread(f) for f in valid):
+            return None
+        index_, extent, facts = bound
+        coords.append(index_)
+        extents.append(extent)
+        valid += facts
+        env[loop.index] = index_
+    if any(a is None for a in at):
+        return None
+    value = tuple(a.subs(env) if isinstance(a, Expr) else a for a in at)
+    return AddressMap(tuple(coords), tuple(extents), value, tuple(f.subs(env) for f in valid))
+
+
+def _unclipped(loop: For, blocks: set[Symbol], kernel: Kernel) -> tuple[Symbol, Any, list[Fact]] | None:
+    """(index, extent, predicate) of a loop with an extent in sizes only."""
+    from symlayout.expr import index, terms_of
+
+    n = loop.extent
+    inside = symbols_in((n,))
+    if not inside & blocks:
+        return (loop.index, n, []) if inside <= set(kernel.dims) else None
+    quotients = [m[0] for m, c in terms_of(n).items() if len(m) == 1 and c == 1 and isinstance(m[0], Quotient)]
+    if len(quotients) != 1 or not isinstance(n, Expr):
+        return None
+    (q,) = quotients
+    bound = n.subs(dict.fromkeys(blocks, 0))
+    if Facts.about(n, bound, given=kernel.given).le(n, bound) is not True:
+        return None
+    i = index(loop.index.name, bound)
+    return i, bound, [Fact(q.args[0] - q.args[1] * (i + 1 - (n - q)), ">=")]

@@ -1,0 +1,273 @@
+"""The orderings that asynchronous copies need, looked for in the operations of a kernel: a subset of the PTX model.
+
+Each row of RULES names two accesses and the instructions that must stand between them. What is checked is that they
+stand there, executed by the right threads; that a barrier's phases mean what they should is the ring protocol's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from symlayout.atoms import ATOMS
+from symlayout.kernel import Kernel
+from symlayout.ops import (
+    Arrive,
+    Barrier,
+    ClusterBarrier,
+    Commit,
+    Copy,
+    Elect,
+    Fence,
+    Fill,
+    For,
+    Map,
+    Mma,
+    Op,
+    Role,
+    Wait,
+    WaitGroup,
+    WarpBarrier,
+)
+
+from .ring_programs import rings_of, sources, targets
+from .sites import Site, sites
+
+MODEL = "ptx-9.1 subset 1"
+
+RULES = {
+    "full_acquire": "a slot is read after a wait for its fill (PTX ISA, mbarrier.try_wait: acquire)",
+    "slot_free": "a slot is filled after a wait for those who read it (PTX ISA, mbarrier.arrive: release)",
+    "reads_retired": "a slot is given back after wait_group has ended its asynchronous reads",
+    "generic_write_async_read": "writes, fence async by the writers, a barrier, then the asynchronous read"
+    " (PTX ISA, Async Proxy)",
+    "store_source_reuse": "a stored tile is written again after commit, wait_group and a barrier",
+    "store_committed": "the sources of all stores are read before the CTA ends: commit, then wait_group 0",
+}
+
+
+@dataclass(frozen=True)
+class Order:
+    """One obligation: met by *by*, or *missing* with where it belongs, or *beyond* the subset."""
+
+    rule: str
+    place: str
+    by: str = ""
+    missing: str = ""
+    beyond: str = ""
+
+    def __str__(self) -> str:
+        said = self.missing or self.beyond or self.by
+        return f"{self.rule}: {self.place}: {said}"
+
+
+def orders(kernel: Kernel) -> Iterator[Order]:
+    """Every obligation of a kernel, in the order of its operations."""
+    yield from _Orders(kernel).all()
+
+
+class _Orders:
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.every = list(sites(kernel))
+        self.place = {id(s): i for i, s in enumerate(self.every)}
+        self.shared = {t.name for t in kernel.tensors if t.space == "shared"}
+        self.rings = rings_of(kernel)
+
+    def all(self) -> Iterator[Order]:
+        if any(n != 1 for n in self.kernel.cluster):
+            yield Order("full_acquire", self.kernel.name, beyond="clusters are not in the subset")
+        yield from self._ring_orders()
+        yield from self._store_ends()
+        for a in self.every:
+            for b in self.every:
+                for t in self.shared:
+                    yield from self._pair(t, a, b)
+
+    # -- rings --------------------------------------------------------------------------------------
+
+    def _ring_orders(self) -> Iterator[Order]:
+        for ring in self.rings:
+            for s in self.every:
+                if any(r.tensor in ring.tensors for r in sources(s.op)):
+                    yield self._after("full_acquire", s, _on(Wait, ring.full), f"wait {ring.full}")
+                if _fill(s.op, ring.full) and ring.empty:
+                    yield self._after("slot_free", s, _on(Wait, ring.empty), f"wait {ring.empty}")
+                if ring.empty and isinstance(s.op, Arrive) and s.op.barrier.barrier == ring.empty:
+                    yield from self._retired(s, ring.tensors)
+
+    def _after(self, rule: str, s: Site, wanted: Callable[[Op], bool], what: str) -> Order:
+        """That an operation of a kind always comes before *s*, by the threads of *s*."""
+        for w in self.every[: self.place[id(s)]]:
+            if wanted(w.op) and self._always(w, s) and _covers(w, s):
+                return Order(rule, str(s), by=str(w))
+        return Order(rule, str(s), missing=f"no {what} comes before it; add one in the same body")
+
+    def _retired(self, arrive: Site, tensors: tuple[str, ...]) -> Iterator[Order]:
+        for s in self.every:
+            group = ATOMS[s.op.atom].completion if isinstance(s.op, Copy | Mma) and s.op.atom in ATOMS else ""
+            if (
+                s.role != arrive.role
+                or group in ("", "mbarrier")
+                or not any(r.tensor in tensors for r in sources(s.op))
+            ):
+                continue
+            found = [w for w in self.between(s, arrive) if isinstance(w.op, WaitGroup) and w.op.group == group]
+            if found:
+                yield Order("reads_retired", str(s), by=str(found[0]))
+            else:
+                yield Order("reads_retired", str(s), missing=f"no wait_group {group} between it and {arrive}; add one")
+
+    # -- pairs of accesses --------------------------------------------------------------------------
+
+    def _pair(self, t: str, a: Site, b: Site) -> Iterator[Order]:
+        writes, reads = _writes(a.op, t), _reads(b.op, t)
+        if writes and reads and _proxy(a.op) == "generic" and _proxy(b.op) == "async":
+            yield self._write_then_async(a, b)
+        elif writes and reads and _proxy(a.op) == "generic":
+            yield Order("generic_write_async_read", str(b), beyond=f"{a} and {b} meet in {t} by generic accesses")
+        elif _stores(a.op, t) and _writes(b.op, t) and not any(t in r.tensors for r in self.rings):
+            yield self._reuse(a, b)
+
+    def _write_then_async(self, a: Site, b: Site) -> Order:
+        rule, where = "generic_write_async_read", f"{a}, then {b}"
+        if a.role != b.role:
+            return Order(rule, where, beyond="roles that hand a written tile over are not in the subset")
+        path = self.between(a, b)
+        fences = [i for i, s in enumerate(path) if isinstance(s.op, Fence) and s.op.about == "async" and _covers(s, a)]
+        if not fences:
+            return Order(
+                rule,
+                where,
+                missing=f"no fence async after {a}; add it there, by the threads that write, before the barrier",
+            )
+        if a.team == b.team and a.team is not None and a.team.threads == 1:
+            return Order(rule, where, by=str(path[fences[0]]))
+        for i in fences:
+            meeting = next((s for s in path[i:] if self._meets(s, a, b)), None)
+            if meeting is not None:
+                return Order(rule, where, by=f"{path[i]}, {meeting}")
+        return Order(rule, where, missing=f"no barrier of the writers between fence async and {b}; add it there")
+
+    def _reuse(self, a: Site, b: Site) -> Order:
+        """A store's source is written again: commit, wait_group by the thread that issued it, a barrier."""
+        rule, where = "store_source_reuse", f"{a}, then {b}"
+        if a.role != b.role:
+            return Order(rule, where, beyond="roles that hand a stored tile over are not in the subset")
+        path = self.between(a, b)
+        if not path and not self._reaches(a, b):
+            return Order(rule, where, by="no way from one to the other")
+        commits = [i for i, s in enumerate(path) if isinstance(s.op, Commit) and s.op.group == "bulk"]
+        waits = [
+            i for i, s in enumerate(path) if isinstance(s.op, WaitGroup) and s.op.group == "bulk" and s.op.pending == 0
+        ]
+        if not commits or not any(i > commits[0] for i in waits):
+            return Order(
+                rule, where, missing=f"no commit bulk and wait_group.read bulk 0 before {b}; add them after {a}"
+            )
+        after = path[next(i for i in waits if i > commits[0]) :]
+        if b.team is not None and a.team == b.team and b.team.threads == 1:
+            return Order(rule, where, by=str(after[0]))
+        meeting = next((s for s in after if self._meets(s, a, b)), None)
+        if meeting is None:
+            return Order(rule, where, missing=f"no barrier between {after[0]} and {b}; add it there")
+        return Order(rule, where, by=f"{after[0]}, {meeting}")
+
+    def _store_ends(self) -> Iterator[Order]:
+        for s in self.every:
+            if isinstance(s.op, Copy) and s.op.atom in ATOMS and ATOMS[s.op.atom].completion == "bulk":
+                later = [x for x in self.every[self.place[id(s)] :] if x.role == s.role and x.team == s.team]
+                commit = next(
+                    (i for i, x in enumerate(later) if isinstance(x.op, Commit) and x.op.group == "bulk"), None
+                )
+                ends = [] if commit is None else [x for x in later[commit:] if _ends(x.op) and self._leaves(x, s)]
+                if commit is None:
+                    yield Order("store_committed", str(s), missing=f"no commit bulk after {s}; add it there")
+                elif not ends:
+                    yield Order(
+                        "store_committed",
+                        str(s),
+                        missing="no wait_group bulk 0 after the last store; add it before the role ends",
+                    )
+                else:
+                    yield Order("store_committed", str(s), by=str(ends[-1]))
+
+    # -- ways through the program -------------------------------------------------------------------
+
+    def _always(self, w: Site, s: Site) -> bool:
+        """Whether *w* is executed whenever *s* is, elections aside."""
+        return all(isinstance(x, Elect | Role) or x in s.around for x in w.around) and w.role in (s.role, "")
+
+    def _leaves(self, x: Site, s: Site) -> bool:
+        """Whether *x* comes after every execution of *s*: nothing around it is missing around *s*."""
+        return all(isinstance(a, Elect | Role) or any(a is b for b in s.around) for a in x.around)
+
+    def _reaches(self, a: Site, b: Site) -> bool:
+        return self.place[id(a)] < self.place[id(b)] or self._loop(a, b) is not None
+
+    def _loop(self, a: Site, b: Site) -> For | None:
+        """The innermost loop around both."""
+        both = [x for x in a.around if isinstance(x, For) and any(x is y for y in b.around)]
+        return both[-1] if both else None
+
+    def between(self, a: Site, b: Site) -> list[Site]:
+        """What is certainly executed on the shortest way from *a* to *b*, round the innermost loop where *b* is first."""
+        i, j = self.place[id(a)], self.place[id(b)]
+        if i < j:
+            window = self.every[i + 1 : j]
+        else:
+            loop = self._loop(a, b)
+            if loop is None:
+                return []
+            inside = [s for s in self.every if any(x is loop for x in s.around)]
+            window = [s for s in inside if self.place[id(s)] > i] + [s for s in inside if self.place[id(s)] < j]
+        known = [*a.around, *b.around]
+        return [
+            s
+            for s in window
+            if s.role in (a.role, b.role, "")
+            and all(isinstance(x, Elect | Role) or any(x is y for y in known) for x in s.around)
+        ]
+
+    def _meets(self, s: Site, a: Site, b: Site) -> bool:
+        """Whether *s* is a barrier at which the threads of both meet."""
+        if isinstance(s.op, WarpBarrier):
+            return a.team is not None and b.team is not None and a.team.warps == b.team.warps and len(a.team.warps) == 1
+        if not isinstance(s.op, Barrier | ClusterBarrier) or s.team is None or a.team is None or b.team is None:
+            return False
+        threads = (s.op.threads if isinstance(s.op, Barrier) else 0) or self.kernel.threads
+        return s.team.threads == threads and s.team.warps >= a.team.warps | b.team.warps
+
+
+def _on(kind: type, barrier: str) -> Callable[[Op], bool]:
+    return lambda op: isinstance(op, kind) and op.barrier.barrier == barrier  # type: ignore[attr-defined]
+
+
+def _fill(op: Op, full: str) -> bool:
+    return isinstance(op, Copy) and op.barrier is not None and op.barrier.barrier == full
+
+
+def _covers(w: Site, s: Site) -> bool:
+    """Whether the threads of *s* are among those of *w*."""
+    return w.team is not None and s.team is not None and w.team.warps >= s.team.warps and w.team.lanes >= s.team.lanes
+
+
+def _proxy(op: Op) -> str:
+    return ATOMS[op.atom].proxy if isinstance(op, Copy | Mma) and op.atom in ATOMS else "generic"
+
+
+def _writes(op: Op, t: str) -> bool:
+    return isinstance(op, Copy | Map | Fill) and any(r.tensor == t for r in targets(op))
+
+
+def _reads(op: Op, t: str) -> bool:
+    return any(r.tensor == t for r in sources(op))
+
+
+def _stores(op: Op, t: str) -> bool:
+    return isinstance(op, Copy) and _proxy(op) == "async" and _reads(op, t)
+
+
+def _ends(op: Any) -> bool:
+    return isinstance(op, WaitGroup) and op.group == "bulk" and op.pending == 0
