@@ -140,11 +140,11 @@ class SharedMemory:
             first = np.flatnonzero(hidden)[0]
             op = self.machine.ops[int(self.order.op[at].reshape(-1)[first])]
             writer = int(self.order.writer[at].reshape(-1)[first])
-            missing = "no wait for its barrier"
+            reason = f"no wait for {op}"
             if writer < self.order.threads:
                 fence = proxy == ASYNC and not self.order.hidden(at, k, row).reshape(-1)[first]
-                missing = f"no {'fence async' if fence else 'barrier'} between its write by thread {writer}"
-            codes = np.where(hidden, np.uint8(self.machine.code(f"{missing} and the read ({op})")), codes)
+                reason = f"no {'fence async' if fence else 'barrier'} after {op} by thread {writer}"
+            codes = np.where(hidden, np.uint8(self.machine.code(reason)), codes)
         return codes
 
     def expect_free(self, at: Where, k: Knowledge, row: Any) -> None:

@@ -35,14 +35,15 @@ class Mbarrier:
         self.told, self.known = clock, clock.copy()
 
     def arrive(self, count: int) -> None:
-        """*count* arrivals. Raises LayoutError for more than the phase awaits."""
-        if count > self.pending:
-            raise LayoutError(
-                f"expected at most {self.pending} more of {self.arrivals} arrivals in phase {self.phase} of "
-                f"{self.name}, got {count}"
-            )
-        self.pending -= count
-        self._advance()
+        """*count* arrivals, one by one. Raises LayoutError for more than the phase awaits."""
+        for _ in range(count):
+            if self.pending == 0:
+                raise LayoutError(
+                    f"expected no more than {self.arrivals} arrivals in phase {self.phase} of {self.name}, which still "
+                    f"awaits {self.tx} bytes, got another"
+                )
+            self.pending -= 1
+            self._advance()
 
     def expect_tx(self, nbytes: int) -> None:
         """Let the phase await more bytes."""

@@ -71,16 +71,19 @@ def _arrive(agent: Agent, op: Arrive) -> None:
     peer = agent.cta.rank if op.peer is None else op.peer
     for threads, (slot, rank) in agent.grouped(op.barrier.slot, peer):
         barrier = agent.mbarrier(op.barrier, slot, agent.cta.cluster.cta(rank))
-        agent.release(threads, barrier.told)
-        barrier.arrive(len(threads))
+        while len(threads):  # the last that a phase awaits end it; others count for the next
+            now, threads = np.split(threads, [max(1, barrier.pending)])
+            agent.release(now, barrier.told)
+            barrier.arrive(len(now))
 
 
 def _expect_tx(agent: Agent, op: ExpectTx) -> None:
     for threads, (slot, nbytes) in agent.grouped(op.barrier.slot, op.bytes):
         barrier = agent.mbarrier(op.barrier, slot)
-        agent.release(threads, barrier.told)
-        barrier.expect_tx(nbytes * len(threads))
-        barrier.arrive(len(threads))
+        for thread in threads:
+            agent.release(thread[None], barrier.told)
+            barrier.expect_tx(nbytes)
+            barrier.arrive(1)
 
 
 def _wait(agent: Agent, op: Wait) -> Steps:
