@@ -22,7 +22,7 @@ Certificate: TypeAlias = "dict[str, Any]"
 
 def poly(x: Int) -> Any:
     """The JSON form of a polynomial: an integer, or rows of a coefficient and names."""
-    return [[c, *(a.key for a in m)] for m, c in x.terms.items()] if isinstance(x, Expr) else x
+    return [[c, *[a.key for a in m]] for m, c in x.terms.items()] if isinstance(x, Expr) else x
 
 
 def hint(e: Evidence) -> dict[str, Any]:
@@ -116,11 +116,11 @@ def _sign(n: Any, s: Any, facts: Facts) -> tuple[int, Evidence] | None:
     """(sign of the stride, evidence that sign*stride >= 0), where the mode moves."""
     if type(s) is int:
         return (1, Evidence(((s, ()),))) if s >= 0 else (-1, Evidence(((-s, ()),)))
-    local = facts.with_rows(Row(n - 2, "extent >= 2"))
-    for sign in (1, -1):
-        found = local.nonneg(sign * s)
-        if found is not None:
-            return sign, found
+    for known in (facts, facts.with_rows(Row(n - 2, "extent >= 2"))):
+        for sign in (1, -1):
+            found = known.nonneg(sign * s)
+            if found is not None:
+                return sign, found
     return None
 
 
@@ -145,7 +145,7 @@ def chain(modes: Modes, facts: Facts) -> dict[str, Any] | None:
     sign = [s[0] for s in signs if s is not None]
     up = [(n, s * g) for (n, s), g in zip(modes, sign, strict=True)]
     order = _ascending(up)
-    found = _follow(up, facts, 0, order, [], [])
+    found = _follow(up, facts, 1, order, [], [])
     if found is not None:
         return {"sign": sign, "order": found[0], "gaps": found[1]}
     return _after_a_block(up, facts, sign, order)
@@ -162,7 +162,7 @@ def _after_a_block(up: Modes, facts: Facts, sign: list[int], order: list[int]) -
         offsets = [v + c * up[k][1] for c in range(up[k][0]) for v in offsets]
     if len(set(offsets)) < len(offsets):
         return None
-    found = _follow(up, facts, max(offsets), [k for k in order if k not in block], [], [])
+    found = _follow(up, facts, max(offsets) + 1, [k for k in order if k not in block], [], [])
     return None if found is None else {"sign": sign, "block": block, "order": found[0], "gaps": found[1]}
 
 
@@ -179,18 +179,20 @@ def _ascending(modes: Modes) -> list[int]:
 
 
 def _follow(
-    modes: Modes, facts: Facts, reach: Any, left: list[int], order: list[int], gaps: list[Any]
+    modes: Modes, facts: Facts, above: Any, left: list[int], order: list[int], gaps: list[Any]
 ) -> tuple[list[int], list[Any]] | None:
+    """The rest of a chain whose modes so far reach less than *above*."""
     if not left:
         return order, gaps
     for k in left:
         n, s = modes[k]
-        gap = s - reach - 1
+        gap = s - above
         found = _gap(gap, n, facts)
         if found is None:
             continue
+        even = type(gap) is int and gap == 0
         rest = [j for j in left if j != k]
-        done = _follow(modes, facts, reach + (n - 1) * s, rest, [*order, k], [*gaps, hint(found)])
+        done = _follow(modes, facts, n * s if even else above + (n - 1) * s, rest, [*order, k], [*gaps, hint(found)])
         if done is not None or type(gap) is int:
             return done
     return None
@@ -256,15 +258,8 @@ def _span(modes: Modes, facts: Facts) -> Any:
 def bijective(modes: Modes, facts: Facts, onto: Int) -> Certificate | None:
     """Every value of [0, onto) exactly once: strides are the running product of the extents (T3)."""
     kept = [(n, s) for n, s in modes if not (type(n) is int and n == 1)]
-    order: list[int] = []
-    current: Any = 1
-    for _ in kept:
-        k = next((k for k, (_, s) in enumerate(kept) if k not in order and s == current), None)
-        if k is None:
-            return None
-        order.append(k)
-        current = current * kept[k][0]
-    if current != onto:
+    order = _running_product(kept, onto)
+    if order is None:
         return None
     if all(type(n) is int for n, _ in kept):
         return {"claim": {"kind": "bijective", "modes": kept, "onto": onto}, "proof": {"order": order}}
@@ -276,6 +271,20 @@ def bijective(modes: Modes, facts: Facts, onto: Int) -> Certificate | None:
         "claim": setting.claim("bijective", modes=_json(kept), onto=poly(onto)),
         "proof": {"order": order, "extents": extents},
     }
+
+
+def _running_product(modes: Modes, onto: Int) -> list[int] | None:
+    """The order in which each stride is the product of the extents before it, and *onto* that of all."""
+    left = {s: k for k, (_, s) in enumerate(modes)}
+    order: list[int] = []
+    current: Any = 1
+    for _ in modes:
+        k = left.pop(current, None)
+        if k is None:
+            return None
+        order.append(k)
+        current = current * modes[k][0]
+    return order if current == onto else None
 
 
 def covers(modes: Modes, facts: Facts, onto: Int) -> Certificate | None:

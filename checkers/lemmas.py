@@ -33,25 +33,25 @@ def poly(rows: Any) -> Poly:
     out: Poly = {}
     for c, *names in rows:
         need(type(c) is int and all(type(n) is str for n in names), "malformed polynomial")
-        key = tuple(sorted(names))
+        key = tuple(sorted(names)) if len(names) > 1 else tuple(names)
         out[key] = out.get(key, 0) + c
-    return {k: c for k, c in out.items() if c}
+    return out if all(out.values()) else {k: c for k, c in out.items() if c}
 
 
 def plus(p: Poly, q: Poly, factor: int = 1) -> Poly:
     out = dict(p)
     for k, c in q.items():
         out[k] = out.get(k, 0) + factor * c
-    return {k: c for k, c in out.items() if c}
+    return out if all(out.values()) else {k: c for k, c in out.items() if c}
 
 
 def times(p: Poly, q: Poly) -> Poly:
     out: Poly = {}
     for a, c in p.items():
         for b, d in q.items():
-            k = tuple(sorted(a + b))
+            k = tuple(sorted(a + b)) if a and b else a or b
             out[k] = out.get(k, 0) + c * d
-    return {k: c for k, c in out.items() if c}
+    return out if all(out.values()) else {k: c for k, c in out.items() if c}
 
 
 def minus(p: Poly, q: Poly) -> Poly:
@@ -69,7 +69,7 @@ def nonneg(p: Poly, gens: list[Poly], hint: Mapping[str, Any]) -> None:
         need(type(m) is int and m >= 1 and all(c % m == 0 for key, c in p.items() if key), "no multiple")
         nonneg({key: c // m for key, c in p.items() if c // m}, gens, hint["of"])
         return
-    scale = poly(hint.get("scale", 1))
+    scale = poly(hint["scale"]) if "scale" in hint else ONE
     if scale != ONE:
         if set(scale) == {()}:
             need(scale[()] >= 1, "scale below 1")
@@ -83,7 +83,7 @@ def nonneg(p: Poly, gens: list[Poly], hint: Mapping[str, Any]) -> None:
             need(type(i) is int and 0 <= i < len(gens), "unknown generator")
             term = times(term, gens[i])
         total = plus(total, term)
-    need(total == minus(plus(times(scale, p), scale), ONE), "identity fails")
+    need(total == (p if scale == ONE else minus(plus(times(scale, p), scale), ONE)), "identity fails")
 
 
 def generators(claim: Mapping[str, Any]) -> list[Poly]:

@@ -12,6 +12,7 @@ integers; what is left is UNKNOWN with the lemma that is missing and how far it 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import time
 from collections.abc import Iterable, Iterator
@@ -23,6 +24,7 @@ from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, InternalError, SymlayoutError
 from symlayout.expr import Expr, Fact, Quotient, at_least
 from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
+from symlayout.kernel import Kernel
 from symlayout.obligations import EXACT, Obligation, as_divisibility
 from symlayout.report import Outcome, Report, Verdict
 
@@ -55,8 +57,13 @@ def prove(*claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None
     """The report on some claims (or lists of them), under the facts *given* to all.
 
     With a *cache*, claims that were decided before by this version are looked up. The obligations that the
-    layouts carry are part of the report. Raises ClaimError for what is no claim.
+    layouts carry are part of the report. Of a kernel all claims are proved, see ``kernel_claims``. Raises ClaimError
+    for what is no claim.
     """
+    if len(claims) == 1 and isinstance(claims[0], Kernel):
+        from .kernel_claims import prove_kernel
+
+        return prove_kernel(claims[0], given=given, budget=budget, cache=cache)
     given = facts_of(given)
     found = [v for c in _flat(claims) for v in verdicts(c, given, budget or Budget(), cache)]
     idle = [str(f) for f in given if all(str(f) in v.unused for v in found)] if found else []
@@ -164,13 +171,19 @@ class _Run:
 
     def __init__(self, claim: Claim, budget: Budget) -> None:
         self.claim, self.budget = claim, budget
-        _check_sizes(claim)
         self.static = claim.static()
-        self.facts = NOTHING if self.static else Facts.about(claim.parameters(), given=claim.given)
+        self.facts = NOTHING
+        if not self.static:
+            _check_sizes(claim)
+            self.facts = Facts.about(claim.parameters(), given=claim.given)
         self.reasons: list[str] = []
         self.lemmas: list[str] = []
         self.doubt = ""  # what a proof may be empty for
-        self.refuter = Refuter(claim, self.facts, budget.refuter_points)
+
+    @functools.cached_property
+    def refuter(self) -> Refuter:
+        """The search for sizes at which the claim fails."""
+        return Refuter(self.claim, self.facts, self.budget.refuter_points)
 
     def verdict(self, begin: float) -> Verdict:
         """The verdict, with the time since *begin*."""
@@ -227,14 +240,14 @@ class _Run:
             witness = self.claim.counterexample()
         except ZeroDivisionError as e:
             return self._end(Outcome.UNKNOWN, reason=str(e), open="every divisor is at least 1")
-        except TooLarge:
+        except TooLarge as e:
             solved = self._solver()
             if solved is not None:
                 return solved
             return self._end(
                 Outcome.UNKNOWN,
                 reason="; ".join(
-                    [f"{self.claim.points()} points are more than the {POINTS} that are enumerated", *self.reasons]
+                    [str(e) or f"{self.claim.points()} points are more than the {POINTS} that are enumerated", *self.reasons]
                 ),
                 open=self.claim.lemma(self.facts),
             )

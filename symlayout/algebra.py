@@ -11,7 +11,7 @@ from typing import Any, cast
 from .basis import is_basis
 from .errors import LayoutError
 from .expr import Expr, divides, floordiv, integer, minimum, terms_of
-from .facts import Facts
+from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, ceil_div, checked, get, leaves, product, rank, text, unflatten
 from .layout import (
     ComposedLayout,
@@ -302,7 +302,7 @@ def left_inverse(layout: Any) -> Any:
     expect_layouts(layout)
     _no_bases(layout, "left_inverse")
     _positive_strides(layout, "left_inverse")
-    facts = Facts.about(layout)
+    facts = NOTHING if layout.static else Facts.about(layout)
     at = _with_domain_strides(coalesced_modes(layout.modes()))
     by_stride = {id(m): m for m in at}
     order = sorted_by_stride(
@@ -362,6 +362,14 @@ def max_common_layout(a: Any, b: Any) -> Any:
     >>> print(max_common_layout(Layout((4, 8), (8, 1)), Layout((4, 8), (16, 1))))
     8:4
     """
+    from .composition import composition
+
+    inverse, run, obligations = _common_run(a, b)
+    return make_raw(1, 0) if run == 1 else with_obligations(composition(inverse, make_raw(run, 1)), obligations)
+
+
+def _common_run(a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """(right inverse of b, how far a follows it one by one, what that rests on)."""
     expect_layouts(a, b)
     from .composition import composition
 
@@ -369,11 +377,9 @@ def max_common_layout(a: Any, b: Any) -> Any:
     try:
         common = coalesce(composition(plain(a), inverse))
     except LayoutError:
-        return make_raw(1, 0)
+        return inverse, 1, None
     n, d = common.modes()[0]
-    if not (type(d) is int and d == 1):
-        return make_raw(1, 0)
-    return with_obligations(composition(inverse, make_raw(n, d)), common.obligations)
+    return (inverse, n, common.obligations) if type(d) is int and d == 1 else (inverse, 1, None)
 
 
 def plain(layout: Any) -> Any:
@@ -392,11 +398,12 @@ def max_common_vector(a: Any, b: Any) -> Any:
     >>> max_common_vector(Layout((8, 4)), Layout((8, 4), (1, 16)))
     8
     """
-    n = minimum(max_common_layout(a, b).size(), a.size(), b.size())
+    sizes = (_common_run(a, b)[1], a.size(), b.size())
+    n = min(sizes) if all(type(x) is int for x in sizes) else minimum(*sizes)
     moves = [(s, x.offset) for x in (a, b) if (s := _swizzle_of(x)) is not None]
     if len(moves) == 2 and moves[0] == moves[1]:
         return n
-    return minimum(n, *(math.gcd(1 << s.base, _content(offset)) for s, offset in moves))
+    return minimum(n, *(math.gcd(1 << s.base, _content(offset)) for s, offset in moves)) if moves else n
 
 
 def max_alignment(layout: Any) -> int:

@@ -102,9 +102,11 @@ def _compose(a: Layout, b: Layout, mode: str) -> Layout:
 
 
 def _all_numbers(x: Layout) -> bool:
-    return not any(
-        isinstance(v, Expr) or (is_basis(v) and isinstance(v.value, Expr)) for n, d in x.modes() for v in (n, d)
-    )
+    """Whether every extent and stride is a number, or a number along a coordinate."""
+    for n, d in x.modes():
+        if isinstance(n, Expr) or (type(d) is not int and isinstance(getattr(d, "value", d), Expr)):
+            return False
+    return True
 
 
 # -- plain numbers --------------------------------------------------------------------------------------

@@ -73,7 +73,14 @@ class Expr:
         if not isinstance(other, Expr):
             other = coerce_or_none(other)
             return NotImplemented if other is None else self - other
-        return self + -other
+        out = dict(self.terms)
+        for m, c in other.terms.items():
+            s = out.get(m, 0) - c
+            if s:
+                out[m] = s
+            else:
+                del out[m]
+        return build(out)
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other

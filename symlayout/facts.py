@@ -11,9 +11,10 @@ A decision comes with evidence that an independent checker re-adds: a sum of pro
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias, cast
@@ -57,6 +58,13 @@ class Row:
     poly: Int
     label: str
     owner: Atom | None = None  # the variable whose range or definition this is
+
+    @cached_property
+    def positive(self) -> Atom | None:
+        """The variable that this keeps at 1 or more: that it is >= 0 keeps products of it one term long."""
+        t = terms_of(self.poly)
+        alone = [m[0] for m, c in t.items() if len(m) == 1 and c == 1]
+        return alone[0] if len(t) == 2 and len(alone) == 1 and t.get((), 0) < 0 else None
 
     def __str__(self) -> str:
         return self.label
@@ -118,15 +126,12 @@ class Facts:
         let, equalities, orders = _substitutions(symbols, given)
         rows: list[Row] = []
         for s in symbols:
-            if s.lower is not None:
-                rows.append(Row(_tightened(_through(let, s - s.lower)), f"{s} >= {s.lower}", _owner(let, s)))
-            if s.upper is not None:
-                rows.append(Row(_tightened(_through(let, s.upper - s)), f"{s} <= {s.upper}", _owner(let, s)))
+            rows += [_moved(r, s, let) for r in _ends(s)] if let and _met(let, s) else _ends(s)
         for f in orders:
             rows.append(Row(_through(let, f.expr), str(f)))
         for f in equalities:
             rows += [Row(_through(let, f.expr), str(f)), Row(-_through(let, f.expr), str(f))]
-        rows += [Row(x, f"{x} >= 0", x) for x in dict.fromkeys(_at_least_one(rows))]
+        rows += [_at_least_0(x) for x in dict.fromkeys(r.positive for r in rows) if x is not None]
         kept = tuple(r for r in rows if not (type(r.poly) is int and r.poly >= 0))
         return cls(kept, let, symbols, given)
 
@@ -186,10 +191,12 @@ class Facts:
     def _known_floors(self) -> dict[Atom, int]:
         return {}
 
-    def floors(self, atoms: Iterable[Atom]) -> list[Floor]:
+    def floors(self, atoms: Sequence[Atom]) -> list[Floor]:
         """A number below each quotient whose dividend these facts bound: ceil(M/64) >= 1 for M >= 1."""
-        known = self.with_rows(*(Row(g, f"definition of {a}", a) for a in atoms for g in definition(a)))
         out: list[Floor] = []
+        if not atoms:
+            return out
+        known = self.with_rows(*(Row(g, f"definition of {a}", a) for a in atoms for g in definition(a)))
         for a in inner_first(atoms):
             if isinstance(a, Quotient):
                 for k in (1, 0):
@@ -258,12 +265,12 @@ class Facts:
         """
         if type(p) is int:
             return Evidence(((p, ()),)) if p >= 0 else None
-        for i, r in enumerate(self.rows):
-            if r.poly == p:
-                return Evidence(((1, (i,)),))
         plain = self._plain
         if min(p.terms.values()) > 0 and all(a in plain for m in p.terms for a in m):
             return Evidence(tuple((c, tuple(plain[a] for a in m)) for m, c in p.terms.items()))
+        for i, r in enumerate(self.rows):
+            if r.poly == p:
+                return Evidence(((1, (i,)),))
         bounds = self._bounds
         opaque = opaque_atoms(p)
         if any(a not in bounds for a in opaque):
@@ -427,14 +434,30 @@ def _owner(let: Mapping[Symbol, Int], s: Symbol) -> Atom | None:
     return None
 
 
-def _at_least_one(rows: list[Row]) -> Iterable[Atom]:
-    """Variables with a positive lower bound: that they are >= 0 keeps products of them one term long."""
-    for r in rows:
-        t = terms_of(r.poly)
-        if len(t) == 2 and t.get((), 0) < 0:
-            ((m, c),) = ((m, c) for m, c in t.items() if m)
-            if len(m) == 1 and c == 1:
-                yield m[0]
+@functools.lru_cache(4096)
+def _ends(s: Symbol) -> tuple[Row, ...]:
+    """The range of a symbol as rows."""
+    out = []
+    if s.lower is not None:
+        out.append(Row(_tightened(s - s.lower), f"{s} >= {s.lower}", s))
+    if s.upper is not None:
+        out.append(Row(_tightened(s.upper - s), f"{s} <= {s.upper}", s))
+    return tuple(out)
+
+
+def _met(let: Mapping[Symbol, Int], s: Symbol) -> bool:
+    """Whether a substitution is about a symbol or about its bounds."""
+    return s in let or any(isinstance(e, Expr) and not let.keys().isdisjoint(e.symbols) for e in (s.lower, s.upper))
+
+
+def _moved(r: Row, s: Symbol, let: Mapping[Symbol, Int]) -> Row:
+    """A range after substitution."""
+    return Row(_tightened(_through(let, r.poly)), r.label, _owner(let, s))
+
+
+@functools.lru_cache(4096)
+def _at_least_0(x: Atom) -> Row:
+    return Row(x, f"{x} >= 0", x)
 
 
 def ranges(symbols: Iterable[Symbol]) -> list[Fact]:
@@ -472,18 +495,20 @@ def _closure(symbols: set[Symbol]) -> tuple[Symbol, ...]:
     todo, seen = list(symbols), set(symbols)
     while todo:
         s = todo.pop()
-        new = (symbols_in((s.lower,)) | symbols_in((s.upper,))) - seen
-        seen |= new
-        todo += new
-    by_name: dict[str, Symbol] = {}
-    for s in sorted(seen, key=lambda s: (s.name, str(s.args))):
-        if s.name in by_name:
+        ends = [e for e in (s.lower, s.upper) if isinstance(e, Expr)]
+        if ends:
+            new = set().union(*map(symbols_in, ends)) - seen
+            seen |= new
+            todo += new
+    ordered = sorted(seen, key=lambda s: s.name)
+    for s, t in itertools.pairwise(ordered):
+        if s.name == t.name:
+            s, t = sorted((s, t), key=lambda s: str(s.args))
             raise AssumptionError(
                 f"expected one set of facts for {s.name}, got two: "
-                f"{_described(by_name[s.name])} and {_described(s)}; use one dim(...) object, or two names"
+                f"{_described(s)} and {_described(t)}; use one dim(...) object, or two names"
             )
-        by_name[s.name] = s
-    return tuple(by_name.values())
+    return tuple(ordered)
 
 
 def _described(s: Symbol) -> str:

@@ -38,10 +38,12 @@ def checked(x: Any, what: str, depth: int = 0) -> IntTuple:
 
     Raises LayoutError for nesting deeper than 64, and ExpressionError for leaves that are no integers.
     """
+    if type(x) is int:
+        return x
     if isinstance(x, tuple | list):
         if depth >= MAX_DEPTH:
             raise LayoutError(f"expected a {what} nested at most {MAX_DEPTH} deep, got a deeper one")
-        return tuple(checked(a, what, depth + 1) for a in x)
+        return tuple([a if type(a) is int else checked(a, what, depth + 1) for a in x])
     return x if hasattr(x, "path") or hasattr(x, "parts") else integer(x)
 
 
