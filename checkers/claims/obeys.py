@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -37,6 +37,10 @@ class Obeys(Claim):
 
     def subjects(self) -> tuple[Any, ...]:
         return ()
+
+    def parameters(self) -> tuple[Any, ...]:
+        """With what the rule reads in the subject, so that its divisors are seen."""
+        return (*super().parameters(), *self._facts)
 
     def points(self) -> int:
         return 1
@@ -96,3 +100,14 @@ def _certified(f: Fact, facts: Facts) -> Any:
     if f.relation == "%":
         return divisible([], facts.normal(f.expr), f.modulus, facts)
     return nonneg(facts.normal(f.expr), facts)
+
+
+def open_rules(subject: Any, rules: Iterable[Rule], claim: Any) -> tuple[Obeys, ...]:
+    """A claim for each rule and place that numbers do not already meet; for one that they do, if facts are assumed.
+
+    That one tells facts that no size meets.
+    """
+    every = [(r, i, x) for r in rules for i, x in r.places(subject)]
+    left = [(r, i) for r, i, x in every if r.facts(subject, i, x) or not r.must.holds(x, subject, i)]
+    some = left or [(r, i) for r, i, _ in every[: bool(claim.given)]]
+    return tuple(Obeys(subject, r, i, claim.name) for r, i in some)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from symlayout.rules.tma import PROFILES, rules_of
 from symlayout.tma import TensorMap
 
 from ..claim import Claim
-from .obeys import Obeys
+from .obeys import open_rules
 
 
 @dataclass(frozen=True)
@@ -70,14 +69,7 @@ class TensorMapValid(Claim):
 
     def parts(self) -> tuple[Claim, ...]:
         """A claim for each rule and place that numbers do not already meet."""
-        return tuple(self._open())
-
-    def _open(self) -> Iterator[Claim]:
-        m = self.tensor_map
-        for rule in rules_of(self.profile):
-            for place, x in rule.places(m):
-                if rule.facts(m, place, x) or not rule.must.holds(x, m, place):
-                    yield Obeys(m, rule, place, self.name)
+        return open_rules(self.tensor_map, rules_of(self.profile), self)
 
     @property
     def method(self) -> str:

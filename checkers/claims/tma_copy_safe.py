@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
 from symlayout.address_map import AddressMap
-from symlayout.errors import ClaimError, LayoutError
-from symlayout.expr import Int
+from symlayout.errors import ClaimError, SymlayoutError
+from symlayout.expr import Int, integer
 from symlayout.int_tuple import leaves, text
 from symlayout.layout import Layout
+from symlayout.rules.tma_copy import REDUCED
 from symlayout.rules.tma_tile import TileCopy, rules_of
 from symlayout.tma import TensorMap
 
 from ..claim import Claim
-from .obeys import Obeys
+from .obeys import open_rules
 
 Indexed: TypeAlias = Any  # an expression in the coordinates of ``over``, as text states it
 
@@ -27,7 +27,8 @@ class TmaCopySafe(Claim):
     *coordinate* is the start of the box, innermost first, in block and loop indices (``index("k", ceil_div(K, 64))``),
     or an AddressMap over them, whose predicate then guards the copy. *shared_address* is where the tile starts in a
     buffer of *shared_bytes*; *barrier_bytes* what ``expect_tx`` arms for *copies* such copies. With *any_phase* the
-    consumer swizzles absolute addresses, so the tile need not start at a multiple of the swizzle's repeat.
+    consumer swizzles absolute addresses, so the tile need not start at a multiple of the swizzle's repeat. A reduction
+    has its operation as *op*; the offsets of an im2col load follow its coordinate, as ``TmaCopy.coordinates`` has them.
 
     >>> from symlayout import dims, index
     >>> M, K = dims("M K", multiple_of=8)
@@ -37,7 +38,8 @@ class TmaCopySafe(Claim):
     TMA load safe: A at (64*k,128*bm)
 
     Where it fails, each rule that is broken gets its verdict. The map itself is the business of TensorMapValid.
-    Raises ClaimError for what is no tensor map, an unknown direction, or too few coordinates.
+    Raises ClaimError for what is no tensor map, an unknown direction, a reduction without an operation, coordinates
+    other than one for each dimension, and for what is no integer.
     """
 
     copy: Any
@@ -46,9 +48,10 @@ class TmaCopySafe(Claim):
     direction: str = "load"
     shared_bytes: Int | None = None
     barrier_bytes: Int | None = None
-    copies: int = 1
+    copies: Int = 1
     any_phase: bool = False
     name: str = ""
+    op: str = ""
 
     kind: ClassVar[str] = "TMA copy safe"
 
@@ -59,11 +62,22 @@ class TmaCopySafe(Claim):
         if isinstance(self.coordinate, AddressMap):
             object.__setattr__(self, "given", (*self.given, *self.coordinate.valid))
             object.__setattr__(self, "coordinate", self.coordinate.offset)
-        object.__setattr__(self, "coordinate", tuple(leaves(self.coordinate)))
+        if not self.tensor_map.rank:
+            raise ClaimError(f"expected a map of rank 1 or more, got {self.tensor_map}")
+        if self.direction == "reduce" and not self.op:
+            raise ClaimError(f"expected an operation of {', '.join(REDUCED)} as op of a reduction, got none")
+        if type(self.any_phase) is not bool:
+            raise ClaimError(f"expected True or False as any_phase, got {self.any_phase!r}")
         try:
+            object.__setattr__(self, "coordinate", tuple(map(integer, leaves(self.coordinate))))
+            for name in ("shared_address", "shared_bytes", "barrier_bytes", "copies"):
+                if getattr(self, name) is not None:
+                    object.__setattr__(self, name, integer(getattr(self, name)))
             self._tile()
-        except LayoutError as e:
+        except SymlayoutError as e:
             raise ClaimError(str(e)) from e
+        if isinstance(self.copies, int) and self.copies < 1:
+            raise ClaimError(f"expected at least 1 copy, got {self.copies}")
 
     @classmethod
     def stated(
@@ -77,13 +91,14 @@ class TmaCopySafe(Claim):
         direction: str = "load",
         shared_bytes: Any = None,
         barrier_bytes: Any = None,
-        copies: int = 1,
+        copies: Any = 1,
         any_phase: bool = False,
+        op: str = "",
     ) -> TmaCopySafe:
         """The claim as text states it; *start* and *shared_address* are in the coordinates of ``over``."""
         m = TensorMap.over(tensor, dtype, box, swizzle=swizzle)
         at = shared_address.offset if isinstance(shared_address, AddressMap) else shared_address
-        return cls(m, start, at, direction, shared_bytes, barrier_bytes, copies, any_phase)
+        return cls(m, start, at, direction, shared_bytes, barrier_bytes, copies, any_phase, op=op)
 
     @property
     def tensor_map(self) -> Any:
@@ -91,11 +106,14 @@ class TmaCopySafe(Claim):
         return getattr(self.copy, "tensor_map", self.copy)
 
     def _tile(self) -> TileCopy:
+        rank = self.tensor_map.rank if self.tensor_map.is_im2col else len(self.coordinate)
         return TileCopy(
             self.tensor_map,
-            self.coordinate,
+            self.coordinate[:rank],
             self.shared_address,
             self.direction,
+            self.coordinate[rank:],
+            op=self.op,
             shared_bytes=self.shared_bytes,
             barrier_bytes=self.barrier_bytes,
             copies=self.copies,
@@ -109,7 +127,8 @@ class TmaCopySafe(Claim):
         where = (
             "" if isinstance(self.shared_address, int) and self.shared_address == 0 else f" via {self.shared_address}"
         )
-        return f"TMA {self.direction} safe: {what} at {text(self.coordinate)}{where}"
+        how = f"{self.direction} {self.op}".rstrip()
+        return f"TMA {how} safe: {what} at {text(self.coordinate)}{where}"
 
     def _rules(self) -> tuple[Any, ...]:
         """What faults, what nobody has measured, what a loop must keep, and the phase unless it does not matter."""
@@ -117,14 +136,7 @@ class TmaCopySafe(Claim):
 
     def parts(self) -> tuple[Claim, ...]:
         """A claim for each rule and place that numbers do not already meet."""
-        return tuple(self._open())
-
-    def _open(self) -> Iterator[Claim]:
-        tile = self._tile()
-        for rule in self._rules():
-            for place, x in rule.places(tile):
-                if rule.facts(tile, place, x) or not rule.must.holds(x, tile, place):
-                    yield Obeys(tile, rule, place, self.name)
+        return open_rules(self._tile(), self._rules(), self)
 
     @property
     def method(self) -> str:
