@@ -33,11 +33,12 @@ from ..tiling import tile_to_shape
 from ..tma import TensorMap
 
 SIZES = (
-    {"M": 256, "N": 512, "K": 256},
+    {"M": 256, "N": 256, "K": 128},
     {"M": 128, "N": 256, "K": 64},
     {"M": 8, "N": 8, "K": 8},
-    {"M": 200, "N": 328, "K": 136},
-    {"M": 520, "N": 64, "K": 72},
+    {"M": 200, "N": 136, "K": 136},
+    {"M": 130, "N": 64, "K": 320},
+    {"M": 1, "N": 264, "K": 72},
 )
 SWIZZLE = 128
 STEP_K = 64  # elements: 128 bytes, the span of the swizzle

@@ -7,6 +7,7 @@ from .bulk import bulk_copy
 from .conversion import filled, loaded, round_to_tf32
 from .execute import execute, expect_reference
 from .footprint import Footprint, footprint
+from .matrix import Product, error_bound, ldmatrix, mma, operand, stmatrix, wgmma
 from .memory import Memory, byte_ranges
 from .reduction import reduced
 from .tma import Effect, phase_completes, tma_load, tma_multicast, tma_reduce, tma_store
@@ -15,19 +16,26 @@ __all__ = [
     "Effect",
     "Footprint",
     "Memory",
+    "Product",
     "TensorCopy",
     "bulk_copy",
     "byte_ranges",
+    "error_bound",
     "execute",
     "expect_reference",
     "filled",
     "footprint",
+    "ldmatrix",
     "loaded",
+    "mma",
+    "operand",
     "phase_completes",
     "reduced",
     "round_to_tf32",
+    "stmatrix",
     "tma_load",
     "tma_multicast",
     "tma_reduce",
     "tma_store",
+    "wgmma",
 ]

@@ -150,17 +150,19 @@ def error_bound(k: int, magnitude: Any) -> Numbers:
     return out
 
 
-def sums(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> tuple[Numbers, Numbers]:
-    """(c + a b^T, bounds) of matrices: in f64, where products are exact, rounded once to f32."""
+def accumulated(a: Numbers, b: Numbers, c: Numbers) -> Numbers:
+    """c + a b^T of matrices: in f64, where products are exact, rounded once to f32."""
     x, y, start = (held.astype(np.float64) for held in (a, b, c))
     with np.errstate(over="ignore", invalid="ignore"):
-        values = (start + x @ y.T).astype(np.float32)
-        return values, error_bound(row.mnk[2], np.abs(start) + np.abs(x) @ np.abs(y).T)
+        return (start + x @ y.T).astype(np.float32)
 
 
 def _sums(row: MmaAtom, a: Numbers, b: Numbers, c: Any) -> Product:
-    found = sums(row, a, b, _tile(row, row.tv_c, c, row.mnk[:2], "C"))
-    return Product(*(to_threads(row.tv_c, x) for x in found))
+    start = _tile(row, row.tv_c, c, row.mnk[:2], "C")
+    x, y, z = (np.abs(held.astype(np.float64)) for held in (a, b, start))
+    with np.errstate(over="ignore", invalid="ignore"):
+        bound = error_bound(row.mnk[2], z + x @ y.T)
+    return Product(to_threads(row.tv_c, accumulated(a, b, start)), to_threads(row.tv_c, bound))
 
 
 def _tile(row: MmaAtom, tv: Layout, registers: Any, shape: tuple[int, int], what: str) -> Numbers:

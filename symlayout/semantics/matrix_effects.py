@@ -6,7 +6,7 @@ of one accumulator are done in order. Whether a ``fence wgmma`` stands where PTX
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ from ..ops import Copy, Matrix, Mma, Ref
 from .agent import Agent, Pending
 from .effects import EFFECTS, Effect
 from .machine import Array
-from .matrix import by_thread, sums, to_matrix, to_registers, to_rows, to_threads
+from .matrix import accumulated, by_thread, to_matrix, to_registers, to_rows, to_threads
 from .order import ASYNC, UNFINISHED
 
 Row = TypeVar("Row", MatrixCopy, MmaAtom)
@@ -101,11 +101,11 @@ class Held:
         agent.store(ref, np.ascontiguousarray(values).view(np.uint8), np.repeat(codes, values.itemsize, axis=1))
 
 
-def _product(row: MmaAtom, a: Held, b: Held, c: Held, zero: bool) -> Held:
+def _product(a: Held, b: Held, c: Held, zero: bool) -> Held:
     """Sums of poison are poison."""
     start = Held(np.zeros_like(c.values), np.zeros_like(c.codes)) if zero else c
     codes = np.maximum(a.codes.max(axis=1)[:, None], b.codes.max(axis=1)[None, :])
-    return Held(sums(row, a.values, b.values, start.values)[0], np.maximum(codes, start.codes))
+    return Held(accumulated(a.values, b.values, start.values), np.maximum(codes, start.codes))
 
 
 def _mma(agent: Agent, op: Mma) -> None:
@@ -115,7 +115,7 @@ def _mma(agent: Agent, op: Mma) -> None:
         a = Held.in_registers(agent, op.a, row.tv_a, (m, k))
         b = Held.in_registers(agent, op.b, row.tv_b, (n, k))
         c = Held.in_registers(agent, op.acc, row.tv_c, (m, n))
-        _product(row, a, b, c, bool(agent.uniform(op.zero))).put(agent, op.acc, row.tv_c)
+        _product(a, b, c, bool(agent.uniform(op.zero))).put(agent, op.acc, row.tv_c)
 
 
 class SharedOperand:
@@ -131,9 +131,10 @@ class SharedOperand:
             raise LayoutError(f"expected a multiple of {row.align_bytes} bytes for the start of {x}, got {base}")
         at = x.descriptor.addresses(rows, row.mnk[2], row.dtype, base)
         self.at = at[..., None] + np.arange(row.dtype.bytes)
-        low, high = int(self.at.min()) - tensor.base, int(self.at.max()) - tensor.base
-        if low < 0 or high >= int(tensor.bytes):
-            raise LayoutError(f"expected bytes of 0 .. {int(tensor.bytes) - 1} of {tensor.name}, got {low} .. {high}")
+        self.low, self.high = int(self.at.min()), int(self.at.max())
+        if self.low < tensor.base or self.high >= tensor.base + int(tensor.bytes):
+            got = f"{self.low - tensor.base} .. {self.high - tensor.base}"
+            raise LayoutError(f"expected bytes of 0 .. {int(tensor.bytes) - 1} of {tensor.name}, got {got}")
         self.warps = np.unique(agent.active // 32)
         seen = [self.shared.seen(self.at, agent.knows, agent.knows.row(32 * w), ASYNC) for w in self.warps]
         self.codes = np.max(seen, axis=(0, 3))
@@ -145,13 +146,17 @@ class SharedOperand:
             for w in self.warps:
                 self.shared.order.read(self.at, w, UNFINISHED)
 
-    def finish(self) -> None:
-        """It was read."""
+    def finish(self, under_way: Iterable[SharedOperand]) -> None:
+        """It was read; others under way still are."""
         order, knows = self.shared.order, self.agent.knows
-        if order is not None:
-            for w in self.warps:
-                now = order.reads[w, self.at]
-                order.reads[w, self.at] = np.where(now == UNFINISHED, knows.epoch(knows.row(32 * w)), now)
+        if order is None:
+            return
+        for w in self.warps:
+            now = order.reads[w, self.at]
+            order.reads[w, self.at] = np.where(now == UNFINISHED, knows.epoch(knows.row(32 * w)), now)
+        for other in under_way:
+            if other.low <= self.high and self.low <= other.high:
+                other.mark()
 
     def held(self) -> Held:
         values = self.shared.bytes[self.at].view(self.kind.numpy())
@@ -212,14 +217,11 @@ class Wgmma(Pending):
             c = self.before.result() if self.before else self.c
             assert c is not None
             a, b = self.taken or self._take()
-            self.sums = _product(self.row, a, b, c, self.zero)
+            self.sums = _product(a, b, c, self.zero)
             self.before = self.c = self.taken = None
+            others = [w for w in self.agent.pending.get("wgmma", ()) if isinstance(w, Wgmma) and w.sums is None]
             for x in self.operands:
-                x.finish()
-            for other in self.agent.pending.get("wgmma", ()):
-                if isinstance(other, Wgmma) and other.sums is None:
-                    for x in other.operands:
-                        x.mark()
+                x.finish(y for w in others for y in w.operands)
         return self.sums
 
     def complete(self, which: Array) -> None:
