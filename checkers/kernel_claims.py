@@ -18,19 +18,22 @@ happens before
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.arch import SM90, Arch
 from symlayout.atoms import ATOMS
-from symlayout.expr import Expr, Fact, Quotient, Symbol, divides
-from symlayout.facts import Facts, symbols_in
+from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, divides, index, terms_of
+from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import Kernel, KernelTensor
-from symlayout.ops import Box, Copy, ExpectTx, For, Ref
-from symlayout.report import Report
+from symlayout.ops import Box, Copy, ExpectTx, For, Op, Ref
+from symlayout.report import Outcome, Report, Verdict
+from symlayout.tma import TensorMap
 
-from .claim import Claim
+from . import prover
+from .claim import Claim, TooLarge, facts_of
 from .claims import (
     Aligned,
     Covers,
@@ -45,14 +48,18 @@ from .claims import (
     TransactionBytes,
 )
 from .claims.transaction_bytes import beside
-from .ring_programs import rings_of
+from .ring_programs import rings_of, targets
 from .sites import Site, about_thread, sites
+from .weakest import joint
 
 PHASE_BYTES = 1024  # a tensor at a multiple of this has the swizzle's phase of its own offsets
 
 
-def prove_kernel(kernel: Kernel, arch: Arch = SM90, **options: Any) -> Report:
-    """The report on every claim of a kernel; ``report.repairs`` makes all of them hold that sizes can repair.
+def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (), **options: Any) -> Report:
+    """The report on every claim of a kernel; what ``prove(kernel)`` calls, with its options.
+
+    What the tensor maps need of the sizes often repairs their copies too: it is tried before any other repair, so
+    ``kernel.assuming(*report.repairs)`` assumes no more than it must.
 
     >>> from symlayout import dims
     >>> from symlayout.kernels import tma_copy
@@ -62,9 +69,43 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, **options: Any) -> Report:
     >>> report.repairs, bool(prove_kernel(k.assuming(*report.repairs)))
     ((N % 4 == 0,), True)
     """
-    from .prover import prove
+    kernel = kernel.assuming(*facts_of(tuple(given)))
+    report = prover.prove(claims_of(kernel, arch), **options)
+    report = replace(report, notes=(*report.notes, *_not_asked(kernel)))
+    needed = joint(f for v in report.verdicts if _of_a_map(v) for f in v.repairs)
+    if not needed:
+        return report
+    found = tuple(v if _of_a_map(v) else _under(v, needed, options) for v in report.verdicts)
+    return replace(report, verdicts=found, repairs=joint(f for v in found for f in v.repairs))
 
-    return prove(claims_of(kernel, arch), **options)
+
+def _not_asked(kernel: Kernel) -> Iterator[str]:
+    """The outputs of which no claim says that they are written exactly once."""
+    every = list(sites(kernel))
+    covered = {m.tensor for m in kernel.maps if any(True for _ in _covers(kernel, every, m.name))}
+    written = {r.tensor for s in every for r in targets(s.op) if kernel.tensor(r.tensor).space == "global"}
+    stored = {kernel.map(b.tensor_map).tensor for s in every if (b := _stored(s.op)) is not None}
+    for name in sorted((written | stored) - covered):
+        yield f"not asked: that each element of {name} is written exactly once (several operations or threads store it)"
+
+
+def _stored(op: Op) -> Box | None:
+    """The box that a tensor store writes."""
+    return op.dst if isinstance(op, Copy) and isinstance(op.dst, Box) and "reduce" not in op.atom else None
+
+
+def _of_a_map(v: Verdict) -> bool:
+    return isinstance(getattr(v.claim, "subject", None), TensorMap)
+
+
+def _under(v: Verdict, needed: tuple[Fact, ...], options: Any) -> Verdict:
+    """A refutation with the repair that the maps need anyway, where that is one for it too."""
+    if v.outcome is not Outcome.REFUTED or set(v.repairs) == set(needed):
+        return v
+    stronger = replace(v.claim, given=(*v.claim.given, *needed))
+    if not prover.prove(stronger, **options):
+        return v
+    return replace(v, repairs=needed, condition=f"{' and '.join(map(str, needed))}, which the tensor maps need as well")
 
 
 def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
@@ -106,7 +147,7 @@ def _copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Claim]:
 
 
 def _tensor_copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Claim]:
-    """A tensor copy at its place: coordinates, the slot in its tensor, the bytes of its barrier if it is alone there."""
+    """A tensor copy at its place: coordinates, the slot in its tensor, what its barrier awaits if it is alone there."""
     op = site.op
     assert isinstance(op, Copy)
     box, ref = (op.src, op.dst) if isinstance(op.src, Box) else (op.dst, op.src)
@@ -154,12 +195,50 @@ def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int) -> Iterator[Claim
         return
     width = max(1, 8 * nbytes // tensor.dtype.bits)
     at, given = over_indices(ref.offset, site)
-    given = (*kernel.given, *given)
+    unit = tensor.dtype.bits // 8
+    base = tensor.base if tensor.space == "shared" else 0
+    every: list[Claim] = [InBounds(at, tensor.layout.cosize() - width + 1)]
     if tensor.dtype.bits % 8 == 0:
-        yield Aligned(at, nbytes, tensor.dtype.bits // 8, tensor.base if tensor.space == "shared" else 0, given=given)
-    yield InBounds(at, tensor.layout.cosize() - width + 1, given=given)
+        every.insert(0, Aligned(at, nbytes, unit, base))
     if tensor.space == "global":
-        yield FitsIn(at, 32, given=given)
+        every.append(FitsIn(at, 32))
+    wider = over_slots(at)
+    for c in every:
+        enough = wider is not None and _holds(replace(c, layout=wider))  # type: ignore[call-arg]
+        yield replace(c, layout=wider) if enough else replace(c, given=(*kernel.given, *given))  # type: ignore[call-arg]
+
+
+def _holds(claim: Claim) -> bool:
+    """Whether a claim without sizes holds, by enumeration."""
+    if not claim.static():
+        return False
+    try:
+        return claim.counterexample() is None
+    except TooLarge:
+        return False
+
+
+def over_slots(at: AddressMap) -> AddressMap | None:
+    """A map whose parameters occur in remainders i % S only, with those remainders as coordinates: slots of a ring.
+
+    It has all values of the map, and perhaps more; it needs no sizes, so a swizzle in it can be enumerated.
+    """
+    value: Any = at.offset
+    slots: list[Symbol] = []
+    sizes: list[int] = []
+    for i in at.symbols:
+        found = {a.args[1] for a in opaque_atoms(value) if isinstance(a, Quotient) and a.args[0] == i}
+        if len(found) != 1 or not all(type(n) is int for n in found):
+            return None
+        (n,) = found
+        slot, turn = index(f"{i}_slot", n), dim(f"{i}_turn", at_least=0)
+        value = Facts.about(slot, turn, *at.coords).normal(value.subs({i: n * turn + slot}))
+        slots.append(slot)
+        sizes.append(n)
+    if at.valid or not slots or symbols_in((value,)) - {*slots, *at.coords}:
+        return None
+    extents: tuple[Any, ...] = (*at.extents, *sizes)
+    return AddressMap((*at.coords, *slots), extents, value)
 
 
 def over_indices(value: Any, site: Site) -> tuple[AddressMap, tuple[Fact, ...]]:
@@ -183,14 +262,11 @@ def _independent(s: Symbol) -> bool:
 # -- cover ----------------------------------------------------------------------------------------------
 
 
-def _covers(kernel: Kernel, every: list[Site]) -> Iterator[Claim]:
+def _covers(kernel: Kernel, every: list[Site], only: str = "") -> Iterator[Claim]:
     """For each map that one operation stores to: its boxes are the tiles of its tensor, each exactly once."""
-    stores = [s for s in every if isinstance(s.op, Copy) and isinstance(s.op.dst, Box) and "reduce" not in s.op.atom]
     for m in kernel.maps:
-        mine = [
-            s for s in stores if isinstance(s.op, Copy) and isinstance(s.op.dst, Box) and s.op.dst.tensor_map == m.name
-        ]
-        if len(mine) == 1:
+        mine = [s for s in every if (b := _stored(s.op)) is not None and b.tensor_map == m.name]
+        if len(mine) == 1 and only in ("", m.name):
             tiles = schedule(kernel, mine[0])
             if tiles is not None:
                 yield Covers(tiles, m.tensor_map.global_dim, m.tensor_map.box_dim, given=kernel.given)
@@ -227,8 +303,6 @@ def schedule(kernel: Kernel, site: Site) -> AddressMap | None:
 
 def _unclipped(loop: For, blocks: set[Symbol], kernel: Kernel) -> tuple[Symbol, Any, list[Fact]] | None:
     """(index, extent, predicate) of a loop with an extent in sizes only."""
-    from symlayout.expr import index, terms_of
-
     n = loop.extent
     inside = symbols_in((n,))
     if not inside & blocks:

@@ -212,7 +212,7 @@ class _Orders:
         return both[-1] if both else None
 
     def between(self, a: Site, b: Site) -> list[Site]:
-        """What is certainly executed on the shortest way from *a* to *b*, round the innermost loop where *b* is first."""
+        """What is certainly executed on the shortest way from *a* to *b*, round the loop if *b* is first."""
         i, j = self.place[id(a)], self.place[id(b)]
         if i < j:
             window = self.every[i + 1 : j]

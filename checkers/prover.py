@@ -244,11 +244,10 @@ class _Run:
             solved = self._solver()
             if solved is not None:
                 return solved
+            large = f"{self.claim.points()} points are more than the {POINTS} that are enumerated"
             return self._end(
                 Outcome.UNKNOWN,
-                reason="; ".join(
-                    [str(e) or f"{self.claim.points()} points are more than the {POINTS} that are enumerated", *self.reasons]
-                ),
+                reason="; ".join([str(e) or large, *self.reasons]),
                 open=self.claim.lemma(self.facts),
             )
         if witness is not None:

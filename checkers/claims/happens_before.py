@@ -69,7 +69,7 @@ class HappensBefore(Claim):
     def counterexample(self) -> Witness | None:
         found = next((o for o in self._orders() if o.missing), None)
         if found is None:
-            raise TooLarge  # what is beyond the subset is not decided
+            raise TooLarge(f"it has accesses that are not in {MODEL}")
         return Witness({}, (), f"{found.place}: {found.missing} ({found.rule})")
 
     def lemma(self, facts: Facts) -> str:

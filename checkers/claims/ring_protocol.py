@@ -129,7 +129,7 @@ class RingProtocol(Claim):
             if fault is not None:
                 at = ", ".join(f"{b} = {v}" for b, v in zip(self.kernel.block, block, strict=True))
                 return Witness({}, (block,), f"{at}: {fault}")
-        raise TooLarge  # a search up to a bound proves nothing
+        raise TooLarge("no fault is found in the first and the last CTA, and a search up to a bound proves nothing")
 
 
 def _blocks(kernel: Kernel) -> list[tuple[int, ...]]:

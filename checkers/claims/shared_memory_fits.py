@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -64,7 +65,7 @@ class SharedMemoryFits(Claim):
         if size > limit:
             yield f"{size} bytes are {size - limit} more than a block of {self.arch} may have"
         spans = self._spans()
-        for (_, end, a), (start, _, b) in zip(spans, spans[1:], strict=False):
+        for (_, end, a), (start, _, b) in itertools.pairwise(spans):
             if start < end:
                 yield f"{b} starts at byte {start}, and {a} ends at {end}"
         for start, _, name in spans:
