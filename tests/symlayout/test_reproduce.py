@@ -12,15 +12,49 @@ from pathlib import Path
 
 import pytest
 
-from checkers import ConflictFree, Covers, Equal, FitsIn, InBounds, Injective, Partition, Surjective, prove
-from symlayout import ClaimError, E, Layout, ceil_div, dims, maximum, minimum, reproduce, zipped_divide
+from checkers import (
+    ConflictFree,
+    Covers,
+    Equal,
+    FitsIn,
+    InBounds,
+    Injective,
+    Partition,
+    SameBytes,
+    Surjective,
+    TensorMapValid,
+    TmaCopySafe,
+    prove,
+)
+from symlayout import (
+    ClaimError,
+    ComposedLayout,
+    E,
+    Layout,
+    Swizzle,
+    ceil_div,
+    dim,
+    dims,
+    index,
+    make_tma_copy,
+    maximum,
+    minimum,
+    reproduce,
+    zipped_divide,
+)
 from symlayout.address_map import AddressMap
 from symlayout.reproduce import _Python
 from symlayout.reproduce import reproduce as script
+from symlayout.tma import Im2col, TensorMap
 
 ROOT = Path(__file__).parents[2]
 
 M, N, ld = dims("M N ld")
+K = dim("K", multiple_of=8)
+A = TensorMap("bf16", 0, (N, M), (2 * N,), (64, 128), swizzle=128)
+TILE = Layout((128, 64), (64, 1))
+COPY_A = make_tma_copy(Layout((M, K), (K, 1)), ComposedLayout(Swizzle(3, 3, 3), 0, TILE), dtype="bf16")
+PIXELS = TensorMap("u8", 0, (32, M, 8, 2), (32, 32 * M, 256 * M), im2col=Im2col((0, 0), (-2, 0), 32, 16), oob_fill="nan")
 LOAD = AddressMap.over(
     lambda t, r: 128 * t + r + minimum(t, r) * ((M + 3) // 4), (-(-M // 128), 128), when=lambda t, r: 128 * t + r < M
 )
@@ -42,6 +76,13 @@ REFUTED = [
     InBounds(AddressMap.over(lambda i, j: (i, j + 1), (M, N)), (M, N)),
     Covers(AddressMap.over(lambda b: b * 2, (ceil_div(M, 64),)), M, tile=64),
     Injective(zipped_divide(Layout((M, N), (N, 1)), (64, 64))),
+    TensorMapValid(A, name="A"),
+    TensorMapValid(PIXELS),
+    TmaCopySafe(A, (64 * index("k", ceil_div(N, 64)) + 4, 0), 64, shared_bytes=100, barrier_bytes=3),
+    TmaCopySafe(A, (64 * index("k", 4), 0), 0, "reduce", op="min"),
+    TmaCopySafe(COPY_A, (0, 0), 2048 * index("s", 4), shared_bytes=16384),
+    SameBytes(A, Layout((64, 128), (1, 64))),
+    SameBytes(COPY_A, TILE),
 ]
 VERDICTS = [v for claim in REFUTED for v in prove(claim).verdicts]
 
