@@ -173,11 +173,12 @@ class Agent:
         """
         tensor = self.tensor(ref)
         start = self.values(ref.offset) * tensor.dtype.bits // 8
-        wrong = (start < 0) | (start + nbytes > int(tensor.bytes))
+        size = self.machine.sizes[tensor.name]
+        wrong = (start < 0) | (start + nbytes > size)
         if wrong.any():
             i = np.flatnonzero(wrong)[0]
             raise LayoutError(
-                f"{self.thread(i)} is out of bounds: expected bytes of 0 .. {int(tensor.bytes) - 1} of {tensor.name}, "
+                f"{self.thread(i)} is out of bounds: expected bytes of 0 .. {size - 1} of {tensor.name}, "
                 f"got {start[i]} .. {start[i] + nbytes - 1}"
             )
         start = start + tensor.base

@@ -82,6 +82,7 @@ class Machine:
     ordered: bool  # whether who knows of what counts
     late: Callable[[], bool]  # whether an asynchronous effect waits until it must happen
     tensors: dict[str, KernelTensor] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)  # of the tensors, in bytes
     memory: dict[str, GlobalTensor] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=lambda: [""])
     ops: list[Op | None] = field(default_factory=lambda: [None])
@@ -90,6 +91,7 @@ class Machine:
 
     def __post_init__(self) -> None:
         self.tensors = {t.name: t for t in self.kernel.tensors}
+        self.sizes = {t.name: int(t.bytes) for t in self.kernel.tensors}
         self.memory = {
             t.name: GlobalTensor(t, self.ops, self.code(f"{t.name} was never written there"))
             for t in self.kernel.tensors
@@ -143,7 +145,7 @@ class SharedMemory:
             reason = f"no wait for {op}"
             if writer < self.order.threads:
                 fence = proxy == ASYNC and not self.order.hidden(at, k, row).reshape(-1)[first]
-                reason = f"no {'fence async' if fence else 'barrier'} after {op} by thread {writer}"
+                reason = f"no {'fence async' if fence else 'barrier'} after {op} by thread {writer} of the CTA"
             codes = np.where(hidden, np.uint8(self.machine.code(reason)), codes)
         return codes
 

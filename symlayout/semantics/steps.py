@@ -136,9 +136,9 @@ def _wait_group(agent: Agent, op: WaitGroup) -> None:
 
 def _for(agent: Agent, op: For) -> Steps:
     name, env = op.index.name, agent.env
-    before = env.get(name)
+    before, extent = env.get(name), agent.uniform(op.extent)
     agent.indices.append(name)
-    for i in range(agent.uniform(op.extent)):
+    for i in range(extent):
         env[name] = i
         yield from agent.run(op.inside)
     agent.indices.pop()
