@@ -125,7 +125,7 @@ class Flight:
         effect = tma_load(self.map, self.coordinate, self.source.bytes, shared.bytes, at.start)
         whole = at.stop - at.start == self.map.transaction_bytes
         shared.codes[at if whole else effect.shared] = 0
-        if self.source.codes.any():
+        if not self.source.written:
             f = footprint(TensorCopy(self.map, self.coordinate, at.start))
             columns = f.within(f.extent_bytes)
             shared.codes[f.shared[f.row_inside, columns]] = self.source.codes[f.addresses(columns)]

@@ -53,13 +53,25 @@ def expect_reference(bound: Kernel, inputs: Mapping[str, Any], order: str | int 
     machine = run(bound, inputs, order)
     for name, want in bound.reference(**inputs).items():
         memory = machine.memory[name]
-        wrong = (memory.as_bytes(memory.get()) != memory.as_bytes(want)).any(axis=-1)
+        got = memory.get()
+        if (got.shape, got.dtype) != (want.shape, want.dtype):
+            raise LayoutError(
+                f"expected a reference of shape {got.shape} and type {got.dtype} for {name}, got {want.shape} and "
+                f"{want.dtype}"
+            )
+        wrong = (as_bytes(got) != as_bytes(want)).any(axis=-1)
         if wrong.any():
             at = tuple(int(x[0]) for x in np.nonzero(wrong))
             raise ExecutionError(
                 f"{name} differs in {np.count_nonzero(wrong)} of {wrong.size} elements, first at {text(at)}: expected "
-                f"{want[at]}, got {memory.get()[at]}, {memory.written_by(at)}"
+                f"{want[at]}, got {got[at]}, {memory.written_by(at)}"
             )
+
+
+def as_bytes(x: Array) -> Array:
+    """The bytes of each element of an array, as a last mode."""
+    x = np.ascontiguousarray(x)
+    return x.view(np.uint8).reshape(*x.shape, x.itemsize)
 
 
 def run(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Machine:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
-from ..int_tuple import leaves
+from ..int_tuple import leaves, unflatten
 from ..kernel import Kernel, KernelTensor
 from ..ops import Op
 from .mbarrier import Mbarrier
@@ -35,24 +35,27 @@ class GlobalTensor:
         self.bytes = np.full(room, UNWRITTEN, dtype=np.uint8)
         self.codes = np.full(room, never, dtype=np.uint8)
         self.op = np.zeros(room, dtype=np.uint16)  # that wrote last
+        self._written = False
 
     def wrote(self, at: Array, op: int) -> None:
         """An operation put values there."""
         self.codes[at], self.op[at] = 0, op
 
+    @property
+    def written(self) -> bool:
+        """Whether every byte has a value; once it has, it keeps one."""
+        self._written = self._written or not self.codes[: self.size].any()
+        return self._written
+
     def written_by(self, at: tuple[int, ...]) -> str:
         """What wrote an element last."""
-        op = self.ops[int(self.op[self.tensor.layout(at) * self.tensor.dtype.bits // 8])]
+        offset = self.tensor.layout(unflatten(at, self.tensor.layout.shape))
+        op = self.ops[int(self.op[offset * self.tensor.dtype.bytes])]
         return f"written by {op}" if op else "which nobody wrote"
-
-    @staticmethod
-    def as_bytes(x: Any) -> Array:
-        """The bytes of each element of an array, as a last mode."""
-        x = np.ascontiguousarray(x)
-        return x.view(np.uint8).reshape(*x.shape, x.itemsize)
 
     @property
     def _elements(self) -> Array:
+        self.tensor.dtype.bytes  # noqa: B018  # an error for elements of less than a byte
         return self.bytes[: self.size].view(self.tensor.dtype.numpy())
 
     def put(self, x: Any) -> None:

@@ -250,6 +250,16 @@ def test_a_tensor_without_an_input_is_poison():
         execute(k.kernel().bind(), {})
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_tensor_copy_carries_poison(order):
+    bound = tma_copy(*dims("M N"), tile=(16, 64), slots=2, blocks=1).bind(M=24, N=64)
+
+    with pytest.raises(
+        ExecutionError, match=r"tma.store .*: stores poison of byte 0 of ring: src was never written there"
+    ):
+        execute(bound, {}, order)
+
+
 @pytest.mark.parametrize("order", ["lazy", 1])
 def test_shared_memory_between_warps_needs_a_barrier(order):
     def kernel(sync, other):
