@@ -11,6 +11,7 @@ What is found goes to ``map_checker``: a guess that is wrong here is a certifica
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 from typing import Any, cast
@@ -21,10 +22,13 @@ from symlayout.facts import Facts, OrderedFacts, Row
 
 from .certificates import Certificate, Setting, poly
 from .claim import Proof
-from .pieces import Digit, Map, NotShown, Piece, apart, coefficient, moved, put, show, variable, variables
+from .pieces import Digit, Map, NotShown, Piece, apart, coefficient, moved, put, show, shown, variable, variables
 
 ROUNDS = 12  # refinements of digits before giving up
 SPLITS = 2  # sizes that are split
+
+# What is tried: digits for each quotient, where a size does not divide in two pieces, or on a larger box; else none.
+DIGITS, WIDER, WHOLE = "digits", "wider", "whole"
 
 
 def bounded(x: AddressMap, low: Sequence[Int], high: Sequence[Int], facts: Facts) -> Certificate | None:
@@ -56,14 +60,15 @@ def by_digits(certificate: Certificate | None) -> Proof | None:
 def _certificate(says: str, x: AddressMap, facts: Facts, **goal: Sequence[Int]) -> Certificate | None:
     if any(f.relation != ">=" for f in x.valid) or len({c.name for c in x.coords}) < len(x.coords):
         return None
-    m = Map.of(x, facts, {k: [moved(p, facts) for p in ps] for k, ps in goal.items()})
-    setting = Setting(facts, *m.polys())
-    m.rows = list(setting.facts.rows)
-    claim = setting.claim("map", says=says, **m.json())
-    try:
-        return {"claim": claim, "proof": _Search(says, m).proof()} if setting.usable else None
-    except NotShown:
-        return None
+    for way in (DIGITS, WIDER, WHOLE) if says == "injective" else (DIGITS, WHOLE):
+        m = Map.of(x, facts, {k: [moved(p, facts) for p in ps] for k, ps in goal.items()})
+        setting = Setting(facts, *m.polys())
+        m.rows = list(setting.facts.rows)
+        claim = setting.claim("map", says=says, **m.json())
+        if setting.usable:
+            with contextlib.suppress(NotShown):
+                return {"claim": claim, "proof": _Search(says, m, way).proof()}
+    return None
 
 
 # -- the search -----------------------------------------------------------------------------------------
@@ -72,9 +77,10 @@ def _certificate(says: str, x: AddressMap, facts: Facts, **goal: Sequence[Int]) 
 class _Search:
     """Sizes are split, predicates folded and coordinates cut until no quotient asks for more digits."""
 
-    def __init__(self, says: str, m: Map) -> None:
-        self.says, self.map = says, m
+    def __init__(self, says: str, m: Map, way: str) -> None:
+        self.says, self.map, self.way = says, m, way
         self.splits: list[Any] = []
+        self.widened: list[Any] = []
         self.folds: list[Any] = []
         self.facts = self._sizes()
 
@@ -95,6 +101,8 @@ class _Search:
             out["split"] = self.splits
         if self.folds:
             out["fold"] = self.folds
+        if self.widened:
+            out["widen"] = self.widened
         if cut:
             out["digits"] = {c.key: [[self._digit(*d) for d in way] for way in ways] for c, ways in cut.items()}
         if self.says != "bounds":
@@ -172,7 +180,8 @@ class _Search:
                 Piece(self.map, self.facts, dict(zip(self.ways, way, strict=True)), self._starts(way), place)
                 for place, way in enumerate(itertools.product(*self.ways.values()))
             ]
-            wish = next((w for p in pieces for w in p.wishes() if w not in refused), None)
+            wishes = (w for p in pieces for w in p.wishes() if w not in refused)
+            wish = next(wishes, None) if self.way != WHOLE else None
             if wish is None:
                 return pieces
             if not self._refine(*wish):
@@ -194,6 +203,8 @@ class _Search:
         )
         n = dict(way)[digit]
         q, rest = split(n, d)
+        if rest != 0 and self.way == WIDER and digit in dict(self.map.coords):
+            return self._widen(digit, n, d)
         if rest != 0 and ((type(q) is int and q == 0) or len(way) > 1):
             return self._split(n, d)
         names = (variable(f"{digit.key}{k}") for k in itertools.count())
@@ -203,6 +214,19 @@ class _Search:
         if rest != 0:
             ways.append([(next(names), rest)])
         self.ways[c] = self.ways[c][:i] + ways + self.ways[c][i + 1 :]
+        return True
+
+    def _widen(self, c: Symbol, n: Int, d: Int) -> bool:
+        """A coordinate up to the next multiple of d: what differs there differs on fewer points too."""
+        why = shown(self.facts, d - 1)
+        if why is None:
+            return False
+        whole = variable(f"ceil({c.key})")
+        self.widened.append([c.key, poly(d), whole.key, why[0]])
+        self.map.rows += [Row(whole, "", whole), Row(d * whole - n, "", whole)]
+        self.map.coords = [(x, d * whole if x is c else e) for x, e in self.map.coords]
+        self.facts = self._sizes()
+        self.ways[c] = [[(c, d * whole)]]
         return True
 
     def _split(self, n: Int, d: Int) -> bool:

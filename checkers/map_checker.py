@@ -5,6 +5,7 @@ in which each rests on those before it, and the ``value``: polynomials in all of
 coordinates, each time by a bijection between what there was and what there is then:
 
 - ``split``: a size n is d*F + r with 0 <= r < d (T18);
+- ``widen``: where values are to differ, a coordinate runs on to the next multiple of something;
 - ``fold``: coordinates c with L(c) < W, L a mixed radix, are one coordinate w = L(c) of [0, W) (T20);
 - ``digits``: a coordinate runs through consecutive intervals, each counted by digits of its own (T3, T18);
 - ``turns``: a coordinate is rotated, reversed or xored, by what the others say (T19).
@@ -38,6 +39,9 @@ def check_map(claim: Hint, proof: Hint) -> None:
         onto, low, high = ([put(p, env) for p in ps] for ps in (onto, low, high))
     for step in proof.get("fold", ()):
         m.fold(step)
+    need(says == "injective" or "widen" not in proof, "only what is injective on more points is so on fewer")
+    for step in proof.get("widen", ()):
+        m.widen(*step)
     if says == "bijective":
         m.count(onto, proof["extents"])
     pieces = m.pieces(proof.get("digits", {}))
@@ -160,6 +164,16 @@ class _Map:
         place = [c for c, _ in self.coords].index(first)
         self.coords[place] = (into, size)
         self.coords = [(c, n) for c, n in self.coords if c not in others]
+
+    def widen(self, c: Any, divisor: Any, whole: Any, at_least_1: Hint) -> None:
+        """A coordinate up to the next multiple d*F of d: F is ceil(n/d), or 0 where that is below."""
+        d, extents = poly(divisor), dict(self.coords)
+        need(c in extents and names_in(d) <= self.sizes, "expected a coordinate and a size")
+        nonneg(minus(d, ONE), self.gens, at_least_1)
+        end = times(d, _name(self.fresh(whole)))
+        self.sizes = self.sizes | {whole}
+        self.gens += [_name(whole), minus(end, extents[c])]
+        self.coords = [(x, end if x == c else n) for x, n in self.coords]
 
     def count(self, onto: list[Poly], hints: Any) -> None:
         """As many points as values: what stays inside and is injective is onto (T7)."""

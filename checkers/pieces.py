@@ -249,6 +249,7 @@ class Piece:
             self.env[me] = whole + me
         self._stays(me, a, [rest, d])
         self._assume(Row(rest - d * me, "", me), Row(d * me + d - 1 - rest, "", me))
+        self.facts.divisors = {**self.facts.divisors, me: d}
 
     def _extremum(self, me: Symbol, a: Atom, args: list[Int]) -> None:
         sign = 1 if isinstance(a, Max) else -1

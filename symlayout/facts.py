@@ -114,6 +114,7 @@ class Facts:
         self.rows, self.let, self.symbols, self.given = rows, let, symbols, given
         self.parent = parent  # the facts whose rows come first here
         self.origin = parent  # the facts whose points are those of the first rows here
+        self.divisors: Mapping[Atom, Int] = {}  # of variables that stand for quotients
 
     @classmethod
     def about(cls, *subjects: Any, given: Iterable[Fact] = ()) -> Facts:
@@ -163,7 +164,11 @@ class Facts:
 
     def with_rows(self, *extra: Row) -> Facts:
         """These facts and some local ones after them, such as n >= 2 inside a gap lemma."""
-        return type(self)((*self.rows, *extra), self.let, self.symbols, self.given, self) if extra else self
+        if not extra:
+            return self
+        out = type(self)((*self.rows, *extra), self.let, self.symbols, self.given, self)
+        out.divisors = self.divisors
+        return out
 
     def generators(self, *polys: Any) -> list[Int]:
         """The rows as polynomials, then what defines the quotients and extrema that occur."""
@@ -285,17 +290,17 @@ class Facts:
         terms = self._below_ends(p)
         if terms is not None:
             return Evidence(terms)
+        quotients = [a.args[1] for a in opaque if isinstance(a, Quotient)]
+        quotients += [self.divisors[a] for m in p.terms for a in m if a in self.divisors]
         whole = _tightened(p)
-        if opaque and whole is not p:
+        if quotients and whole is not p:
             found = self.nonneg(whole)
             return None if found is None else replace(found, multiple=math.gcd(*(c for m, c in p.terms.items() if m)))
-        for a in opaque:  # d*p + d - 1 >= 0 is enough for an integer p
-            if isinstance(a, Quotient):
-                d = a.args[1]
-                positive = self.nonneg(d - 1)
-                terms = None if positive is None else _Search(bounds, ranks, self).run(d * p + d - 1)
-                if terms is not None:
-                    return Evidence(terms, d, positive)
+        for d in dict.fromkeys(quotients):  # d*p + d - 1 >= 0 is enough for an integer p
+            positive = self.nonneg(d - 1)
+            terms = None if positive is None else _Search(bounds, ranks, self).run(d * p + d - 1)
+            if terms is not None:
+                return Evidence(terms, d, positive)
         return None
 
     def _below_ends(self, p: Expr) -> Terms | None:
