@@ -3,7 +3,7 @@
 >>> from symlayout.kernels import tma_copy
 >>> m = machine(tma_copy(64, 256, tile=(16, 64), slots=2, blocks=1))
 >>> [len(a.program) for a in m.agents]
-[48, 33]
+[48, 65]
 >>> m.search() is None
 True
 """

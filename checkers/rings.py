@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from symlayout.errors import InternalError
 from symlayout.ops import Op, rewritten
 
-STATES = 20_000  # explored before a search gives up
+STATES = 5_000  # explored before a search gives up
 
 Memory: TypeAlias = "tuple[str, int]"  # tensor and slot
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.errors import AssumptionError, ClaimError
-from symlayout.expr import Symbol, evaluate
-from symlayout.facts import Facts
+from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
+from symlayout.facts import Facts, opaque_atoms
 from symlayout.kernel import Kernel
+from symlayout.ops import For
 from symlayout.report import Witness
 
 from ..certificates import together
@@ -93,9 +95,18 @@ class RingProtocol(Claim):
         """How a proof of all parts is named."""
         return f"{len(self.parts() or ())} rings; {MODEL}"
 
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        """That each loop goes round the ring a whole number of times, twice: what a cursor reset in it needs."""
+        turns = 2 * self.shape.slots
+        extents = [op.extent for op in self.kernel.walk() if isinstance(op, For)]
+        for a in opaque_atoms(*extents):
+            x, d = a.args if isinstance(a, Quotient) else (0, 0)
+            for s in x.symbols if type(d) is int and isinstance(x, Expr) else ():
+                yield s.multiple_of(d * turns)
+
     def hints(self) -> tuple[int, ...]:
         """Sizes at which some role makes one use, as many as there are slots, and twice round and one more."""
-        return tuple(sorted(set(_telling_sizes(self.kernel, self.shape.slots))))
+        return telling_sizes(self.kernel, self.shape.slots)
 
     def _reading(self) -> Reading:
         return Reading(self.kernel, self.shape, self.given)
@@ -159,9 +170,14 @@ def _fault(kernel: Kernel, block: tuple[int, ...], uses: int, about: frozenset[s
     return _SEEN[key]
 
 
+@functools.lru_cache(maxsize=64)
+def telling_sizes(kernel: Kernel, slots: int) -> tuple[int, ...]:
+    """For each size the least at which some loop of the first CTA goes round the ring, and round it twice."""
+    return tuple(sorted(set(_telling_sizes(kernel, slots))))
+
+
 def _telling_sizes(kernel: Kernel, slots: int) -> Iterator[int]:
-    """For each size the least power of two, bisected, at which some loop of the first CTA has enough iterations."""
-    loops = [op for op in kernel.walk() if hasattr(op, "index")]
+    loops = [op for op in kernel.walk() if isinstance(op, For)]
     for s in kernel.dims:
         for wanted in (slots + 1, 2 * slots + 1):
             for loop in loops:
