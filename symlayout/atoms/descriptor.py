@@ -9,7 +9,7 @@
     ((8,8),(8,2)):((128,1024),(2,16))
 
 A matrix is rows x depth: (M,K) for A, (N,K) for B. PTX ISA, "Matrix Descriptor Format" and "Strides" of wgmma; CUTLASS,
-``mma_sm90_desc.hpp`` and ``mma_traits_sm90_gmma.hpp``.
+``mma_sm90_desc.hpp`` and ``mma_traits_sm90_gmma.hpp``; each address was measured on an H200, driver 580.159.04.
 """
 
 from __future__ import annotations
@@ -132,7 +132,8 @@ class MatrixDescriptor:
     def addresses(self, rows: int, depth: int, dtype: Any, base: int = 0) -> np.ndarray[Any, Any]:
         """The byte address that is read for each (row, k): an array of *rows* x *depth*.
 
-        *base* is added to the start, as for a tile that is placed at run time.
+        *base* is added to the start, as for a tile that is placed at run time. The swizzle is that of the address less
+        128 bytes times the base offset: with 0 it is that of tensor copies, wherever the tile begins.
         """
         plain = self.layout(rows, depth, dtype).offsets().reshape(depth, rows).T
         phase = LINE_BYTES * self.base_offset
