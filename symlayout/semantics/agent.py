@@ -264,18 +264,31 @@ class Agent:
 
     def commit(self, group: str) -> None:
         """The active threads commit what they issued."""
-        commits = self.commits.setdefault(group, np.zeros(self.count, dtype=np.int64))
+        commits, here = self._commits(group), self._here()
         for work in self.pending.get(group, ()):
-            mine = np.isin(work.threads, self.active) & (work.group < 0)
-            work.group[mine] = commits[work.threads[mine] - self.first]
+            if work.group.min() < 0:
+                lane = work.threads - self.first
+                work.group = np.where(here[lane] & (work.group < 0), commits[lane], work.group)
         commits[self.active - self.first] += 1
 
     def wait_group(self, group: str, pending: int, read: bool) -> None:
         """The active threads wait until at most *pending* of their groups are under way, or still read."""
-        commits = self.commits.setdefault(group, np.zeros(self.count, dtype=np.int64))
+        commits, here = self._commits(group), self._here()
         for work in self.pending.get(group, ()):
-            due = (work.group >= 0) & (work.group < commits[work.threads - self.first] - pending) & ~work.done
-            due &= np.isin(work.threads, self.active)
+            if read and not work.holds_shared:
+                continue
+            lane = work.threads - self.first
+            due = (work.group >= 0) & (work.group < commits[lane] - pending) & here[lane] & ~work.done
             if due.any():
                 (work.read if read else work.complete)(due)
         self.pending[group] = [w for w in self.pending.get(group, ()) if not w.done.all()]
+
+    def _commits(self, group: str) -> Array:
+        """How often each thread of the agent has committed."""
+        return self.commits.setdefault(group, np.zeros(self.count, dtype=np.int64))
+
+    def _here(self) -> Array:
+        """Whether each thread of the agent is active."""
+        here = np.zeros(self.count, dtype=bool)
+        here[self.active - self.first] = True
+        return here

@@ -201,6 +201,14 @@ MUTANTS = (
     ),
     Mutant(
         "tma_copy",
+        "every lane issues the load",
+        edit(lambda op: op.body if isinstance(op, Elect) and not op.each_warp else [op]),
+        r"role producer, i = 0: expect_tx .*: expected no more than 1 arrivals in phase 0 of full\[0\], which still awaits "
+        r"8192 bytes, got another",
+        eager_says="got another",
+    ),
+    Mutant(
+        "tma_copy",
         "the neighbour's box",
         changed(Copy, moved, atom="tma.load"),
         r"dst differs in \d+ of 30000 elements, first at \(0,0\): expected .*, got .*, written by tma.store ring",
