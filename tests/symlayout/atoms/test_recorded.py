@@ -14,7 +14,8 @@ import pytest
 
 from benchmarks.hardware.matrix_probe import cases, descriptor, digest, expected, record, shared_memory
 
-ROWS = [json.loads(line) for line in gzip.open(Path(__file__).parents[2] / "data" / "matrix_probe.jsonl.gz", "rt")]
+DATA = Path(__file__).parents[2] / "data" / "matrix_probe.jsonl.gz"
+ROWS = [json.loads(line) for line in gzip.decompress(DATA.read_bytes()).splitlines()]
 SHARED = shared_memory(whole=True)
 
 
