@@ -86,7 +86,7 @@ def test_boxes_bring_each_byte_of_the_tile_to_its_place_once():
             }
             for name, yes in found.items():
                 tried[name] += yes
-    assert min(tried.values()) > 20
+    assert min(tried.values()) > 5
 
 
 def test_the_coordinate_of_an_element_is_its_address():
@@ -159,7 +159,7 @@ def test_what_a_tile_reaches_past_the_tensor_is_outside_the_map_or_an_obligation
             inside = all(c < n for c, n in zip(coord, copy.tensor_map.global_dim, strict=True))
             for k in range(here, here + copy.tensor_map.element_bytes):
                 assert real.get(k, inside) == inside, seed
-    assert min(tried.values()) > 20
+    assert min(tried.values()) > 5
 
 
 def ragged(case: Case, draw: Draw) -> Case:
