@@ -59,7 +59,9 @@ class Place:
 
 
 def rule_of(claim: Any) -> str:
-    """The stable name of a kind of claim, or of an obligation: ``in_bounds``."""
+    """The stable name of a kind of claim, of an obligation or of the rule that is broken: ``in_bounds``."""
+    if hasattr(claim, "rule"):
+        return str(claim.rule.id)
     obligation: str = getattr(claim, "obligation", "")
     return obligation.replace(" ", "_") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(claim).__name__).lower()
 
@@ -201,6 +203,8 @@ def _artifact(file: str) -> dict[str, str]:
 
 def _sentence(claim: Any) -> str:
     """What a kind of claim says, in one line."""
+    if hasattr(claim, "rule"):
+        return f"{claim.rule.sentence[:1].upper()}{claim.rule.sentence[1:]}."
     if getattr(claim, "obligation", ""):
         return "What a layout needs to be what its operations say."
     return ((type(claim).__doc__ or "").strip().splitlines() or [type(claim).__name__])[0]

@@ -204,15 +204,25 @@ def numbered(path: str | Path) -> Iterator[tuple[int, Any]]:
     """
     number = 0
     try:
-        with (gzip.open if str(path).endswith(".gz") else open)(path, "rt", encoding="utf-8") as f:
+        with (gzip.open if str(path).endswith(".gz") else open)(path, "rt", encoding="utf-8-sig") as f:
             for number, line in enumerate(f, 1):
                 if not line.isspace():
-                    yield number, json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as e:
-        raise LayoutError(f"{path}:{number}: expected a JSON object, got {line.strip()[:40]!r}") from e
-    except (OSError, EOFError, ValueError, zlib.error) as e:
-        reason = getattr(e, "strerror", None) or e
-        raise LayoutError(f"{path}:{number + 1}: expected a line of text, got {reason}") from e
+                    yield number, _parsed(line, f"{path}:{number}")
+    except (OSError, EOFError, UnicodeError, zlib.error) as e:
+        if isinstance(e, OSError) and e.strerror:  # the file, not what is in it
+            got = NO_FILE.get(type(e), e.strerror.lower())
+            raise LayoutError(f"{path}: expected a file of JSON lines, got {got}") from e
+        raise LayoutError(f"{path}:{number + 1}: expected a line of text, got {e}") from e
+
+
+NO_FILE: Mapping[type, str] = {FileNotFoundError: "one that does not exist", IsADirectoryError: "a directory"}
+
+
+def _parsed(line: str, place: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as e:  # no JSON, an integer of too many digits, too deep
+        raise LayoutError(f"{place}: expected a JSON object, got {line.strip()[:40]!r}") from e
 
 
 def chunks(path: str | Path, size: int = 50_000) -> Iterator[tuple[list[int], list[Any]]]:

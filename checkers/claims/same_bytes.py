@@ -27,6 +27,7 @@ from symlayout.values import rows
 
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS
+from .tensor_map_valid import map_over
 
 FAR = 1 << 48  # numbers up to which 64 bits hold every sum and product here
 
@@ -88,8 +89,7 @@ class SameBytes(Claim):
     ) -> SameBytes:
         """The claim as text states it: what lands is said by the type, the box and the swizzle."""
         extents = tuple(leaves(box))
-        dense = Layout(extents)
-        return cls(TensorMap.over(dense, dtype, extents, swizzle=swizzle), consumer, base_multiple_of, absolute)
+        return cls(map_over(Layout(extents), dtype, extents, swizzle=swizzle), consumer, base_multiple_of, absolute)
 
     @property
     def tensor_map(self) -> Any:

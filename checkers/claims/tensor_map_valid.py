@@ -57,7 +57,7 @@ class TensorMapValid(Claim):
     ) -> TensorMapValid:
         """The claim as text states it: the tensor as a layout in elements, innermost mode first."""
         every = tuple(leaves(element_stride))
-        m = TensorMap.over(tensor, dtype, box, address, element_stride=every, swizzle=swizzle, interleave=interleave)
+        m = map_over(tensor, dtype, box, address, element_stride=every, swizzle=swizzle, interleave=interleave)
         return cls(m, profile)
 
     def subjects(self) -> tuple[Any, ...]:
@@ -75,3 +75,10 @@ class TensorMapValid(Claim):
     def method(self) -> str:
         """How a proof of all parts is named."""
         return "rule by rule"
+
+
+def map_over(tensor: Any, dtype: str, box: Any, address: Any = 0, **more: Any) -> TensorMap:
+    """``TensorMap.over`` of what text may give. Raises ClaimError for what is no layout of one mode or more."""
+    if not isinstance(tensor, Layout) or not leaves(tensor.shape):
+        raise ClaimError(f"expected the tensor as a layout in elements, innermost mode first, got {tensor}")
+    return TensorMap.over(tensor, dtype, box, address, **more)

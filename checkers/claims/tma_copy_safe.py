@@ -16,6 +16,7 @@ from symlayout.tma import TensorMap
 
 from ..claim import Claim
 from .obeys import open_rules
+from .tensor_map_valid import map_over
 
 Indexed: TypeAlias = Any  # an expression in the coordinates of ``over``, as text states it
 
@@ -96,7 +97,7 @@ class TmaCopySafe(Claim):
         op: str = "",
     ) -> TmaCopySafe:
         """The claim as text states it; *start* and *shared_address* are in the coordinates of ``over``."""
-        m = TensorMap.over(tensor, dtype, box, swizzle=swizzle)
+        m = map_over(tensor, dtype, box, swizzle=swizzle)
         at = shared_address.offset if isinstance(shared_address, AddressMap) else shared_address
         return cls(m, start, at, direction, shared_bytes, barrier_bytes, copies, any_phase, op=op)
 

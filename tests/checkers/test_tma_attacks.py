@@ -12,8 +12,21 @@ import numpy as np
 import pytest
 
 from checkers import SameBytes, TensorMapValid, TmaCopySafe, prove
+from checkers.build import claim_from
 from checkers.prover import Budget
-from symlayout import ClaimError, ComposedLayout, Layout, Swizzle, ceil_div, dim, dims, eq, evaluate, index
+from symlayout import (
+    ClaimError,
+    ComposedLayout,
+    Layout,
+    Swizzle,
+    SymlayoutError,
+    ceil_div,
+    dim,
+    dims,
+    eq,
+    evaluate,
+    index,
+)
 from symlayout.errors import TmaFault
 from symlayout.report import Outcome
 from symlayout.rules.tma import violations as map_violations
@@ -22,6 +35,7 @@ from symlayout.rules.tma_copy import rules_of as copy_rules
 from symlayout.semantics import tma_load, tma_reduce, tma_store
 from symlayout.tma import Im2col, TensorMap, TmaInterleaveLayout, TmaType
 from symlayout.tma_copy import make_tma_copy
+from symlayout.tma_descriptor import make_tma_descriptor
 from symlayout.values import rows
 from tests.tma_cases import drawn
 
@@ -411,3 +425,82 @@ def test_bad_copies_are_one_message(fields, message):
 def test_an_im2col_map_has_a_corner_for_each_spatial_dimension():
     with pytest.raises(ClaimError):
         prove(TensorMapValid(TensorMap("u8", 0, (32, 8, 8, 2), (32, 256, 2048), im2col=Im2col((0,), (0, 0), 32, 16))))
+
+
+# -- as text ----------------------------------------------------------------------------------------------
+
+MAP = {"tensor": "(K,M):(1,K)", "dtype": "bf16", "box": "(64,128)"}
+COPY = {**MAP, "start": "(64*k, 0)", "over": "(k) < (4)"}
+CONSUMER = {"consumer": "(64,128):(1,64)", "dtype": "bf16", "box": "(64,128)"}
+
+
+@pytest.mark.parametrize(
+    "kind, change, message",
+    [
+        ("tensor_map_valid", {"tensor": "Sw<3,3,3>"}, "expected the tensor as a layout in elements"),
+        ("tensor_map_valid", {"tensor": "Sw<3,3,3> o 0 o (64,64):(1,64)"}, "expected the tensor as a layout"),
+        ("tensor_map_valid", {"tensor": "():()", "box": "()"}, "expected the tensor as a layout in elements"),
+        ("tensor_map_valid", {"tensor": "(K,M):(1@0,1@1)"}, "expected stride 1 in the first mode"),
+        ("tensor_map_valid", {"dtype": "e2m1"}, "expected an element type that a tensor map has"),
+        ("tensor_map_valid", {"box": "(K//0,128)"}, "box: expected a divisor of at least 1"),
+        ("tensor_map_valid", {"swizzle": 10**30}, "expected one of none, bytes32"),
+        ("tensor_map_valid", {"interleave": -1}, "expected one of none, bytes16, bytes32"),
+        ("tensor_map_valid", {"profile": "hopper"}, "expected a profile"),
+        ("tma_copy_safe", {"direction": "reduce"}, "expected an operation of add"),
+        ("tma_copy_safe", {"direction": "reduce", "op": "frob"}, "got 'frob'"),
+        ("tma_copy_safe", {"shared_bytes": "(1,2)"}, r"expected an integer or an integer expression, got \(1, 2\)"),
+        ("tma_copy_safe", {"copies": 0}, "expected at least 1 copy"),
+        ("tma_copy_safe", {"any_phase": "maybe"}, "any_phase: expected true or false"),
+        ("tma_copy_safe", {"over": "(k) < (0)"}, "over: expected extents of at least 1"),
+        ("tma_copy_safe", {"over": "(k) < (M,4)"}, "over: expected one extent for each of k"),
+        ("tma_copy_safe", {"tensor": "Sw<3,3,3>"}, "expected the tensor as a layout in elements"),
+        ("same_bytes", {"box": "(128,64)"}, "expected a consumer with the modes of box"),
+        ("same_bytes", {"box": "()", "consumer": "()"}, "expected the tensor as a layout in elements"),
+        ("same_bytes", {"box": "(M,64)"}, "expected a consumer of the"),
+        ("same_bytes", {"consumer": "Sw<3,3,3>"}, "expected the consumer's layout"),
+        ("same_bytes", {"base_multiple_of": -1}, "expected base_multiple_of in bytes"),
+        ("same_bytes", {"absolute": 2}, "absolute: expected true or false"),
+    ],
+)
+def test_hostile_text_is_one_message(kind, change, message):
+    fields = {"tensor_map_valid": MAP, "tma_copy_safe": COPY, "same_bytes": CONSUMER}[kind]
+    with pytest.raises(SymlayoutError, match=message):
+        claim_from(kind, {**fields, **change})
+
+
+def test_a_reduction_of_text_has_its_operation():
+    assert prove(claim_from("tma_copy_safe", {**COPY, "direction": "reduce", "op": "add"}, given=["K % 8 == 0"]))
+
+
+# -- make_tma_descriptor ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param({"arch": "sm90"}, marks=pytest.mark.xfail(strict=True, raises=AttributeError, reason="any arch")),
+        pytest.param(
+            {"swizzle": np.array([1, 2])},
+            marks=pytest.mark.xfail(strict=True, raises=ValueError, reason="a column is compared with the names"),
+        ),
+        pytest.param(
+            {"alignment": None, "address": 2**64},
+            marks=pytest.mark.xfail(strict=True, reason="an address of more than 64 bits is taken"),
+        ),
+        {"device": "cuda:0"},
+        {"alignment": -1},
+        {"box_sizes": "88"},
+        {"tensor": np.zeros((8, 8), complex)},
+        {"tensor": np.zeros((8, 8), ">f4")},
+        {"tensor": np.zeros((8, 8), np.float32)[:, ::-1]},
+        {"tensor": np.zeros((0, 8), np.float32)},
+        {"tensor": np.zeros((), np.float32), "box_sizes": ()},
+        {"tensor": np.broadcast_to(np.zeros((1, 8), np.float32), (2**40, 8))},
+    ],
+)
+def test_hostile_arrays_are_one_error(more):
+    fields = {"tensor": np.zeros((8, 8), np.float32), "box_sizes": (8, 8), "device": 0, "alignment": 1024, **more}
+    with pytest.raises(SymlayoutError) as e:
+        make_tma_descriptor(**fields)
+
+    assert "expected" in str(e.value)

@@ -171,6 +171,7 @@ BAD_LINES = [
     ({**TILED, "stride": None}, "expected a list of integers as stride, got nothing"),
     ({**TILED, "mode": "im2row"}, "expected a mode of tiled or im2col, got im2row"),
     ("[" * 100_000, "expected a JSON object"),
+    (f'{{"dtype": {"9" * 5000}}}', 'expected a JSON object, got \'{"dtype": 99'),
 ]
 
 
@@ -209,6 +210,28 @@ def test_files_that_cannot_be_read(tmp_path):
         assert f"{file}" in result.stderr
         assert "expected" in result.stderr
         assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    "name, got",
+    [
+        ("none.jsonl", "one that does not exist"),
+        ("none.jsonl.gz", "one that does not exist"),
+        ("", "a directory"),
+        ("at.jsonl/x", "not a directory"),
+    ],
+)
+def test_a_file_that_is_none_has_no_line(tmp_path, name, got):
+    write(tmp_path / "at.jsonl", [TILED])
+
+    assert run(tmp_path / name).stderr == f"error: {tmp_path / name}: expected a file of JSON lines, got {got}\n"
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
+    file = tmp_path / "mark.jsonl"
+    file.write_text(json.dumps(TILED) + "\n", encoding="utf-8-sig")
+
+    assert judged(file).accepted == 1
 
 
 def test_numbers_past_64_bits_are_refused_not_misread(tmp_path):

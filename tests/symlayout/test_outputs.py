@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from checkers import TensorMapValid, TmaCopySafe, prove
+from symlayout import Layout
+from symlayout.cli import app
 from symlayout.collect import Found
 from symlayout.errors import CertificateError
 from symlayout.outputs import SARIF_RESULTS, Format, Place, rendered, rule_of, stored_in
 from symlayout.report import Outcome, Report, Verdict
+from symlayout.tma import TensorMap
 
 
 @dataclass(frozen=True)
@@ -229,3 +234,16 @@ def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> Non
         stored_in(tmp_path / "r.json")
 
     assert str(e.value).startswith(message)
+
+
+def test_a_broken_rule_goes_by_its_own_name() -> None:
+    """Each finding of a tensor map is a rule of its own, which ``symlayout explain`` knows."""
+    a = TensorMap.over(Layout((64, 8), (1, 72)), "u8", (64, 300), swizzle=128)
+    sarif = json.loads(rendered(Format.SARIF, prove(TensorMapValid(a), TmaCopySafe(a, (1, 0)))))
+    [run] = sarif["runs"]
+    names = ["stride_multiple_16", "box_range", "coord0_multiple_16"]
+
+    assert [r["ruleId"] for r in run["results"]] == names
+    rules = {r["id"]: r["help"]["text"] for r in run["tool"]["driver"]["rules"]}
+    assert rules["box_range"] == "Each box dimension is 1 to 256 elements. `symlayout explain box_range` says more."
+    assert all(CliRunner().invoke(app, ["explain", name]).exit_code == 0 for name in rules)
