@@ -31,6 +31,7 @@ from symlayout.ops import (
     WarpBarrier,
 )
 
+from .footprints import meeting, touched
 from .ring_programs import rings_of, sources, targets
 from .sites import Site, sites
 
@@ -102,6 +103,8 @@ class _Orders:
         for w in self.every[: self.place[id(s)]]:
             if wanted(w.op) and self._always(w, s) and _covers(w, s):
                 return Order(rule, str(s), by=str(w))
+        if any(wanted(w.op) and w.role in (s.role, "") for w in self.every):
+            return Order(rule, str(s), beyond=f"that a {what} comes before {s}, by all threads that need it")
         return Order(rule, str(s), missing=f"no {what} comes before it; add one in the same body")
 
     def _retired(self, arrive: Site, tensors: tuple[str, ...]) -> Iterator[Order]:
@@ -122,57 +125,75 @@ class _Orders:
     # -- pairs of accesses --------------------------------------------------------------------------
 
     def _pair(self, t: str, a: Site, b: Site) -> Iterator[Order]:
+        """What two accesses to a tensor need, in this order, where they meet."""
         writes, reads = _writes(a.op, t), _reads(b.op, t)
-        if writes and reads and _proxy(a.op) == "generic" and _proxy(b.op) == "async":
-            yield self._write_then_async(a, b)
-        elif writes and reads and _proxy(a.op) == "generic":
-            yield Order("generic_write_async_read", str(b), beyond=f"{a} and {b} meet in {t} by generic accesses")
-        elif _stores(a.op, t) and _writes(b.op, t) and not any(t in r.tensors for r in self.rings):
-            yield self._reuse(a, b)
+        handed = writes and reads and _proxy(a.op) == "generic"
+        again = _stores(a.op, t) and _writes(b.op, t) and not any(t in r.tensors for r in self.rings)
+        if not (handed or again) or not self._reaches(a, b):
+            return
+        rule = "generic_write_async_read" if handed else "store_source_reuse"
+        common = frozenset(x.index for x in a.loops if any(x is y for y in b.loops))
+        mine = [
+            touched(self.kernel, s, [r for r in (*sources(s.op), *targets(s.op)) if r.tensor == t], common)
+            for s in (a, b)
+        ]
+        how = meeting(*mine)
+        where = f"{a}, then {b}"
+        if how == "apart":
+            return
+        if handed and _proxy(b.op) == "generic":
+            if how != "in a warp" or not self._same_thread(a, b):
+                yield Order(rule, where, beyond=f"{a} and {b} meet in {t} by generic accesses")
+        elif a.role != b.role:
+            yield Order(rule, where, beyond=f"{a.role} hands {t} over to {b.role}: not in the subset")
+        else:
+            found = self._handed(a, b, where, how) if handed else self._again(a, b, where, how)
+            if found.missing and (how == "unknown" or self._doubtful(a, b)):
+                found = Order(rule, where, beyond=f"whether this is so for {where}: {found.missing}")
+            yield found
 
-    def _write_then_async(self, a: Site, b: Site) -> Order:
-        rule, where = "generic_write_async_read", f"{a}, then {b}"
-        if a.role != b.role:
-            return Order(rule, where, beyond="roles that hand a written tile over are not in the subset")
-        path = self.between(a, b)
+    def _same_thread(self, a: Site, b: Site) -> bool:
+        return a.team is not None and a.team == b.team and a.team.threads == 1
+
+    def _handed(self, a: Site, b: Site, where: str, how: str) -> Order:
+        """A tile that threads write is read by the asynchronous proxy: their fence, then a barrier."""
+        rule, path = "generic_write_async_read", self.between(a, b)
         fences = [i for i, s in enumerate(path) if isinstance(s.op, Fence) and s.op.about == "async" and _covers(s, a)]
         if not fences:
-            return Order(
-                rule,
-                where,
-                missing=f"no fence async after {a}; add it there, by the threads that write, before the barrier",
-            )
-        if a.team == b.team and a.team is not None and a.team.threads == 1:
+            by = "add it there, by the threads that write, before the barrier"
+            return Order(rule, where, missing=f"no fence async after {a}; {by}")
+        if self._same_thread(a, b):
             return Order(rule, where, by=str(path[fences[0]]))
         for i in fences:
-            meeting = next((s for s in path[i:] if self._meets(s, a, b)), None)
-            if meeting is not None:
-                return Order(rule, where, by=f"{path[i]}, {meeting}")
+            met = next((s for s in path[i:] if self._meets(s, a, b, how)), None)
+            if met is not None:
+                return Order(rule, where, by=f"{path[i]}, {met}")
         return Order(rule, where, missing=f"no barrier of the writers between fence async and {b}; add it there")
 
-    def _reuse(self, a: Site, b: Site) -> Order:
+    def _again(self, a: Site, b: Site, where: str, how: str) -> Order:
         """A store's source is written again: commit, wait_group by the thread that issued it, a barrier."""
-        rule, where = "store_source_reuse", f"{a}, then {b}"
-        if a.role != b.role:
-            return Order(rule, where, beyond="roles that hand a stored tile over are not in the subset")
-        path = self.between(a, b)
-        if not path and not self._reaches(a, b):
-            return Order(rule, where, by="no way from one to the other")
-        commits = [i for i, s in enumerate(path) if isinstance(s.op, Commit) and s.op.group == "bulk"]
-        waits = [
-            i for i, s in enumerate(path) if isinstance(s.op, WaitGroup) and s.op.group == "bulk" and s.op.pending == 0
-        ]
-        if not commits or not any(i > commits[0] for i in waits):
+        rule, path = "store_source_reuse", self.between(a, b)
+        over = self._over(path)
+        if over is None:
             return Order(
                 rule, where, missing=f"no commit bulk and wait_group.read bulk 0 before {b}; add them after {a}"
             )
-        after = path[next(i for i in waits if i > commits[0]) :]
-        if b.team is not None and a.team == b.team and b.team.threads == 1:
-            return Order(rule, where, by=str(after[0]))
-        meeting = next((s for s in after if self._meets(s, a, b)), None)
-        if meeting is None:
-            return Order(rule, where, missing=f"no barrier between {after[0]} and {b}; add it there")
-        return Order(rule, where, by=f"{after[0]}, {meeting}")
+        if self._same_thread(a, b):
+            return Order(rule, where, by=str(path[over]))
+        met = next((s for s in path[over:] if self._meets(s, a, b, how)), None)
+        if met is None:
+            return Order(rule, where, missing=f"no barrier between {path[over]} and {b}; add it there")
+        return Order(rule, where, by=f"{path[over]}, {met}")
+
+    def _over(self, path: list[Site]) -> int | None:
+        """The first wait_group on a way that ends the group which is committed first on it."""
+        commits = 0
+        for i, s in enumerate(path):
+            if isinstance(s.op, Commit) and s.op.group == "bulk":
+                commits += 1
+            if isinstance(s.op, WaitGroup) and s.op.group == "bulk" and commits > s.op.pending:
+                return i
+        return None
 
     def _store_ends(self) -> Iterator[Order]:
         for s in self.every:
@@ -184,6 +205,8 @@ class _Orders:
                 ends = [] if commit is None else [x for x in later[commit:] if _ends(x.op) and self._leaves(x, s)]
                 if commit is None:
                     yield Order("store_committed", str(s), missing=f"no commit bulk after {s}; add it there")
+                elif not ends and any(_ends(x.op) for x in later[commit:]):
+                    yield Order("store_committed", str(s), beyond=f"that a wait_group bulk comes after each {s}")
                 elif not ends:
                     yield Order(
                         "store_committed",
@@ -213,31 +236,42 @@ class _Orders:
 
     def between(self, a: Site, b: Site) -> list[Site]:
         """What is certainly executed on the shortest way from *a* to *b*, round the loop if *b* is first."""
+        known = [*a.around, *b.around]
+        return [s for s in self._way(a, b) if _within(s, known)]
+
+    def _doubtful(self, a: Site, b: Site) -> bool:
+        """Whether a fence, barrier or wait on the way is executed under some condition only."""
+        known = [*a.around, *b.around]
+        orders = (Fence, Barrier, ClusterBarrier, WarpBarrier, Commit, WaitGroup)
+        return any(isinstance(s.op, orders) and not _within(s, known) for s in self._way(a, b))
+
+    def _way(self, a: Site, b: Site) -> list[Site]:
+        """All operations of their roles on the shortest way from *a* to *b*."""
         i, j = self.place[id(a)], self.place[id(b)]
+        loop = self._loop(a, b)
         if i < j:
             window = self.every[i + 1 : j]
+        elif loop is None:
+            window = []
         else:
-            loop = self._loop(a, b)
-            if loop is None:
-                return []
             inside = [s for s in self.every if any(x is loop for x in s.around)]
             window = [s for s in inside if self.place[id(s)] > i] + [s for s in inside if self.place[id(s)] < j]
-        known = [*a.around, *b.around]
-        return [
-            s
-            for s in window
-            if s.role in (a.role, b.role, "")
-            and all(isinstance(x, Elect | Role) or any(x is y for y in known) for x in s.around)
-        ]
+        return [s for s in window if s.role in (a.role, b.role, "")]
 
-    def _meets(self, s: Site, a: Site, b: Site) -> bool:
-        """Whether *s* is a barrier at which the threads of both meet."""
+    def _meets(self, s: Site, a: Site, b: Site, how: str) -> bool:
+        """Whether *s* is a barrier at which the threads of both meet, as far as they must."""
         if isinstance(s.op, WarpBarrier):
-            return a.team is not None and b.team is not None and a.team.warps == b.team.warps and len(a.team.warps) == 1
+            both = a.team is not None and b.team is not None and s.team is not None
+            return both and how == "in a warp" and s.team.lanes == 32 and s.team.warps >= a.team.warps | b.team.warps  # type: ignore[union-attr]
         if not isinstance(s.op, Barrier | ClusterBarrier) or s.team is None or a.team is None or b.team is None:
             return False
         threads = (s.op.threads if isinstance(s.op, Barrier) else 0) or self.kernel.threads
         return s.team.threads == threads and s.team.warps >= a.team.warps | b.team.warps
+
+
+def _within(s: Site, known: list[Op]) -> bool:
+    """Whether nothing but elections and *known* operations stands around *s*."""
+    return all(isinstance(x, Elect | Role) or any(x is y for y in known) for x in s.around)
 
 
 def _on(kind: type, barrier: str) -> Callable[[Op], bool]:

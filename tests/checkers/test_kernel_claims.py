@@ -8,14 +8,29 @@ from typing import Any
 
 import pytest
 
-from checkers import Covers, HappensBefore, SharedMemoryFits, TransactionBytes, claims_of, prove
+from checkers import Budget, Covers, HappensBefore, RingProtocol, SharedMemoryFits, TransactionBytes, claims_of, prove
 from symlayout import Layout, TensorMap, dim, dims
 from symlayout.arch import SM90
 from symlayout.errors import ClaimError, LayoutError
 from symlayout.expr import index
 from symlayout.kernel import Builder, Kernel
-from symlayout.kernels import tma_copy
-from symlayout.ops import Barrier, Box, Commit, Copy, ExpectTx, Fence, For, Op, Ref, Wait, WaitGroup, rewritten
+from symlayout.kernels import gemm, tma_copy
+from symlayout.ops import (
+    Barrier,
+    Box,
+    Commit,
+    Copy,
+    ExpectTx,
+    Fence,
+    For,
+    If,
+    Op,
+    Ref,
+    Wait,
+    WaitGroup,
+    WarpBarrier,
+    rewritten,
+)
 from symlayout.report import Outcome
 
 M, N = dims("M N")
@@ -32,7 +47,7 @@ def changed(kernel: Kernel, f: Any) -> Kernel:
             made = f(op)
             for x in made if isinstance(made, tuple) else (made,):
                 if x is not None:
-                    out.append(replace(x, inside=inside(x.body)) if x.body else x)
+                    out.append(replace(x, inside=inside(x.body)) if x.body and type(x) is type(op) else x)
         return tuple(out)
 
     return replace(kernel, body=inside(kernel.body))
@@ -231,6 +246,32 @@ def test_proxies_and_reuse() -> None:
         lambda op: (Barrier(), Fence("async")) if isinstance(op, Barrier) else None if isinstance(op, Fence) else op,
     )
     assert not prove(HappensBefore(late)), "a fence after the barrier is not one by the writers before it"
+
+
+def test_parts_of_warps_need_the_barrier_of_a_warp() -> None:
+    def own(op: Op) -> Any:
+        return WarpBarrier() if isinstance(op, Barrier) else op
+
+    report = prove(HappensBefore(changed(turned(), own)))
+    assert "no barrier" in str(report), "one thread stores what two warps wrote"
+
+
+def test_an_order_under_a_condition_is_left_open() -> None:
+    def guarded(op: Op) -> Any:
+        return If((M >= 9,), (op,)) if isinstance(op, Fence) else op
+
+    (v,) = prove(HappensBefore(changed(turned(), guarded))).verdicts
+    assert v.outcome is Outcome.UNKNOWN
+
+
+def test_a_product_with_slots_given_back_one_use_later() -> None:
+    K = dim("K")
+    k = gemm(M, N, K)
+    assert prove(HappensBefore(k))
+    assert prove(RingProtocol(k, "full"))
+    early = changed(k, lambda op: replace(op, pending=2) if isinstance(op, WaitGroup) and op.pending == 1 else op)
+    assert not prove(RingProtocol(early, "full"), budget=Budget(repairs=False))
+    assert not prove(HappensBefore(changed(k, lambda op: None if isinstance(op, WarpBarrier) else op)))
 
 
 def test_what_threads_share_is_beyond_the_subset() -> None:
