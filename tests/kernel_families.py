@@ -37,7 +37,7 @@ def _built(name: str, symbols: str, **options: Any) -> Callable[[], Kernel]:
 
 FAMILIES = (
     Family("tma_copy", "tma_copy", _built("tma_copy", "M N", tile=(16, 64), slots=3, blocks=3)),
-    Family("tma_copy_f64", "tma_copy", _built("tma_copy", "M N", dtype="f64", tile=(8, 32), slots=1, blocks=2)),
+    Family("tma_copy_f64", "tma_copy", _built("tma_copy", "M N", dtype="f64", tile=(16, 64), slots=1, blocks=2)),
     Family("vector_copy", "vector_copy", _built("vector_copy", "N", dtype="f32")),
     Family("vector_copy_bf16", "vector_copy", _built("vector_copy", "N", dtype="bf16", vector_bytes=8, threads=64)),
     Family("cp_async_copy", "cp_async_copy", _built("cp_async_copy", "N", stages=3, blocks=3)),

@@ -34,6 +34,8 @@ from .machine import Cluster, Cta, Machine
 Array = np.ndarray[Any, Any]
 ORDERS = ("eager", "lazy")
 TOGETHER = 3  # clusters that a random order interleaves
+LATE = (0.5, 0.8, 1.0)  # how likely an effect is late, drawn for each random order
+LANDS = (0.2, 0.02, 0.002)  # how likely a flight is to land at each step, likewise
 
 
 def execute(bound: Kernel, inputs: Mapping[str, Any], order: str | int = "eager") -> dict[str, Array]:
@@ -92,7 +94,8 @@ def run(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Machine:
 def _machine(bound: Kernel, order: str | int) -> tuple[Machine, Scheduler]:
     if type(order) is int:
         chance = random.Random(order)
-        machine = Machine(bound, True, lambda: chance.random() < 0.5)
+        late = chance.choice(LATE)
+        machine = Machine(bound, True, lambda: chance.random() < late)
         return machine, Shuffled(machine, chance)
     machine = Machine(bound, order == "lazy", lambda: order == "lazy")
     return machine, Scheduler(machine)
@@ -203,12 +206,12 @@ class Shuffled(Scheduler):
 
     def __init__(self, machine: Machine, chance: random.Random) -> None:
         super().__init__(machine)
-        self.chance = chance
+        self.chance, self.lands = chance, chance.choice(LANDS)
 
     def step(self) -> bool:
         ready = [r for r in self.running if r.ready]
         flying = self.machine.flying
-        if flying and (not ready or self.chance.random() < 0.1):
+        if flying and (not ready or self.chance.random() < self.lands):
             self.land(self.chance.randrange(len(flying)))
             return True
         if ready:

@@ -30,7 +30,7 @@ from symlayout.semantics import expect_reference
 from tests.kernel_families import BY_WORD, inputs
 
 SIZES = {
-    **{"tma_copy": {"M": 100, "N": 300}, "tma_transpose": {"M": 200, "N": 136}, "cp_async_copy": {"N": 20000}},
+    **{"tma_copy": {"M": 100, "N": 300}, "tma_transpose": {"M": 136, "N": 136}, "cp_async_copy": {"N": 9000}},
     **{"vector_copy": {"N": 3001}},
 }
 
