@@ -133,11 +133,15 @@ class Agent:
 
     def values(self, x: Any) -> Array:
         """An expression for each active thread."""
-        return np.broadcast_to(np.asarray(value(x, self.env), dtype=np.int64), self.active.shape)
+        found = value(x, self.env)
+        return found if isinstance(found, np.ndarray) else np.full(len(self.active), found, dtype=np.int64)
 
     def uniform(self, x: Any) -> int:
         """An expression that is the same for all active threads. Raises LayoutError where it is not."""
-        found = np.unique(value(x, self.env))
+        found = value(x, self.env)
+        if not isinstance(found, np.ndarray):
+            return int(found)
+        found = np.unique(found)
         if len(found) != 1:
             raise LayoutError(f"expected one value of {x} for all threads, got {found[0]} and {found[1]}")
         return int(found[0])
@@ -172,18 +176,15 @@ class Agent:
         Raises LayoutError for bytes outside the tensor and for misaligned ones.
         """
         tensor = self.tensor(ref)
-        start = self.values(ref.offset) * tensor.dtype.bits // 8
-        size = self.machine.sizes[tensor.name]
-        wrong = (start < 0) | (start + nbytes > size)
-        if wrong.any():
-            i = np.flatnonzero(wrong)[0]
+        start, size = self.values(ref.offset) * tensor.dtype.bits // 8, self.machine.sizes[tensor.name]
+        if start.min() < 0 or start.max() + nbytes > size:
+            i = np.flatnonzero((start < 0) | (start + nbytes > size))[0]
             raise LayoutError(
                 f"{self.thread(i)} is out of bounds: expected bytes of 0 .. {size - 1} of {tensor.name}, "
                 f"got {start[i]} .. {start[i] + nbytes - 1}"
             )
         start = start + tensor.base
-        wrong = start % alignment != 0
-        if wrong.any():
+        if alignment > 1 and (wrong := start % alignment).any():
             i = np.flatnonzero(wrong)[0]
             raise LayoutError(
                 f"{self.thread(i)} is misaligned: expected an address of {tensor.name} that is a multiple of "
