@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import random
 from fractions import Fraction
 
@@ -445,3 +447,18 @@ def test_a_swizzled_tile_is_read_where_the_copy_put_it():
 
     for order in ORDERS:
         expect_reference(kernel, {"src": WORDS.reshape(8, 32)}, order)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *(f"symlayout.semantics.{m}" for m in ("compiled", "execute", "maps", "mbarrier")),
+        *(f"symlayout.kernels.{m}" for m in ("cp_async_copy", "tma_copy", "tma_transpose", "vector_copy")),
+        *(f"symlayout.{m}" for m in ("kernel", "ops", "ring")),
+    ],
+)
+def test_the_examples_of_a_module(module):
+    found = doctest.testmod(importlib.import_module(module))
+
+    assert found.attempted
+    assert not found.failed
