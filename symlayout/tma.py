@@ -83,11 +83,14 @@ class _Enumerated(IntEnum):
         """The member of a member, of a name, or of a number of bytes. Raises LayoutError for none of these."""
         if isinstance(x, cls):
             return x
-        for member in cls:
-            if x in (member.name, member.word, member.size_bytes):
-                return member
         if x is None:
             return cls(0)
+        known = {k: member for member in reversed(cls) for k in (member.name, member.word, member.size_bytes)}
+        try:
+            if x in known:
+                return known[x]
+        except TypeError:  # a list or an array
+            pass
         raise LayoutError(f"expected one of {', '.join(m.name for m in cls)} for {cls.__name__}, got {x!r}")
 
     @property
@@ -252,6 +255,8 @@ class TensorMap:
             wanted["box_dim"] = r
         elif self.box_dim:
             raise LayoutError(f"expected no box in an im2col map, got {text(self.box_dim)}")
+        else:
+            wanted |= {"lower_corner": max(0, r - 2), "upper_corner": max(0, r - 2)}
         for name, n in wanted.items():
             got = getattr(self, name)
             if len(got) != n:

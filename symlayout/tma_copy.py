@@ -96,8 +96,12 @@ class TmaCopy:
     @property
     def landing(self) -> Layout:
         """Where the elements of a tile land: position in the tile to bytes past its start, unswizzled."""
-        inverse = composition(right_inverse(self.tv_layout[1]), Layout(self.tiler))
-        return Layout(inverse.shape, map_leaves(lambda d: d * self.dtype.bytes, inverse.stride))
+        n, values = Layout(self.elements_per_instruction), self.tv_layout[1]
+        shared = getattr(self.smem_layout, "inner", self.smem_layout)
+        begins = composition(shared, logical_divide(values, n)[1])  # where each instruction puts its box
+        boxes = composition(make_layout(n, begins), right_inverse(values))
+        tile = composition(boxes, Layout(self.tiler))
+        return Layout(tile.shape, map_leaves(lambda d: d * self.dtype.bytes, tile.stride))
 
     def get_tma_tensor(self, shape: Any = None) -> Tensor:
         """The coordinate tensor of global memory, or of a shape congruent to its own; tile it as the data.

@@ -60,6 +60,8 @@ def make_tma_descriptor(
     """
     if profile not in dlpack.PROFILES:
         raise LayoutError(f"expected a profile ({', '.join(dlpack.PROFILES)}), got {profile!r}")
+    if not isinstance(arch, Arch):
+        raise LayoutError(f"expected an architecture such as SM90, got {arch!r}")
     every = None if elem_strides is None else integers("elem_strides", elem_strides)
     placed = _placed(described(tensor), address, alignment, device)
     request = dlpack.Request(placed, integers("box_sizes", box_sizes), every, profile, arch)
@@ -81,11 +83,16 @@ def _placed(t: DLTensor, address: Any, alignment: Any, device: Any) -> DLTensor:
         t = replace(t, device=where, data=None if here else t.data)
     if alignment is not None:
         alignment = integer(alignment)
-        if not isinstance(alignment, int) or alignment < 1:
-            raise LayoutError(f"expected an alignment of at least 1 byte, got {alignment}")
+        if not isinstance(alignment, int) or not 1 <= alignment < 2**64:
+            raise LayoutError(f"expected an alignment of 1 to 2^64 - 1 bytes, got {alignment}")
         name = f"address_multiple_of_{alignment}"
         address = dim(name, at_least=alignment, at_most=2**64 - 1, multiple_of=alignment)
-    return t if address is None else replace(t, data=integer(address))
+    if address is None:
+        return t
+    address = integer(address)
+    if isinstance(address, int) and not 0 <= address < 2**64:
+        raise LayoutError(f"expected an address of 64 bits, got {address}")
+    return replace(t, data=address)
 
 
 def _tensor_map(r: dlpack.Request, settings: dict[str, Any]) -> tuple[TensorMap | None, bool]:

@@ -11,9 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from symlayout.algebra import right_inverse
 from symlayout.atoms import DescriptorRead, LdmatrixRead
-from symlayout.composition import composition
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
@@ -21,7 +19,6 @@ from symlayout.int_tuple import idx2crd, leaves, map_leaves, product_each, text
 from symlayout.layout import ComposedLayout, Layout, is_layout, make_layout
 from symlayout.report import Witness
 from symlayout.swizzle import Swizzle
-from symlayout.tiling import logical_divide
 from symlayout.tma import TensorMap
 from symlayout.values import rows
 
@@ -99,15 +96,8 @@ class SameBytes(Claim):
     @property
     def landing(self) -> Layout:
         """Coordinate of the tile to bytes past its start, before the swizzle."""
-        if self.copy is self.tensor_map:
-            found: Layout = self.copy.landing
-            return found
-        n, values = self.copy.elements_per_instruction, self.copy.tv_layout[1]
-        shared = getattr(self.copy.smem_layout, "inner", self.copy.smem_layout)
-        begins = composition(shared, logical_divide(values, Layout(n))[1])  # where each instruction puts its box
-        boxes = composition(make_layout(Layout(n), begins), right_inverse(values))
-        tile = composition(boxes, Layout(self.copy.tiler))
-        return Layout(tile.shape, map_leaves(lambda d: d * self.copy.dtype.bytes, tile.stride))
+        found: Layout = self.copy.landing
+        return found
 
     @property
     def _source(self) -> str:

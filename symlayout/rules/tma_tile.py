@@ -62,11 +62,16 @@ def _end_bytes(c: Any) -> Any:
 
 
 def _past_the_row(c: Any, i: int) -> Any:
-    """Bytes past the declared row that a store overwrites: from its end to that of the last unit which it touches."""
+    """Bytes past the declared row that a store overwrites: from its end to that of the last unit which it touches.
+
+    There are fewer than a unit of them, and none where no row of the box is inside the tensor.
+    """
     m = c.tensor_map
     start = c.coordinate[0] * m.element_bytes
     rounded = (_end_bytes(c) + UNIT_BYTES - 1) // UNIT_BYTES * UNIT_BYTES
-    return minimum(rounded, start + m.row_bytes) - maximum(_end_bytes(c), start)
+    past = minimum(rounded, start + m.row_bytes) - maximum(_end_bytes(c), start)
+    outer = () if m.is_im2col else zip(m.global_dim[1:], c.coordinate[1:], strict=True)
+    return minimum(past, *(UNIT_BYTES * (n - x) for n, x in outer))
 
 
 def _columns(c: Any, i: int) -> str:

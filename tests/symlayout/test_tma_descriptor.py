@@ -599,7 +599,7 @@ def test_what_depends_on_sizes_holds_at_some_and_fails_at_others():
         ({"interleave_layout": "bytes64"}, "expected one of none, bytes16, bytes32"),
         ({"oobfill": "zero"}, "expected one of none, nan"),
         ({"profile": "nvcc"}, r"expected a profile \(cccl, driver, documented, hardware\), got 'nvcc'"),
-        ({"alignment": 0}, "expected an alignment of at least 1 byte, got 0"),
+        ({"alignment": 0}, r"expected an alignment of 1 to 2\^64 - 1 bytes, got 0"),
         ({"alignment": 16, "address": 16}, "expected address or alignment, got both"),
         ({"device": "cuda"}, "cuda"),
         ({"device": (2, 0, 0)}, r"expected 2 plain integers as the device \(type, ordinal\), got \(2,0,0\)"),
