@@ -15,8 +15,8 @@ from symlayout.atoms import DescriptorRead, LdmatrixRead
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
-from symlayout.int_tuple import idx2crd, leaves, map_leaves, product_each, text
-from symlayout.layout import ComposedLayout, Layout, is_layout, make_layout
+from symlayout.int_tuple import idx2crd, leaves, product_each, text
+from symlayout.layout import ComposedLayout, Layout, is_layout
 from symlayout.report import Witness
 from symlayout.swizzle import Swizzle
 from symlayout.tma import TensorMap

@@ -70,7 +70,8 @@ def _past_the_row(c: Any, i: int) -> Any:
     start = c.coordinate[0] * m.element_bytes
     rounded = (_end_bytes(c) + UNIT_BYTES - 1) // UNIT_BYTES * UNIT_BYTES
     past = minimum(rounded, start + m.row_bytes) - maximum(_end_bytes(c), start)
-    outer = () if m.is_im2col else zip(m.global_dim[1:], c.coordinate[1:], strict=True)
+    first = m.rank - 1 if m.is_im2col else 1  # a walk comes back to the start of a row, never to an earlier image
+    outer = zip(m.global_dim[first:], c.coordinate[first:], strict=True)
     return minimum(past, *(UNIT_BYTES * (n - x) for n, x in outer))
 
 
