@@ -336,7 +336,7 @@ class Reading:
             for r in mine:
                 slot = slot_elements(self.kernel, self.ring, r.tensor)
                 start = use % S * slot
-                if not within(r.offset - start, slot):
+                if not within(self.facts(s).normal(r.offset - start), slot):
                     self.need(Fact(r.offset - start, ">="), s, "a read starts in the slot that was waited for")
                     self.need(
                         Fact(start + slot - 1 - r.offset, ">="), s, "a read starts in the slot that was waited for"

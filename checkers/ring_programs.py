@@ -137,7 +137,6 @@ def machine(kernel: Kernel, block: tuple[int, ...] = (), uses: int = 0) -> Machi
         raise OutsideTheModel("clusters: arrivals of peers and multicast are not in the model")
     rings = rings_of(kernel)
     owner = {t: r for r in rings for t in r.tensors}
-    gives = {(r.empty, s): tuple((t, s) for t in r.tensors) for r in rings if r.empty for s in range(r.slots)}
     env = {b.name: v for b, v in zip(kernel.block, (*block, 0, 0, 0), strict=False)}
     agents = []
     for w in range(kernel.threads // 32):
@@ -149,7 +148,36 @@ def machine(kernel: Kernel, block: tuple[int, ...] = (), uses: int = 0) -> Machi
         if writer.steps:
             agents.append(writer.agent())
     barriers = tuple(((b.name, s), b.arrivals) for b in kernel.barriers for s in range(b.slots))
-    return Machine(tuple(agents), barriers, gives)
+    starts = _starts(agents)
+    parts = {t: tuple(sorted(starts.get(t, {0}))) for t in owner}
+    gives = {
+        (r.empty, s): tuple((t, s, p) for t in r.tensors for p in parts[t])
+        for r in rings
+        if r.empty
+        for s in range(r.slots)
+    }
+    return Machine(tuple(_in_parts(a, parts) for a in agents), barriers, gives)
+
+
+def _starts(agents: list[Agent]) -> dict[str, set[int]]:
+    """The places in the slots of each tensor at which fills start."""
+    out: dict[str, set[int]] = {}
+    for a in agents:
+        for step in a.program:
+            for tensor, _, start in step.memory if step.kind in ("copy", "write") else ():
+                out.setdefault(tensor, set()).add(start)
+    return out
+
+
+def _in_parts(agent: Agent, parts: Mapping[str, tuple[int, ...]]) -> Agent:
+    """The agent with what it touches rounded down to the part of the slot that one fill covers."""
+
+    def part(m: Memory) -> Memory:
+        tensor, slot, at = m
+        return tensor, slot, max((p for p in parts[tensor] if p <= at), default=parts[tensor][0])
+
+    moved = (replace(s, memory=tuple(dict.fromkeys(map(part, s.memory)))) if s.memory else s for s in agent.program)
+    return replace(agent, program=tuple(moved))
 
 
 class _Cut(Exception):
@@ -264,13 +292,13 @@ class _Writer:
         return b.barrier, slot
 
     def _memory(self, refs: tuple[Ref, ...], env: Mapping[str, int]) -> tuple[Memory, ...]:
-        mine = [r for r in refs if r.tensor in self.owner]
-        return tuple(
-            dict.fromkeys(
-                (r.tensor, evaluate(r.offset, env) // slot_elements(self.kernel, self.owner[r.tensor], r.tensor))
-                for r in mine
-            )
-        )
+        out: dict[Memory, None] = {}
+        for r in refs:
+            if r.tensor in self.owner:
+                size = slot_elements(self.kernel, self.owner[r.tensor], r.tensor)
+                slot, start = divmod(evaluate(r.offset, env), size)
+                out[r.tensor, slot, start] = None
+        return tuple(out)
 
     def _bytes(self, op: Copy) -> int:
         if not isinstance(op.src, Box) or op.multicast is not None:

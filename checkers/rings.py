@@ -17,7 +17,7 @@ from symlayout.ops import Op, rewritten
 
 STATES = 5_000  # explored before a search gives up
 
-Memory: TypeAlias = "tuple[str, int]"  # tensor and slot
+Memory: TypeAlias = "tuple[str, int, int]"  # tensor, slot, and the place in the slot at which a fill starts
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ class Machine:
     def _refilled(self, state: State, i: int, m: Memory) -> str:
         at, _, memory, _, _ = state
         status, back = memory[self._memory[m]]
-        where = f"{m[0]} slot {m[1]}"
+        where = place(m)
         for j, a in enumerate(self.agents):
             if m in a.open[at[j]]:
                 return f"{self.agents[i].name} overwrites {where} while {a.name} reads it"
@@ -200,7 +200,7 @@ class Machine:
 
     def _read_early(self, state: State, i: int, m: Memory) -> str:
         status, back = state[2][self._memory[m]]
-        who, where = self.agents[i].name, f"{m[0]} slot {m[1]}"
+        who, where = self.agents[i].name, place(m)
         if status < 2:
             return f"{who} reads {where} before its bytes have arrived"
         return f"{who} reads {where} after it gave it back" if back >> i & 1 else ""
@@ -288,6 +288,11 @@ class Machine:
         if what not in (wrong, self.ended(state), "" if list(self.moves(state)) else self.stuck(state)):
             raise InternalError(f"the interleaving to {what} does not replay")
         return Fault(what, tuple(steps), about)
+
+
+def place(m: Memory) -> str:
+    """A part of a slot in words."""
+    return f"{m[0]} slot {m[1]}" + (f" from element {m[2]}" if m[2] else "")
 
 
 class Exhausted(Exception):

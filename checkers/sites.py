@@ -128,13 +128,13 @@ class Counter:
             total = total + self._sequence(body[:place], wanted)
             if isinstance(a, For):
                 total = total + self._turns(a, a.index, wanted)
-        return self.facts.normal(total)
+        return self.facts.resolved(total)
 
     def _sequence(self, body: Iterable[Op], wanted: Wanted) -> Any:
         total: Any = 0
         for op in body:
             total = total + self._count(op, wanted)
-        return self.facts.normal(total)
+        return self.facts.resolved(total)
 
     def _count(self, op: Op, wanted: Wanted) -> Any:
         if wanted(op):
@@ -159,7 +159,7 @@ class Counter:
             if loop.index in symbols_in((each,)):
                 raise Uncounted(f"a number that changes with {loop.index}")
             total = total + (n if not first else maximum(n - first, 0)) * each
-        return self.facts.normal(total)
+        return self.facts.resolved(total)
 
 
 def _from(op: Op, index: Symbol) -> int | None:

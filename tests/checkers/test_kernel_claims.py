@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from checkers import Budget, Covers, HappensBefore, RingProtocol, SharedMemoryFits, TransactionBytes, claims_of, prove
+from checkers.ring_programs import machine
 from symlayout import Layout, TensorMap, dim, dims
 from symlayout.arch import SM90
 from symlayout.errors import ClaimError, LayoutError
@@ -45,7 +46,8 @@ def changed(kernel: Kernel, f: Any) -> Kernel:
         out: list[Op] = []
         for op in body:
             made = f(op)
-            for x in made if isinstance(made, tuple) else (made,):
+            several: tuple[Any, ...] = made if isinstance(made, tuple) else (made,)
+            for x in several:
                 if x is not None:
                     out.append(replace(x, inside=inside(x.body)) if x.body and type(x) is type(op) else x)
         return tuple(out)
@@ -269,6 +271,9 @@ def test_a_product_with_slots_given_back_one_use_later() -> None:
     k = gemm(M, N, K)
     assert prove(HappensBefore(k))
     assert prove(RingProtocol(k, "full"))
+    assert prove(RingProtocol(k.assuming(K.multiple_of(8)), "full"))
+    sizes = k.bind(M=128, N=256, K=512)
+    assert machine(sizes, uses=4).run(0) is None, "two copies fill parts of one slot"
     early = changed(k, lambda op: replace(op, pending=2) if isinstance(op, WaitGroup) and op.pending == 1 else op)
     assert not prove(RingProtocol(early, "full"), budget=Budget(repairs=False))
     assert not prove(HappensBefore(changed(k, lambda op: None if isinstance(op, WarpBarrier) else op)))
