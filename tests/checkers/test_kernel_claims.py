@@ -42,8 +42,8 @@ WHOLE = COPY.assuming(N.multiple_of(4))
 def changed(kernel: Kernel, f: Any) -> Kernel:
     """The kernel with each operation replaced by what *f* gives for it: another one, several, or None to drop it."""
 
-    def inside(body: tuple[Op, ...]) -> tuple[Op, ...]:
-        out: list[Op] = []
+    def inside(body: tuple[Any, ...]) -> tuple[Any, ...]:
+        out: list[Any] = []
         for op in body:
             made = f(op)
             several: tuple[Any, ...] = made if isinstance(made, tuple) else (made,)
