@@ -231,10 +231,11 @@ class _Search:
 
     def _split(self, n: Int, d: Int) -> bool:
         """n = v*m in units of d = g*m: the size v as g*F + r (T18)."""
+        rests = [rest for _, _, _, rest, *_ in self.splits]
         for v in sorted(variables(n), key=lambda a: a.key):
             m = coefficient(n, v)
             g = None if m is None or n != m * v else divides(m, d)
-            if g is None or v in variables(g) or len(self.splits) >= SPLITS:
+            if g is None or v in variables(g) or v.key in rests or len(self.splits) >= SPLITS:
                 continue
             try:
                 lemmas = [show(self.facts, v), show(self.facts, g - 1)]

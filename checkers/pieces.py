@@ -195,6 +195,7 @@ class Piece:
             if starts[c] + at is not c:
                 self.env[c] = starts[c] + at
         self.facts: Facts = facts.with_rows(*rows)
+        self.facts.digits = self.digits
         self.rests: dict[Any, set[Symbol]] = {d: {d} for d, _ in self.digits}
         self.left: dict[Symbol, tuple[Atom, list[Int]]] = {}
         self.atoms: dict[str, Any] = {}
@@ -230,9 +231,12 @@ class Piece:
         while valid and not variables(valid[0]) & ahead:
             self._assume(Row(put(valid.pop(0), self.env), ""))
 
-    def _stays(self, me: Symbol, a: Atom, args: list[Int]) -> None:
+    def _stays(self, me: Symbol, a: Atom, args: list[Int], *rows: Int) -> None:
+        """An atom that is not divided out is a variable, with rows that say what it means."""
         self.left[me] = (a, args)
         self.rests[me] = self.rest_of(*args)
+        self._assume(*(Row(r, "", me) for r in rows))
+        self.facts.meant = {**self.facts.meant, me: intern(type(a), tuple(args))}
 
     def _quotient(self, me: Symbol, a: Atom, x: Int, d: Int) -> None:
         whole, rest = split(x, d) if d != 0 else (0, x)
@@ -247,9 +251,7 @@ class Piece:
         if whole != 0:
             self.atoms[me.key]["out"] = poly(whole)
             self.env[me] = whole + me
-        self._stays(me, a, [rest, d])
-        self._assume(Row(rest - d * me, "", me), Row(d * me + d - 1 - rest, "", me))
-        self.facts.divisors = {**self.facts.divisors, me: d}
+        self._stays(me, a, [rest, d], rest - d * me, d * me + d - 1 - rest)
 
     def _extremum(self, me: Symbol, a: Atom, args: list[Int]) -> None:
         sign = 1 if isinstance(a, Max) else -1
@@ -259,8 +261,7 @@ class Piece:
                 self.env[me] = x
                 self.atoms[me.key] = {"is": i, "gaps": why}
                 return
-        self._stays(me, a, args)
-        self._assume(*(Row(sign * (me - x), "", me) for x in args))
+        self._stays(me, a, args, *(sign * (me - x) for x in args))
         beyond = []
         for limit in dict.fromkeys(self._limits(sign)):
             why = shown(self.facts, *(sign * (limit - x) for x in args))

@@ -208,7 +208,8 @@ class _Run:
                 return empty
             self.doubt = "no sizes are known that meet the assumptions, and whether any do is open"
         sizes = self.refuter
-        for method in (self._certificate, self._every_size, sizes.small, sizes.large, self._solver, sizes.more):
+        algebra = (sizes.glance, self._certificate, self._every_size)
+        for method in (*algebra, sizes.small, sizes.large, self._solver, sizes.more):
             said = method()
             if said is not None:
                 return self._refuted(said) if isinstance(said, Failure) else said

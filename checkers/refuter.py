@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from symlayout.errors import SymlayoutError
@@ -17,6 +17,7 @@ from .sizes import Sizes, drawn_sizes, every_small_size, small_sizes
 SMALL_POINTS = 20_000  # a small size is skipped beyond this many points
 REFUTER_POINTS = 400_000  # points tried over all small sizes together
 REFUTER_SIZES = 600
+GLANCE_SIZES, GLANCE_POINTS = 8, 4000
 DRAWN_SIZES = 200
 DOUBLED_POINTS = 1 << 20
 
@@ -56,9 +57,17 @@ class Refuter:
 
     # -- small sizes --------------------------------------------------------------------------------
 
+    def glance(self) -> Failure | None:
+        """The first few sizes, before algebra is asked: what is false about a map mostly fails there."""
+        maps = any(hasattr(x, "extents") for x in self.claim.subjects())
+        return self._first(self._small(), GLANCE_SIZES, GLANCE_POINTS) if maps else None
+
     def small(self) -> Failure | None:
         """Enumerate at small admissible sizes, in order of their sum: the first failure is minimal."""
-        return self._first(small_sizes(self.facts.symbols, self.facts, self.claim.hints()), REFUTER_SIZES, self.left)
+        return self._first(self._small(), REFUTER_SIZES, self.left)
+
+    def _small(self) -> Iterator[Sizes]:
+        return small_sizes(self.facts.symbols, self.facts, self.claim.hints())
 
     def more(self) -> Failure | None:
         """What is left when nothing has decided: all sizes to 40 of one or two symbols, and uneven ones drawn."""

@@ -114,7 +114,10 @@ class Facts:
         self.rows, self.let, self.symbols, self.given = rows, let, symbols, given
         self.parent = parent  # the facts whose rows come first here
         self.origin = parent  # the facts whose points are those of the first rows here
-        self.divisors: Mapping[Atom, Int] = {}  # of variables that stand for quotients
+        self.meant: Mapping[Atom, Atom] = {}  # the quotient or extremum that a variable stands for
+        self.digits: Sequence[
+            tuple[Symbol, Int]
+        ] = ()  # variables of 0 .. extent - 1, the last rows here being about them
 
     @classmethod
     def about(cls, *subjects: Any, given: Iterable[Fact] = ()) -> Facts:
@@ -167,7 +170,7 @@ class Facts:
         if not extra:
             return self
         out = type(self)((*self.rows, *extra), self.let, self.symbols, self.given, self)
-        out.divisors = self.divisors
+        out.meant = self.meant
         return out
 
     def generators(self, *polys: Any) -> list[Int]:
@@ -259,6 +262,9 @@ class Facts:
         rows = [r.poly for r in self.rows]
         if self.origin is not None:
             known, new = self.origin.points, rows[len(self.origin.rows) :]
+            known = samples.in_box(known, self.digits)
+            missing = [a for a in self.meant if a not in known[0]] if known else []
+            known = samples.extended(known, {a: self.meant[a] for a in missing})
             if known and symbols_in(new) <= known[0].keys():
                 return samples.admitted(known, new)
         return samples.points(rows)
@@ -290,8 +296,8 @@ class Facts:
         terms = self._below_ends(p)
         if terms is not None:
             return Evidence(terms)
-        quotients = [a.args[1] for a in opaque if isinstance(a, Quotient)]
-        quotients += [self.divisors[a] for m in p.terms for a in m if a in self.divisors]
+        met = (*opaque, *(self.meant[a] for m in p.terms for a in m if a in self.meant))
+        quotients = [a.args[1] for a in met if isinstance(a, Quotient)]
         whole = _tightened(p)
         if quotients and whole is not p:
             found = self.nonneg(whole)

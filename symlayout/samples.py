@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from .errors import ExpressionError
@@ -18,6 +18,8 @@ from .expr import Atom, Int, Max, Min, Quotient, Symbol, Xor, terms_of
 Point: TypeAlias = "dict[Atom, int]"
 
 SEEDS = (lambda i: 1, lambda i: 2, lambda i: 2 + i, lambda i: 5 + 3 * i)  # least, extents that move, and uneven
+
+PLACES = (lambda i, n: 0, lambda i, n: n - 1, lambda i, n: (3 * i + 2) % n)  # of digit i in 0 .. n - 1
 
 
 def points(rows: Sequence[Int]) -> tuple[Point, ...]:
@@ -30,6 +32,36 @@ def points(rows: Sequence[Int]) -> tuple[Point, ...]:
 def admitted(known: Iterable[Point], rows: Sequence[Int]) -> tuple[Point, ...]:
     """The points at which some more rows are at least 0."""
     return tuple(at for at in known if all(_at_least_zero(r, at) for r in rows))
+
+
+def in_box(known: Iterable[Point], digits: Sequence[tuple[Symbol, Int]]) -> tuple[Point, ...]:
+    """The points with digits at both ends of their ranges and in between, where no extent is 0."""
+    if not digits:
+        return tuple(known)
+    out = []
+    for at in known:
+        try:
+            extents = [value(n, at) for _, n in digits]
+        except (KeyError, ZeroDivisionError):
+            continue
+        for place in PLACES if min(extents) >= 1 else ():
+            there: Point = {d: place(i, n) for i, ((d, _), n) in enumerate(zip(digits, extents, strict=True))}
+            out.append({**at, **there})
+    return tuple(out)
+
+
+def extended(known: Iterable[Point], meant: Mapping[Atom, Atom]) -> tuple[Point, ...]:
+    """The points with values for variables that stand for quotients and extrema."""
+    out = []
+    for at in known:
+        at = dict(at)
+        try:
+            for a, meaning in meant.items():
+                at[a] = value(meaning, at)
+        except (KeyError, ZeroDivisionError):
+            continue
+        out.append(at)
+    return tuple(out)
 
 
 def negative(p: Int, known: Iterable[Point]) -> bool:
