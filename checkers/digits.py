@@ -20,9 +20,10 @@ from symlayout.address_map import AddressMap
 from symlayout.expr import Int, Symbol, divides, split
 from symlayout.facts import Facts, OrderedFacts, Row
 
-from .certificates import Certificate, Setting, poly
+from .certificates import Certificate
 from .claim import Proof
 from .pieces import Digit, Map, NotShown, Piece, apart, coefficient, moved, put, show, shown, variable, variables
+from .setting import Setting, poly
 
 ROUNDS = 12  # refinements of digits before giving up
 SPLITS = 2  # sizes that are split

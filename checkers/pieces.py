@@ -31,7 +31,8 @@ from symlayout.expr import (
 from symlayout.facts import Facts, OrderedFacts, Row
 from symlayout.int_tuple import leaves
 
-from .certificates import chain, hint, poly
+from .certificates import chain
+from .setting import hint, poly
 
 Digit: TypeAlias = "tuple[Symbol, Int]"
 

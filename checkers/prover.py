@@ -31,7 +31,7 @@ from symlayout.report import Outcome, Report, Verdict
 from . import smt
 from .cache import Cache, key_of
 from .certificate_checker import verify
-from .certificates import poly, rows_used, together
+from .certificates import together
 from .claim import Claim, Proof, Query, TooLarge, facts_of
 from .claims.holds import Holds
 from .claims.in_bounds import InBounds
@@ -39,6 +39,7 @@ from .conditions import simplest
 from .exhaustive import POINTS
 from .form import expressions
 from .refuter import REFUTER_POINTS, SMALL_POINTS, Failure, Refuter, tried
+from .setting import poly, rows_used
 from .sizes import all_sizes, small_sizes
 from .weakest import closing, joint, repair
 

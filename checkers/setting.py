@@ -1,0 +1,79 @@
+"""The data of certificates: polynomials, evidence and assumptions in JSON form, and which of them a proof rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from symlayout.expr import Expr, Int, Quotient
+from symlayout.facts import Evidence, Facts, Row, definition, in_order, inner_first, opaque_atoms
+
+
+def poly(x: Int) -> Any:
+    """The JSON form of a polynomial: an integer, or rows of a coefficient and names."""
+    return [[c, *[a.key for a in m]] for m, c in x.terms.items()] if isinstance(x, Expr) else x
+
+
+def hint(e: Evidence) -> dict[str, Any]:
+    """The JSON form of evidence."""
+    out: dict[str, Any] = {"sum": [[c, *rows] for c, rows in e.terms]}
+    if e.scale != 1:
+        out["scale"] = poly(e.scale)
+        if e.positive is not None:
+            out["positive"] = hint(e.positive)
+    return out if e.multiple == 1 else {"multiple": e.multiple, "of": out}
+
+
+class Setting:
+    """The rows that a claim rests on, in the order in which the checker rebuilds them."""
+
+    def __init__(self, facts: Facts, *polys: Any) -> None:
+        rows = [r.poly for r in facts.rows]
+        self.atoms = inner_first(opaque_atoms(*polys, *rows))
+        defined = [Row(g, f"definition of {a}", a) for a in self.atoms for g in definition(a)]
+        self.assumed = facts
+        self.floors = facts.floors(self.atoms)
+        self.facts = in_order(facts).with_rows(
+            *defined, *(Row(f.row, f"{f.atom} >= {f.k}", f.atom) for f in self.floors)
+        )
+        self.usable = True
+        self.positive: dict[str, Any] = {}
+        for a in self.atoms:
+            if isinstance(a, Quotient) and isinstance(a.args[1], Expr):
+                found = in_order(facts).nonneg(a.args[1] - 1)
+                self.usable = self.usable and found is not None
+                if found is not None:
+                    self.positive[a.key] = hint(found)
+
+    def claim(self, kind: str, **parts: Any) -> dict[str, Any]:
+        """A claim with its assumptions and definitions; empty parts are left out."""
+        out: dict[str, Any] = {"kind": kind, **parts}
+        if self.assumed.rows:
+            out["assume"] = [poly(r.poly) for r in self.assumed.rows]
+        if self.atoms:
+            out["define"] = {a.key: [a.op, *map(poly, a.args)] for a in self.atoms if definition(a)}
+        if self.positive:
+            out["positive"] = self.positive
+        if self.floors:
+            out["floors"] = [[f.atom.key, f.k, hint(f.why)] for f in self.floors]
+        return out
+
+
+def rows_used(certificate: Mapping[str, Any]) -> Iterator[Any]:
+    """The assumptions, in JSON form, that some sum of a certificate rests on."""
+    claim, proof = certificate["claim"], certificate["proof"]
+    if claim["kind"] == "all":
+        for part, why in zip(claim["parts"], proof["parts"], strict=True):
+            yield from rows_used({"claim": part, "proof": why})
+    assumed = claim.get("assume", ())
+    hints = [proof, claim.get("positive", {}), claim.get("floors", ())]
+    yield from (assumed[i] for i in dict.fromkeys(_indices(hints)) if i < len(assumed))
+
+
+def _indices(x: Any) -> Iterator[int]:
+    """The rows in every sum inside nested hints."""
+    if isinstance(x, dict):
+        for _, *rows in x.get("sum", ()):
+            yield from rows
+    for y in x.values() if isinstance(x, dict) else x if isinstance(x, list | tuple) else ():
+        yield from _indices(y)
