@@ -21,7 +21,7 @@ _C, _P, _p, _q, _c, _d, _S, _w, _v, _n = (
 
 def _invariant(C: Any = _C, P: Any = _P, p: Any = _p, q: Any = _q, c: Any = _c, d: Any = _d) -> list[Fact]:
     """C <= c, d <= P <= p, q <= C + 1 for any two producers p, q and consumers c, d of one slot."""
-    return [c >= C, d >= C, c <= P, d <= P, p >= P, q >= P, p <= C + 1, q <= C + 1]  # type: ignore[list-item]
+    return [c >= C, d >= C, c <= P, d <= P, p >= P, q >= P, p <= C + 1, q <= C + 1]
 
 
 def _passes(phases: Any, parity: Any) -> Fact:
