@@ -28,7 +28,7 @@ from symlayout.atoms import ATOMS
 from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, divides, index, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import Kernel, KernelTensor
-from symlayout.ops import Box, Copy, ExpectTx, For, Op, Ref
+from symlayout.ops import Box, Copy, ExpectTx, For, Op, Ref, Slot
 from symlayout.report import Outcome, Report, Verdict
 from symlayout.tma import TensorMap
 
@@ -48,7 +48,8 @@ from .claims import (
     TransactionBytes,
 )
 from .claims.transaction_bytes import beside
-from .ring_programs import rings_of, targets
+from .footprints import elements_of
+from .ring_programs import rings_of, sources, targets
 from .sites import Site, about_thread, sites
 from .weakest import joint
 
@@ -112,15 +113,16 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
     """The claims of a kernel, in the order in which an expert would ask: maps, memory, copies, cover, order."""
     every = list(sites(kernel))
     rings = rings_of(kernel)
-    fills = [r for r in rings if r.tensors]
+    armed = {s.op.barrier.barrier for s in every if isinstance(s.op, ExpectTx)}
     return [
         *_grid(kernel),
         *(TensorMapValid(m.tensor_map, name=m.name, given=kernel.given) for m in kernel.maps),
         SharedMemoryFits(kernel, arch),
         *(c for s in every if isinstance(s.op, Copy) for c in _copy(kernel, s, every)),
+        *(c for s in every for c in (*_registers(kernel, s), *_slots(kernel, s))),
         *_covers(kernel, every),
-        *(TransactionBytes(kernel, r.full) for r in fills),
-        *(RingProtocol(kernel, r.full) for r in fills),
+        *(TransactionBytes(kernel, b) for b in dict.fromkeys((*(r.full for r in rings if r.tensors), *sorted(armed)))),
+        *(RingProtocol(kernel, r.full) for r in rings),
         HappensBefore(kernel),
     ]
 
@@ -206,6 +208,28 @@ def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int) -> Iterator[Claim
     for c in every:
         enough = wider is not None and _holds(replace(c, layout=wider))  # type: ignore[call-arg]
         yield replace(c, layout=wider) if enough else replace(c, given=(*kernel.given, *given))  # type: ignore[call-arg]
+
+
+def _registers(kernel: Kernel, site: Site) -> Iterator[Claim]:
+    """That an operation stays inside the registers that it names."""
+    for ref in (*sources(site.op), *targets(site.op)):
+        tensor, width = kernel.tensor(ref.tensor), elements_of(kernel, site.op, ref)
+        if tensor.space == "register" and width is not None:
+            yield from _below(kernel, site, ref.offset, tensor.layout.cosize() - width + 1)
+
+
+def _slots(kernel: Kernel, site: Site) -> Iterator[Claim]:
+    """That an operation names an mbarrier that there is."""
+    slot = getattr(site.op, "barrier", None)
+    if isinstance(slot, Slot):
+        yield from _below(kernel, site, slot.slot, kernel.barrier(slot.barrier).slots)
+
+
+def _below(kernel: Kernel, site: Site, value: Any, n: Any) -> Iterator[Claim]:
+    """That 0 <= value < n where an operation stands, unless the ranges of what is in the value say so already."""
+    if not all(Facts.about(value).holds(f) is True for f in (Fact(value, ">="), Fact(n - 1 - value, ">="))):
+        at, given = over_indices(value, site)
+        yield InBounds(at, n, given=(*kernel.given, *given))
 
 
 def _holds(claim: Claim) -> bool:

@@ -81,6 +81,7 @@ class _Orders:
             yield Order("full_acquire", self.kernel.name, beyond="clusters are not in the subset")
         yield from self._ring_orders()
         yield from self._store_ends()
+        yield from self._never_written()
         for a in self.every:
             for b in self.every:
                 for t in self.shared:
@@ -117,10 +118,21 @@ class _Orders:
             ):
                 continue
             found = [w for w in self.between(s, arrive) if isinstance(w.op, WaitGroup) and w.op.group == group]
-            if found:
-                yield Order("reads_retired", str(s), by=str(found[0]))
+            mine = [w for w in found if _covers(w, s)]
+            if mine:
+                yield Order("reads_retired", str(s), by=str(mine[0]))
+            elif any(_may_cover(w, s) for w in found):
+                yield Order("reads_retired", str(s), beyond=f"that {found[0]} is by the threads of {s}")
             else:
                 yield Order("reads_retired", str(s), missing=f"no wait_group {group} between it and {arrive}; add one")
+
+    def _never_written(self) -> Iterator[Order]:
+        """Reads of shared memory that nothing writes."""
+        written = {r.tensor for s in self.every for r in targets(s.op)}
+        for s in self.every:
+            for name in dict.fromkeys(r.tensor for r in sources(s.op)):
+                if name in self.shared and name not in written:
+                    yield Order("full_acquire", str(s), missing=f"nothing writes {name}; fill it before")
 
     # -- pairs of accesses --------------------------------------------------------------------------
 
@@ -158,7 +170,10 @@ class _Orders:
     def _handed(self, a: Site, b: Site, where: str, how: str) -> Order:
         """A tile that threads write is read by the asynchronous proxy: their fence, then a barrier."""
         rule, path = "generic_write_async_read", self.between(a, b)
-        fences = [i for i, s in enumerate(path) if isinstance(s.op, Fence) and s.op.about == "async" and _covers(s, a)]
+        every = [i for i, s in enumerate(path) if isinstance(s.op, Fence) and s.op.about == "async"]
+        fences = [i for i in every if _covers(path[i], a)]
+        if not fences and any(_may_cover(path[i], a) for i in every):
+            return Order(rule, where, beyond=f"that fence async is by the threads of {a}")
         if not fences:
             by = "add it there, by the threads that write, before the barrier"
             return Order(rule, where, missing=f"no fence async after {a}; {by}")
@@ -173,7 +188,9 @@ class _Orders:
     def _again(self, a: Site, b: Site, where: str, how: str) -> Order:
         """A store's source is written again: commit, wait_group by the thread that issued it, a barrier."""
         rule, path = "store_source_reuse", self.between(a, b)
-        over = self._over(path)
+        over = self._over([s for s in path if not isinstance(s.op, Commit | WaitGroup) or _covers(s, a)], path)
+        if over is None and self._over([s for s in path if _may_cover(s, a)], path) is not None:
+            return Order(rule, where, beyond=f"that commit and wait_group bulk are by the threads of {a}")
         if over is None:
             return Order(
                 rule, where, missing=f"no commit bulk and wait_group.read bulk 0 before {b}; add them after {a}"
@@ -185,36 +202,37 @@ class _Orders:
             return Order(rule, where, missing=f"no barrier between {path[over]} and {b}; add it there")
         return Order(rule, where, by=f"{path[over]}, {met}")
 
-    def _over(self, path: list[Site]) -> int | None:
-        """The first wait_group on a way that ends the group which is committed first on it."""
+    def _over(self, some: list[Site], path: list[Site]) -> int | None:
+        """Where on a way the first wait_group stands, of *some* there, that ends the group which they commit first."""
         commits = 0
-        for i, s in enumerate(path):
+        for s in some:
             if isinstance(s.op, Commit) and s.op.group == "bulk":
                 commits += 1
             if isinstance(s.op, WaitGroup) and s.op.group == "bulk" and commits > s.op.pending:
-                return i
+                return path.index(s)
         return None
 
     def _store_ends(self) -> Iterator[Order]:
         for s in self.every:
             if isinstance(s.op, Copy) and s.op.atom in ATOMS and ATOMS[s.op.atom].completion == "bulk":
-                later = [x for x in self.every[self.place[id(s)] :] if x.role == s.role and x.team == s.team]
-                commit = next(
-                    (i for i, x in enumerate(later) if isinstance(x.op, Commit) and x.op.group == "bulk"), None
-                )
-                ends = [] if commit is None else [x for x in later[commit:] if _ends(x.op) and self._leaves(x, s)]
-                if commit is None:
-                    yield Order("store_committed", str(s), missing=f"no commit bulk after {s}; add it there")
-                elif not ends and any(_ends(x.op) for x in later[commit:]):
-                    yield Order("store_committed", str(s), beyond=f"that a wait_group bulk comes after each {s}")
-                elif not ends:
-                    yield Order(
-                        "store_committed",
-                        str(s),
-                        missing="no wait_group bulk 0 after the last store; add it before the role ends",
-                    )
-                else:
-                    yield Order("store_committed", str(s), by=str(ends[-1]))
+                later = [x for x in self.every[self.place[id(s)] :] if x.role in (s.role, "")]
+                yield self._ends(s, later)
+
+    def _ends(self, s: Site, later: list[Site]) -> Order:
+        """That a store is committed and waited for by its threads, of the operations after it."""
+        rule, mine = "store_committed", [x for x in later if _covers(x, s)]
+        commit = next((i for i, x in enumerate(mine) if isinstance(x.op, Commit) and x.op.group == "bulk"), None)
+        waits = [] if commit is None else [x for x in mine[commit:] if _ends(x.op)]
+        found = [x for x in waits if self._leaves(x, s)]
+        if found:
+            return Order(rule, str(s), by=str(found[-1]))
+        unsure = [x.op for x in later if x not in mine and _may_cover(x, s)]
+        if waits or any(_ends(op) or isinstance(op, Commit) for op in unsure):
+            return Order(rule, str(s), beyond=f"that a commit and a wait_group bulk come after each {s}")
+        if commit is None:
+            return Order(rule, str(s), missing=f"no commit bulk after {s}; add it there")
+        missing = "no wait_group bulk 0 after the last store; add it before the role ends"
+        return Order(rule, str(s), missing=missing)
 
     # -- ways through the program -------------------------------------------------------------------
 
@@ -284,7 +302,12 @@ def _fill(op: Op, full: str) -> bool:
 
 def _covers(w: Site, s: Site) -> bool:
     """Whether the threads of *s* are among those of *w*."""
-    return w.team is not None and s.team is not None and w.team.warps >= s.team.warps and w.team.lanes >= s.team.lanes
+    return w.team is not None and s.team is not None and w.team.includes(s.team) is True
+
+
+def _may_cover(w: Site, s: Site) -> bool:
+    """Whether they are, or it is not known which lanes those are."""
+    return w.team is None or s.team is None or w.team.includes(s.team) is not False
 
 
 def _proxy(op: Op) -> str:

@@ -249,7 +249,7 @@ class Reading:
             assert team is not None
             for other in waited:
                 assert other is not None
-                if other.warps != team.warps or team.lanes > other.lanes:
+                if other.warps != team.warps or not other.includes(team):
                     raise Open(f"those of {role or 'the kernel'} that wait ({other}) arrive on {name} ({team})")
             total += team.threads
         if total != declared:
@@ -326,11 +326,7 @@ class Reading:
             if not mine:
                 continue
             waited = {w.team for w in self.every if waits(w.op) and w.role == s.role}
-            if (
-                s.role not in consumers
-                or s.team is None
-                or not all(w and s.team.warps <= w.warps and s.team.lanes <= w.lanes for w in waited)
-            ):
+            if s.role not in consumers or s.team is None or not all(w and w.includes(s.team) for w in waited):
                 raise Open(f"those that read a slot have waited for it: {s}")
             use = self.before(s, waits) - 1
             for r in mine:
@@ -353,6 +349,10 @@ class Reading:
             return
         commits: Callable[[Op], bool] = lambda op: isinstance(op, Commit) and op.group == group  # noqa: E731
         self.need(eq(self.before(s, commits), use), s, f"one {group} group for each use")
+        ends: Callable[[Op], bool] = lambda op: commits(op) or (isinstance(op, WaitGroup) and op.group == group)  # noqa: E731
+        for x in (x for x in self.every if x.role == s.role and ends(x.op)):
+            if s.team is None or x.team is None or not x.team.includes(s.team):
+                raise Open(f"that {x} is by the threads of {s}")
         for a in (x for x in self.every if x.role == s.role and arrives(x.op)):
             over = self._last_wait(a, group)
             if over is None:

@@ -58,13 +58,22 @@ class RingParts:
     slots: int
 
     def __str__(self) -> str:
-        return f"{', '.join(self.tensors)} by {self.full}{f' and {self.empty}' if self.empty else ''}"
+        return f"{', '.join(self.tensors) or 'nothing'} by {self.full}{f' and {self.empty}' if self.empty else ''}"
 
 
 def rings_of(kernel: Kernel) -> tuple[RingParts, ...]:
-    """The rings of a kernel, found from its operations: the fills, who waits for them, and where it arrives then."""
+    """The rings of a kernel, found from its operations: the fills, who waits for them, and where it arrives then.
+
+    Barriers that somebody waits for though no copy completes on them come last, as rings of no tensor.
+    """
     every = list(sites(kernel))
-    return tuple(_ring(kernel, b.name, every) for b in kernel.barriers if _fills(every, b.name))
+    rings = [_ring(kernel, b.name, every) for b in kernel.barriers if _fills(every, b.name)]
+    for b in kernel.barriers:
+        known = {name for r in rings for name in (r.full, r.empty)}
+        if b.name not in known and any(isinstance(s.op, Wait) and s.op.barrier.barrier == b.name for s in every):
+            found = _ring(kernel, b.name, every)
+            rings.append(replace(found, empty="") if found.empty in known else found)
+    return tuple(rings)
 
 
 def _fills(every: list[Site], full: str) -> list[Site]:

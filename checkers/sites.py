@@ -27,10 +27,19 @@ class Uncounted(Exception):
 
 @dataclass(frozen=True)
 class Team:
-    """Who executes an operation together: some warps of the CTA, and how many lanes of each."""
+    """Who executes an operation together: some warps of the CTA, how many lanes of each, and by what facts those."""
 
     warps: frozenset[int]
     lanes: int
+    chosen: tuple[Fact, ...] = ()  # about ``thread``; of lanes that no fact chooses, an election does
+
+    def includes(self, other: Team) -> bool | None:
+        """Whether all threads of another are among these; None where it depends on which lanes are chosen."""
+        if not self.warps >= other.warps or self.lanes < other.lanes:
+            return False
+        if self.lanes == 32 or (self.lanes, self.chosen) == (other.lanes, other.chosen):
+            return True
+        return None
 
     @property
     def threads(self) -> int:
@@ -70,8 +79,10 @@ class Site:
     def team(self) -> Team | None:
         """Who executes it; None where the warps differ in how many of their lanes do."""
         first, warps, lanes = 0, list(range(self.kernel_threads // 32)), 32
+        chosen: tuple[Fact, ...] = ()
         for a in self.around:
             if isinstance(a, Role):
+                chosen = ()
                 first, warps, lanes = a.first_warp, list(range(a.first_warp, a.first_warp + a.warps)), 32
             elif isinstance(a, Elect):
                 warps, lanes = (warps if a.each_warp else warps[:1]), 1
@@ -82,7 +93,8 @@ class Site:
                 if len(set(active.values())) > 1:
                     return None
                 warps, lanes = list(active), next(iter(active.values()), 0)
-        return Team(frozenset(warps), lanes)
+                chosen = () if lanes == 32 else tuple(f for f in a.condition if about_thread(f))
+        return Team(frozenset(warps), lanes, chosen)
 
     def __str__(self) -> str:
         return str(self.op)

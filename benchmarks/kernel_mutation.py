@@ -1,0 +1,399 @@
+"""Kernels broken mechanically: does the proof refute each mutant, does a run catch it, or is it the same kernel?
+
+    python -m benchmarks.kernel_mutation [--family gemm] [--limit 100]
+
+A mutation is one slip in the lowered form: an operation dropped, doubled or swapped with the next, a number one off, a
+fence about something else, a mbarrier that awaits one arrival more. *Proved but caught* are mutants of which every
+claim is proved though a run faults, races or hangs: exit status 1 if there is one. A mutant that only ends with other
+values contradicts no claim, since none is about values: those are counted for themselves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from checkers import prove
+from checkers.prover import Budget
+from symlayout import dims
+from symlayout.atoms import ATOMS
+from symlayout.errors import ExecutionError, SymlayoutError
+from symlayout.expr import Fact, Symbol, eq, index
+from symlayout.kernel import Kernel
+from symlayout.kernels import cp_async_copy, gemm, tma_copy, tma_transpose, vector_copy
+from symlayout.ops import (
+    GROUPS,
+    PROXIES,
+    Arrive,
+    Barrier,
+    Box,
+    Commit,
+    Copy,
+    Elect,
+    ExpectTx,
+    Fence,
+    Fill,
+    For,
+    If,
+    Map,
+    Matrix,
+    Mma,
+    Op,
+    Ref,
+    Slot,
+    Wait,
+    WaitGroup,
+    rewritten,
+)
+from symlayout.report import Outcome
+from symlayout.semantics import expect_reference
+
+ORDERS: tuple[str | int, ...] = ("eager", "lazy", 1, 2)
+BUDGET = Budget(solver_ms=1000, repairs=False)
+PIECE_BYTES = 16  # the least that a bulk copy moves (PTX ISA, cp.async.bulk)
+
+Change = tuple[str, Any]  # what was done, and what came of it
+Path = tuple[int, ...]
+Slip = Callable[[Any, Kernel], Iterator[Change]]
+
+# -- one slip -------------------------------------------------------------------------------------------
+
+
+def mutants(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
+    """Each kernel that is one slip away, by name: where, then what.
+
+    >>> name, _ = next(mutants(vector_copy(64)))
+    >>> name
+    '0 if 60 >= 512*block_x + 4*thread:: dropped'
+    """
+    for path, op, following, elected in places(kernel.body):
+        where = f"{'.'.join(map(str, path))} {op}"
+        yield f"{where}: dropped", _put(kernel, path, ())
+        yield f"{where}: doubled", _put(kernel, path, (op, op))
+        if following is not None and following != op:
+            yield f"{where}: after the next", _put(kernel, path, (following, op), 2)
+        if isinstance(op, If | Elect):
+            yield f"{where}: for all", _put(kernel, path, op.body)
+        if isinstance(op, Elect):
+            yield f"{where}: by thread 1", _put(kernel, path, (If((_second(kernel),), op.body),))
+        if not op.body and not elected:
+            yield f"{where}: by one", _put(kernel, path, (Elect((op,)),))
+        for what, new in changes(op, kernel):
+            yield f"{where}: {what}", _put(kernel, path, (new,))
+    for b in kernel.barriers:
+        for step in (1, -1):
+            if b.arrivals + step > 0:
+                rows = tuple(replace(x, arrivals=x.arrivals + step) if x is b else x for x in kernel.barriers)
+                yield f"{b}: arrivals {step:+}", replace(kernel, barriers=rows)
+
+
+def places(body: tuple[Op, ...], path: Path = (), elected: bool = False) -> Iterator[tuple[Path, Op, Op | None, bool]]:
+    """Each operation: its path from the root, the one that follows it in its body, whether an election is around it."""
+    for i, op in enumerate(body):
+        yield (*path, i), op, body[i + 1] if i + 1 < len(body) else None, elected
+        yield from places(op.body, (*path, i), elected or isinstance(op, Elect))
+
+
+def _second(kernel: Kernel) -> Fact:
+    """That the thread is number 1, of which an election says nothing."""
+    return eq(index("thread", kernel.threads), 1)
+
+
+def _put(kernel: Kernel, path: Path, new: tuple[Op, ...], taken: int = 1) -> Kernel:
+    """The kernel with other operations for the *taken* ones from a path on."""
+
+    def put(body: tuple[Op, ...], path: Path) -> tuple[Op, ...]:
+        i = path[0]
+        if len(path) == 1:
+            return (*body[:i], *new, *body[i + taken :])
+        return (*body[:i], replace(body[i], inside=put(body[i].body, path[1:])), *body[i + 1 :])  # type: ignore[call-arg]
+
+    return replace(kernel, body=put(kernel.body, path))
+
+
+def changes(op: Op, kernel: Kernel) -> Iterator[Change]:
+    """An operation with one thing in it changed; what no operation can be is left out."""
+    for name, makers in _SLIPS.get(type(op), {}).items():
+        for make in makers:
+            for what, new in make(getattr(op, name), kernel):
+                try:
+                    yield f"{name} {what}", replace(op, **{name: new})
+                except SymlayoutError:
+                    continue
+    if isinstance(op, For):
+        yield from _trips(op)
+
+
+def _trips(op: For) -> Iterator[Change]:
+    for step in (1, -1):
+        try:
+            i = index(op.index.name, op.extent + step)
+        except SymlayoutError:
+            continue
+        body = rewritten(op.inside, partial(_renamed, {op.index: i}))
+        yield f"trips {step:+}", For(i, body)
+
+
+def _renamed(names: dict[Symbol, Any], x: Any) -> Any:
+    return x.subs(names)
+
+
+def _one_off(x: Any, _: Kernel) -> Iterator[Change]:
+    yield from (("+1", x + 1), ("-1", x - 1))
+
+
+def _natural(x: Any, kernel: Kernel) -> Iterator[Change]:
+    yield from ((what, n) for what, n in _one_off(x, kernel) if n >= 0)
+
+
+def _flipped(x: Any, _: Kernel) -> Iterator[Change]:
+    yield "flipped", (not x) if isinstance(x, bool) else 1 - x
+
+
+def _piece_off(x: Any, _: Kernel) -> Iterator[Change]:
+    yield from ((f"{n:+}", x + n) for n in (PIECE_BYTES, -PIECE_BYTES))
+
+
+def _warp_off(x: Any, kernel: Kernel) -> Iterator[Change]:
+    """Threads at a barrier: a warp more or fewer; 0 stands for all of the CTA."""
+    yield from ((f"{n:+}", (x or kernel.threads) + n) for n in (32, -32))
+
+
+def _another(known: Iterable[str]) -> Slip:
+    def make(x: str, _: Kernel) -> Iterator[Change]:
+        yield from ((f"-> {y}", y) for y in known if y != x)
+
+    return make
+
+
+def _width(word: str, _: Kernel) -> Iterator[Change]:
+    stem, dot, width = word.rpartition(".")
+    if width.isdigit():
+        others = (f"{stem}{dot}{n}" for n in (int(width) // 2, 2 * int(width)))
+        yield from ((f"-> {w}", w) for w in others if w in ATOMS)
+
+
+def _place(x: Any, kernel: Kernel) -> Iterator[Change]:
+    """An operand: its offset, slot or a coordinate one off, another map of the same rank, the next slot of a ring."""
+    if isinstance(x, Ref):
+        yield from ((f"offset {what}", replace(x, offset=n)) for what, n in _one_off(x.offset, kernel))
+    elif isinstance(x, Matrix):
+        yield from ((what, replace(x, start=new)) for what, new in _place(x.start, kernel))
+    elif isinstance(x, Slot):
+        yield from ((f"slot {what}", replace(x, slot=n)) for what, n in _one_off(x.slot, kernel))
+        slots = kernel.barrier(x.barrier).slots
+        if slots > 1:
+            yield "the next slot", replace(x, slot=(x.slot + 1) % slots)
+        for b in kernel.barriers:
+            if b.name != x.barrier:
+                yield f"of {b.name}", replace(x, barrier=b.name)
+    elif isinstance(x, Box):
+        for i, at in enumerate(x.coordinate):
+            for what, n in _one_off(at, kernel):
+                moved = (*x.coordinate[:i], n, *x.coordinate[i + 1 :])
+                yield f"coordinate {i} {what}", replace(x, coordinate=moved)
+        for m in kernel.maps:
+            if m.name != x.tensor_map and m.tensor_map.rank == len(x.coordinate):
+                yield f"of {m.name}", replace(x, tensor_map=m.name)
+
+
+def _each(make: Slip) -> Slip:
+    """A change to one entry of a tuple."""
+
+    def of(xs: tuple[Any, ...], kernel: Kernel) -> Iterator[Change]:
+        for i, x in enumerate(xs):
+            for what, new in make(x, kernel):
+                yield f"{i} {what}", (*xs[:i], new, *xs[i + 1 :])
+
+    return of
+
+
+def _fact(f: Fact, _: Kernel) -> Iterator[Change]:
+    yield from ((f"{n:+}", Fact(f.expr + n, f.relation)) for n in (1, -1))
+
+
+_ON: dict[str, tuple[Slip, ...]] = {"barrier": (_place,)}
+_SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
+    Copy: {"src": (_place,), "dst": (_place,), "barrier": (_place,), "atom": (_width,)},
+    Mma: {"a": (_place,), "b": (_place,), "acc": (_place,), "zero": (_flipped,)},
+    Map: {"srcs": (_each(_place),), "dst": (_place,), "count": (_natural,)},
+    Fill: {"dst": (_place,), "count": (_natural,)},
+    Arrive: _ON,
+    ExpectTx: {**_ON, "bytes": (_one_off, _piece_off)},
+    Wait: {**_ON, "parity": (_one_off, _flipped)},
+    Barrier: {"number": (_natural,), "threads": (_warp_off,)},
+    Fence: {"about": (_another(PROXIES),)},
+    Commit: {"group": (_another(GROUPS),)},
+    WaitGroup: {"group": (_another(GROUPS),), "pending": (_natural,), "read": (_flipped,)},
+    If: {"condition": (_each(_fact),)},
+    Elect: {"each_warp": (_flipped,)},
+}
+
+# -- the families ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kernel that is small enough to run often, and sizes at which a CTA idles, ends a ring or goes round it."""
+
+    build: Callable[[], Kernel]
+    sizes: tuple[dict[str, int], ...]
+
+
+FAMILIES = {
+    "vector_copy": Family(lambda: vector_copy(*dims("N"), threads=64), ({"N": 3}, {"N": 256}, {"N": 701})),
+    "cp_async_copy": Family(
+        lambda: cp_async_copy(*dims("N"), stages=3, threads=64, blocks=2), ({"N": 4}, {"N": 516}, {"N": 3076})
+    ),
+    "tma_copy": Family(
+        lambda: tma_copy(*dims("M N", multiple_of=4), tile=(8, 32), slots=2, blocks=2),
+        ({"M": 4, "N": 4}, {"M": 16, "N": 68}, {"M": 36, "N": 100}),
+    ),
+    "tma_transpose": Family(
+        lambda: tma_transpose(*dims("M N", multiple_of=4), dtype="f32", tile=(32, 32), stages=2, blocks=2),
+        ({"M": 8, "N": 4}, {"M": 32, "N": 68}, {"M": 100, "N": 100}),
+    ),
+    "gemm": Family(
+        lambda: gemm(65, 72, *dims("K", multiple_of=8), tile=(64, 128), stages=3, blocks=1, group=1),
+        ({"K": 8}, {"K": 72}, {"K": 264}),
+    ),
+}
+
+
+def inputs(bound: Kernel) -> dict[str, np.ndarray[Any, Any]]:
+    """Small integers, no zeros among them, for the tensors that the kernel reads: sums of products are exact."""
+    out = {}
+    for t in bound.tensors:
+        if t.space == "global" and t.name in ("src", "a", "b"):
+            shape = t.layout.shape if isinstance(t.layout.shape, tuple) else (t.layout.shape,)
+            n = np.arange(int(t.layout.size()), dtype=np.int64)
+            few = np.array([-2, -1, 1, 2])[n * 2654435761 % 2**32 // 2**13 % 4]
+            every = few if t.dtype.bits == 16 else n + 1  # a copy of 32 bits keeps each element apart
+            out[t.name] = every.astype(t.dtype.numpy()).reshape(shape)
+    return out
+
+
+# -- judgement ------------------------------------------------------------------------------------------
+
+VALUES = re.compile(r"differs in|was never written there|which nobody wrote")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a mutant: how the proof ended, what its run said ("" for the reference's bytes)."""
+
+    name: str
+    proof: str  # proved, refuted, unknown, refused
+    reason: str
+    said: str
+
+    @property
+    def kind(self) -> str:
+        """The column of the table; a mutant that both know is of neither alone."""
+        if self.said.startswith("crash") or self.reason.startswith("crash"):
+            return "unexplained"
+        if self.proof == "refuted":
+            return "both" if self.said else "refuted only"
+        if self.said and self.proof == "proved":
+            return "proved, other values" if VALUES.search(self.said) else "proved but caught"
+        if self.said:
+            return "caught only"
+        return "unexplained" if self.proof == "refused" else "equivalent"
+
+
+def refuted(kernel: Kernel) -> collections.Counter[str]:
+    """How many claims of each kind are refuted."""
+    return collections.Counter(v.claim.kind for v in prove(kernel, budget=BUDGET).verdicts if _is_refuted(v))
+
+
+def _is_refuted(v: Any) -> bool:
+    return v.outcome is Outcome.REFUTED
+
+
+def proof(kernel: Kernel, known: collections.Counter[str]) -> tuple[str, str]:
+    """(how the proof of a mutant ends, the first verdict that says so), beside what is *known* of the original."""
+    try:
+        found = prove(kernel, budget=BUDGET).verdicts
+    except SymlayoutError as e:
+        return "refused", str(e)
+    except Exception as e:
+        return "refused", f"crash: {type(e).__name__}: {e}"
+    bad = [v for v in found if _is_refuted(v)]
+    if collections.Counter(v.claim.kind for v in bad) - known:
+        return "refuted", str(bad[0])
+    left = [v for v in found if v.outcome not in (Outcome.PROVED, Outcome.REFUTED)]
+    return ("unknown", str(left[0])) if left or bad else ("proved", "")
+
+
+def said(kernel: Kernel, sizes: Iterable[dict[str, int]]) -> str:
+    """What the first run that does not end with the reference's bytes says, with sizes and order."""
+    for at in sizes:
+        for order in ORDERS:
+            try:
+                bound = kernel.bind(**at) if kernel.dims else kernel
+                expect_reference(bound, inputs(bound), order)
+            except (ExecutionError, SymlayoutError) as e:
+                return f"{at}, {order}: {e}"
+            except Exception as e:
+                return f"crash: {at}, {order}: {type(e).__name__}: {e}"
+    return ""
+
+
+def judged(name: str, mutant: Kernel, sizes: Iterable[dict[str, int]], known: collections.Counter[str]) -> Judged:
+    """The judgement on a mutant."""
+    outcome, reason = proof(mutant, known)
+    return Judged(name, outcome, reason, said(mutant, sizes))
+
+
+def run(family: str, limit: int = 0) -> Iterator[Judged]:
+    """The judgements on the mutants of a family; with a *limit* on that many, evenly spread."""
+    kernel, sizes = FAMILIES[family].build(), FAMILIES[family].sizes
+    known = refuted(kernel)
+    every = list(mutants(kernel))
+    step = max(1, -(-len(every) // limit)) if limit else 1
+    for name, mutant in every[::step]:
+        yield judged(name, mutant, sizes, known)
+
+
+KINDS = (
+    *("both", "refuted only", "caught only", "equivalent"),
+    *("proved, other values", "proved but caught", "unexplained"),
+)
+TOLD = ("proved but caught", "unexplained")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table, and each mutant of its last two columns; 1 if any was proved but caught."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--family", choices=FAMILIES)
+    parser.add_argument("--limit", type=int, default=0, help="mutants of each family (default: all)")
+    parser.add_argument("--tell", default=",".join(TOLD), help="columns whose mutants are listed")
+    options = parser.parse_args(argv)
+    print(f"{'':14}{'mutants':>9}{'seconds':>9}{'proof':>8}{'run':>6}  " + "  ".join(KINDS))
+    listed, wrong = [], 0
+    for family in [options.family] if options.family else FAMILIES:
+        begin = time.perf_counter()
+        found = list(run(family, options.limit))
+        counts = collections.Counter(j.kind for j in found)
+        by_proof, by_run = sum(j.proof == "refuted" for j in found), sum(bool(j.said) for j in found)
+        row = "  ".join(f"{counts[k]:>{len(k)}}" for k in KINDS)
+        spent = time.perf_counter() - begin
+        print(f"{family:14}{len(found):>9}{spent:>9.0f}{by_proof:>8}{by_run:>6}  {row}", flush=True)
+        listed += [(family, j) for j in found if j.kind in options.tell.split(",")]
+        wrong += counts["proved but caught"]
+    for family, j in listed:
+        print(f"\n{j.kind}: {family}: {j.name}\n  proof: {j.proof} {j.reason}\n  run: {j.said}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""Kernels broken mechanically: none is proved while a run catches it; the gaps that were found so stay closed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.kernel_mutation import BUDGET, FAMILIES, judged, main, mutants
+from checkers import HappensBefore, claims_of, prove
+from symlayout import dim
+from symlayout.kernel import Builder, Kernel
+from symlayout.kernels import tma_copy, tma_transpose, vector_copy
+from symlayout.ops import Copy, Elect, If, Op, Ref, Wait, WaitGroup
+from symlayout.report import Outcome
+
+EVERY = {"vector_copy": 8, "cp_async_copy": 11, "tma_copy": 12, "tma_transpose": 19, "gemm": 90}
+BOUND = {
+    "cp_async_copy": {"N": 3076},
+    "tma_copy": {"M": 36, "N": 100},
+    "tma_transpose": {"M": 32, "N": 68},
+    "gemm": {"K": 72},
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_mutant_is_not_proved_and_caught(family: str) -> None:
+    kernel = FAMILIES[family].build()
+    if family in BOUND:
+        kernel = kernel.bind(**BOUND[family])
+    known = Counter(v.claim.kind for v in prove(kernel, budget=BUDGET).verdicts if v.outcome is Outcome.REFUTED)
+    sizes = [BOUND.get(family, FAMILIES[family].sizes[-1])]
+    found = [judged(name, m, sizes, known) for name, m in list(mutants(kernel))[:: EVERY[family]]]
+
+    assert [j for j in found if j.kind in ("proved but caught", "unexplained")] == []
+    assert len({j.kind for j in found}) >= 2
+
+
+def test_every_mutant_is_another_kernel_with_a_name() -> None:
+    kernel = FAMILIES["tma_copy"].build()
+    every = list(mutants(kernel))
+
+    assert len({name for name, _ in every}) == len(every) >= 100
+    assert all(m != kernel for _, m in every)
+
+
+def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--family", "vector_copy", "--limit", "4"]) == 0
+    assert "proved but caught" in capsys.readouterr().out
+
+
+# -- what proofs did not see ----------------------------------------------------------------------------
+
+
+def stories(kernel: Kernel) -> str:
+    return "\n".join(str(v.witness) for v in prove(kernel, budget=BUDGET).verdicts if v.outcome is Outcome.REFUTED)
+
+
+def test_registers_are_in_bounds() -> None:
+    kernel = vector_copy(dim("N"), threads=64)
+    past = kernel.edited(
+        lambda op: (
+            [replace(op, dst=Ref("x", 1))] if isinstance(op, Copy) and op.atom == "ld.global.16" else [op]
+        )
+    )
+
+    assert "maps to 1, past the last valid 0" in stories(past)
+    assert len(list(claims_of(past))) == len(list(claims_of(kernel))) + 1, "asked where numbers do not say it"
+
+
+def test_mbarriers_are_those_of_their_array() -> None:
+    kernel = tma_copy(64, 64, tile=(16, 64), slots=2, blocks=1)
+    past = kernel.edited(
+        lambda op: (
+            [replace(op, barrier=replace(op.barrier, slot=op.barrier.slot + 1))] if isinstance(op, Wait) else [op]
+        )
+    )
+
+    assert "the value is 2, past the last valid 1" in stories(past)
+    assert "in bounds" not in {c.kind for c in claims_of(kernel)}
+
+
+def test_a_wait_for_a_barrier_on_which_no_copy_completes() -> None:
+    kernel = tma_copy(64, 64, tile=(16, 64), slots=2, blocks=1)
+    no_load = kernel.edited(lambda op: [] if isinstance(op, Copy) and op.barrier else [op])
+
+    assert "expect_tx full[i % 2] 4096 B for no copy" in str(prove(no_load, budget=BUDGET))
+    assert "nothing writes ring" in stories(no_load)
+
+
+def ending(by_all: bool) -> Kernel:
+    """A transposition whose last wait_group is by all threads, or by thread 1, and not by the one that has stored."""
+    kernel = tma_transpose(64, 64, blocks=1)
+    thread = Builder("k", grid=(1,), threads=160).thread
+
+    def last(op: Op) -> list[Op]:
+        if not (isinstance(op, Elect) and isinstance(op.inside[0], WaitGroup) and not op.inside[0].read):
+            return [op]
+        return list(op.inside) if by_all else [If((thread >= 1, thread <= 1), op.inside)]
+
+    return kernel.edited(last)
+
+
+def test_a_wait_group_by_more_threads_than_have_committed() -> None:
+    assert prove(HappensBefore(ending(by_all=True)))
+
+
+def test_a_wait_group_by_another_thread_is_no_proof() -> None:
+    (v,) = prove(HappensBefore(ending(by_all=False))).verdicts
+
+    assert v.outcome is Outcome.UNKNOWN
