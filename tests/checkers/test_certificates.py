@@ -115,13 +115,13 @@ def samples(facts: Facts, modes: Any, r: random.Random) -> Any:
 
 def test_certified_modes_never_collide():
     certified = 0
-    for _, modes, facts, r in trials(1, 1200):
+    for _, modes, facts, r in trials(1, 600):
         if checked(find.injective(normal(modes, facts), facts)):
             certified += 1
             for env, found in samples(facts, modes, r):
                 assert len(set(found)) == len(found), (modes, env, facts.labels)
 
-    assert certified > 300
+    assert certified > 150
 
 
 def test_certified_corners_are_never_left():
