@@ -24,11 +24,13 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.arch import SM90, Arch
-from symlayout.atoms import ATOMS
+from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
+from symlayout.atoms.descriptor import LINE_BYTES
 from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, divides, index, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
+from symlayout.int_tuple import size
 from symlayout.kernel import Kernel, KernelTensor
-from symlayout.ops import Box, Copy, ExpectTx, For, Op, Ref, Slot
+from symlayout.ops import Box, Copy, ExpectTx, For, Matrix, Mma, Op, Ref, Slot
 from symlayout.report import Outcome, Report, Verdict
 from symlayout.tma import TensorMap
 
@@ -48,7 +50,7 @@ from .claims import (
     TransactionBytes,
 )
 from .claims.transaction_bytes import beside
-from .footprints import elements_of
+from .footprints import ROW_BYTES, elements_of
 from .ring_programs import rings_of, sources, targets
 from .sites import Site, about_thread, sites
 from .weakest import joint
@@ -119,6 +121,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
         *(TensorMapValid(m.tensor_map, name=m.name, given=kernel.given) for m in kernel.maps),
         SharedMemoryFits(kernel, arch),
         *(c for s in every if isinstance(s.op, Copy) for c in _copy(kernel, s, every)),
+        *{(str(c), c.given): c for s in every for c in _matrices(kernel, s)}.values(),
         *(c for s in every for c in (*_registers(kernel, s), *_slots(kernel, s))),
         *_covers(kernel, every),
         *(TransactionBytes(kernel, b) for b in dict.fromkeys((*(r.full for r in rings if r.tensors), *sorted(armed)))),
@@ -190,8 +193,8 @@ def _armed(site: Site, every: list[Site]) -> Any:
     return arms[0].bytes if alone else None
 
 
-def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int) -> Iterator[Claim]:
-    """A vector access: aligned, inside its tensor, its index in 32 bits."""
+def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0) -> Iterator[Claim]:
+    """A vector access: aligned (by default to its bytes), inside its tensor, its index in 32 bits."""
     tensor = kernel.tensor(ref.tensor)
     if tensor.space == "register":
         return
@@ -201,7 +204,7 @@ def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int) -> Iterator[Claim
     base = tensor.base if tensor.space == "shared" else 0
     every: list[Claim] = [InBounds(at, tensor.layout.cosize() - width + 1)]
     if tensor.dtype.bits % 8 == 0:
-        every.insert(0, Aligned(at, nbytes, unit, base))
+        every.insert(0, Aligned(at, align or nbytes, unit, base))
     if tensor.space == "global":
         every.append(FitsIn(at, 32))
     wider = over_slots(at)
@@ -210,12 +213,44 @@ def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int) -> Iterator[Claim
         yield replace(c, layout=wider) if enough else replace(c, given=(*kernel.given, *given))  # type: ignore[call-arg]
 
 
+def _matrices(kernel: Kernel, site: Site) -> Iterator[Claim]:
+    """Rows of ldmatrix and stmatrix, and the matrices that wgmma reads, begin at whole units and stay in their tensors.
+
+    A swizzle moves bytes within lines of 128, so a matrix stays inside where its plain layout does, of whole lines.
+    """
+    op = site.op
+    row = ATOMS.get(op.atom) if isinstance(op, Copy | Mma) else None
+    if isinstance(op, Copy) and isinstance(row, MatrixCopy):
+        for ref in (op.src, op.dst):
+            if isinstance(ref, Ref) and kernel.tensor(ref.tensor).space == "shared":
+                yield from _access(kernel, site, ref, ROW_BYTES, row.align_bytes)
+    if isinstance(op, Mma) and isinstance(row, MmaAtom):
+        for x, rows in ((op.a, row.mnk[0]), (op.b, row.mnk[1])):
+            if isinstance(x, Matrix):
+                t, plain = kernel.tensor(x.start.tensor), x.descriptor.layout(rows, row.mnk[2], row.dtype)
+                lines = (t.base % LINE_BYTES, t.bytes % LINE_BYTES)
+                if x.descriptor.swizzle.span_bytes and lines != (0, 0):
+                    yield Holds(Fact(-1, ">="), f"{t.name} is of whole lines of {LINE_BYTES} bytes, for {op.atom}")
+                nbytes = int(plain.offsets().max()) + row.dtype.bytes
+                yield from _access(kernel, site, x.start, nbytes, row.align_bytes)
+
+
 def _registers(kernel: Kernel, site: Site) -> Iterator[Claim]:
     """That an operation stays inside the registers that it names."""
     for ref in (*sources(site.op), *targets(site.op)):
-        tensor, width = kernel.tensor(ref.tensor), elements_of(kernel, site.op, ref)
+        tensor, width = kernel.tensor(ref.tensor), _held(kernel, site.op, ref)
         if tensor.space == "register" and width is not None:
             yield from _below(kernel, site, ref.offset, tensor.layout.cosize() - width + 1)
+
+
+def _held(kernel: Kernel, op: Op, ref: Ref) -> int | None:
+    """Elements in the registers of one thread that an operation names."""
+    row = ATOMS.get(op.atom) if isinstance(op, Copy | Mma) else None
+    if isinstance(op, Copy) and isinstance(row, MatrixCopy):
+        return int(size(row.src_tv.shape[1] if ref is op.src else row.dst_tv.shape[1]))
+    if isinstance(op, Mma) and isinstance(row, MmaAtom):
+        return int(size((row.tv_c if ref is op.acc else row.tv_a if ref is op.a else row.tv_b).shape[1]))
+    return elements_of(kernel, op, ref)
 
 
 def _slots(kernel: Kernel, site: Site) -> Iterator[Claim]:

@@ -44,6 +44,7 @@ RULES = {
     "generic_write_async_read": "writes, fence async by the writers, a barrier, then the asynchronous read"
     " (PTX ISA, Async Proxy)",
     "store_source_reuse": "a stored tile is written again after commit, wait_group and a barrier",
+    "issued_together": "an instruction of a warp or warpgroup is issued by all of its threads (PTX ISA, .aligned)",
     "store_committed": "the sources of all stores are read before the CTA ends: commit, then wait_group 0",
 }
 
@@ -82,6 +83,7 @@ class _Orders:
         yield from self._ring_orders()
         yield from self._store_ends()
         yield from self._never_written()
+        yield from self._issued_together()
         for a in self.every:
             for b in self.every:
                 for t in self.shared:
@@ -133,6 +135,17 @@ class _Orders:
             for name in dict.fromkeys(r.tensor for r in sources(s.op)):
                 if name in self.shared and name not in written:
                     yield Order("full_acquire", str(s), missing=f"nothing writes {name}; fill it before")
+
+    def _issued_together(self) -> Iterator[Order]:
+        """Instructions of warps and warpgroups by some of their threads only."""
+        for s in self.every:
+            n = ATOMS[s.op.atom].threads if isinstance(s.op, Copy | Mma) and s.op.atom in ATOMS else 1
+            if n == 1:
+                continue
+            if s.team is None:
+                yield Order("issued_together", str(s), beyond=f"whether all {n} threads issue {s} together")
+            elif s.team.lanes < 32 or not _whole(s.team.warps, n // 32):
+                yield Order("issued_together", str(s), missing=f"expected all {n} threads of it, got {s.team}")
 
     # -- pairs of accesses --------------------------------------------------------------------------
 
@@ -298,6 +311,11 @@ def _on(kind: type, barrier: str) -> Callable[[Op], bool]:
 
 def _fill(op: Op, full: str) -> bool:
     return isinstance(op, Copy) and op.barrier is not None and op.barrier.barrier == full
+
+
+def _whole(warps: frozenset[int], n: int) -> bool:
+    """Whether these are whole groups of *n* warps."""
+    return warps == {w for first in warps for w in range(first // n * n, first // n * n + n)}
 
 
 def _covers(w: Site, s: Site) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 import pytest
@@ -11,8 +12,8 @@ from benchmarks.kernel_mutation import BUDGET, FAMILIES, judged, main, mutants
 from checkers import HappensBefore, claims_of, prove
 from symlayout import dim
 from symlayout.kernel import Builder, Kernel
-from symlayout.kernels import tma_copy, tma_transpose, vector_copy
-from symlayout.ops import Copy, Elect, If, Op, Ref, Wait, WaitGroup
+from symlayout.kernels import gemm, tma_copy, tma_transpose, vector_copy
+from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Wait, WaitGroup
 from symlayout.report import Outcome
 
 EVERY = {"vector_copy": 8, "cp_async_copy": 11, "tma_copy": 12, "tma_transpose": 19, "gemm": 90}
@@ -60,9 +61,7 @@ def stories(kernel: Kernel) -> str:
 def test_registers_are_in_bounds() -> None:
     kernel = vector_copy(dim("N"), threads=64)
     past = kernel.edited(
-        lambda op: (
-            [replace(op, dst=Ref("x", 1))] if isinstance(op, Copy) and op.atom == "ld.global.16" else [op]
-        )
+        lambda op: [replace(op, dst=Ref("x", 1))] if isinstance(op, Copy) and op.atom == "ld.global.16" else [op]
     )
 
     assert "maps to 1, past the last valid 0" in stories(past)
@@ -79,6 +78,32 @@ def test_mbarriers_are_those_of_their_array() -> None:
 
     assert "the value is 2, past the last valid 1" in stories(past)
     assert "in bounds" not in {c.kind for c in claims_of(kernel)}
+
+
+def product(change: Callable[[Op], Iterable[Op]]) -> str:
+    """What is refuted of a product of matrices with one mistake."""
+    return stories(gemm(128, 128, 128, tile=(64, 64), stages=2, blocks=1).edited(change))
+
+
+def test_operands_of_matrix_instructions() -> None:
+    def moved(op: Op) -> Iterable[Op]:
+        if not isinstance(op, Mma) or not isinstance(op.a, Matrix):
+            return [op]
+        return [replace(op, a=replace(op.a, start=replace(op.a.start, offset=op.a.start.offset + by)))]
+
+    by = 1
+    assert "which 16 does not divide" in product(moved)
+    by = 8192
+    assert "past the last valid" in product(moved)
+    assert "past the last valid 0" in product(
+        lambda op: [replace(op, acc=Ref("acc", 1))] if isinstance(op, Mma) else [op]
+    )
+
+
+def test_a_matrix_instruction_by_one_thread() -> None:
+    assert "expected all 128 threads of it, got warps 4 .. 7, 1 lane each" in product(
+        lambda op: [Elect((op,), each_warp=True)] if isinstance(op, Mma) else [op]
+    )
 
 
 def test_a_wait_for_a_barrier_on_which_no_copy_completes() -> None:
