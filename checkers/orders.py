@@ -45,6 +45,7 @@ RULES = {
     " (PTX ISA, Async Proxy)",
     "store_source_reuse": "a stored tile is written again after commit, wait_group and a barrier",
     "issued_together": "an instruction of a warp or warpgroup is issued by all of its threads (PTX ISA, .aligned)",
+    "sums_done": "sums are read after commit and wait_group have ended their wgmma (PTX ISA, wgmma.wait_group)",
     "store_committed": "the sources of all stores are read before the CTA ends: commit, then wait_group 0",
 }
 
@@ -84,6 +85,7 @@ class _Orders:
         yield from self._store_ends()
         yield from self._never_written()
         yield from self._issued_together()
+        yield from self._sums_done()
         for a in self.every:
             for b in self.every:
                 for t in self.shared:
@@ -146,6 +148,22 @@ class _Orders:
                 yield Order("issued_together", str(s), beyond=f"whether all {n} threads issue {s} together")
             elif s.team.lanes < 32 or not _whole(s.team.warps, n // 32):
                 yield Order("issued_together", str(s), missing=f"expected all {n} threads of it, got {s.team}")
+
+    def _sums_done(self) -> Iterator[Order]:
+        """Reads of the sums of wgmma by anything but another one."""
+        mine = [s for s in self.every if isinstance(s.op, Mma) and _group(s.op) == "wgmma"]
+        for b in self.every:
+            names = {r.tensor for r in sources(b.op)}
+            for a in mine if names else ():
+                if a.role == b.role and {r.tensor for r in targets(a.op)} & names and self._reaches(a, b):
+                    path, where = self.between(a, b), f"{a}, then {b}"
+                    over = self._over(path, path, "wgmma")
+                    if over is not None:
+                        yield Order("sums_done", where, by=str(path[over]))
+                    elif self._doubtful(a, b):
+                        yield Order("sums_done", where, beyond=f"whether a wait_group wgmma ends {a} before {b}")
+                    else:
+                        yield Order("sums_done", where, missing=f"no commit and wait_group wgmma before {b}; add them")
 
     # -- pairs of accesses --------------------------------------------------------------------------
 
@@ -215,13 +233,13 @@ class _Orders:
             return Order(rule, where, missing=f"no barrier between {path[over]} and {b}; add it there")
         return Order(rule, where, by=f"{path[over]}, {met}")
 
-    def _over(self, some: list[Site], path: list[Site]) -> int | None:
+    def _over(self, some: list[Site], path: list[Site], group: str = "bulk") -> int | None:
         """Where on a way the first wait_group stands, of *some* there, that ends the group which they commit first."""
         commits = 0
         for s in some:
-            if isinstance(s.op, Commit) and s.op.group == "bulk":
+            if isinstance(s.op, Commit) and s.op.group == group:
                 commits += 1
-            if isinstance(s.op, WaitGroup) and s.op.group == "bulk" and commits > s.op.pending:
+            if isinstance(s.op, WaitGroup) and s.op.group == group and commits > s.op.pending:
                 return path.index(s)
         return None
 
@@ -311,6 +329,10 @@ def _on(kind: type, barrier: str) -> Callable[[Op], bool]:
 
 def _fill(op: Op, full: str) -> bool:
     return isinstance(op, Copy) and op.barrier is not None and op.barrier.barrier == full
+
+
+def _group(op: Op) -> str:
+    return ATOMS[op.atom].completion if isinstance(op, Copy | Mma) and op.atom in ATOMS else ""
 
 
 def _whole(warps: frozenset[int], n: int) -> bool:

@@ -250,7 +250,10 @@ class Commit(Op):
 
 @dataclass(frozen=True)
 class WaitGroup(Op):
-    """Wait until at most *pending* groups are under way; with *read* only until their sources have been read."""
+    """Wait until at most *pending* groups are under way; with *read* only until their sources have been read.
+
+    Raises LayoutError for *read* of other than bulk groups, for which PTX has no such wait.
+    """
 
     group: str
     pending: int = 0
@@ -258,6 +261,8 @@ class WaitGroup(Op):
 
     def __post_init__(self) -> None:
         _expect(self.group, GROUPS, "a group")
+        if self.read and self.group != "bulk":
+            raise LayoutError(f"expected a wait for reads of bulk groups, got one of {self.group} groups")
 
     def __str__(self) -> str:
         return f"wait_group{'.read' if self.read else ''} {self.group} {self.pending}"

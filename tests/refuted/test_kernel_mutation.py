@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.kernel_mutation import BUDGET, FAMILIES, judged, main, mutants
 from checkers import HappensBefore, claims_of, prove
-from symlayout import dim
+from symlayout import LayoutError, dim
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import gemm, tma_copy, tma_transpose, vector_copy
 from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Wait, WaitGroup
@@ -98,6 +98,13 @@ def test_operands_of_matrix_instructions() -> None:
     assert "past the last valid 0" in product(
         lambda op: [replace(op, acc=Ref("acc", 1))] if isinstance(op, Mma) else [op]
     )
+
+
+def test_sums_that_are_read_too_soon() -> None:
+    soon = product(lambda op: [] if isinstance(op, WaitGroup) and op.group == "wgmma" and not op.pending else [op])
+    assert "no commit and wait_group wgmma before convert acc -> out x8" in soon
+    with pytest.raises(LayoutError, match="expected a wait for reads of bulk groups, got one of wgmma groups"):
+        WaitGroup("wgmma", 0, read=True)
 
 
 def test_a_matrix_instruction_by_one_thread() -> None:
