@@ -1,0 +1,28 @@
+"""Whole kernels proved for all sizes: a persistent ring copy and a transpose through swizzled tiles, both by TMA.
+
+The claims of a kernel are read from its operations: the driver takes its tensor maps, no copy faults or leaves its slot,
+each element of the output is stored once, each barrier awaits the bytes that arrive, no slot of the ring is overwritten
+before it was read, and what reads data comes after what writes it. At the end two mistakes that tests rarely see: a slot
+given back before the store has read it, and a barrier that awaits 16 bytes less than arrive.
+"""
+
+from dataclasses import replace
+
+from checkers import RingProtocol, TransactionBytes, claims_of
+from symlayout import dims
+from symlayout.kernels import tma_copy, tma_transpose
+from symlayout.ops import ExpectTx, WaitGroup
+
+M, N = dims("M N")
+
+COPY = tma_copy(M, N, dtype="f32", tile=(16, 64), slots=4, blocks=132).assuming(N.multiple_of(4))
+TRANSPOSE = tma_transpose(M, N, dtype="bf16", tile=(64, 64), stages=2).assuming(M.multiple_of(8), N.multiple_of(8))
+
+copy_is_right = claims_of(COPY)
+transpose_is_right = claims_of(TRANSPOSE)
+
+EARLY = COPY.edited(lambda op: () if isinstance(op, WaitGroup) and op.read else (op,))
+given_back_too_early = RingProtocol(EARLY, expect="refuted")
+
+SHORT = COPY.edited(lambda op: (replace(op, bytes=op.bytes - 16),) if isinstance(op, ExpectTx) else (op,))
+sixteen_bytes_short = TransactionBytes(SHORT, "full", expect="refuted")
