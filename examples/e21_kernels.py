@@ -1,9 +1,9 @@
 """Whole kernels proved for all sizes: a persistent ring copy and a transpose through swizzled tiles, both by TMA.
 
-The claims of a kernel are read from its operations: the driver takes its tensor maps, no copy faults or leaves its slot,
-each element of the output is stored once, each barrier awaits the bytes that arrive, no slot of the ring is overwritten
-before it was read, and what reads data comes after what writes it. At the end two mistakes that tests rarely see: a slot
-given back before the store has read it, and a barrier that awaits 16 bytes less than arrive.
+The claims of a kernel are read from its operations: the driver takes its tensor maps, no copy faults or leaves its
+slot, each element of the output is stored once, each barrier awaits the bytes that arrive, no slot of the ring is
+overwritten before it was read, and what reads data comes after what writes it. At the end two mistakes that tests
+rarely see: a slot given back before the store has read it, and a barrier that awaits 16 bytes less than arrive.
 """
 
 from dataclasses import replace
