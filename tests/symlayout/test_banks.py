@@ -1,4 +1,4 @@
-"""Bank conflicts and sectors: counting against the rank formula of T16, and the F cases of bug_cases.md."""
+"""Bank conflicts and sectors: counting against the rank formula of T16, and reported cases."""
 
 from __future__ import annotations
 
