@@ -1,4 +1,4 @@
-"""Real bugs from public trackers , sections C to G, each with its verdict and its numbers.
+"""Real bugs from public trackers, sections C to G, each with its verdict and its numbers.
 
 The tests are named after the rows. What must be accepted or proved stands beside what must be refuted: a false
 alarm on a correct kernel is as much a failure as a missed bug.
