@@ -349,6 +349,12 @@ class TensorMap:
         return ceil_div(bytes_, span) * span if span else bytes_
 
     @property
+    def extent_bytes(self) -> Int:
+        """From the global address to the end of the farthest element: what the tensor spans where strides are >= 0."""
+        outer = zip(self.global_dim[1:], self.global_stride_bytes, strict=True)
+        return integer(self.global_dim[0] * self.unit_bytes + sum((n - 1) * d for n, d in outer))
+
+    @property
     def landing(self) -> Layout:
         """Where the elements of a copy land: box position (dimension 0 first) to bytes past the tile, unswizzled.
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.errors import ClaimError
+from symlayout.expr import at_least, integer
 from symlayout.int_tuple import leaves
 from symlayout.layout import Layout
 from symlayout.rules.tma import PROFILES, rules_of
 from symlayout.tma import TensorMap
 
 from ..claim import Claim
+from .holds import Holds
 from .obeys import open_rules
 
 
@@ -24,13 +26,16 @@ class TensorMapValid(Claim):
     >>> print(TensorMapValid(TensorMap("bf16", 0, (K, M), (2 * K,), (64, 128), swizzle=128), name="A"))
     tensor map valid (driver): A = TensorMap bf16 (K,M) strides (2*K,) B, box (64,128), swizzle 128B
 
-    Where it fails, each rule that is broken gets its verdict, with the condition that repairs it.
+    Where it fails, each rule that is broken gets its verdict, with the condition that repairs it. With
+    *allocation_bytes*, those from the global address to the end of its allocation, no element lies outside; bounds
+    of a copy are checked against the map, never against the allocation.
     Raises ClaimError for what is no tensor map and for an unknown profile.
     """
 
     tensor_map: Any
     profile: str = "driver"
     name: str = ""
+    allocation_bytes: Any = None
 
     kind: ClassVar[str] = "tensor map valid"
 
@@ -40,6 +45,8 @@ class TensorMapValid(Claim):
         if not isinstance(found, TensorMap):
             raise ClaimError(f"expected a tensor map or a copy that has one, got {self.tensor_map!r}")
         object.__setattr__(self, "tensor_map", found)
+        if self.allocation_bytes is not None:
+            object.__setattr__(self, "allocation_bytes", integer(self.allocation_bytes))
         if self.profile not in PROFILES:
             raise ClaimError(f"expected a profile ({', '.join(PROFILES)}), got {self.profile!r}")
 
@@ -54,11 +61,12 @@ class TensorMapValid(Claim):
         interleave: int = 0,
         address: Any = 0,
         profile: str = "driver",
+        allocation_bytes: Any = None,
     ) -> TensorMapValid:
         """The claim as text states it: the tensor as a layout in elements, innermost mode first."""
         every = tuple(leaves(element_stride))
         m = map_over(tensor, dtype, box, address, element_stride=every, swizzle=swizzle, interleave=interleave)
-        return cls(m, profile)
+        return cls(m, profile, "", allocation_bytes)
 
     def subjects(self) -> tuple[Any, ...]:
         return ()
@@ -69,7 +77,15 @@ class TensorMapValid(Claim):
 
     def parts(self) -> tuple[Claim, ...]:
         """A claim for each rule and place that numbers do not already meet."""
-        return open_rules(self.tensor_map, rules_of(self.profile), self)
+        return (*open_rules(self.tensor_map, rules_of(self.profile), self), *self._within())
+
+    def _within(self) -> tuple[Claim, ...]:
+        """That the tensor ends inside its allocation, where that is asked."""
+        if self.allocation_bytes is None:
+            return ()
+        spanned, name = self.tensor_map.extent_bytes, f"{self.name}: " if self.name else ""
+        label = f"{name}the {spanned} bytes of the tensor lie in its allocation of {self.allocation_bytes}"
+        return (Holds(at_least(self.allocation_bytes, spanned), label),)
 
     @property
     def method(self) -> str:

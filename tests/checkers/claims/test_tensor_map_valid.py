@@ -117,6 +117,20 @@ def test_an_im2col_box_is_empty_where_the_filter_is_wider_than_the_image():
     assert prove(TensorMapValid(m), given=[W >= 3])
 
 
+def test_a_tensor_ends_inside_its_allocation():
+    """A padded matrix: the last row need not be whole."""
+    ld = dim("ld", at_least=K, at_most=2**20, multiple_of=8)
+    m = TensorMap("bf16", 0, (K, M), (2 * ld,), (64, 64))
+
+    assert m.subs({M: 3, K: 8, ld: 16}).extent_bytes == 2 * 2 * 16 + 2 * 8
+    assert prove(TensorMapValid(m, allocation_bytes=2 * ld * M))
+    short = prove(TensorMapValid(m, name="A", allocation_bytes=2 * K * M))
+    assert [v.outcome for v in short.verdicts] == [Outcome.REFUTED]
+    assert "A: the " in str(short)
+    assert prove(TensorMapValid(m, allocation_bytes=2 * ld * (M - 1) + 2 * K))
+    assert not prove(TensorMapValid(m, allocation_bytes=2 * ld * (M - 1) + 2 * K - 1))
+
+
 SIZES = [1, 2, 7, 8, 9, 16, 24, 100, 1000, 1024]
 
 
