@@ -423,7 +423,8 @@ class _Run:
             witness = tried(bound) or self.claim.replay(answer.model, bound)
         if witness is None:
             at = ", ".join(f"{s} = {v}" for s, v in env.items())
-            self.reasons.append(f"the solver offers a counterexample{' at ' + at if at else ''} too large to replay")
+            where = f" at {at}" if at else ""
+            self.reasons.append(f"the solver offers a counterexample{where} that cannot be replayed")
             return None
         return (
             self._refuted(Failure(witness, env, smt.version()))

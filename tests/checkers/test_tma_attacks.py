@@ -423,8 +423,8 @@ def drawn_loop(seed):
     return Loop(claim, extents, (i, j), guard, sizes)
 
 
-# Rules that speak of more than one copy does: of the tile, not of the rows in the tensor; of what nobody has measured.
-BROADER = {"shared_address_nonnegative", "coordinate_int32", "extent_2_31_other"}
+# Rules that speak of more than one copy does: of the tile, not of the rows in the tensor.
+BROADER = {"shared_address_nonnegative", "coordinate_int32"}
 
 
 @pytest.mark.parametrize("seed", range(70))
@@ -432,7 +432,8 @@ def test_tile_loops_are_proved_only_where_every_iteration_runs(seed):
     loop = drawn_loop(seed)
     report = prove(loop.claim, budget=Budget(repairs=False))
 
-    assert not report.count(Outcome.UNKNOWN), report
+    left = {v.claim.rule.id for v in report.verdicts if v.outcome is Outcome.UNKNOWN}
+    assert left <= {"extent_2_31_other"}, report  # past 2^31 nobody has measured
     if report:
         found = [
             p for env in loop.sizes for at in itertools.islice(loop.iterations(env), 40) for p in loop.problems(at)
