@@ -5,6 +5,7 @@ Two accesses that never meet need no order between them; those that meet within 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from symlayout.ops import Box, Copy, Fill, Map, Op, Ref, Role
 
 from .sites import THREAD, Site
 
-POINTS = 1 << 18  # threads times iterations that are looked at
+POINTS = 1 << 18  # threads times iterations times elements that are looked at
 ROW_BYTES = 16  # of one address of ldmatrix and stmatrix (PTX ISA)
 
 Touched: TypeAlias = "dict[int, frozenset[int]]"
@@ -52,7 +53,8 @@ def _of(kernel: Kernel, site: Site, ref: Ref, fixed: frozenset[Symbol]) -> Touch
         return None
     thread = next((s for s in symbols if s.name == THREAD), None)
     extents = [s.upper + 1 for s in coords if type(s.upper) is int]
-    if np.prod(extents, dtype=object) * threads * width > POINTS:
+    told_apart = threads if thread is not None else 1  # all threads touch the same where the offset names none
+    if math.prod(extents) * told_apart * width > POINTS:
         return None
     if thread is None:
         _, values = AddressMap(tuple(coords), tuple(extents), ref.offset).table()

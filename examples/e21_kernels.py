@@ -2,16 +2,17 @@
 
 The claims of a kernel are read from its operations: the driver takes its tensor maps, no copy faults or leaves its
 slot, each element of the output is stored once, each barrier awaits the bytes that arrive, no slot of the ring is
-overwritten before it was read, and what reads data comes after what writes it. At the end two mistakes that tests
-rarely see: a slot given back before the store has read it, and a barrier that awaits 16 bytes less than arrive.
+overwritten before it was read, and what reads data comes after what writes it. At the end three mistakes that tests
+rarely see: a slot given back before the store has read it, a barrier that awaits 16 bytes less than arrive, and a tile
+that threads write and the copy engine reads without a fence between.
 """
 
 from dataclasses import replace
 
-from checkers import RingProtocol, TransactionBytes, claims_of
+from checkers import HappensBefore, RingProtocol, TransactionBytes, claims_of
 from symlayout import dims
 from symlayout.kernels import tma_copy, tma_transpose
-from symlayout.ops import ExpectTx, WaitGroup
+from symlayout.ops import ExpectTx, Fence, WaitGroup
 
 M, N = dims("M N")
 
@@ -26,3 +27,6 @@ given_back_too_early = RingProtocol(EARLY, expect="refuted")
 
 SHORT = COPY.edited(lambda op: (replace(op, bytes=op.bytes - 16),) if isinstance(op, ExpectTx) else (op,))
 sixteen_bytes_short = TransactionBytes(SHORT, "full", expect="refuted")
+
+UNFENCED = TRANSPOSE.edited(lambda op: () if isinstance(op, Fence) else (op,))
+written_without_a_fence = HappensBefore(UNFENCED, expect="refuted")

@@ -15,7 +15,7 @@ from symlayout.arch import SM90
 from symlayout.errors import ClaimError, LayoutError
 from symlayout.expr import index
 from symlayout.kernel import Builder, Kernel
-from symlayout.kernels import gemm, tma_copy
+from symlayout.kernels import gemm, tma_copy, tma_transpose
 from symlayout.ops import (
     Barrier,
     Box,
@@ -313,6 +313,15 @@ def test_an_empty_grid_is_refuted() -> None:
     assert "the grid is not empty in x: N//64 >= 1" in str(found)
     assert found.verdicts[0].outcome is Outcome.REFUTED
     assert prove(k.kernel(N >= 64))
+
+
+@pytest.mark.parametrize("dropped, missing", [(Fence, "no fence async after"), (Barrier, "no barrier of the writers")])
+def test_a_transpose_without_its_fence_or_barrier_is_refuted(dropped: type, missing: str) -> None:
+    whole = tma_transpose(M, N, dtype="bf16", tile=(64, 64), stages=2)
+    assert prove(HappensBefore(whole))
+    [v] = prove(HappensBefore(whole.edited(lambda op: () if isinstance(op, dropped) else (op,)))).verdicts
+    assert v.outcome is Outcome.REFUTED
+    assert missing in str(v)
 
 
 def test_what_is_not_asked_is_said() -> None:
