@@ -16,17 +16,10 @@ class Arch:
     name: str
     compute_capability: tuple[int, int]
     shared_bytes_per_block: int  # what a kernel may opt in to
-    shared_bytes_per_sm: int
-    registers_per_thread: int
-    registers_per_sm: int
-    threads_per_sm: int
-    max_cluster: int  # CTAs of a cluster without opting in to more
 
     def __str__(self) -> str:
         return self.name
 
 
-# CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability"; 8 is the portable cluster size.
-SM90 = Arch("sm_90a", (9, 0), 227 * 1024, 228 * 1024, 255, 65536, 2048, 8)
-
-ARCHS = (SM90,)
+# CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
+SM90 = Arch("sm_90a", (9, 0), 227 * 1024)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..expr import Expr, Int, Symbol, maximum, minimum
 from ..facts import symbols_in
-from .rule import Between, MultipleOf, Rule, of_profile
+from .rule import Between, Rule, of_profile
 from .tma_copy import MEASURED, UNIT_BYTES, TensorCopy
 from .tma_copy import rules_of as copy_rules
 
@@ -120,20 +120,6 @@ RULES: tuple[Rule, ...] = (
         source=f"PTX ISA, mbarrier; {MEASURED}: fill counts, gaps of narrow rows do not",
         unit="bytes",
         effect="too many: the wait never ends; too few: it ends early, or never",
-    ),
-    Rule(
-        id="swizzle_phase",
-        sentence="the tile starts at a multiple of the swizzle's repeat",
-        name="the shared address",
-        profiles=("phase",),
-        each="map",
-        value=lambda c, i: c.shared_address,
-        must=MultipleOf(lambda c, i: c.tensor_map.swizzle.repeat_bytes),
-        when=lambda c: c.tensor_map.swizzle > 0,
-        source=f"PTX ISA, Swizzling Modes; {MEASURED}: the phase is absolute",
-        unit="bytes",
-        fix="declare the buffer alignas(1024), or let the consumer swizzle absolute addresses",
-        effect="a consumer that swizzles offsets from the tile's start reads wrong data",
     ),
     Rule(
         id="store_past_the_row",

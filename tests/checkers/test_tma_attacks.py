@@ -349,7 +349,7 @@ class Loop:
         if c.barrier_bytes is not None and c.barrier_bytes != m.transaction_bytes * c.copies:
             yield "barrier_bytes"
         if not c.any_phase and address % m.swizzle.repeat_bytes:
-            yield "swizzle_phase"
+            yield "smem_swizzle_phase"
 
 
 def number(x, env):

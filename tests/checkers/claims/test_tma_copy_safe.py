@@ -85,7 +85,7 @@ def test_conditions_hold_exactly_at_sampled_sizes():
     [
         ({"coordinate": lambda k, bm: (64 * k + 4, 128 * bm)}, "coord0_multiple_16"),
         ({"shared_address": lambda s: 16384 * s + 64}, "smem_alignment_128"),
-        ({"shared_address": lambda s: 16384 * s + 128}, "swizzle_phase"),
+        ({"shared_address": lambda s: 16384 * s + 128}, "smem_swizzle_phase"),
         ({"shared_bytes": 4 * 16384 - 1}, "shared_footprint"),
         ({"barrier_bytes": 16383}, "barrier_bytes"),
         ({"shared_address": lambda s: 16384 * s - 1024}, "shared_address_nonnegative"),
@@ -106,7 +106,7 @@ def test_one_change_breaks_one_rule(change, rule):
 def test_a_swizzled_consumer_of_absolute_addresses_may_start_anywhere():
     a = TensorMap("bf16", 0, (1024, 1024), (2048,), (64, 8), swizzle=128)
 
-    assert rules(prove(TmaCopySafe(a, (0, 0), 1152))) == ["swizzle_phase"]
+    assert rules(prove(TmaCopySafe(a, (0, 0), 1152))) == ["smem_swizzle_phase"]
     assert prove(TmaCopySafe(a, (0, 0), 1152, any_phase=True))
 
 
