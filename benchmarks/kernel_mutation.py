@@ -325,7 +325,7 @@ def proof(kernel: Kernel, known: collections.Counter[str]) -> tuple[str, str]:
         found = prove(kernel, budget=BUDGET).verdicts
     except SymlayoutError as e:
         return "refused", str(e)
-    except Exception as e:
+    except Exception as e:  # a defect of ours, which Judged.kind lists as unexplained
         return "refused", f"crash: {type(e).__name__}: {e}"
     bad = [v for v in found if _is_refuted(v)]
     if collections.Counter(v.claim.kind for v in bad) - known:
@@ -343,7 +343,7 @@ def said(kernel: Kernel, sizes: Iterable[dict[str, int]]) -> str:
                 expect_reference(bound, inputs(bound), order)
             except (ExecutionError, SymlayoutError) as e:
                 return f"{at}, {order}: {e}"
-            except Exception as e:
+            except Exception as e:  # likewise
                 return f"crash: {at}, {order}: {type(e).__name__}: {e}"
     return ""
 

@@ -234,7 +234,7 @@ def about(torch: Any, copy: Kernel, gemm: Kernel) -> Row:
 
 def part(name: str, out: Path, rounds: int, seed: int, bounded: bool) -> int:
     """Runs ``verify`` or ``measure`` in this process; prints each row as JSON."""
-    import pycuda.autoprimaryctx  # noqa: F401
+    import pycuda.autoprimaryctx  # noqa: F401  (importing it makes the context current)
     import torch
 
     copy, gemm = kernels(out, (f"POLL_LIMIT={POLL_LIMIT}",) if bounded else ())
