@@ -45,6 +45,7 @@ from .ops import (
     edited,
     rewritten,
 )
+from .results import Result, Value, elements, result
 from .tma import TensorMap
 
 SPACES = ("global", "shared", "register")
@@ -130,6 +131,7 @@ class Kernel:
     rings: tuple[RingUse, ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()  # of a bound kernel
     reference: Callable[..., Any] | None = field(default=None, compare=False)
+    results: tuple[Result, ...] = ()
 
     @property
     def block(self) -> tuple[Symbol, ...]:
@@ -192,6 +194,7 @@ class Kernel:
             tensors=tuple(replace(t, layout=t.layout.subs(env)) for t in self.tensors),
             maps=tuple(replace(m, tensor_map=m.tensor_map.subs(env)) for m in self.maps),
             body=rewritten(self.body, put),
+            results=tuple(r.rewritten(put) for r in self.results),
         )
 
     @property
@@ -208,6 +211,7 @@ class Kernel:
         lines += [f"  {x}" for x in (*self.tensors, *self.maps, *self.barriers)]
         for op in self.body:
             lines += op.lines(1)
+        lines += [f"  result {r}" for r in self.results]
         return "\n".join(lines)
 
     def __str__(self) -> str:
@@ -274,6 +278,7 @@ class Builder:
         self.maps: list[KernelMap] = []
         self.barriers: list[Mbarriers] = []
         self.rings: list[RingUse] = []
+        self.results: list[Result] = []
         self._shared = 0
         self._warps = 0
         self._role = ""
@@ -309,6 +314,25 @@ class Builder:
         """An array of mbarriers; call it with a slot."""
         self.barriers.append(Mbarriers(name, slots, arrivals))
         return lambda slot=0: Slot(name, integer(slot))
+
+    def result(self, name: str, value: Callable[..., Value]) -> None:
+        """What the elements of an output hold when the kernel is over: *value* of their coordinates, see ``results``.
+
+        Raises LayoutError for tensors that are not in global memory and coordinates of another rank.
+        """
+        shapes = {t.name: t.layout.shape for t in self.tensors if t.space == "global"}
+
+        def modes(x: str) -> int:
+            if x not in shapes:
+                raise LayoutError(f"expected a tensor in global memory ({', '.join(shapes)}), got {x!r}")
+            return len(shapes[x]) if isinstance(shapes[x], tuple) else 1
+
+        modes(name)
+        made = result(name, shapes[name], value)
+        for x in elements(made.value):
+            if len(x.at) != modes(x.tensor):
+                raise LayoutError(f"expected {modes(x.tensor)} coordinates of {x.tensor}, got {x}")
+        self.results.append(made)
 
     # -- operations ---------------------------------------------------------------------------------
 
@@ -411,4 +435,5 @@ class Builder:
             self.cluster,
             tuple(self.rings),
             reference=reference,
+            results=tuple(self.results),
         )

@@ -18,6 +18,7 @@ from ..expr import multiple_of
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..layout import Layout
+from ..results import element
 
 SIZES = tuple({"N": n} for n in (4, 8, 508, 512, 516, 1024, 2048, 3076, 8192, 20000))
 
@@ -50,6 +51,7 @@ def cp_async_copy(N: Any, *, stages: int = 4, threads: int = 128, blocks: int = 
             with k.where(at < N):
                 k.copy("ld.shared.4", tile(chunk * (i % stages) + threads * j + thread), word())
                 k.copy("st.global.4", word(), dst(at))
+    k.result("dst", lambda i: element("src", i))
     return k.kernel(*([] if isinstance(N, int) else [multiple_of(N, width)]), reference=reference)
 
 

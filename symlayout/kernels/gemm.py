@@ -26,6 +26,7 @@ from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..layout import ComposedLayout, Layout
 from ..ops import Box, Matrix
+from ..results import dot, element
 from ..ring import Ring, make_ring
 from ..semantics.matrix import error_bound
 from ..swizzle import Swizzle
@@ -102,6 +103,7 @@ def gemm(
             k.wait_group("bulk", 0)
     if cluster > 1:
         k.cluster_sync()
+    k.result("c", lambda m, n: dot(K, lambda k: (element("a", m, k), element("b", n, k))))
     return k.kernel(reference=reference)
 
 

@@ -19,6 +19,7 @@ from ..dtype import DType
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..layout import Layout
+from ..results import element
 from ..ring import make_ring
 from ..tma import TensorMap
 
@@ -61,6 +62,7 @@ def tma_copy(
             k.commit("bulk")
             k.wait_group("bulk", 0, read=True)
         k.wait_group("bulk", 0)
+    k.result("dst", lambda m, n: element("src", m, n))
     return k.kernel(reference=reference)
 
 

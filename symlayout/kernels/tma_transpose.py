@@ -20,6 +20,7 @@ from ..dtype import DType
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..layout import Layout
+from ..results import element
 from ..ring import make_ring
 from ..swizzle import upcast_swizzle
 from ..tma import TensorMap, TmaSwizzle
@@ -114,6 +115,7 @@ def tma_transpose(
         m, n = corner(i)
         for b in range(come.boxes):
             k.copy("tma.load", src(n + b * come.width, m), slot.at(come.part(b)), slot.full)
+    k.result("dst", lambda n, m: element("src", m, n))
     return k.kernel(reference=reference)
 
 

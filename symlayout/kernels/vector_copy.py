@@ -15,6 +15,7 @@ kernel vector_copy(N)
       if N >= 1024*block_x + j + 8*thread + 1:
         ld.global.2 src[1024*block_x + j + 8*thread] -> x
         st.global.2 x -> dst[1024*block_x + j + 8*thread]
+  result dst(i) = src(i)
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from ..dtype import DType
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..layout import Layout
+from ..results import element
 
 SIZES = tuple({"N": n} for n in (1, 3, 7, 8, 9, 1023, 1024, 1025, 3000, 10000))
 
@@ -50,6 +52,7 @@ def vector_copy(N: Any, *, dtype: Any = "f32", vector_bytes: int = 16, threads: 
     with k.where(first + width > N), k.loop("j", width) as j, k.where(first + j < N):
         k.copy(f"ld.global.{kind.bytes}", src(first + j), x())
         k.copy(f"st.global.{kind.bytes}", x(), dst(first + j))
+    k.result("dst", lambda i: element("src", i))
     return k.kernel(reference=reference)
 
 

@@ -1,0 +1,138 @@
+"""What a kernel is for, as an equation for each of its outputs: what every element holds when the kernel is over.
+
+    >>> from symlayout import dims
+    >>> M, N, K = dims("M N K")
+    >>> print(result("dst", (N, M), lambda n, m: element("src", m, n)))
+    dst(n,m) = src(m,n)
+    >>> print(result("c", (M, N), lambda m, n: dot(K, lambda k: (element("a", m, k), element("b", n, k)))))
+    c(m,n) = sum over k < K of a(m,k)*b(n,k)
+
+Values are those of real numbers, rounded to the type of the output; sums may be rounded in any order.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from .errors import LayoutError
+from .expr import Expr, Int, Symbol, index, integer
+from .int_tuple import text
+
+
+@dataclass(frozen=True)
+class Element:
+    """The element of an input at a coordinate."""
+
+    tensor: str
+    at: tuple[Int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.tensor}{text(self.at) if len(self.at) > 1 else f'({self.at[0]})'}"
+
+
+@dataclass(frozen=True)
+class Dot:
+    """The sum over an index of products of two elements."""
+
+    index: Symbol
+    a: Element
+    b: Element
+
+    @property
+    def extent(self) -> Int:
+        return integer(self.index.upper + 1)  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        return f"sum over {self.index} < {self.extent} of {self.a}*{self.b}"
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A function of ``Map`` on other values, rounded to the type *dtype* ("" for that of the output)."""
+
+    function: str
+    args: tuple[Value, ...]
+    dtype: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.function}({', '.join(map(str, self.args))})"
+
+
+Value: TypeAlias = "Element | Dot | Applied"
+
+
+@dataclass(frozen=True)
+class Result:
+    """An output and what its element at *coords* holds."""
+
+    tensor: str
+    coords: tuple[Symbol, ...]
+    value: Value
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The tensors that the values come from."""
+        return tuple(dict.fromkeys(e.tensor for e in elements(self.value)))
+
+    def rewritten(self, change: Callable[[Any], Any]) -> Result:
+        """The result with each expression *change*d."""
+        return Result(self.tensor, tuple(map(change, self.coords)), _rewritten(self.value, change))
+
+    def __str__(self) -> str:
+        return f"{Element(self.tensor, self.coords)} = {self.value}"
+
+
+def result(tensor: str, shape: Any, value: Callable[..., Value]) -> Result:
+    """What the elements of an output of *shape* hold: *value* of as many coordinates as the shape has modes.
+
+    The coordinates take the names of the parameters. Raises LayoutError for another number of them.
+    """
+    modes = shape if isinstance(shape, tuple) else (shape,)
+    names = list(inspect.signature(value).parameters)
+    if len(names) != len(modes):
+        raise LayoutError(f"expected a value of {len(modes)} coordinates of {tensor}, got one of {', '.join(names)}")
+    coords = tuple(index(name, n) for name, n in zip(names, modes, strict=True))
+    return Result(tensor, coords, value(*coords))
+
+
+def element(tensor: str, *at: Any) -> Element:
+    """The element of an input at a coordinate."""
+    return Element(tensor, tuple(map(integer, at)))
+
+
+def dot(extent: Any, terms: Callable[[Any], tuple[Element, Element]]) -> Dot:
+    """The sum of products of two elements, for all values of an index that takes the parameter's name."""
+    (name,) = inspect.signature(terms).parameters
+    k = index(name, extent)
+    return Dot(k, *terms(k))
+
+
+def applied(function: str, *args: Value, dtype: str = "") -> Applied:
+    """A function of ``Map`` on other values."""
+    return Applied(function, args, dtype)
+
+
+def elements(value: Value) -> Iterator[Element]:
+    """The elements in a value."""
+    if isinstance(value, Element):
+        yield value
+    elif isinstance(value, Dot):
+        yield from (value.a, value.b)
+    else:
+        for x in value.args:
+            yield from elements(x)
+
+
+def _rewritten(value: Value, change: Callable[[Any], Any]) -> Value:
+    if isinstance(value, Element):
+        return _element(value, change)
+    if isinstance(value, Dot):
+        return Dot(change(value.index), _element(value.a, change), _element(value.b, change))
+    return Applied(value.function, tuple(_rewritten(x, change) for x in value.args), value.dtype)
+
+
+def _element(x: Element, change: Callable[[Any], Any]) -> Element:
+    return Element(x.tensor, tuple(change(i) if isinstance(i, Expr) else i for i in x.at))
