@@ -21,6 +21,7 @@ from symlayout.basis import ScaledBasis
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Expr, Fact, canonical
 from symlayout.facts import Facts
+from symlayout.kernel import Kernel
 from symlayout.layout import ComposedLayout, Layout
 from symlayout.notation import parse_fact
 from symlayout.report import Outcome, Verdict, Witness
@@ -91,6 +92,7 @@ def key_of(claim: Claim, budget: Any, solver: str) -> str:
         f"{SCHEMA} {symlayout.__version__} {solver} {budget}",
         f"{type(claim).__name__} {claim.expect}",
         *map(serial, claim.parameters()),
+        *(serial(getattr(claim, name)) for name in claim._fields() if hasattr(claim, "kernel")),
         *map(serial, claim.given),
         *(f"{s.name} {serial(s.lower)} {serial(s.upper)} {s.multiple}" for s in symbols),
     ]
@@ -111,6 +113,8 @@ def serial(x: Any) -> str:
         return f"layout {serial(x.shape)}:{serial(x.stride)}"
     if isinstance(x, ComposedLayout):
         return f"composed {serial(x.outer)} {serial(x.offset)} {serial(x.inner)}"
+    if isinstance(x, Kernel):
+        return f"{x} {x.rings}"  # its text, and the hints that are not in it
     if isinstance(x, AddressMap):
         return f"map {serial(x.coords)} {serial(x.extents)} {serial(x.offset)} {serial(x.valid)} {serial(x.divisors)}"
     return f"{type(x).__name__} {x!r}"

@@ -29,6 +29,8 @@ from checkers.cache import Cache, key_of
 from symlayout import ComposedLayout, E, Layout, Swizzle, ceil_div, dim, dims, eq, tile_to_shape, zipped_divide
 from symlayout.address_map import AddressMap
 from symlayout.errors import AssumptionError, ClaimError
+from symlayout.kernels import tma_copy
+from symlayout.ops import WaitGroup
 from symlayout.report import Outcome
 
 M, N, K = dims("M N K")
@@ -229,6 +231,17 @@ def test_the_cache_tells_claims_apart():
 
     assert len(keys) == len(claims)
     assert key_of(claims[0], Budget(), "z3") != key_of(claims[0], Budget(solver_ms=1), "z3")
+
+
+def test_the_cache_tells_kernels_apart(tmp_path):
+    rows, columns = dims("M N", multiple_of=4)
+    kernel = tma_copy(rows, columns, tile=(16, 64))
+    early = kernel.edited(lambda op: () if isinstance(op, WaitGroup) and op.read else (op,))
+    cache = Cache(tmp_path / "verdicts.sqlite")
+
+    assert prove(kernel, cache=cache)
+    assert not prove(early, cache=cache)
+    assert prove(kernel, cache=cache)
 
 
 def test_a_damaged_cache_is_no_reason_to_fail(tmp_path):
