@@ -66,6 +66,7 @@ def _certificate(says: str, x: AddressMap, facts: Facts, **goal: Sequence[Int]) 
         setting = Setting(facts, *m.polys())
         m.rows = list(setting.facts.rows)
         claim = setting.claim("map", says=says, **m.json())
+        m.named(setting.atoms)
         if setting.usable:
             with contextlib.suppress(NotShown):
                 return {"claim": claim, "proof": _Search(says, m, way).proof()}

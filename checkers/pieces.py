@@ -6,7 +6,7 @@ The counterpart of ``map_checker``: rows are numbered here in the order in which
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 
@@ -153,6 +153,12 @@ class Map:
         self.atoms = [(me, a, [put(e, env) for e in args]) for me, a, args in self.atoms]
         self.goal = {k: [put(p, env) for p in ps] for k, ps in self.goal.items()}
         self.rows = [Row(put(r.poly, env), r.label, owner if r.owner in env else r.owner) for r in self.rows]
+
+    def named(self, sizes: Iterable[Atom]) -> None:
+        """Quotients and extrema of sizes by their names: digits are eliminated before them, as before other sizes."""
+        names = {a: variable(a.key) for a in sizes}
+        self.put(names)
+        self.rows = [Row(r.poly, r.label, names.get(r.owner, r.owner)) for r in self.rows]
 
 
 def _inner_first(polys: Sequence[Int]) -> list[Atom]:
