@@ -44,6 +44,7 @@ from .ops import (
     WarpBarrier,
     edited,
     rewritten,
+    substitution,
 )
 from .results import Result, Value, elements, result
 from .tma import TensorMap
@@ -184,7 +185,7 @@ class Kernel:
             broken = next((f for f in (*facts.ranges, *self.given) if not f.subs(env).value), "its assumptions")
             at = ", ".join(f"{k} = {v}" for k, v in sizes.items())
             raise AssumptionError(f"expected sizes that meet {broken}, got {at}")
-        put = _substitution(env)
+        put = substitution(env)
         return replace(
             self,
             dims=(),
@@ -223,25 +224,6 @@ def _named(rows: tuple[Any, ...], name: str, what: str) -> Any:
         if row.name == name:
             return row
     raise LayoutError(f"expected a {what} ({', '.join(r.name for r in rows) or 'there is none'}), got {name!r}")
-
-
-def _substitution(env: Mapping[Any, int]) -> Callable[[Any], Any]:
-    """Put sizes in; an index keeps its name and gets its new range."""
-
-    def moved(s: Symbol) -> Any:
-        if s in env:
-            return env[s]
-        if s.lower == 0 and symbols_in((s.upper,)):
-            return index(s.name, put(cast(Int, s.upper) + 1))
-        return s
-
-    def put(x: Any) -> Any:
-        if isinstance(x, Symbol):
-            return moved(x)
-        known = {s: moved(s) for s in getattr(x, "symbols", ())}
-        return x.subs(known) if known else x
-
-    return put
 
 
 class Builder:

@@ -6,17 +6,21 @@ coordinates and slots are expressions of sizes, block and loop indices, and, for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeAlias, cast
 
 from .atoms.descriptor import MatrixDescriptor
 from .errors import LayoutError
-from .expr import Expr, Fact, Int, Symbol, integer
+from .expr import Expr, Fact, Int, Symbol, dim, integer
+from .facts import ranges
 from .int_tuple import text
 
 PROXIES = ("async", "mbarrier_init", "wgmma")  # what a fence is about
 GROUPS = ("cp.async", "bulk", "wgmma")  # what can be committed and waited for
+SHUFFLES = ("idx", "up", "down", "bfly")  # shfl.sync: from lane n, n below, n above, at the distance xor n
+FOLDS = ("add", "mul", "min", "max")  # functions of ``semantics.maps`` that a reduction applies
+WARP = 32  # lanes
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,16 @@ class Slot:
 
     def __str__(self) -> str:
         return f"{self.barrier}[{self.slot}]"
+
+
+@dataclass(frozen=True)
+class Param:
+    """A scalar parameter of the kernel, as an operand of ``Map``: one number for all threads and elements."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -136,10 +150,13 @@ class Mma(Op):
 
 @dataclass(frozen=True)
 class Map(Op):
-    """dst[i] = function(src[i], ...) for *count* elements of each thread; functions are those of ``semantics.maps``."""
+    """dst[i] = function(src[i], ...) for *count* elements of each thread; functions are those of ``semantics.maps``.
+
+    A scalar parameter among the sources is the same number for every i.
+    """
 
     function: str
-    srcs: tuple[Ref, ...]
+    srcs: tuple[Ref | Param, ...]
     dst: Ref
     count: int = 1
 
@@ -157,6 +174,90 @@ class Fill(Op):
 
     def __str__(self) -> str:
         return f"fill {self.dst} x{self.count} with {self.value:g}"
+
+
+@dataclass(frozen=True)
+class Shuffle(Op):
+    """dst[i] = src[i] of another lane of the warp, for *count* elements of each: shfl.sync by all 32 lanes.
+
+    The other lane is *lane* (idx), this one less *lane* (up) or more (down), or this one xor *lane* (bfly); where up
+    and down leave the warp it is this one. ``lane`` is 0 .. 31 and may differ from thread to thread (PTX ISA, shfl).
+    """
+
+    mode: str
+    src: Ref
+    dst: Ref
+    lane: Int
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        _expect(self.mode, SHUFFLES, "a shuffle")
+
+    def __str__(self) -> str:
+        return f"shfl.{self.mode} {self.src} -> {self.dst} x{self.count} by {self.lane}"
+
+
+@dataclass(frozen=True)
+class Reduce(Op):
+    """dst = the fold of *count* elements of each thread, then of *lanes* neighbouring lanes, which all get it.
+
+    The order is part of the operation, so that its bits are: a thread folds from its first element on; then it joins
+    its number with that of the lane at distance lanes/2, lanes/4, .. 1, as shfl.bfly and the function would. With more
+    than one lane all 32 of a warp issue it.
+    """
+
+    function: str
+    src: Ref
+    dst: Ref
+    count: int = 1
+    lanes: int = 1
+
+    def __post_init__(self) -> None:
+        _expect(self.function, FOLDS, "a function")
+        if self.count < 1 or self.lanes not in (1, 2, 4, 8, 16, WARP):
+            raise LayoutError(
+                f"expected a reduction of at least 1 element over 1, 2, 4, .. 32 lanes, got {self.count} over "
+                f"{self.lanes}"
+            )
+
+    def __str__(self) -> str:
+        over = f" over {self.lanes} lanes" if self.lanes > 1 else ""
+        return f"reduce {self.function} {self.src} x{self.count}{over} -> {self.dst}"
+
+
+# -- names ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Let(Op):
+    """A name for an expression in what follows in this body; provers and runs see the expression."""
+
+    name: Symbol
+    value: Int
+
+    def __str__(self) -> str:
+        return f"let {self.name} = {self.value}"
+
+
+@dataclass(frozen=True)
+class LoadIndex(Op):
+    """An integer read from global memory in what follows in this body: all that is known of it is its contract.
+
+    The contract is the range of the symbol *name*. Proofs are for every value in it; a run reads the value, and
+    faults where the data break it.
+    """
+
+    name: Symbol
+    src: Ref
+
+    @property
+    def contract(self) -> tuple[Fact, ...]:
+        """The bounds of the value as facts."""
+        return tuple(ranges((self.name,)))
+
+    def __str__(self) -> str:
+        low, high = cast(Int, self.name.lower), cast(Int, self.name.upper)
+        return f"let {self.name} = {self.src} within {text((low, integer(high + 1)))}"
 
 
 # -- order ----------------------------------------------------------------------------------------------
@@ -358,12 +459,53 @@ def edited(ops: tuple[Op, ...], change: Callable[[Op], Iterable[Op]]) -> tuple[O
     return tuple(new for op in ops for new in change(op.with_body(edited(op.body, change))))
 
 
+def named(ops: tuple[Op, ...]) -> tuple[Op, ...]:
+    """The operations without ``Let``, whose names are replaced by what they stand for.
+
+    >>> from symlayout import dim, index
+    >>> i, x = index("i", 4), dim("x", at_least=None, at_most=None)
+    >>> print(*named((Let(x, 2 * i), Fill(Ref("r", x + 1)))))
+    fill r[2*i + 1] x1 with 0
+    """
+    out: list[Op] = []
+    for k, op in enumerate(ops):
+        if isinstance(op, Let):
+            return (*out, *named(rewritten(ops[k + 1 :], substitution({op.name: op.value}))))
+        out.append(op.with_body(named(op.body)))
+    return tuple(out)
+
+
+def substitution(env: Mapping[Any, Int]) -> Callable[[Any], Any]:
+    """Put values in for symbols, also in the ranges of other symbols, which keep their names.
+
+    >>> from symlayout import dim, index
+    >>> n = dim("n")
+    >>> print(substitution({n: 4})(2 * index("i", n) + n), substitution({n: 4})(index("i", n)).upper)
+    2*i + 4 3
+    """
+
+    def put(x: Any) -> Any:
+        if isinstance(x, Symbol):
+            return moved(x)
+        known = {s: to for s in getattr(x, "symbols", ()) if (to := moved(s)) is not s}
+        return x.subs(known) if known else x
+
+    def moved(s: Symbol) -> Any:
+        if s in env:
+            return env[s]
+        if isinstance(s.lower, Expr) or isinstance(s.upper, Expr):
+            return dim(s.name, at_least=put(s.lower), at_most=put(s.upper), multiple_of=s.multiple)
+        return s
+
+    return put
+
+
 def rewritten(op: Any, change: Any) -> Any:
     """The operation, operand or tuple of them with each expression and fact *change*d, indices included."""
     if isinstance(op, tuple):
         return tuple(rewritten(x, change) for x in op)
     if isinstance(op, Expr | Fact):
         return change(op)
-    if isinstance(op, Op | Ref | Matrix | Box | Slot):
+    if isinstance(op, Op | Ref | Param | Matrix | Box | Slot):
         return type(op)(**{f.name: rewritten(getattr(op, f.name), change) for f in fields(op)})
     return op
