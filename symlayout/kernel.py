@@ -6,17 +6,18 @@ that read like the kernel (``Builder``), printed canonically by ``text``, and id
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from .dtype import DType
 from .errors import AssumptionError, LayoutError
-from .expr import Fact, Int, Symbol, index, integer
-from .facts import Facts, symbols_in
-from .int_tuple import product, text
+from .expr import Fact, Int, Symbol, dim, index, integer
+from .facts import Facts
+from .int_tuple import leaves, product, text
 from .layout import Layout, is_layout
 from .ops import (
     Arrive,
@@ -31,18 +32,24 @@ from .ops import (
     Fill,
     For,
     If,
+    Let,
+    LoadIndex,
     Map,
     Matrix,
     Mma,
     Op,
     Operand,
+    Param,
+    Reduce,
     Ref,
     Role,
+    Shuffle,
     Slot,
     Wait,
     WaitGroup,
     WarpBarrier,
     edited,
+    named,
     rewritten,
     substitution,
 )
@@ -77,6 +84,18 @@ class KernelTensor:
     def __str__(self) -> str:
         where = f" at {self.base}" if self.space == "shared" else f" of {self.role}" if self.role else ""
         return f"{self.space} {self.name}{where}: {self.dtype} {self.layout}"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A scalar parameter of a kernel, typed; it keeps *within*, both ends included, where there is one."""
+
+    name: str
+    dtype: DType
+    within: tuple[float, float] | None = None
+
+    def __str__(self) -> str:
+        return f"scalar {self.name}: {self.dtype}" + (f" within {text(self.within)}" if self.within else "")
 
 
 @dataclass(frozen=True)
@@ -133,6 +152,12 @@ class Kernel:
     sizes: tuple[tuple[str, int], ...] = ()  # of a bound kernel
     reference: Callable[..., Any] | None = field(default=None, compare=False)
     results: tuple[Result, ...] = ()
+    parameters: tuple[Parameter, ...] = ()
+    index_bits: int = 32  # of the arithmetic on indices
+
+    def __post_init__(self) -> None:
+        if self.index_bits not in (32, 64):
+            raise LayoutError(f"expected indices of 32 or 64 bits, got {self.index_bits}")
 
     @property
     def block(self) -> tuple[Symbol, ...]:
@@ -154,6 +179,20 @@ class Kernel:
     def barrier(self, name: str) -> Mbarriers:
         """The mbarriers of a name."""
         return _named(self.barriers, name, "mbarrier")
+
+    def parameter(self, name: str) -> Parameter:
+        """The scalar parameter of a name."""
+        return _named(self.parameters, name, "scalar parameter")
+
+    @property
+    def opaque(self) -> tuple[Symbol, ...]:
+        """The values that are read from memory: each may differ from CTA to CTA, thread to thread and turn to turn."""
+        return tuple(dict.fromkeys(op.name for op in self.walk() if isinstance(op, LoadIndex)))
+
+    @functools.cached_property
+    def plain(self) -> Kernel:
+        """The kernel with each ``Let`` replaced by what it stands for: what provers work on."""
+        return replace(self, body=named(self.body)) if any(isinstance(op, Let) for op in self.walk()) else self
 
     @property
     def shared_bytes(self) -> int:
@@ -186,6 +225,7 @@ class Kernel:
             at = ", ".join(f"{k} = {v}" for k, v in sizes.items())
             raise AssumptionError(f"expected sizes that meet {broken}, got {at}")
         put = substitution(env)
+        self._expect_elements(put, sizes)
         return replace(
             self,
             dims=(),
@@ -198,6 +238,17 @@ class Kernel:
             results=tuple(r.rewritten(put) for r in self.results),
         )
 
+    def _expect_elements(self, put: Callable[[Any], Any], sizes: Mapping[str, int]) -> None:
+        """Raise AssumptionError at sizes that leave a tensor without elements: there is no layout of them."""
+        for t in self.tensors:
+            empty = next((n for n in leaves(t.layout.shape) if type(v := put(n)) is int and v < 1), None)
+            if empty is not None:
+                at = ", ".join(f"{k} = {v}" for k, v in sizes.items())
+                guard = f"launch {self.name} only where {Fact(empty - 1, '>=')}"
+                raise AssumptionError(
+                    f"expected {empty} >= 1, since {t.name} has no elements otherwise, got {at}; {guard}"
+                )
+
     @property
     def digest(self) -> str:
         """The first 16 hex digits of a hash of the text."""
@@ -207,9 +258,10 @@ class Kernel:
         """The kernel as text: one line for each declaration and operation."""
         cluster = "" if product(self.cluster) == 1 else f" in clusters of {text(self.cluster)}"
         head = f"kernel {self.name}({', '.join(map(str, self.dims)) or ', '.join(f'{k} = {v}' for k, v in self.sizes)})"
-        lines = [head, f"  grid {text(self.grid)}{cluster}, {self.threads} threads"]
+        wide = "" if self.index_bits == 32 else f", indices of {self.index_bits} bits"
+        lines = [head, f"  grid {text(self.grid)}{cluster}, {self.threads} threads{wide}"]
         lines += [f"  given {f}" for f in self.given]
-        lines += [f"  {x}" for x in (*self.tensors, *self.maps, *self.barriers)]
+        lines += [f"  {x}" for x in (*self.parameters, *self.tensors, *self.maps, *self.barriers)]
         for op in self.body:
             lines += op.lines(1)
         lines += [f"  result {r}" for r in self.results]
@@ -248,11 +300,18 @@ class Builder:
     """
 
     def __init__(
-        self, name: str, *dims: Symbol, grid: tuple[Any, ...], threads: int, cluster: tuple[int, ...] = (1,)
+        self,
+        name: str,
+        *dims: Symbol,
+        grid: tuple[Any, ...],
+        threads: int,
+        cluster: tuple[int, ...] = (1,),
+        index_bits: int = 32,
     ) -> None:
         if threads % 32 or not 32 <= threads <= 1024:
             raise LayoutError(f"expected 32 to 1024 threads in whole warps, got {threads}")
         self.name, self.dims, self.threads, self.cluster = name, dims, threads, cluster
+        self.index_bits = index_bits
         self.grid = tuple(map(integer, grid))
         self.block = tuple(index(f"block_{axis}", n) for axis, n in zip("xyz", self.grid, strict=False))
         self.thread = index("thread", threads)
@@ -261,9 +320,12 @@ class Builder:
         self.barriers: list[Mbarriers] = []
         self.rings: list[RingUse] = []
         self.results: list[Result] = []
+        self.parameters: list[Parameter] = []
         self._shared = 0
         self._warps = 0
         self._role = ""
+        self._names: set[str] = set()  # of values
+        self._loops: set[str] = set()  # of their indices, which may be the same in several loops
         self._open: list[list[Op]] = [[]]
 
     # -- declarations -------------------------------------------------------------------------------
@@ -297,6 +359,18 @@ class Builder:
         self.barriers.append(Mbarriers(name, slots, arrivals))
         return lambda slot=0: Slot(name, integer(slot))
 
+    def parameter(self, name: str, dtype: Any, within: tuple[float, float] | None = None) -> Param:
+        """A scalar that is given at each launch, an operand of ``map``; *within* is what it has to keep."""
+        self._expect_new(name)
+        self.parameters.append(Parameter(name, DType.of(dtype), within))
+        return Param(name)
+
+    def _expect_new(self, name: str) -> None:
+        """Raise LayoutError for a name that something else has."""
+        used = [*self.dims, *self.block, self.thread, *self._names, *self._loops, *self.parameters]
+        if name in {getattr(x, "name", x) for x in used}:
+            raise LayoutError(f"expected a name that nothing else has in {self.name}, got {name!r}")
+
     def result(self, name: str, value: Callable[..., Value]) -> None:
         """What the elements of an output hold when the kernel is over: *value* of their coordinates, see ``results``.
 
@@ -328,11 +402,36 @@ class Builder:
     def mma(self, atom: str, a: Ref | Matrix, b: Ref | Matrix, acc: Ref, zero: Any = 0) -> None:
         self.add(Mma(atom, a, b, acc, integer(zero)))
 
-    def map(self, function: str, srcs: tuple[Ref, ...], dst: Ref, count: int = 1) -> None:
+    def map(self, function: str, srcs: tuple[Ref | Param, ...], dst: Ref, count: int = 1) -> None:
         self.add(Map(function, srcs, dst, count))
+
+    def shuffle(self, mode: str, src: Ref, dst: Ref, lane: Any, count: int = 1) -> None:
+        self.add(Shuffle(mode, src, dst, integer(lane), count))
+
+    def reduce(self, function: str, src: Ref, dst: Ref, count: int = 1, lanes: int = 1) -> None:
+        self.add(Reduce(function, src, dst, count, lanes))
 
     def fill(self, dst: Ref, value: float = 0, count: int = 1) -> None:
         self.add(Fill(dst, value, count))
+
+    def let(self, name: str, value: Any) -> Symbol:
+        """A name for an expression in the rest of the body at hand."""
+        self._expect_new(name)
+        self._names.add(name)
+        symbol = dim(name, at_least=None, at_most=None)
+        self.add(Let(symbol, integer(value)))
+        return symbol
+
+    def load_index(self, name: str, src: Ref, within: tuple[Any, Any]) -> Symbol:
+        """An integer read from global memory, for the rest of the body; low <= it < high of *within* is its contract.
+
+        What is proved holds for every value that keeps the contract; a run reads the value and checks it.
+        """
+        self._expect_new(name)
+        self._names.add(name)
+        symbol = dim(name, at_least=within[0], below=within[1])
+        self.add(LoadIndex(symbol, src))
+        return symbol
 
     def arrive(self, barrier: Slot, peer: Any = None) -> None:
         self.add(Arrive(barrier, None if peer is None else integer(peer)))
@@ -373,6 +472,9 @@ class Builder:
     @contextmanager
     def loop(self, name: str, extent: Any) -> Iterator[Symbol]:
         """``with k.loop("i", n) as i``: the operations inside for 0 <= i < n."""
+        if name not in self._loops:
+            self._expect_new(name)
+            self._loops.add(name)
         i = index(name, extent)
         with self._inside(lambda body: For(i, body)):
             yield i
@@ -381,6 +483,19 @@ class Builder:
     def where(self, *facts: Fact) -> Iterator[None]:
         """The operations inside where the facts hold."""
         with self._inside(lambda body: If(facts, body)):
+            yield
+
+    @contextmanager
+    def otherwise(self) -> Iterator[None]:
+        """The operations inside where the fact of the condition just before does not hold.
+
+        It is a condition of its own: an ``If`` has one branch. Raises LayoutError after anything but a condition of
+        one inequality, since the contrary of others is no conjunction of facts.
+        """
+        last = self._open[-1][-1] if self._open[-1] else None
+        if not isinstance(last, If) or len(last.condition) != 1 or last.condition[0].relation != ">=":
+            raise LayoutError(f"expected a condition of one inequality just before, got {last or 'nothing'}")
+        with self.where(*last.condition[0].negated()):
             yield
 
     @contextmanager
@@ -418,4 +533,6 @@ class Builder:
             tuple(self.rings),
             reference=reference,
             results=tuple(self.results),
+            parameters=tuple(self.parameters),
+            index_bits=self.index_bits,
         )

@@ -65,6 +65,7 @@ class Agent:
         self.knows = Knowledge(cta.cluster.entries, cta.rank, first_warp, warps)
         self.env: dict[str, Any] = {f"block_{axis}": b for axis, b in zip("xyz", cta.block, strict=False)}
         self.indices: list[str] = []  # of the loops around
+        self.named: dict[str, Any] = {}  # values with a name: an integer, or one for each thread of the agent
         self.op: Op | None = None  # the operation at hand
         self.pending: dict[str, list[Pending]] = {}
         self.commits: dict[str, Array] = {}
@@ -78,6 +79,8 @@ class Agent:
         threads = here + base
         self.active = threads[(threads >= self.first) & (threads < self.first + self.count)]
         self.env["thread"] = self.active - base
+        for name, found in self.named.items():
+            self.env[name] = found[self.active - self.first] if isinstance(found, np.ndarray) else found
 
     @contextmanager
     def scope(self, base: int, here: Array) -> Iterator[None]:
@@ -92,10 +95,32 @@ class Agent:
     def where(self, facts: tuple[Any, ...]) -> Array:
         """Which threads that are here meet all facts."""
         env = {**self.env, "thread": self.here}
+        if len(self.here) != len(self.active):
+            self._expect_uniform(facts)
         keep = np.ones(len(self.here), dtype=bool)
         for fact in facts:
             keep &= holds(fact, env)
         return self.here[keep]
+
+    def _expect_uniform(self, facts: tuple[Any, ...]) -> None:
+        """Raise LayoutError for facts about values that threads of other agents have loaded for themselves."""
+        for name in (s.name for fact in facts for s in fact.symbols):
+            if isinstance(self.named.get(name), np.ndarray):
+                raise LayoutError(f"expected {name} inside one role, since it may differ from thread to thread")
+
+    def define(self, name: str, found: Any) -> None:
+        """A name for an integer, or for one of each active thread, until the body at hand is over."""
+        if isinstance(found, np.ndarray):
+            every = np.zeros(self.count, dtype=np.int64)
+            every[self.active - self.first] = found
+            self.named[name], self.env[name] = every, found
+        else:
+            self.named[name] = self.env[name] = int(found)
+
+    def _forget(self, known: set[str]) -> None:
+        """Only these names are left."""
+        for name in self.named.keys() - known:
+            del self.named[name], self.env[name]
 
     def told(self) -> str:
         """``CTA 3, role consumer, i = 2``."""
@@ -112,11 +137,14 @@ class Agent:
         """The operations in order. Raises ExecutionError, which says what went wrong and where."""
         from .steps import STEPS
 
+        known = set(self.named)
         for op in ops:
             if not len(self.active):
-                return
+                break
             self.op = op
             try:
+                if type(op) not in STEPS:
+                    raise LayoutError(f"expected an operation that can be run, got a {type(op).__name__}")
                 step = STEPS[type(op)](self, op)
                 if step is not None:
                     yield from step
@@ -124,6 +152,7 @@ class Agent:
                 raise ExecutionError(f"{self.told()}: {op}: {e}") from e
             if self.pausing:
                 yield None
+        self._forget(known)
 
     # -- values -------------------------------------------------------------------------------------
 

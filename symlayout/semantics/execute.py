@@ -30,6 +30,7 @@ from . import copies as copies  # registers its effects
 from . import matrix_effects as matrix_effects
 from .agent import MISTAKES, Agent, Blocked
 from .machine import Cluster, Cta, Machine
+from .names import scalar
 
 Array = np.ndarray[Any, Any]
 ORDERS = ("eager", "lazy")
@@ -41,9 +42,10 @@ LANDS = (0.2, 0.02, 0.002)  # how likely a flight is to land at each step, likew
 def execute(bound: Kernel, inputs: Mapping[str, Any], order: str | int = "eager") -> dict[str, Array]:
     """All global tensors after the run of a kernel that is bound to sizes, by name.
 
-    *inputs* are arrays with the shape of the tensor's layout; tensors without one start as poison. *order* is
-    ``eager``, ``lazy`` or a seed. Raises LayoutError for a kernel with symbols or inputs that do not fit,
-    ExecutionError where the run faults, races, hangs or puts poison into a tensor: with CTA, role, iteration and op.
+    *inputs* are arrays with the shape of the tensor's layout and numbers for scalar parameters; tensors without one
+    start as poison. *order* is ``eager``, ``lazy`` or a seed. Raises LayoutError for a kernel with symbols, inputs that
+    do not fit and an empty grid, ExecutionError where the run faults, races, hangs or puts poison into a tensor: with
+    CTA, role, iteration and op.
     """
     return {name: memory.get() for name, memory in run(bound, inputs, order).memory.items()}
 
@@ -52,8 +54,15 @@ def expect_reference(bound: Kernel, inputs: Mapping[str, Any], order: str | int 
     """Raise ExecutionError unless a run ends with the bytes of the kernel's reference: with the first wrong element."""
     if bound.reference is None:
         raise LayoutError(f"expected a kernel with a reference, got {bound.name} without one")
+    expect_arrays(bound, inputs, bound.reference(**inputs), order)
+
+
+def expect_arrays(
+    bound: Kernel, inputs: Mapping[str, Any], wanted: Mapping[str, Array], order: str | int = "eager"
+) -> None:
+    """Raise ExecutionError unless a run ends with the bytes of these tensors: with the first wrong element."""
     machine = run(bound, inputs, order)
-    for name, want in bound.reference(**inputs).items():
+    for name, want in wanted.items():
         memory = machine.memory[name]
         got = memory.get()
         if (got.shape, got.dtype) != (want.shape, want.dtype):
@@ -84,9 +93,13 @@ def run(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Machine:
         raise LayoutError(f"expected an order of {', '.join(ORDERS)} or a seed, got {order!r}")
     machine, scheduler = _machine(bound, order)
     for name, x in inputs.items():
-        if name not in machine.memory:
-            raise LayoutError(f"expected a global tensor ({', '.join(machine.memory)}), got {name!r}")
-        machine.memory[name].put(x)
+        if name in {p.name for p in bound.parameters}:
+            machine.scalars[name] = scalar(bound.parameter(name), x)
+        elif name in machine.memory:
+            machine.memory[name].put(x)
+        else:
+            known = (*machine.memory, *(p.name for p in bound.parameters))
+            raise LayoutError(f"expected a global tensor or a scalar ({', '.join(known)}), got {name!r}")
     scheduler.run(_clusters(bound))
     return machine
 
@@ -105,6 +118,8 @@ def _clusters(kernel: Kernel) -> Iterator[list[tuple[int, ...]]]:
     """The blocks of each cluster, rank by rank; x is the fastest."""
     grid = tuple(int(n) for n in kernel.grid)
     cluster = (*kernel.cluster, *(1,) * (len(grid) - len(kernel.cluster)))
+    if min(grid) < 1:
+        raise LayoutError(f"expected a grid of at least one block, got {text(grid)}; do not launch {kernel.name} then")
     if any(n % c for n, c in zip(grid, cluster, strict=True)):
         raise LayoutError(f"expected a grid of whole clusters of {text(kernel.cluster)}, got {text(grid)}")
     for corner in _boxes(tuple(n // c for n, c in zip(grid, cluster, strict=True))):

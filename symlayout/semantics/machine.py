@@ -87,6 +87,7 @@ class Machine:
     tensors: dict[str, KernelTensor] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)  # of the tensors, in bytes
     memory: dict[str, GlobalTensor] = field(default_factory=dict)
+    scalars: dict[str, Array] = field(default_factory=dict)  # the parameters of this launch, one element each
     reasons: list[str] = field(default_factory=lambda: [""])
     ops: list[Op | None] = field(default_factory=lambda: [None])
     numbers: dict[int, int] = field(default_factory=dict)  # of operations, by identity
@@ -100,6 +101,12 @@ class Machine:
             for t in self.kernel.tensors
             if t.space == "global"
         }
+
+    def scalar(self, name: str) -> Array:
+        """The value of a scalar parameter. Raises LayoutError for one that this launch does not give."""
+        if name not in self.scalars:
+            raise LayoutError(f"expected a value for the scalar parameter {name} among the inputs, got none")
+        return self.scalars[name]
 
     def code(self, reason: str) -> int:
         """The code of poison for this reason."""

@@ -20,9 +20,14 @@ from ..ops import (
     Fill,
     For,
     If,
+    Let,
+    LoadIndex,
     Map,
     Mma,
+    Param,
+    Reduce,
     Role,
+    Shuffle,
     Wait,
     WaitGroup,
     WarpBarrier,
@@ -31,6 +36,8 @@ from .agent import Agent, Blocked
 from .effects import effect
 from .machine import Meeting
 from .maps import map_function
+from .names import let, load_index
+from .warps import reduce, shuffle
 
 Steps = Iterator[Blocked | None]
 
@@ -49,6 +56,10 @@ def _map(agent: Agent, op: Map) -> None:
         raise LayoutError(f"expected {len(row.counts)} sources of {op.function}, got {len(op.srcs)}")
     sources, poison = [], np.zeros((len(agent.active), op.count), dtype=np.uint8)
     for ref, count in zip(op.srcs, row.counts, strict=True):
+        if isinstance(ref, Param):
+            kind = agent.machine.kernel.parameter(ref.name).dtype
+            sources.append((kind, np.broadcast_to(agent.machine.scalar(ref.name), (len(poison), count or op.count))))
+            continue
         kind = agent.tensor(ref, "register").dtype
         data, codes = agent.load(ref, kind.bytes * (count or op.count))
         sources.append((kind, data.view(kind.numpy())))
@@ -165,7 +176,8 @@ def _role(agent: Agent, op: Role) -> Steps:
 
 
 STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
-    **{Copy: _instruction, Mma: _instruction, Map: _map, Fill: _fill},
+    **{Copy: _instruction, Mma: _instruction, Map: _map, Fill: _fill, Shuffle: shuffle, Reduce: reduce},
+    **{Let: let, LoadIndex: load_index},
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
     **{WarpBarrier: _warp_barrier},
     **{Fence: _fence, Commit: _commit, WaitGroup: _wait_group},
