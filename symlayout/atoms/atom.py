@@ -97,6 +97,18 @@ ROWS = (
         completion="bulk",
         source="PTX ISA, cp.async.bulk.tensor",
     ),
+    *(
+        Atom(
+            word=f"tma.reduce.{op}",
+            kind="copy",
+            src="shared",
+            dst="global",
+            proxy="async",
+            completion="bulk",
+            source="PTX ISA, cp.reduce.async.bulk.tensor",
+        )
+        for op in ("add", "min", "max")
+    ),
 )
 
 ATOMS: dict[str, Atom] = {a.word: a for a in ROWS}  # with the rows of the other files of this package

@@ -22,7 +22,9 @@ from .footprint import footprint
 from .machine import UNIT_BYTES, Array, Cta, GlobalTensor
 from .memory import Memory
 from .order import ASYNC, UNFINISHED
-from .tma import tma_load, tma_store
+from .tma import Effect, tma_load, tma_reduce, tma_store
+
+REDUCTION = "tma.reduce."
 
 
 def _move(agent: Agent, op: Copy) -> None:
@@ -199,17 +201,39 @@ class BulkStore(Pending):
     def complete(self, which: Array) -> None:
         self.read(which)
         assert self.tile is not None
-        effect = tma_store(
-            self.map, self.coordinate, self.target.bytes, Memory(self.tile, self.at.start), self.at.start
-        )
+        effect = self._put(Memory(self.tile, self.at.start))
         for at in (effect.inside, effect.outside):
             self.target.wrote(at, self.agent.machine.number(self.op))
         self.done[:] = True
 
+    def _put(self, tile: Memory) -> Effect:
+        """Write the box."""
+        return tma_store(self.map, self.coordinate, self.target.bytes, tile, self.at.start)
+
+
+class BulkReduction(BulkStore):
+    """A tensor reduction: it updates its box when a store would write it, whoever else does."""
+
+    @property
+    def word(self) -> str:
+        """What it does: add, min or max."""
+        assert isinstance(self.op, Copy)
+        return self.op.atom.removeprefix(REDUCTION)
+
+    def _put(self, tile: Memory) -> Effect:
+        """Update the box. Raises LayoutError where there is nothing to update."""
+        effect = tma_reduce(self.word, self.map, self.coordinate, self.target.bytes, tile, self.at.start)
+        codes = self.target.codes[effect.inside]
+        if codes.any():
+            reasons = self.agent.machine.reasons
+            raise LayoutError(f"updates poison of {self.target.tensor.name}: {reasons[codes[codes != 0][0]]}")
+        return effect
+
 
 def _tma_store(agent: Agent, op: Copy) -> None:
+    kind = BulkReduction if op.atom.startswith(REDUCTION) else BulkStore
     for _ in _each_thread(agent):
-        work = BulkStore(agent, op, _box(agent, op.dst), _tile(agent, op.src))
+        work = kind(agent, op, _box(agent, op.dst), _tile(agent, op.src))
         if agent.machine.ordered:
             agent.add("bulk", work)
         else:
@@ -249,3 +273,4 @@ def _tile(agent: Agent, x: Any) -> int:
 EFFECTS.update({word: _move for word in ATOMS if word.startswith(("ld.", "st."))})
 EFFECTS.update({f"cp.async.{n}": _cp_async for n in (4, 8, 16)})
 EFFECTS.update({"tma.load": _tma_load, "tma.store": _tma_store})
+EFFECTS.update({word: _tma_store for word in ATOMS if word.startswith(REDUCTION)})

@@ -36,10 +36,9 @@ def load_index(agent: Agent, op: LoadIndex) -> None:
     if wrong.size:
         i = int(wrong[0])
         at = int(agent.values(op.src.offset)[i])
-        contract = f"{op.name.lower} <= {op.name} <= {op.name.upper}"
         raise LayoutError(
-            f"{agent.thread(i)} reads a value that breaks its contract: expected {contract} "
-            f"({int(low[i])} .. {int(high[i])}) in {tensor.name}[{at}], got {values[i]}"
+            f"{agent.thread(i)} reads a value that breaks its contract: expected {int(low[i])} <= {op.name} <= "
+            f"{int(high[i])} in {tensor.name}[{at}], got {values[i]}"
         )
     same = isinstance(agent.value(op.src.offset), int)
     agent.define(op.name.name, int(values[0]) if same else values.astype(np.int64))
