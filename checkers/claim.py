@@ -60,6 +60,7 @@ class Claim:
     expect: str = field(default="proved", kw_only=True)
 
     kind: ClassVar[str] = ""
+    weighs: ClassVar[bool] = True  # whether a proof is tried again without each assumption, to tell those it needs
 
     def __post_init__(self) -> None:
         given = facts_of(self.given)
@@ -134,6 +135,10 @@ class Claim:
     def indices(self) -> frozenset[Symbol]:
         """Symbols that are block or loop indices: quantified like sizes, but no repair may be about them."""
         return frozenset()
+
+    def trials(self, facts: Facts) -> Iterator[dict[Symbol, int]] | None:
+        """The sizes at which the claim is tried, or None for those of ``sizes.small_sizes``."""
+        return None
 
     def hints(self) -> tuple[int, ...]:
         """Numbers around which small sizes are tried."""

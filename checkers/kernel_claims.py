@@ -14,6 +14,7 @@ covers
 transaction bytes
 ring protocol
 happens before
+computes
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from . import prover
 from .claim import Claim, TooLarge, facts_of
 from .claims import (
     Aligned,
+    Computes,
     Covers,
     FitsIn,
     HappensBefore,
@@ -84,11 +86,12 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
 
 def _not_asked(kernel: Kernel) -> Iterator[str]:
     """What no claim says: the values, and of some outputs that they are written exactly once."""
-    yield "not asked: which values are stored (symlayout.semantics.execute compares them with a reference)"
     every = list(sites(kernel))
     covered = {m.tensor for m in kernel.maps if any(True for _ in _covers(kernel, every, m.name))}
     written = {r.tensor for s in every for r in targets(s.op) if kernel.tensor(r.tensor).space == "global"}
     stored = {kernel.map(b.tensor_map).tensor for s in every if (b := _stored(s.op)) is not None}
+    for name in sorted((written | stored) - {r.tensor for r in kernel.results}):
+        yield f"not asked: which values are stored to {name} (no result is stated; Builder.result states one)"
     for name in sorted((written | stored) - covered):
         yield f"not asked: that each element of {name} is written exactly once (several operations or threads store it)"
 
@@ -128,6 +131,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
         *(TransactionBytes(kernel, b) for b in dict.fromkeys((*(r.full for r in rings if r.tensors), *sorted(armed)))),
         *(RingProtocol(kernel, r.full) for r in rings),
         HappensBefore(kernel),
+        *(Computes(kernel, r.tensor) for r in kernel.results),
     ]
 
 

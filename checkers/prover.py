@@ -274,7 +274,7 @@ class _Run:
     def _unused(self, proof: Proof) -> tuple[str, ...]:
         """Assumptions given to the claim that its certificate does not rest on, or without which it is proved too."""
         given = self.claim.given
-        if not given or any(getattr(x, "obligations", ()) for x in self.claim.subjects()):
+        if not given or not self.claim.weighs or any(getattr(x, "obligations", ()) for x in self.claim.subjects()):
             return ()
         used = list(rows_used(proof.certificate)) if proof.certificate is not None else []
         polys = [r.poly for r in self.facts.rows]

@@ -67,10 +67,13 @@ class Refuter:
         return self._first(self._small(), REFUTER_SIZES, self.left)
 
     def _small(self) -> Iterator[Sizes]:
-        return small_sizes(self.facts.symbols, self.facts, self.claim.hints())
+        chosen = self.claim.trials(self.facts)
+        return small_sizes(self.facts.symbols, self.facts, self.claim.hints()) if chosen is None else chosen
 
     def more(self) -> Failure | None:
         """What is left when nothing has decided: all sizes to 40 of one or two symbols, and uneven ones drawn."""
+        if self.claim.trials(self.facts) is not None:
+            return None
         symbols, hints = self.facts.symbols, self.claim.hints()
         every = every_small_size(symbols, self.facts)
         drawn = itertools.islice(drawn_sizes(symbols, self.facts, hints), DRAWN_SIZES)

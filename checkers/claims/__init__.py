@@ -3,6 +3,7 @@
 from .aligned import Aligned
 from .bijective import Bijective
 from .coalesced import Coalesced
+from .computes import Computes
 from .conflict_free import ConflictFree
 from .covers import Covers
 from .equal import Equal
@@ -27,6 +28,7 @@ CLAIMS = (
     Aligned,
     Bijective,
     Coalesced,
+    Computes,
     ConflictFree,
     Covers,
     Equal,
@@ -48,6 +50,7 @@ __all__ = [
     "Aligned",
     "Bijective",
     "Coalesced",
+    "Computes",
     "ConflictFree",
     "Covers",
     "Equal",

@@ -1,0 +1,148 @@
+"""Each element that is stored holds what the kernel's result says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from symlayout.errors import AssumptionError, ClaimError, ExecutionError, SymlayoutError
+from symlayout.expr import Quotient, Symbol
+from symlayout.facts import Facts, opaque_atoms
+from symlayout.kernel import Kernel
+from symlayout.ops import For
+from symlayout.report import Witness
+from symlayout.results import Result
+from symlayout.semantics.expected import expect_results
+
+from ..claim import Claim, Proof, TooLarge
+from ..flow.match import Differs, Matcher
+from ..flow.state import Open
+from ..flow.walk import Walk
+from ..sites import Uncounted
+
+ORDERS: tuple[str | int, ...] = ("eager", "lazy", 1)
+SIZES, ELEMENTS = 24, 1 << 17  # at which a kernel is run, and the product of such sizes
+
+
+@dataclass(frozen=True)
+class Computes(Claim):
+    """What every store to *output* stores is what the kernel's result says, for all sizes.
+
+    Each value is followed from the loads to the stores (``checkers.flow``), with accesses ordered as they stand: that
+    they are is ``HappensBefore``'s and ``RingProtocol``'s, that every element is stored is ``Covers``'. Sums may be
+    rounded in any order. A refutation is a run at some sizes: the first element that differs, and who wrote it.
+
+    >>> from symlayout.kernels import tma_copy
+    >>> print(Computes(tma_copy(64, 256, tile=(16, 64)), "dst"))
+    computes: dst(m,n) = src(m,n)
+
+    Raises ClaimError for an output of which the kernel states no result.
+    """
+
+    kernel: Any
+    output: str
+
+    kind: ClassVar[str] = "computes"
+    weighs: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
+        given = (*self.kernel.given, *(f for f in self.given if f not in self.kernel.given))
+        object.__setattr__(self, "given", given)
+        super().__post_init__()
+        known = [r.tensor for r in self.kernel.results]
+        if self.output not in known:
+            raise ClaimError(f"expected an output with a result ({', '.join(known) or 'none'}), got {self.output!r}")
+
+    @property
+    def result(self) -> Result:
+        return next(r for r in self.kernel.results if r.tensor == self.output)
+
+    def subjects(self) -> tuple[Any, ...]:
+        return ()
+
+    def parameters(self) -> tuple[Any, ...]:
+        return self.kernel.dims
+
+    def static(self) -> bool:
+        return not self.kernel.dims and all(f.value is not None for f in self.given)
+
+    def bind(self, env: Mapping[Any, int]) -> Claim:
+        sizes = {s.name: env[s] for s in self.kernel.dims}
+        return replace(self, kernel=replace(self.kernel, given=()).bind(**sizes), given=())
+
+    def points(self) -> int:
+        return 1
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.result}"
+
+    # -- proof --------------------------------------------------------------------------------------
+
+    def certify(self, facts: Facts) -> Proof | None:
+        seen, why = self._followed()
+        return None if why else Proof(f"values followed through {seen} elements of stores")
+
+    def lemma(self, facts: Facts) -> str:
+        return self._followed()[1]
+
+    def _followed(self) -> tuple[int, str]:
+        """(elements of stores that are right in every turn, why a proof is open or "")."""
+        try:
+            try:
+                return self._walked(False), ""
+            except Differs as e:
+                if not e.stale:
+                    return 0, str(e)
+                return self._walked(True), ""
+        except (Differs, Open, Uncounted, AssumptionError) as e:
+            return 0, str(e)
+
+    def _walked(self, windows: bool) -> int:
+        matcher = Matcher(self.kernel, self.result)
+        Walk(self.kernel, self.given, windows, matcher.stored).run()
+        return matcher.seen
+
+    # -- refutation ---------------------------------------------------------------------------------
+
+    def counterexample(self) -> Witness | None:
+        """The first element that differs in a run, eager, lazy or shuffled."""
+        for order in ORDERS:
+            try:
+                expect_results(self.kernel, order, self.output)
+            except ExecutionError as e:
+                return Witness({}, (), f"{order}: {e}")
+            except SymlayoutError as e:
+                raise TooLarge(str(e)) from None
+        return None
+
+    def trials(self, facts: Facts) -> Iterator[dict[Symbol, int]]:
+        """Sizes of less than a tile, of a tile, and at which loops go on; small ones first."""
+        steps = _steps(self.kernel)
+        values = {s: _values(s, steps) for s in facts.symbols}
+        longest = max(map(len, values.values()), default=0)
+        rows = [{s: v[0] for s, v in values.items()}]
+        rows += [{**rows[0], s: x} for s, v in values.items() for x in v[1:]]
+        rows += [{s: v[min(i, len(v) - 1)] for s, v in values.items()} for i in range(longest)]
+        every = {tuple(row.values()): row for row in rows if facts.admits(row)}
+        few = sorted(every.values(), key=lambda row: math.prod(row.values()))
+        return (row for row in few[:SIZES] if math.prod(row.values()) <= ELEMENTS)
+
+
+def _steps(kernel: Kernel) -> list[int]:
+    """By what the extents of the grid and of loops divide: the tiles."""
+    extents = [*kernel.grid, *(op.extent for op in kernel.walk() if isinstance(op, For))]
+    found = {a.args[1] for a in opaque_atoms(*extents) if isinstance(a, Quotient)}
+    return sorted(n for n in found if type(n) is int)
+
+
+def _values(s: Symbol, steps: list[int]) -> list[int]:
+    """Values of a size: the least, around each step, and beyond some of them."""
+    unit = s.multiple
+    low = -(-max(1, s.lower if type(s.lower) is int else 1) // unit) * unit
+    wanted = (n for d in steps for n in (d - unit, d, d + unit, 2 * d + unit, 4 * d + unit))
+    found = {low, low + unit, 3 * low, *(n // unit * unit for n in wanted)}
+    return sorted(n for n in found if n >= low)

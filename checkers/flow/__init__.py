@@ -1,0 +1,1 @@
+"""Values followed from loads to stores, for all sizes: what ``Computes`` rests on."""

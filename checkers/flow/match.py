@@ -1,0 +1,247 @@
+"""Whether what is stored is what the kernel's results say, for the elements of one store at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symlayout.dtype import DType
+from symlayout.expr import Expr, Symbol
+from symlayout.facts import Facts
+from symlayout.int_tuple import leaves
+from symlayout.kernel import Kernel
+from symlayout.ops import Op
+from symlayout.results import Applied, Dot, Element, Result, Value
+
+from .state import Known, Open, State
+from .words import Carried, Computed, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
+
+
+class Differs(Exception):
+    """What is stored is not seen to be what should be; *stale* where an earlier turn's value may be stored."""
+
+    def __init__(self, why: str, stale: bool = False) -> None:
+        super().__init__(why)
+        self.stale = stale
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Elements of an output: a coordinate, deltas for each element and mode, and what is known there."""
+
+    at: tuple[Any, ...]
+    deltas: Numbers  # (elements, modes)
+    known: Known
+    coords: tuple[Symbol, ...]
+
+    def put(self, x: Any) -> tuple[Any, Numbers]:
+        """(expression, integer for each element) whose sum is *x* at these coordinates.
+
+        Raises Differs where a coordinate stands in a quotient or product there.
+        """
+        steps = np.zeros(len(self.deltas), np.int64)
+        if not isinstance(x, Expr):
+            return x, steps
+        for m, c in x.terms.items():
+            mine = [i for i, s in enumerate(self.coords) if any(s in a.symbols for a in m)]
+            if mine and (len(m) != 1 or m[0] is not self.coords[mine[0]]):
+                raise Differs(f"{x} is no sum of multiples of coordinates")
+            for i in mine:
+                steps += c * self.deltas[:, i]
+        known = {s: a for s, a in zip(self.coords, self.at, strict=True) if s in x.symbols}
+        return x.subs(known), steps
+
+    def number(self, x: Any) -> int | None:
+        """The integer that an expression is here, or None."""
+        found = self.known.normal(x)
+        return found if type(found) is int else None
+
+
+class Matcher:
+    """Compares stores with the results of a kernel; *seen* counts the elements of each output."""
+
+    def __init__(self, kernel: Kernel, result: Result) -> None:
+        self.kernel, self.result = kernel, result
+        self.seen = 0
+        self.dtype = kernel.tensor(result.tensor).dtype
+        _expect_inside(kernel, result)
+
+    def stored(
+        self, state: State, op: Op, tensor: str, at: tuple[Any, ...], deltas: Numbers, words: Words, linear: bool
+    ) -> None:
+        """Raise Differs unless the places *words* are what the elements at + deltas of the output should hold."""
+        if tensor != self.result.tensor:
+            return
+        deltas, words = deltas.reshape(-1, deltas.shape[-1]), words.reshape(-1)
+        coords = self.result.coords
+        if linear and not self._flat(tensor):
+            raise Differs(f"{op} stores by an offset into {len(coords)} modes")
+        for number in words.kinds:
+            mine = words.ids == number
+            target = Target(at, deltas[mine], state.known, coords)
+            try:
+                self._same(state.origins, number, words.deltas[mine], self.result.value, target, self.dtype)
+            except Differs as e:
+                raise Differs(f"{op}: {e}", e.stale) from None
+        self.seen += words.ids.size
+
+    def _same(self, origins: Origins, number: int, deltas: Numbers, value: Value, target: Target, dtype: DType) -> None:
+        origin = origins[number]
+        if isinstance(origin, Unknown):
+            raise Differs(f"what it stores is not known: {origin.why}", origin.stale)
+        if isinstance(origin, Computed) and origin.function == "convert":
+            _expect_type(origin.dtype, dtype)
+            (before,) = origin.args
+            return self._same(origins, before, deltas, value, target, _exact(origins[before], origin))
+        if isinstance(origin, Computed | Loaded | Sum):
+            _expect_type(origin.dtype, dtype)
+        if isinstance(origin, Computed):
+            return self._applied(origins, origin, deltas, value, target)
+        if isinstance(value, Element) and isinstance(origin, Loaded):
+            return self._element(origin, deltas, value, target)
+        if isinstance(value, Dot) and isinstance(origin, Sum):
+            return self._dot(origins, origin, deltas, value, target)
+        what = origin.loop if isinstance(origin, Carried) else origin
+        raise Differs(f"expected {value}, got {what if not isinstance(origin, Sum | Guarded) else 'a sum'}")
+
+    def _applied(self, origins: Origins, origin: Computed, deltas: Numbers, value: Value, target: Target) -> None:
+        if not isinstance(value, Applied) or (value.function, len(value.args)) != (origin.function, len(origin.args)):
+            raise Differs(f"expected {value}, got {origin.function} of {len(origin.args)}")
+        first = 0
+        for number, x in zip(origin.args, value.args, strict=True):
+            inner = origins[number]
+            dtype = DType.of(x.dtype) if isinstance(x, Applied) and x.dtype else getattr(inner, "dtype", origin.dtype)
+            self._same(origins, number, deltas[:, first:], x, target, dtype)
+            first += origins.width(number)
+
+    # -- elements -----------------------------------------------------------------------------------
+
+    def _element(self, origin: Loaded, deltas: Numbers, value: Element, target: Target) -> None:
+        if origin.tensor != value.tensor:
+            raise Differs(f"expected {value}, got an element of {origin.tensor}")
+        if origin.linear and not self._flat(value.tensor):
+            raise Differs(f"it is loaded by an offset into {len(value.at)} modes of {origin.tensor}")
+        for d, x in enumerate(value.at):
+            self._equal(target, x, origin.at[d], deltas[:, d], f"coordinate {d} of {value}")
+
+    def _flat(self, name: str) -> bool:
+        """Whether offsets are coordinates."""
+        layout = self.kernel.tensor(name).layout
+        return tuple(leaves(layout.stride)) == (1,)
+
+    def _equal(self, target: Target, x: Any, at: Any, deltas: Numbers, what: str) -> None:
+        """Raise Differs unless *x* at the target is at + delta for each element."""
+        base, steps = target.put(x)
+        c = target.number(base - at)
+        if c is None:
+            raise Differs(f"{what} is {base}, and {at} is loaded")
+        wrong = np.flatnonzero(steps + c != deltas)
+        if len(wrong):
+            i = int(wrong[0])
+            raise Differs(f"{what} is {base + int(steps[i])}, and {at + int(deltas[i])} is loaded")
+
+    # -- sums ---------------------------------------------------------------------------------------
+
+    def _dot(self, origins: Origins, origin: Sum, deltas: Numbers, value: Dot, target: Target) -> None:
+        """Each product of a sum is one of the result's, and each of those is there once."""
+        ra, rb = origin.ranks
+        terms: list[tuple[Segment, Any, list[int]]] = []
+        for segment in origin.segments:
+            found: list[tuple[Any, int]] = []
+            for s in segment.slices:
+                a = self._terms(origins, s.a, s.a_deltas, deltas[:, :ra], value.a, value, target)
+                b = self._terms(origins, s.b, s.b_deltas, deltas[:, ra : ra + rb], value.b, value, target)
+                for (x, i), (y, j) in zip(a, b, strict=True):
+                    if target.number(x - y) != j - i:
+                        raise Differs(f"products of {value.index} = {x + i} and {y + j}")
+                found += a
+            steps = {x for x, _ in found}
+            if len(steps) != 1:
+                raise Differs(f"terms of {value.index} at {', '.join(map(str, steps))}")
+            terms.append((segment, steps.pop(), sorted(i for _, i in found)))
+        self._all(origins, value, target, terms)
+
+    def _terms(
+        self,
+        origins: Origins,
+        numbers: tuple[int, ...],
+        steps: Numbers,
+        deltas: Numbers,
+        element: Element,
+        value: Dot,
+        target: Target,
+    ) -> list[tuple[Any, int]]:
+        """The k of each factor of a slice, as an expression and an integer, where it is the element of that k."""
+        places = [i for i, x in enumerate(element.at) if isinstance(x, Expr) and value.index in x.symbols]
+        if len(places) != 1 or element.at[places[0]] is not value.index:
+            raise Differs(f"{element} is not one element for each {value.index}")
+        (place,) = places
+        if (deltas[:, place] != deltas[0, place]).any():
+            raise Differs(f"{value.index} differs among elements that are stored")
+        others = [d for d in range(len(element.at)) if d != place]
+        seen, out = set(), []
+        for number, step in zip(numbers, steps, strict=True):
+            origin, aside = origins[number], (number, *step[others].tolist())
+            if not isinstance(origin, Loaded) or origin.linear or origin.tensor != element.tensor:
+                raise Differs(f"expected {element}, got {getattr(origin, 'tensor', origin)}")
+            for d in others if aside not in seen else ():
+                what = f"coordinate {d} of {element}"
+                self._equal(target, element.at[d], origin.at[d], deltas[:, d] + step[d], what)
+            seen.add(aside)
+            out.append((origin.at[place], int(deltas[0, place] + step[place])))
+        return out
+
+    def _all(self, origins: Origins, value: Dot, target: Target, terms: list[tuple[Segment, Any, list[int]]]) -> None:
+        """That the terms are those of 0 .. extent - 1, each once, and zeros."""
+        if len(terms) != 1:
+            raise Differs("a sum of several loops")
+        [(segment, at, found)] = terms
+        per = len(found)
+        if found != list(range(per)):
+            raise Differs(f"terms of {value.index} at {at} + {found[0]} .. {found[-1]}, {per} of them")
+        wanted = 0 if segment.loop is None else per * segment.loop
+        if target.number(at - wanted) != 0:
+            raise Differs(f"terms of {value.index} from {at} on, expected {wanted}")
+        n = per * segment.extent
+        if target.known.facts.le(value.extent, n) is not True:
+            raise Differs(f"terms of {value.index} below {n} of {value.extent}")
+        if target.number(n - value.extent) != 0:
+            self._zeros(origins, segment, value)
+
+    def _zeros(self, origins: Origins, segment: Segment, value: Dot) -> None:
+        """Terms behind the last one are products of zeros: outside of both tensors, where loads give zero."""
+        for element, numbers in ((value.a, [s.a for s in segment.slices]), (value.b, [s.b for s in segment.slices])):
+            shape = tuple(leaves(self.kernel.tensor(element.tensor).layout.shape))
+            (d,) = (i for i, x in enumerate(element.at) if x is value.index)
+            outside = {getattr(origins[i], "outside", "") for s in numbers for i in s}
+            if outside != {"zero"} or shape[d] - value.extent != 0:
+                raise Differs(f"terms of {value.index} behind the last are not zeros of {element}")
+
+
+def _expect_type(got: DType, wanted: DType) -> None:
+    if got != wanted:
+        raise Differs(f"it is rounded to {got}, not to {wanted}")
+
+
+def _exact(inner: Any, outer: Computed) -> DType:
+    """The type of a value that is converted; one that is computed for the conversion's sake is rounded twice."""
+    found = getattr(inner, "dtype", outer.dtype)
+    if isinstance(inner, Computed) and inner.dtype != outer.dtype:
+        raise Differs(f"it is rounded to {inner.dtype}, then to {outer.dtype}")
+    return found if isinstance(found, DType) else outer.dtype
+
+
+def _expect_inside(kernel: Kernel, result: Result) -> None:
+    """Raise Open unless each element that a result names is there."""
+    from symlayout.results import elements
+
+    coords: Mapping[str, Any] = {s.name: s for s in result.coords}
+    for e in elements(result.value):
+        shape = tuple(leaves(kernel.tensor(e.tensor).layout.shape))
+        for x, n in zip(e.at, shape, strict=True):
+            facts = Facts.about(x, n, *coords.values(), given=kernel.given)
+            if facts.le(0, x) is not True or facts.le(x, n - 1) is not True:
+                raise Open(f"{e} is an element of {e.tensor}: 0 <= {x} < {n}")

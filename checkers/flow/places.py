@@ -1,0 +1,137 @@
+"""Reading and writing places: registers, shared memory and global memory, with the conditions that stand around."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symlayout.kernel import KernelTensor
+from symlayout.ops import Op, Ref
+
+from .state import Open, State
+from .walk import Walk
+from .words import WIDTH, Guarded, Loaded, Numbers, Unknown, Words, without_constant
+
+
+def read(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
+    """(active thread, element) of *count* elements from a place on."""
+    tensor = state.kernel.tensor(ref.tensor)
+    if tensor.space == "global":
+        return _from_global(walk, state, tensor, ref, count)
+    at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(count)
+    if tensor.space == "register":
+        _own(state, tensor)
+        held = state.held(tensor)
+        inside(at, held.ids.shape[1], ref)
+        return met(state, held[state.team.threads[:, None], at])
+    held = walk.filled(state, op, ref.tensor) if ref.tensor in walk.ring_of else own_shared(walk, state, tensor)
+    inside(at, len(held.ids), ref)
+    return met(state, held[at])
+
+
+def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words) -> None:
+    """Put (active thread, element) from a place on."""
+    tensor = state.kernel.tensor(ref.tensor)
+    if tensor.space == "global":
+        for rows, rest, mine in state.places(ref.offset):
+            if walk.checking:
+                deltas = mine[:, None, None] + np.arange(words.ids.shape[1])[None, :, None]
+                walk.stored(state, op, tensor.name, (rest,), deltas, words[rows], True)
+        return
+    at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(words.ids.shape[1])
+    words = under(state, words)
+    if tensor.space == "register":
+        _own(state, tensor)
+        held = state.held(tensor)
+        inside(at, held.ids.shape[1], ref)
+        held.put((state.team.threads[:, None], at), words)
+        return
+    if ref.tensor in walk.ring_of:
+        raise Open(f"{op} writes into a ring")
+    held = own_shared(walk, state, tensor)
+    inside(at, len(held.ids), ref)
+    if np.unique(at).size != at.size:
+        raise Open(f"threads that write one place of {tensor.name}: {op}")
+    held.put(at, words)
+
+
+def starts(walk: Walk, state: State, op: Op, tensor: KernelTensor, ref: Ref) -> Numbers:
+    if ref.tensor in walk.ring_of:
+        return state.numbers(state.normal(walk.slot(state, op, ref.tensor, ref.offset)))
+    return state.numbers(ref.offset)
+
+
+def _own(state: State, tensor: KernelTensor) -> None:
+    if state.team.elected:
+        raise Open(f"registers {tensor.name} of an elected thread")
+    if tensor.role not in ("", state.role):
+        raise Open(f"registers {tensor.name} of another role")
+
+
+def inside(at: Numbers, n: int, ref: Ref) -> None:
+    if at.size and (at.min() < 0 or at.max() >= n):
+        raise Open(f"{ref} is outside: {int(at.min())} .. {int(at.max())} of {n} elements")
+
+
+def own_shared(walk: Walk, state: State, tensor: KernelTensor) -> Words:
+    """The places of a tensor that one role has for itself."""
+    if len(walk.roles_of[tensor.name]) > 1:
+        raise Open(f"{tensor.name} is handed from role to role, and not by a ring")
+    return state.held(tensor)
+
+
+def _from_global(walk: Walk, state: State, tensor: KernelTensor, ref: Ref, count: int) -> Words:
+    if tensor.name in walk.written:
+        raise Open(f"{tensor.name} is read and written")
+    out = Words.of(0, (len(state.team.threads), count))
+    for rows, rest, mine in state.places(ref.offset):
+        out.ids[rows] = state.origins.number(Loaded(tensor.name, (rest,), tensor.dtype, True))
+        out.deltas[rows, :, 0] = mine[:, None] + np.arange(count)
+    return out
+
+
+# -- conditions -----------------------------------------------------------------------------------------
+
+
+def under(state: State, words: Words) -> Words:
+    """What is written under conditions is there only where they hold."""
+    if not state.guards:
+        return words
+    out = words.copy()
+    for number in words.kinds:
+        if isinstance(state.origins[number], Unknown):
+            continue
+        first, mine = state.origins.width(number), words.ids == number
+        if first + len(state.guards) > WIDTH:
+            raise Open("values under many conditions")
+        out.ids[mine] = state.origins.number(Guarded(number, tuple(g.condition for g in state.guards)))
+        for i, g in enumerate(state.guards):
+            rows = np.broadcast_to(g.deltas[state.team.threads].reshape(-1, *[1] * (words.ids.ndim - 1)), mine.shape)
+            out.deltas[mine, first + i] = rows[mine]
+    return out
+
+
+def met(state: State, words: Words) -> Words:
+    """What is read, without the conditions that hold where it is read. Raises Open where one may not."""
+    for number in words.kinds:
+        origin = state.origins[number]
+        if isinstance(origin, Guarded):
+            words = words.copy()
+            mine, first = words.ids == number, state.origins.width(origin.origin)
+            rows, _ = np.nonzero(mine)
+            for i, condition in enumerate(origin.conditions):
+                if not _holds(state, condition, words.deltas[mine, first + i], state.team.threads[rows]):
+                    raise Open(f"a value is read where it need not have been written: {condition} >= 0")
+            words.deltas[mine, first:] = 0
+            words.ids[mine] = origin.origin
+    return words
+
+
+def _holds(state: State, condition: Any, deltas: Numbers, threads: Numbers) -> bool:
+    """Whether condition + delta >= 0 follows from a condition of those threads, or from what is known."""
+    for g in state.guards:
+        rest, c = without_constant(state.normal(condition - g.condition))
+        if type(rest) is int and bool((deltas + c + rest >= g.deltas[threads]).all()):
+            return True
+    return state.facts.le(0, condition + int(deltas.min())) is True

@@ -1,0 +1,186 @@
+"""What stands in registers and in shared memory, by where it comes from instead of by value.
+
+Each place holds the number of an *origin* and some integers, the *deltas*: ``Loaded("src", (16*i, 64*j))`` with deltas
+(3, 5) is the element (16*i + 3, 64*j + 5) of src. What depends on sizes, blocks and turns is in the origin, what
+depends on the thread and on the place in a tile is in the deltas, so that a tile is a NumPy array of either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from symlayout.dtype import DType
+from symlayout.expr import Expr, Int, Symbol
+
+WIDTH = 8  # deltas of one place
+
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Nothing that is followed; *stale* where it may be the value of an earlier turn of a loop."""
+
+    why: str
+    stale: bool = False
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What an accumulator holds from the turn before."""
+
+    loop: Symbol
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number."""
+
+    value: float
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """An element of a global tensor: at a coordinate plus deltas, or, where *linear*, at an offset plus a delta.
+
+    *outside* says what stands for elements outside of the tensor: "zero", "nan", or "" where none is asked for.
+    """
+
+    tensor: str
+    at: tuple[Int, ...]
+    dtype: DType
+    linear: bool = False
+    outside: str = ""
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A function of values, whose deltas stand one after the other; rounded to a type."""
+
+    function: str
+    args: tuple[int, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A value that is there where ``condition + delta >= 0``, for each condition; those deltas stand behind its own."""
+
+    origin: int
+    conditions: tuple[Int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """One product of matrices: for each k, an origin and deltas relative to those of the sum, of A and of B."""
+
+    a: tuple[int, ...]
+    a_deltas: Numbers
+    b: tuple[int, ...]
+    b_deltas: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Products that are summed in each turn of a loop; without *loop*, once."""
+
+    slices: tuple[Slice, ...]
+    loop: Symbol | None = None
+    extent: Int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Sum:
+    """A sum of products; the deltas of A come first. *carry* says what a loop that is under way began with.
+
+    ("first", loop): zero in the first turn; ("always", loop): what stood there before the loop.
+    """
+
+    segments: tuple[Segment, ...]
+    dtype: DType
+    ranks: tuple[int, int]
+    carry: tuple[str, Symbol] | None = None
+
+
+Origin: TypeAlias = "Unknown | Carried | Constant | Loaded | Computed | Guarded | Sum"
+
+
+class Origins:
+    """The origins that were met, by number; 0 is what nobody wrote."""
+
+    def __init__(self) -> None:
+        self.rows: list[Origin] = []
+        self._numbers: dict[Origin, int] = {}
+        self.number(Unknown("nobody wrote it"))
+
+    def number(self, origin: Origin) -> int:
+        """The number of an origin."""
+        found = self._numbers.get(origin)
+        if found is None:
+            found = self._numbers[origin] = len(self.rows)
+            self.rows.append(origin)
+        return found
+
+    def __getitem__(self, number: int) -> Origin:
+        return self.rows[number]
+
+    def width(self, number: int) -> int:
+        """How many deltas an origin has."""
+        origin = self.rows[number]
+        if isinstance(origin, Loaded):
+            return len(origin.at)
+        if isinstance(origin, Computed):
+            return sum(map(self.width, origin.args))
+        if isinstance(origin, Guarded):
+            return self.width(origin.origin) + len(origin.conditions)
+        return sum(origin.ranks) if isinstance(origin, Sum) else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Some places: the number of the origin of each, and its deltas in a last mode."""
+
+    ids: Numbers
+    deltas: Numbers
+
+    @classmethod
+    def of(cls, number: int, shape: Any) -> Words:
+        """Places of one origin without deltas."""
+        return cls(np.full(shape, number, np.int32), np.zeros((*_shape(shape), WIDTH), np.int64))
+
+    def __getitem__(self, at: Any) -> Words:
+        return Words(self.ids[at], self.deltas[at])
+
+    def put(self, at: Any, other: Words) -> None:
+        """Overwrite some places."""
+        self.ids[at], self.deltas[at] = other.ids, other.deltas
+
+    def forget(self, number: int) -> None:
+        """From now on all places are of one origin without deltas."""
+        self.ids[...], self.deltas[...] = number, 0
+
+    def copy(self) -> Words:
+        return Words(self.ids.copy(), self.deltas.copy())
+
+    def reshape(self, *shape: int) -> Words:
+        return Words(self.ids.reshape(shape), self.deltas.reshape(*shape, WIDTH))
+
+    @property
+    def kinds(self) -> list[int]:
+        """The origins among the places."""
+        return [int(x) for x in np.unique(self.ids)]
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    return shape if isinstance(shape, tuple) else (shape,)
+
+
+def without_constant(x: Any) -> tuple[Any, int]:
+    """(x - c, c) for the constant term c of an integer or expression."""
+    if type(x) is int:
+        return 0, x
+    c = x.terms.get((), 0) if isinstance(x, Expr) else 0
+    return x - c, c
