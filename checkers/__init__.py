@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Injective,
         Multiplicity,
         Partition,
+        RegistersFit,
         RingProtocol,
         SameBytes,
         SharedMemoryFits,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         TmaCopySafe,
         TransactionBytes,
         Vectorizable,
+        WellFormed,
     )
     from .kernel_claims import claims_of, prove_kernel
     from .prover import Budget, prove
@@ -64,6 +66,7 @@ _WHERE = {
     "Injective": "claims",
     "Multiplicity": "claims",
     "Partition": "claims",
+    "RegistersFit": "claims",
     "RingProtocol": "claims",
     "SameBytes": "claims",
     "SharedMemoryFits": "claims",
@@ -72,6 +75,7 @@ _WHERE = {
     "TmaCopySafe": "claims",
     "TransactionBytes": "claims",
     "Vectorizable": "claims",
+    "WellFormed": "claims",
 }
 
 __all__ = [
@@ -91,6 +95,7 @@ __all__ = [
     "Injective",
     "Multiplicity",
     "Partition",
+    "RegistersFit",
     "RingProtocol",
     "SameBytes",
     "SharedMemoryFits",
@@ -99,6 +104,7 @@ __all__ = [
     "TmaCopySafe",
     "TransactionBytes",
     "Vectorizable",
+    "WellFormed",
     "claims_of",
     "prove",
     "prove_kernel",

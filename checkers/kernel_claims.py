@@ -29,9 +29,9 @@ from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
 from symlayout.atoms.descriptor import LINE_BYTES
 from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, divides, index, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
-from symlayout.int_tuple import size
+from symlayout.int_tuple import leaves, size
 from symlayout.kernel import Kernel, KernelTensor
-from symlayout.ops import Box, Copy, ExpectTx, For, Matrix, Mma, Op, Ref, Slot
+from symlayout.ops import WARP, Box, Copy, ExpectTx, Fill, For, LoadIndex, Matrix, Mma, Op, Ref, Shuffle, Slot
 from symlayout.report import Outcome, Report, Verdict
 from symlayout.tma import TensorMap
 
@@ -45,11 +45,13 @@ from .claims import (
     HappensBefore,
     Holds,
     InBounds,
+    RegistersFit,
     RingProtocol,
     SharedMemoryFits,
     TensorMapValid,
     TmaCopySafe,
     TransactionBytes,
+    WellFormed,
 )
 from .claims.transaction_bytes import beside
 from .footprints import ROW_BYTES, elements_of
@@ -85,7 +87,7 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
 
 
 def _not_asked(kernel: Kernel) -> Iterator[str]:
-    """What no claim says: the values, and of some outputs that they are written exactly once."""
+    """What no claim says: the values, of some outputs that they are written exactly once, what is assumed of data."""
     every = list(sites(kernel))
     covered = {m.tensor for m in kernel.maps if any(True for _ in _covers(kernel, every, m.name))}
     written = {r.tensor for s in every for r in targets(s.op) if kernel.tensor(r.tensor).space == "global"}
@@ -94,11 +96,15 @@ def _not_asked(kernel: Kernel) -> Iterator[str]:
         yield f"not asked: which values are stored to {name} (no result is stated; Builder.result states one)"
     for name in sorted((written | stored) - covered):
         yield f"not asked: that each element of {name} is written exactly once (several operations or threads store it)"
+    for m in dict.fromkeys(kernel.map(s.op.dst.tensor_map) for s in every if _reduction(s.op)):  # type: ignore[attr-defined]
+        yield f"not asked: how often each element of {m.tensor} is updated"
+    for op in dict.fromkeys(s.op for s in every if isinstance(s.op, LoadIndex)):
+        yield f"assumed of the data: {op}"
 
 
 def _stored(op: Op) -> Box | None:
     """The box that a tensor store writes."""
-    return op.dst if isinstance(op, Copy) and isinstance(op.dst, Box) and "reduce" not in op.atom else None
+    return op.dst if isinstance(op, Copy) and isinstance(op.dst, Box) and not _reduction(op) else None
 
 
 def _of_a_map(v: Verdict) -> bool:
@@ -117,14 +123,18 @@ def _under(v: Verdict, needed: tuple[Fact, ...], options: Any) -> Verdict:
 
 def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
     """The claims of a kernel, in the order in which an expert would ask: maps, memory, copies, cover, order."""
+    kernel = kernel.plain
     every = list(sites(kernel))
     rings = rings_of(kernel)
     armed = {s.op.barrier.barrier for s in every if isinstance(s.op, ExpectTx)}
     return [
+        *(c for c in (WellFormed(kernel), RegistersFit(kernel, arch)) if c.telling),
         *_grid(kernel),
+        *_extents(kernel),
         *(TensorMapValid(m.tensor_map, name=m.name, given=kernel.given) for m in kernel.maps),
         SharedMemoryFits(kernel, arch),
         *(c for s in every if isinstance(s.op, Copy) for c in _copy(kernel, s, every)),
+        *(c for s in every for c in _plain_access(kernel, s)),
         *{(str(c), c.given): c for s in every for c in _matrices(kernel, s)}.values(),
         *(c for s in every for c in (*_registers(kernel, s), *_slots(kernel, s))),
         *_covers(kernel, every),
@@ -140,6 +150,15 @@ def _grid(kernel: Kernel) -> Iterator[Claim]:
         if type(n) is not int or n < 1:
             fact = Fact(n - 1, ">=")
             yield Holds(fact, f"the grid is not empty in {axis}: {n} >= 1", given=kernel.given)
+
+
+def _extents(kernel: Kernel) -> Iterator[Claim]:
+    """That tensors have elements, where the sizes could be 0: a kernel is not launched then."""
+    facts = Facts.about(*kernel.dims, given=kernel.given)
+    for t in kernel.tensors:
+        for n in dict.fromkeys(leaves(t.layout.shape)):
+            if type(n) is not int and facts.le(1, n) is not True:
+                yield Holds(Fact(n - 1, ">="), f"{t.name} has elements: {n} >= 1", given=kernel.given)
 
 
 # -- copies ---------------------------------------------------------------------------------------------
@@ -171,14 +190,30 @@ def _tensor_copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Clai
         kernel.map(box.tensor_map).tensor_map,
         box.coordinate,
         offset if phased else tensor.base + offset,
-        "load" if isinstance(op.src, Box) else "reduce" if "reduce" in op.atom else "store",
+        "load" if isinstance(op.src, Box) else "reduce" if _reduction(op) else "store",
         shared_bytes=tensor.bytes if phased else tensor.base + tensor.bytes,
         barrier_bytes=_armed(site, every),
         name=box.tensor_map,
+        op=_reduction(op),
         given=given,
     )
     if not phased:
         yield Holds(Fact(offset, ">="), f"{op} starts in {tensor.name}", given=given)
+
+
+def _reduction(op: Op) -> str:
+    """What a tensor reduction does to each element, "" for other operations."""
+    return op.atom.removeprefix("tma.reduce.") if isinstance(op, Copy) and op.atom.startswith("tma.reduce.") else ""
+
+
+def _plain_access(kernel: Kernel, site: Site) -> Iterator[Claim]:
+    """Values that are read from memory and memory that is filled, as accesses of a thread."""
+    op = site.op
+    if isinstance(op, LoadIndex):
+        yield from _access(kernel, site, op.src, kernel.tensor(op.src.tensor).dtype.bits // 8)
+    if isinstance(op, Fill):
+        bits = kernel.tensor(op.dst.tensor).dtype.bits
+        yield from _access(kernel, site, op.dst, op.count * bits // 8, max(1, bits // 8))
 
 
 def _bytes_at(tensor: KernelTensor, ref: Ref) -> Any:
@@ -199,7 +234,7 @@ def _armed(site: Site, every: list[Site]) -> Any:
 
 
 def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0) -> Iterator[Claim]:
-    """A vector access: aligned (by default to its bytes), inside its tensor, its index in 32 bits."""
+    """A vector access: aligned (by default to its bytes), inside its tensor, its index in the bits of the kernel's."""
     tensor = kernel.tensor(ref.tensor)
     if tensor.space == "register":
         return
@@ -211,7 +246,7 @@ def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0) -
     if tensor.dtype.bits % 8 == 0:
         every.insert(0, Aligned(at, align or nbytes, unit, base))
     if tensor.space == "global":
-        every.append(FitsIn(at, 32))
+        every.append(FitsIn(at, kernel.index_bits))
     wider = over_slots(at)
     for c in every:
         enough = wider is not None and _holds(replace(c, layout=wider))  # type: ignore[call-arg]
@@ -259,7 +294,9 @@ def _held(kernel: Kernel, op: Op, ref: Ref) -> int | None:
 
 
 def _slots(kernel: Kernel, site: Site) -> Iterator[Claim]:
-    """That an operation names an mbarrier that there is."""
+    """That an operation names an mbarrier, or a lane, that there is."""
+    if isinstance(site.op, Shuffle):
+        yield from _below(kernel, site, site.op.lane, WARP)
     slot = getattr(site.op, "barrier", None)
     if isinstance(slot, Slot):
         yield from _below(kernel, site, slot.slot, kernel.barrier(slot.barrier).slots)
@@ -359,7 +396,8 @@ def schedule(kernel: Kernel, site: Site) -> AddressMap | None:
         extents.append(extent)
         valid += facts
         env[loop.index] = index_
-    if any(a is None for a in at):
+    known = {*coords, *kernel.dims, *(loop.index for loop in site.loops)}
+    if any(a is None for a in at) or symbols_in((*at, *valid)) - known:  # a value from memory is another one each time
         return None
     value = tuple(a.subs(env) if isinstance(a, Expr) else a for a in at)
     return AddressMap(tuple(coords), tuple(extents), value, tuple(f.subs(env) for f in valid))

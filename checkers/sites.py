@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from symlayout.expr import Fact, Int, Symbol, maximum, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
-from symlayout.ops import Elect, For, If, Op, Role
+from symlayout.ops import Elect, For, If, LoadIndex, Op, Role
 
 Wanted: TypeAlias = "Callable[[Op], bool]"
 
@@ -59,6 +59,7 @@ class Site:
     around: tuple[Op, ...]
     places: tuple[int, ...]  # one more than *around*: the first is the place in the kernel's body
     kernel_threads: int
+    varying: frozenset[Symbol] = frozenset()  # values that threads read from memory, each its own
 
     @cached_property
     def role(self) -> str:
@@ -77,7 +78,7 @@ class Site:
 
     @cached_property
     def team(self) -> Team | None:
-        """Who executes it; None where the warps differ in how many of their lanes do."""
+        """Who executes it; None where the warps differ in how many of their lanes do, or where data choose them."""
         first, warps, lanes = 0, list(range(self.kernel_threads // 32)), 32
         chosen: tuple[Fact, ...] = ()
         for a in self.around:
@@ -86,6 +87,8 @@ class Site:
                 first, warps, lanes = a.first_warp, list(range(a.first_warp, a.first_warp + a.warps)), 32
             elif isinstance(a, Elect):
                 warps, lanes = (warps if a.each_warp else warps[:1]), 1
+            elif isinstance(a, If) and self.varying & symbols_in(a.condition):
+                return None
             elif isinstance(a, If) and any(map(about_thread, a.condition)):
                 if lanes != 32 or any(len(f.symbols) > 1 for f in a.condition if about_thread(f)):
                     return None
@@ -100,6 +103,20 @@ class Site:
         return str(self.op)
 
 
+def unsteady(kernel: Kernel) -> frozenset[Symbol]:
+    """The values read from memory that threads, turns or roles may have different ones of.
+
+    One that is read at the start of the kernel, at a place that all threads share, is the same for the CTA.
+    """
+    steady: set[Symbol] = set()
+    for op in kernel.plain.body:
+        if isinstance(op, LoadIndex):
+            symbols = symbols_in((op.src.offset,))
+            if symbols <= {*kernel.dims, *kernel.block, *steady}:
+                steady.add(op.name)
+    return frozenset(set(kernel.opaque) - steady)
+
+
 def about_thread(f: Fact) -> bool:
     """Whether a fact is about the thread that executes."""
     return any(s.name == THREAD for s in f.symbols)
@@ -112,21 +129,35 @@ def active_lanes(condition: Iterable[Fact], first: int) -> int:
 
 
 def sites(kernel: Kernel) -> Iterator[Site]:
-    """Every operation of a kernel where it stands, in order."""
-    yield from _inside(kernel.body, (), (), kernel.threads)
+    """Every operation of a kernel where it stands, in order; names for expressions are replaced by them."""
+    yield from _inside(kernel.plain.body, (), (), (kernel.threads, _varying(kernel)))
 
 
-def _inside(body: tuple[Op, ...], around: tuple[Op, ...], places: tuple[int, ...], threads: int) -> Iterator[Site]:
+def _inside(
+    body: tuple[Op, ...], around: tuple[Op, ...], places: tuple[int, ...], shared: tuple[int, frozenset[Symbol]]
+) -> Iterator[Site]:
     for i, op in enumerate(body):
-        yield Site(op, around, (*places, i), threads)
-        yield from _inside(op.body, (*around, op), (*places, i), threads)
+        yield Site(op, around, (*places, i), *shared)
+        yield from _inside(op.body, (*around, op), (*places, i), shared)
+
+
+def _varying(kernel: Kernel) -> frozenset[Symbol]:
+    """The values that are read from memory at a place that depends on the thread."""
+    out: set[Symbol] = set()
+    for op in kernel.plain.walk():
+        if isinstance(op, LoadIndex):
+            symbols = symbols_in((op.src.offset,))
+            if symbols & out or any(s.name == THREAD for s in symbols):
+                out.add(op.name)
+    return frozenset(out)
 
 
 class Counter:
     """Counts operations of a kernel under some facts, which know the indices of the loops."""
 
     def __init__(self, kernel: Kernel, facts: Facts) -> None:
-        self.kernel, self.facts = kernel, facts
+        self.kernel, self.facts = kernel.plain, facts
+        self._unsteady = unsteady(self.kernel)
 
     def total(self, wanted: Wanted) -> Int:
         """How many a thread meets in all that it does. Raises Uncounted."""
@@ -146,6 +177,8 @@ class Counter:
         total: Any = 0
         for op in body:
             total = total + self._count(op, wanted)
+        if self._unsteady & symbols_in((total,)):
+            raise Uncounted("a number that depends on a value which threads or turns read for themselves")
         return self.facts.resolved(total)
 
     def _count(self, op: Op, wanted: Wanted) -> Any:

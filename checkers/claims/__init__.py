@@ -15,6 +15,7 @@ from .injective import Injective
 from .multiplicity import Multiplicity
 from .obeys import Obeys
 from .partition import Partition
+from .registers_fit import RegistersFit
 from .ring_protocol import RingProtocol
 from .same_bytes import SameBytes
 from .shared_memory_fits import SharedMemoryFits
@@ -23,6 +24,7 @@ from .tensor_map_valid import TensorMapValid
 from .tma_copy_safe import TmaCopySafe
 from .transaction_bytes import TransactionBytes
 from .vectorizable import Vectorizable
+from .well_formed import WellFormed
 
 CLAIMS = (
     Aligned,
@@ -62,6 +64,7 @@ __all__ = [
     "Multiplicity",
     "Obeys",
     "Partition",
+    "RegistersFit",
     "RingProtocol",
     "SameBytes",
     "SharedMemoryFits",
@@ -70,4 +73,5 @@ __all__ = [
     "TmaCopySafe",
     "TransactionBytes",
     "Vectorizable",
+    "WellFormed",
 ]

@@ -1,0 +1,134 @@
+"""The registers of each role suffice for its tensors, and what roles ask for is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from symlayout.arch import SM90, Arch
+from symlayout.errors import ClaimError
+from symlayout.kernel import Kernel
+from symlayout.ops import Role
+from symlayout.report import Witness
+
+from ..claim import Claim
+
+REGISTER_BYTES = 4
+WARPGROUP = 4  # warps
+
+
+@dataclass(frozen=True)
+class RegistersFit(Claim):
+    """The register tensors of each role take at most the registers of its threads, and setmaxnreg can give them.
+
+    A role with a number of registers changes to it with setmaxnreg: by whole warpgroups, to a multiple of 8 from 24 to
+    256, and all warps together no more than the launch has (PTX ISA, setmaxnreg). What the compiler keeps in registers
+    beside the tensors, addresses and indices, is not counted: that nothing spills is for it to say.
+
+    >>> from symlayout import dims
+    >>> from symlayout.kernels import gemm
+    >>> print(RegistersFit(gemm(*dims("M N K"))))
+    registers fit: consumer 132 of 240, producer 0 of 24 in gemm, 64512 of 64512 of sm_90a
+
+    Raises ClaimError for what is no kernel.
+    """
+
+    kernel: Any
+    arch: Arch = SM90
+
+    kind: ClassVar[str] = "registers fit"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.kernel, Kernel):
+            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
+
+    def subjects(self) -> tuple[Any, ...]:
+        return ()
+
+    def parameters(self) -> tuple[Any, ...]:
+        return ()
+
+    def static(self) -> bool:
+        return True  # registers have numbers for sizes
+
+    def bind(self, env: Mapping[Any, int]) -> Claim:
+        return replace(self, given=())
+
+    def points(self) -> int:
+        return len(self.rows())
+
+    @property
+    def telling(self) -> bool:
+        """Whether there is something to say: a register tensor, or a role that asks for registers."""
+        held = any(t.space == "register" for t in self.kernel.tensors)
+        return held or any(r.registers for r in _roles(self.kernel))
+
+    @property
+    def launched(self) -> int:
+        """Registers of each thread that a launch of this many threads can have, in whole units."""
+        a = self.arch
+        each = min(a.registers_per_sm // self.kernel.threads, a.registers_per_thread)
+        return each // a.register_unit * a.register_unit
+
+    def rows(self) -> list[tuple[str, int, int]]:
+        """(role, registers that its tensors take, registers that its threads have); "" is outside of all roles."""
+        common, roles = self._taken(""), {r.name: r.registers for r in _roles(self.kernel)}
+        outside = [("", common, self._plain())] if common or not roles else []
+        return sorted(
+            [*outside, *((name, common + self._taken(name), n or self._plain()) for name, n in roles.items())]
+        )
+
+    def _plain(self) -> int:
+        """Registers of a thread that no setmaxnreg has changed: a last odd one where nobody else gets any."""
+        a = self.arch
+        asked = any(r.registers for r in _roles(self.kernel))
+        whole = asked or self.launched + a.register_unit <= a.registers_per_thread
+        return self.launched if whole else a.registers_per_thread
+
+    def _taken(self, role: str) -> int:
+        held = [t for t in self.kernel.tensors if t.space == "register" and t.role == role]
+        return sum(-(-int(t.bytes) // REGISTER_BYTES) for t in held)
+
+    def _sum(self) -> tuple[int, int]:
+        """(registers of all warps after every setmaxnreg, registers of the launch)."""
+        warps = {w: r.registers for r in _roles(self.kernel) for w in range(r.first_warp, r.first_warp + r.warps)}
+        every = range(self.kernel.threads // 32)
+        return sum(32 * (warps.get(w) or self.launched) for w in every), self.launched * self.kernel.threads
+
+    def __str__(self) -> str:
+        rows = ", ".join(f"{name + ' ' if name else ''}{taken} of {n}" for name, taken, n in self.rows())
+        all_, pool = self._sum()
+        asked = any(r.registers for r in _roles(self.kernel))
+        together = f", {all_} of {pool} of {self.arch}" if asked else f" of {self.arch}"
+        return f"{self.kind}: {rows} in {self.kernel.name}{together}"
+
+    def _faults(self) -> Iterator[str]:
+        for name, taken, n in self.rows():
+            if taken > n:
+                of = f"role {name}" if name else self.kernel.name
+                yield f"the tensors of {of} take {taken} registers of each thread, {taken - n} more than it has"
+        low, high, unit = self.arch.setmaxnreg
+        for r in _roles(self.kernel):
+            if not r.registers:
+                continue
+            if not low <= r.registers <= high or r.registers % unit:
+                yield f"role {r.name} asks for {r.registers} registers, not for a multiple of {unit} of {low} .. {high}"
+            if r.first_warp % WARPGROUP or r.warps % WARPGROUP:
+                yield f"{str(r).rstrip(':')}: expected whole warpgroups for setmaxnreg"
+        all_, pool = self._sum()
+        if all_ > pool:
+            of = f"a launch of {self.kernel.threads} threads has"
+            yield f"the roles ask for {all_} registers, {all_ - pool} more than {of}"
+
+    def counterexample(self) -> Witness | None:
+        fault = next(self._faults(), None)
+        return None if fault is None else Witness({}, (), fault)
+
+    def lemma(self, facts: Any) -> str:
+        return "the registers of all roles together are at most those of the launch"
+
+
+def _roles(kernel: Kernel) -> list[Role]:
+    return [op for op in kernel.walk() if isinstance(op, Role)]

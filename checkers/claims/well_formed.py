@@ -1,0 +1,244 @@
+"""Each operation of a kernel is one that provers know, its operands are where it takes them, its names have values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from symlayout.atoms import ATOMS
+from symlayout.errors import ClaimError
+from symlayout.facts import Facts, symbols_in
+from symlayout.kernel import Kernel
+from symlayout.ops import (
+    WARP,
+    Arrive,
+    Barrier,
+    Box,
+    ClusterBarrier,
+    Commit,
+    Copy,
+    Elect,
+    ExpectTx,
+    Fence,
+    Fill,
+    For,
+    If,
+    LoadIndex,
+    Map,
+    Matrix,
+    Mma,
+    Op,
+    Param,
+    Reduce,
+    Ref,
+    Role,
+    Shuffle,
+    Slot,
+    Wait,
+    WaitGroup,
+    WarpBarrier,
+)
+from symlayout.report import Witness
+from symlayout.semantics.maps import FUNCTIONS
+
+from ..claim import Claim, Proof, TooLarge
+from ..ring_programs import targets
+from ..sites import THREAD, Site, sites
+
+DATA = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex)
+ORDER = (Arrive, ExpectTx, Wait, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup)
+STRUCTURE = (For, If, Elect, Role)
+KNOWN = (*DATA, *ORDER, *STRUCTURE)  # ``Let`` is gone from a plain kernel
+TOLD = (Shuffle, Reduce, LoadIndex)  # of which this claim is worth a line where all is well
+
+
+@dataclass(frozen=True)
+class Defect:
+    """What is wrong with an operation, or, if it is *open*, what is not known to be right."""
+
+    what: str
+    open: bool = False
+
+
+@dataclass(frozen=True)
+class WellFormed(Claim):
+    """Each operation is known, its operands are where it takes them, and names have a value where they are used.
+
+    A shuffle and a reduction over lanes are issued by all lanes of their warps (PTX ISA, shfl.sync), and tensors from
+    which values with a contract are read are not written. That the data keep these contracts is assumed.
+
+    >>> from symlayout.kernels import tma_copy
+    >>> print(WellFormed(tma_copy(64, 256, tile=(16, 64))))
+    well formed: 16 operations of tma_copy
+
+    Raises ClaimError for what is no kernel.
+    """
+
+    kernel: Any
+
+    kind: ClassVar[str] = "well formed"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.kernel, Kernel):
+            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
+
+    def subjects(self) -> tuple[Any, ...]:
+        return ()
+
+    def parameters(self) -> tuple[Any, ...]:
+        return ()
+
+    def static(self) -> bool:
+        return True  # what stands where does not depend on sizes
+
+    def bind(self, env: Mapping[Any, int]) -> Claim:
+        return replace(self, given=())
+
+    def points(self) -> int:
+        return sum(1 for _ in self.kernel.walk())
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.points()} operations of {self.kernel.name}"
+
+    @property
+    def telling(self) -> bool:
+        """Whether there is something to say: an operation that needs it, a parameter, or a defect."""
+        told = any(isinstance(op, TOLD) for op in self.kernel.walk())
+        return told or bool(self.kernel.parameters) or any(self._found())
+
+    def _found(self) -> Iterator[Defect]:
+        every = list(sites(self.kernel))
+        for s in every:
+            yield from defects(self.kernel, s, every)
+
+    def certify(self, facts: Facts) -> Proof | None:
+        if any(self._found()):
+            return None
+        return Proof(f"{self.points()} operations, one by one", None)
+
+    def counterexample(self) -> Witness | None:
+        found = next((d for d in self._found() if not d.open), None)
+        if found is None:
+            raise TooLarge(next((d.what for d in self._found()), ""))
+        return Witness({}, (), found.what)
+
+    def lemma(self, facts: Facts) -> str:
+        return next((d.what for d in self._found()), "")
+
+
+def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
+    """What is wrong with an operation where it stands."""
+    op = site.op
+    if not isinstance(op, KNOWN):
+        yield Defect(f"{type(op).__name__} is no operation that provers know: {op}", open=True)
+        return
+    for name in sorted(s.name for s in symbols_in(tuple(own(op))) if s.name not in known_at(kernel, site)):
+        yield Defect(f"{op}: {name} has no value there")
+    if isinstance(op, Copy | Mma):
+        yield from _instruction(kernel, op)
+    elif isinstance(op, Map):
+        yield from _function(kernel, op)
+    elif isinstance(op, Shuffle | Reduce):
+        yield from _lanes(kernel, site, op)
+    elif isinstance(op, LoadIndex):
+        yield from _loaded(kernel, op, every)
+
+
+def own(op: Op) -> Iterator[Any]:
+    """The expressions and facts of an operation itself, not of those inside it."""
+    if isinstance(op, For):
+        yield op.extent
+    elif isinstance(op, If):
+        yield op.condition
+    elif isinstance(op, LoadIndex):
+        yield from (op.src.offset, op.name.lower, op.name.upper)
+    elif not op.body:
+        for x in vars(op).values():
+            yield from _expressions(x)
+
+
+def _expressions(x: Any) -> Iterator[Any]:
+    if isinstance(x, tuple):
+        for y in x:
+            yield from _expressions(y)
+    elif isinstance(x, Ref | Slot | Box | Matrix):
+        for y in vars(x).values():
+            yield from _expressions(y)
+    elif hasattr(x, "symbols"):
+        yield x
+
+
+def known_at(kernel: Kernel, site: Site) -> set[str]:
+    """The names that have a value where an operation stands."""
+    bodies = (kernel.plain.body, *(a.body for a in site.around))
+    before = (op for body, place in zip(bodies, site.places, strict=True) for op in body[:place])
+    read = {op.name.name for op in before if isinstance(op, LoadIndex)}
+    sizes = {s.name for s in (*kernel.dims, *kernel.block)}
+    return {*sizes, *read, *(loop.index.name for loop in site.loops), THREAD}
+
+
+def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[Defect]:
+    row = ATOMS.get(op.atom)
+    if row is None:
+        yield Defect(f"{op}: {op.atom} is no instruction; those are rows of symlayout.atoms")
+        return
+    if isinstance(op, Mma):
+        yield from (Defect(f"{op}: expected sums in registers") for _ in _elsewhere(kernel, op.acc, "register"))
+        return
+    for what, x, space in (("source", op.src, row.src), ("target", op.dst, row.dst)):
+        if isinstance(x, Ref):
+            yield from (Defect(f"{op}: expected its {what} in {space}, got {y}") for y in _elsewhere(kernel, x, space))
+        elif not op.atom.startswith("tma."):
+            yield Defect(f"{op}: expected a place in a tensor, got {x}")
+
+
+def _elsewhere(kernel: Kernel, x: Any, space: str) -> Iterator[str]:
+    """Where an operand is, if that is not a tensor in this memory space."""
+    if not isinstance(x, Ref):
+        yield str(x)
+    elif kernel.tensor(x.tensor).space != space:
+        yield f"{x} in {kernel.tensor(x.tensor).space}"
+
+
+def _function(kernel: Kernel, op: Map) -> Iterator[Defect]:
+    row = FUNCTIONS.get(op.function)
+    if row is None:
+        yield Defect(f"{op}: {op.function} is no function; those are rows of symlayout.semantics.maps")
+    elif len(row.counts) != len(op.srcs):
+        yield Defect(f"{op}: expected {len(row.counts)} sources of {op.function}, got {len(op.srcs)}")
+    for x in (*op.srcs, op.dst):
+        if isinstance(x, Param):
+            if x.name not in {p.name for p in kernel.parameters}:
+                yield Defect(f"{op}: {x} is no scalar parameter of {kernel.name}")
+        else:
+            yield from (Defect(f"{op}: expected registers, got {y}") for y in _elsewhere(kernel, x, "register"))
+
+
+def _lanes(kernel: Kernel, site: Site, op: Shuffle | Reduce) -> Iterator[Defect]:
+    src, dst = kernel.tensor(op.src.tensor), kernel.tensor(op.dst.tensor)
+    for x in (op.src, op.dst):
+        yield from (Defect(f"{op}: expected registers, got {y}") for y in _elsewhere(kernel, x, "register"))
+    if src.dtype != dst.dtype:
+        yield Defect(f"{op}: expected registers of one type, got {src.dtype} and {dst.dtype}")
+    if isinstance(op, Shuffle) and op.count * src.dtype.bits % 32:
+        yield Defect(f"{op}: expected whole words of 32 bits, got {op.count} elements of {src.dtype}")
+    if isinstance(op, Reduce) and op.lanes == 1:
+        return
+    if site.team is None:
+        yield Defect(f"whether all lanes of their warps issue {op} together", open=True)
+    elif site.team.lanes < WARP:
+        yield Defect(f"{op}: expected all {WARP} lanes of its warps, got {site.team}")
+
+
+def _loaded(kernel: Kernel, op: LoadIndex, every: list[Site]) -> Iterator[Defect]:
+    tensor = kernel.tensor(op.src.tensor)
+    if tensor.space != "global" or tensor.dtype.kind not in ("int", "uint"):
+        yield Defect(f"{op}: expected integers in global memory, got {tensor}")
+    if op.name.lower is None or op.name.upper is None:
+        yield Defect(f"{op}: expected a contract with both ends")
+    boxes = (s.op.dst for s in every if isinstance(s.op, Copy) and isinstance(s.op.dst, Box))
+    written = {r.tensor for s in every for r in targets(s.op)} | {kernel.map(b.tensor_map).tensor for b in boxes}
+    if tensor.name in written:
+        yield Defect(f"{op}: the kernel writes {tensor.name}, so its values are not those of the data", open=True)
