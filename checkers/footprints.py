@@ -15,7 +15,8 @@ from symlayout.address_map import AddressMap
 from symlayout.atoms import ATOMS
 from symlayout.expr import Expr, Symbol
 from symlayout.kernel import Kernel
-from symlayout.ops import Box, Copy, Fill, Map, Op, Ref, Role
+from symlayout.ops import Box, Copy, Fill, LoadIndex, Map, Op, Reduce, Ref, Role, Shuffle
+from symlayout.semantics.maps import FUNCTIONS
 
 from .sites import THREAD, Site
 
@@ -75,8 +76,15 @@ def _of(kernel: Kernel, site: Site, ref: Ref, fixed: frozenset[Symbol]) -> Touch
 def elements_of(kernel: Kernel, op: Op, ref: Ref) -> int | None:
     """Elements that one thread touches from an offset on; None where the operation does not say."""
     bits = kernel.tensor(ref.tensor).dtype.bits
-    if isinstance(op, Map | Fill):
+    if isinstance(op, Map) and ref != op.dst and op.function in FUNCTIONS:
+        counts = zip(op.srcs, FUNCTIONS[op.function].counts, strict=False)
+        return max((n or op.count for src, n in counts if src == ref), default=op.count)
+    if isinstance(op, Map | Fill | Shuffle):
         return op.count
+    if isinstance(op, Reduce):
+        return op.count if ref == op.src else 1
+    if isinstance(op, LoadIndex):
+        return 1
     if not isinstance(op, Copy) or op.atom not in ATOMS:
         return None
     box: Any = op.src if isinstance(op.src, Box) else op.dst

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from symlayout.atoms import ATOMS
+from symlayout.errors import ExpressionError
 from symlayout.expr import evaluate
 from symlayout.kernel import Kernel
 from symlayout.ops import (
@@ -29,12 +30,15 @@ from symlayout.ops import (
     Fill,
     For,
     If,
+    LoadIndex,
     Map,
     Matrix,
     Mma,
     Op,
+    Reduce,
     Ref,
     Role,
+    Shuffle,
     Slot,
     Wait,
     WaitGroup,
@@ -116,6 +120,8 @@ def sources(op: Op) -> tuple[Ref, ...]:
         every = tuple(x.start if isinstance(x, Matrix) else x for x in (op.a, op.b))
     elif isinstance(op, Map):
         every = op.srcs
+    elif isinstance(op, Shuffle | Reduce | LoadIndex):
+        every = (op.src,)
     return tuple(r for r in every if isinstance(r, Ref))
 
 
@@ -123,7 +129,7 @@ def targets(op: Op) -> tuple[Ref, ...]:
     """The places that an operation writes."""
     if isinstance(op, Mma):
         return (op.acc,)
-    return (op.dst,) if isinstance(op, Copy | Map | Fill) and isinstance(op.dst, Ref) else ()
+    return (op.dst,) if isinstance(op, Copy | Map | Fill | Shuffle | Reduce) and isinstance(op.dst, Ref) else ()
 
 
 def group_of(op: Op) -> str:
@@ -144,6 +150,7 @@ def machine(kernel: Kernel, block: tuple[int, ...] = (), uses: int = 0) -> Machi
     """
     if any(n != 1 for n in kernel.cluster):
         raise OutsideTheModel("clusters: arrivals of peers and multicast are not in the model")
+    kernel = kernel.plain
     rings = rings_of(kernel)
     owner = {t: r for r in rings for t in r.tensors}
     env = {b.name: v for b, v in zip(kernel.block, (*block, 0, 0, 0), strict=False)}
@@ -154,6 +161,8 @@ def machine(kernel: Kernel, block: tuple[int, ...] = (), uses: int = 0) -> Machi
             writer.write(kernel.body, env, 0, kernel.threads // 32, 32)
         except _Cut:
             writer.whole = False
+        except ExpressionError as e:  # a value that is read from memory, or a name without one
+            raise OutsideTheModel(str(e)) from e
         if writer.steps:
             agents.append(writer.agent())
     barriers = tuple(((b.name, s), b.arrivals) for b in kernel.barriers for s in range(b.slots))
