@@ -1,81 +1,284 @@
-"""Which elements of a shared tensor each warp touches in an operation, where numbers say so.
+"""Which elements of a shared tensor each thread touches in an operation, and how two operations meet there.
 
-Two accesses that never meet need no order between them; those that meet within a warp need only that warp's barrier.
+Slots such as ``i % S`` are told apart for all i: an index is put as a multiple of the periods plus a remainder, and
+each remainder is looked at. Accesses that never meet need no order; those of one warp need only that warp's barrier.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from symlayout.address_map import AddressMap
-from symlayout.atoms import ATOMS
-from symlayout.expr import Expr, Symbol
+from symlayout.address_map import Arrays
+from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
+from symlayout.expr import Expr, Symbol, index, interpret
+from symlayout.int_tuple import size
 from symlayout.kernel import Kernel
-from symlayout.ops import Box, Copy, Fill, LoadIndex, Map, Op, Reduce, Ref, Role, Shuffle
+from symlayout.ops import Box, Copy, Fill, For, LoadIndex, Map, Mma, Op, Reduce, Ref, Role, Shuffle
 from symlayout.semantics.maps import FUNCTIONS
 
-from .sites import THREAD, Site
+from .accesses import Access
+from .residues import unturned
+from .sites import THREAD
+from .ways import Way, Ways
 
 POINTS = 1 << 18  # threads times iterations times elements that are looked at
+TURNS = 64  # of a loop that are looked at one by one
+CASES = 256  # remainders and turns
 ROW_BYTES = 16  # of one address of ldmatrix and stmatrix (PTX ISA)
+LANE = 2  # threads are numbered by twos: the odd number is the one that is elected, whichever it is
 
-Touched: TypeAlias = "dict[int, frozenset[int]]"
+KINDS = ("apart", "same thread", "in a warp", "across warps", "unknown")  # how accesses meet, each covers those before
+Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
-def touched(kernel: Kernel, site: Site, refs: Iterable[Ref], fixed: frozenset[Symbol]) -> Touched | None:
-    """Warp to the elements that it touches, over all its lanes and iterations; None where numbers do not say.
+@dataclass(frozen=True, eq=False)
+class Touched:
+    """Elements, ascending, with the least and the greatest of the threads that touch each of them."""
 
-    *fixed* are the indices of loops around both accesses: what depends on them differs from turn to turn.
-    """
-    out: dict[int, frozenset[int]] = {}
-    for ref in refs:
-        found = _of(kernel, site, ref, fixed)
-        if found is None:
+    elements: Numbers
+    least: Numbers
+    most: Numbers
+    clash: str = "apart"  # how threads meet in the one operation
+
+    def meets(self, other: Touched) -> str:
+        """One of KINDS."""
+        if not len(self.elements) or not len(other.elements):
+            return "apart"
+        if self.elements[-1] < other.elements[0] or other.elements[-1] < self.elements[0]:
+            return "apart"
+        _, i, j = np.intersect1d(self.elements, other.elements, assume_unique=True, return_indices=True)
+        return _kind(np.minimum(self.least[i], other.least[j]), np.maximum(self.most[i], other.most[j]))
+
+    def shared(self, other: Touched) -> int:
+        """An element that both touch, by different threads if there is one."""
+        both, i, j = np.intersect1d(self.elements, other.elements, assume_unique=True, return_indices=True)
+        apart = np.maximum(self.most[i], other.most[j]) - np.minimum(self.least[i], other.least[j])
+        return int(both[np.argmax(apart)])
+
+
+def _kind(least: Numbers, most: Numbers) -> str:
+    if not len(least):
+        return "apart"
+    if (least == most).all():
+        return "same thread"
+    return "in a warp" if (least // (32 * LANE) == most // (32 * LANE)).all() else "across warps"
+
+
+@dataclass(frozen=True)
+class Place:
+    """An offset, and the symbols in it that take all of their values."""
+
+    offset: Any
+    free: tuple[Symbol, ...] = ()
+
+
+class Footprints:
+    """The footprints of a kernel's operations."""
+
+    def __init__(self, kernel: Kernel, ways: Ways) -> None:
+        self.kernel, self.ways = kernel, ways
+        self._opaque = frozenset(kernel.opaque)  # values that threads may have different ones of
+        self._known: dict[Any, Touched | None] = {}
+        self._met: dict[Any, str] = {}
+
+    def meeting(self, a: Access, b: Access, way: Way) -> str:
+        """How *a*, at the start of a way, and *b*, at its end, may meet."""
+        moved = self._moved(a, b, way)
+        return "unknown" if moved is None else self._compared(a, b, *moved)
+
+    def anyhow(self, a: Access, b: Access) -> str:
+        """How two accesses may meet, at any turns of their loops."""
+        return self._compared(a, b, self._loose(a, "a"), self._loose(b, "b"))
+
+    def clash(self, a: Access) -> str:
+        """How threads may meet in one execution of an operation."""
+        found = [
+            self.touched(a, put) for (put,) in _cases((Place(a.ref.offset),), {loop.index for loop in a.site.loops})
+        ]
+        worst = [f.clash if f is not None else "unknown" for f in found]
+        return max(worst, key=KINDS.index) if found else "unknown"
+
+    # -- where two accesses are on a way ------------------------------------------------------------
+
+    def _loose(self, a: Access, mark: str) -> Place:
+        put, free = {}, []
+        for loop in a.site.loops:
+            put[loop.index] = s = _renamed(loop, mark)
+            free.append(s)
+        return Place(_put(a.ref.offset, put), tuple(free))
+
+    def _moved(self, a: Access, b: Access, way: Way) -> tuple[Place, Place] | None:
+        """Both offsets in terms of the turns at the start; None where loops share an index."""
+        puts: tuple[dict[Symbol, Any], dict[Symbol, Any]] = {}, {}
+        frees: tuple[list[Symbol], list[Symbol]] = [], []
+        for loops in (a.site.loops, b.site.loops):
+            if len({loop.index for loop in loops}) != len(loops):
+                return None
+        turns = (*way.turns, *(("any", 0),) * (len(b.site.loops) - len(way.turns)))
+        on = {loop.index for loop, gone in zip(a.site.loops, way.left, strict=True) if gone is None}
+        for mark, loops, where in ((0, a.site.loops, way.left), (1, b.site.loops, turns)):
+            for loop, turn in zip(loops, where, strict=True):
+                put: Any = loop.index
+                if turn is None:
+                    continue
+                kind, n = turn
+                if kind == "any":
+                    put = _renamed(loop, "ab"[mark])
+                    frees[mark].append(put)
+                elif mark == 0:
+                    put = loop.extent - 1 - n
+                elif kind == "at":
+                    put = n
+                elif loop.index not in on:
+                    return None
+                else:
+                    put = loop.index + n
+                puts[mark][loop.index] = put
+        return Place(_put(a.ref.offset, puts[0]), tuple(frees[0])), Place(_put(b.ref.offset, puts[1]), tuple(frees[1]))
+
+    def _compared(self, a: Access, b: Access, at_a: Place, at_b: Place) -> str:
+        if any(s in self._opaque for p in (at_a, at_b) for s in _symbols(p.offset)):
+            return "unknown"
+        key = (a.site.places, a.ref, b.site.places, b.ref, at_a, at_b)
+        if key not in self._met:
+            self._met[key] = self._worst(a, b, at_a, at_b)
+        return self._met[key]
+
+    def _worst(self, a: Access, b: Access, at_a: Place, at_b: Place) -> str:
+        worst = "apart"
+        joint = {loop.index for loop in (*a.site.loops, *b.site.loops)}
+        count = 0
+        for x, y in _cases((at_a, at_b), joint):
+            count += 1
+            first, second = self.touched(a, x), self.touched(b, y)
+            if first is None or second is None:
+                return "unknown"
+            worst = max(worst, first.meets(second), key=KINDS.index)
+            if worst == KINDS[-2]:
+                break
+        return worst if count else "unknown"
+
+    # -- numbers ------------------------------------------------------------------------------------
+
+    def touched(self, a: Access, place: Place) -> Touched | None:
+        """What an access touches where its offset depends on threads and free symbols only; else None."""
+        key = (a.site.places, a.ref, place)
+        if key not in self._known:
+            self._known[key] = self._touched(a, place)
+        return self._known[key]
+
+    def _touched(self, a: Access, place: Place) -> Touched | None:
+        width = elements_of(self.kernel, a.site.op, a.ref) if a.matrix is None else 1
+        symbols = place.offset.symbols if isinstance(place.offset, Expr) else ()
+        free = [s for s in place.free if s in symbols]
+        if width is None or any(s.name != THREAD and s not in free for s in symbols):
             return None
-        for w, elements in found.items():
-            out[w] = out.get(w, frozenset()) | elements
-    return out
+        extents = [int(s.upper) + 1 for s in free]  # type: ignore[arg-type]  # _cases leaves numbers only
+        by_thread = any(s.name == THREAD for s in symbols)
+        threads, ids = self._threads(a, by_thread)
+        if len(threads) * math.prod(extents) * width > POINTS:
+            return None
+        grid = np.meshgrid(threads, *(np.arange(n) for n in extents), indexing="ij")
+        env: dict[Any, Any] = dict(zip(free, grid[1:], strict=True))
+        env.update({s: grid[0] for s in symbols if s.name == THREAD})
+        starts = np.broadcast_to(interpret(place.offset, Arrays(env)), grid[0].shape).reshape(len(threads), -1)
+        who = np.broadcast_to(ids[:, None], starts.shape)
+        if a.matrix is not None:
+            return self.operand(a, np.unique(starts))
+        return by_element(starts, who, width, a.site.op)
+
+    def _threads(self, a: Access, by_thread: bool) -> tuple[Numbers, Numbers]:
+        """(number within the role, number that tells threads apart) of each thread."""
+        role = next((x for x in reversed(a.site.around) if isinstance(x, Role)), None)
+        first = 32 * role.first_warp if role else 0
+        warps = np.array(sorted(a.team.warps), dtype=np.int64)
+        elected = a.team.lanes == 1 and not a.team.chosen
+        if elected and not by_thread:
+            return 32 * warps - first, LANE * 32 * warps + 1
+        row = ATOMS.get(getattr(a.site.op, "atom", ""))
+        lanes = addressing(row, a.kind) if isinstance(row, MatrixCopy) else 32
+        every = (32 * warps[:, None] + np.arange(lanes)).reshape(-1)
+        return every - first, LANE * every
+
+    def operand(self, a: Access, starts: Numbers) -> Touched | None:
+        """What a warpgroup reads of an operand, from these elements on."""
+        op, tensor = a.site.op, self.kernel.tensor(a.tensor)
+        row = ATOMS.get(getattr(op, "atom", ""))
+        if not isinstance(op, Mma) or not isinstance(row, MmaAtom) or a.matrix is None:
+            return None
+        rows = row.mnk[0] if a.matrix is op.a else row.mnk[1]
+        if len(starts) * rows * row.mnk[2] > POINTS or row.dtype.bits != tensor.dtype.bits:
+            return None
+        bases = tensor.base + starts * row.dtype.bytes
+        found = [a.matrix.descriptor.addresses(rows, row.mnk[2], row.dtype, int(x)).reshape(-1) for x in bases]
+        elements = (np.unique(np.concatenate(found)) - tensor.base) // row.dtype.bytes
+        least, most = (np.full(len(elements), LANE * 32 * w) for w in (min(a.team.warps), max(a.team.warps) + 1))
+        return Touched(elements, least, most - 1)
 
 
-def _of(kernel: Kernel, site: Site, ref: Ref, fixed: frozenset[Symbol]) -> Touched | None:
-    width, team = elements_of(kernel, site.op, ref), site.team
-    if width is None or team is None or team.lanes not in (1, 32) or site.conditions:
-        return None
-    role = next((a for a in reversed(site.around) if isinstance(a, Role)), None)
-    first = role.first_warp if role else 0
-    threads = role.threads if role else kernel.threads
-    symbols = ref.offset.symbols if isinstance(ref.offset, Expr) else ()
-    coords = [s for s in symbols if s.name != THREAD]
-    if any(s in fixed or s.lower != 0 or type(s.upper) is not int for s in coords):
-        return None
-    thread = next((s for s in symbols if s.name == THREAD), None)
-    extents = [s.upper + 1 for s in coords if type(s.upper) is int]
-    told_apart = threads if thread is not None else 1  # all threads touch the same where the offset names none
-    if math.prod(extents) * told_apart * width > POINTS:
-        return None
-    if thread is None:
-        _, values = AddressMap(tuple(coords), tuple(extents), ref.offset).table()
-        rows = np.broadcast_to(values[:, 0], (threads, len(values)))
-    else:
-        _, values = AddressMap((thread, *coords), (threads, *extents), ref.offset).table()
-        rows = values[:, 0].reshape(-1, threads).T  # the thread is the fastest coordinate
-    out: dict[int, frozenset[int]] = {}
-    for w in team.warps:
-        mine = rows[32 * (w - first) : 32 * (w - first) + 32]
-        if team.lanes == 1 and (mine != mine[0]).any():
-            return None  # which lane is elected is not known
-        starts = np.unique(mine)
-        out[w] = frozenset((starts[:, None] + np.arange(width)).ravel().tolist())
-    return out
+def by_element(starts: Numbers, who: Numbers, width: int, op: Op) -> Touched:
+    elements = (starts[..., None] + np.arange(width)).reshape(-1)
+    ids = np.repeat(who.reshape(-1), width)
+    order = np.argsort(elements, kind="stable")
+    elements, ids = elements[order], ids[order]
+    first = np.flatnonzero(np.diff(elements, prepend=elements[0] - 1))
+    least, most = np.minimum.reduceat(ids, first), np.maximum.reduceat(ids, first)
+    clash = _kind(least, most)
+    if isinstance(ATOMS.get(getattr(op, "atom", "")), MatrixCopy):  # rows are the whole warp's
+        least, most = least // (32 * LANE) * 32 * LANE, most // (32 * LANE) * 32 * LANE + 32 * LANE - 1
+    return Touched(elements[first], least, most, "apart" if clash == "same thread" else clash)
+
+
+def addressing(row: MatrixCopy, kind: str) -> int:
+    """How many lanes give the address of a row, which has 8 elements."""
+    return int((row.src_tv if kind == "read" else row.dst_tv).cosize()) // 8
+
+
+def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, ...]]:
+    """The places at each remainder and turn that counts, in threads and free symbols of known ranges only.
+
+    Nothing where there are too many, or where something else is left in an offset.
+    """
+    few = {s for p in at for s in p.free if type(s.upper) is int and s.upper < TURNS}
+    shared = {s for p in at for s in _symbols(p.offset)} & joint
+    turned = sorted((s for s in shared if type(s.upper) is int and s.upper < TURNS), key=lambda s: s.name)
+    kept = lambda s: s in few or s.name == THREAD  # noqa: E731
+    ranges = [range(int(s.upper) + 1) for s in turned]  # type: ignore[arg-type]
+    if math.prod(map(len, ranges)) > CASES:
+        return
+    for values in itertools.product(*ranges):
+        put = dict(zip(turned, values, strict=True))
+        offsets = tuple(_put(p.offset, put) for p in at)
+        found = unturned(offsets, kept, CASES)
+        if found is None:
+            yield tuple(Place(o) for o in offsets)  # symbols are left, of which ``touched`` knows nothing
+            return
+        for case in found:
+            yield tuple(Place(o, tuple(s for s in p.free if s in few)) for o, p in zip(case, at, strict=True))
+
+
+def _symbols(x: Any) -> tuple[Symbol, ...]:
+    return x.symbols if isinstance(x, Expr) else ()
+
+
+def _put(x: Any, put: Mapping[Symbol, Any]) -> Any:
+    return x.subs(put) if put and isinstance(x, Expr) else x
+
+
+def _renamed(loop: For, mark: str) -> Symbol:
+    return index(f"{loop.index.name}__{mark}", loop.extent)
 
 
 def elements_of(kernel: Kernel, op: Op, ref: Ref) -> int | None:
     """Elements that one thread touches from an offset on; None where the operation does not say."""
-    bits = kernel.tensor(ref.tensor).dtype.bits
+    tensor = kernel.tensor(ref.tensor)
+    bits = tensor.dtype.bits
     if isinstance(op, Map) and ref != op.dst and op.function in FUNCTIONS:
         counts = zip(op.srcs, FUNCTIONS[op.function].counts, strict=False)
         return max((n or op.count for src, n in counts if src == ref), default=op.count)
@@ -85,21 +288,16 @@ def elements_of(kernel: Kernel, op: Op, ref: Ref) -> int | None:
         return op.count if ref == op.src else 1
     if isinstance(op, LoadIndex):
         return 1
-    if not isinstance(op, Copy) or op.atom not in ATOMS:
+    row = ATOMS.get(op.atom) if isinstance(op, Copy | Mma) else None
+    if isinstance(op, Mma) and isinstance(row, MmaAtom) and tensor.space == "register":
+        return int(size((row.tv_c if ref is op.acc else row.tv_a if ref is op.a else row.tv_b).shape[1]))
+    if not isinstance(op, Copy) or row is None:
         return None
     box: Any = op.src if isinstance(op.src, Box) else op.dst
     if isinstance(box, Box):
         landed = kernel.map(box.tensor_map).tensor_map.landed_bytes
         return 8 * landed // bits if type(landed) is int else None
-    nbytes = ATOMS[op.atom].bytes or (ROW_BYTES if "matrix" in op.atom else 0)
+    if isinstance(row, MatrixCopy) and tensor.space == "register":
+        return int(size((row.src_tv if ref is op.src else row.dst_tv).shape[1]))
+    nbytes = row.bytes or (ROW_BYTES if "matrix" in op.atom else 0)
     return max(1, 8 * nbytes // bits) if nbytes else None
-
-
-def meeting(a: Touched | None, b: Touched | None) -> str:
-    """How two accesses meet: "apart", "in a warp", "across warps", or "unknown"."""
-    if a is None or b is None:
-        return "unknown"
-    pairs = [(w, v) for w, x in a.items() for v, y in b.items() if x & y]
-    if not pairs:
-        return "apart"
-    return "in a warp" if all(w == v for w, v in pairs) else "across warps"

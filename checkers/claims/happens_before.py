@@ -25,7 +25,7 @@ class HappensBefore(Claim):
 
     >>> from symlayout.kernels import tma_copy
     >>> print(HappensBefore(tma_copy(64, 256, tile=(16, 64))))
-    happens before (ptx-9.1 subset 1): tma_copy
+    happens before (ptx-9.1 subset 2): tma_copy
 
     Raises ClaimError for what is no kernel.
     """

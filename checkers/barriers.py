@@ -1,0 +1,71 @@
+"""Which threads meet at the barriers of a CTA.
+
+A warp waits at a barrier until all that it awaits have come. Where as many threads use a number as it awaits, the n-th
+time of one is the n-th time of all; where their numbers differ, some wait for ever or too short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from symlayout.kernel import Kernel
+from symlayout.ops import Barrier, ClusterBarrier
+
+from .accesses import everyone
+from .sites import Site
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The barriers of one number: who comes, how many threads each awaits, and what is wrong with that."""
+
+    name: str
+    warps: frozenset[int]
+    sites: tuple[Site, ...]
+    wrong: str = ""  # certainly
+    vague: str = ""  # perhaps
+
+    @property
+    def sound(self) -> bool:
+        return not self.wrong and not self.vague
+
+
+def meetings(kernel: Kernel, every: Iterable[Site]) -> dict[int, Meeting]:
+    """The barriers of a kernel by number; -1 is that of the cluster."""
+    found: dict[int, list[Site]] = {}
+    for s in every:
+        if isinstance(s.op, Barrier | ClusterBarrier):
+            found.setdefault(number_of(s.op), []).append(s)
+    return {n: _meeting(kernel, n, mine) for n, mine in found.items()}
+
+
+def number_of(op: Barrier | ClusterBarrier) -> int:
+    return op.number if isinstance(op, Barrier) else -1
+
+
+def _meeting(kernel: Kernel, number: int, mine: list[Site]) -> Meeting:
+    name = f"barrier {number}" if number >= 0 else "the cluster barrier"
+    warps = frozenset(w for s in mine for w in everyone(s).warps)
+    counts = {(s.op.threads if isinstance(s.op, Barrier) else 0) or kernel.threads for s in mine}
+    made = Meeting(name, warps, tuple(mine))
+    if len(counts) > 1:
+        return Meeting(name, warps, made.sites, vague=f"{name} awaits {' or '.join(map(str, sorted(counts)))} threads")
+    (n,) = counts
+    if any(s.team is None or s.team.lanes != 32 for s in mine):
+        most = sum(everyone(s).threads for s in mine)
+        if n > most:
+            return Meeting(name, warps, made.sites, wrong=f"{name} awaits {n} threads, and {most} come")
+        return Meeting(name, warps, made.sites, vague=f"{name} is met by some lanes of a warp")
+    come = 32 * len(warps)
+    if n > come or any(s.team is not None and s.team.threads > n for s in mine):
+        return Meeting(name, warps, made.sites, wrong=f"{name} awaits {n} threads, and {come} come")
+    return Meeting(
+        name, warps, made.sites, vague="" if n == come else f"{name} awaits {n} threads of {come} that use it"
+    )
+
+
+def lines(found: dict[int, Meeting]) -> Iterator[tuple[Meeting, str]]:
+    """Each meeting, with the operation at which it is."""
+    for m in found.values():
+        yield m, str(m.sites[0])

@@ -1,0 +1,102 @@
+"""What must stand between two accesses to shared memory, and how far a way has come with it.
+
+An asynchronous access is over after commit and wait_group by its threads; what threads wrote is there for the async
+proxy after their fence; other threads follow at a barrier of both, those of the same warp at that of the warp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, ExpectTx, Fence, Op, Wait, WaitGroup, WarpBarrier
+
+from .accesses import Access, covers, everyone, may_cover
+from .barriers import Meeting, number_of
+from .sites import Site
+
+NOBODY: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a way has come from an access: groups committed since, and who knows that it is over."""
+
+    commits: int = 0
+    done: bool = False
+    fenced: bool = False
+    met: frozenset[int] = NOBODY
+    met_fenced: frozenset[int] = NOBODY  # at a barrier after the fence
+    warp: bool = False  # a barrier of each warp
+    warp_fenced: bool = False
+    arrived: bool = False  # at some mbarrier; of runs only
+
+
+def begin(a: Access) -> Progress:
+    return Progress(done=not a.group)
+
+
+def ended(op: Op, a: Access, commits: int) -> bool:
+    """Whether an operation waits for the group of an access, so many of which were committed since."""
+    mine = isinstance(op, WaitGroup) and op.group == a.group and (a.kind == "read" or not op.read)
+    return mine and commits > op.pending  # type: ignore[attr-defined]  # a wait
+
+
+def surely(p: Progress, s: Site, a: Access, most: int, found: Mapping[int, Meeting]) -> Progress:
+    """The progress behind an operation, by what is certain; commits are counted up to *most*."""
+    op = s.op
+    if isinstance(op, Commit) and op.group == a.group and covers(s, a):
+        return replace(p, commits=min(p.commits + 1, most))
+    if not p.done:
+        return replace(p, done=True) if ended(op, a, p.commits) and covers(s, a) else p
+    if isinstance(op, Fence) and op.about == "async" and covers(s, a):
+        return replace(p, fenced=True)
+    warps = a.team.warps
+    if isinstance(op, WarpBarrier) and s.team is not None and s.team.lanes == 32 and s.team.warps >= warps:
+        return replace(p, warp=True, warp_fenced=p.warp_fenced or p.fenced)
+    meets = isinstance(op, Barrier | ClusterBarrier) and found and found[number_of(op)].sound
+    if meets and s.team is not None and s.team.lanes == 32 and s.team.warps >= warps:
+        fenced = s.team.warps if p.fenced else NOBODY
+        p = replace(p, met=p.met | s.team.warps, met_fenced=p.met_fenced | fenced)
+        return replace(p, warp=True, warp_fenced=p.warp_fenced or p.fenced)
+    return p
+
+
+def perhaps(p: Progress, s: Site, a: Access, b: Access) -> Progress:
+    """The progress of a run behind an operation, by all that may order: what then lacks is certain."""
+    op = s.op
+    if isinstance(op, Commit) and op.group == a.group and may_cover(s, a):
+        return replace(p, commits=p.commits + 1)
+    if ended(op, a, p.commits) and may_cover(s, a):
+        return replace(p, done=True)
+    if isinstance(op, Fence) and op.about == "async" and may_cover(s, a):
+        return replace(p, fenced=True)
+    if isinstance(op, WarpBarrier) and p.done:
+        return replace(p, warp=True, warp_fenced=p.warp_fenced or p.fenced)
+    if isinstance(op, Arrive | ExpectTx) and may_cover(s, a):
+        return replace(p, arrived=p.arrived or p.done)
+    meets = isinstance(op, Wait) and p.arrived and may_cover(s, b)
+    if isinstance(op, Barrier | ClusterBarrier) and (may_cover(s, a) or may_cover(s, b)):
+        meets = True
+    if meets and p.done:
+        all_ = everyone(b.site).warps
+        return replace(p, met=all_, met_fenced=all_ if p.fenced else p.met_fenced)
+    return p
+
+
+def needs_fence(a: Access, b: Access) -> bool:
+    return a.kind == "write" and b.proxy == "async"
+
+
+def lacking(p: Progress, a: Access, b: Access, how: str) -> str:
+    """What of "done", "fence" and "barrier" lacks between two accesses that meet in a way of ``footprints.KINDS``."""
+    fenced = needs_fence(a, b)
+    if how == "apart":
+        return ""
+    if not p.done:
+        return "done"
+    if fenced and not p.fenced:
+        return "fence"
+    if how == "same thread" or b.team.warps <= (p.met_fenced if fenced else p.met):
+        return ""
+    return "" if how == "in a warp" and (p.warp_fenced if fenced else p.warp) else "barrier"

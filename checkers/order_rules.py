@@ -1,0 +1,46 @@
+"""The orderings of the memory model that are checked, as rows, and what is found out about one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MODEL = "ptx-9.1 subset 2"
+
+RULES = {
+    "full_acquire": "a slot is read after a wait for its fill (PTX ISA, mbarrier.try_wait: acquire)",
+    "slot_free": "a slot is filled after a wait for those who read it (PTX ISA, mbarrier.arrive: release)",
+    "reads_retired": "a slot is given back after wait_group has ended its asynchronous reads",
+    "barrier_met": "as many threads come to a barrier as it awaits (PTX ISA, bar.sync)",
+    "written_then_read": "what threads write, others read after a barrier of both (PTX ISA, bar.sync, bar.warp.sync)",
+    "copied_then_read": "a copy by cp.async is read after commit, wait_group by its threads and a barrier"
+    " (PTX ISA, cp.async.wait_group)",
+    "generic_write_async_read": "writes, fence async by the writers, a barrier, then the asynchronous read"
+    " (PTX ISA, Async Proxy)",
+    "overwritten_after_read": "what threads read, others overwrite after a barrier of both (PTX ISA, bar.sync)",
+    "overwritten_after_write": "what threads write, others overwrite after a barrier of both (PTX ISA, bar.sync)",
+    "store_source_reuse": "a stored tile is written again after commit, wait_group and a barrier",
+    "operand_reuse": "an operand of wgmma is written again after commit, wait_group and a barrier"
+    " (PTX ISA, wgmma.wait_group)",
+    "handed_over": "roles that hand a tile over meet at the same barriers, as often as one another (PTX ISA, bar.sync)",
+    "issued_together": "an instruction of a warp or warpgroup is issued by all of its threads (PTX ISA, .aligned)",
+    "registers_fenced": "wgmma reads and writes registers after fence wgmma, the first one included"
+    " (PTX ISA, wgmma.fence)",
+    "sums_done": "registers of wgmma are touched after commit and wait_group have ended it (PTX ISA, wgmma.wait_group)",
+    "store_committed": "the sources of all stores are read before the CTA ends: commit, then wait_group 0",
+    "copy_awaited": "each copy by cp.async is awaited before the CTA ends: commit, then wait_group",
+}
+
+
+@dataclass(frozen=True)
+class Order:
+    """One obligation: met by *by*, or *missing* with where it belongs, or *beyond* the subset."""
+
+    rule: str
+    place: str
+    by: str = ""
+    missing: str = ""
+    beyond: str = ""
+
+    def __str__(self) -> str:
+        said = self.missing or self.beyond or self.by
+        return f"{self.rule}: {self.place}: {said}"

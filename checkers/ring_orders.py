@@ -1,0 +1,158 @@
+"""Slots of rings and the stores from them: what stands before a slot is read, filled or given back, and at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from symlayout.atoms import ATOMS
+from symlayout.kernel import Kernel
+from symlayout.ops import Arrive, Commit, Copy, Elect, For, Mma, Op, Role, Wait, WaitGroup
+
+from .order_rules import Order
+from .ring_programs import rings_of, sources, targets
+from .sites import Site
+
+
+class RingOrders:
+    """The orders of a kernel's rings, of reads that nothing fills, and of stores at the end."""
+
+    def __init__(self, kernel: Kernel, every: list[Site]) -> None:
+        self.kernel, self.every = kernel, every
+        self.place = {id(s): i for i, s in enumerate(self.every)}
+        self.shared = {t.name for t in kernel.tensors if t.space == "shared"}
+        self.rings = rings_of(kernel)
+
+    def orders(self) -> Iterator[Order]:
+        yield from self._ring_orders()
+        yield from self._store_ends()
+        yield from self._never_written()
+
+    # -- rings --------------------------------------------------------------------------------------
+
+    def _ring_orders(self) -> Iterator[Order]:
+        for ring in self.rings:
+            for s in self.every:
+                if any(r.tensor in ring.tensors for r in sources(s.op)):
+                    yield self._after("full_acquire", s, _on(Wait, ring.full), f"wait {ring.full}")
+                if _fill(s.op, ring.full) and ring.empty:
+                    yield self._after("slot_free", s, _on(Wait, ring.empty), f"wait {ring.empty}")
+                if ring.empty and isinstance(s.op, Arrive) and s.op.barrier.barrier == ring.empty:
+                    yield from self._retired(s, ring.tensors)
+
+    def _after(self, rule: str, s: Site, wanted: Callable[[Op], bool], what: str) -> Order:
+        """That an operation of a kind always comes before *s*, by the threads of *s*."""
+        for w in self.every[: self.place[id(s)]]:
+            if wanted(w.op) and self._always(w, s) and _covers(w, s):
+                return Order(rule, str(s), by=str(w))
+        if any(wanted(w.op) and w.role in (s.role, "") for w in self.every):
+            return Order(rule, str(s), beyond=f"that a {what} comes before {s}, by all threads that need it")
+        return Order(rule, str(s), missing=f"no {what} comes before it; add one in the same body")
+
+    def _retired(self, arrive: Site, tensors: tuple[str, ...]) -> Iterator[Order]:
+        for s in self.every:
+            group = ATOMS[s.op.atom].completion if isinstance(s.op, Copy | Mma) and s.op.atom in ATOMS else ""
+            if (
+                s.role != arrive.role
+                or group in ("", "mbarrier")
+                or not any(r.tensor in tensors for r in sources(s.op))
+            ):
+                continue
+            found = [w for w in self.between(s, arrive) if isinstance(w.op, WaitGroup) and w.op.group == group]
+            mine = [w for w in found if _covers(w, s)]
+            if mine:
+                yield Order("reads_retired", str(s), by=str(mine[0]))
+            elif any(_may_cover(w, s) for w in found):
+                yield Order("reads_retired", str(s), beyond=f"that {found[0]} is by the threads of {s}")
+            else:
+                yield Order("reads_retired", str(s), missing=f"no wait_group {group} between it and {arrive}; add one")
+
+    def _never_written(self) -> Iterator[Order]:
+        """Reads of shared memory that nothing writes."""
+        written = {r.tensor for s in self.every for r in targets(s.op)}
+        for s in self.every:
+            for name in dict.fromkeys(r.tensor for r in sources(s.op)):
+                if name in self.shared and name not in written:
+                    yield Order("full_acquire", str(s), missing=f"nothing writes {name}; fill it before")
+
+    def _store_ends(self) -> Iterator[Order]:
+        for s in self.every:
+            if isinstance(s.op, Copy) and s.op.atom in ATOMS and ATOMS[s.op.atom].completion == "bulk":
+                later = [x for x in self.every[self.place[id(s)] :] if x.role in (s.role, "")]
+                yield self._ends(s, later)
+
+    def _ends(self, s: Site, later: list[Site]) -> Order:
+        """That a store is committed and waited for by its threads, of the operations after it."""
+        rule, mine = "store_committed", [x for x in later if _covers(x, s)]
+        commit = next((i for i, x in enumerate(mine) if isinstance(x.op, Commit) and x.op.group == "bulk"), None)
+        waits = [] if commit is None else [x for x in mine[commit:] if _ends(x.op)]
+        found = [x for x in waits if self._leaves(x, s)]
+        if found:
+            return Order(rule, str(s), by=str(found[-1]))
+        unsure = [x.op for x in later if x not in mine and _may_cover(x, s)]
+        if waits or any(_ends(op) or isinstance(op, Commit) for op in unsure):
+            return Order(rule, str(s), beyond=f"that a commit and a wait_group bulk come after each {s}")
+        if commit is None:
+            return Order(rule, str(s), missing=f"no commit bulk after {s}; add it there")
+        missing = "no wait_group bulk 0 after the last store; add it before the role ends"
+        return Order(rule, str(s), missing=missing)
+
+    # -- ways through the program -------------------------------------------------------------------
+
+    def _always(self, w: Site, s: Site) -> bool:
+        """Whether *w* is executed whenever *s* is, elections aside."""
+        return all(isinstance(x, Elect | Role) or x in s.around for x in w.around) and w.role in (s.role, "")
+
+    def _leaves(self, x: Site, s: Site) -> bool:
+        """Whether *x* comes after every execution of *s*: nothing around it is missing around *s*."""
+        return all(isinstance(a, Elect | Role) or any(a is b for b in s.around) for a in x.around)
+
+    def _loop(self, a: Site, b: Site) -> For | None:
+        """The innermost loop around both."""
+        both = [x for x in a.around if isinstance(x, For) and any(x is y for y in b.around)]
+        return both[-1] if both else None
+
+    def between(self, a: Site, b: Site) -> list[Site]:
+        """What is certainly executed on the shortest way from *a* to *b*, round the loop if *b* is first."""
+        known = [*a.around, *b.around]
+        return [s for s in self._way(a, b) if _within(s, known)]
+
+    def _way(self, a: Site, b: Site) -> list[Site]:
+        """All operations of their roles on the shortest way from *a* to *b*."""
+        i, j = self.place[id(a)], self.place[id(b)]
+        loop = self._loop(a, b)
+        if i < j:
+            window = self.every[i + 1 : j]
+        elif loop is None:
+            window = []
+        else:
+            inside = [s for s in self.every if any(x is loop for x in s.around)]
+            window = [s for s in inside if self.place[id(s)] > i] + [s for s in inside if self.place[id(s)] < j]
+        return [s for s in window if s.role in (a.role, b.role, "")]
+
+
+def _within(s: Site, known: list[Op]) -> bool:
+    """Whether nothing but elections and *known* operations stands around *s*."""
+    return all(isinstance(x, Elect | Role) or any(x is y for y in known) for x in s.around)
+
+
+def _on(kind: type, barrier: str) -> Callable[[Op], bool]:
+    return lambda op: isinstance(op, kind) and op.barrier.barrier == barrier  # type: ignore[attr-defined]
+
+
+def _fill(op: Op, full: str) -> bool:
+    return isinstance(op, Copy) and op.barrier is not None and op.barrier.barrier == full
+
+
+def _covers(w: Site, s: Site) -> bool:
+    """Whether the threads of *s* are among those of *w*."""
+    return w.team is not None and s.team is not None and w.team.includes(s.team) is True
+
+
+def _may_cover(w: Site, s: Site) -> bool:
+    """Whether they are, or it is not known which lanes those are."""
+    return w.team is None or s.team is None or w.team.includes(s.team) is not False
+
+
+def _ends(op: Any) -> bool:
+    return isinstance(op, WaitGroup) and op.group == "bulk" and op.pending == 0

@@ -1,0 +1,234 @@
+"""Accesses of the threads that run one program together: what lies between two that meet in shared memory.
+
+Every way from one access on is followed until all who touch the tensor are ordered after it; an access that comes
+before that, to bytes that may be the same, lacks something. Whether it certainly does is seen in a run at some sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from symlayout.kernel import Kernel
+from symlayout.ops import WaitGroup
+
+from .accesses import Access, accesses, parallel
+from .barriers import Meeting
+from .footprints import KINDS, Footprints
+from .needs import Progress, begin, lacking, needs_fence, perhaps, surely
+from .order_rules import Order
+from .runs import EVENTS, Event, Runs, told
+from .sites import Site
+from .ways import TooMany, Way, Ways
+
+STARTS, FURTHER = 8, 600  # executions of an access that a run looks at, and operations behind each
+STAGES = ("", "barrier", "fence", "done")
+
+
+@dataclass(eq=False)
+class Pair:
+    """Two accesses to a tensor, in this order; what lacks between them on some way, and how they meet there."""
+
+    a: Access
+    b: Access
+    lacks: str = ""
+    how: str = "apart"
+
+    @property
+    def where(self) -> str:
+        return f"{self.a}, then {self.b}"
+
+    @property
+    def rule(self) -> str:
+        if self.a.kind == "write" and self.b.kind == "read":
+            if self.b.proxy == "async":
+                return "generic_write_async_read"
+            return "copied_then_read" if self.a.group else "written_then_read"
+        if self.a.kind == "write":
+            return "overwritten_after_write"
+        return {"bulk": "store_source_reuse", "wgmma": "operand_reuse"}.get(self.a.group, "overwritten_after_read")
+
+    @property
+    def by(self) -> str:
+        fence = ["fence async"] if needs_fence(self.a, self.b) else []
+        done = [f"commit and wait_group {self.a.group}"] if self.a.group else []
+        return f"{', '.join((*done, *fence, 'a barrier'))} on every way on which they meet"
+
+    @property
+    def missing(self) -> str:
+        if self.lacks == "done" and self.a.group == "bulk":
+            return f"no commit bulk and wait_group.read bulk 0 before {self.b}; add them after {self.a}"
+        if self.lacks == "done":
+            g = self.a.group
+            return f"no commit {g} and wait_group {g} that ends its group before {self.b}; add them after {self.a}"
+        if self.lacks == "fence":
+            by = "add it there, by the threads that write, before the barrier"
+            return f"no fence async after {self.a}; {by}"
+        if needs_fence(self.a, self.b):
+            return f"no barrier of the writers between fence async and {self.b}; add it there"
+        after = f"wait_group {self.a.group}" if self.a.group else str(self.a)
+        return f"no barrier between {after} and {self.b}; add it there"
+
+
+@dataclass(eq=False)
+class Shared:
+    """The orders in the shared memory of a kernel, roles that run side by side aside."""
+
+    kernel: Kernel
+    ways: Ways
+    footprints: Footprints
+    meetings: dict[int, Meeting]
+    runs: Runs
+    every: list[Access] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.every = list(accesses(self.kernel, "shared", self.ways.every))
+
+    def orders(self) -> Iterator[Order]:
+        for a in self.every:
+            yield from self._of(a)
+            if a.group == "cp.async":
+                yield self._awaited(a)
+
+    def _of(self, a: Access) -> Iterator[Order]:
+        if a.kind == "write":
+            yield from self._itself(a)
+        pairs = {b: Pair(a, b) for b in self.every if self._related(a, b)}
+        if not pairs:
+            return
+        try:
+            self._follow(a, pairs)
+        except TooMany as e:
+            yield Order("written_then_read", str(a), beyond=str(e))
+            return
+        for pair in pairs.values():
+            if not pair.lacks:
+                yield Order(pair.rule, pair.where, by=pair.by)
+                continue
+            seen = self._seen(pair)
+            if seen is None:
+                yield Order(pair.rule, pair.where, beyond=f"whether this is so for {pair.where}: {pair.missing}")
+            else:
+                seen_pair, story = seen
+                yield Order(pair.rule, pair.where, missing=f"{seen_pair.missing}; {story}")
+
+    def _related(self, a: Access, b: Access) -> bool:
+        """Whether the two can come in this order, one of them writes, and they may touch the same bytes."""
+        if a.tensor != b.tensor or "write" not in (a.kind, b.kind) or parallel(a.site, b.site):
+            return False
+        common = any(x is y for x in a.site.loops for y in b.site.loops)
+        if not common and not a.site.places < b.site.places:
+            return False
+        return self.footprints.anyhow(a, b) != "apart"
+
+    def _itself(self, a: Access) -> Iterator[Order]:
+        """That threads write different bytes where they write at once."""
+        how = self.footprints.clash(a)
+        if how != "apart":
+            yield Order(
+                "overwritten_after_write", str(a), beyond=f"whether threads of {a} write the same bytes at once"
+            )
+
+    # -- every way ----------------------------------------------------------------------------------
+
+    def _follow(self, a: Access, pairs: dict[Access, Pair]) -> None:
+        here: dict[Any, list[Pair]] = {}
+        for pair in pairs.values():
+            here.setdefault(pair.b.site.places, []).append(pair)
+        fenced = any(needs_fence(a, b) for b in pairs)
+        relevant = frozenset(w for b in pairs for w in b.team.warps)
+        private = all(KINDS.index(self.footprints.anyhow(a, b)) <= KINDS.index("in a warp") for b in pairs)
+        most = 1 + max(
+            (s.op.pending for s in self.ways.every if isinstance(s.op, WaitGroup) and s.op.group == a.group), default=0
+        )
+
+        def at(p: Progress, s: Site, way: Way) -> Progress | None:
+            for pair in here.get(s.places, ()):
+                self._meet(pair, p, way)
+            after = surely(p, s, a, most, self.meetings)
+            met, warp = (after.met_fenced, after.warp_fenced) if fenced else (after.met, after.warp)
+            return None if relevant <= met or (private and warp) else after
+
+        self.ways.walk(a.site, a.team.warps, begin(a), at)
+
+    def _meet(self, pair: Pair, p: Progress, way: Way) -> None:
+        if STAGES.index(lacking(p, pair.a, pair.b, "unknown")) <= STAGES.index(pair.lacks):
+            return
+        how = self.footprints.meeting(pair.a, pair.b, way)
+        lacks = lacking(p, pair.a, pair.b, how)
+        if STAGES.index(lacks) > STAGES.index(pair.lacks) and way.possible(pair.a.site):
+            pair.lacks, pair.how = lacks, how
+
+    def _awaited(self, a: Access) -> Order:
+        """That a copy is over when the CTA ends."""
+        left: list[Way] = []
+        most = 1 + max((s.op.pending for s in self.ways.every if isinstance(s.op, WaitGroup)), default=0)
+
+        def at(p: Progress, s: Site, _: Way) -> Progress | None:
+            after = surely(p, s, a, most, self.meetings)
+            return None if after.done else after
+
+        def end(_: Progress, way: Way) -> None:
+            if way.possible(a.site):
+                left.append(way)
+
+        try:
+            self.ways.walk(a.site, a.team.warps, begin(a), at, end)
+        except TooMany as e:
+            return Order("copy_awaited", str(a), beyond=str(e))
+        if not left:
+            return Order("copy_awaited", str(a), by="commit and wait_group cp.async on every way")
+        story = self._left_over(a)
+        if story:
+            what = "no commit and wait_group cp.async ends it before the CTA ends; add wait_group cp.async 0"
+            return Order("copy_awaited", str(a), missing=f"{what}; {story}")
+        return Order("copy_awaited", str(a), beyond=f"whether {a} is awaited before the CTA ends")
+
+    # -- runs at sizes ------------------------------------------------------------------------------
+
+    def _seen(self, pair: Pair) -> tuple[Pair, str] | None:
+        """What certainly lacks in a run at some sizes, and where that is."""
+        for sizes in self.runs.sizes:
+            events = self.runs.run(sizes, pair.a.team.warps)
+            starts = [i for i, e in enumerate(events) if e.site is pair.a.site][:STARTS]
+            for i in starts:
+                found = self._from(pair, events, i)
+                if found is not None:
+                    lacks, how, e, n = found
+                    return Pair(
+                        pair.a, pair.b, lacks, how
+                    ), f"{told(sizes, events[i], e)}, element {n} of {pair.a.tensor}"
+        return None
+
+    def _from(self, pair: Pair, events: list[Event], i: int) -> tuple[str, str, Event, int] | None:
+        a, b = pair.a, pair.b
+        first = self.runs.touched(a, events[i])
+        if first is None:
+            return None
+        p = begin(a)
+        for e in events[i + 1 : i + 1 + FURTHER]:
+            if e.site is b.site and lacking(p, a, b, "unknown"):
+                second = self.runs.touched(b, e)
+                if second is not None:
+                    how = first.meets(second)
+                    lacks = lacking(p, a, b, how)
+                    if lacks:
+                        return lacks, how, e, first.shared(second)
+            p = perhaps(p, e.site, a, b)
+        return None
+
+    def _left_over(self, a: Access) -> str:
+        """A run that ends with a copy under way."""
+        for sizes in self.runs.sizes:
+            events = self.runs.run(sizes, a.team.warps)
+            if len(events) >= EVENTS:
+                continue
+            for i in [i for i, e in enumerate(events) if e.site is a.site][-STARTS:]:
+                found = self.runs.touched(a, events[i])
+                p = begin(a)
+                for e in events[i + 1 :]:
+                    p = perhaps(p, e.site, a, a)
+                if found is not None and not p.done:
+                    return told(sizes, events[i])
+        return ""
