@@ -22,8 +22,8 @@ from ..flow.state import Open
 from ..flow.walk import Walk
 from ..sites import Uncounted
 
-ORDERS: tuple[str | int, ...] = ("eager", "lazy", 1)
-SIZES, ELEMENTS = 24, 1 << 17  # at which a kernel is run, and the product of such sizes
+ORDERS = ("eager", "lazy")
+SIZES, ELEMENTS = 16, 1 << 17  # at which a kernel is run, and the product of such sizes
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Computes(Claim):
     # -- refutation ---------------------------------------------------------------------------------
 
     def counterexample(self) -> Witness | None:
-        """The first element that differs in a run, eager, lazy or shuffled."""
+        """The first element that differs in a run, eager or lazy."""
         for order in ORDERS:
             try:
                 expect_results(self.kernel, order, self.output)

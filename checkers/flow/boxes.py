@@ -10,11 +10,14 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 from symlayout.kernel import KernelMap, KernelTensor
 from symlayout.ops import Box, Copy, Ref
+from symlayout.tma import TmaType
 
 from .places import inside, met, own_shared, starts, under
 from .state import Open, State, Team
 from .walk import Walk
 from .words import Loaded, Numbers, Words, without_constant
+
+CHANGING = (TmaType.FLOAT32_FTZ, TmaType.TFLOAT32, TmaType.TFLOAT32_FTZ)  # types that may round what they copy
 
 
 def load(walk: Walk, state: State, op: Copy) -> None:
@@ -39,6 +42,8 @@ def _land(walk: Walk, state: State, op: Copy, tile: Words) -> None:
         raise Open(f"{kernel_map.tensor} is read and written")
     start = state.uniform(walk.slot(state, op, tensor.name, op.dst.offset))
     at, deltas = _landing(state, kernel_map, tensor, start, len(tile.ids))
+    if tile.ids[at].any():
+        raise Open(f"a place that is filled twice in one use: {op}")
     source = state.kernel.tensor(kernel_map.tensor)
     corner = [without_constant(state.normal(state.here(x))) for x in _turned(state, kernel_map, op.src.coordinate)]
     outside = "nan" if kernel_map.tensor_map.oob_fill else "zero"
@@ -66,7 +71,7 @@ def store(walk: Walk, state: State, op: Copy) -> None:
             if walk.checking:
                 moved = deltas + np.array([c for _, c in corner])
                 words = met(state, tile[at][None])
-                walk.stored(state, op, kernel_map.tensor, tuple(x for x, _ in corner), moved[None], words, False)
+                walk.stored(state, op, kernel_map.tensor, tuple(x for x, _ in corner), moved[None], words)
 
 
 def _singles(state: State) -> list[Team]:
@@ -83,6 +88,8 @@ def _singles(state: State) -> list[Team]:
 def _landing(state: State, m: KernelMap, tensor: KernelTensor, start: int, n: int) -> tuple[Numbers, Numbers]:
     """(places in the tile, coordinates from the corner of the box, in the order of the tensor's modes)."""
     tensor_map, source = m.tensor_map, state.kernel.tensor(m.tensor)
+    if tensor_map.dtype in CHANGING:
+        raise Open(f"boxes of {tensor_map.dtype}, which may change their elements")
     plain = not tensor_map.interleave and not tensor_map.is_im2col and set(tensor_map.element_stride) == {1}
     if not plain or tensor_map.element_bits != tensor.dtype.bits or source.dtype.bits != tensor.dtype.bits:
         raise Open(f"boxes of {m.name}: {tensor_map} to {tensor.dtype}")

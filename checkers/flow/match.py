@@ -69,16 +69,12 @@ class Matcher:
         self.dtype = kernel.tensor(result.tensor).dtype
         _expect_inside(kernel, result)
 
-    def stored(
-        self, state: State, op: Op, tensor: str, at: tuple[Any, ...], deltas: Numbers, words: Words, linear: bool
-    ) -> None:
+    def stored(self, state: State, op: Op, tensor: str, at: tuple[Any, ...], deltas: Numbers, words: Words) -> None:
         """Raise Differs unless the places *words* are what the elements at + deltas of the output should hold."""
         if tensor != self.result.tensor:
             return
         deltas, words = deltas.reshape(-1, deltas.shape[-1]), words.reshape(-1)
         coords = self.result.coords
-        if linear and not self._flat(tensor):
-            raise Differs(f"{op} stores by an offset into {len(coords)} modes")
         for number in words.kinds:
             mine = words.ids == number
             target = Target(at, deltas[mine], state.known, coords)
@@ -122,15 +118,8 @@ class Matcher:
     def _element(self, origin: Loaded, deltas: Numbers, value: Element, target: Target) -> None:
         if origin.tensor != value.tensor:
             raise Differs(f"expected {value}, got an element of {origin.tensor}")
-        if origin.linear and not self._flat(value.tensor):
-            raise Differs(f"it is loaded by an offset into {len(value.at)} modes of {origin.tensor}")
         for d, x in enumerate(value.at):
             self._equal(target, x, origin.at[d], deltas[:, d], f"coordinate {d} of {value}")
-
-    def _flat(self, name: str) -> bool:
-        """Whether offsets are coordinates."""
-        layout = self.kernel.tensor(name).layout
-        return tuple(leaves(layout.stride)) == (1,)
 
     def _equal(self, target: Target, x: Any, at: Any, deltas: Numbers, what: str) -> None:
         """Raise Differs unless *x* at the target is at + delta for each element."""
@@ -185,7 +174,7 @@ class Matcher:
         seen, out = set(), []
         for number, step in zip(numbers, steps, strict=True):
             origin, aside = origins[number], (number, *step[others].tolist())
-            if not isinstance(origin, Loaded) or origin.linear or origin.tensor != element.tensor:
+            if not isinstance(origin, Loaded) or origin.tensor != element.tensor:
                 raise Differs(f"expected {element}, got {getattr(origin, 'tensor', origin)}")
             for d in others if aside not in seen else ():
                 what = f"coordinate {d} of {element}"

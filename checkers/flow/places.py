@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from symlayout.kernel import KernelTensor
 from symlayout.ops import Op, Ref
 
+from .offsets import coordinate
 from .state import Open, State
 from .walk import Walk
-from .words import WIDTH, Guarded, Loaded, Numbers, Unknown, Words, without_constant
+from .words import WIDTH, Guarded, Loaded, Numbers, Unknown, Words
 
 
 def read(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
@@ -34,10 +36,8 @@ def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words) -> None:
     """Put (active thread, element) from a place on."""
     tensor = state.kernel.tensor(ref.tensor)
     if tensor.space == "global":
-        for rows, rest, mine in state.places(ref.offset):
-            if walk.checking:
-                deltas = mine[:, None, None] + np.arange(words.ids.shape[1])[None, :, None]
-                walk.stored(state, op, tensor.name, (rest,), deltas, words[rows], True)
+        for rows, at, deltas in _elements(state, tensor, ref, words.ids.shape[1]) if walk.checking else ():
+            walk.stored(state, op, tensor.name, at, deltas, words[rows])
         return
     at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(words.ids.shape[1])
     words = under(state, words)
@@ -85,10 +85,19 @@ def _from_global(walk: Walk, state: State, tensor: KernelTensor, ref: Ref, count
     if tensor.name in walk.written:
         raise Open(f"{tensor.name} is read and written")
     out = Words.of(0, (len(state.team.threads), count))
-    for rows, rest, mine in state.places(ref.offset):
-        out.ids[rows] = state.origins.number(Loaded(tensor.name, (rest,), tensor.dtype, True))
-        out.deltas[rows, :, 0] = mine[:, None] + np.arange(count)
+    for rows, at, deltas in _elements(state, tensor, ref, count):
+        out.ids[rows] = state.origins.number(Loaded(tensor.name, at, tensor.dtype))
+        out.deltas[rows, :, : len(at)] = deltas
     return out
+
+
+def _elements(
+    state: State, tensor: KernelTensor, ref: Ref, count: int
+) -> Iterator[tuple[Numbers, tuple[Any, ...], Numbers]]:
+    """(some of the active threads, coordinate, deltas) of *count* elements of a global tensor from a place on."""
+    for rows, rest, mine in state.places(ref.offset):
+        at, deltas = coordinate(state, tensor, rest, mine[:, None] + np.arange(count), state.team.threads[rows])
+        yield rows, at, deltas
 
 
 # -- conditions -----------------------------------------------------------------------------------------
@@ -121,17 +130,8 @@ def met(state: State, words: Words) -> Words:
             mine, first = words.ids == number, state.origins.width(origin.origin)
             rows, _ = np.nonzero(mine)
             for i, condition in enumerate(origin.conditions):
-                if not _holds(state, condition, words.deltas[mine, first + i], state.team.threads[rows]):
+                if not state.holds(condition, words.deltas[mine, first + i], state.team.threads[rows]):
                     raise Open(f"a value is read where it need not have been written: {condition} >= 0")
             words.deltas[mine, first:] = 0
             words.ids[mine] = origin.origin
     return words
-
-
-def _holds(state: State, condition: Any, deltas: Numbers, threads: Numbers) -> bool:
-    """Whether condition + delta >= 0 follows from a condition of those threads, or from what is known."""
-    for g in state.guards:
-        rest, c = without_constant(state.normal(condition - g.condition))
-        if type(rest) is int and bool((deltas + c + rest >= g.deltas[threads]).all()):
-            return True
-    return state.facts.le(0, condition + int(deltas.min())) is True

@@ -78,6 +78,14 @@ class State:
 
     # -- expressions --------------------------------------------------------------------------------
 
+    def holds(self, condition: Any, deltas: Numbers, threads: Numbers) -> bool:
+        """Whether condition + delta >= 0 follows for each thread, from a condition around or from what is known."""
+        for g in self.guards:
+            rest = self.normal(condition - g.condition)
+            if type(rest) is int and bool((deltas + rest >= g.deltas[threads]).all()):
+                return True
+        return self.facts.le(0, condition + int(deltas.min())) is True
+
     @property
     def known(self) -> Known:
         """What is known here."""

@@ -26,7 +26,7 @@ from ..ring_programs import RingParts, rings_of, slot_elements, sources, targets
 from ..sites import THREAD, Counter, Site, sites
 from .state import Guard, Open, State, Team
 from .sums import carried, closed
-from .words import Loaded, Origins, Words, without_constant
+from .words import Loaded, Origins, Unknown, Words, without_constant
 
 UNROLLED = 64  # turns of a loop that are walked one by one
 RESIDUES = 16  # turns of a period that are walked
@@ -311,8 +311,10 @@ def _renamed(origins: Origins, words: Words, moved: dict[Symbol, Any]) -> Words:
     ids, deltas = words.ids.copy(), words.deltas.copy()
     for number in words.kinds:
         origin = origins[number]
-        if not isinstance(origin, Loaded):
+        if isinstance(origin, Unknown):
             continue
+        if not isinstance(origin, Loaded):
+            raise Open("a tile that is filled under conditions, in other turns than it is read")
         parts = [without_constant(_put(x, moved)) for x in origin.at]
         mine = words.ids == number
         ids[mine] = origins.number(replace(origin, at=tuple(x for x, _ in parts)))

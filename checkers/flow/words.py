@@ -44,7 +44,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Loaded:
-    """An element of a global tensor: at a coordinate plus deltas, or, where *linear*, at an offset plus a delta.
+    """An element of a global tensor: at a coordinate plus deltas.
 
     *outside* says what stands for elements outside of the tensor: "zero", "nan", or "" where none is asked for.
     """
@@ -52,7 +52,6 @@ class Loaded:
     tensor: str
     at: tuple[Int, ...]
     dtype: DType
-    linear: bool = False
     outside: str = ""
 
 

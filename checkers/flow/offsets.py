@@ -1,0 +1,60 @@
+"""The coordinate that an offset into a global tensor is: its multiples of each stride, with the rest below it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symlayout.expr import Expr, split
+from symlayout.int_tuple import leaves
+from symlayout.kernel import KernelTensor
+
+from .state import Open, State
+from .words import Numbers, without_constant
+
+
+def coordinate(
+    state: State, tensor: KernelTensor, rest: Any, deltas: Numbers, threads: Numbers
+) -> tuple[tuple[Any, ...], Numbers]:
+    """(coordinate, deltas with a last mode for its modes) of the elements at offset *rest* + *deltas*, by threads.
+
+    Raises Open where the modes are nested or overlap, or where a coordinate is not seen to stay in its mode.
+    """
+    if any(isinstance(n, tuple) for n in _tuple(tensor.layout.shape)):
+        raise Open(f"offsets into nested modes: {tensor}")
+    shapes, strides = ([state.normal(x) for x in leaves(y)] for y in (tensor.layout.shape, tensor.layout.stride))
+    order = sorted(range(len(strides)), key=lambda i: _size(strides[i]), reverse=True)
+    if strides[order[-1]] != 1:
+        raise Open(f"offsets into a tensor without contiguous elements: {tensor}")
+    at: list[Any] = [0] * len(order)
+    out = np.zeros((*deltas.shape, len(order)), np.int64)
+    for outer, i in zip((None, *order), order, strict=False):
+        if outer is not None and state.facts.le(shapes[i] * strides[i], strides[outer]) is not True:
+            raise Open(f"offsets into modes that may overlap: {tensor}")
+        at[i], rest = split(rest, strides[i]) if strides[i] != 1 else (rest, 0)
+        if type(strides[i]) is int and type(rest) is int:
+            out[..., i], deltas = np.divmod(deltas + rest, strides[i])
+            rest = 0
+        at[i], c = without_constant(at[i])
+        out[..., i] += c
+        if outer is not None:
+            _expect_inside(state, tensor, at[i], out[..., i], shapes[i], threads)
+    return tuple(at), out
+
+
+def _expect_inside(state: State, tensor: KernelTensor, at: Any, deltas: Numbers, n: Any, threads: Numbers) -> None:
+    who = np.broadcast_to(threads.reshape(-1, *[1] * (deltas.ndim - 1)), deltas.shape)
+    if not state.holds(at, deltas, who) or not state.holds(n - 1 - at, -deltas, who):
+        raise Open(f"that {at + int(deltas.max())} is below {n}, the extent of a mode of {tensor.name}")
+
+
+def _tuple(x: Any) -> tuple[Any, ...]:
+    return x if isinstance(x, tuple) else (x,)
+
+
+def _size(stride: Any) -> tuple[int, int]:
+    """By degree, then by the largest coefficient: strides from small to large."""
+    if not isinstance(stride, Expr):
+        return 0, stride
+    return max(len(m) for m in stride.terms), max(stride.terms.values())

@@ -1,0 +1,246 @@
+"""``Computes``: kernels that do what their results say, and what is left open or refuted where they do not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from checkers import Computes, prove
+from symlayout import Layout, dim, dims
+from symlayout.errors import ClaimError, ExecutionError, LayoutError
+from symlayout.kernel import Builder, Kernel
+from symlayout.kernels import cp_async_copy, gemm, tma_copy, tma_transpose, vector_copy
+from symlayout.ops import Box, Copy, For, Mma, Ref
+from symlayout.report import Outcome
+from symlayout.results import applied, element
+from symlayout.semantics.expected import expect_results, expected, telling_inputs
+from symlayout.tma import TmaOobFill
+
+M, N, K = dims("M N K", multiple_of=8)
+L = dim("L")
+
+
+def outcome(kernel: Kernel) -> Any:
+    """The verdict on the first result of a kernel."""
+    (v,) = prove(Computes(kernel, kernel.results[0].tensor)).verdicts
+    return v
+
+
+FAMILIES = {
+    "vector_copy": vector_copy(L),
+    "vector_copy of bf16": vector_copy(L, dtype="bf16", vector_bytes=8, threads=64),
+    "cp_async_copy": cp_async_copy(L),
+    "cp_async_copy of 2": cp_async_copy(L, stages=2, threads=64),
+    "cp_async_copy of 7": cp_async_copy(L, stages=7, blocks=3),
+    "tma_copy": tma_copy(M, N),
+    "tma_copy of u8": tma_copy(M, N, dtype="u8", tile=(4, 32), slots=3),
+    "tma_copy of one slot": tma_copy(M, N, dtype="f64", tile=(8, 8), slots=1),
+    "tma_transpose": tma_transpose(M, N),
+    "tma_transpose of f32": tma_transpose(M, N, dtype="f32", tile=(32, 64), stages=3),
+    "tma_transpose of u8": tma_transpose(M, N, dtype="u8", tile=(64, 128), swizzle=64),
+    "tma_transpose, flat": tma_transpose(M, N, tile=(64, 64), swizzle=0),
+    "gemm": gemm(M, N, K),
+    "gemm of f16": gemm(M, N, K, dtype="f16", tile=(64, 64), stages=2, group=1),
+    "gemm of 192 columns": gemm(M, N, K, tile=(64, 192), stages=3),
+    "gemm of pairs": gemm(M, N, K, cluster=2),
+    "gemm of fours": gemm(M, N, K, tile=(64, 128), cluster=4),
+    "gemm of one size": gemm(200, 136, 136, blocks=2),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_families_compute_their_results(name: str) -> None:
+    v = outcome(FAMILIES[name])
+    assert v.outcome is Outcome.PROVED, v
+
+
+# -- results on arrays ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "kernel, sizes",
+    [
+        (vector_copy(L), {"L": 77}),
+        (tma_transpose(M, N), {"M": 24, "N": 40}),
+        (gemm(M, N, K, tile=(64, 64)), {"M": 8, "N": 16, "K": 72}),
+    ],
+)
+def test_results_are_what_the_references_say(kernel: Kernel, sizes: dict[str, int]) -> None:
+    bound = kernel.bind(**sizes)
+    inputs = telling_inputs(bound)
+    assert bound.reference is not None
+    for name, want in bound.reference(**inputs).items():
+        assert np.array_equal(expected(bound, inputs)[name].view(np.uint8), want.view(np.uint8))
+    expect_results(bound, "lazy")
+
+
+def test_a_result_belongs_to_tensors_of_the_kernel() -> None:
+    k = Builder("k", grid=(1,), threads=32)
+    k.global_tensor("x", "f32", Layout((4, 8), (8, 1)))
+    with pytest.raises(LayoutError, match="expected a tensor in global memory"):
+        k.result("y", lambda i: element("x", i, i))
+    with pytest.raises(LayoutError, match="expected 2 coordinates of x"):
+        k.result("x", lambda i, j: element("x", i))
+    with pytest.raises(LayoutError, match="expected a value of 2 coordinates"):
+        k.result("x", lambda i: element("x", i, i))
+    with pytest.raises(ClaimError, match="expected an output with a result"):
+        Computes(k.kernel(), "x")
+
+
+# -- kernels of other kinds -----------------------------------------------------------------------------
+
+
+def flat(body: Any, *, results: Any = lambda i: element("x", i), blocks: Any = L, threads: int = 32) -> Kernel:
+    """A kernel of f32 vectors x, y, z of *threads* elements a block; *body* builds it."""
+    k = Builder("flat", L, grid=(blocks,), threads=threads)
+    x, y, z = (k.global_tensor(name, "f32", Layout(threads * L)) for name in "xyz")
+    body(k, x, y, z)
+    k.result("z", results)
+    return k.kernel()
+
+
+def test_arithmetic_is_followed() -> None:
+    def body(k: Builder, x: Any, y: Any, z: Any) -> None:
+        a, b = k.registers("a", "f32", 1), k.registers("b", "f32", 1)
+        at = 32 * k.block[0] + k.thread
+        k.copy("ld.global.4", x(at), a())
+        k.copy("ld.global.4", y(at), b())
+        k.map("add", (a(), b()), a())
+        k.copy("st.global.4", a(), z(at))
+
+    right = flat(body, results=lambda i: applied("add", element("x", i), element("y", i)))
+    assert outcome(right).outcome is Outcome.PROVED
+    for wrong in (
+        lambda i: applied("add", element("y", i), element("x", i)),  # equal numbers: not seen, and not refuted
+        lambda i: applied("sub", element("x", i), element("y", i)),
+        lambda i: applied("add", element("x", i), element("x", i)),
+    ):
+        assert outcome(flat(body, results=wrong)).outcome is not Outcome.PROVED
+
+
+def test_a_value_that_is_rounded_on_the_way_is_not_the_value() -> None:
+    def body(k: Builder, x: Any, y: Any, z: Any) -> None:
+        a, b = k.registers("a", "f32", 1), k.registers("b", "bf16", 1)
+        at = 32 * k.block[0] + k.thread
+        k.copy("ld.global.4", x(at), a())
+        k.map("convert", (a(),), b())
+        k.map("convert", (b(),), a())
+        k.copy("st.global.4", a(), z(at))
+
+    v = outcome(flat(body))
+    assert v.outcome is Outcome.REFUTED, v
+
+
+def prefetched(first: int, ahead: int = 1) -> Kernel:
+    """Each thread loads the next of 4 L values before it stores the one at hand, from value *first* on."""
+    k = Builder("prefetched", L, grid=(1,), threads=32)
+    x, z = (k.global_tensor(name, "f32", Layout(32 * (L + 4))) for name in "xz")
+    now, following = k.registers("now", "f32", 1), k.registers("following", "f32", 1)
+    k.copy("ld.global.4", x(32 * first + k.thread), now())
+    with k.loop("i", L) as i:
+        k.copy("ld.global.4", x(32 * (i + ahead) + k.thread), following())
+        k.copy("st.global.4", now(), z(32 * i + k.thread))
+        k.map("convert", (following(),), now())
+    k.result("z", lambda i: element("x", i))
+    return k.kernel()
+
+
+def test_what_a_turn_leaves_to_the_next_is_followed() -> None:
+    assert outcome(prefetched(0)).outcome is Outcome.PROVED
+    assert outcome(prefetched(1)).outcome is Outcome.REFUTED  # wrong in the first turn only
+    assert outcome(prefetched(0, 2)).outcome is Outcome.REFUTED  # wrong in all but the first
+
+
+def reversed_tile(at: Any, order: Any = lambda t: 63 - t, sync: bool = True) -> Kernel:
+    """Each block turns 64 elements around in shared memory; *at* says where a thread puts its own."""
+    k = Builder("reversed", L, grid=(L,), threads=64)
+    x, z = (k.global_tensor(name, "f32", Layout((64, L))) for name in "xz")
+    tile, a = k.shared_tensor("tile", "f32", Layout(64)), k.registers("a", "f32", 1)
+    k.copy("ld.global.4", x(64 * k.block[0] + k.thread), a())
+    k.copy("st.shared.4", a(), tile(at(k.thread)))
+    if sync:
+        k.sync()
+    k.copy("ld.shared.4", tile(order(k.thread)), a())
+    k.copy("st.global.4", a(), z(64 * k.block[0] + k.thread))
+    k.result("z", lambda i, j: element("x", 63 - i, j))
+    return k.kernel()
+
+
+def test_a_tile_is_turned_around_in_shared_memory() -> None:
+    assert outcome(reversed_tile(lambda t: t)).outcome is Outcome.PROVED
+    assert outcome(reversed_tile(lambda t: 63 - t, lambda t: t)).outcome is Outcome.PROVED
+    assert outcome(reversed_tile(lambda t: t, lambda t: t)).outcome is Outcome.REFUTED
+
+
+def rows_of(columns: Any, guard: Any = lambda k, n, c: [n >= c + 1], transposed: bool = False) -> Kernel:
+    """A row-major matrix is copied by blocks of 4 x 32 elements, a row for each warp."""
+    k = Builder("rows", *dict.fromkeys((L, N)), grid=(-(-L // 4), -(-N // 32)), threads=128)
+    x, z = (k.global_tensor(name, "f32", Layout((L, N), (N, 1))) for name in "xz")
+    a = k.registers("a", "f32", 1)
+    row, column = 4 * k.block[0] + k.thread // 32, columns(k)
+    with k.where(row + 1 <= L, *guard(k, N, column)):
+        k.copy("ld.global.4", x(N * row + column), a())
+        k.copy("st.global.4", a(), z(N * row + column))
+    k.result("z", lambda i, j: element("x", i, j))
+    return k.kernel()
+
+
+def test_a_row_major_matrix_is_copied_by_offsets() -> None:
+    v = outcome(rows_of(lambda k: 32 * k.block[1] + k.thread % 32))
+    assert v.outcome is Outcome.PROVED, v
+    other = outcome(rows_of(lambda k: 32 * k.block[1] + 31 - k.thread % 32))
+    assert other.outcome is Outcome.PROVED, other
+    loose = outcome(rows_of(lambda k: 32 * k.block[1] + k.thread % 32, guard=lambda k, n, c: []))
+    assert loose.outcome is not Outcome.PROVED  # a column behind the last is the next row
+
+
+# -- what must not be proved ----------------------------------------------------------------------------
+
+
+def changed(kernel: Kernel, change: Any) -> Kernel:
+    return kernel.edited(lambda op: (change(op),))
+
+
+def test_a_fill_of_nan_behind_the_last_k_is_not_zero() -> None:
+    kernel = FAMILIES["gemm of f16"]
+    maps = tuple(replace(m, tensor_map=replace(m.tensor_map, oob_fill=TmaOobFill.nan)) for m in kernel.maps)
+    assert outcome(replace(kernel, maps=maps)).outcome is Outcome.REFUTED
+
+
+def test_sums_that_never_start_anew_are_not_the_sums() -> None:
+    for zero in (0, 1):
+        wrong = changed(FAMILIES["gemm of f16"], lambda op, z=zero: replace(op, zero=z) if isinstance(op, Mma) else op)
+        assert outcome(wrong).outcome is Outcome.REFUTED
+
+
+def test_a_pipeline_one_slot_short_reads_other_turns() -> None:
+    def slots(op: Any) -> Any:
+        if isinstance(op, Copy) and isinstance(op.src, Ref) and op.atom.startswith("ld.shared"):
+            return replace(op, src=Ref("tile", op.src.offset + 512 * ((i + 1) % 4) - 512 * (i % 4)))
+        return op
+
+    kernel = cp_async_copy(L)
+    (i,) = (op.index for op in kernel.walk() if isinstance(op, For) and op.index.name == "i")
+    assert outcome(changed(kernel, slots)).outcome is Outcome.REFUTED
+
+
+def test_a_loop_of_no_turn_leaves_no_sum() -> None:
+    none = gemm(M, N, dim("K", at_least=0, multiple_of=8), tile=(64, 64))
+    v = outcome(none)
+    assert v.outcome is not Outcome.PROVED
+
+
+def test_a_refutation_names_the_first_wrong_element() -> None:
+    def moved(op: Any) -> Any:
+        if isinstance(op, Copy) and isinstance(op.dst, Box):
+            return replace(op, dst=Box("dst_map", (op.dst.coordinate[0], op.dst.coordinate[1] + 1)))
+        return op
+
+    v = outcome(changed(tma_copy(M, N, tile=(8, 64)), moved))
+    assert v.outcome is Outcome.REFUTED
+    with pytest.raises(ExecutionError) as e:
+        expect_results(changed(tma_copy(M, N, tile=(8, 64)), moved).bind(**v.witness.sizes))
+    assert str(e.value) in str(v)
