@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         TransactionBytes,
         Vectorizable,
         WellFormed,
+        WrittenOnce,
     )
     from .kernel_claims import claims_of, prove_kernel
     from .prover import Budget, prove
@@ -76,6 +77,7 @@ _WHERE = {
     "TransactionBytes": "claims",
     "Vectorizable": "claims",
     "WellFormed": "claims",
+    "WrittenOnce": "claims",
 }
 
 __all__ = [
@@ -105,6 +107,7 @@ __all__ = [
     "TransactionBytes",
     "Vectorizable",
     "WellFormed",
+    "WrittenOnce",
     "claims_of",
     "prove",
     "prove_kernel",

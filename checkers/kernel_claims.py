@@ -10,7 +10,7 @@ tensor map valid
 shared memory fits
 TMA copy safe
 TMA copy safe
-covers
+written once
 transaction bytes
 ring protocol
 happens before
@@ -27,11 +27,11 @@ from symlayout.address_map import AddressMap
 from symlayout.arch import SM90, Arch
 from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
 from symlayout.atoms.descriptor import LINE_BYTES
-from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, divides, index, terms_of
+from symlayout.expr import Fact, Quotient, Symbol, dim, index
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.int_tuple import leaves, size
 from symlayout.kernel import Kernel, KernelTensor
-from symlayout.ops import WARP, Box, Copy, ExpectTx, Fill, For, LoadIndex, Matrix, Mma, Op, Ref, Shuffle, Slot
+from symlayout.ops import WARP, Box, Copy, ExpectTx, Fill, LoadIndex, Matrix, Mma, Op, Ref, Shuffle, Slot
 from symlayout.report import Outcome, Report, Verdict
 from symlayout.tma import TensorMap
 
@@ -40,7 +40,6 @@ from .claim import Claim, TooLarge, facts_of
 from .claims import (
     Aligned,
     Computes,
-    Covers,
     FitsIn,
     HappensBefore,
     Holds,
@@ -52,11 +51,13 @@ from .claims import (
     TmaCopySafe,
     TransactionBytes,
     WellFormed,
+    WrittenOnce,
 )
 from .claims.transaction_bytes import beside
 from .footprints import ROW_BYTES, elements_of
 from .ring_programs import rings_of, sources, targets
-from .sites import Site, about_thread, sites
+from .sites import Site, sites
+from .stores import outputs, reduced
 from .weakest import joint
 
 PHASE_BYTES = 1024  # a tensor at a multiple of this has the swizzle's phase of its own offsets
@@ -87,24 +88,14 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
 
 
 def _not_asked(kernel: Kernel) -> Iterator[str]:
-    """What no claim says: the values, of some outputs that they are written exactly once, what is assumed of data."""
-    every = list(sites(kernel))
-    covered = {m.tensor for m in kernel.maps if any(True for _ in _covers(kernel, every, m.name))}
-    written = {r.tensor for s in every for r in targets(s.op) if kernel.tensor(r.tensor).space == "global"}
-    stored = {kernel.map(b.tensor_map).tensor for s in every if (b := _stored(s.op)) is not None}
-    for name in sorted((written | stored) - {r.tensor for r in kernel.results}):
+    """What no claim says: values for which no result is stated, how often is reduced, what is assumed of data."""
+    updated = reduced(kernel)
+    for name in sorted({*outputs(kernel)} - {*updated} - {r.tensor for r in kernel.results}):
         yield f"not asked: which values are stored to {name} (no result is stated; Builder.result states one)"
-    for name in sorted((written | stored) - covered):
-        yield f"not asked: that each element of {name} is written exactly once (several operations or threads store it)"
-    for m in dict.fromkeys(kernel.map(s.op.dst.tensor_map) for s in every if _reduction(s.op)):  # type: ignore[attr-defined]
-        yield f"not asked: how often each element of {m.tensor} is updated"
-    for op in dict.fromkeys(s.op for s in every if isinstance(s.op, LoadIndex)):
+    for name in updated:
+        yield f"not asked: how often each element of {name} is updated, and that it is written exactly once"
+    for op in dict.fromkeys(s.op for s in sites(kernel) if isinstance(s.op, LoadIndex)):
         yield f"assumed of the data: {op}"
-
-
-def _stored(op: Op) -> Box | None:
-    """The box that a tensor store writes."""
-    return op.dst if isinstance(op, Copy) and isinstance(op.dst, Box) and not _reduction(op) else None
 
 
 def _of_a_map(v: Verdict) -> bool:
@@ -137,7 +128,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
         *(c for s in every for c in _plain_access(kernel, s)),
         *{(str(c), c.given): c for s in every for c in _matrices(kernel, s)}.values(),
         *(c for s in every for c in (*_registers(kernel, s), *_slots(kernel, s))),
-        *_covers(kernel, every),
+        *(WrittenOnce(kernel, name) for name in outputs(kernel) if name not in reduced(kernel)),
         *(TransactionBytes(kernel, b) for b in dict.fromkeys((*(r.full for r in rings if r.tensors), *sorted(armed)))),
         *(RingProtocol(kernel, r.full) for r in rings),
         HappensBefore(kernel),
@@ -228,9 +219,9 @@ def _armed(site: Site, every: list[Site]) -> Any:
         return None
     name = op.barrier.barrier
     loads = [s for s in every if isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == name]
-    arms = [s.op for s in every if isinstance(s.op, ExpectTx) and s.op.barrier == op.barrier and beside(s, site)]
-    alone = len(loads) == 1 and len(arms) == 1 and len(loads[0].loops) <= len(site.loops)
-    return arms[0].bytes if alone else None
+    arms = [s for s in every if isinstance(s.op, ExpectTx) and s.op.barrier == op.barrier and beside(s, site)]
+    alone = len(loads) == 1 and len(arms) == 1 and len(arms[0].loops) == len(site.loops)
+    return arms[0].op.bytes if alone else None  # type: ignore[attr-defined]
 
 
 def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0) -> Iterator[Claim]:
@@ -358,63 +349,3 @@ def over_indices(value: Any, site: Site) -> tuple[AddressMap, tuple[Fact, ...]]:
 
 def _independent(s: Symbol) -> bool:
     return s.upper is not None and not any(t.lower == 0 for t in symbols_in((s.upper,)))
-
-
-# -- cover ----------------------------------------------------------------------------------------------
-
-
-def _covers(kernel: Kernel, every: list[Site], only: str = "") -> Iterator[Claim]:
-    """For each map that one operation stores to: its boxes are the tiles of its tensor, each exactly once."""
-    for m in kernel.maps:
-        mine = [s for s in every if (b := _stored(s.op)) is not None and b.tensor_map == m.name]
-        if len(mine) == 1 and only in ("", m.name):
-            tiles = schedule(kernel, mine[0])
-            if tiles is not None:
-                yield Covers(tiles, m.tensor_map.global_dim, m.tensor_map.box_dim, given=kernel.given)
-
-
-def schedule(kernel: Kernel, site: Site) -> AddressMap | None:
-    """(block, iteration) -> tile of a store, under the predicate that the iteration is there.
-
-    An extent X//d + e that depends on the block is put as its bound at block 0 and the predicate d*(i + 1 - e) <= X.
-    None where the boxes are not at whole tiles or an extent has another form.
-    """
-    box = site.op.dst if isinstance(site.op, Copy) else None
-    if not isinstance(box, Box) or site.team is None or site.team.threads != 1:
-        return None
-    tile = kernel.map(box.tensor_map).tensor_map.box_dim
-    at = [divides(b, c) for c, b in zip(box.coordinate, tile, strict=True)]
-    blocks = set(kernel.block)
-    coords, extents, valid = list(kernel.block), list(kernel.grid), list(site.conditions)
-    env: dict[Any, Any] = {}
-    for loop in site.loops:
-        bound = _unclipped(loop, blocks, kernel)
-        if bound is None or any(about_thread(f) for f in valid):
-            return None
-        index_, extent, facts = bound
-        coords.append(index_)
-        extents.append(extent)
-        valid += facts
-        env[loop.index] = index_
-    known = {*coords, *kernel.dims, *(loop.index for loop in site.loops)}
-    if any(a is None for a in at) or symbols_in((*at, *valid)) - known:  # a value from memory is another one each time
-        return None
-    value = tuple(a.subs(env) if isinstance(a, Expr) else a for a in at)
-    return AddressMap(tuple(coords), tuple(extents), value, tuple(f.subs(env) for f in valid))
-
-
-def _unclipped(loop: For, blocks: set[Symbol], kernel: Kernel) -> tuple[Symbol, Any, list[Fact]] | None:
-    """(index, extent, predicate) of a loop with an extent in sizes only."""
-    n = loop.extent
-    inside = symbols_in((n,))
-    if not inside & blocks:
-        return (loop.index, n, []) if inside <= set(kernel.dims) else None
-    quotients = [m[0] for m, c in terms_of(n).items() if len(m) == 1 and c == 1 and isinstance(m[0], Quotient)]
-    if len(quotients) != 1 or not isinstance(n, Expr):
-        return None
-    (q,) = quotients
-    bound = n.subs(dict.fromkeys(blocks, 0))
-    if Facts.about(n, bound, given=kernel.given).le(n, bound) is not True:
-        return None
-    i = index(loop.index.name, bound)
-    return i, bound, [Fact(q.args[0] - q.args[1] * (i + 1 - (n - q)), ">=")]

@@ -25,6 +25,7 @@ from .tma_copy_safe import TmaCopySafe
 from .transaction_bytes import TransactionBytes
 from .vectorizable import Vectorizable
 from .well_formed import WellFormed
+from .written_once import WrittenOnce
 
 CLAIMS = (
     Aligned,
@@ -74,4 +75,5 @@ __all__ = [
     "TransactionBytes",
     "Vectorizable",
     "WellFormed",
+    "WrittenOnce",
 ]

@@ -1,0 +1,108 @@
+"""Every element of an output is written exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from symlayout.errors import ClaimError
+from symlayout.expr import Fact
+from symlayout.facts import Facts
+from symlayout.kernel import Kernel
+from symlayout.ops import For, If
+from symlayout.report import Witness
+
+from ..claim import Claim, Proof
+from ..form import numbers_in
+from ..once import argued
+from ..stores import Open, boxes, outputs, writers
+from ..writes import Writes
+
+
+@dataclass(frozen=True)
+class WrittenOnce(Claim):
+    """Each element of *tensor* is stored once: by one operation, CTA, thread and turn; none twice, none left out.
+
+    What a box has outside the tensor is not stored. Nothing is said about which value is stored, and of reductions,
+    which combine values, the claim is not made.
+
+    >>> from symlayout import dim
+    >>> from symlayout.kernels import vector_copy
+    >>> print(WrittenOnce(vector_copy(dim("N")), "dst"))
+    written once: each element of dst of vector_copy
+
+    Raises ClaimError for what is no kernel and for a tensor in global memory that it does not write.
+    """
+
+    kernel: Any
+    tensor: str
+
+    kind: ClassVar[str] = "written once"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.kernel, Kernel):
+            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
+        known = outputs(self.kernel)
+        if self.tensor not in known:
+            raise ClaimError(f"expected an output ({', '.join(known) or 'there is none'}), got {self.tensor!r}")
+        given = (*self.kernel.given, *(f for f in self.given if f not in self.kernel.given))
+        object.__setattr__(self, "kernel", replace(self.kernel, given=()))
+        object.__setattr__(self, "given", given)
+        super().__post_init__()
+
+    def subjects(self) -> tuple[Any, ...]:
+        return ()
+
+    def parameters(self) -> tuple[Any, ...]:
+        return self.kernel.dims
+
+    def static(self) -> bool:
+        return not self.kernel.dims and not self.given
+
+    def bind(self, env: Mapping[Any, int]) -> Claim:
+        sizes = {s.name: env[s] for s in self.kernel.dims}
+        return replace(self, kernel=self.kernel.bind(**sizes), given=())
+
+    def points(self) -> int:
+        """Elements, as far as time goes: a box is one write."""
+        size, largest = self.kernel.tensor(self.tensor).layout.size(), 1
+        for s in writers(self.kernel, self.tensor):
+            try:
+                largest = max(largest, *boxes(self.kernel, s.op)[1])
+            except Open:
+                continue
+        return int(size) // largest + 100
+
+    def __str__(self) -> str:
+        return f"{self.kind}: each element of {self.tensor} of {self.kernel.name}"
+
+    def hints(self) -> tuple[int, ...]:
+        """Sizes of boxes and chunks: what is left out or met twice shows beyond one."""
+        every = writers(self.kernel, self.tensor)
+        starts = []
+        for s in every:
+            try:
+                starts += [*boxes(self.kernel, s.op)[0]]
+            except Open:
+                continue
+        around = [a for s in every for a in s.around]
+        facts: list[Fact] = [f for a in around if isinstance(a, If) for f in a.condition]
+        return numbers_in((tuple(starts), tuple(facts), tuple(a.extent for a in around if isinstance(a, For))))
+
+    def certify(self, facts: Facts) -> Proof | None:
+        try:
+            return argued(self.kernel, self.tensor, facts)
+        except Open:
+            return None
+
+    def counterexample(self) -> Witness | None:
+        found = Writes(self.kernel, self.tensor).wrong()
+        return Witness({}, (), found) if found else None
+
+    def lemma(self, facts: Facts) -> str:
+        try:
+            argued(self.kernel, self.tensor, facts)
+        except Open as e:
+            return str(e)
+        return ""

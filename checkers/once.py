@@ -1,0 +1,267 @@
+"""Why every element of a tensor is stored exactly once: a schedule of tiles, and who stores what of a tile.
+
+Where an element is T*s + r, with s by blocks and loops, r by lanes and 0 <= r < T, three things suffice:
+
+- the schedule s takes each tile of the tensor once (``Covers``);
+- each cell r of a tile belongs to some stores, to one lane of each: numbers, which are enumerated (``cells``);
+- of the stores that share a cell the conditions of exactly one hold, wherever the element is inside the tensor.
+
+A single store that cannot be cut in this way may still be such a schedule, all its indices together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from symlayout.address_map import AddressMap
+from symlayout.errors import ExpressionError, SymlayoutError
+from symlayout.expr import Expr, Fact, Int, Symbol, divides, index, terms_of
+from symlayout.facts import Facts, symbols_in
+from symlayout.int_tuple import text
+from symlayout.kernel import Kernel
+
+from .cells import Array, Cut, Tile
+from .certificates import Certificate, divisible, nonneg, together
+from .claim import Proof, TooLarge
+from .claims.bijective import Bijective
+from .claims.covers import Covers
+from .claims.injective import Injective
+from .stores import Open, Store, map_of, stores
+
+
+def argued(kernel: Kernel, name: str, facts: Facts) -> Proof:
+    """The proof that each element of an output is stored exactly once. Raises Open with what is missing.
+
+    >>> from symlayout import dim
+    >>> from symlayout.kernels import vector_copy
+    >>> N = dim("N")
+    >>> argued(vector_copy(N), "dst", Facts.about(N)).method
+    'tiles of (512), 1 of 2 stores for each cell; mixed radix, T3'
+    """
+    try:
+        every = stores(kernel.assuming(*facts.given), name)
+        domain, parts = _elements(kernel, name, every, facts)
+        found = _first(
+            lambda: _tiled(every, domain, facts, loops=True),
+            lambda: _tiled(every, domain, facts, loops=False),
+            lambda: _as_one_map(every, domain, facts),
+        )
+    except SymlayoutError as e:
+        raise Open(str(e)) from e
+    return replace(found, certificate=_together([*parts, *_certificates(found)], f"{name} is written once"))
+
+
+def _first(*ways: Callable[[], Proof]) -> Proof:
+    """What the first way gives that gives anything. Raises Open with what the first lacked."""
+    reasons = []
+    for way in ways:
+        try:
+            return way()
+        except Open as e:
+            reasons.append(e)
+    raise reasons[0]
+
+
+def _certificates(proof: Proof) -> list[Any]:
+    return [] if proof.certificate is None else [proof.certificate]
+
+
+def _together(parts: list[Any], because: str) -> Certificate | None:
+    return together(parts, because) if parts else None
+
+
+def _elements(kernel: Kernel, name: str, every: Sequence[Store], facts: Facts) -> tuple[tuple[Int, ...], list[Any]]:
+    """(extents, certificates): that the points of this box, as the stores name them, are the elements of a tensor."""
+    layout, bits = kernel.tensor(name).layout, kernel.tensor(name).dtype.bits
+    maps = [map_of(kernel, s.site.op) for s in every]
+    if not any(maps):
+        found = Bijective(layout, layout.size()).certify(facts)
+        if found is None:
+            raise Open(f"that {name} lies in memory without gaps: {layout}")
+        return (layout.size(),), _certificates(found)
+    through = maps[0]
+    if through is None or not all(m and _described(m) == _described(through) for m in maps):
+        raise Open(f"how the boxes of {name} meet what is stored to it in other ways")
+    m = through.tensor_map
+    strides = (1, *(divides(m.element_bytes, n) for n in m.global_stride_bytes))
+    mine = [(facts.normal(n), facts.normal(d)) for n, d in zip(m.global_dim, strides, strict=True)]
+    own = [(facts.normal(n), facts.normal(d)) for n, d in layout.modes()]
+    if m.global_address != 0 or m.element_bits != bits or sorted(map(str, mine)) != sorted(map(str, own)):
+        raise Open(f"that the elements of {name} are those of {through.name}: {layout}, and {m}")
+    found = Injective(layout).certify(facts)
+    if found is None:
+        raise Open(f"that the elements of {name} lie apart in memory: {layout}")
+    return m.global_dim, _certificates(found)
+
+
+def _described(m: Any) -> Any:
+    return m.tensor_map.global_address, m.tensor_map.global_dim, m.tensor_map.global_stride_bytes
+
+
+# -- schedules ------------------------------------------------------------------------------------------
+
+
+def _tiled(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts, loops: bool) -> Proof:
+    """A schedule of tiles; their cells belong to lanes, and to loops of so many turns as a number says."""
+    base, *others = [Cut.of(s, loops) for s in every]
+    cuts = [base, *(c.by_steps_of(base) for c in others)]
+    tile = Tile(cuts)
+    at = tuple(divides(n, e) for n, e in zip(tile.extents, base.far, strict=True))
+    if None in at:
+        raise Open(f"that blocks and loops move by whole tiles {text(tile.extents)}: by {text(base.far)}")
+    conditions = _Conditions(tile, domain, facts.given)
+    covered = _schedule(base.steps, at, (*base.reached, *conditions.common), domain, tile.extents, facts)
+    some = f", 1 of {len(cuts)} stores for each cell" if len(cuts) > 1 else ""
+    parts = [*_certificates(covered), *conditions.shown]
+    return Proof(
+        f"tiles of ({','.join(map(str, tile.extents))}){some}; {covered.method}",
+        _together(parts, "each tile is taken once, and each cell of it by one store"),
+        (*covered.lemmas, f"{tile} [enumeration]"),
+    )
+
+
+def _as_one_map(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts) -> Proof:
+    """The boxes of a single store, by all its indices and under its conditions, are the tiles of the tensor."""
+    if len(every) != 1:
+        raise Open(f"how {len(every)} stores share the tensor")
+    (s,) = every
+    tile, parts = s.width, list[tuple[Symbol, Int]]()
+    at: list[Any] = [divides(n, e) for n, e in zip(s.width, s.start, strict=True)]
+    if None in at:  # element by element
+        inside = [index(f"part_{d}", n) for d, n in enumerate(s.width)]
+        at, tile = [e + i for e, i in zip(s.start, inside, strict=True)], (1,) * len(s.width)
+        parts += zip(inside, s.width, strict=True)
+    limits = [Fact(n - 1 - t * a, ">=") for a, t, n in zip(at, tile, domain, strict=True)]
+    limits = [f for f in limits if f.value is not True]
+    known = [*s.reached, *s.chosen]
+    implied = {f: _shown(f, [*known, *limits], facts.given) for f in s.guards}
+    known += [f for f in s.guards if implied[f] is None]
+    within = {f: _shown(f, known, facts.given) for f in limits}
+    met = (*known, *(f for f in limits if within[f] is None))
+    covered = _schedule((*s.steps, *s.lanes, *parts), tuple(at), met, domain, tile, facts)
+    shown = [c for c in (*implied.values(), *within.values()) if c is not None]
+    return replace(covered, certificate=_together([*_certificates(covered), *shown], "each box is taken once"))
+
+
+def _schedule(
+    rows: Iterable[tuple[Symbol, Int]], at: Any, met: Any, domain: tuple[Int, ...], tile: tuple[int, ...], facts: Facts
+) -> Proof:
+    """That the tiles *at* which indices are where facts are *met* are those of the domain, each once."""
+    rows = tuple(rows)
+    tiles = AddressMap(tuple(i for i, _ in rows), tuple(n for _, n in rows), at, tuple(met))
+    claim = Covers(tiles, domain, tile)
+    found = claim.certify(facts)
+    if found is None and claim.static() and _enumerated(claim):
+        return Proof(f"enumeration of {claim.points()} points", None, (f"{claim} [enumeration]",))
+    if found is None:
+        raise Open(f"that of {text(domain)} each tile ({','.join(map(str, tile))}) is taken once: {tiles}")
+    return found
+
+
+def _enumerated(claim: Covers) -> bool:
+    try:
+        return claim.counterexample() is None
+    except TooLarge:
+        return False
+
+
+# -- conditions -----------------------------------------------------------------------------------------
+
+
+class _Conditions:
+    """That of the stores which share a cell the conditions of exactly one hold; ``shown`` are the certificates.
+
+    ``common`` are those on blocks and loops that all stores have, and that not each element in the tensor meets: they
+    are the schedule's. Raises Open where this is not shown.
+    """
+
+    def __init__(self, tile: Tile, domain: tuple[Int, ...], given: tuple[Fact, ...]) -> None:
+        self.tile, self.domain, self.given = tile, domain, given
+        self.shown: list[Certificate] = []
+        self.common = self._common()
+        for every, cells in tile.groups():
+            self._share(every, cells)
+
+    def _common(self) -> tuple[Fact, ...]:
+        cuts = self.tile.cuts
+        lanes = {i for c in cuts for i, _ in c.lanes}
+        every = [f for f in cuts[0].guards if not lanes & set(f.symbols) and all(f in c.guards for c in cuts)]
+        inside = [self._inside(i) for i in range(len(cuts) if every else 0)]
+        return tuple(f for f in every if any(_shown(f, known, self.given) is None for known in inside))
+
+    def _inside(self, i: int) -> list[Fact]:
+        """What is known where a store writes an element inside the tensor."""
+        c = self.tile.cuts[i]
+        limits = [Fact(n - 1 - e, ">=") for e, n in zip(self.tile.element(i), self.domain, strict=True)]
+        return [*c.reached, *c.store.chosen, *(f for f in limits if f.value is not True)]
+
+    def _share(self, every: list[int], cells: Array) -> None:
+        first, *others = every
+        guards = [list(self.tile.cuts[first].guards), *(self._as_of(first, i, cells) for i in others)]
+        if not any(guards) and len(guards) == 1:
+            return
+        known = [*self._inside(first), *self.common]
+        self.shown += self._some(guards, known)
+        for k, b in enumerate(guards):
+            self.shown += [self._not_both(a, b, known) for a in guards[:k]]
+
+    def _as_of(self, first: int, i: int, cells: Array) -> list[Fact]:
+        """The conditions of a store at the cells that it shares with another, in the indices of that."""
+        mine, theirs = self.tile.held[i].columns, self.tile.held[first].columns
+        same = {s: t for s, x in mine.items() for t, y in theirs.items() if (x[cells] == y[cells]).all()}
+        own = set(mine) - set(same)
+        pairs = list(zip(self.tile.element(i), self.tile.element(first), strict=True))
+        return [Fact(_moved(f.expr, own, same, pairs), f.relation, f.modulus) for f in self.tile.cuts[i].guards]
+
+    def _some(self, guards: list[list[Fact]], known: list[Fact]) -> list[Certificate]:
+        """That all facts of one of some lists hold: where one of the first fails, then all of one of the others."""
+        first, *others = guards
+        shown = {f: _shown(f, known, self.given) for f in first}
+        out = [c for c in shown.values() if c is not None]
+        for f in (f for f, c in shown.items() if c is None):
+            if not others:
+                raise Open(f"that {f}, so that the element is stored, where {' and '.join(map(str, known))}")
+            try:
+                fails = f.negated()
+            except ExpressionError as e:
+                raise Open(f"what holds where {f} does not") from e
+            for g in fails:
+                out += self._some(others, [*known, g])
+        return out
+
+    def _not_both(self, a: list[Fact], b: list[Fact], known: list[Fact]) -> Certificate:
+        """That two lists of facts do not hold together."""
+        for k, f in enumerate(b):
+            if f.relation == ">=":
+                found = _shown(Fact(-f.expr - 1, ">="), [*known, *a, *b[:k], *b[k + 1 :]], self.given)
+                if found is not None:
+                    return found
+        one, other = (" and ".join(map(str, x)) or "no condition" for x in (a, b))
+        raise Open(f"that an element is not stored twice, under {one}, and under {other}")
+
+
+def _moved(p: Any, own: set[Symbol], same: dict[Any, Any], pairs: list[tuple[Any, Any]]) -> Any:
+    """p in the indices of another store: those with the same values, the others by the element that both write."""
+    if not own & symbols_in((p,)):
+        return p.subs(same) if isinstance(p, Expr) else p
+    for mine, theirs in pairs:
+        for m, d in terms_of(mine).items():
+            c = divides(d, terms_of(p).get(m, 0)) if own & symbols_in(m) else None
+            rest = p - c * mine if c else p
+            if not own & symbols_in((rest,)):
+                return c * theirs + (rest.subs(same) if isinstance(rest, Expr) else rest)
+    raise Open(f"what {p} is by the lanes of another store of the same cell")
+
+
+def _shown(f: Fact, known: Iterable[Fact], given: tuple[Fact, ...]) -> Certificate | None:
+    """A certificate that a fact follows, or None."""
+    known = tuple(known)
+    facts = Facts.about(f, known, given=(*given, *known))
+    x = facts.normal(f.expr)
+    if f.relation == "%":
+        return divisible([], x, f.modulus, facts)
+    found = [nonneg(p, facts) for p in ((x,) if f.relation == ">=" else (x, -x))]
+    parts = [p for p in found if p is not None]
+    return together(parts, str(f)) if len(parts) == len(found) else None
