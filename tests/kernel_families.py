@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from symlayout import dims
+from symlayout import dim, dims
 from symlayout.kernel import Kernel
+from symlayout.ops import LoadIndex
 
 ORDERS = ("eager", "lazy", 1, 2, 3)
+ADDING = ("row_sum", "row_max", "axpby", "tma_reduce_add", "tma_reduce_max")
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,12 @@ def _built(name: str, symbols: str, **options: Any) -> Callable[[], Kernel]:
     return build
 
 
+def _row_sum(**options: Any) -> Callable[[], Kernel]:
+    """Rows that lie *ld* apart, at least N."""
+    module = importlib.import_module("symlayout.kernels.row_sum")
+    return lambda: module.row_sum(*dims("M N"), dim("ld", at_least=dim("N")), **options)
+
+
 FAMILIES = (
     Family("tma_copy", "tma_copy", _built("tma_copy", "M N", tile=(16, 64), slots=3, blocks=3)),
     Family("tma_copy_f64", "tma_copy", _built("tma_copy", "M N", dtype="f64", tile=(16, 64), slots=1, blocks=2)),
@@ -49,13 +58,39 @@ FAMILIES = (
         "tma_transpose",
         _built("tma_transpose", "M N", dtype="f32", tile=(32, 64), swizzle=0, stages=3, blocks=2),
     ),
+    Family("row_sum", "row_sum", _row_sum(warps=2)),
+    Family("row_max", "row_sum", _row_sum(function="max", warps=1)),
+    Family("axpby", "axpby", _built("axpby", "N")),
+    Family("axpby_f16", "axpby", _built("axpby", "N", dtype="f16", threads=32)),
+    Family("gather_rows", "gather_rows", _built("gather_rows", "K M N", tile=(16, 64), slots=3, blocks=3)),
+    Family("tma_reduce_add", "tma_reduce_add", _built("tma_reduce_add", "S M N", tile=(16, 64), slots=3, blocks=3)),
+    Family(
+        "tma_reduce_max",
+        "tma_reduce_add",
+        _built("tma_reduce_add", "S M N", dtype="i32", function="max", tile=(8, 64), slots=2, blocks=2),
+    ),
 )
 BY_WORD = {f.word: f for f in FAMILIES}
 
 
 def inputs(bound: Kernel) -> dict[str, np.ndarray]:
-    """Random bytes for the tensors that the reference of a kernel takes."""
-    x = bound.tensor("src")
-    shape = x.layout.shape if isinstance(x.layout.shape, tuple) else (x.layout.shape,)
-    data = np.random.default_rng(1).bytes(int(x.layout.size()) * x.dtype.bytes)
-    return {"src": np.frombuffer(data, dtype=x.dtype.numpy()).reshape(shape)}
+    """What the reference of a kernel takes: random bytes, or small integers where numbers are added.
+
+    Values that are read as indices keep their contracts.
+    """
+    draw, out = np.random.default_rng(1), {}
+    contracts = {op.src.tensor: op.name for op in bound.walk() if isinstance(op, LoadIndex)}
+    for name in inspect.signature(bound.reference).parameters:
+        if name in {p.name for p in bound.parameters}:
+            out[name] = int(draw.integers(-3, 4))
+            continue
+        x = bound.tensor(name)
+        shape = x.layout.shape if isinstance(x.layout.shape, tuple) else (x.layout.shape,)
+        if name in contracts:
+            values = draw.integers(contracts[name].lower, contracts[name].upper + 1, shape)
+        elif bound.name in ADDING:
+            values = draw.integers(-8, 9, shape)
+        else:
+            values = np.frombuffer(draw.bytes(int(x.layout.size()) * x.dtype.bytes), x.dtype.numpy()).reshape(shape)
+        out[name] = values.astype(x.dtype.numpy())
+    return out

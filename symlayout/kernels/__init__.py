@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from .axpby import axpby
 from .cp_async_copy import cp_async_copy
+from .gather_rows import gather_rows
 from .gemm import gemm
+from .row_sum import row_sum
 from .tma_copy import tma_copy
+from .tma_reduce_add import tma_reduce_add
 from .tma_transpose import tma_transpose
 from .vector_copy import vector_copy
 
-__all__ = ["cp_async_copy", "gemm", "tma_copy", "tma_transpose", "vector_copy"]
+__all__ = [
+    "axpby",
+    "cp_async_copy",
+    "gather_rows",
+    "gemm",
+    "row_sum",
+    "tma_copy",
+    "tma_reduce_add",
+    "tma_transpose",
+    "vector_copy",
+]
