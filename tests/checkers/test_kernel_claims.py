@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from checkers import Budget, Covers, HappensBefore, RingProtocol, SharedMemoryFits, TransactionBytes, claims_of, prove
+from checkers import (
+    Budget,
+    HappensBefore,
+    RingProtocol,
+    SharedMemoryFits,
+    TransactionBytes,
+    WrittenOnce,
+    claims_of,
+    prove,
+)
 from checkers.ring_programs import machine
 from symlayout import Layout, TensorMap, dim, dims
 from symlayout.arch import SM90
@@ -77,6 +86,7 @@ def test_a_copy_holds_under_the_repairs_of_its_report() -> None:
         "transaction bytes",
         "ring protocol",
         "happens before",
+        "computes",
     ]
 
 
@@ -163,7 +173,7 @@ def test_a_turn_too_few_is_not_a_cover() -> None:
         return For(i, rewritten(op.inside, lambda x: x.subs({op.index: i})))
 
     found = refuted(changed(tma_copy(M, N, tile=(16, 64), blocks=2).assuming(N.multiple_of(4)), shorter))
-    assert "covers" in found, found
+    assert "dst(0,0) is never written" in found, found
 
 
 def test_shared_memory_of_an_architecture() -> None:
@@ -320,15 +330,18 @@ def test_what_is_not_asked_is_said() -> None:
     x, r = k.global_tensor("x", "f32", Layout(N)), k.registers("r", "f32", 1)
     with k.where(k.thread < N):
         k.copy("st.global.4", r(), x(k.thread))
-    values, once = prove(k.kernel()).notes
-    assert "each element of x is written exactly once" in once
+    report = prove(k.kernel())
+    (values,) = report.notes
     assert "which values are stored" in values
-    assert prove(COPY).notes == (values,)
+    assert "x(32) is never written" in str(report)
+    assert prove(COPY).notes == ()
 
 
 def test_claims_and_bad_input() -> None:
-    assert isinstance(next(c for c in claims_of(COPY) if c.kind == "covers"), Covers)
-    for wrong in (SharedMemoryFits, HappensBefore):
+    assert isinstance(next(c for c in claims_of(COPY) if c.kind == "written once"), WrittenOnce)
+    with pytest.raises(ClaimError, match=r"expected an output \(dst\), got 'src'"):
+        WrittenOnce(COPY, "src")
+    for wrong in (SharedMemoryFits, HappensBefore, lambda x: WrittenOnce(x, "dst")):
         with pytest.raises(ClaimError, match="expected a kernel, got 3"):
             wrong(3)
     with pytest.raises(LayoutError, match=r"expected a mbarrier \(full, empty\), got 'no'"):
