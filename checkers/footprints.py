@@ -96,6 +96,14 @@ class Footprints:
         """How two accesses may meet, at any turns of their loops."""
         return self._compared(a, b, self._loose(a, "a"), self._loose(b, "b"))
 
+    def tied(self, a: Access, b: Access, i: Symbol, j: Symbol, ahead: int) -> str:
+        """How two accesses of different roles may meet where the turn j of b's loop is i + *ahead* of a's."""
+        first, second = self._loose(a, "a"), self._loose(b, "b")
+        here, there = index(f"{i.name}__a", i.upper + 1), index(f"{j.name}__b", j.upper + 1)  # type: ignore[operator]
+        tie = Place(_put(second.offset, {there: here + ahead}), tuple(s for s in second.free if s is not there))
+        first = Place(first.offset, tuple(s for s in first.free if s is not here))
+        return self._compared(a, b, first, tie, (here,))
+
     def clash(self, a: Access) -> str:
         """How threads may meet in one execution of an operation."""
         found = [
@@ -142,17 +150,17 @@ class Footprints:
                 puts[mark][loop.index] = put
         return Place(_put(a.ref.offset, puts[0]), tuple(frees[0])), Place(_put(b.ref.offset, puts[1]), tuple(frees[1]))
 
-    def _compared(self, a: Access, b: Access, at_a: Place, at_b: Place) -> str:
+    def _compared(self, a: Access, b: Access, at_a: Place, at_b: Place, tied: tuple[Symbol, ...] = ()) -> str:
         if any(s in self._opaque for p in (at_a, at_b) for s in _symbols(p.offset)):
             return "unknown"
-        key = (a.site.places, a.ref, b.site.places, b.ref, at_a, at_b)
+        key = (a.site.places, a.ref, b.site.places, b.ref, at_a, at_b, tied)
         if key not in self._met:
-            self._met[key] = self._worst(a, b, at_a, at_b)
+            self._met[key] = self._worst(a, b, at_a, at_b, tied)
         return self._met[key]
 
-    def _worst(self, a: Access, b: Access, at_a: Place, at_b: Place) -> str:
+    def _worst(self, a: Access, b: Access, at_a: Place, at_b: Place, tied: tuple[Symbol, ...]) -> str:
         worst = "apart"
-        joint = {loop.index for loop in (*a.site.loops, *b.site.loops)}
+        joint = {loop.index for loop in (*a.site.loops, *b.site.loops)} | set(tied)
         count = 0
         for x, y in _cases((at_a, at_b), joint):
             count += 1

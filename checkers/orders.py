@@ -14,6 +14,7 @@ from symlayout.ops import Copy, Mma
 
 from .barriers import Meeting, meetings
 from .footprints import Footprints
+from .hand_over import HandOver
 from .order_rules import MODEL, RULES, Order
 from .register_orders import Registers
 from .ring_orders import RingOrders
@@ -39,6 +40,7 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     runs = Runs(ways, footprints)
     yield from Registers(ways, footprints, runs).orders()
     yield from Shared(kernel, ways, footprints, found, runs).orders()
+    yield from HandOver(kernel, ways, footprints, found, runs).orders()
 
 
 def _met(found: Iterable[Meeting]) -> Iterator[Order]:
