@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.expr import Expr, Fact, Max, Substitution, Symbol, eq, interpret
 from symlayout.facts import Facts, opaque_atoms
-from symlayout.kernel import Kernel
-from symlayout.ops import Arrive, Barrier, Box, ClusterBarrier, Commit, Copy, ExpectTx, Op, Role, Wait, WaitGroup
+from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, Copy, ExpectTx, Op, Role, Wait, WaitGroup
 
 from .certificates import nonneg
+from .clusters import Cta
 from .exhaustive import POINTS
+from .ring_fills import Fill, Open, fills_of
 from .ring_programs import RingParts, group_of, slot_elements, sources, targets
 from .sites import Counter, Site, sites
-
-TX_LIMIT = (1 << 20) - 1  # bytes that a phase may await (PTX ISA, mbarrier object)
-
-
-class Open(Exception):
-    """A hypothesis of the protocol that is not shown."""
 
 
 def shown(x: Any, facts: Facts, depth: int = 3) -> list[Any] | None:
@@ -60,6 +56,14 @@ def within(x: Any, n: int) -> bool:
     return bool((values >= 0).all() and (values < n).all())
 
 
+@dataclass
+class Known:
+    """What the readings of the CTAs of a cluster share: facts where operations stand, goals that are shown."""
+
+    facts: dict[Any, Facts] = field(default_factory=dict)
+    goals: set[Any] = field(default_factory=set)
+
+
 class _Chosen(Substitution):
     """Expressions again, with one maximum replaced by one of its arguments."""
 
@@ -72,14 +76,22 @@ class _Chosen(Substitution):
 
 
 class Reading:
-    """Reads the hypotheses off the operations; what is shown gathers in *shown* and *certificates*."""
+    """Reads the hypotheses off the operations of a CTA; what is shown gathers in *shown* and *certificates*.
 
-    def __init__(self, kernel: Kernel, ring: RingParts, given: tuple[Fact, ...]) -> None:
-        self.kernel, self.ring, self.given = kernel, ring, given
-        self.every = list(sites(kernel))
+    What its part in the cluster is gathers beside: the number of *uses*, the *fills* that it issues, to which CTAs it
+    gives slots back by how many arrivals.
+    """
+
+    def __init__(self, cta: Cta, ring: RingParts, given: tuple[Fact, ...], known: Known | None = None) -> None:
+        self.cta, self.kernel, self.ring, self.given = cta, cta.kernel, ring, given
+        self.every = list(sites(self.kernel))
         self.certificates: list[Any] = []
         self.shown: list[str] = []
-        self._facts: dict[Any, Facts] = {}
+        self.known = Known() if known is None else known
+        self.uses: Any = 0
+        self.fills: list[Fill] = []
+        self.arriving: dict[int, int] = {}
+        self.behind = 0  # uses that a producer may be late with its fills
 
     # -- small proofs -------------------------------------------------------------------------------
 
@@ -87,21 +99,26 @@ class Reading:
         """What is known where an operation stands: sizes, block, the loops around it, and their conditions."""
         loops = tuple(loop.index for loop in site.loops) if site else ()
         conditions = site.conditions if site else ()
-        key = loops, conditions
-        if key not in self._facts:
-            threads = tuple(_thread_symbols(site.op)) if site else ()
+        threads = tuple(sorted(_thread_symbols(site.op), key=str)) if site else ()
+        key = loops, conditions, threads
+        if key not in self.known.facts:
             subjects = (*self.kernel.dims, *self.kernel.block, *loops, *threads)
-            self._facts[key] = Facts.about(subjects, given=(*self.given, *conditions))
-        return self._facts[key]
+            self.known.facts[key] = Facts.about(subjects, given=(*self.given, *conditions))
+        return self.known.facts[key]
 
     def need(self, fact: Fact, site: Site | None, why: str) -> None:
         """Show a fact where an operation stands, or leave *why* open."""
         goals = (Fact(fact.expr, ">="), Fact(-fact.expr, ">=")) if fact.relation == "==" else (fact,)
+        facts = self.facts(site)
         for goal in goals:
-            found = shown(goal.expr, self.facts(site))
-            if found is None:
-                raise Open(f"{why}: {fact}" + (f", at {site}" if site else ""))
-            self.certificates += found
+            key = goal.expr, id(facts)
+            if key not in self.known.goals:
+                found = shown(goal.expr, facts)
+                if found is None:
+                    where = (f", at {site}" if site else "") + (f", in {self.cta}" if self.cta.size > 1 else "")
+                    raise Open(f"{why}: {fact}{where}")
+                self.known.goals.add(key)
+                self.certificates += found
 
     def before(self, site: Site, wanted: Callable[[Op], bool]) -> Any:
         """How many operations of the same role come before one."""
@@ -114,37 +131,83 @@ class Reading:
 
     # -- all of them --------------------------------------------------------------------------------
 
-    def check(self) -> None:
-        """Raises Open at the first hypothesis that is not shown, Uncounted where a number has no closed form."""
+    def check(self, like: Reading | None = None) -> None:
+        """Raises Open at the first hypothesis that is not shown, Uncounted where a number has no closed form.
+
+        Where the CTA does as one that was checked, *like*, but for what it copies, only its fills are looked at.
+        """
+        if like is not None:
+            self.uses, self.behind, self.arriving = like.uses, like.behind, like.arriving
+        else:
+            self._check()
+        self.fills = fills_of(self, [s for s in self.every if _fills(s.op, self.ring.full)])
+
+    def _check(self) -> None:
         ring, full, empty = self.ring, self.kernel.barrier(self.ring.full), self.ring.empty
-        self._plain_kernel()
-        arrives_full = _on((Arrive, ExpectTx), ring.full)
-        fills = [s for s in self.every if isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == ring.full]
-        if not fills:
-            raise Open(f"no copy completes on {ring.full}: who fills the slots")
-        producers = self._roles(arrives_full)
-        consumers = self._roles(_on((Wait,), ring.full))
+        arrives, waits = _on((Arrive, ExpectTx), ring.full), _on((Wait,), ring.full)
+        producers, consumers = self._roles(arrives), self._roles(waits)
         if not producers or not consumers:
             raise Open(f"{'an arrival on' if not producers else 'a wait for'} {ring.full}")
         if set(producers) & set(consumers):
             raise Open(f"{producers[0] or 'the kernel'} both fills and uses the slots")
+        if any(self._peer(s) != self.cta.rank for s in self.every if arrives(s.op)):
+            raise Open(f"arrivals on {ring.full} of this CTA only")
         if empty:
             if self.kernel.barrier(empty).slots != ring.slots:
                 raise Open(f"as many {empty} as {ring.full}: {self.kernel.barrier(empty).slots} and {ring.slots}")
             self._only(_on((Wait,), empty), producers, f"waits for {empty}")
-            self._only(_on((Arrive, ExpectTx), empty), consumers, f"arrivals on {empty}")
+            self._only(_on((Arrive,), empty), consumers, f"arrivals on {empty}")
+            self._only(_on((ExpectTx,), empty), [], f"expect_tx {empty}, whose bytes no copy brings,")
         self._separate(producers, consumers)
         self._blocking(producers, consumers)
+        self.behind = max(self._behind(role, _on((Wait,), empty), arrives) for role in producers)
         for role in producers:
-            self._side(role, _on((Wait,), empty), arrives_full, 1)
-        for role in consumers:
-            self._side(role, _on((Wait,), ring.full), _on((Arrive, ExpectTx), empty), 0)
-        self._same_uses(producers, arrives_full, consumers)
-        self._arrivals(full.name, full.arrivals, producers, arrives_full)
-        if empty:
-            self._arrivals(empty, self.kernel.barrier(empty).arrivals, consumers, _on((Arrive, ExpectTx), empty))
-        self._bytes(producers, fills)
-        self._touches(producers, consumers)
+            self._side(role, _on((Wait,), empty), arrives, 1, self.behind)
+        gives = self._gives(empty)
+        for back in self._unlike(gives):
+            for role in consumers:
+                self._side(role, waits, back, 0, ring.slots - 1 - self.behind)
+            self._touches(consumers, back)
+        self.shown.append("reads of a slot lie between its wait and its arrival")
+        self._same_uses(producers, arrives, consumers)
+        got = self._arrivals(ring.full, producers, arrives)
+        if got != full.arrivals:
+            raise Open(f"{full.name} awaits {full.arrivals} arrivals in a phase, and gets {got}")
+        self.shown.append(f"{full.name} awaits {full.arrivals} and gets {got} arrivals of a use")
+        self.arriving = {rank: self._arrivals(empty, consumers, _among(mine)) for rank, mine in gives.items()}
+
+    def _peer(self, s: Site) -> int:
+        """The CTA at whose barrier an arrival is."""
+        rank = self.cta.peer(s.op) if isinstance(s.op, Arrive) else self.cta.rank
+        if rank is None:
+            raise Open(f"which CTA {s} is at")
+        return rank
+
+    def _gives(self, empty: str) -> dict[int, list[Site]]:
+        """For each CTA to which this one gives slots back: the arrivals that do."""
+        found: dict[int, list[Site]] = {}
+        for s in self.every:
+            if empty and _on((Arrive,), empty)(s.op):
+                found.setdefault(self._peer(s), []).append(s)
+        return dict(sorted(found.items()))
+
+    def _unlike(self, gives: dict[int, list[Site]]) -> list[Callable[[Op], bool]]:
+        """The arrivals at each CTA, of those that stand side by side at some others one: their numbers are the same."""
+        out: list[list[Site]] = []
+        for mine in gives.values() or ([],):
+            if not any(len(mine) == len(x) and all(map(_side_by_side, mine, x)) for x in out):
+                out.append(mine)
+        return [_among(x) for x in out]
+
+    def _behind(self, role: str, waits: Callable[[Op], bool], arrives: Callable[[Op], bool]) -> int:
+        """The fewest uses that a producer is always less behind with its arrivals at each of its waits, less one."""
+        mine = [
+            (s, self.before(s, arrives) - self.before(s, waits)) for s in self.every if s.role == role and waits(s.op)
+        ]
+        for n in range(self.ring.slots):
+            if all(shown(late + n, self.facts(s)) is not None for s, late in mine):
+                return n
+        raise Open(f"{role or 'the kernel'} is at most {self.ring.slots - 1} uses behind with its arrivals")
 
     def _roles(self, wanted: Callable[[Op], bool]) -> list[str]:
         return list(dict.fromkeys(s.role for s in self.every if wanted(s.op)))
@@ -168,14 +231,6 @@ class Reading:
             if taken & set(range(first, first + n)):
                 raise Open(f"{name or 'the kernel'} shares no warp with the other roles of the ring")
             taken |= set(range(first, first + n))
-
-    def _plain_kernel(self) -> None:
-        if any(n != 1 for n in self.kernel.cluster):
-            raise Open("one CTA in a cluster: arrivals of peers and multicast are not in the model")
-        if any(isinstance(s.op, Arrive) and s.op.peer is not None for s in self.every):
-            raise Open("arrivals at this CTA's barriers only")
-        if any(isinstance(s.op, Copy) and s.op.multicast is not None for s in self.every):
-            raise Open("copies to this CTA only")
 
     def _blocking(self, producers: list[str], consumers: list[str]) -> None:
         """Nothing else that these roles wait for can keep them from going on."""
@@ -203,7 +258,9 @@ class Reading:
         number = getattr(site.op, "number", 0)
         return any(isinstance(s.op, Barrier) and s.op.number == number and s.role != site.role for s in self.every)
 
-    def _side(self, role: str, waits: Callable[[Op], bool], arrives: Callable[[Op], bool], parity: int) -> None:
+    def _side(
+        self, role: str, waits: Callable[[Op], bool], arrives: Callable[[Op], bool], parity: int, behind: int
+    ) -> None:
         """One role: where it waits and arrives, which slot and parity it names, how far it runs behind."""
         S, who = self.ring.slots, role or "the kernel"
         mine = [s for s in self.every if s.role == role]
@@ -212,8 +269,9 @@ class Reading:
             n = self.before(s, waits)
             self.need(eq(s.op.barrier.slot, n % S), s, f"use n of {who} waits for slot n % {S}")
             self.need(eq(s.op.parity, (n // S + parity) % 2), s, f"{who} waits for the parity of its use")
-            late = self.before(s, arrives) - n + S - 1
-            self.need(Fact(late, ">="), s, f"{who} is at most {S - 1} uses behind with its arrivals")
+            late = self.before(s, arrives) - n + behind
+            if self.ring.empty:
+                self.need(Fact(late, ">="), s, f"{who} is at most {behind} uses behind with its arrivals")
         for s in (s for s in mine if arrives(s.op)):
             m = self.before(s, arrives)
             self.need(eq(s.op.barrier.slot, m % S), s, f"{who} arrives at slot m % {S} for use m")  # type: ignore[attr-defined]
@@ -226,7 +284,7 @@ class Reading:
         )
 
     def _same_uses(self, producers: list[str], arrives: Callable[[Op], bool], consumers: list[str]) -> None:
-        uses = self.total(producers[0], arrives)
+        uses = self.uses = self.total(producers[0], arrives)
         for role in producers[1:]:
             self.need(eq(self.total(role, arrives), uses), None, "the producers make the same number of uses")
         waits = _on((Wait,), self.ring.full)
@@ -236,8 +294,8 @@ class Reading:
             self.need(Fact(self.ring.slots - uses, ">="), None, "no slot is used twice, as nothing gives it back")
         self.shown.append(f"both sides make {uses} uses")
 
-    def _arrivals(self, name: str, declared: int, roles: list[str], arrives: Callable[[Op], bool]) -> None:
-        """As many arrivals of a use as the barrier awaits, each by a lane that has waited."""
+    def _arrivals(self, name: str, roles: list[str], arrives: Callable[[Op], bool]) -> int:
+        """The arrivals of a use on a barrier, each by a lane that has waited."""
         total = 0
         waits = _on((Wait,), self.ring.empty if name == self.ring.full else self.ring.full)
         for role in roles:
@@ -252,72 +310,11 @@ class Reading:
                 if other.warps != team.warps or not other.includes(team):
                     raise Open(f"those of {role or 'the kernel'} that wait ({other}) arrive on {name} ({team})")
             total += team.threads
-        if total != declared:
-            raise Open(f"{name} awaits {declared} arrivals in a phase, and gets {total}")
-        self.shown.append(f"{name} awaits {declared} and gets {total} arrivals of a use")
+        return total
 
-    def _bytes(self, producers: list[str], fills: list[Site]) -> None:
-        """In each body with an expect_tx: its bytes are those of the copies beside it, which come after the wait."""
-        S, left = self.ring.slots, {id(s.op) for s in fills}
-        waits, expects = _on((Wait,), self.ring.empty), _on((ExpectTx,), self.ring.full)
-        for x in (s for s in self.every if expects(s.op)):
-            assert isinstance(x.op, ExpectTx)
-            beside = [
-                s
-                for s in self.every
-                if s.around[: len(x.around)] == x.around
-                and s.places[: len(x.around)] == x.places[:-1]
-                and s.role == x.role
-            ]
-            if sum(expects(s.op) for s in beside) != 1 or not x.team or x.team.threads != 1:
-                raise Open(f"one expect_tx in its loop, by one thread: {x}")
-            use = self.before(x, _on((Arrive, ExpectTx), self.ring.full))
-            counted: Any = 0
-            for c in (s for s in beside if id(s.op) in left):
-                assert isinstance(c.op, Copy)
-                assert c.op.barrier is not None
-                if not c.team or c.team.threads != 1:
-                    raise Open(f"a copy is issued by one thread: {c}")
-                times: Any = 1
-                for loop in c.loops[len(x.loops) :]:
-                    self.need(Fact(loop.extent, ">="), c, "a loop has no negative number of iterations")
-                    times = times * loop.extent
-                if c.conditions != x.conditions:
-                    raise Open(f"{c} is issued wherever its bytes are awaited")
-                counted = counted + times * self._credit(c.op)
-                self.need(eq(c.op.barrier.slot, use % S), c, "a fill completes on its slot's barrier")
-                if self.ring.empty:
-                    self.need(Fact(self.before(c, waits) - use - 1, ">="), c, "a fill is issued after its wait")
-                self._slot_memory(c, use)
-                left.discard(id(c.op))
-            self.need(eq(x.op.bytes, counted), x, "the bytes awaited are those of the copies")
-            self.need(Fact(TX_LIMIT - counted, ">="), x, f"a phase awaits at most {TX_LIMIT} bytes")
-            self.shown.append(f"{self.ring.full} awaits {x.op.bytes} bytes, those of the copies of a use")
-        if left:
-            raise Open(f"the bytes of {next(str(s) for s in fills if id(s.op) in left)} are awaited")
-
-    def _credit(self, op: Copy) -> Any:
-        if not isinstance(op.src, Box):
-            raise Open(f"the bytes that {op.atom} credits")
-        return self.kernel.map(op.src.tensor_map).tensor_map.transaction_bytes
-
-    def _slot_memory(self, c: Site, use: Any) -> None:
-        """A fill stays in its slot."""
-        (ref,) = targets(c.op)
-        tensor = self.kernel.tensor(ref.tensor)
-        slot = slot_elements(self.kernel, self.ring, ref.tensor)
-        start = use % self.ring.slots * slot
-        assert isinstance(c.op, Copy)
-        assert isinstance(c.op.src, Box)
-        landed = self.kernel.map(c.op.src.tensor_map).tensor_map.landed_bytes
-        self.need(Fact(ref.offset - start, ">="), c, "a fill starts in its slot")
-        bits = tensor.dtype.bits
-        self.need(Fact((start + slot - ref.offset) * bits - 8 * landed, ">="), c, "a fill ends in its slot")
-
-    def _touches(self, producers: list[str], consumers: list[str]) -> None:
+    def _touches(self, consumers: list[str], arrives: Callable[[Op], bool]) -> None:
         """Reads of a slot lie between a wait and the arrival that gives it back; nothing else touches the ring."""
         waits, S = _on((Wait,), self.ring.full), self.ring.slots
-        arrives = _on((Arrive, ExpectTx), self.ring.empty)
         for s in self.every:
             written = [r for r in targets(s.op) if r.tensor in self.ring.tensors]
             if written and not (isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == self.ring.full):
@@ -340,7 +337,6 @@ class Reading:
             if self.ring.empty:
                 self.need(Fact(use - self.before(s, arrives), ">="), s, "a slot is read before it is given back")
                 self._retired(s, use, arrives)
-        self.shown.append("reads of a slot lie between its wait and its arrival")
 
     def _retired(self, s: Site, use: Any, arrives: Callable[[Op], bool]) -> None:
         """The arrival for a use comes after the groups of its asynchronous reads are over."""
@@ -385,6 +381,24 @@ def _thread_symbols(op: Op) -> set[Symbol]:
     for r in (*sources(op), *targets(op)):
         found |= {s for s in getattr(r.offset, "symbols", ()) if s.name == "thread"}
     return found
+
+
+def _among(some: list[Site]) -> Callable[[Op], bool]:
+    mine = {id(s.op) for s in some}
+    return lambda op: id(op) in mine
+
+
+def _side_by_side(a: Site, b: Site) -> bool:
+    """Whether two arrivals are at the same slot, in one body, with nothing but arrivals between them."""
+    same = len(a.around) == len(b.around) and all(x is y for x, y in zip(a.around, b.around, strict=True))
+    if not same or not a.around or a.op.barrier != b.op.barrier:  # type: ignore[attr-defined]
+        return False
+    low, high = sorted((a.places[-1], b.places[-1]))
+    return all(isinstance(op, Arrive) for op in a.around[-1].body[low:high])
+
+
+def _fills(op: Op, full: str) -> bool:
+    return isinstance(op, Copy) and op.barrier is not None and op.barrier.barrier == full
 
 
 def _on(kinds: tuple[type, ...], barrier: str) -> Callable[[Op], bool]:

@@ -2,6 +2,8 @@
 
 P and C count the phases of full and of empty that are over, p and q the fills that two producers have issued, c and d
 the uses that two consumers have finished; both sides name parities of those counts. Proved for all of them at once.
+In a cluster the invariant is that of each pair of a CTA that fills and one that is filled: C counts at the first, P at
+the second, p the fills from one to the other, c what a consumer of the second has given back to the first.
 """
 
 from __future__ import annotations
@@ -14,8 +16,13 @@ from symlayout.expr import Fact, dim, eq
 
 from . import smt
 
+TX_LIMIT = (1 << 20) - 1  # bytes that a phase may await, either way (PTX ISA, mbarrier object)
+
 _C, _P, _p, _q, _c, _d, _S, _w, _v, _n = (
     dim(name, at_least=0, at_most=None) for name in ["C", "P", "p", "q", "c", "d", "S", "w", "v", "n"]
+)
+_B, _Q, _L, _M, _m, _l, _a, _u, _T = (
+    dim(name, at_least=0, at_most=None) for name in ["B", "Q", "L", "M", "m", "l", "a", "u", "T"]
 )
 
 
@@ -52,10 +59,10 @@ LEMMAS: tuple[tuple[str, tuple[Fact, ...], tuple[Fact, ...]], ...] = (
     ),
     ("a consumer whose slot is filled passes", (*_invariant(), eq(_P, _c + 1)), (_passes(_P, _c % 2),)),
     (
-        "no two sides wait for each other: a consumer at use w has given back more than w - S, the producer at n waits"
-        " for use n - S, so w < n and the fill of w is issued",
-        (_S >= 1, _c >= _w - _S + 1, _c <= _n - _S),
-        (_n >= _w + 1,),
+        "no circle of waits: the producer furthest behind, at use n, waits for a consumer that is at use w and has"
+        " given back M less, which waits for a producer that is at use m and has filled L less: one further behind",
+        (_S >= 1, _L + _M <= _S - 1, _c >= _w - _M, _c <= _n - _S, _p >= _m - _L, _p <= _w),
+        (_m <= _n - 1,),
     ),
     (
         "slot and turn name the use",
@@ -65,11 +72,57 @@ LEMMAS: tuple[tuple[str, tuple[Fact, ...], tuple[Fact, ...]], ...] = (
 )
 
 
+def _pair(C: Any, P: Any, p: Any, c: Any) -> list[Fact]:
+    """The invariant of a CTA that fills and one that is filled."""
+    return [c >= C, c <= P, p >= P, p <= C + 1]
+
+
+# Of a cluster: B is C of another CTA that fills the same one, Q is P of another one that is filled by the same.
+CLUSTER_LEMMAS: tuple[tuple[str, tuple[Fact, ...], tuple[Fact, ...]], ...] = (
+    (
+        "a producer passes only when the slot is free in each CTA that it fills, for all consumers there",
+        (*_pair(_C, _P, _p, _c), *_pair(_C, _Q, _p, _d), _passes(_C, (_p + 1) % 2)),
+        (eq(_C, _p), eq(_P, _p), eq(_Q, _p), eq(_c, _p), eq(_d, _p)),
+    ),
+    (
+        "a consumer passes only when the fills of all CTAs are complete",
+        (*_pair(_C, _P, _p, _c), *_pair(_B, _P, _q, _d), eq(_c, _d), _passes(_P, _c % 2)),
+        (eq(_P, _c + 1), eq(_C, _c), eq(_B, _c), eq(_p, _P), eq(_q, _P)),
+    ),
+    (
+        "completion keeps the invariant of each pair",
+        (*_pair(_C, _P, _p, _c), *_pair(_B, _P, _q, _d), _p >= _P + 1, _q >= _P + 1),
+        (*_pair(_C, _P + 1, _p, _c), *_pair(_B, _P + 1, _q, _d)),
+    ),
+    (
+        "an arrival at one CTA keeps the invariant of each pair",
+        (*_pair(_C, _P, _p, _c), *_pair(_B, _P, _q, _d), eq(_P, _c + 1)),
+        (eq(_c, _C), *_pair(_C, _P, _p, _c + 1), *_pair(_B, _P, _q, _d)),
+    ),
+    (
+        "a copy lands in the phase of its use, though the CTA that it fills may not have armed it yet",
+        (*_pair(_C, _P, _p, _c), _l >= _P, _p >= _l + 1),
+        (eq(_P, _l), eq(_C, _l)),
+    ),
+    (
+        "bytes that come before they are awaited do not end the phase: that needs all arrivals, which come with the"
+        " bytes u that they let it await, so all T bytes have landed",
+        (_u <= TX_LIMIT * _a, _l <= _T, eq(_a, 0), eq(_T - _u - _l, 0)),
+        (eq(_l, _T),),
+    ),
+    (
+        f"the bytes pending stay within {TX_LIMIT} on either side of 0",
+        (_u <= _T, _l <= _T, _T <= TX_LIMIT),
+        (_T - _u - _l <= TX_LIMIT, _T - _u - _l >= -TX_LIMIT),
+    ),
+)
+
+
 @functools.cache
-def lemmas() -> tuple[str, ...]:
+def lemmas(clusters: bool = False) -> tuple[str, ...]:
     """The text of each lemma, with the solver that has just proved it; once in a process."""
     out = []
-    for text, given, goals in LEMMAS:
+    for text, given, goals in (*LEMMAS, *CLUSTER_LEMMAS) if clusters else LEMMAS:
         for goal in goals:
             for wrong in goal.negated():
                 answer = smt.satisfiable([*_natural(given, goals), *given, wrong])

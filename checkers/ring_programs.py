@@ -10,11 +10,13 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symlayout.atoms import ATOMS
+from symlayout.atoms import ATOMS, MatrixDescriptor, MmaAtom
+from symlayout.dtype import DType
 from symlayout.errors import ExpressionError
 from symlayout.expr import evaluate
 from symlayout.kernel import Kernel
@@ -44,8 +46,11 @@ from symlayout.ops import (
     WaitGroup,
 )
 
-from .rings import Agent, Machine, Memory, Step
+from .clusters import Cta, blocks_of, ctas, masked
+from .rings import Agent, Landing, Machine, Memory, Step
 from .sites import Site, about_thread, active_lanes, sites
+
+MEETING = ("cluster", -1)  # the barrier at which all warps of a cluster meet
 
 
 class OutsideTheModel(Exception):
@@ -144,58 +149,91 @@ def group_of(op: Op) -> str:
 
 
 def machine(kernel: Kernel, block: tuple[int, ...] = (), uses: int = 0) -> Machine:
-    """The machine of one CTA of a kernel at sizes; programs are cut off after *uses* waits, 0 for never.
+    """The machine of one CTA of a kernel at sizes, with those of its cluster; of *uses* waits each, 0 for all.
 
-    Raises OutsideTheModel for clusters, and for waits by some lanes of a warp only.
+    Raises OutsideTheModel for waits by some lanes of a warp only, and for a cluster barrier that some threads skip.
     """
-    if any(n != 1 for n in kernel.cluster):
-        raise OutsideTheModel("clusters: arrivals of peers and multicast are not in the model")
     kernel = kernel.plain
     rings = rings_of(kernel)
     owner = {t: r for r in rings for t in r.tensors}
-    env = {b.name: v for b, v in zip(kernel.block, (*block, 0, 0, 0), strict=False)}
-    agents = []
-    for w in range(kernel.threads // 32):
-        writer = _Writer(kernel, owner, w, uses)
-        try:
-            writer.write(kernel.body, env, 0, kernel.threads // 32, 32)
-        except _Cut:
-            writer.whole = False
-        except ExpressionError as e:  # a value that is read from memory, or a name without one
-            raise OutsideTheModel(str(e)) from e
-        if writer.steps:
-            agents.append(writer.agent())
-    barriers = tuple(((b.name, s), b.arrivals) for b in kernel.barriers for s in range(b.slots))
-    starts = _starts(agents)
-    parts = {t: tuple(sorted(starts.get(t, {0}))) for t in owner}
-    gives = {
-        (r.empty, s): tuple((t, s, p) for t in r.tensors for p in parts[t])
-        for r in rings
-        if r.empty
-        for s in range(r.slots)
-    }
-    return Machine(tuple(_in_parts(a, parts) for a in agents), barriers, gives)
+    every = ctas(kernel)
+    blocks = blocks_of(kernel, (*block, 0, 0, 0)[: len(kernel.grid)])
+    agents: list[Agent] = []
+    for cta, at in zip(every, blocks, strict=True):
+        env = {b.name: v for b, v in zip(kernel.block, at, strict=True)}
+        for w in range(kernel.threads // 32):
+            writer = _Writer(kernel, owner, w, uses, cta)
+            try:
+                writer.write(kernel.body, env, 0, kernel.threads // 32, 32)
+            except _Cut:
+                writer.whole = False
+            except ExpressionError as e:  # a value that is read from memory, or a name without one
+                raise OutsideTheModel(str(e)) from e
+            if writer.steps:
+                agents.append(writer.agent())
+    _expect_to_meet(agents, len(every) * (kernel.threads // 32))
+    barriers = tuple(
+        ((owned(b.name, cta), s), b.arrivals) for cta in every for b in kernel.barriers for s in range(b.slots)
+    )
+    fillers = _fillers(agents)
+    return Machine(tuple(_in_parts(a, rings, fillers) for a in agents), barriers, len(every))
 
 
-def _starts(agents: list[Agent]) -> dict[str, set[int]]:
-    """The places in the slots of each tensor at which fills start."""
-    out: dict[str, set[int]] = {}
+def owned(name: str, cta: Cta) -> str:
+    """A barrier or a tensor of a CTA, by name."""
+    return f"CTA {cta.rank}'s {name}" if cta.size > 1 else name
+
+
+def _expect_to_meet(agents: list[Agent], warps: int) -> None:
+    met = [sum(s.kind == "sync" and s.barrier == MEETING for s in a.program) for a in agents if a.whole]
+    if any(met) and (len(set(met)) > 1 or len(agents) < warps):
+        raise OutsideTheModel("a cluster barrier that some threads skip")
+
+
+def _fillers(agents: list[Agent]) -> dict[str, dict[int, set[int]]]:
+    """For each tensor the places in its slots at which fills start, and the CTAs that issue them."""
+    out: dict[str, dict[int, set[int]]] = {}
     for a in agents:
         for step in a.program:
             for tensor, _, start in step.memory if step.kind in ("copy", "write") else ():
-                out.setdefault(tensor, set()).add(start)
+                out.setdefault(tensor, {}).setdefault(start, set()).add(a.cta)
     return out
 
 
-def _in_parts(agent: Agent, parts: Mapping[str, tuple[int, ...]]) -> Agent:
-    """The agent with what it touches rounded down to the part of the slot that one fill covers."""
+def _in_parts(agent: Agent, rings: tuple[RingParts, ...], fillers: Mapping[str, dict[int, set[int]]]) -> Agent:
+    """The agent with what it touches in parts of slots that one fill each covers, and with what its arrivals give back.
 
-    def part(m: Memory) -> Memory:
+    An arrival at a CTA gives back the parts of the own slot which that CTA fills.
+    """
+
+    def parts(m: Memory, extent: int) -> Iterator[Memory]:
         tensor, slot, at = m
-        return tensor, slot, max((p for p in parts[tensor] if p <= at), default=parts[tensor][0])
+        starts = sorted(fillers.get(tensor, {0: set()}))
+        first = max((p for p in starts if p <= at), default=starts[0])
+        yield from ((tensor, slot, p) for p in starts if p == first or at < p < at + extent)
 
-    moved = (replace(s, memory=tuple(dict.fromkeys(map(part, s.memory)))) if s.memory else s for s in agent.program)
-    return replace(agent, program=tuple(moved))
+    def moved(s: Step) -> Step:
+        if s.kind == "arrive":
+            return replace(s, memory=tuple(_given(agent, s, rings, fillers)))
+        extents = s.extents or (0,) * len(s.memory)
+        every = (p for m, n in zip(s.memory, extents, strict=True) for p in parts(m, n))
+        return replace(s, memory=tuple(dict.fromkeys(every))) if s.memory else s
+
+    return replace(agent, program=tuple(map(moved, agent.program)))
+
+
+def _given(
+    agent: Agent, s: Step, rings: tuple[RingParts, ...], fillers: Mapping[str, dict[int, set[int]]]
+) -> Iterator[Memory]:
+    """The parts of an agent's slots that an arrival gives back."""
+    name, slot = s.barrier
+    for r in rings:
+        if r.empty and name in (r.empty, f"CTA {s.cta}'s {r.empty}"):
+            for t in r.tensors:
+                mine = t if name == r.empty else f"CTA {agent.cta}'s {t}"
+                for start, by in fillers.get(mine, {0: {agent.cta}}).items():
+                    if s.cta in by:
+                        yield mine, slot, start
 
 
 class _Cut(Exception):
@@ -205,15 +243,16 @@ class _Cut(Exception):
 class _Writer:
     """Writes the program of one warp."""
 
-    def __init__(self, kernel: Kernel, owner: Mapping[str, RingParts], warp: int, uses: int) -> None:
-        self.kernel, self.owner, self.warp, self.left = kernel, owner, warp, uses or 10_000
+    def __init__(self, kernel: Kernel, owner: Mapping[str, RingParts], warp: int, uses: int, cta: Cta) -> None:
+        self.kernel, self.owner, self.warp, self.left, self.cta = kernel, owner, warp, uses or 10_000, cta
         self.steps: list[Step] = []
         self.reading: dict[str, list[int]] = {}
         self.groups: dict[str, list[list[int]]] = {}
         self.name, self.whole = f"warp {warp}", True
 
     def agent(self) -> Agent:
-        return Agent(self.name, tuple(self.steps), self.whole)
+        name = f"CTA {self.cta.rank} {self.name}" if self.cta.size > 1 else self.name
+        return Agent(name, tuple(self.steps), self.whole, self.cta.rank)
 
     def write(self, body: tuple[Op, ...], env: Mapping[str, int], first: int, warps: int, lanes: int) -> None:
         """The operations of a body that this warp executes; *first* is the first of the *warps* that are here."""
@@ -255,15 +294,15 @@ class _Writer:
                 raise _Cut
             self.steps.append(Step("wait", op, env, self._at(op.barrier, env), evaluate(op.parity, env)))
         elif isinstance(op, Arrive | ExpectTx):
-            if isinstance(op, Arrive) and op.peer is not None:
-                raise OutsideTheModel("arrivals of peers are not in the model")
+            peer = op.peer if isinstance(op, Arrive) else None
+            cta = self.cta if peer is None else self._peer(evaluate(peer, env))
             nbytes = evaluate(op.bytes, env) * lanes if isinstance(op, ExpectTx) else 0
-            self.steps.append(Step("arrive", op, env, self._at(op.barrier, env), arrivals=lanes, nbytes=nbytes))
+            at = self._at(op.barrier, env, cta)
+            self.steps.append(Step("arrive", op, env, at, arrivals=lanes, nbytes=nbytes, cta=cta.rank))
         elif isinstance(op, Barrier | ClusterBarrier):
-            number, threads = (op.number, op.threads) if isinstance(op, Barrier) else (-1, 0)
             if lanes != 32:
                 raise OutsideTheModel(f"{op} by some lanes of a warp")
-            self.steps.append(Step("sync", op, env, ("", number), arrivals=threads or self.kernel.threads))
+            self.steps.append(self._meeting(op, env))
         elif isinstance(op, Commit):
             self.groups.setdefault(op.group, []).append(self.reading.pop(op.group, []))
         elif isinstance(op, WaitGroup):
@@ -271,29 +310,42 @@ class _Writer:
         else:
             self._data(op, env)
 
+    def _peer(self, rank: int) -> Cta:
+        if not 0 <= rank < self.cta.size:
+            raise OutsideTheModel(f"CTA {rank} of a cluster of {self.cta.size}")
+        return replace(self.cta, rank=rank)
+
+    def _meeting(self, op: Barrier | ClusterBarrier, env: Mapping[str, int]) -> Step:
+        threads = self.kernel.threads
+        if isinstance(op, ClusterBarrier):
+            return Step("sync", op, env, MEETING, arrivals=threads * self.cta.size)
+        return Step("sync", op, env, (owned("", self.cta), op.number), arrivals=op.threads or threads)
+
     def _data(self, op: Op, env: Mapping[str, int]) -> None:
         if isinstance(op, Copy) and op.barrier is not None:
-            self.steps.append(
-                Step(
-                    "copy",
-                    op,
-                    env,
-                    self._at(op.barrier, env),
-                    nbytes=self._bytes(op),
-                    memory=self._memory(targets(op), env),
-                )
-            )
+            lands = tuple(self._lands(op, env))
+            memory = tuple(m for _, _, to in lands for m in to)
+            self.steps.append(Step("copy", op, env, nbytes=self._bytes(op), memory=memory, lands=lands))
             return
-        read, written = self._memory(sources(op), env), self._memory(targets(op), env)
+        refs = [r for r in sources(op) if r.tensor in self.owner]
+        read, written = self._memory(tuple(refs), env), self._memory(targets(op), env)
         if read:
             group = group_of(op)
             if group:
                 self.reading.setdefault(group, []).append(len(self.steps))
-            self.steps.append(Step("read", op, env, memory=read, until=1 << 30 if group else len(self.steps)))
+            until, extents = 1 << 30 if group else len(self.steps), tuple(_extent(self.kernel, op, r) for r in refs)
+            self.steps.append(Step("read", op, env, memory=read, until=until, extents=extents))
         if written:
             if group_of(op):
                 raise OutsideTheModel(f"{op.atom if isinstance(op, Copy | Mma) else op} into a ring")
             self.steps.append(Step("write", op, env, memory=written))
+
+    def _lands(self, op: Copy, env: Mapping[str, int]) -> Iterator[Landing]:
+        assert op.barrier is not None
+        ranks = (self.cta.rank,) if op.multicast is None else masked(evaluate(op.multicast, env))
+        for rank in ranks:
+            cta = self._peer(rank)
+            yield rank, self._at(op.barrier, env, cta), self._memory(targets(op), env, cta)
 
     def _retire(self, op: WaitGroup, env: Mapping[str, int]) -> None:
         groups = self.groups.get(op.group, [])
@@ -303,25 +355,42 @@ class _Writer:
             self.steps[i] = replace(self.steps[i], until=len(self.steps))
         self.steps.append(Step("done", op, env))
 
-    def _at(self, b: Slot, env: Mapping[str, int]) -> tuple[str, int]:
+    def _at(self, b: Slot, env: Mapping[str, int], cta: Cta | None = None) -> tuple[str, int]:
         slot, slots = evaluate(b.slot, env), self.kernel.barrier(b.barrier).slots
         if not 0 <= slot < slots:
             raise OutsideTheModel(f"{b.barrier}[{slot}] of {slots} mbarriers")
-        return b.barrier, slot
+        return owned(b.barrier, cta or self.cta), slot
 
-    def _memory(self, refs: tuple[Ref, ...], env: Mapping[str, int]) -> tuple[Memory, ...]:
-        out: dict[Memory, None] = {}
+    def _memory(self, refs: tuple[Ref, ...], env: Mapping[str, int], cta: Cta | None = None) -> tuple[Memory, ...]:
+        out = []
         for r in refs:
             if r.tensor in self.owner:
                 size = slot_elements(self.kernel, self.owner[r.tensor], r.tensor)
                 slot, start = divmod(evaluate(r.offset, env), size)
-                out[r.tensor, slot, start] = None
+                out.append((owned(r.tensor, cta or self.cta), slot, start))
         return tuple(out)
 
     def _bytes(self, op: Copy) -> int:
-        if not isinstance(op.src, Box) or op.multicast is not None:
+        if not isinstance(op.src, Box):
             raise OutsideTheModel(f"the bytes that {op.atom} credits")
         return evaluate(self.kernel.map(op.src.tensor_map).tensor_map.transaction_bytes, {})
+
+
+def _extent(kernel: Kernel, op: Op, ref: Ref) -> int:
+    """Elements that an operation reads from a place in shared memory on; 0 where it does not say."""
+    from .footprints import elements_of  # which asks this module what an operation touches
+
+    if isinstance(op, Mma) and isinstance(row := ATOMS.get(op.atom), MmaAtom):
+        for x, rows in ((op.a, row.mnk[0]), (op.b, row.mnk[1])):
+            if isinstance(x, Matrix) and x.start is ref:
+                return _spanned(x.descriptor, rows, row.mnk[2], row.dtype)
+    return elements_of(kernel, op, ref) or 0
+
+
+@functools.cache
+def _spanned(descriptor: MatrixDescriptor, rows: int, columns: int, dtype: DType) -> int:
+    """Elements from the first to the last that a descriptor reads, plainly: a swizzle stays within lines."""
+    return int(descriptor.layout(rows, columns, dtype).offsets().max()) // dtype.bytes + 1
 
 
 def slot_elements(kernel: Kernel, ring: RingParts, tensor: str) -> int:

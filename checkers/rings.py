@@ -1,8 +1,10 @@
-"""The mbarriers of one CTA as an abstract machine of atomic steps, and a search for what it must never reach.
+"""The mbarriers of a cluster's CTAs as an abstract machine of atomic steps, and a search for what it must not reach.
 
 Each warp is an agent with a program: waits, arrivals, copies that land later, reads that last until their group is
 waited for. A barrier is (parity of its phases, arrivals pending, bytes pending); a slot of memory is empty, being
-filled, or filled, with the agents that have given it back since. Memory order and proxies are outside of the model.
+filled, or filled, with the agents that have given it back since. A multicast lands in each CTA at a moment of its own.
+A CTA has surely begun once one of its warps has done a step, and may be over once all of them are: nothing of another
+CTA may reach it before or after. Memory order and proxies are outside of the model.
 """
 
 from __future__ import annotations
@@ -12,17 +14,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from symlayout.errors import InternalError
+from symlayout.errors import ExpressionError, InternalError
 from symlayout.ops import Op, rewritten
 
 STATES = 5_000  # explored before a search gives up
 
 Memory: TypeAlias = "tuple[str, int, int]"  # tensor, slot, and the place in the slot at which a fill starts
+Landing: TypeAlias = "tuple[int, tuple[str, int], tuple[Memory, ...]]"  # CTA, barrier, memory of a copy
 
 
 @dataclass(frozen=True)
 class Step:
-    """One instruction of an agent: wait, arrive, copy, read, write, sync or done; *memory* is what it touches."""
+    """One instruction of an agent: wait, arrive, copy, read, write, sync or done.
+
+    *memory* is what it touches, of an arrival what it gives back; a copy touches what it *lands* in, CTA by CTA.
+    """
 
     kind: str
     op: Op = field(compare=False)
@@ -33,18 +39,25 @@ class Step:
     nbytes: int = 0
     memory: tuple[Memory, ...] = ()
     until: int = -1  # the place in the program where an asynchronous read is over
+    lands: tuple[Landing, ...] = ()
+    cta: int = 0  # whose barrier it is
+    extents: tuple[int, ...] = field(default=(), compare=False)  # elements read from each place in *memory* on
 
     def __str__(self) -> str:
-        return str(rewritten(self.op, lambda x: x.subs(self.env)))
+        try:
+            return str(rewritten(self.op, lambda x: x.subs(self.env)))
+        except ExpressionError:  # a coordinate that means nothing there
+            return str(self.op)
 
 
 @dataclass(frozen=True)
 class Agent:
-    """A warp and what it does; *whole* unless its program was cut off."""
+    """A warp of a CTA and what it does; *whole* unless its program was cut off."""
 
     name: str
     program: tuple[Step, ...]
     whole: bool = True
+    cta: int = 0
 
     @cached_property
     def reads(self) -> frozenset[Memory]:
@@ -76,11 +89,11 @@ State: TypeAlias = "tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...], tup
 
 @dataclass(frozen=True)
 class Machine:
-    """The agents of a CTA, its barriers, and which memory an arrival gives back."""
+    """The agents of the CTAs of a cluster, and their barriers."""
 
     agents: tuple[Agent, ...]
     barriers: tuple[tuple[tuple[str, int], int], ...]  # (name, slot), arrivals of a phase
-    gives: Mapping[tuple[str, int], tuple[Memory, ...]] = field(compare=False)
+    ctas: int = 1
 
     @cached_property
     def _number(self) -> dict[Any, int]:
@@ -88,16 +101,18 @@ class Machine:
 
     @cached_property
     def _memory(self) -> dict[Memory, int]:
-        every = (m for a in self.agents for s in a.program for m in s.memory)
+        every = (m for a in self.agents for s in a.program if s.kind != "arrive" for m in s.memory)
         return {m: i for i, m in enumerate(dict.fromkeys(every))}
+
+    @cached_property
+    def _agents_of(self) -> tuple[tuple[int, ...], ...]:
+        """The agents of each CTA."""
+        return tuple(tuple(i for i, a in enumerate(self.agents) if a.cta == cta) for cta in range(self.ctas))
 
     @cached_property
     def _readers(self) -> tuple[int, ...]:
         """For each slot of memory the agents that read it or give it back, as a mask."""
-        back = [
-            frozenset(m for s in a.program if s.kind == "arrive" for m in self.gives.get(s.barrier, ()))
-            for a in self.agents
-        ]
+        back = [frozenset(m for s in a.program if s.kind == "arrive" for m in s.memory) for a in self.agents]
         return tuple(
             sum(1 << i for i, a in enumerate(self.agents) if m in a.reads or m in back[i]) for m in self._memory
         )
@@ -128,7 +143,7 @@ class Machine:
         i, k = move
         at, bars, memory, flights, met = state
         if i < 0:
-            b, nbytes, mem = flights[k]
+            _, b, nbytes, mem = flights[k]
             filled = _put(memory, {m: (2, memory[m][1]) for m in mem})
             rest = (*flights[:k], *flights[k + 1 :])
             name, slot = self.barriers[b][0]
@@ -141,15 +156,19 @@ class Machine:
             b = self._number[s.barrier]
             given = {
                 j: (memory[j][0], memory[j][1] | 1 << i)
-                for m in self.gives.get(s.barrier, ())
+                for m in s.memory
                 if (j := self._memory.get(m)) is not None and memory[j][0] == 2
             }
-            wrong = f"{s} is an arrival more than its phase awaits" if bars[b][1] < s.arrivals else ""
+            wrong = self._absent(at, a.cta, s.cta, s.barrier)
+            if bars[b][1] < s.arrivals:
+                wrong = wrong or f"{s} is an arrival more than its phase awaits"
             return (moved, self._credited(bars, b, s.arrivals, -s.nbytes), _put(memory, given), flights, met), s, wrong
         if s.kind == "copy":
             wrong = next((w for m in s.memory if (w := self._refilled(state, i, m))), "")
+            wrong = wrong or next((w for c, b, _ in s.lands if (w := self._absent(at, a.cta, c, b))), "")
             places = tuple(self._memory[m] for m in s.memory)
-            flights = tuple(sorted((*flights, (self._number[s.barrier], s.nbytes, places))))
+            new = ((c, self._number[b], s.nbytes, tuple(self._memory[m] for m in to)) for c, b, to in s.lands)
+            flights = tuple(sorted((*flights, *new)))
             return (moved, bars, _put(memory, dict.fromkeys(places, (1, 0))), flights, met), s, wrong
         if s.kind == "write":
             wrong = next((w for m in s.memory if (w := self._refilled(state, i, m))), "")
@@ -171,17 +190,31 @@ class Machine:
 
     def _met(self, state: State, i: int, s: Step) -> State:
         at, bars, memory, flights, met = state
-        number, threads = s.barrier[1], s.arrivals
         here = dict(met)
-        who = (*here.get(number, ()), i)
-        if 32 * len(who) < threads:
-            here[number] = who
+        who = (*here.get(s.barrier, ()), i)
+        if 32 * len(who) < s.arrivals:
+            here[s.barrier] = who
         else:
-            here.pop(number, None)
+            here.pop(s.barrier, None)
             at = _put(at, {j: at[j] + 1 for j in who})
         return at, bars, memory, flights, tuple(sorted(here.items()))
 
     # -- what must not happen -----------------------------------------------------------------------
+
+    def _over(self, at: tuple[int, ...], cta: int) -> bool:
+        """Whether all warps of a CTA are done."""
+        return all(self.agents[i].whole and at[i] == len(self.agents[i].program) for i in self._agents_of[cta])
+
+    def _absent(self, at: tuple[int, ...], of: int, cta: int, barrier: tuple[str, int]) -> str:
+        """What is wrong with one CTA reaching a barrier of another now."""
+        if cta == of:
+            return ""
+        name, slot = barrier
+        if self._over(at, cta):
+            return f"CTA {of} reaches {name}[{slot}], but CTA {cta} may have exited"
+        if not any(at[i] for i in self._agents_of[cta]):
+            return f"CTA {of} reaches {name}[{slot}], which CTA {cta} need not have initialised yet"
+        return ""
 
     def _refilled(self, state: State, i: int, m: Memory) -> str:
         at, _, memory, _, _ = state
@@ -216,10 +249,13 @@ class Machine:
         return "deadlock: " + ", ".join(f"{a.name} stays at {s}" for a, s in left)
 
     def ended(self, state: State) -> str:
-        """What is wrong with a state in which every agent is done."""
+        """What is wrong with a state in which every agent of some CTA is done."""
         at, _, _, flights, _ = state
-        done = all(a.whole and p == len(a.program) for a, p in zip(self.agents, at, strict=True))
-        return "the CTA ends while a copy into its shared memory is under way" if done and flights else ""
+        for cta in dict.fromkeys(f[0] for f in flights):
+            if self._over(at, cta):
+                which = f"CTA {cta}" if self.ctas > 1 else "the CTA"
+                return f"{which} ends while a copy into its shared memory is under way"
+        return ""
 
     # -- search -------------------------------------------------------------------------------------
 
@@ -264,17 +300,18 @@ class Machine:
             move = ranked[0]
             new, _, wrong = self.after(state, move)
             taken.append(move)
+            wrong = wrong or self.ended(new)
             if wrong and self._concerns(wrong, about):
                 return self._fault(wrong, taken, about)
             state = new
-        wrong = self.ended(state) or self.stuck(state)
+        wrong = self.stuck(state)
         return self._fault(wrong, taken, about) if wrong and self._concerns(wrong, about) else None
 
     def _concerns(self, wrong: str, about: frozenset[str]) -> bool:
         return (
             not about
             or any(f"{name}[" in wrong or f"{name} slot" in wrong for name in about)
-            or "the CTA ends" in wrong
+            or " ends while a copy " in wrong
         )
 
     def _fault(self, what: str, moves: list[tuple[int, int]], about: frozenset[str]) -> Fault:

@@ -16,8 +16,11 @@ from symlayout.report import Witness
 
 from ..certificates import together
 from ..claim import Claim, Proof, TooLarge
-from ..ring_hypotheses import Open, Reading
-from ..ring_lemmas import LEMMAS, lemmas
+from ..cluster_hypotheses import ClusterReading
+from ..cluster_orders import LAUNCH_RULES, cluster_orders
+from ..clusters import blocks_of, told
+from ..ring_fills import Open
+from ..ring_lemmas import lemmas
 from ..ring_programs import OutsideTheModel, RingParts, machine, rings_of
 from ..rings import Exhausted, Fault
 from ..sites import Uncounted
@@ -108,8 +111,8 @@ class RingProtocol(Claim):
         """Sizes at which some role makes one use, as many as there are slots, and twice round and one more."""
         return telling_sizes(self.kernel, self.shape.slots)
 
-    def _reading(self) -> Reading:
-        return Reading(self.kernel, self.shape, self.given)
+    def _reading(self) -> ClusterReading:
+        return ClusterReading(self.kernel, self.shape, self.given)
 
     # -- proof --------------------------------------------------------------------------------------
 
@@ -120,7 +123,9 @@ class RingProtocol(Claim):
         except (Open, Uncounted, AssumptionError):
             return None
         found = together(reading.certificates, self.kind) if reading.certificates else None
-        return Proof(f"invariant of one slot, {len(LEMMAS)} lemmas; {MODEL}", found, (*reading.shown, *lemmas()))
+        used, where = lemmas(reading.clustered), told(self.kernel)
+        method = f"invariant of one slot, {len(used)} lemmas; {where and f'{where}; '}{MODEL}"
+        return Proof(method, found, (*reading.shown, *used))
 
     def lemma(self, facts: Facts) -> str:
         try:
@@ -132,7 +137,10 @@ class RingProtocol(Claim):
     # -- refutation ---------------------------------------------------------------------------------
 
     def counterexample(self) -> Witness | None:
-        """The shortest interleaving to a fault, in the first or the last CTA; TooLarge where none is found."""
+        """The shortest interleaving to a fault, in the first or the last CTA or cluster; TooLarge if there is none."""
+        for o in cluster_orders(self.kernel):
+            if o.missing and o.rule in LAUNCH_RULES:
+                return Witness({}, (), f"{o.place}: {o.missing}")
         ring, uses = self.shape, 4 * self.shape.slots + 4
         about = frozenset({ring.full, ring.empty, *ring.tensors} - {""})
         for block in _blocks(self.kernel):
@@ -147,7 +155,8 @@ def _blocks(kernel: Kernel) -> list[tuple[int, ...]]:
     sizes = [evaluate(n, {}) for n in kernel.grid]
     if 0 in sizes:
         return []
-    return list(dict.fromkeys((tuple(0 for _ in sizes), tuple(n - 1 for n in sizes))))
+    ends = tuple(0 for _ in sizes), tuple(n - 1 for n in sizes)
+    return list(dict.fromkeys(blocks_of(kernel, b)[0] for b in ends))
 
 
 _SEEN: dict[Any, Fault | None] = {}  # programs of the last searches: most sizes give the same ones
@@ -158,7 +167,7 @@ def _fault(kernel: Kernel, block: tuple[int, ...], uses: int, about: frozenset[s
         made = machine(kernel, block, uses)
     except (OutsideTheModel, RecursionError):
         raise TooLarge from None
-    key = (made.agents, made.barriers, tuple(sorted(made.gives.items())), about)
+    key = (made.agents, made.barriers, about)
     if key not in _SEEN:
         if len(_SEEN) > 500:
             _SEEN.clear()

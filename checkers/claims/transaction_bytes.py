@@ -10,9 +10,11 @@ from symlayout.errors import ClaimError
 from symlayout.expr import Fact, eq
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
-from symlayout.ops import Box, Copy, ExpectTx, For
+from symlayout.ops import Box, Copy, ExpectTx, For, Op
+from symlayout.report import Witness
 
-from ..claim import Claim
+from ..claim import Claim, TooLarge
+from ..clusters import Cta, ctas
 from ..sites import Site, sites
 from .holds import Holds
 
@@ -20,6 +22,8 @@ from .holds import Holds
 @dataclass(frozen=True)
 class TransactionBytes(Claim):
     """Beside each expect_tx on *barrier* stand copies that credit its bytes: no more, no fewer.
+
+    In a cluster those of every CTA whose multicast reaches it count, each at its own rank: for all ranks.
 
     >>> from symlayout.kernels import tma_copy
     >>> print(TransactionBytes(tma_copy(64, 256, tile=(16, 64)), "full"))
@@ -59,26 +63,106 @@ class TransactionBytes(Claim):
         return f"{len(self.parts())} sums of bytes"
 
     def parts(self) -> tuple[Claim, ...]:
-        """An equality for each expect_tx, and that copies without one there are none."""
-        return tuple(self._sums())
+        """An equality for each expect_tx, and that copies without one there are none; what all CTAs share once."""
+        return tuple(dict.fromkeys(self._sums()))
 
     def _sums(self) -> Iterator[Claim]:
-        every = list(sites(self.kernel))
-        left = [s for s in every if isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == self.barrier]
-        for x in every:
-            if isinstance(x.op, ExpectTx) and x.op.barrier.barrier == self.barrier:
-                mine = [c for c in left if beside(x, c)]
-                left = [c for c in left if c not in mine]
-                total: Any = 0
-                for c in mine:
-                    total = total + _times(x, c) * credit(self.kernel, c)
-                label = f"{x.op} for {' and '.join(dict.fromkeys(str(c.op.src.tensor_map) for c in mine)) or 'no copy'}"  # type: ignore[attr-defined]
-                yield Holds(eq(x.op.bytes, total), f"{label}: bytes awaited less those of the copies are 0")
-        for c in left:
-            yield Holds(Fact(-1, ">="), f"an expect_tx beside {c.op}")
+        every = [_Credits(cta, self.barrier) for cta in ctas(self.kernel)]
+        for i in range(max(len(c.awaiting) for c in every)):
+            sums = [(c, c.awaiting[i], _total(every, c, i)) for c in every if i < len(c.awaiting)]
+            alike = len({str((x.op, total)) for _, x, total in sums}) == 1
+            for mine, x, total in sums:
+                where = "" if alike else f" in {mine.cta}"
+                if isinstance(total, str):
+                    yield _Undecided(total, f"{x}{where}")
+                    continue
+                maps = dict.fromkeys(str(c.op.src.tensor_map) for c in mine.beside[i])  # type: ignore[attr-defined]
+                label = f"{x.op} for {' and '.join(maps) or 'no copy'}{where}"
+                yield Holds(eq(x.op.bytes, total), f"{label}: bytes awaited less those of the copies are 0")  # type: ignore[attr-defined]
+        for mine in every:
+            for c in mine.left:
+                if mine.reaches(c, mine.cta.rank) is not False:
+                    yield Holds(Fact(-1, ">="), f"an expect_tx beside {c.op}")
+                else:
+                    yield _Undecided(f"which expect_tx awaits {c}, in {mine.cta}", str(c))
+            for s in every:
+                for c in (c for cs in s.beside[len(mine.awaiting) :] for c in cs if s.reaches(c, mine.cta.rank)):
+                    yield _Undecided(f"what in {mine.cta} awaits {c}, in {s.cta}", f"{c} to {mine.cta}")
 
     def lemma(self, facts: Facts) -> str:
         return "the bytes awaited are those of the copies"
+
+
+@dataclass(frozen=True)
+class _Undecided(Claim):
+    """An equality that cannot be put: always unknown."""
+
+    why: str
+    where: str
+
+    kind: ClassVar[str] = "transaction bytes"
+
+    def subjects(self) -> tuple[Any, ...]:
+        return ()
+
+    def parameters(self) -> tuple[Any, ...]:
+        return ()
+
+    def static(self) -> bool:
+        return True
+
+    def points(self) -> int:
+        return 1
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.where}"
+
+    def counterexample(self) -> Witness | None:
+        raise TooLarge(self.why)
+
+    def lemma(self, facts: Facts) -> str:
+        return self.why
+
+
+class _Credits:
+    """What a CTA awaits on a barrier and what it copies to it, here and in the others of its cluster."""
+
+    def __init__(self, cta: Cta, barrier: str) -> None:
+        self.cta = cta
+        every = list(sites(cta.kernel))
+        self.left = [s for s in every if isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == barrier]
+        self.awaiting = [s for s in every if isinstance(s.op, ExpectTx) and s.op.barrier.barrier == barrier]
+        self.beside: list[list[Site]] = []
+        for x in self.awaiting:
+            mine = [c for c in self.left if beside(x, c)]
+            self.left = [c for c in self.left if c not in mine]
+            self.beside.append(mine)
+
+    def reaches(self, c: Site, rank: int) -> bool | None:
+        """Whether a copy lands in the CTA of a rank; None where its mask is no number."""
+        assert isinstance(c.op, Copy)
+        ranks = self.cta.lands(c.op)
+        return None if ranks is None else rank in ranks
+
+    def place(self, i: int) -> list[Op]:
+        """The loops and conditions around the i-th expect_tx."""
+        return [a.with_body(()) for a in self.awaiting[i].around]
+
+
+def _total(every: list[_Credits], mine: _Credits, i: int) -> Any:
+    """The bytes for the i-th expect_tx of a CTA, of the copies beside the i-th of each; a text where they are open."""
+    total: Any = 0
+    for s in every:
+        reaching = [(j, c, s.reaches(c, mine.cta.rank)) for j, cs in enumerate(s.beside) for c in cs]
+        open_ = next((c for j, c, there in reaching if there is None and j == i), None)
+        if open_ is not None:
+            return f"which CTAs {open_} goes to, in {s.cta}: the mask is no number for each rank"
+        here = [c for j, c, there in reaching if there and j == i]
+        if here and s.place(i) != mine.place(i):
+            return f"which expect_tx of {s.cta} goes with {mine.awaiting[i]}"
+        for c in here:
+            total = total + _times(s.awaiting[i], c) * credit(s.cta.kernel, c)
+    return total
 
 
 def beside(x: Site, c: Site) -> bool:

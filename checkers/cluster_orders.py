@@ -1,0 +1,173 @@
+"""What a cluster needs besides the orderings of each CTA: that its CTAs are there while others reach them.
+
+Each row of RULES is an obligation of a kernel with clusters, looked for in the operations of each CTA (``clusters``).
+What makes a cluster barrier do is barrier.cluster.arrive (release) and wait (acquire) by all threads of the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from symlayout.facts import Facts
+from symlayout.kernel import Kernel
+from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, Role, Wait
+
+from .clusters import MOST_CTAS, PORTABLE_CTAS, Cta, ctas, size, whole
+from .order_rules import Order
+from .ring_programs import RingParts, rings_of
+from .sites import Site, sites
+
+RULES = {
+    "whole_clusters": f"the grid is one of whole clusters, of at most {PORTABLE_CTAS} CTAs each (CUDA, launch)",
+    "peer_exists": "a peer and the CTAs of a mask are of the cluster (PTX ISA, mapa; .multicast::cluster)",
+    "cluster_met": "all threads of a cluster execute its barriers, equally often (PTX ISA, barrier.cluster)",
+    "cluster_started": "a cluster barrier comes before the first arrival at a peer or multicast to it, whose mbarriers"
+    " are initialised by then (PTX ISA, mbarrier.init)",
+    "cluster_stays": "a CTA does not exit while peers may arrive at it or copies may land in it: a cluster barrier at"
+    " the end, or a wait for them",
+}
+
+LAUNCH_RULES = ("whole_clusters", "peer_exists")  # without which there is nothing to run
+
+
+def cluster_orders(kernel: Kernel) -> Iterator[Order]:
+    """Every obligation of a kernel with clusters; none without."""
+    if size(kernel) > 1:
+        every = [_OfCta(cta) for cta in ctas(kernel)]
+        rings = rings_of(kernel)
+        found = (o for one in every for o in one.all(every, rings))
+        yield from dict.fromkeys((*_launched(kernel), *_met(kernel, every), *found))
+
+
+def _launched(kernel: Kernel) -> Iterator[Order]:
+    n, where = size(kernel), f"a cluster of {size(kernel)} CTAs"
+    if n > MOST_CTAS:
+        yield Order("whole_clusters", where, missing=f"expected at most {MOST_CTAS}")
+    elif n > PORTABLE_CTAS:
+        yield Order("whole_clusters", where, beyond=f"that a launch opts in to more than {PORTABLE_CTAS} CTAs")
+    for fact in whole(kernel):
+        held = fact.value if type(fact.expr) is int else Facts.about(fact.expr, given=kernel.given).holds(fact)
+        if held is True:
+            yield Order("whole_clusters", kernel.name, by=str(fact))
+        elif held is False:
+            yield Order("whole_clusters", kernel.name, missing=f"expected {fact}; choose the grid so")
+        else:
+            yield Order("whole_clusters", kernel.name, beyond=f"that {fact}")
+
+
+def _met(kernel: Kernel, every: list[_OfCta]) -> Iterator[Order]:
+    """That each thread comes to the cluster's barriers, and all to as many."""
+    unsure = next((s for one in every for s in one.barriers if not _sure(s)), None)
+    counts = {one.counted(w) for one in every for w in one.warps}
+    if unsure is not None:
+        yield Order("cluster_met", str(unsure), beyond=f"that all threads of the cluster come to each {unsure}")
+    elif len(counts) > 1:
+        yield Order("cluster_met", kernel.name, beyond="that all threads of the cluster come to as many barriers of it")
+    elif counts != {0}:
+        yield Order("cluster_met", kernel.name, by=f"{min(counts)} by each thread")
+
+
+def _sure(s: Site) -> bool:
+    """Whether a barrier is executed once, by all threads of some warps."""
+    return s.team is not None and s.team.lanes == 32 and all(isinstance(a, Role) for a in s.around)
+
+
+class _OfCta:
+    """The obligations of one CTA of a cluster."""
+
+    def __init__(self, cta: Cta) -> None:
+        self.cta = cta
+        self.every = list(sites(cta.kernel))
+        self.place = {id(s): i for i, s in enumerate(self.every)}
+        self.warps = frozenset(range(cta.kernel.threads // 32))
+        self.barriers = [s for s in self.every if isinstance(s.op, ClusterBarrier)]
+
+    def all(self, every: list[_OfCta], rings: tuple[RingParts, ...]) -> Iterator[Order]:
+        for s in self.every:
+            if not self.cta.remote(s.op):
+                continue
+            ranks = self.cta.lands(s.op) if isinstance(s.op, Copy) else self.cta.ranks(s.op)
+            absent = self._absent(s, ranks)
+            if absent is not None:
+                yield absent
+                continue
+            yield self._started(s)
+            others = [every[r] for r in ranks or () if r != self.cta.rank]
+            yield self._awaited(s, others) if isinstance(s.op, Copy) else self._stays(s, others, every, rings)
+
+    def _order(self, rule: str, s: Site, **said: str) -> Order:
+        return Order(rule, f"{s}, in {self.cta}", **said)
+
+    def counted(self, warp: int) -> int:
+        """The cluster barriers that a warp comes to."""
+        return sum(s.team is not None and warp in s.team.warps for s in self.barriers)
+
+    def waits(self, names: set[str]) -> list[Site]:
+        """The waits for some barriers of the CTA."""
+        return [s for s in self.every if isinstance(s.op, Wait) and s.op.barrier.barrier in names]
+
+    def reached(self) -> set[str]:
+        """The barriers by which it reaches other CTAs."""
+        found = (s.op for s in self.every if self.cta.remote(s.op))
+        return {op.barrier.barrier for op in found if isinstance(op, Arrive | Copy) and op.barrier is not None}
+
+    def _meeting(self, some: list[Site]) -> Site | None:
+        """One of some barriers at which all warps meet."""
+        return next((s for s in some if _sure(s) and s.team is not None and s.team.warps == self.warps), None)
+
+    # -- what reaches another CTA -------------------------------------------------------------------
+
+    def _absent(self, s: Site, ranks: tuple[int, ...] | None) -> Order | None:
+        """The complaint about a CTA that the cluster does not have, or that is not known."""
+        if ranks is None:
+            return self._order("peer_exists", s, beyond=f"which CTA {s} reaches")
+        wrong = next((r for r in ranks if not 0 <= r < self.cta.size), None)
+        if wrong is None:
+            return None
+        return self._order("peer_exists", s, missing=f"expected CTAs of 0 .. {self.cta.size - 1}, got {wrong}")
+
+    def _started(self, s: Site) -> Order:
+        """That the CTAs which it reaches have begun: the first of all that lack this has nothing else before it."""
+        before = [b for b in self.barriers if self.place[id(b)] < self.place[id(s)] and b.role in (s.role, "")]
+        met = self._meeting(before)
+        if met is not None:
+            return self._order("cluster_started", s, by=str(met))
+        if before:
+            return self._order("cluster_started", s, beyond=f"that all threads of the cluster meet before {s}")
+        return self._order("cluster_started", s, missing="no cluster barrier before it; add one at the start")
+
+    def _awaited(self, s: Site, others: list[_OfCta]) -> Order:
+        """That the CTAs which a copy goes to wait for it; that they do so for each is the ring protocol's."""
+        assert isinstance(s.op, Copy)
+        name = s.op.barrier.barrier if s.op.barrier is not None else ""
+        lacking = next((o for o in others if not o.waits({name})), None)
+        if lacking is None:
+            return self._order("cluster_stays", s, by=f"waits for {name}")
+        return self._order("cluster_stays", s, missing=f"{lacking.cta} does not wait for {name}; add a wait")
+
+    def _stays(self, s: Site, others: list[_OfCta], every: list[_OfCta], rings: tuple[RingParts, ...]) -> Order:
+        """That the CTA at which it arrives is still there.
+
+        It surely need not be where all that its threads wait for are fills of a ring and room in it: the last arrivals
+        are not waited for.
+        """
+        after = [b for b in self.barriers if self.place[id(b)] > self.place[id(s)] and b.role in (s.role, "")]
+        met = self._meeting(after)
+        if met is not None:
+            return self._order("cluster_stays", s, by=str(met))
+        assert isinstance(s.op, Arrive)
+        ring = next((r for r in rings if r.empty == s.op.barrier.barrier), None)
+        reached = {name for one in every for name in one.reached()}
+        waits = [(o, w) for o in others for w in o.waits(reached)]
+        if after or ring is None or not all(o.fills_then(w) or _waits_for(w, ring.full) for o, w in waits):
+            return self._order("cluster_stays", s, beyond=f"that the CTA it reaches stays until {s} is done")
+        return self._order("cluster_stays", s, missing="no cluster barrier after it; add one at the end of the kernel")
+
+    def fills_then(self, w: Site) -> bool:
+        """Whether a wait is for room: it comes before an expect_tx of its body."""
+        later = self.every[self.place[id(w)] :]
+        return any(isinstance(s.op, ExpectTx) and s.places[: len(w.places) - 1] == w.places[:-1] for s in later)
+
+
+def _waits_for(w: Site, barrier: str) -> bool:
+    return isinstance(w.op, Wait) and w.op.barrier.barrier == barrier

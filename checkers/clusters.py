@@ -1,0 +1,141 @@
+"""The CTAs of a cluster, each with the operations that it executes: its rank put in, conditions on the rank decided.
+
+A CTA's rank is its place in the cluster, x the fastest, as ``symlayout.semantics`` and ``%cluster_ctarank`` have it.
+Block indices become c*q + place with q the number of the cluster, the same for all of its CTAs.
+
+>>> from symlayout import dims
+>>> from symlayout.kernels import gemm
+>>> for cta in ctas(gemm(*dims("M N K"), cluster=2)):
+...     print(cta.rank, cta.kernel.grid, cta.lands(cta.kernel.body[1].body[0].body[0].body[0].body[3]))
+0 (66,) (0, 1)
+1 (66,) (0, 1)
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from symlayout.expr import Fact, Symbol, dim, integer
+from symlayout.int_tuple import text
+from symlayout.kernel import Kernel
+from symlayout.ops import Arrive, Copy, For, If, Op, rewritten, substitution
+
+MOST_CTAS, PORTABLE_CTAS = 16, 8  # of a cluster; more than the portable number need an opt-in (PTX ISA, cluster)
+
+
+@dataclass(frozen=True)
+class Cta:
+    """A CTA of a cluster: the *kernel* that it executes, whose blocks are the clusters."""
+
+    rank: int
+    kernel: Kernel
+    size: int  # of the cluster
+
+    def lands(self, op: Copy) -> tuple[int, ...] | None:
+        """The ranks in whose shared memory a copy lands; None where the mask is no number."""
+        if op.multicast is None:
+            return (self.rank,)
+        return masked(op.multicast) if type(op.multicast) is int else None
+
+    def peer(self, op: Arrive) -> int | None:
+        """The rank at whose barrier an arrival is; None where it is no number."""
+        if op.peer is None:
+            return self.rank
+        return op.peer if type(op.peer) is int else None
+
+    def ranks(self, op: Op) -> tuple[int, ...] | None:
+        """The ranks that an arrival reaches."""
+        peer = self.peer(op) if isinstance(op, Arrive) else self.rank
+        return None if peer is None else (peer,)
+
+    def remote(self, op: Op) -> bool:
+        """Whether an operation reaches another CTA, or may."""
+        if isinstance(op, Arrive):
+            return self.peer(op) != self.rank
+        return isinstance(op, Copy) and op.multicast is not None and self.lands(op) not in ((), (self.rank,))
+
+    def __str__(self) -> str:
+        return f"CTA {self.rank} of its cluster" if self.size > 1 else "the CTA"
+
+
+def masked(mask: int) -> tuple[int, ...]:
+    """The ranks that a mask selects."""
+    return tuple(rank for rank in range(mask.bit_length()) if mask >> rank & 1)
+
+
+def size(kernel: Kernel) -> int:
+    """How many CTAs a cluster has."""
+    return math.prod(kernel.cluster)
+
+
+def whole(kernel: Kernel) -> Iterator[Fact]:
+    """That the grid is one of whole clusters: else it cannot be launched."""
+    for n, c in itertools.zip_longest(kernel.grid, kernel.cluster, fillvalue=1):
+        if c != 1:
+            yield Fact(integer(n), "%", c)
+
+
+def places(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
+    """For each rank its place in the cluster along each axis of the grid."""
+    shape = (*kernel.cluster, *(1 for _ in kernel.grid))[: len(kernel.grid)]
+    return tuple(at[::-1] for at in itertools.product(*map(range, shape[::-1])))
+
+
+def blocks_of(kernel: Kernel, block: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
+    """The blocks of the cluster that *block* is in, by rank."""
+    shape = (*kernel.cluster, *(1 for _ in kernel.grid))[: len(kernel.grid)]
+    corner = tuple(b // c * c for b, c in zip(block, shape, strict=True))
+    return tuple(tuple(x + i for x, i in zip(corner, at, strict=True)) for at in places(kernel))
+
+
+@functools.lru_cache(maxsize=64)
+def ctas(kernel: Kernel) -> tuple[Cta, ...]:
+    """The CTAs of a cluster; of a kernel without clusters the one that there is, with the kernel as it is.
+
+    That the grid is one of whole clusters is the caller's to see to (``whole``).
+    """
+    kernel = kernel.plain
+    if size(kernel) == 1:
+        return (Cta(0, kernel, 1),)
+    shape = (*kernel.cluster, *(1 for _ in kernel.grid))[: len(kernel.grid)]
+    alone = replace(kernel, grid=tuple(n // c for n, c in zip(kernel.grid, shape, strict=True)), cluster=(1,))
+    out = []
+    for rank, at in enumerate(places(kernel)):
+        env: dict[Symbol, Any] = {s: _own(s, rank) for s in kernel.opaque}
+        env |= {b: c * q + i for b, q, c, i in zip(kernel.block, alone.block, shape, at, strict=True)}
+        body = _decided(rewritten(kernel.body, substitution(env)))
+        out.append(Cta(rank, replace(alone, body=body), size(kernel)))
+    return tuple(out)
+
+
+def _own(s: Symbol, rank: int) -> Symbol:
+    """A value that is read from memory, of one CTA: another may read another one."""
+    return dim(f"{s.name}_{rank}", at_least=s.lower, at_most=s.upper, multiple_of=s.multiple)
+
+
+def _decided(body: tuple[Op, ...]) -> tuple[Op, ...]:
+    """The operations without conditions that always hold, what stands under one that never does, and empty loops."""
+    return tuple(x for op in body for x in _alternative(op))
+
+
+def _alternative(op: Op) -> Iterator[Op]:
+    if isinstance(op, If):
+        if any(f.value is False for f in op.condition):
+            return
+        if all(f.value for f in op.condition):
+            yield from _decided(op.inside)
+            return
+        op = replace(op, condition=tuple(f for f in op.condition if f.value is None))
+    if isinstance(op, For) and type(op.extent) is int and op.extent <= 0:
+        return
+    yield op.with_body(_decided(op.body))
+
+
+def told(kernel: Kernel) -> str:
+    """What a verdict says about clusters: "" where there are none."""
+    return f"all CTAs of a cluster of {text(kernel.cluster)}" if size(kernel) > 1 else ""
