@@ -212,10 +212,10 @@ def _bytes_at(tensor: KernelTensor, ref: Ref) -> Any:
 
 
 def _armed(site: Site, every: list[Site]) -> Any:
-    """What the expect_tx beside a copy arms, where the copy is the only one on that barrier."""
+    """What the expect_tx beside a copy arms, where the copy is the only one on that barrier, and to this CTA alone."""
     op = site.op
     assert isinstance(op, Copy)
-    if op.barrier is None:
+    if op.barrier is None or op.multicast is not None:
         return None
     name = op.barrier.barrier
     loads = [s for s in every if isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == name]

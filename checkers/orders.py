@@ -13,6 +13,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Copy, Mma
 
 from .barriers import Meeting, meetings
+from .cluster_orders import cluster_orders
 from .footprints import Footprints
 from .hand_over import HandOver
 from .order_rules import MODEL, RULES, Order
@@ -28,8 +29,7 @@ __all__ = ["MODEL", "RULES", "Order", "orders"]
 
 def orders(kernel: Kernel) -> Iterator[Order]:
     """Every obligation of a kernel, those of one kind together, each kind in the order of its operations."""
-    if any(n != 1 for n in kernel.cluster):
-        yield Order("full_acquire", kernel.name, beyond="clusters are not in the subset")
+    yield from cluster_orders(kernel)
     ways = Ways(kernel, sites(kernel))
     footprints, found = Footprints(kernel, ways), meetings(kernel, ways.every)
     for s in ways.divided():
