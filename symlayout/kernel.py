@@ -53,7 +53,7 @@ from .ops import (
     rewritten,
     substitution,
 )
-from .results import Result, Value, elements, result
+from .results import Result, Value, elements, entries, result
 from .tma import TensorMap
 
 SPACES = ("global", "shared", "register")
@@ -385,7 +385,8 @@ class Builder:
 
         modes(name)
         made = result(name, shapes[name], value)
-        for x in elements(made.value):
+        named: list[Any] = [*elements(made.value), *entries(made.value)]
+        for x in named:
             if len(x.at) != modes(x.tensor):
                 raise LayoutError(f"expected {modes(x.tensor)} coordinates of {x.tensor}, got {x}")
         self.results.append(made)

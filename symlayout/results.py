@@ -19,7 +19,17 @@ from typing import Any, TypeAlias
 
 from .errors import LayoutError
 from .expr import Expr, Int, Symbol, index, integer
-from .int_tuple import text
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An index that is read from a tensor of indices, as one of the coordinates of an element."""
+
+    tensor: str
+    at: tuple[Int, ...]
+
+    def __str__(self) -> str:
+        return _placed(self.tensor, self.at)
 
 
 @dataclass(frozen=True)
@@ -27,10 +37,20 @@ class Element:
     """The element of an input at a coordinate."""
 
     tensor: str
-    at: tuple[Int, ...]
+    at: tuple[Int | Entry, ...]
 
     def __str__(self) -> str:
-        return f"{self.tensor}{text(self.at) if len(self.at) > 1 else f'({self.at[0]})'}"
+        return _placed(self.tensor, self.at)
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar parameter of the kernel."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -61,7 +81,7 @@ class Applied:
         return f"{self.function}({', '.join(map(str, self.args))})"
 
 
-Value: TypeAlias = "Element | Dot | Applied"
+Value: TypeAlias = "Element | Scalar | Dot | Applied"
 
 
 @dataclass(frozen=True)
@@ -75,14 +95,15 @@ class Result:
     @property
     def inputs(self) -> tuple[str, ...]:
         """The tensors that the values come from."""
-        return tuple(dict.fromkeys(e.tensor for e in elements(self.value)))
+        names = [e.tensor for e in elements(self.value)] + [e.tensor for e in entries(self.value)]
+        return tuple(dict.fromkeys(names))
 
     def rewritten(self, change: Callable[[Any], Any]) -> Result:
         """The result with each expression *change*d."""
         return Result(self.tensor, tuple(map(change, self.coords)), _rewritten(self.value, change))
 
     def __str__(self) -> str:
-        return f"{Element(self.tensor, self.coords)} = {self.value}"
+        return f"{_placed(self.tensor, self.coords)} = {self.value}"
 
 
 def result(tensor: str, shape: Any, value: Callable[..., Value]) -> Result:
@@ -99,8 +120,18 @@ def result(tensor: str, shape: Any, value: Callable[..., Value]) -> Result:
 
 
 def element(tensor: str, *at: Any) -> Element:
-    """The element of an input at a coordinate."""
-    return Element(tensor, tuple(map(integer, at)))
+    """The element of an input at a coordinate, of which some may be entries of a tensor of indices."""
+    return Element(tensor, tuple(x if isinstance(x, Entry) else integer(x) for x in at))
+
+
+def entry(tensor: str, *at: Any) -> Entry:
+    """An index that is read from a tensor.
+
+    >>> i, j = index("i", 4), index("j", 8)
+    >>> print(element("src", entry("idx", i), j))
+    src(idx(i),j)
+    """
+    return Entry(tensor, tuple(map(integer, at)))
 
 
 def dot(extent: Any, terms: Callable[[Any], tuple[Element, Element]]) -> Dot:
@@ -108,6 +139,11 @@ def dot(extent: Any, terms: Callable[[Any], tuple[Element, Element]]) -> Dot:
     (name,) = inspect.signature(terms).parameters
     k = index(name, extent)
     return Dot(k, *terms(k))
+
+
+def scalar(parameter: Any) -> Scalar:
+    """A scalar parameter of the kernel, as ``Builder.parameter`` returns it."""
+    return Scalar(parameter.name)
 
 
 def applied(function: str, *args: Value, dtype: str = "") -> Applied:
@@ -121,18 +157,34 @@ def elements(value: Value) -> Iterator[Element]:
         yield value
     elif isinstance(value, Dot):
         yield from (value.a, value.b)
-    else:
+    elif isinstance(value, Applied):
         for x in value.args:
             yield from elements(x)
+
+
+def entries(value: Value) -> Iterator[Entry]:
+    """The entries among the coordinates of the elements in a value."""
+    return (x for e in elements(value) for x in e.at if isinstance(x, Entry))
 
 
 def _rewritten(value: Value, change: Callable[[Any], Any]) -> Value:
     if isinstance(value, Element):
         return _element(value, change)
+    if isinstance(value, Scalar):
+        return value
     if isinstance(value, Dot):
         return Dot(change(value.index), _element(value.a, change), _element(value.b, change))
     return Applied(value.function, tuple(_rewritten(x, change) for x in value.args), value.dtype)
 
 
 def _element(x: Element, change: Callable[[Any], Any]) -> Element:
-    return Element(x.tensor, tuple(change(i) if isinstance(i, Expr) else i for i in x.at))
+    def moved(i: Any) -> Any:
+        if isinstance(i, Entry):
+            return Entry(i.tensor, tuple(map(moved, i.at)))
+        return change(i) if isinstance(i, Expr) else i
+
+    return Element(x.tensor, tuple(map(moved, x.at)))
+
+
+def _placed(tensor: str, at: tuple[Any, ...]) -> str:
+    return f"{tensor}({','.join(map(str, at))})"

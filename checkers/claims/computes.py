@@ -103,7 +103,9 @@ class Computes(Claim):
 
     def _walked(self, windows: bool) -> int:
         matcher = Matcher(self.kernel, self.result)
-        Walk(self.kernel, self.given, windows, matcher.stored).run()
+        walk = Walk(self.kernel, self.given, windows, matcher.stored)
+        matcher.entries = walk.entries
+        walk.run()
         return matcher.seen
 
     # -- refutation ---------------------------------------------------------------------------------

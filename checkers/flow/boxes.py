@@ -15,7 +15,7 @@ from symlayout.tma import TmaType
 from .places import inside, met, own_shared, starts, under
 from .state import Open, State, Team
 from .walk import Walk
-from .words import Loaded, Numbers, Words, without_constant
+from .words import Loaded, Numbers, Words
 
 CHANGING = (TmaType.FLOAT32_FTZ, TmaType.TFLOAT32, TmaType.TFLOAT32_FTZ)  # types that may round what they copy
 
@@ -45,7 +45,7 @@ def _land(walk: Walk, state: State, op: Copy, tile: Words) -> None:
     if tile.ids[at].any():
         raise Open(f"a place that is filled twice in one use: {op}")
     source = state.kernel.tensor(kernel_map.tensor)
-    corner = [without_constant(state.normal(state.here(x))) for x in _turned(state, kernel_map, op.src.coordinate)]
+    corner = _corner(state, kernel_map, op.src.coordinate)
     outside = "nan" if kernel_map.tensor_map.oob_fill else "zero"
     number = state.origins.number(Loaded(source.name, tuple(x for x, _ in corner), source.dtype, outside=outside))
     words = Words.of(number, len(at))
@@ -64,10 +64,7 @@ def store(walk: Walk, state: State, op: Copy) -> None:
             tile = walk.filled(state, op, tensor.name) if ring else own_shared(walk, state, tensor)
             start = int(starts(walk, state, op, tensor, op.src)[0])
             at, deltas = _landing(state, kernel_map, tensor, start, len(tile.ids))
-            corner = []
-            for x in _turned(state, kernel_map, op.dst.coordinate):
-                [(_, rest, mine)] = state.places(x)
-                corner.append((rest, int(mine[0])))
+            corner = _corner(state, kernel_map, op.dst.coordinate)
             if walk.checking:
                 moved = deltas + np.array([c for _, c in corner])
                 words = met(state, tile[at][None])
@@ -107,9 +104,13 @@ def _landing(state: State, m: KernelMap, tensor: KernelTensor, start: int, n: in
     return at, box[:, _modes(state, m)]
 
 
-def _turned(state: State, m: KernelMap, coordinate: Any) -> list[Any]:
-    """A coordinate of a map in the order of the tensor's modes."""
-    return [coordinate[i] for i in _modes(state, m)]
+def _corner(state: State, m: KernelMap, coordinate: Any) -> list[tuple[Any, int]]:
+    """A coordinate of a map in the order of the tensor's modes, each as an expression and an integer."""
+    out = []
+    for i in _modes(state, m):
+        [(_, rest, mine)] = state.places(coordinate[i])
+        out.append((rest, int(mine[0])))
+    return out
 
 
 def _modes(state: State, m: KernelMap) -> list[int]:

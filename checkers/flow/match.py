@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from symlayout.dtype import DType
-from symlayout.expr import Expr, Symbol
+from symlayout.expr import Expr, Fact, Symbol
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 from symlayout.kernel import Kernel
 from symlayout.ops import Op
-from symlayout.results import Applied, Dot, Element, Result, Value
+from symlayout.results import Applied, Dot, Element, Entry, Result, Scalar, Value, elements, entries
 
 from .state import Known, Open, State
-from .words import Carried, Computed, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
+from .words import Carried, Computed, Given, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
+
+ROWS = 256  # combinations of deltas that are looked at one by one
 
 
 class Differs(Exception):
@@ -54,6 +56,18 @@ class Target:
         known = {s: a for s, a in zip(self.coords, self.at, strict=True) if s in x.symbols}
         return x.subs(known), steps
 
+    def inside(self, x: Any, at: Any, deltas: Numbers) -> bool:
+        """Whether *x* is at + delta for each element that is inside of the output, as only those are stored."""
+        used = [i for i, s in enumerate(self.coords) if isinstance(x, Expr) and s in x.symbols]
+        rows = np.unique(np.column_stack([self.deltas[:, used], deltas]), axis=0)
+        for row in rows.tolist() if len(rows) <= ROWS else ():
+            here = {self.coords[i]: self.at[i] + d for i, d in zip(used, row, strict=False)}
+            ends = [f for s, a in here.items() for f in (Fact(a, ">="), Fact(s.upper - a, ">="))]
+            facts = Facts.about(at, *here.values(), given=(*self.known.facts.given, *ends))
+            if facts.normal((x.subs(here) if here else x) - at - row[-1]) != 0:
+                return False
+        return len(rows) <= ROWS
+
     def number(self, x: Any) -> int | None:
         """The integer that an expression is here, or None."""
         found = self.known.normal(x)
@@ -65,6 +79,7 @@ class Matcher:
 
     def __init__(self, kernel: Kernel, result: Result) -> None:
         self.kernel, self.result = kernel, result
+        self.entries: Mapping[Symbol, tuple[str, tuple[Any, ...]]] = {}  # of the walk
         self.seen = 0
         self.dtype = kernel.tensor(result.tensor).dtype
         _expect_inside(kernel, result)
@@ -96,6 +111,8 @@ class Matcher:
             _expect_type(origin.dtype, dtype)
         if isinstance(origin, Computed):
             return self._applied(origins, origin, deltas, value, target)
+        if isinstance(origin, Given) and isinstance(value, Scalar) and origin.name == value.name:
+            return None
         if isinstance(value, Element) and isinstance(origin, Loaded):
             return self._element(origin, deltas, value, target)
         if isinstance(value, Dot) and isinstance(origin, Sum):
@@ -109,7 +126,9 @@ class Matcher:
         first = 0
         for number, x in zip(origin.args, value.args, strict=True):
             inner = origins[number]
-            dtype = DType.of(x.dtype) if isinstance(x, Applied) and x.dtype else getattr(inner, "dtype", origin.dtype)
+            dtype = getattr(inner, "dtype", origin.dtype)
+            if isinstance(x, Applied):
+                dtype = DType.of(x.dtype) if x.dtype else self.dtype
             self._same(origins, number, deltas[:, first:], x, target, dtype)
             first += origins.width(number)
 
@@ -119,12 +138,31 @@ class Matcher:
         if origin.tensor != value.tensor:
             raise Differs(f"expected {value}, got an element of {origin.tensor}")
         for d, x in enumerate(value.at):
-            self._equal(target, x, origin.at[d], deltas[:, d], f"coordinate {d} of {value}")
+            what = f"coordinate {d} of {value}"
+            if isinstance(x, Entry):
+                self._entry(origin, d, deltas[:, d], x, target, what)
+            else:
+                self._equal(target, x, origin.at[d], deltas[:, d], what)
+
+    def _entry(self, origin: Loaded, d: int, deltas: Numbers, x: Entry, target: Target, what: str) -> None:
+        """That a coordinate is the entry of a tensor of indices, and that its contract keeps it in the tensor."""
+        picked: Any = origin.at[d]
+        tensor, place = self.entries.get(picked, ("", ()))
+        if tensor != x.tensor or deltas.any():
+            raise Differs(f"{what} is not read from {x.tensor}")
+        (low, high), n = picked.args[1:3], tuple(leaves(self.kernel.tensor(origin.tensor).layout.shape))[d]
+        facts = target.known.facts
+        if facts.le(0, low) is not True or facts.le(high, n - 1) is not True:
+            raise Differs(f"{what} may be {low} .. {high}, of {n}")
+        for i, at in zip(x.at, place, strict=True):
+            self._equal(target, i, at, np.zeros_like(deltas), f"the coordinate of {x}")
 
     def _equal(self, target: Target, x: Any, at: Any, deltas: Numbers, what: str) -> None:
         """Raise Differs unless *x* at the target is at + delta for each element."""
         base, steps = target.put(x)
         c = target.number(base - at)
+        if c is None and target.inside(x, at, deltas):
+            return
         if c is None:
             raise Differs(f"{what} is {base}, and {at} is loaded")
         wrong = np.flatnonzero(steps + c != deltas)
@@ -225,12 +263,13 @@ def _exact(inner: Any, outer: Computed) -> DType:
 
 def _expect_inside(kernel: Kernel, result: Result) -> None:
     """Raise Open unless each element that a result names is there."""
-    from symlayout.results import elements
-
     coords: Mapping[str, Any] = {s.name: s for s in result.coords}
-    for e in elements(result.value):
+    every: list[Element | Entry] = [*elements(result.value), *entries(result.value)]
+    for e in every:
         shape = tuple(leaves(kernel.tensor(e.tensor).layout.shape))
         for x, n in zip(e.at, shape, strict=True):
+            if isinstance(x, Entry):
+                continue  # its contract says so
             facts = Facts.about(x, n, *coords.values(), given=kernel.given)
             if facts.le(0, x) is not True or facts.le(x, n - 1) is not True:
                 raise Open(f"{e} is an element of {e.tensor}: 0 <= {x} < {n}")

@@ -14,7 +14,7 @@ from .state import Open, State
 from .words import Numbers, without_constant
 
 
-def coordinate(
+def coordinate_of(
     state: State, tensor: KernelTensor, rest: Any, deltas: Numbers, threads: Numbers
 ) -> tuple[tuple[Any, ...], Numbers]:
     """(coordinate, deltas with a last mode for its modes) of the elements at offset *rest* + *deltas*, by threads.

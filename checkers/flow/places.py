@@ -10,7 +10,7 @@ import numpy as np
 from symlayout.kernel import KernelTensor
 from symlayout.ops import Op, Ref
 
-from .offsets import coordinate
+from .offsets import coordinate_of
 from .state import Open, State
 from .walk import Walk
 from .words import WIDTH, Guarded, Loaded, Numbers, Unknown, Words
@@ -36,8 +36,8 @@ def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words) -> None:
     """Put (active thread, element) from a place on."""
     tensor = state.kernel.tensor(ref.tensor)
     if tensor.space == "global":
-        for rows, at, deltas in _elements(state, tensor, ref, words.ids.shape[1]) if walk.checking else ():
-            walk.stored(state, op, tensor.name, at, deltas, words[rows])
+        for rows, coordinate, deltas in elements(state, ref, words.ids.shape[1]) if walk.checking else ():
+            walk.stored(state, op, tensor.name, coordinate, deltas, words[rows])
         return
     at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(words.ids.shape[1])
     words = under(state, words)
@@ -85,19 +85,18 @@ def _from_global(walk: Walk, state: State, tensor: KernelTensor, ref: Ref, count
     if tensor.name in walk.written:
         raise Open(f"{tensor.name} is read and written")
     out = Words.of(0, (len(state.team.threads), count))
-    for rows, at, deltas in _elements(state, tensor, ref, count):
+    for rows, at, deltas in elements(state, ref, count):
         out.ids[rows] = state.origins.number(Loaded(tensor.name, at, tensor.dtype))
         out.deltas[rows, :, : len(at)] = deltas
     return out
 
 
-def _elements(
-    state: State, tensor: KernelTensor, ref: Ref, count: int
-) -> Iterator[tuple[Numbers, tuple[Any, ...], Numbers]]:
+def elements(state: State, ref: Ref, count: int) -> Iterator[tuple[Numbers, tuple[Any, ...], Numbers]]:
     """(some of the active threads, coordinate, deltas) of *count* elements of a global tensor from a place on."""
+    tensor = state.kernel.tensor(ref.tensor)
     for rows, rest, mine in state.places(ref.offset):
-        at, deltas = coordinate(state, tensor, rest, mine[:, None] + np.arange(count), state.team.threads[rows])
-        yield rows, at, deltas
+        threads = state.team.threads[rows]
+        yield rows, *coordinate_of(state, tensor, rest, mine[:, None] + np.arange(count), threads)
 
 
 # -- conditions -----------------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ class State:
     team: Team = field(default_factory=lambda: Team(np.arange(0)))
     guards: tuple[Guard, ...] = ()
     loops: tuple[tuple[Symbol, Any], ...] = ()  # (index, what stands for it), outermost first
+    picked: dict[Symbol, dict[int, Symbol]] = field(default_factory=dict)  # by thread, what a read index is called
     registers: dict[str, Words] = field(default_factory=dict)
     shared: dict[str, Words] = field(default_factory=dict)
     _known: dict[Any, Known] = field(default_factory=dict)
@@ -89,7 +90,7 @@ class State:
     @property
     def known(self) -> Known:
         """What is known here."""
-        symbols = frozenset(s for _, x in self.loops if isinstance(x, Expr) for s in x.symbols)
+        symbols = frozenset(s for _, x in self.loops for s in _symbols(x))
         key = self.given, symbols
         if key not in self._known:
             self._known[key] = Known(Facts.about(*self.kernel.dims, *symbols, given=self.given))
@@ -113,9 +114,9 @@ class State:
     def numbers(self, x: Any) -> Numbers:
         """The integer that an expression is for each active thread. Raises Open where it depends on more."""
         x = self.here(x)
-        if isinstance(x, Expr) and any(s.name != THREAD for s in x.symbols):
+        if any(s.name != THREAD for s in _symbols(x)):
             x = self.normal(x)
-        if isinstance(x, Expr) and any(s.name != THREAD for s in x.symbols):
+        if any(s.name != THREAD for s in _symbols(x)):
             raise Open(f"{x} has no number here: it depends on {', '.join(str(s) for s in x.symbols)}")
         return self._agreed(self._of_threads(x))
 
@@ -123,19 +124,24 @@ class State:
         """(some of the active threads, expression without them, integer for each): their sum is the expression."""
         x = self.normal(self.here(x))
         rest, mine, mixed = _by_thread(x)
-        if not mixed:
+        if not mixed and not any(s in self.picked for s in _symbols(x)):
             rest, c = without_constant(rest)
             return [(np.arange(len(self.team.threads)), rest, c + self._agreed(self._of_threads(mine)))]
         found: dict[Any, list[tuple[int, int]]] = {}
-        thread = next(s for s in x.symbols if s.name == THREAD)
         for i, t in enumerate(self.team.threads.tolist()):
             row = [t] if self.team.beside is None else self.team.beside[i].tolist()
-            values = {self.normal(x.subs({thread: n})) for n in row}
+            values = {self.normal(self._of(x, n)) for n in row}
             if len(values) != 1:
                 raise Open(f"{x} differs among the threads of which one is elected")
             rest, c = without_constant(values.pop())
             found.setdefault(rest, []).append((i, c))
         return [(np.array([i for i, _ in v]), rest, np.array([c for _, c in v])) for rest, v in found.items()]
+
+    def _of(self, x: Any, thread: int) -> Any:
+        """An expression for one thread."""
+        known: dict[Symbol, Any] = {s: thread for s in _symbols(x) if s.name == THREAD}
+        known |= {s: self.picked[s][thread] for s in _symbols(x) if s in self.picked}
+        return x.subs(known) if known else x
 
     def _of_threads(self, x: Any) -> Numbers:
         """An expression of the thread for each active one, or for each row of those beside it."""
@@ -187,6 +193,10 @@ class State:
         finally:
             for name, x in before.items():
                 setattr(self, name, x)
+
+
+def _symbols(x: Any) -> tuple[Symbol, ...]:
+    return x.symbols if isinstance(x, Expr) else ()
 
 
 def _by_thread(x: Any) -> tuple[Any, Any, bool]:

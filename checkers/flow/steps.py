@@ -9,10 +9,11 @@ import numpy as np
 
 from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
 from symlayout.dtype import DType
-from symlayout.expr import Expr
+from symlayout.expr import Expr, Symbol
 from symlayout.facts import Facts
 from symlayout.int_tuple import size
 from symlayout.ops import (
+    WARP,
     Arrive,
     Barrier,
     ClusterBarrier,
@@ -24,11 +25,14 @@ from symlayout.ops import (
     Fill,
     For,
     If,
+    LoadIndex,
     Map,
     Matrix,
     Mma,
     Op,
+    Param,
     Ref,
+    Shuffle,
     Wait,
     WaitGroup,
     WarpBarrier,
@@ -37,7 +41,7 @@ from symlayout.semantics.maps import map_function
 from symlayout.semantics.matrix import by_thread, to_matrix
 
 from .boxes import load, store
-from .places import inside, own_shared, read, starts, write
+from .places import elements, inside, own_shared, read, starts, write
 from .state import Open, State, Team
 from .sums import multiplied
 from .walk import Walk
@@ -46,6 +50,7 @@ from .words import (
     Carried,
     Computed,
     Constant,
+    Given,
     Guarded,
     Unknown,
     Words,
@@ -115,7 +120,7 @@ def _map(walk: Walk, state: State, op: Op) -> None:
     counts = map_function(op.function).counts
     if any(counts):
         raise Open(f"{op.function}, of which several elements make one")
-    words = [read(walk, state, op, ref, op.count) for ref in op.srcs]
+    words = [_source(walk, state, op, x) for x in op.srcs]
     out = Words.of(0, words[0].ids.shape)
     dtype = state.kernel.tensor(op.dst.tensor).dtype
     ids = np.stack([w.ids for w in words], axis=-1)
@@ -131,6 +136,42 @@ def _map(walk: Walk, state: State, op: Op) -> None:
             first += n
         out.ids[mine] = _applied(state, op.function, args, dtype)
     write(walk, state, op, op.dst, out)
+
+
+def _source(walk: Walk, state: State, op: Map, x: Ref | Param) -> Words:
+    if isinstance(x, Ref):
+        return read(walk, state, op, x, op.count)
+    given = Given(x.name, state.kernel.parameter(x.name).dtype)
+    return Words.of(state.origins.number(given), (len(state.team.threads), op.count))
+
+
+def _shuffle(walk: Walk, state: State, op: Op) -> None:
+    """Words of other lanes of the warp."""
+    assert isinstance(op, Shuffle)
+    lane, by = state.team.threads % WARP, state.numbers(op.lane)
+    from_lane = {"idx": by, "up": lane - by, "down": lane + by, "bfly": lane ^ by}[op.mode]
+    from_lane = np.where((from_lane < 0) | (from_lane >= WARP), lane, from_lane)
+    for group in _groups(state, WARP):
+        mine = np.isin(state.team.threads, group.threads)
+        with state.inside(team=group):
+            held = read(walk, state, op, op.src, op.count)
+            write(walk, state, op, op.dst, held[from_lane[mine]])
+
+
+def _pick(walk: Walk, state: State, op: Op) -> None:
+    """An index that is read has a name of its own for each entry of the tensor that it may be."""
+    assert isinstance(op, LoadIndex)
+    if op.src.tensor in walk.written:
+        raise Open(f"{op.src.tensor} is read and written")
+    names: dict[int, Symbol] = {}
+    low, high = (state.here(x) for x in (op.name.lower, op.name.upper))
+    for rows, at, deltas in elements(state, op.src, 1):
+        for i, mine in zip(rows.tolist(), deltas[:, 0].tolist(), strict=True):
+            place = tuple(x + d for x, d in zip(at, mine, strict=True))
+            symbol = walk.entry(op.src.tensor, place, low, high)
+            beside = state.team.threads[i : i + 1] if state.team.beside is None else state.team.beside[i]
+            names |= dict.fromkeys(beside.tolist(), symbol)
+    state.picked = {**state.picked, op.name: names}
 
 
 def _applied(state: State, function: str, args: tuple[int, ...], dtype: DType) -> int:
@@ -221,6 +262,8 @@ STEPS: dict[type[Op], Callable[[Walk, State, Any], None]] = {
     Map: _map,
     Fill: _fill,
     Mma: _mma,
+    Shuffle: _shuffle,
+    LoadIndex: _pick,
     For: Walk.loop,
     If: Walk.condition,
     Elect: Walk.elect,

@@ -45,7 +45,7 @@ class Walk:
     """The walk through the CTA of one rank of a cluster. *stored* is called with each store to global memory."""
 
     def __init__(self, kernel: Kernel, given: tuple[Fact, ...], windows: bool, stored: Callable[..., None]) -> None:
-        kernel = kernel.edited(lambda op: (replace(op),))  # each place has its own operation
+        kernel = kernel.plain.edited(lambda op: (replace(op),))  # each place has its own operation
         self.kernel, self.given, self.windows, self.stored = kernel, given, windows, stored
         self.origins = Origins()
         every = list(sites(kernel))
@@ -55,6 +55,7 @@ class Walk:
         self.roles_of = _roles_of(kernel, every)
         self.written = {name for s in every if (name := _written(kernel, s.op))}
         self.images: dict[str, list[Image]] = {}
+        self.entries: dict[Symbol, tuple[str, tuple[Any, ...]]] = {}  # what an index that is read is an entry of
         self.checking = True
 
     # -- ranks and roles ----------------------------------------------------------------------------
@@ -246,7 +247,7 @@ class Walk:
         for image in self.images.get(ring.full, []):
             moved = self._turns(state, image, number)
             if name in image.tiles and moved is not None:
-                return _renamed(self.origins, image.tiles[name], moved)
+                return self._renamed(image.tiles[name], moved)
         raise Open(f"use {number} of {name} is not seen to be filled")
 
     def _turns(self, state: State, image: Image, number: Any) -> dict[Symbol, Any] | None:
@@ -259,6 +260,32 @@ class Walk:
             moved = {image.loops[0]: number}
         inside = all(x is s or state.facts.le(x, _put(s.upper, moved)) is True for s, x in moved.items())
         return moved if inside else None
+
+    def _renamed(self, words: Words, moved: dict[Symbol, Any]) -> Words:
+        """A tile with other turns of the loops."""
+        if all(s is x for s, x in moved.items()):
+            return words
+        ids, deltas = words.ids.copy(), words.deltas.copy()
+        for number in words.kinds:
+            origin = self.origins[number]
+            if isinstance(origin, Unknown):
+                continue
+            if not isinstance(origin, Loaded) or any(x in self.entries for x in origin.at):
+                raise Open("a tile that is filled under conditions or by indices, in other turns than it is read")
+            parts = [without_constant(_put(x, moved)) for x in origin.at]
+            mine = words.ids == number
+            ids[mine] = self.origins.number(replace(origin, at=tuple(x for x, _ in parts)))
+            deltas[mine, : len(parts)] += np.array([c for _, c in parts])
+        return Words(ids, deltas)
+
+    def entry(self, tensor: str, place: tuple[Any, ...], low: Any, high: Any) -> Symbol:
+        """The name of an entry of a tensor of indices: one for each place."""
+        found = next((s for s, at in self.entries.items() if at == (tensor, place)), None)
+        if found is None:
+            same = sum(1 for t, _ in self.entries.values() if t == tensor)
+            found = dim(f"{tensor}_entry_{same}", at_least=low, at_most=high)
+            self.entries[found] = tensor, place
+        return found
 
 
 def _roles_of(kernel: Kernel, every: list[Site]) -> dict[str, set[str]]:
@@ -302,21 +329,3 @@ def _guard(state: State, fact: Fact) -> Guard:
 def _put(x: Any, moved: dict[Symbol, Any]) -> Any:
     known = {s: moved[s] for s in x.symbols if s in moved} if isinstance(x, Expr) else {}
     return x.subs(known) if known else x
-
-
-def _renamed(origins: Origins, words: Words, moved: dict[Symbol, Any]) -> Words:
-    """A tile with other turns of the loops."""
-    if all(s is x for s, x in moved.items()):
-        return words
-    ids, deltas = words.ids.copy(), words.deltas.copy()
-    for number in words.kinds:
-        origin = origins[number]
-        if isinstance(origin, Unknown):
-            continue
-        if not isinstance(origin, Loaded):
-            raise Open("a tile that is filled under conditions, in other turns than it is read")
-        parts = [without_constant(_put(x, moved)) for x in origin.at]
-        mine = words.ids == number
-        ids[mine] = origins.number(replace(origin, at=tuple(x for x, _ in parts)))
-        deltas[mine, : len(parts)] += np.array([c for _, c in parts])
-    return Words(ids, deltas)

@@ -43,6 +43,14 @@ class Constant:
 
 
 @dataclass(frozen=True)
+class Given:
+    """A scalar parameter."""
+
+    name: str
+    dtype: DType
+
+
+@dataclass(frozen=True)
 class Loaded:
     """An element of a global tensor: at a coordinate plus deltas.
 
@@ -104,7 +112,7 @@ class Sum:
     carry: tuple[str, Symbol] | None = None
 
 
-Origin: TypeAlias = "Unknown | Carried | Constant | Loaded | Computed | Guarded | Sum"
+Origin: TypeAlias = "Unknown | Carried | Constant | Given | Loaded | Computed | Guarded | Sum"
 
 
 class Origins:

@@ -26,6 +26,7 @@ kernel axpby(N)
         mul beta, b -> b x1
         fma alpha, a, b -> b x1
         st.global.4 b -> dst[first + j]
+  result dst(i) = fma(alpha, x(i), mul(beta, y(i)))
 
 beta*y is rounded to the type of the tensors, then alpha*x is added and the sum is rounded once. Where beta is 0, y is
 read all the same, so that a NaN in it shows; CuTe leaves it out.
@@ -41,6 +42,7 @@ from ..dtype import DType
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..layout import Layout
+from ..results import applied, element, scalar
 
 SIZES = tuple({"N": n} for n in (1, 3, 4, 5, 511, 512, 513, 1030, 3000, 10001))
 VECTOR_BYTES = 16
@@ -60,7 +62,7 @@ def axpby(N: Any, *, dtype: Any = "f32", threads: int = 128) -> Kernel:
     x, y, dst = (k.global_tensor(name, kind, Layout(N)) for name in ("x", "y", "dst"))
     a, b = (k.registers(name, kind, width) for name in "ab")
 
-    def element(at: Any, count: int) -> None:
+    def update(at: Any, count: int) -> None:
         """*count* elements of this thread."""
         nbytes = count * kind.bytes
         k.copy(f"ld.global.{nbytes}", x(at), a())
@@ -71,9 +73,12 @@ def axpby(N: Any, *, dtype: Any = "f32", threads: int = 128) -> Kernel:
 
     first = k.let("first", width * (threads * k.block[0] + k.thread))
     with k.where(first + width <= N):
-        element(first, width)
+        update(first, width)
     with k.otherwise(), k.loop("j", width) as j, k.where(first + j < N):
-        element(first + j, 1)
+        update(first + j, 1)
+    k.result(
+        "dst", lambda i: applied("fma", scalar(alpha), element("x", i), applied("mul", scalar(beta), element("y", i)))
+    )
     return k.kernel(reference=reference)
 
 

@@ -20,6 +20,7 @@ from ..expr import minimum
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..layout import Layout
+from ..results import element, entry
 from ..ring import make_ring
 from ..tma import TensorMap
 
@@ -76,6 +77,7 @@ def gather_rows(
                 k.commit("bulk")
                 k.wait_group("bulk", 0, read=True)
         k.wait_group("bulk", 0)
+    k.result("dst", lambda i, j: element("src", entry("idx", i), j))
     return k.kernel(reference=reference)
 
 

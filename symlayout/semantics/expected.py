@@ -17,7 +17,8 @@ import numpy as np
 from ..dtype import DType
 from ..errors import LayoutError
 from ..kernel import Kernel
-from ..results import Applied, Dot, Element, Result, Value, elements
+from ..ops import LoadIndex
+from ..results import Applied, Dot, Element, Entry, Result, Scalar, Value, elements
 from .compiled import value as number
 from .execute import expect_arrays
 from .maps import map_function
@@ -37,25 +38,30 @@ def expected(bound: Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
     return {r.tensor: _result(bound, r, inputs) for r in bound.results}
 
 
-def telling_inputs(bound: Kernel) -> dict[str, Array]:
-    """Arrays for the inputs of the results, of which elements and sums tell where they come from.
+def telling_inputs(bound: Kernel) -> dict[str, Any]:
+    """Arrays for the tensors that are no outputs, of which elements and sums tell where they come from, and scalars.
 
-    Elements that are only moved get bits of a hash of their place; those that are added or multiplied small integers.
+    Elements that are only moved get bits of a hash of their place; those that are added or multiplied small integers;
+    tensors of indices what their contract allows.
     """
-    moved = all(isinstance(r.value, Element) for r in bound.results)
-    out = {}
-    for i, name in enumerate(dict.fromkeys(e.tensor for r in bound.results for e in elements(r.value))):
-        tensor = bound.tensor(name)
+    outputs = {r.tensor for r in bound.results}
+    moved = {e.tensor for r in bound.results if isinstance(r.value, Element) for e in elements(r.value)}
+    within = {op.src.tensor: op.name for op in bound.walk() if isinstance(op, LoadIndex)}
+    out: dict[str, Any] = {p.name: p.within[0] if p.within else 2 + i for i, p in enumerate(bound.parameters)}
+    for i, tensor in enumerate(t for t in bound.tensors if t.space == "global" and t.name not in outputs):
+        kind = np.dtype(tensor.dtype.numpy())
         n = np.arange(int(tensor.layout.size()), dtype=np.uint64)
         hashed = (n + np.uint64(7919 * i + 1)) * np.uint64(0x9E3779B97F4A7C15)
         hashed ^= hashed >> np.uint64(29)
-        shape = tensor.layout.shape if isinstance(tensor.layout.shape, tuple) else (tensor.layout.shape,)
-        kind = tensor.dtype.numpy()
-        if moved:
-            held = (hashed >> np.uint64(8)).astype(f"u{np.dtype(kind).itemsize}").view(kind)
+        if tensor.name in within:
+            low, high = (int(x) for x in within[tensor.name].args[1:3])
+            held = (low + (hashed >> np.uint64(13)).astype(np.int64) % (high - low + 1)).astype(kind)
+        elif tensor.name in moved:
+            held = (hashed >> np.uint64(8)).astype(f"u{kind.itemsize}").view(kind)
         else:
             held = FEW[hashed >> np.uint64(13) & np.uint64(3)].astype(kind)
-        out[name] = held.reshape(shape)
+        shape = tensor.layout.shape
+        out[tensor.name] = held.reshape(shape if isinstance(shape, tuple) else (shape,))
     return out
 
 
@@ -78,15 +84,24 @@ def _value(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtype:
     if isinstance(x, Element):
         if x.tensor not in inputs:
             raise LayoutError(f"expected an array for {x.tensor}, got those of {', '.join(inputs) or 'nothing'}")
-        found: Array = inputs[x.tensor][tuple(number(i, env) for i in x.at)]
-        return found
+        return _at(x, env, inputs)
+    if isinstance(x, Scalar):
+        if x.name not in inputs:
+            raise LayoutError(f"expected a number for {x.name}, got those of {', '.join(inputs) or 'nothing'}")
+        return np.asarray(inputs[x.name])
     if isinstance(x, Dot):
         return _dot(x, env, inputs)
     assert isinstance(x, Applied)
     kind = DType.of(x.dtype) if x.dtype else dtype
-    args = [_value(a, env, inputs, kind) for a in x.args]
+    args = [_value(a, env, inputs, dtype) for a in x.args]
     typed = [(DType.of(a.dtype.name), a) for a in args]
     return map_function(x.function).result(typed, kind, 1)
+
+
+def _at(x: Element | Entry, env: Mapping[str, Any], inputs: Mapping[str, Array]) -> Array:
+    where = tuple(_at(i, env, inputs) if isinstance(i, Entry) else number(i, env) for i in x.at)
+    found: Array = inputs[x.tensor][where]
+    return found
 
 
 def _dot(x: Dot, env: Mapping[str, Any], inputs: Mapping[str, Array]) -> Array:
@@ -94,6 +109,6 @@ def _dot(x: Dot, env: Mapping[str, Any], inputs: Mapping[str, Array]) -> Array:
     total: Any = 0.0
     for k in range(int(x.extent)):
         at = {**env, x.index.name: k}
-        a, b = (inputs[e.tensor][tuple(number(i, at) for i in e.at)].astype(np.float64) for e in (x.a, x.b))
+        a, b = (_at(e, at, inputs).astype(np.float64) for e in (x.a, x.b))
         total = total + a * b
     return np.asarray(total)

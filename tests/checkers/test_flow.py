@@ -12,8 +12,8 @@ from checkers import Computes, prove
 from symlayout import Layout, dim, dims
 from symlayout.errors import ClaimError, ExecutionError, LayoutError
 from symlayout.kernel import Builder, Kernel
-from symlayout.kernels import cp_async_copy, gemm, tma_copy, tma_transpose, vector_copy
-from symlayout.ops import Box, Copy, For, Mma, Ref
+from symlayout.kernels import axpby, cp_async_copy, gather_rows, gemm, tma_copy, tma_transpose, vector_copy
+from symlayout.ops import Box, Copy, For, LoadIndex, Map, Mma, Param, Ref
 from symlayout.report import Outcome
 from symlayout.results import applied, element
 from symlayout.semantics.expected import expect_results, expected, telling_inputs
@@ -47,6 +47,9 @@ FAMILIES = {
     "gemm of 192 columns": gemm(M, N, K, tile=(64, 192), stages=3),
     "gemm of pairs": gemm(M, N, K, cluster=2),
     "gemm of fours": gemm(M, N, K, tile=(64, 128), cluster=4),
+    "axpby": axpby(L),
+    "axpby of bf16": axpby(L, dtype="bf16"),
+    "gather_rows": gather_rows(K, M, N),
     "gemm of one size": gemm(200, 136, 136, blocks=2),
 }
 
@@ -225,6 +228,22 @@ def test_a_pipeline_one_slot_short_reads_other_turns() -> None:
     kernel = cp_async_copy(L)
     (i,) = (op.index for op in kernel.walk() if isinstance(op, For) and op.index.name == "i")
     assert outcome(changed(kernel, slots)).outcome is Outcome.REFUTED
+
+
+def test_other_scalars_and_other_entries_are_other_values() -> None:
+    swap = {"alpha": "beta", "beta": "alpha"}
+
+    def scalars(op: Any) -> Any:
+        if isinstance(op, Map):
+            return replace(op, srcs=tuple(Param(swap[x.name]) if isinstance(x, Param) else x for x in op.srcs))
+        return op
+
+    assert outcome(changed(axpby(L), scalars)).outcome is Outcome.REFUTED
+
+    def first(op: Any) -> Any:
+        return replace(op, src=Ref("idx", 0)) if isinstance(op, LoadIndex) else op
+
+    assert outcome(changed(gather_rows(K, M, N, tile=(4, 32), blocks=2), first)).outcome is Outcome.REFUTED
 
 
 def test_a_loop_of_no_turn_leaves_no_sum() -> None:
