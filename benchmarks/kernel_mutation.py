@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import inspect
 import re
 import sys
 import time
@@ -27,12 +28,24 @@ from checkers.prover import Budget
 from symlayout import dims
 from symlayout.atoms import ATOMS
 from symlayout.errors import ExecutionError, SymlayoutError
-from symlayout.expr import Fact, Symbol, eq, index
+from symlayout.expr import Fact, Symbol, dim, eq, index
 from symlayout.kernel import Kernel
-from symlayout.kernels import cp_async_copy, gemm, tma_copy, tma_transpose, vector_copy
+from symlayout.kernels import (
+    axpby,
+    cp_async_copy,
+    gather_rows,
+    gemm,
+    row_sum,
+    tma_copy,
+    tma_reduce_add,
+    tma_transpose,
+    vector_copy,
+)
 from symlayout.ops import (
+    FOLDS,
     GROUPS,
     PROXIES,
+    SHUFFLES,
     Arrive,
     Barrier,
     Box,
@@ -44,11 +57,15 @@ from symlayout.ops import (
     Fill,
     For,
     If,
+    Let,
+    LoadIndex,
     Map,
     Matrix,
     Mma,
     Op,
+    Reduce,
     Ref,
+    Shuffle,
     Slot,
     Wait,
     WaitGroup,
@@ -217,6 +234,10 @@ def _each(make: Slip) -> Slip:
     return of
 
 
+def _halved(n: int, _: Kernel) -> Iterator[Change]:
+    yield from ((f"-> {m}", m) for m in (n // 2, 2 * n) if m)
+
+
 def _fact(f: Fact, _: Kernel) -> Iterator[Change]:
     yield from ((f"{n:+}", Fact(f.expr + n, f.relation)) for n in (1, -1))
 
@@ -236,6 +257,16 @@ _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
     WaitGroup: {"group": (_another(GROUPS),), "pending": (_natural,), "read": (_flipped,)},
     If: {"condition": (_each(_fact),)},
     Elect: {"each_warp": (_flipped,)},
+    Shuffle: {
+        **{"src": (_place,), "dst": (_place,), "lane": (_one_off,), "count": (_natural,)},
+        "mode": (_another(SHUFFLES),),
+    },
+    Reduce: {
+        **{"src": (_place,), "dst": (_place,), "count": (_natural,), "lanes": (_halved,)},
+        "function": (_another(FOLDS),),
+    },
+    Let: {"value": (_one_off,)},
+    LoadIndex: {"src": (_place,)},
 }
 
 # -- the families ---------------------------------------------------------------------------------------
@@ -262,6 +293,19 @@ FAMILIES = {
         lambda: tma_transpose(*dims("M N", multiple_of=4), dtype="f32", tile=(32, 32), stages=2, blocks=2),
         ({"M": 8, "N": 4}, {"M": 32, "N": 68}, {"M": 100, "N": 100}),
     ),
+    "row_sum": Family(
+        lambda: row_sum(*dims("M N"), dim("ld", at_least=dim("N"), multiple_of=4), warps=2),
+        ({"M": 1, "N": 3, "ld": 4}, {"M": 5, "N": 130, "ld": 132}, {"M": 4, "N": 256, "ld": 256}),
+    ),
+    "axpby": Family(lambda: axpby(*dims("N"), threads=64), ({"N": 3}, {"N": 256}, {"N": 701})),
+    "gather_rows": Family(
+        lambda: gather_rows(dim("K"), dim("M"), dim("N", multiple_of=4), tile=(4, 32), slots=2, blocks=2),
+        ({"K": 3, "M": 4, "N": 4}, {"K": 20, "M": 9, "N": 68}, {"K": 7, "M": 30, "N": 36}),
+    ),
+    "tma_reduce_add": Family(
+        lambda: tma_reduce_add(3, *dims("M N", multiple_of=4, at_most=1 << 16), tile=(8, 32), slots=2, blocks=2),
+        ({"M": 4, "N": 4}, {"M": 16, "N": 68}, {"M": 36, "N": 100}),
+    ),
     "gemm": Family(
         lambda: gemm(65, 72, *dims("K", multiple_of=8), tile=(64, 128), stages=3, blocks=1, group=1),
         ({"K": 8}, {"K": 72}, {"K": 264}),
@@ -269,15 +313,18 @@ FAMILIES = {
 }
 
 
-def inputs(bound: Kernel) -> dict[str, np.ndarray[Any, Any]]:
+def inputs(bound: Kernel) -> dict[str, Any]:
     """Small integers, no zeros among them, for the tensors that the kernel reads: sums of products are exact."""
-    out = {}
+    taken = inspect.signature(bound.reference).parameters if bound.reference else ()
+    out: dict[str, Any] = {p.name: 2 + i for i, p in enumerate(bound.parameters)}
     for t in bound.tensors:
-        if t.space == "global" and t.name in ("src", "a", "b"):
+        if t.space == "global" and t.name in taken:
             shape = t.layout.shape if isinstance(t.layout.shape, tuple) else (t.layout.shape,)
             n = np.arange(int(t.layout.size()), dtype=np.int64)
             few = np.array([-2, -1, 1, 2])[n * 2654435761 % 2**32 // 2**13 % 4]
             every = few if t.dtype.bits == 16 else n + 1  # a copy of 32 bits keeps each element apart
+            if t.name == "idx":
+                every = n * 7 % int(bound.tensor("src").layout.shape[0])
             out[t.name] = every.astype(t.dtype.numpy()).reshape(shape)
     return out
 
@@ -331,7 +378,7 @@ def proof(kernel: Kernel, known: collections.Counter[str]) -> tuple[str, str]:
     if collections.Counter(v.claim.kind for v in bad) - known:
         return "refuted", str(bad[0])
     left = [v for v in found if v.outcome not in (Outcome.PROVED, Outcome.REFUTED)]
-    return ("unknown", str(left[0])) if left or bad else ("proved", "")
+    return ("unknown", str((left or bad)[0])) if left or bad else ("proved", "")
 
 
 def said(kernel: Kernel, sizes: Iterable[dict[str, int]]) -> str:

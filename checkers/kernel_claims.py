@@ -114,12 +114,12 @@ def _under(v: Verdict, needed: tuple[Fact, ...], options: Any) -> Verdict:
 
 def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
     """The claims of a kernel, in the order in which an expert would ask: maps, memory, copies, cover, order."""
-    kernel = kernel.plain
+    written, kernel = kernel, kernel.plain
     every = list(sites(kernel))
     rings = rings_of(kernel)
     armed = {s.op.barrier.barrier for s in every if isinstance(s.op, ExpectTx)}
     return [
-        *(c for c in (WellFormed(kernel), RegistersFit(kernel, arch)) if c.telling),
+        *(c for c in (WellFormed(written), RegistersFit(kernel, arch)) if c.telling),
         *_grid(kernel),
         *_extents(kernel),
         *(TensorMapValid(m.tensor_map, name=m.name, given=kernel.given) for m in kernel.maps),

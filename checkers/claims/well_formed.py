@@ -24,6 +24,7 @@ from symlayout.ops import (
     Fill,
     For,
     If,
+    Let,
     LoadIndex,
     Map,
     Matrix,
@@ -109,6 +110,8 @@ class WellFormed(Claim):
         return told or bool(self.kernel.parameters) or any(self._found())
 
     def _found(self) -> Iterator[Defect]:
+        sizes = dict.fromkeys(s.name for s in (*self.kernel.dims, *self.kernel.block))
+        yield from unknown_names(self.kernel.body, {**sizes, THREAD: None})
         every = list(sites(self.kernel))
         for s in every:
             yield from defects(self.kernel, s, every)
@@ -134,8 +137,6 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
     if not isinstance(op, KNOWN):
         yield Defect(f"{type(op).__name__} is no operation that provers know: {op}", open=True)
         return
-    for name in sorted(s.name for s in symbols_in(tuple(own(op))) if s.name not in known_at(kernel, site)):
-        yield Defect(f"{op}: {name} has no value there")
     if isinstance(op, Copy | Mma):
         yield from _instruction(kernel, op)
     elif isinstance(op, Map):
@@ -146,12 +147,28 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
         yield from _loaded(kernel, op, every)
 
 
+def unknown_names(body: tuple[Op, ...], known: Mapping[str, Op | None]) -> Iterator[Defect]:
+    """Names that have no value where they are used, and those that get another one; *known* are those before."""
+    here = dict(known)
+    for op in body:
+        for name in sorted({s.name for s in symbols_in(tuple(own(op)))} - here.keys()):
+            yield Defect(f"{op}: {name} has no value there")
+        made = op.name.name if isinstance(op, Let | LoadIndex) else op.index.name if isinstance(op, For) else ""
+        if made in here and here[made] != op:
+            yield Defect(f"{op}: {made} has a value already", open=True)
+        if isinstance(op, Let | LoadIndex):
+            here[made] = op
+        yield from unknown_names(op.body, {**here, made: op} if made else here)
+
+
 def own(op: Op) -> Iterator[Any]:
     """The expressions and facts of an operation itself, not of those inside it."""
     if isinstance(op, For):
         yield op.extent
     elif isinstance(op, If):
         yield op.condition
+    elif isinstance(op, Let):
+        yield op.value
     elif isinstance(op, LoadIndex):
         yield from (op.src.offset, op.name.lower, op.name.upper)
     elif not op.body:
@@ -168,15 +185,6 @@ def _expressions(x: Any) -> Iterator[Any]:
             yield from _expressions(y)
     elif hasattr(x, "symbols"):
         yield x
-
-
-def known_at(kernel: Kernel, site: Site) -> set[str]:
-    """The names that have a value where an operation stands."""
-    bodies = (kernel.plain.body, *(a.body for a in site.around))
-    before = (op for body, place in zip(bodies, site.places, strict=True) for op in body[:place])
-    read = {op.name.name for op in before if isinstance(op, LoadIndex)}
-    sizes = {s.name for s in (*kernel.dims, *kernel.block)}
-    return {*sizes, *read, *(loop.index.name for loop in site.loops), THREAD}
 
 
 def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[Defect]:

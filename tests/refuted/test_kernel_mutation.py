@@ -16,8 +16,13 @@ from symlayout.kernels import gemm, tma_copy, tma_transpose, vector_copy
 from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Wait, WaitGroup
 from symlayout.report import Outcome
 
-EVERY = {"vector_copy": 8, "cp_async_copy": 11, "tma_copy": 12, "tma_transpose": 19, "gemm": 90}
+EVERY = {
+    **{"vector_copy": 8, "cp_async_copy": 11, "tma_copy": 12, "tma_transpose": 19, "gemm": 90},
+    **{"row_sum": 14, "axpby": 14, "gather_rows": 16, "tma_reduce_add": 16},
+}
 BOUND = {
+    "gather_rows": {"K": 20, "M": 9, "N": 68},
+    "tma_reduce_add": {"M": 36, "N": 100},
     "cp_async_copy": {"N": 3076},
     "tma_copy": {"M": 36, "N": 100},
     "tma_transpose": {"M": 32, "N": 68},
