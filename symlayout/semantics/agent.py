@@ -19,6 +19,7 @@ from ..errors import ExecutionError, ExpressionError, LayoutError, TmaFault
 from ..kernel import KernelTensor
 from ..ops import Op, Ref, Slot
 from .compiled import holds, value
+from .fences import RegisterFences, expect_unused, touches
 from .machine import Array, Cta
 from .mbarrier import Mbarrier
 from .order import GENERIC, Knowledge
@@ -70,6 +71,7 @@ class Agent:
         self.pending: dict[str, list[Pending]] = {}
         self.commits: dict[str, Array] = {}
         self.registers: dict[str, tuple[Array, Array]] = {}
+        self.fences = RegisterFences(self.count) if self.machine.ordered and self.machine.fenced else None
         self._enter(0, np.arange(self.machine.kernel.threads))
 
     # -- who is here --------------------------------------------------------------------------------
@@ -240,6 +242,7 @@ class Agent:
         if tensor.space == "register":
             data, codes = self.fragment(tensor.name)
             lane = (self.active - self.first)[:, None]
+            self._touch(tensor.name, lane, at)
             return data[lane, at], codes[lane, at]
         if tensor.space == "global":
             memory = self.machine.memory[tensor.name]
@@ -256,6 +259,7 @@ class Agent:
         if tensor.space == "register":
             fragment = self.fragment(tensor.name)
             lane = (self.active - self.first)[:, None]
+            self._touch(tensor.name, lane, at, writes=True)
             fragment[0][lane, at], fragment[1][lane, at] = data, codes
         elif tensor.space == "global":
             self.expect_written(
@@ -271,6 +275,20 @@ class Agent:
             if shared.order is not None:
                 number = self.machine.number(self.op)
                 shared.order.wrote(at, self.active[:, None], self.knows.epoch(self.row), number)
+
+    def _touch(self, name: str, lane: Array, at: Array, writes: bool = False) -> None:
+        """Registers are used by other than wgmma. Raises LayoutError for those of one that is under way."""
+        if self.fences is not None and touches(self.op):
+            expect_unused(name, writes, lane, at, self.pending.get("wgmma", ()))
+            self.fences.touch(name, self.machine.sizes[name], lane, at)
+
+    def unfenced(self, ref: Ref, count: int) -> bool:
+        """Whether active threads have touched *count* elements from a place on since their last fence wgmma."""
+        if self.fences is None:
+            return False
+        at = self.addresses(ref, count * self.tensor(ref).dtype.bytes)
+        lane = (self.active - self.first)[:, None]
+        return bool(self.fences.touched(ref.tensor, self.machine.sizes[ref.tensor], lane, at).any())
 
     def expect_written(self, codes: Array, what: Callable[[int, int], str]) -> None:
         """Raise LayoutError for a byte that is poison."""

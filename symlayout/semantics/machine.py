@@ -16,6 +16,7 @@ from ..errors import LayoutError
 from ..int_tuple import leaves, unflatten
 from ..kernel import Kernel, KernelTensor
 from ..ops import Op
+from .fences import fenced
 from .mbarrier import Mbarrier
 from .order import ASYNC, GENERIC, Bytes, Entries, Knowledge, Where
 
@@ -94,6 +95,7 @@ class Machine:
     flying: list[Any] = field(default_factory=list)  # copies that wait for a mbarrier's completion, in order of issue
 
     def __post_init__(self) -> None:
+        self.fenced = fenced(self.kernel)
         self.tensors = {t.name: t for t in self.kernel.tensors}
         self.sizes = {t.name: int(t.bytes) for t in self.kernel.tensors}
         self.memory = {

@@ -132,6 +132,8 @@ def _meet(agent: Agent, meeting: Meeting, count: int, op: str) -> Steps:
 def _fence(agent: Agent, op: Fence) -> None:
     if op.about == "async" and agent.machine.ordered:
         agent.knows.fence(agent.active)
+    if op.about == "wgmma" and agent.fences is not None:
+        agent.fences.fence(agent.active - agent.first)
 
 
 def _commit(agent: Agent, op: Commit) -> None:
