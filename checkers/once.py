@@ -11,15 +11,15 @@ A single store that cannot be cut in this way may still be such a schedule, all 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ExpressionError, SymlayoutError
-from symlayout.expr import Expr, Fact, Int, Symbol, divides, index, terms_of
+from symlayout.expr import Expr, Fact, Int, Symbol, divides, index, integer, terms_of
 from symlayout.facts import Facts, symbols_in
-from symlayout.int_tuple import text
+from symlayout.int_tuple import ceil_div, text
 from symlayout.kernel import Kernel
 
 from .cells import Array, Cut, Tile
@@ -112,7 +112,7 @@ def _tiled(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts, loops:
     if None in at:
         raise Open(f"that blocks and loops move by whole tiles {text(tile.extents)}: by {text(base.far)}")
     conditions = _Conditions(tile, domain, facts.given)
-    covered = _schedule(base.steps, at, (*base.reached, *conditions.common), domain, tile.extents, facts)
+    covered = _inside_or_all(base.steps, at, (*base.reached, *conditions.common), domain, tile.extents, facts)
     some = f", 1 of {len(cuts)} stores for each cell" if len(cuts) > 1 else ""
     parts = [*_certificates(covered), *conditions.shown]
     return Proof(
@@ -143,6 +143,22 @@ def _as_one_map(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts) -
     covered = _schedule((*s.steps, *s.lanes, *parts), tuple(at), met, domain, tile, facts)
     shown = [c for c in (*implied.values(), *within.values()) if c is not None]
     return replace(covered, certificate=_together([*_certificates(covered), *shown], "each box is taken once"))
+
+
+def _inside_or_all(
+    rows: Sequence[tuple[Symbol, Int]], at: Any, met: Any, domain: tuple[Int, ...], tile: tuple[int, ...], facts: Facts
+) -> Proof:
+    """The schedule of tiles; of one that goes past the end what is inside, which its own conditions may follow from."""
+    try:
+        return _schedule(rows, at, met, domain, tile, facts)
+    except Open:
+        counts = [integer(ceil_div(n, t)) for n, t in zip(domain, tile, strict=True)]
+        limits = [f for a, n in zip(at, counts, strict=True) if (f := Fact(n - 1 - a, ">=")).value is not True]
+        implied = {f: _shown(f, limits, facts.given) for f in met}
+        left = [f for f in met if implied[f] is None]
+        found = _schedule(rows, at, (*left, *limits), domain, tile, facts)
+        shown = [c for c in implied.values() if c is not None]
+        return replace(found, certificate=_together([*_certificates(found), *shown], "each tile inside is taken once"))
 
 
 def _schedule(
@@ -197,12 +213,18 @@ class _Conditions:
         limits = [Fact(n - 1 - e, ">=") for e, n in zip(self.tile.element(i), self.domain, strict=True)]
         return [*c.reached, *c.store.chosen, *(f for f in limits if f.value is not True)]
 
+    def _there(self, i: int, cells: Array) -> Iterator[Fact]:
+        """Between which values the indices of a store are at some cells."""
+        for s, x in self.tile.held[i].columns.items():
+            low, high = int(x[cells].min()), int(x[cells].max())
+            yield from (f for f in (Fact(s - low, ">="), Fact(high - s, ">=")) if Facts.about(s).holds(f) is not True)
+
     def _share(self, every: list[int], cells: Array) -> None:
         first, *others = every
         guards = [list(self.tile.cuts[first].guards), *(self._as_of(first, i, cells) for i in others)]
         if not any(guards) and len(guards) == 1:
             return
-        known = [*self._inside(first), *self.common]
+        known = [*self._inside(first), *self._there(first, cells), *self.common]
         self.shown += self._some(guards, known)
         for k, b in enumerate(guards):
             self.shown += [self._not_both(a, b, known) for a in guards[:k]]

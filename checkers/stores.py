@@ -165,9 +165,15 @@ class _Executions:
 
     def enter(self, op: Op) -> None:
         if isinstance(op, Role):
-            if any(map(about_thread, (*self.chosen, *self.guards))):
-                raise Open(f"who takes {op} under a condition about threads")
-            self.threads, self.elected = op.threads, None
+            if (
+                self.threads < self.kernel.threads
+                or self.elected
+                or any(map(about_thread, (*self.chosen, *self.guards)))
+            ):
+                raise Open(f"who takes {op} inside a role, an election or a condition about threads")
+            if WARP * op.first_warp + op.threads > self.kernel.threads:
+                raise Open(f"who takes {op} of {self.kernel.threads} threads")
+            self.threads = op.threads
         elif isinstance(op, Elect):
             self._elect(op.each_warp)
         elif isinstance(op, If):

@@ -132,7 +132,7 @@ class Facts:
         for s in symbols:
             rows += [_moved(r, s, let) for r in _ends(s)] if let and _met(let, s) else _ends(s)
         for f in orders:
-            rows.append(Row(_through(let, f.expr), str(f)))
+            rows.append(Row(_tightened(_through(let, f.expr)), str(f)))
         for f in equalities:
             rows += [Row(_through(let, f.expr), str(f)), Row(-_through(let, f.expr), str(f))]
         rows += [_at_least_0(x) for x in dict.fromkeys(r.positive for r in rows) if x is not None]

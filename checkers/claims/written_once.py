@@ -15,7 +15,6 @@ from symlayout.report import Witness
 
 from ..claim import Claim, Proof
 from ..form import numbers_in
-from ..once import argued
 from ..stores import Open, boxes, outputs, writers
 from ..writes import Writes
 
@@ -47,7 +46,7 @@ class WrittenOnce(Claim):
         if self.tensor not in known:
             raise ClaimError(f"expected an output ({', '.join(known) or 'there is none'}), got {self.tensor!r}")
         given = (*self.kernel.given, *(f for f in self.given if f not in self.kernel.given))
-        object.__setattr__(self, "kernel", replace(self.kernel, given=()))
+        object.__setattr__(self, "kernel", replace(self.kernel.plain, given=()))
         object.__setattr__(self, "given", given)
         super().__post_init__()
 
@@ -92,9 +91,15 @@ class WrittenOnce(Claim):
 
     def certify(self, facts: Facts) -> Proof | None:
         try:
-            return argued(self.kernel, self.tensor, facts)
+            return self._argued(facts)
         except Open:
             return None
+
+    def _argued(self, facts: Facts) -> Proof:
+        """The proof. Raises Open with what it lacks."""
+        from ..once import argued  # which makes use of other claims
+
+        return argued(self.kernel, self.tensor, facts)
 
     def counterexample(self) -> Witness | None:
         found = Writes(self.kernel, self.tensor).wrong()
@@ -102,7 +107,7 @@ class WrittenOnce(Claim):
 
     def lemma(self, facts: Facts) -> str:
         try:
-            argued(self.kernel, self.tensor, facts)
+            self._argued(facts)
         except Open as e:
             return str(e)
         return ""
