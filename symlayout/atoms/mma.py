@@ -1,31 +1,37 @@
-"""mma.sync: a warp multiplies a 16 x K tile by an 8 x K tile, all in registers, and adds to 16 x 8 sums in f32.
+"""mma.sync: a warp multiplies a 16 x K tile by an 8 x K tile, all in registers, and adds to 16 x 8 sums.
 
 >>> from symlayout.atoms import atom
 >>> row = atom("mma.m16n8k16.bf16")
 >>> print(row.tv_a, row.tv_b)
 ((4,8),(2,2,2)):((32,1),(16,8,128)) ((4,8),(2,2)):((16,1),(8,64))
+>>> print(atom("mma.m16n8k32.i8").acc_dtype, atom("mma.m16n8k16.f16.f16").acc_dtype)
+i32 f16
+
+Sums are f32, or i32 of integers; another type stands in the word behind that of A and B.
 """
 
 from __future__ import annotations
 
-from ..dtype import DType, bf16, f16, f32, tf32
+from ..dtype import DType, bf16, e4m3, e5m2, f16, f32, i8, i32, tf32, u8
 from ..layout import Layout
 from .atom import MmaAtom
 
-# CUTLASS, mma_traits_sm80.hpp.
+# CUTLASS, mma_traits_sm80.hpp and mma_traits_sm89.hpp; bits of an element, K: A, B.
 TV_C = Layout(((4, 8), (2, 2)), ((32, 1), (16, 8)))
-TV_A = {
-    8: Layout(((4, 8), (2, 2)), ((32, 1), (16, 8))),
-    16: Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 8, 128))),
+TV: dict[tuple[int, int], tuple[Layout, Layout]] = {
+    (16, 8): (Layout(((4, 8), (2, 2)), ((32, 1), (16, 8))), Layout(((4, 8), 2), ((16, 1), 8))),
+    (16, 16): (Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 8, 128))), Layout(((4, 8), (2, 2)), ((16, 1), (8, 64)))),
+    (32, 4): (Layout(((4, 8), 2), ((16, 1), 8)), Layout(((4, 8), 1), ((8, 1), 0))),
+    (32, 8): (Layout(((4, 8), (2, 2)), ((16, 1), (8, 64))), Layout(((4, 8), 2), ((8, 1), 32))),
+    (8, 16): (Layout(((4, 8), (4, 2)), ((64, 1), (16, 8))), Layout(((4, 8), 4), ((32, 1), 8))),
+    (8, 32): (Layout(((4, 8), (4, 2, 2)), ((64, 1), (16, 8, 256))), Layout(((4, 8), (4, 2)), ((32, 1), (8, 128)))),
 }
-TV_B = {8: Layout(((4, 8), 2), ((16, 1), 8)), 16: Layout(((4, 8), (2, 2)), ((16, 1), (8, 64)))}
-TF32_TV_A = {4: Layout(((4, 8), 2), ((16, 1), 8)), 8: Layout(((4, 8), (2, 2)), ((16, 1), (8, 64)))}
-TF32_TV_B = {4: Layout(((4, 8), 1), ((8, 1), 0)), 8: Layout(((4, 8), 2), ((8, 1), 32))}
 
 
-def _row(k: int, dtype: DType, tv_a: Layout, tv_b: Layout) -> MmaAtom:
+def _row(k: int, dtype: DType, sums: DType) -> MmaAtom:
+    tv_a, tv_b = TV[dtype.bits, k]
     return MmaAtom(
-        word=f"mma.m16n8k{k}.{dtype}",
+        word=f"mma.m16n8k{k}.{dtype}{'' if sums in (f32, i32) else f'.{sums}'}",
         kind="mma",
         src="register",
         dst="register",
@@ -33,7 +39,7 @@ def _row(k: int, dtype: DType, tv_a: Layout, tv_b: Layout) -> MmaAtom:
         source="PTX ISA, mma",
         mnk=(16, 8, k),
         dtype=dtype,
-        acc_dtype=f32,
+        acc_dtype=sums,
         tv_a=tv_a,
         tv_b=tv_b,
         tv_c=TV_C,
@@ -41,6 +47,9 @@ def _row(k: int, dtype: DType, tv_a: Layout, tv_b: Layout) -> MmaAtom:
 
 
 ROWS = (
-    *(_row(k, dtype, TV_A[k], TV_B[k]) for dtype in (f16, bf16) for k in (8, 16)),
-    *(_row(k, tf32, TF32_TV_A[k], TF32_TV_B[k]) for k in (4, 8)),
+    *(_row(k, dtype, f32) for dtype in (f16, bf16) for k in (8, 16)),
+    *(_row(k, tf32, f32) for k in (4, 8)),
+    *(_row(k, f16, f16) for k in (8, 16)),
+    *(_row(32, dtype, f32) for dtype in (e4m3, e5m2)),
+    *(_row(k, dtype, i32) for dtype in (i8, u8) for k in (16, 32)),
 )

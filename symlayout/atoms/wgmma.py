@@ -1,25 +1,36 @@
-"""wgmma: a warpgroup multiplies a 64 x 16 tile by an N x 16 tile of shared memory and adds to 64 x N sums in f32.
+"""wgmma: a warpgroup multiplies a 64 x K tile by an N x K tile of shared memory and adds to 64 x N sums.
 
 >>> from symlayout.atoms import atom
 >>> print(atom("wgmma.m64n256k16.bf16"))
 wgmma.m64n256k16.bf16: shared -> register, by 128 threads, asynchronous, completes on wgmma groups
 >>> print(atom("wgmma.m64n16k16.bf16").tv_c)
 ((4,8,4),(2,2,2)):((128,1,16),(64,8,512))
+>>> print(atom("wgmma.m64n64k32.e4m3").acc_dtype, atom("wgmma.m64n64k16.f16.f16").acc_dtype)
+f32 f16
 
-Both tiles lie in shared memory, each said by a ``MatrixDescriptor``; with ``.rs`` A is in registers. 16-bit types may
-be K-major or MN-major there. Shared memory is read through the async proxy: what threads wrote needs a fence before.
+Both tiles lie in shared memory, each said by a ``MatrixDescriptor``; with ``.rs`` A is in registers. K is 32 bytes.
+16-bit types may be K-major or MN-major there, others are K-major. Sums are f32, or i32 of integers; another type stands
+in the word behind that of A and B. Shared memory is read through the async proxy: what threads wrote needs a fence
+before.
 """
 
 from __future__ import annotations
 
-from ..dtype import DType, bf16, f16, f32
+from ..dtype import DType, bf16, e4m3, e5m2, f16, f32, i8, i32, tf32, u8
 from ..layout import Layout
 from .atom import MmaAtom
+from .descriptor import STEP_BYTES
 
-THREADS, M, K = 128, 64, 16
+THREADS, M = 128, 64
 N = range(8, 257, 8)
+N_INTEGER = (8, 16, 24, 32, *range(48, 257, 16))
 
-TV_A_REGISTERS = Layout(((4, 8, 4), (2, 2, 2)), ((128, 1, 16), (64, 8, 512)))
+# A in registers, by the bits of an element: ALayout_64x8, _64x16 and _64x32 of CUTLASS, ``mma_traits_sm90_gmma.hpp``.
+TV_A_REGISTERS = {
+    32: Layout(((4, 8, 4), (2, 2)), ((64, 1, 16), (8, 256))),
+    16: Layout(((4, 8, 4), (2, 2, 2)), ((128, 1, 16), (64, 8, 512))),
+    8: Layout(((4, 8, 4), (4, 2, 2)), ((256, 1, 16), (64, 8, 1024))),
+}
 
 
 def tv_c(n: int) -> Layout:
@@ -32,9 +43,10 @@ def tv_shared(rows: int, depth: int) -> Layout:
     return Layout((THREADS, (rows, depth)), (0, (1, rows)))
 
 
-def _row(n: int, dtype: DType, registers: bool) -> MmaAtom:
+def _row(n: int, dtype: DType, sums: DType, registers: bool) -> MmaAtom:
+    k = STEP_BYTES // dtype.bytes
     return MmaAtom(
-        word=f"wgmma.m64n{n}k16.{dtype}{'.rs' if registers else ''}",
+        word=f"wgmma.m64n{n}k{k}.{dtype}{'' if sums in (f32, i32) else f'.{sums}'}{'.rs' if registers else ''}",
         kind="mma",
         src="register, shared" if registers else "shared",
         dst="register",
@@ -43,13 +55,22 @@ def _row(n: int, dtype: DType, registers: bool) -> MmaAtom:
         completion="wgmma",
         source="PTX ISA, wgmma.mma_async",
         align_bytes=16,
-        mnk=(M, n, K),
+        mnk=(M, n, k),
         dtype=dtype,
-        acc_dtype=f32,
-        tv_a=TV_A_REGISTERS if registers else tv_shared(M, K),
-        tv_b=tv_shared(n, K),
+        acc_dtype=sums,
+        tv_a=TV_A_REGISTERS[dtype.bits] if registers else tv_shared(M, k),
+        tv_b=tv_shared(n, k),
         tv_c=tv_c(n),
     )
 
 
-ROWS = tuple(_row(n, dtype, registers) for registers in (False, True) for dtype in (f16, bf16) for n in N)
+SUMS = (
+    *((f16, f32), (bf16, f32), (f16, f16), (tf32, f32)),
+    *((e4m3, f32), (e5m2, f32), (e4m3, f16), (e5m2, f16), (i8, i32), (u8, i32)),
+)
+ROWS = tuple(
+    _row(n, dtype, sums, registers)
+    for registers in (False, True)
+    for dtype, sums in SUMS
+    for n in (N_INTEGER if sums is i32 else N)
+)

@@ -28,7 +28,7 @@ from ..layout import ComposedLayout, Layout
 from ..ops import Box, Matrix
 from ..results import dot, element
 from ..ring import Ring, make_ring
-from ..semantics.matrix import error_bound
+from ..semantics.matrix_sums import aligned_magnitude, error_bound
 from ..swizzle import Swizzle
 from ..tiling import tile_to_shape
 from ..tma import TensorMap
@@ -204,7 +204,8 @@ def bound(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> dict[str, np.ndar
     """
     x, y = a.astype(np.float64), b.astype(np.float64)
     instructions = ceil_div(a.shape[1], STEP_K) * (STEP_K // INSTRUCTION_K)
-    sums = instructions * error_bound(INSTRUCTION_K, 1.01 * np.abs(x) @ np.abs(y).T)
+    magnitude = aligned_magnitude(a, a.dtype) @ aligned_magnitude(b, b.dtype).T
+    sums = instructions * error_bound(INSTRUCTION_K, 1.01 * magnitude)
     digits = {"bfloat16": 8, "float16": 11}[a.dtype.name]
     least = {"bfloat16": 2.0**-133, "float16": 2.0**-24}[a.dtype.name]
     return {"c": sums + 2 * (2.0**-digits * (np.abs(x @ y.T) + sums) + least)}

@@ -1,26 +1,29 @@
 """The effects of matrix instructions on a running kernel: ldmatrix, stmatrix and mma at once, wgmma in groups.
 
 A wgmma reads shared memory through the async proxy until its group is waited for; its sums are poison until then. Those
-of one accumulator are done in order. Whether a ``fence wgmma`` stands where PTX wants one is not looked at here.
+of one accumulator are done in order. Where registers were touched since the last ``fence wgmma`` they are poison too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from ..atoms.atom import ATOMS, MatrixCopy, MmaAtom
+from ..dtype import DType
 from ..errors import LayoutError
 from ..int_tuple import size
 from ..layout import Layout
 from ..ops import Copy, Matrix, Mma, Ref
 from .agent import Agent, Pending
 from .effects import EFFECTS, Effect
+from .fences import registers_of
 from .machine import Array
-from .matrix import accumulated, by_thread, to_matrix, to_registers, to_rows, to_threads
+from .matrix import by_thread, to_matrix, to_registers, to_rows, to_threads
+from .matrix_sums import accumulated
 from .order import ASYNC, UNFINISHED
 
 Row = TypeVar("Row", MatrixCopy, MmaAtom)
@@ -89,9 +92,11 @@ class Held:
     codes: Array
 
     @classmethod
-    def in_registers(cls, agent: Agent, x: Any, tv: Layout, shape: tuple[int, int]) -> Held:
+    def in_registers(cls, agent: Agent, x: Any, tv: Layout, shape: tuple[int, int], dtype: DType) -> Held:
         ref = _place(agent, x, "register")
         kind = agent.tensor(ref).dtype
+        if kind.numpy() != dtype.numpy():
+            raise LayoutError(f"expected registers of {dtype}, got {ref} of {kind}")
         data, codes = agent.load(ref, kind.bytes * size(tv.shape[1]))
         worst = codes.reshape(len(codes), -1, kind.bytes).max(axis=2)
         return cls(to_matrix(tv, data.view(kind.numpy()), shape), to_matrix(tv, worst, shape))
@@ -101,21 +106,21 @@ class Held:
         agent.store(ref, np.ascontiguousarray(values).view(np.uint8), np.repeat(codes, values.itemsize, axis=1))
 
 
-def _product(a: Held, b: Held, c: Held, zero: bool) -> Held:
+def _product(row: MmaAtom, a: Held, b: Held, c: Held, zero: bool) -> Held:
     """Sums of poison are poison."""
     start = Held(np.zeros_like(c.values), np.zeros_like(c.codes)) if zero else c
     codes = np.maximum(a.codes.max(axis=1)[:, None], b.codes.max(axis=1)[None, :])
-    return Held(accumulated(a.values, b.values, start.values), np.maximum(codes, start.codes))
+    return Held(accumulated(row, a.values, b.values, start.values), np.maximum(codes, start.codes))
 
 
 def _mma(agent: Agent, op: Mma) -> None:
     row = _row(op.atom, MmaAtom)
     m, n, k = row.mnk
     for _ in _groups(agent, row):
-        a = Held.in_registers(agent, op.a, row.tv_a, (m, k))
-        b = Held.in_registers(agent, op.b, row.tv_b, (n, k))
-        c = Held.in_registers(agent, op.acc, row.tv_c, (m, n))
-        _product(a, b, c, bool(agent.uniform(op.zero))).put(agent, op.acc, row.tv_c)
+        a = Held.in_registers(agent, op.a, row.tv_a, (m, k), row.dtype)
+        b = Held.in_registers(agent, op.b, row.tv_b, (n, k), row.dtype)
+        c = Held.in_registers(agent, op.acc, row.tv_c, (m, n), row.acc_dtype)
+        _product(row, a, b, c, bool(agent.uniform(op.zero))).put(agent, op.acc, row.tv_c)
 
 
 class SharedOperand:
@@ -170,22 +175,38 @@ class Wgmma(Pending):
         super().__init__(agent, op)
         self.row, self.acc = _row(op.atom, MmaAtom), _place(agent, op.acc, "register")
         self.zero, self.first = bool(agent.uniform(op.zero)), agent.uniform(self.acc.offset)
+        self.starts = {ref: agent.uniform(ref.offset) for ref, _ in registers_of(op)}
         m, n, k = self.row.mnk
         in_registers = self.row.src != "shared"
         self.operands = [] if in_registers else [SharedOperand(agent, op.a, m, self.row)]
         self.operands.append(SharedOperand(agent, op.b, n, self.row))
-        self.a = Held.in_registers(agent, op.a, self.row.tv_a, (m, k)) if in_registers else None
+        self.a = Held.in_registers(agent, op.a, self.row.tv_a, (m, k), self.row.dtype) if in_registers else None
         self.before = self._last()
-        self.c = Held.in_registers(agent, op.acc, self.row.tv_c, (m, n)) if self.before is None else None
+        sums = self.row.acc_dtype
+        self.c = None if self.before is not None else Held.in_registers(agent, op.acc, self.row.tv_c, (m, n), sums)
         self.after: Wgmma | None = None
         if self.before is not None:
             self.before.after = self
         self.sums: Held | None = None
         self.taken = None if agent.machine.late() else self._take()
-        hidden = Held(
-            np.zeros((m, n), np.float32), np.full((m, n), agent.machine.code(f"{op} was under way"), np.uint8)
-        )
+        under_way = np.full((m, n), agent.machine.code(f"{op} was under way"), np.uint8)
+        hidden = Held(np.zeros((m, n), sums.numpy()), under_way)
         hidden.put(agent, self.acc, self.row.tv_c)
+
+    @property
+    def registers(self) -> list[tuple[str, int, int]]:
+        """(tensor, first byte, end) of the sums, and of A where it is in registers."""
+        out = []
+        for ref, count in registers_of(cast(Mma, self.op)):
+            width = self.agent.tensor(ref).dtype.bytes
+            first = self.starts[ref]
+            out.append((ref.tensor, first * width, (first + count) * width))
+        return out
+
+    def spoil(self, reason: str) -> None:
+        """The sums are poison, for this reason."""
+        codes = self.operands[-1].codes
+        np.maximum(codes, self.agent.machine.code(reason), out=codes)
 
     def _last(self) -> Wgmma | None:
         """The last wgmma under way on this accumulator. Raises LayoutError where the two share some of it only."""
@@ -217,7 +238,7 @@ class Wgmma(Pending):
             c = self.before.result() if self.before else self.c
             assert c is not None
             a, b = self.taken or self._take()
-            self.sums = _product(a, b, c, self.zero)
+            self.sums = _product(self.row, a, b, c, self.zero)
             self.before = self.c = self.taken = None
             others = [w for w in self.agent.pending.get("wgmma", ()) if isinstance(w, Wgmma) and w.sums is None]
             for x in self.operands:
@@ -237,7 +258,10 @@ class Wgmma(Pending):
 
 def _wgmma(agent: Agent, op: Mma) -> None:
     for _ in _groups(agent, _row(op.atom, MmaAtom)):
+        unfenced = [ref for ref, count in registers_of(op) if agent.unfenced(ref, count)]
         work = Wgmma(agent, op)
+        if unfenced:
+            work.spoil(f"no fence wgmma before {op}, since {unfenced[0]} was touched")
         if agent.machine.ordered:
             agent.add("wgmma", work)
         else:

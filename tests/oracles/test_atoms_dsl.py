@@ -26,7 +26,11 @@ with warnings.catch_warnings():
     except (ImportError, OSError, RuntimeError) as reason:
         pytest.skip(f"the CuTe DSL cannot be imported here: {reason}", allow_module_level=True)
 
-TYPES = {"f16": cutlass.Float16, "bf16": cutlass.BFloat16, "tf32": cutlass.TFloat32}
+TYPES = {
+    **{"f16": cutlass.Float16, "bf16": cutlass.BFloat16, "tf32": cutlass.TFloat32, "f32": cutlass.Float32},
+    **{"e4m3": cutlass.Float8E4M3FN, "e5m2": cutlass.Float8E5M2, "i8": cutlass.Int8, "u8": cutlass.Uint8},
+    **{"i32": cutlass.Int32},
+}
 
 
 def traced(questions: dict[Any, Callable[[], list[Any]]]) -> dict[Any, list[str]]:
@@ -53,7 +57,7 @@ def of_a_warp(row: MmaAtom) -> list[Any]:
     if row.dtype.name == "tf32":
         op = warp.MmaTF32Op(row.mnk)
     else:
-        op = warp.MmaF16BF16Op(TYPES[row.dtype.name], cutlass.Float32, row.mnk)
+        op = warp.MmaF16BF16Op(TYPES[row.dtype.name], TYPES[row.acc_dtype.name], row.mnk)
     made = cute.make_mma_atom(op)
     return [made.tv_layout_A, made.tv_layout_B, made.tv_layout_C]
 
@@ -61,7 +65,14 @@ def of_a_warp(row: MmaAtom) -> list[Any]:
 def of_a_warpgroup(row: MmaAtom) -> list[Any]:
     source = warpgroup.OperandSource.SMEM if row.src == "shared" else warpgroup.OperandSource.RMEM
     k = warpgroup.OperandMajorMode.K
-    made = cute.make_mma_atom(warpgroup.MmaF16BF16Op(TYPES[row.dtype.name], cutlass.Float32, row.mnk, source, k, k))
+    kind, sums = TYPES[row.dtype.name], TYPES[row.acc_dtype.name]
+    if row.dtype.bits == 16:
+        op = warpgroup.MmaF16BF16Op(kind, sums, row.mnk, source, k, k)
+    elif row.dtype.kind == "float":
+        op = warpgroup.MmaF8Op(kind, kind, sums, row.mnk, source, k, k)
+    else:
+        op = warpgroup.MmaI8Op(kind, kind, sums, row.mnk, source, k, k)
+    made = cute.make_mma_atom(op)
     return [made.tv_layout_A, made.tv_layout_B, made.tv_layout_C]
 
 
@@ -72,11 +83,16 @@ def of_a_copy(row: MatrixCopy) -> list[Any]:
     return [made.layout_src_tv, made.layout_dst_tv]
 
 
+def has_op(row: MmaAtom) -> bool:
+    """Whether the DSL has the instruction for this architecture: no mma of 8 bits, no wgmma of TF32."""
+    return row.dtype.bits != 8 if row.threads == 32 else row.dtype.name != "tf32"
+
+
 def test_every_product_has_the_layouts_of_the_dsl():
-    rows = [r for r in ATOMS.values() if isinstance(r, MmaAtom)]
+    rows = [r for r in ATOMS.values() if isinstance(r, MmaAtom) and has_op(r)]
     asked = traced({r.word: (lambda r=r: of_a_warp(r) if r.threads == 32 else of_a_warpgroup(r)) for r in rows})
 
-    assert len(asked) == 6 + 128
+    assert len(asked) == 8 + 2 * (32 * 7 + 18 * 2)
     for r in rows:
         assert [plain(Layout.parse(x)) for x in asked[r.word]] == [plain(x) for x in (r.tv_a, r.tv_b, r.tv_c)], r.word
 

@@ -7,7 +7,7 @@ import pytest
 
 from symlayout import ComposedLayout, Layout, LayoutError, Swizzle
 from symlayout.atoms import ATOMS, MatrixDescriptor, MmaAtom, atom
-from symlayout.dtype import DType, bf16
+from symlayout.dtype import DType, bf16, f16, i32
 from symlayout.errors import TmaFault
 from symlayout.semantics import Memory, tma_load
 from symlayout.semantics.matrix import error_bound, ldmatrix, mma, operand, stmatrix, wgmma
@@ -18,7 +18,9 @@ HALVES = np.arange(512, dtype=np.uint16)  # 64 rows of 8
 
 
 def numbers(shape, dtype, seed=1):
-    """Normal numbers as the type has them; TF32 by clearing what it does not have."""
+    """Normal numbers as the type has them, or integers of 8 bits; TF32 by clearing what it does not have."""
+    if DType.of(dtype).kind != "float":
+        return np.random.RandomState(seed).randint(0, 256, shape).astype(np.uint8).view(DType.of(dtype).numpy())
     found = np.random.RandomState(seed).standard_normal(shape).astype(DType.of(dtype).numpy())
     return (found.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) if str(dtype) == "tf32" else found
 
@@ -115,13 +117,14 @@ def test_mma_is_the_product(word):
     row = atom(word)
     m, n, k = row.mnk
     a, b = numbers((m, k), row.dtype, 1), numbers((n, k), row.dtype, 2)
-    c = numbers((m, n), "f32", 3)
+    c = numbers((m, n), "f32", 3).astype(row.acc_dtype.numpy())
     got = mma(word, dealt(row.tv_a, a), dealt(row.tv_b, b), dealt(row.tv_c, c))
     exact = c.astype(np.float64) + a.astype(np.float64) @ b.astype(np.float64).T
 
-    assert got.values.dtype == np.float32
+    assert got.values.dtype == row.acc_dtype.numpy()
     assert (np.abs(gathered(row.tv_c, got.values, (m, n)) - exact) <= gathered(row.tv_c, got.bound, (m, n))).all()
-    assert (got.bound < 1e-4).all()
+    assert (got.bound < (2 if row.acc_dtype is f16 else 1e-3)).all()
+    assert (got.bound > 0).all() == (row.acc_dtype is not i32)
 
 
 def test_any_order_of_f32_sums_is_within_the_bound():
@@ -288,10 +291,32 @@ def test_products_that_are_refused(word, a, b, c, error, message):
         wgmma(word, np.zeros(2048, np.uint8), a, b, c)
 
 
-def test_tf32_numbers_have_ten_bits():
+def test_the_low_bits_of_tf32_do_not_count():
     row = atom("mma.m16n8k8.tf32")
     a, b, c = (np.full((32, n), x, np.float32) for n, x in ((4, 1.5), (2, 1 / 3), (4, 0)))
+    cut = (b.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
 
     assert isinstance(row, MmaAtom)
-    with pytest.raises(LayoutError, match="expected TF32 numbers in the registers of B"):
-        mma(row, a, b, c)
+    assert (cut != b).all()
+    assert np.array_equal(mma(row, a, b, c).values, mma(row, a, cut, c).values)
+    assert (mma(row, a, b, c).values == np.float32(8 * 1.5) * cut[0, 0]).all()
+
+
+def test_integers_wrap():
+    row = atom("mma.m16n8k32.u8")
+    a, b = np.full((32, 16), 255, np.uint8), np.full((32, 8), 255, np.uint8)
+    got = mma(row, a, b, np.full((32, 4), 2**31 - 1, np.int32))
+
+    assert (got.values == 2**31 - 1 + 32 * 255**2 - 2**32).all()
+    assert (got.bound == 0).all()
+
+
+def test_where_sums_overflow_or_are_not_finite_nothing_is_bounded():
+    row = atom("mma.m16n8k16.f16.f16")
+    a, b, c = (np.full((32, n), x, np.float16) for n, x in ((8, 63.0), (4, 63.0), (4, 0.0)))
+    nan = a.copy()
+    nan[0, 0] = np.nan
+
+    assert np.isinf(mma(row, a, b, c).bound).all()  # 63504 and what may be added is more than 65504
+    assert np.isfinite(mma(row, a / 2, b / 2, c).bound).all()
+    assert np.isinf(mma(row, nan / 2, b / 2, c).bound).any()

@@ -35,6 +35,26 @@ PRODUCTS = [
         "(128,(8,16)):(0,(1,8))",
         "((4,8,4),(2,2,1)):((128,1,16),(64,8,512))",
     ),
+    (
+        "wgmma.m64n8k8.tf32.rs",
+        "((4,8,4),(2,2)):((64,1,16),(8,256))",
+        "(128,(8,8)):(0,(1,8))",
+        "((4,8,4),(2,2,1)):((128,1,16),(64,8,512))",
+    ),
+    *(
+        (
+            f"wgmma.m64n16k32.{kinds}.rs",
+            "((4,8,4),(4,2,2)):((256,1,16),(64,8,1024))",
+            "(128,(16,32)):(0,(1,16))",
+            "((4,8,4),(2,2,2)):((128,1,16),(64,8,512))",
+        )
+        for kinds in ("e4m3", "e5m2.f16", "i8")
+    ),
+    *(
+        (f"mma.m16n8k32.{kind}", "((4,8),(4,2,2)):((64,1),(16,8,256))", "((4,8),(4,2)):((32,1),(8,128))", C)
+        for kind in ("e4m3", "i8", "u8")
+    ),
+    ("mma.m16n8k16.i8", "((4,8),(4,2)):((64,1),(16,8))", "((4,8),4):((32,1),8)", C),
 ]
 # word, source, target: CUTLASS copy_traits_sm75.hpp and copy_traits_sm90.hpp, recast to 16-bit elements
 COPIES = [
@@ -116,7 +136,9 @@ def test_how_many_rows_there_are():
     words = {w.split(".")[0] for w in ATOMS}
 
     assert {"ldmatrix", "stmatrix", "mma", "wgmma"} <= words
-    assert sum(w.startswith("wgmma.") for w in ATOMS) == 32 * 2 * 2
+    assert sum(w.startswith("wgmma.") for w in ATOMS) == 2 * (
+        8 * 32 + 2 * 18
+    )  # types of floats at every N, of integers at 18
     assert sum(isinstance(a, MatrixCopy) for a in ATOMS.values()) == 12
 
 
