@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from symlayout.atoms import ATOMS
+from symlayout.atoms import ATOMS, MatrixCopy
 from symlayout.kernel import Kernel
 from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Role
 
@@ -74,6 +74,11 @@ def completion(op: Op) -> str:
 def proxy(op: Op) -> str:
     """The proxy through which an operation reads shared memory."""
     return ATOMS[op.atom].proxy if isinstance(op, Copy | Mma) and op.atom in ATOMS else "generic"
+
+
+def whole_warps(op: Op) -> bool:
+    """Whether the lanes of a warp copy together, and none of them by itself."""
+    return isinstance(op, Copy) and isinstance(ATOMS.get(op.atom), MatrixCopy)
 
 
 def everyone(site: Site) -> Team:

@@ -45,6 +45,7 @@ class Touched:
     least: Numbers
     most: Numbers
     clash: str = "apart"  # how threads meet in the one operation
+    again: bool = False  # whether a thread comes to an element in several turns
 
     def meets(self, other: Touched) -> str:
         """One of KINDS."""
@@ -54,6 +55,11 @@ class Touched:
             return "apart"
         _, i, j = np.intersect1d(self.elements, other.elements, assume_unique=True, return_indices=True)
         return _kind(np.minimum(self.least[i], other.least[j]), np.maximum(self.most[i], other.most[j]))
+
+    def several(self, other: Touched) -> bool:
+        """Whether two threads of one warp touch what the other does too."""
+        mine = np.unique(self.least[np.isin(self.elements, other.elements)])
+        return bool((np.diff(mine // (32 * LANE)) == 0).any())
 
     def shared(self, other: Touched) -> int:
         """An element that both touch, by different threads if there is one."""
@@ -90,7 +96,10 @@ class Footprints:
     def meeting(self, a: Access, b: Access, way: Way) -> str:
         """How *a*, at the start of a way, and *b*, at its end, may meet."""
         moved = self._moved(a, b, way)
-        return "unknown" if moved is None else self._compared(a, b, *moved)
+        if moved is None:
+            return "unknown"
+        how = self._compared(a, b, *moved)
+        return "apart" if how == "same thread" and a is b and self._at_once(a, way) and self._once(a, moved[0]) else how
 
     def anyhow(self, a: Access, b: Access) -> str:
         """How two accesses may meet, at any turns of their loops."""
@@ -111,6 +120,16 @@ class Footprints:
         ]
         worst = [f.clash if f is not None else "unknown" for f in found]
         return max(worst, key=KINDS.index) if found else "unknown"
+
+    def _once(self, a: Access, place: Place) -> bool:
+        """Whether no thread comes to an element in several turns of the loops in which nothing is ordered."""
+        found = [self.touched(a, put) for (put,) in _cases((place,), {loop.index for loop in a.site.loops})]
+        return bool(found) and all(f is not None and not f.again for f in found)
+
+    def _at_once(self, a: Access, way: Way) -> bool:
+        """Whether no loop with orders inside has turned since the start."""
+        depth = len(self.ways.loops(self.ways.quiet(a.site) or a.site.places))
+        return all(x == ("on", 0) for x in way.turns[:depth]) and all(x is None for x in way.left[:depth])
 
     # -- where two accesses are on a way ------------------------------------------------------------
 
@@ -238,9 +257,10 @@ def by_element(starts: Numbers, who: Numbers, width: int, op: Op) -> Touched:
     first = np.flatnonzero(np.diff(elements, prepend=elements[0] - 1))
     least, most = np.minimum.reduceat(ids, first), np.maximum.reduceat(ids, first)
     clash = _kind(least, most)
+    many = starts.shape[1] > 1 and len(np.unique(elements * (1 + ids.max(initial=0)) + ids)) < len(elements)
     if isinstance(ATOMS.get(getattr(op, "atom", "")), MatrixCopy):  # rows are the whole warp's
         least, most = least // (32 * LANE) * 32 * LANE, most // (32 * LANE) * 32 * LANE + 32 * LANE - 1
-    return Touched(elements[first], least, most, "apart" if clash == "same thread" else clash)
+    return Touched(elements[first], least, most, "apart" if clash == "same thread" else clash, bool(many))
 
 
 def addressing(row: MatrixCopy, kind: str) -> int:

@@ -30,6 +30,7 @@ class Progress:
     warp: bool = False  # a barrier of each warp
     warp_fenced: bool = False
     arrived: bool = False  # at some mbarrier; of runs only
+    spared: bool = False  # an elected thread did what others did not; of runs only
 
 
 def begin(a: Access) -> Progress:
@@ -65,18 +66,22 @@ def surely(p: Progress, s: Site, a: Access, most: int, found: Mapping[int, Meeti
 def perhaps(p: Progress, s: Site, a: Access, b: Access) -> Progress:
     """The progress of a run behind an operation, by all that may order: what then lacks is certain."""
     op = s.op
-    if isinstance(op, Commit) and op.group == a.group and may_cover(s, a):
+    mine = may_cover(s, a)
+    elected = s.team is not None and s.team.lanes == 1 and not s.team.chosen and a.team.lanes == 32
+    if mine and elected and isinstance(op, Commit | WaitGroup | Fence):
+        return replace(p, spared=True)
+    if mine and isinstance(op, Commit) and op.group == a.group:
         return replace(p, commits=p.commits + 1)
-    if ended(op, a, p.commits) and may_cover(s, a):
+    if mine and ended(op, a, p.commits):
         return replace(p, done=True)
-    if isinstance(op, Fence) and op.about == "async" and may_cover(s, a):
+    if mine and isinstance(op, Fence) and op.about == "async":
         return replace(p, fenced=True)
     if isinstance(op, WarpBarrier) and p.done:
         return replace(p, warp=True, warp_fenced=p.warp_fenced or p.fenced)
-    if isinstance(op, Arrive | ExpectTx) and may_cover(s, a):
+    if mine and isinstance(op, Arrive | ExpectTx):
         return replace(p, arrived=p.arrived or p.done)
     meets = isinstance(op, Wait) and p.arrived and may_cover(s, b)
-    if isinstance(op, Barrier | ClusterBarrier) and (may_cover(s, a) or may_cover(s, b)):
+    if isinstance(op, Barrier | ClusterBarrier) and (mine or may_cover(s, b)):
         meets = True
     if meets and p.done:
         all_ = everyone(b.site).warps

@@ -84,7 +84,7 @@ class _Turned(Substitution):
             ((m, c), *_) = turning.items()
             base = next(x for x, q in self.whole.items() if q is m[0])
             raise _More(base, self.moduli[base] * (b // math.gcd(b, c)))
-        base = tuple(sorted(turning.items(), key=lambda t: (abs(t[1]), len(t[0]), str(t[0]))))
+        base = tuple(sorted(turning.items(), key=lambda t: (abs(t[1]), len(t[0]), [x.key for x in t[0]])))
         raise _More(base, b)
 
     def _kept(self, x: Any) -> bool:

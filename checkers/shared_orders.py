@@ -13,9 +13,9 @@ from typing import Any
 from symlayout.kernel import Kernel
 from symlayout.ops import WaitGroup
 
-from .accesses import Access, accesses, parallel
+from .accesses import Access, accesses, parallel, whole_warps
 from .barriers import Meeting
-from .footprints import KINDS, Footprints
+from .footprints import KINDS, Footprints, Touched
 from .needs import Progress, begin, lacking, needs_fence, perhaps, surely
 from .order_rules import Order
 from .runs import EVENTS, Event, Runs, told
@@ -210,11 +210,10 @@ class Shared:
         for e in events[i + 1 : i + 1 + FURTHER]:
             if e.site is b.site and lacking(p, a, b, "unknown"):
                 second = self.runs.touched(b, e)
-                if second is not None:
-                    how = first.meets(second)
-                    lacks = lacking(p, a, b, how)
-                    if lacks:
-                        return lacks, how, e, first.shared(second)
+                how = "apart" if second is None else _surely_meet(p, pair, first, second)
+                lacks = lacking(p, a, b, how)
+                if lacks and second is not None:
+                    return lacks, how, e, first.shared(second)
             p = perhaps(p, e.site, a, b)
         return None
 
@@ -229,6 +228,14 @@ class Shared:
                 p = begin(a)
                 for e in events[i + 1 :]:
                     p = perhaps(p, e.site, a, a)
-                if found is not None and not p.done:
+                if found is not None and not p.done and (not p.spared or found.several(found)):
                     return told(sizes, events[i])
         return ""
+
+
+def _surely_meet(p: Progress, pair: Pair, first: Touched, second: Touched) -> str:
+    """How two executions certainly meet, whichever lanes were elected on the way."""
+    how = first.meets(second)
+    if how == "in a warp" and whole_warps(pair.a.site.op) and whole_warps(pair.b.site.op):
+        return "apart"  # which lane moves what is not said
+    return "apart" if p.spared and not first.several(second) else how
