@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from symlayout.atoms import ATOMS
+from symlayout.atoms import ATOMS, MmaAtom
 from symlayout.errors import ClaimError
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
@@ -194,12 +194,23 @@ def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[Defect]:
         return
     if isinstance(op, Mma):
         yield from (Defect(f"{op}: expected sums in registers") for _ in _elsewhere(kernel, op.acc, "register"))
+        yield from _types(kernel, op)
         return
     for what, x, space in (("source", op.src, row.src), ("target", op.dst, row.dst)):
         if isinstance(x, Ref):
             yield from (Defect(f"{op}: expected its {what} in {space}, got {y}") for y in _elsewhere(kernel, x, space))
         elif not op.atom.startswith("tma."):
             yield Defect(f"{op}: expected a place in a tensor, got {x}")
+
+
+def _types(kernel: Kernel, op: Mma) -> Iterator[Defect]:
+    """Registers of a product hold numbers of its types."""
+    row = ATOMS[op.atom]
+    for x, wanted in (
+        ((op.a, row.dtype), (op.b, row.dtype), (op.acc, row.acc_dtype)) if isinstance(row, MmaAtom) else ()
+    ):
+        if isinstance(x, Ref) and (got := kernel.tensor(x.tensor).dtype).numpy() != wanted.numpy():
+            yield Defect(f"{op}: expected registers of {wanted}, got {x} of {got}")
 
 
 def _elsewhere(kernel: Kernel, x: Any, space: str) -> Iterator[str]:
