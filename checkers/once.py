@@ -41,7 +41,7 @@ def argued(kernel: Kernel, name: str, facts: Facts) -> Proof:
     'tiles of (512), 1 of 2 stores for each cell; mixed radix, T3'
     """
     try:
-        every = stores(kernel.assuming(*facts.given), name)
+        every = stores(kernel.plain.assuming(*facts.given), name)
         domain, parts = _elements(kernel, name, every, facts)
         found = _first(
             lambda: _tiled(every, domain, facts, loops=True),

@@ -20,13 +20,11 @@ from symlayout.expr import Expr, Fact, Int, Quotient, Symbol, divides, index, te
 from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel, KernelMap
-from symlayout.ops import Box, Copy, Elect, For, If, Op, Role
+from symlayout.ops import WARP, Box, Copy, Elect, For, If, Op, Role
 
 from .footprints import elements_of
 from .ring_programs import targets
 from .sites import THREAD, Site, about_thread, active_lanes, sites
-
-WARP = 32
 
 
 class Open(Exception):

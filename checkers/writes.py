@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,14 +21,16 @@ from symlayout.expr import Fact
 from symlayout.facts import symbols_in
 from symlayout.int_tuple import idx2crd, text
 from symlayout.kernel import Kernel
-from symlayout.ops import Elect, For, If, Op, Role
-from symlayout.semantics.compiled import holds, value
+from symlayout.ops import WARP, Elect, For, If, Op, Role
+from symlayout.semantics.compiled import value
 
 from .claim import TooLarge
+from .sites import THREAD
 from .stores import Open, boxes, map_of, written
 
 ROWS = 1 << 21  # executions that are looked at, of threads and turns
 ELEMENTS = 1 << 24
+MOST = 1024  # threads of a CTA, and more than its warps
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
@@ -40,7 +42,7 @@ class Rows:
     env: dict[str, Array]
     lane: Array  # of the CTA
     turn: Array  # the same for the threads of a CTA in the same turn of all loops
-    first: int = 0  # the thread of the CTA that ``thread`` counts from
+    elected: bool = False  # then ``thread`` may be any of its warp
 
     def __len__(self) -> int:
         return len(self.lane)
@@ -48,14 +50,19 @@ class Rows:
     def where(self, which: Array) -> Rows:
         """Some of the executions, by number or by truth."""
         env = {name: x[which] for name, x in self.env.items()}
-        return Rows(env, self.lane[which], self.turn[which], self.first)
+        return Rows(env, self.lane[which], self.turn[which], self.elected)
 
     def of(self, x: Any) -> Array:
-        """The value of an expression in each."""
-        unknown = {s.name for s in symbols_in((x,))} - set(self.env)
-        if unknown:
-            raise TooLarge(f"what {min(unknown)} is, numbers do not say")
-        return np.broadcast_to(np.asarray(value(x, self.env), dtype=np.int64), self.lane.shape)
+        """The value of an expression in each. Raises TooLarge where it rests on which lane is elected."""
+        names = {s.name for s in symbols_in((x,))}
+        if names - set(self.env):
+            raise TooLarge(f"what {min(names - set(self.env))} is, numbers do not say")
+        found = np.asarray(value(x, self.env), dtype=np.int64)
+        if self.elected and THREAD in names:
+            first = self.env[THREAD] // WARP * WARP
+            if any((value(x, {**self.env, THREAD: first + lane}) != found).any() for lane in range(WARP)):
+                raise TooLarge(f"which lane an election finds, of which {x} is another for each")
+        return np.broadcast_to(found, self.lane.shape)
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,7 @@ class Write:
         """``st.global.4 x -> dst[..], CTA 3, thread 5, i = 0``."""
         env = {name: int(x[i]) for name, x in self.rows.env.items()}
         block = tuple(env.pop(f"block_{axis}") for axis in "xyz" if f"block_{axis}" in env)
-        thread = env.pop("thread")
+        thread = env.pop(THREAD)
         at = "".join(f", {name} = {n}" for name, n in env.items())
         return f"{self.op}, CTA {text(block[0] if len(block) == 1 else block)}, thread {thread}{at}"
 
@@ -80,8 +87,8 @@ class Writes:
     """How often each element of a tensor is written. Raises TooLarge for what is too much, or too little known."""
 
     def __init__(self, kernel: Kernel, name: str) -> None:
-        self.kernel, self.tensor = kernel, kernel.tensor(name)
-        self.found = list(self._inside(kernel.body, _everyone(kernel)))
+        self.kernel, self.tensor = kernel.plain, kernel.tensor(name)
+        self.found = list(self._inside(self.kernel.body, _everyone(kernel)))
         if self.tensor.layout.size() > ELEMENTS or self.tensor.layout.cosize() > ELEMENTS:
             raise TooLarge(f"{name} has more than {ELEMENTS} elements")
         self.memory = np.zeros(int(self.tensor.layout.cosize()), dtype=np.int64)
@@ -153,28 +160,28 @@ def _everyone(kernel: Kernel) -> Rows:
     at = np.array(blocks, dtype=np.int64).reshape(len(blocks), len(grid)).repeat(kernel.threads, axis=0)
     lane = np.tile(np.arange(kernel.threads), len(blocks))
     env = {f"block_{axis}": at[:, i] for i, axis in zip(range(len(grid)), "xyz", strict=False)}
-    return Rows({**env, "thread": lane}, lane, np.arange(len(blocks)).repeat(kernel.threads))
+    return Rows({**env, THREAD: lane}, lane, np.arange(len(blocks)).repeat(kernel.threads))
 
 
 def _entered(op: Op, rows: Rows) -> Rows:
     """The executions of what stands inside an operation."""
     if isinstance(op, Role):
-        rows = rows.where((rows.lane >= 32 * op.first_warp) & (rows.lane < 32 * op.first_warp + op.threads))
-        thread = rows.lane - 32 * op.first_warp
-        return Rows({**rows.env, "thread": thread}, rows.lane, rows.turn, 32 * op.first_warp)
+        first = WARP * op.first_warp
+        rows = rows.where((rows.lane >= first) & (rows.lane < first + op.threads))
+        return replace(rows, env={**rows.env, THREAD: rows.lane - first})
     if isinstance(op, If):
         for f in op.condition:
             rows = rows.where(_holds(f, rows))
     if isinstance(op, Elect):
-        of = 1024 * rows.turn + (rows.env["thread"] // 32 if op.each_warp else 0)
-        _, first = np.unique(of, return_index=True)
-        rows = rows.where(np.sort(first))
+        of = rows.turn * MOST + (rows.env[THREAD] // WARP if op.each_warp else 0)
+        _, chosen = np.unique(of, return_index=True)
+        rows = replace(rows.where(np.sort(chosen)), elected=True)
     return _repeated(op, rows) if isinstance(op, For) else rows
 
 
 def _holds(f: Fact, rows: Rows) -> Array:
-    rows.of(f.expr)
-    return np.broadcast_to(np.asarray(holds(f, rows.env), dtype=bool), rows.lane.shape)
+    x = rows.of(f.expr)
+    return x >= 0 if f.relation == ">=" else x == 0 if f.relation == "==" else x % f.modulus == 0
 
 
 def _repeated(loop: For, rows: Rows) -> Rows:
@@ -187,4 +194,4 @@ def _repeated(loop: For, rows: Rows) -> Rows:
     out = rows.where(which)
     most = int(turns.max(initial=1)) or 1
     _, turn = np.unique(out.turn, return_inverse=True)
-    return Rows({**out.env, loop.index.name: i}, out.lane, turn.reshape(-1) * most + i, out.first)
+    return replace(out, env={**out.env, loop.index.name: i}, turn=turn.reshape(-1) * most + i)

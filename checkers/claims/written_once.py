@@ -15,7 +15,7 @@ from symlayout.report import Witness
 
 from ..claim import Claim, Proof
 from ..form import numbers_in
-from ..stores import Open, boxes, outputs, writers
+from ..stores import Open, boxes, outputs, reduced, writers
 from ..writes import Writes
 
 
@@ -23,15 +23,15 @@ from ..writes import Writes
 class WrittenOnce(Claim):
     """Each element of *tensor* is stored once: by one operation, CTA, thread and turn; none twice, none left out.
 
-    What a box has outside the tensor is not stored. Nothing is said about which value is stored, and of reductions,
-    which combine values, the claim is not made.
+    What a box has outside the tensor is not stored. Nothing is said about which value is stored.
 
     >>> from symlayout import dim
     >>> from symlayout.kernels import vector_copy
     >>> print(WrittenOnce(vector_copy(dim("N")), "dst"))
     written once: each element of dst of vector_copy
 
-    Raises ClaimError for what is no kernel and for a tensor in global memory that it does not write.
+    Raises ClaimError for what is no kernel, for a tensor that it does not write in global memory, and for one that a
+    reduction updates, of which there may be many for an element.
     """
 
     kernel: Any
@@ -45,6 +45,8 @@ class WrittenOnce(Claim):
         known = outputs(self.kernel)
         if self.tensor not in known:
             raise ClaimError(f"expected an output ({', '.join(known) or 'there is none'}), got {self.tensor!r}")
+        if self.tensor in reduced(self.kernel):
+            raise ClaimError(f"expected an output that is stored, got {self.tensor!r}, which a reduction updates")
         given = (*self.kernel.given, *(f for f in self.given if f not in self.kernel.given))
         object.__setattr__(self, "kernel", replace(self.kernel.plain, given=()))
         object.__setattr__(self, "given", given)

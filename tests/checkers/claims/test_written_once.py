@@ -1,0 +1,412 @@
+"""Outputs are written once: families and other kernels for all sizes, and each way not to be, with who does it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks.kernel_mutation import FAMILIES as MUTATED
+from benchmarks.kernel_mutation import mutants
+from checkers import Budget, WrittenOnce, prove
+from checkers.certificate_checker import verify
+from checkers.claim import TooLarge
+from checkers.stores import outputs, reduced
+from checkers.writes import Writes
+from symlayout import Layout, TensorMap, dim, dims
+from symlayout.errors import ClaimError, SymlayoutError
+from symlayout.expr import minimum
+from symlayout.int_tuple import ceil_div
+from symlayout.kernel import Builder, Kernel
+from symlayout.kernels import cp_async_copy, gemm, tma_copy, tma_transpose, vector_copy
+from symlayout.ops import Copy, Elect, If, Op, Ref
+from symlayout.report import Outcome, Verdict
+from symlayout.semantics.execute import run
+from symlayout.semantics.machine import GlobalTensor
+from tests.kernel_families import FAMILIES, Family
+
+M, N, K = dims("M N K")
+BUDGET = Budget(solver_ms=200, repairs=False)
+
+
+def verdict(kernel: Kernel, name: str = "dst") -> Verdict:
+    (v,) = prove(WrittenOnce(kernel, name), budget=BUDGET).verdicts
+    return v
+
+
+def story(kernel: Kernel, name: str = "dst") -> str:
+    v = verdict(kernel, name)
+    assert v.outcome is Outcome.REFUTED, v
+    assert v.witness is not None
+    return v.witness.story
+
+
+# -- the oracle: a run that counts ----------------------------------------------------------------------
+
+
+def counted(bound: Kernel, name: str, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+    """How often a run writes each element of a tensor, in the order of the layout."""
+    tensor = bound.tensor(name)
+    size = tensor.dtype.bytes
+    times = np.zeros(int(tensor.layout.cosize()) * size, dtype=np.int64)
+    plain = GlobalTensor.wrote
+
+    def wrote(self: GlobalTensor, at: Any, op: int) -> None:
+        if self.tensor.name == name:
+            np.add.at(times, np.asarray(at).ravel()[np.asarray(at).ravel() < len(times)], 1)
+        plain(self, at, op)
+
+    with monkeypatch.context() as m:
+        m.setattr(GlobalTensor, "wrote", wrote)
+        run(bound, given, "eager")
+    each = times.reshape(-1, size)[tensor.layout.offsets()]
+    assert (each == each[:, :1]).all(), "whole elements are written"
+    return each[:, 0]
+
+
+def arrays(bound: Kernel) -> dict[str, np.ndarray]:
+    """Ones for all tensors in global memory."""
+    shapes = {t.name: (t.layout.shape, t.dtype.numpy()) for t in bound.tensors if t.space == "global"}
+    return {name: np.ones(shape, dtype=kind) for name, (shape, kind) in shapes.items()}
+
+
+STORING = [f for f in FAMILIES if not reduced(f.build())]
+
+
+@pytest.mark.parametrize("family", STORING, ids=lambda f: f.word)
+def test_families_write_each_element_once(family: Family, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = family.build()
+    for name in outputs(kernel):
+        v = verdict(kernel, name)
+        assert v.outcome is Outcome.PROVED, v
+        assert v.certificate is not None
+        verify(v.certificate)
+        for sizes in family.sizes[:6]:
+            assert set(Writes(kernel.bind(**sizes), name).times) == {1}
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"cluster": 2}, {"tile": (64, 64), "group": 1}, {"tile": (192, 128), "group": 3}]
+)
+def test_products_write_each_element_once(options: dict[str, Any]) -> None:
+    kernel = gemm(*dims("M N K", multiple_of=8), **options)
+    assert verdict(kernel, "c").outcome is Outcome.PROVED
+    for m, n in ((8, 8), (200, 136), (1040, 264), (264, 1032)):
+        assert set(Writes(kernel.bind(M=m, N=n, K=8), "c").times) == {1}
+
+
+RUNS: list[tuple[Kernel, dict[str, int]]] = [
+    (vector_copy(N, threads=64), {"N": 701}),
+    (cp_async_copy(N, stages=3, threads=64, blocks=2), {"N": 1032}),
+    (tma_copy(M, N, tile=(8, 32), slots=2, blocks=2), {"M": 20, "N": 100}),
+    (tma_transpose(M, N, dtype="f32", tile=(32, 64), stages=2, blocks=2), {"M": 36, "N": 68}),
+]
+
+
+@pytest.mark.parametrize("kernel, sizes", RUNS, ids=lambda x: getattr(x, "name", ""))
+def test_writes_are_those_of_a_run(kernel: Kernel, sizes: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The enumeration against the untimed run, of the kernel and of what becomes of it with a store changed."""
+
+    def stores_twice(op: Op) -> tuple[Op, ...]:
+        return (op, op) if isinstance(op, Copy) and op.atom.startswith(("st.global", "tma.store")) else (op,)
+
+    def anyone(op: Op) -> tuple[Op, ...]:
+        return (
+            op.body if isinstance(op, Elect) and any(getattr(x, "atom", "") == "tma.store" for x in op.body) else (op,)
+        )
+
+    def unguarded(op: Op) -> tuple[Op, ...]:
+        return op.body if isinstance(op, If) and len(op.condition) == 2 else (op,)
+
+    for change in (lambda op: (op,), stores_twice, anyone, unguarded):
+        bound = kernel.bind(**sizes).edited(change)
+        try:
+            ran = counted(bound, "dst", {"src": arrays(bound)["src"]}, monkeypatch)
+        except SymlayoutError:
+            continue  # what faults counts nothing
+        assert (Writes(bound, "dst").times == ran).all()
+
+
+# -- refuted --------------------------------------------------------------------------------------------
+
+
+def of_stores(f: Callable[[Copy], Any]) -> Callable[[Op], tuple[Op, ...]]:
+    def change(op: Op) -> tuple[Op, ...]:
+        if isinstance(op, Copy) and op.atom.startswith(("st.global", "tma.store")):
+            made = f(op)
+            return made if isinstance(made, tuple) else (made,)
+        return (op,)
+
+    return change
+
+
+def moved(op: Copy, by: int, entry: int = 0) -> Copy:
+    if isinstance(op.dst, Ref):
+        return replace(op, dst=replace(op.dst, offset=op.dst.offset + by))
+    at = list(op.dst.coordinate)
+    at[entry] = at[entry] + by
+    return replace(op, dst=replace(op.dst, coordinate=tuple(at)))
+
+
+G = gemm(*dims("M N K", multiple_of=8))
+T = tma_transpose(*dims("M N", multiple_of=8), tile=(128, 64))
+
+
+def part(n: int, f: Callable[[Copy], Any]) -> Callable[[Op], tuple[Op, ...]]:
+    """A change of the n-th store in the text."""
+    seen = itertools.count()
+    return of_stores(lambda op: f(op) if next(seen) == n else op)
+
+
+WRONG: dict[str, tuple[Kernel, str, str]] = {
+    "a part of a product is forgotten": (G.edited(part(1, lambda op: ())), "c", "c(0,64) is never written"),
+    "a part is stored over another": (G.edited(part(1, lambda op: moved(op, -64))), "c", "c(0,0) is written 2 times"),
+    "warps store the same rows": (
+        G.edited(of_stores(lambda op: replace(op, dst=replace(op.dst, coordinate=(op.dst.coordinate[0], 0))))),
+        "c",
+        "c(0,0) is written",
+    ),
+    "all lanes store": (
+        G.edited(lambda op: op.body if isinstance(op, Elect) and op.each_warp and len(op.body) == 2 else (op,)),
+        "c",
+        "c(0,0) is written 32 times: by tma.store",
+    ),
+    "one warp stores for all": (
+        G.edited(lambda op: (replace(op, each_warp=False),) if isinstance(op, Elect) and op.each_warp else (op,)),
+        "c",
+        "c(16,0) is never written",
+    ),
+    "a box of two is forgotten": (T.edited(part(1, lambda op: ())), "dst", "dst(0,64) is never written"),
+    "a tail that vectors overlap": (
+        vector_copy(N).edited(lambda op: op.body if isinstance(op, If) and len(op.body) == 1 and not isinstance(op.body[0], Copy) else (op,)),
+        "dst",
+        "dst(0) is written 2 times: by st.global.16",
+    ),
+    "no tail": (
+        vector_copy(N).edited(lambda op: () if isinstance(op, If) and "for j" in str(op.body[0]) else (op,)),
+        "dst",
+        "dst(0) is never written",
+    ),
+    "an element off": (vector_copy(N).edited(of_stores(lambda op: moved(op, 1))), "dst", "dst(0) is never written"),
+    "doubled": (cp_async_copy(N).edited(of_stores(lambda op: (op, op))), "dst", "dst(0) is written 2 times"),
+    "one of four rounds": (
+        cp_async_copy(N).edited(of_stores(lambda op: moved(op, 128))),
+        "dst",
+        "dst(0) is never written",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_who_writes_wrongly_is_told(name: str) -> None:
+    kernel, tensor, says = WRONG[name]
+    assert says in story(kernel, tensor)
+
+
+def test_a_grid_too_small_or_too_large() -> None:
+    def copy(grid: Any) -> Kernel:
+        k = Builder("copy", N, grid=(grid,), threads=64)
+        src, dst = (k.global_tensor(name, "f32", Layout(N)) for name in ("src", "dst"))
+        x, at = k.registers("x", "f32", 1), 64 * k.block[0] + k.thread
+        with k.where(at < N):
+            k.copy("ld.global.4", src(at), x())
+            k.copy("st.global.4", x(), dst(at))
+        return k.kernel()
+
+    assert verdict(copy(ceil_div(N, 64))).outcome is Outcome.PROVED
+    assert "is never written" in story(copy(N // 64))
+    assert verdict(copy(ceil_div(N, 64) + 1)).outcome is Outcome.PROVED, "the last CTA has nothing to do"
+
+
+# -- other kernels --------------------------------------------------------------------------------------
+
+
+def chunked(
+    width: int, threads: int, rounds: int, *, blocks: int = 3, order: str = "coalesced", slip: int = 0, guard: int = 0
+) -> Kernel:
+    """A persistent store of chunks, each in *rounds* by *threads* of *width* elements, in one of some orders."""
+    chunk = width * threads * rounds
+    k = Builder("chunked", N, grid=(blocks,), threads=threads)
+    dst, x = k.global_tensor("dst", "u8", Layout(N)), k.registers("x", "u8", width)
+    turns = (ceil_div(N, chunk) - k.block[0] + blocks - 1) // blocks
+    with k.loop("i", turns) as i, k.loop("j", rounds) as j:
+        first = chunk * (k.block[0] + blocks * i)
+        at = (
+            first
+            + {
+                "coalesced": width * (threads * j + k.thread),
+                "blocked": width * (rounds * k.thread + j),
+                "reversed": width * (threads * j + threads - 1 - k.thread),
+                "warps": width * (32 * (rounds * (k.thread // 32) + j) + k.thread % 32),
+            }[order]
+        )
+        with k.where(at + width + guard <= N):
+            k.copy(f"st.global.{width}", x(), dst(at))
+        if width > 1:
+            with k.where(at + width > N), k.loop("q", width + slip) as q, k.where(at + q < N):
+                k.copy("st.global.1", x(), dst(at + q))
+    return k.kernel()
+
+
+ORDERS = ("coalesced", "blocked", "reversed", "warps")
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("width", [1, 4])
+def test_chunks_in_any_order(order: str, width: int) -> None:
+    assert verdict(chunked(width, 64, 3, order=order)).outcome is Outcome.PROVED
+
+
+def in_boxes(box: tuple[int, int], parts: int, warps: int, *, step: int, by: str = "rows") -> Kernel:
+    """Warps store *parts* boxes each of their share of a tile, side by side or one below the other, *step* apart."""
+    rows, columns = (box[0], box[1] * parts) if by == "columns" else (box[0] * parts, box[1])
+    k = Builder("boxes", M, N, grid=(ceil_div(M, rows * warps), ceil_div(N, columns)), threads=32 * warps)
+    out = k.global_tensor("dst", "f32", Layout((M, N), (N, 1)))
+    c = k.tensor_map("c", out(), TensorMap.over(Layout((N, M), (1, N)), "f32", box[::-1]))
+    tile = k.shared_tensor("tile", "f32", Layout((box[1] * box[0], parts, warps)))
+    m, n = rows * (warps * k.block[0] + k.thread // 32), columns * k.block[1]
+    with k.elect(each_warp=True), k.loop("p", parts) as p:
+        at = (n + step * p, m) if by == "columns" else (n, m + step * p)
+        k.copy("tma.store", tile(box[0] * box[1] * p), c(*at))
+    return k.kernel(N.multiple_of(4))
+
+
+@pytest.mark.parametrize("by", ["rows", "columns"])
+def test_boxes_of_warps(by: str) -> None:
+    step = 8 if by == "rows" else 16
+    assert verdict(in_boxes((8, 16), 3, 4, step=step, by=by)).outcome is Outcome.PROVED
+    assert "written" in story(in_boxes((8, 16), 3, 4, step=step - 4, by=by))
+    assert "never written" in story(in_boxes((8, 16), 3, 4, step=step + 4, by=by))
+
+
+def test_rows_of_any_length() -> None:
+    """A CTA for each row, threads along it: no tile of numbers, but one map."""
+    k = Builder("rows", M, N, grid=(M,), threads=64)
+    dst, x = k.global_tensor("dst", "f32", Layout((M, N), (N, 1))), k.registers("x", "f32", 1)
+    with k.loop("j", ceil_div(N, 64)) as j, k.where(64 * j + k.thread < N):
+        k.copy("st.global.4", x(), dst(N * k.block[0] + 64 * j + k.thread))
+    v = verdict(k.kernel())
+    assert v.outcome is Outcome.PROVED, v
+    wide = k.kernel().edited(lambda op: (replace(op, condition=(M >= 1,)),) if isinstance(op, If) else (op,))
+    assert "written 2 times" in story(wide)
+
+
+def test_what_is_not_shown_is_unknown_with_its_reason() -> None:
+    k = Builder("gaps", M, N, grid=(M,), threads=32)
+    ld = dim("ld", at_least=N)
+    k.dims = (M, N, ld)
+    dst, x = k.global_tensor("dst", "f32", Layout((M, N), (ld, 1))), k.registers("x", "f32", 1)
+    with k.loop("j", ceil_div(N, 32)) as j, k.where(32 * j + k.thread < N):
+        k.copy("st.global.4", x(), dst(ld * k.block[0] + 32 * j + k.thread))
+    v = verdict(k.kernel())
+    assert v.outcome is Outcome.UNKNOWN
+    assert v.open == "that dst lies in memory without gaps: (M,N):(ld,1)"
+    k = Builder("anyone", N, grid=(1,), threads=64)
+    dst = k.global_tensor("dst", "f32", Layout(N))
+    with k.elect(each_warp=True), k.where(k.thread % 32 + k.thread // 32 < N):
+        k.copy("st.global.4", x(), dst(k.thread % 32 + k.thread // 32))
+    kernel = k.kernel(N <= 2, N >= 2)
+    assert verdict(kernel).outcome is not Outcome.PROVED, "which lane is elected is not known"
+
+
+def test_bad_input() -> None:
+    with pytest.raises(ClaimError, match="expected a kernel, got 3"):
+        WrittenOnce(3, "dst")
+    with pytest.raises(ClaimError, match=r"expected an output \(dst\), got 'src'"):
+        WrittenOnce(RUNS[0][0], "src")
+    for family in FAMILIES:
+        kernel = family.build()
+        for name in reduced(kernel):
+            with pytest.raises(ClaimError, match="which a reduction updates"):
+                WrittenOnce(kernel, name)
+
+
+# -- proofs against enumeration -------------------------------------------------------------------------
+
+
+def wrong_at(kernel: Kernel, name: str, sizes: Iterator[dict[str, int]]) -> str:
+    """The first of some sizes at which an element is not written once, with the story."""
+    for env in sizes:
+        try:
+            found = Writes(kernel.bind(**env), name).wrong()
+        except (SymlayoutError, TooLarge, ZeroDivisionError):
+            continue
+        if found:
+            return f"{env}: {found}"
+    return ""
+
+
+@pytest.mark.parametrize("family", MUTATED)
+def test_no_mutant_is_proved_that_writes_wrongly(family: str) -> None:
+    chance = random.Random(family)
+    every = [(n, k) for n, k in mutants(MUTATED[family].build()) if outputs(k) and not reduced(k)]
+    for name, kernel in chance.sample(every, min(len(every), 12)):
+        for tensor in outputs(kernel):
+            v = verdict(kernel, tensor)
+            if v.outcome is Outcome.PROVED:
+                assert not wrong_at(kernel, tensor, iter(MUTATED[family].sizes)), name
+
+
+def test_drawn_kernels_are_judged_as_enumeration_does() -> None:
+    chance = random.Random(7)
+    judged = dict.fromkeys(Outcome, 0)
+    for _ in range(30):
+        width = chance.choice((1, 2, 4))
+        kernel = chunked(
+            width,
+            chance.choice((32, 64)),
+            chance.choice((1, 2, 3)),
+            blocks=chance.choice((1, 2, 5)),
+            order=chance.choice(ORDERS),
+            slip=chance.choice((0, 0, 0, -1, 1)) if width > 1 else 0,
+            guard=chance.choice((0, 0, 0, -1, 1)),
+        )
+        v = verdict(kernel)
+        judged[v.outcome] += 1
+        sizes = ({"N": n} for n in (*range(1, 20), *(chance.randrange(20, 3000) for _ in range(12))))
+        wrong = wrong_at(kernel, "dst", sizes)
+        assert not (v.outcome is Outcome.PROVED and wrong), (kernel, wrong)
+        assert v.outcome is not Outcome.REFUTED or v.witness is not None
+        if v.outcome is Outcome.REFUTED:
+            assert v.witness is not None
+            assert Writes(kernel.bind(**v.witness.sizes), "dst").wrong() == v.witness.story
+    assert judged[Outcome.PROVED] >= 10
+    assert judged[Outcome.REFUTED] >= 3
+
+
+def test_drawn_rasters_are_judged_as_enumeration_does() -> None:
+    """Tiles by blocks in some order, boxes of warps in some order, one number wrong now and then."""
+    chance = random.Random(11)
+    judged = dict.fromkeys(Outcome, 0)
+    for _ in range(16):
+        warps, parts, blocks, group = (chance.choice(x) for x in ((1, 2, 4), (1, 2), (1, 3), (1, 2, 8)))
+        rows = chance.choice((8 * warps, 8 * warps, 8 * warps, 8 * warps - 4, 16 * warps))
+        columns = 16 * parts
+        k = Builder("raster", M, N, grid=(blocks,), threads=32 * warps)
+        out = k.global_tensor("dst", "f32", Layout((M, N), (N, 1)))
+        c = k.tensor_map("c", out(), TensorMap.over(Layout((N, M), (1, N)), "f32", (16, 8)))
+        tile = k.shared_tensor("tile", "f32", Layout((128, parts, warps)))
+        tiles_m, tiles_n = ceil_div(M, rows), ceil_div(N, columns)
+        turns = (tiles_m * tiles_n - k.block[0] + blocks - 1) // blocks
+        with k.loop("i", turns) as i:
+            t = k.block[0] + blocks * i
+            first, within = t // (group * tiles_n) * group, t % (group * tiles_n)
+            high = minimum(group, tiles_m - first) if chance.random() < 0.8 else group
+            m, n = rows * (first + within % high), columns * (within // high)
+            with k.elect(each_warp=chance.random() < 0.95):
+                for p in range(parts):
+                    k.copy("tma.store", tile(128 * p), c(n + 16 * p, m + 8 * (k.thread // 32)))
+        kernel = k.kernel(N.multiple_of(4))
+        v = verdict(kernel)
+        judged[v.outcome] += 1
+        sizes = itertools.product((1, 8, 9, 33, 70, 129), (4, 16, 20, 36, 100))
+        wrong = wrong_at(kernel, "dst", ({"M": m, "N": n} for m, n in sizes))
+        assert not (v.outcome is Outcome.PROVED and wrong), (kernel, wrong)
+        assert v.outcome is not Outcome.UNKNOWN or wrong or rows != 8 * warps, v
+    assert judged[Outcome.PROVED] >= 5
+    assert judged[Outcome.REFUTED] >= 3
