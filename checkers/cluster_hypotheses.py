@@ -59,6 +59,8 @@ class ClusterReading:
             for s in (self.readings[rank] for rank in sorted(self._filled_by(r.cta.rank) - {r.cta.rank})):
                 same = "CTAs that fill each other's slots make the same number of uses"
                 r.need(eq(r.uses, s.uses), None, same)
+                if r.met != s.met:
+                    raise Open("CTAs that fill each other's slots do so between the same cluster barriers")
         if self.ring.empty:
             self._given_back()
         self._bytes()

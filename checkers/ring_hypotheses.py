@@ -6,54 +6,19 @@ flipped or an arrival too many is an equality that does not hold.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from symlayout.address_map import AddressMap
-from symlayout.expr import Expr, Fact, Max, Substitution, Symbol, eq, interpret
-from symlayout.facts import Facts, opaque_atoms
+from symlayout.expr import Fact, Symbol, eq
+from symlayout.facts import Facts
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, Copy, ExpectTx, Op, Role, Wait, WaitGroup
 
-from .certificates import nonneg
+from .cases import shown, within
 from .clusters import Cta
-from .exhaustive import POINTS
 from .ring_fills import Fill, Open, fills_of
 from .ring_programs import RingParts, group_of, slot_elements, sources, targets
 from .sites import Counter, Site, sites
-
-
-def shown(x: Any, facts: Facts, depth: int = 3) -> list[Any] | None:
-    """Certificates that x >= 0, by cases of which argument a maximum is; None where some case has none."""
-    p = facts.normal(x)
-    if type(p) is int:
-        return [] if p >= 0 else None
-    found = nonneg(p, facts)
-    extremum = next((a for a in opaque_atoms(p) if isinstance(a, Max)), None)
-    if found is not None or extremum is None or not depth:
-        return None if found is None else [found]
-    out: list[Any] = []
-    for a in extremum.args:
-        orders = [Fact(a - b, ">=") for b in extremum.args if b is not a]
-        if any(facts.holds(f) is False for f in orders):
-            continue
-        case = Facts.about(*facts.symbols, given=(*facts.given, *orders))
-        rest = shown(interpret(x, _Chosen(extremum, a)), case, depth - 1)
-        if rest is None:
-            return None
-        out += rest
-    return out
-
-
-def within(x: Any, n: int) -> bool:
-    """Whether 0 <= x < n by enumeration, where the indices in x have few values: what swizzles need."""
-    symbols = x.symbols if isinstance(x, Expr) else ()
-    extents: tuple[Any, ...] = tuple(s.upper + 1 for s in symbols if s.lower == 0 and type(s.upper) is int)
-    if len(extents) < len(symbols) or math.prod(extents) > POINTS:
-        return False
-    _, values = AddressMap(symbols, extents, x).table()
-    return bool((values >= 0).all() and (values < n).all())
 
 
 @dataclass
@@ -62,17 +27,6 @@ class Known:
 
     facts: dict[Any, Facts] = field(default_factory=dict)
     goals: set[Any] = field(default_factory=set)
-
-
-class _Chosen(Substitution):
-    """Expressions again, with one maximum replaced by one of its arguments."""
-
-    def __init__(self, extremum: Max, chosen: Any) -> None:
-        super().__init__({})
-        self.extremum, self.chosen = extremum, chosen
-
-    def maximum(self, *args: Any) -> Any:
-        return self.chosen if args == self.extremum.args else super().maximum(*args)
 
 
 class Reading:
@@ -92,6 +46,7 @@ class Reading:
         self.fills: list[Fill] = []
         self.arriving: dict[int, int] = {}
         self.behind = 0  # uses that a producer may be late with its fills
+        self.met = 0  # cluster barriers before all uses
 
     # -- small proofs -------------------------------------------------------------------------------
 
@@ -137,7 +92,7 @@ class Reading:
         Where the CTA does as one that was checked, *like*, but for what it copies, only its fills are looked at.
         """
         if like is not None:
-            self.uses, self.behind, self.arriving = like.uses, like.behind, like.arriving
+            self.uses, self.behind, self.arriving, self.met = like.uses, like.behind, like.arriving, like.met
         else:
             self._check()
         self.fills = fills_of(self, [s for s in self.every if _fills(s.op, self.ring.full)])
@@ -237,6 +192,7 @@ class Reading:
         mine = {self.ring.full, self.ring.empty}
         at = [s.places[0] for s in self.every if _on((Wait, Arrive, ExpectTx), self.ring.full)(s.op)]
         at += [s.places[0] for s in self.every if _on((Wait, Arrive, ExpectTx), self.ring.empty)(s.op)]
+        self.met = sum(isinstance(s.op, ClusterBarrier) and s.places[0] < min(at) for s in self.every)
         for s in self.every:
             stops = isinstance(s.op, Barrier | ClusterBarrier) or (
                 isinstance(s.op, Wait) and s.op.barrier.barrier not in mine

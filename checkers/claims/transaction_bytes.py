@@ -78,7 +78,8 @@ class TransactionBytes(Claim):
                     continue
                 maps = dict.fromkeys(str(c.op.src.tensor_map) for c in mine.beside[i])  # type: ignore[attr-defined]
                 label = f"{x.op} for {' and '.join(maps) or 'no copy'}{where}"
-                yield Holds(eq(x.op.bytes, total), f"{label}: bytes awaited less those of the copies are 0")  # type: ignore[attr-defined]
+                awaited = x.op.bytes * x.team.threads  # type: ignore[attr-defined, union-attr]
+                yield Holds(eq(awaited, total), f"{label}: bytes awaited less those of the copies are 0")
         for mine in every:
             for c in mine.left:
                 if mine.reaches(c, mine.cta.rank) is not False:
@@ -152,6 +153,8 @@ class _Credits:
 def _total(every: list[_Credits], mine: _Credits, i: int) -> Any:
     """The bytes for the i-th expect_tx of a CTA, of the copies beside the i-th of each; a text where they are open."""
     total: Any = 0
+    if mine.awaiting[i].team is None:
+        return f"which threads come to {mine.awaiting[i]}"
     for s in every:
         reaching = [(j, c, s.reaches(c, mine.cta.rank)) for j, cs in enumerate(s.beside) for c in cs]
         open_ = next((c for j, c, there in reaching if there is None and j == i), None)
@@ -161,7 +164,9 @@ def _total(every: list[_Credits], mine: _Credits, i: int) -> Any:
         if here and s.place(i) != mine.place(i):
             return f"which expect_tx of {s.cta} goes with {mine.awaiting[i]}"
         for c in here:
-            total = total + _times(s.awaiting[i], c) * credit(s.cta.kernel, c)
+            if c.conditions != s.awaiting[i].conditions or c.team is None:
+                return f"whether {c} is issued wherever its bytes are awaited"
+            total = total + c.team.threads * _times(s.awaiting[i], c) * credit(s.cta.kernel, c)
     return total
 
 
