@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.errors import AssumptionError, ClaimError, ExecutionError, SymlayoutError
-from symlayout.expr import Quotient, Symbol
+from symlayout.expr import Fact, Quotient, Symbol
 from symlayout.facts import Facts, opaque_atoms
 from symlayout.kernel import Kernel
 from symlayout.ops import For
@@ -23,7 +23,7 @@ from ..flow.walk import Walk
 from ..sites import Uncounted
 
 ORDERS = ("eager", "lazy")
-SIZES, ELEMENTS = 16, 1 << 17  # at which a kernel is run, and the product of such sizes
+SIZES, ELEMENTS = 16, 1 << 21  # at which a kernel is run, and the product of such sizes
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,8 @@ class Computes(Claim):
         walk = Walk(self.kernel, self.given, windows, matcher.stored)
         matcher.entries = walk.entries
         walk.run()
+        if not matcher.seen:
+            raise Differs(f"nothing stores to {self.output}")
         return matcher.seen
 
     # -- refutation ---------------------------------------------------------------------------------
@@ -124,27 +126,34 @@ class Computes(Claim):
     def trials(self, facts: Facts) -> Iterator[dict[Symbol, int]]:
         """Sizes of less than a tile, of a tile, and at which loops go on; small ones first."""
         steps = _steps(self.kernel)
-        values = {s: _values(s, steps) for s in facts.symbols}
+        values = {s: _values(s, steps, facts.given) for s in facts.symbols}
         longest = max(map(len, values.values()), default=0)
         rows = [{s: v[0] for s, v in values.items()}]
         rows += [{**rows[0], s: x} for s, v in values.items() for x in v[1:]]
         rows += [{s: v[min(i, len(v) - 1)] for s, v in values.items()} for i in range(longest)]
-        every = {tuple(row.values()): row for row in rows if facts.admits(row)}
-        few = sorted(every.values(), key=lambda row: math.prod(row.values()))
-        return (row for row in few[:SIZES] if math.prod(row.values()) <= ELEMENTS)
+        fitting = (row for row in rows if math.prod(row.values()) <= ELEMENTS and facts.admits(row))
+        every = {tuple(row.values()): row for row in fitting}
+        return iter(sorted(_spread(list(every.values())), key=lambda row: math.prod(row.values())))
+
+
+def _spread(rows: list[dict[Symbol, int]]) -> list[dict[Symbol, int]]:
+    """Some rows of many, from all along the list."""
+    return rows[:: -(-len(rows) // SIZES)] if rows else []
 
 
 def _steps(kernel: Kernel) -> list[int]:
-    """By what the extents of the grid and of loops divide: the tiles."""
+    """By what the extents of the grid and of loops divide, and products of two such: tiles, and turns of blocks."""
     extents = [*kernel.grid, *(op.extent for op in kernel.walk() if isinstance(op, For))]
     found = {a.args[1] for a in opaque_atoms(*extents) if isinstance(a, Quotient)}
-    return sorted(n for n in found if type(n) is int)
+    plain = {n for n in found if type(n) is int}
+    return sorted({1, *plain, *(n * m for n in plain for m in plain if n < m)})
 
 
-def _values(s: Symbol, steps: list[int]) -> list[int]:
+def _values(s: Symbol, steps: list[int], given: Iterable[Fact]) -> list[int]:
     """Values of a size: the least, around each step, and beyond some of them."""
-    unit = s.multiple
+    moduli = (f.modulus for f in given if f.relation == "%" and f.symbols == (s,))
+    unit = math.lcm(s.multiple, *moduli)
     low = -(-max(1, s.lower if type(s.lower) is int else 1) // unit) * unit
     wanted = (n for d in steps for n in (d - unit, d, d + unit, 2 * d + unit, 4 * d + unit))
     found = {low, low + unit, 3 * low, *(n // unit * unit for n in wanted)}
-    return sorted(n for n in found if n >= low)
+    return sorted(n for n in found if low <= n <= ELEMENTS)
