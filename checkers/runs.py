@@ -33,6 +33,7 @@ from .sites import Site, about_thread
 from .ways import Places, Ways
 
 EVENTS = 3000  # of a run
+TRIES = 12  # searches for a refutation that find none
 SCALES = (1, 8, 64, 512, 4096, 1 << 15, 1 << 18, 1 << 21)
 
 
@@ -72,8 +73,15 @@ class Runs:
     def __init__(self, ways: Ways, footprints: Footprints) -> None:
         self.ways, self.footprints = ways, footprints
         self.sizes = list(sizes_of(ways.kernel))
+        self.tries = TRIES
         self._runs: dict[Any, list[Event]] = {}
         self._touched: dict[Any, Touched | None] = {}
+
+    def at_sizes(self) -> Iterator[dict[str, int]]:
+        """The sizes at which a search looks; none after too many searches that came to their end."""
+        if self.tries:
+            yield from self.sizes
+            self.tries -= 1
 
     def run(self, sizes: dict[str, int], warps: frozenset[int]) -> list[Event]:
         """What the threads of some warps of CTA 0 do, up to EVENTS operations; conditions on threads aside."""

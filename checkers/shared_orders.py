@@ -189,7 +189,7 @@ class Shared:
 
     def _seen(self, pair: Pair) -> tuple[Pair, str] | None:
         """What certainly lacks in a run at some sizes, and where that is."""
-        for sizes in self.runs.sizes:
+        for sizes in self.runs.at_sizes():
             events = self.runs.run(sizes, pair.a.team.warps)
             starts = [i for i, e in enumerate(events) if e.site is pair.a.site][:STARTS]
             for i in starts:
@@ -219,7 +219,7 @@ class Shared:
 
     def _left_over(self, a: Access) -> str:
         """A run that ends with a copy under way."""
-        for sizes in self.runs.sizes:
+        for sizes in self.runs.at_sizes():
             events = self.runs.run(sizes, a.team.warps)
             if len(events) >= EVENTS:
                 continue
