@@ -114,14 +114,15 @@ def _under(v: Verdict, needed: tuple[Fact, ...], options: Any) -> Verdict:
 
 def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
     """The claims of a kernel, in the order in which an expert would ask: maps, memory, copies, cover, order."""
-    written, kernel = kernel, kernel.plain
+    written, sized = kernel, list(_extents(kernel))
+    kernel = kernel.plain.assuming(*(c.fact for c in sized))
     every = list(sites(kernel))
     rings = rings_of(kernel)
     armed = {s.op.barrier.barrier for s in every if isinstance(s.op, ExpectTx)}
     return [
         *(c for c in (WellFormed(written), RegistersFit(kernel, arch)) if c.telling),
+        *sized,
         *_grid(kernel),
-        *_extents(kernel),
         *(TensorMapValid(m.tensor_map, name=m.name, given=kernel.given) for m in kernel.maps),
         SharedMemoryFits(kernel, arch),
         *(c for s in every if isinstance(s.op, Copy) for c in _copy(kernel, s, every)),
@@ -143,13 +144,17 @@ def _grid(kernel: Kernel) -> Iterator[Claim]:
             yield Holds(fact, f"the grid is not empty in {axis}: {n} >= 1", given=kernel.given)
 
 
-def _extents(kernel: Kernel) -> Iterator[Claim]:
-    """That tensors have elements, where the sizes could be 0: a kernel is not launched then."""
+def _extents(kernel: Kernel) -> Iterator[Holds]:
+    """That tensors have elements, where sizes could be 0: the kernel is not launched then, so all else assumes it."""
     facts = Facts.about(*kernel.dims, given=kernel.given)
+    names: dict[Any, list[str]] = {}
     for t in kernel.tensors:
-        for n in dict.fromkeys(leaves(t.layout.shape)):
+        for n in leaves(t.layout.shape):
             if type(n) is not int and facts.le(1, n) is not True:
-                yield Holds(Fact(n - 1, ">="), f"{t.name} has elements: {n} >= 1", given=kernel.given)
+                names.setdefault(n, []).append(t.name)
+    for n, tensors in names.items():
+        which = f"{', '.join(dict.fromkeys(tensors))} {'has' if len(set(tensors)) == 1 else 'have'}"
+        yield Holds(Fact(n - 1, ">="), f"{which} elements: {n} >= 1", given=kernel.given)
 
 
 # -- copies ---------------------------------------------------------------------------------------------
@@ -230,7 +235,7 @@ def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0) -
     if tensor.space == "register":
         return
     width = max(1, 8 * nbytes // tensor.dtype.bits)
-    at, given = over_indices(ref.offset, site)
+    at, given = over_indices(ref.offset, site, kernel.dims)
     unit = tensor.dtype.bits // 8
     base = tensor.base if tensor.space == "shared" else 0
     every: list[Claim] = [InBounds(at, tensor.layout.cosize() - width + 1)]
@@ -238,9 +243,10 @@ def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0) -
         every.insert(0, Aligned(at, align or nbytes, unit, base))
     if tensor.space == "global":
         every.append(FitsIn(at, kernel.index_bits))
-    wider = over_slots(at)
-    for c in every:
-        enough = wider is not None and _holds(replace(c, layout=wider))  # type: ignore[call-arg]
+    slots = over_slots(at)
+    wider = at if slots is None else slots
+    for c in every:  # what numbers alone show needs no facts
+        enough = _holds(replace(c, layout=wider))  # type: ignore[call-arg]
         yield replace(c, layout=wider) if enough else replace(c, given=(*kernel.given, *given))  # type: ignore[call-arg]
 
 
@@ -296,7 +302,7 @@ def _slots(kernel: Kernel, site: Site) -> Iterator[Claim]:
 def _below(kernel: Kernel, site: Site, value: Any, n: Any) -> Iterator[Claim]:
     """That 0 <= value < n where an operation stands, unless the ranges of what is in the value say so already."""
     if not all(Facts.about(value).holds(f) is True for f in (Fact(value, ">="), Fact(n - 1 - value, ">="))):
-        at, given = over_indices(value, site)
+        at, given = over_indices(value, site, kernel.dims)
         yield InBounds(at, n, given=(*kernel.given, *given))
 
 
@@ -333,19 +339,19 @@ def over_slots(at: AddressMap) -> AddressMap | None:
     return AddressMap((*at.coords, *slots), extents, value)
 
 
-def over_indices(value: Any, site: Site) -> tuple[AddressMap, tuple[Fact, ...]]:
+def over_indices(value: Any, site: Site, dims: tuple[Symbol, ...]) -> tuple[AddressMap, tuple[Fact, ...]]:
     """A value where an operation stands, as a map over the indices in it, with what it assumes beside sizes.
 
     The conditions around are its predicate. An index whose range depends on others stays among the assumptions.
     """
     valid = tuple(f for a in site.around for f in getattr(a, "condition", ()))
-    found = [s for s in symbols_in((value, *valid)) if s.lower == 0]
-    coords = tuple(sorted((s for s in found if _independent(s)), key=lambda s: s.name))
+    found = [s for s in symbols_in((value, *valid)) if s.lower == 0 and s not in dims]
+    coords = tuple(sorted((s for s in found if _independent(s, dims)), key=lambda s: s.name))
     if not coords or any(set(symbols_in((s.upper,))) & set(coords) for s in found):
         return AddressMap((), (), value), valid
     extents: tuple[Any, ...] = tuple(s.upper + 1 for s in coords if s.upper is not None)
     return AddressMap(coords, extents, value, valid), ()
 
 
-def _independent(s: Symbol) -> bool:
-    return s.upper is not None and not any(t.lower == 0 for t in symbols_in((s.upper,)))
+def _independent(s: Symbol, dims: tuple[Symbol, ...]) -> bool:
+    return s.upper is not None and not any(t.lower == 0 and t not in dims for t in symbols_in((s.upper,)))
