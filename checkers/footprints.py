@@ -216,7 +216,7 @@ class Footprints:
         env.update({s: grid[0] for s in symbols if s.name == THREAD})
         starts = np.broadcast_to(interpret(place.offset, Arrays(env)), grid[0].shape).reshape(len(threads), -1)
         who = np.broadcast_to(ids[:, None], starts.shape)
-        if a.matrix is not None:
+        if a.matrix is not None and starts.size:
             return self.operand(a, np.unique(starts))
         return by_element(starts, who, width, a.site.op)
 
@@ -252,6 +252,8 @@ class Footprints:
 def by_element(starts: Numbers, who: Numbers, width: int, op: Op) -> Touched:
     elements = (starts[..., None] + np.arange(width)).reshape(-1)
     ids = np.repeat(who.reshape(-1), width)
+    if not len(elements):
+        return Touched(elements, ids, ids)
     order = np.argsort(elements, kind="stable")
     elements, ids = elements[order], ids[order]
     first = np.flatnonzero(np.diff(elements, prepend=elements[0] - 1))

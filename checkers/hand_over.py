@@ -191,9 +191,8 @@ class HandOver:
 
     def _stuck(self, one: str, other: str, teams: list[frozenset[int]], shared: list[int]) -> str:
         """A run in which the roles wait for one another for ever."""
-        for sizes in self.runs.at_sizes():
-            events = [self.runs.run(sizes, warps) for warps in teams]
-            orders = [[number_of(e.site.op) for e in x if _meets(e.site, shared)] for x in events]  # type: ignore[arg-type]
+        for sizes, *events in self.runs.of(*teams):
+            orders = [[number_of(e.site.op) for e in x if _meets(e.site, shared)] for x in events]
             whole = all(len(x) < EVENTS for x in events)
             same = min(map(len, orders))
             if orders[0][:same] != orders[1][:same] or (whole and len(orders[0]) != len(orders[1])):
@@ -209,8 +208,7 @@ class HandOver:
         """What certainly meets in a run at some sizes without a barrier of both between."""
         if not self._only(a, b, shared):
             return ""
-        for sizes in self.runs.at_sizes():
-            first, second = self.runs.run(sizes, a.team.warps), self.runs.run(sizes, b.team.warps)
+        for sizes, first, second in self.runs.of(a.team.warps, b.team.warps):
             found = self._together(
                 list(self._spans(a, b, first, shared)), list(self._spans(b, a, second, shared)), a, b
             )

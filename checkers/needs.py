@@ -74,7 +74,7 @@ def perhaps(p: Progress, s: Site, a: Access, b: Access) -> Progress:
         return replace(p, commits=p.commits + 1)
     if mine and ended(op, a, p.commits):
         return replace(p, done=True)
-    if mine and isinstance(op, Fence) and op.about == "async":
+    if mine and p.done and isinstance(op, Fence) and op.about == "async":
         return replace(p, fenced=True)
     if isinstance(op, WarpBarrier) and p.done:
         return replace(p, warp=True, warp_fenced=p.warp_fenced or p.fenced)

@@ -91,8 +91,8 @@ class Registers:
 
     def _unfenced(self, s: Site) -> Order:
         missing = f"no fence wgmma before the first {s}; add it there"
-        for sizes in self.runs.at_sizes():
-            for e in self.runs.run(sizes, s.team.warps if s.team else NOBODY):
+        for sizes, events in self.runs.of(s.team.warps if s.team else NOBODY):
+            for e in events:
                 if isinstance(e.site.op, Fence) and e.site.op.about == "wgmma":
                     break
                 if e.site is s:
@@ -149,8 +149,7 @@ class Registers:
         """Where a run certainly lacks it; two wgmmas, or two that read, are left open."""
         if (_product(a.site.op) and _product(b.site.op)) or (a.kind == b.kind == "read"):
             return ""
-        for sizes in self.runs.at_sizes():
-            events = self.runs.run(sizes, a.team.warps & b.team.warps)
+        for sizes, events in self.runs.of(a.team.warps & b.team.warps):
             for i in [i for i, e in enumerate(events) if e.site is a.site][:STARTS]:
                 found = self._after(a, b, events[i : i + FURTHER], lacks)
                 if found is not None:

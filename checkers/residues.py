@@ -27,7 +27,7 @@ def unturned(offsets: tuple[Int, ...], kept: Callable[[Symbol], bool], most: int
     """The offsets at each combination of remainders, in symbols that are *kept* only; None where others stay.
 
     A dividend such as i + 2 or turn*steps + i is n*q + r, with n a multiple of all divisors and r each of 0 .. n - 1;
-    what multiplies q must cancel. Combinations that no index has may be among them.
+    what multiplies q must cancel, or move all offsets alike. Combinations that no index has may be among them.
     """
     moduli: dict[Base, int] = {}
     while True:
@@ -37,8 +37,8 @@ def unturned(offsets: tuple[Int, ...], kept: Callable[[Symbol], bool], most: int
         try:
             for rests in itertools.product(*(range(n) for n in moduli.values())):
                 put = _Turned(moduli, dict(zip(moduli, rests, strict=True)), kept)
-                case = tuple(put.of(x) for x in offsets)
-                if any(not kept(s) for x in case if isinstance(x, Expr) for s in x.symbols):
+                case = _moved_back([put.of(x) for x in offsets], kept)
+                if case is None:
                     return None
                 out.append(case)
             return out
@@ -47,6 +47,14 @@ def unturned(offsets: tuple[Int, ...], kept: Callable[[Symbol], bool], most: int
             moduli[base] = math.lcm(moduli.get(base, 1), n)
             if len(moduli) > 4:
                 return None
+
+
+def _moved_back(offsets: list[Int], kept: Callable[[Symbol], bool]) -> tuple[Int, ...] | None:
+    """The offsets without what moves all of them alike; None where something else is left in one."""
+    rests = [{m: c for m, c in terms_of(x).items() if not all(kept(s) for a in m for s in a.symbols)} for x in offsets]
+    if any(r != rests[0] for r in rests):
+        return None
+    return tuple(x - summed(rests[0]) for x in offsets) if rests[0] else tuple(offsets)
 
 
 class _Turned(Substitution):

@@ -35,6 +35,8 @@ class RingOrders:
             for s in self.every:
                 if any(r.tensor in ring.tensors for r in sources(s.op)):
                     yield self._after("full_acquire", s, _on(Wait, ring.full), f"wait {ring.full}")
+                if not _fill(s.op, ring.full) and any(r.tensor in ring.tensors for r in targets(s.op)):
+                    yield Order("slot_free", str(s), beyond=f"how {s}, into what {ring.full} guards, is ordered")
                 if _fill(s.op, ring.full) and ring.empty:
                     yield self._after("slot_free", s, _on(Wait, ring.empty), f"wait {ring.empty}")
                 if ring.empty and isinstance(s.op, Arrive) and s.op.barrier.barrier == ring.empty:

@@ -77,11 +77,19 @@ class Runs:
         self._runs: dict[Any, list[Event]] = {}
         self._touched: dict[Any, Touched | None] = {}
 
-    def at_sizes(self) -> Iterator[dict[str, int]]:
-        """The sizes at which a search looks; none after too many searches that came to their end."""
-        if self.tries:
-            yield from self.sizes
-            self.tries -= 1
+    def of(self, *teams: frozenset[int]) -> Iterator[tuple[Any, ...]]:
+        """(sizes, a run of each team) where a search looks, each course of operations once.
+
+        None after too many searches that came to their end.
+        """
+        seen = set()
+        for sizes in self.sizes if self.tries else ():
+            found = [self.run(sizes, warps) for warps in teams]
+            course = tuple(e.site.places for events in found for e in events)
+            if course not in seen:
+                seen.add(course)
+                yield sizes, *found
+        self.tries = max(0, self.tries - 1)
 
     def run(self, sizes: dict[str, int], warps: frozenset[int]) -> list[Event]:
         """What the threads of some warps of CTA 0 do, up to EVENTS operations; conditions on threads aside."""

@@ -189,8 +189,7 @@ class Shared:
 
     def _seen(self, pair: Pair) -> tuple[Pair, str] | None:
         """What certainly lacks in a run at some sizes, and where that is."""
-        for sizes in self.runs.at_sizes():
-            events = self.runs.run(sizes, pair.a.team.warps)
+        for sizes, events in self.runs.of(pair.a.team.warps):
             starts = [i for i, e in enumerate(events) if e.site is pair.a.site][:STARTS]
             for i in starts:
                 found = self._from(pair, events, i)
@@ -219,8 +218,7 @@ class Shared:
 
     def _left_over(self, a: Access) -> str:
         """A run that ends with a copy under way."""
-        for sizes in self.runs.at_sizes():
-            events = self.runs.run(sizes, a.team.warps)
+        for sizes, events in self.runs.of(a.team.warps):
             if len(events) >= EVENTS:
                 continue
             for i in [i for i, e in enumerate(events) if e.site is a.site][-STARTS:]:
