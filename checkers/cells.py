@@ -5,7 +5,7 @@
 >>> from checkers.stores import stores
 >>> tile = Tile([Cut.of(s) for s in stores(vector_copy(dim("N")), "dst")])
 >>> print(tile)
-each of 512 cells of a tile (512) is stored by one lane of a store
+each of 512 cells of a tile (512) belongs to one lane of a store
 >>> [stores for stores, cells in tile.groups()]
 [[0, 1]]
 """
@@ -22,9 +22,8 @@ import numpy as np
 from symlayout.address_map import AddressMap
 from symlayout.expr import Expr, Fact, Int, Symbol, index, terms_of
 from symlayout.facts import symbols_in
-from symlayout.int_tuple import text
 
-from .stores import Open, Store
+from .stores import Open, Store, listed
 
 CELLS = 1 << 18  # that are enumerated, of a tile and of each store
 
@@ -116,7 +115,7 @@ class Tile:
         self.held = [self._held(i, *table) for i, table in enumerate(tables)]
 
     def __str__(self) -> str:
-        return f"each of {math.prod(self.cells)} cells of a tile {text(self.extents)} is stored by one lane of a store"
+        return f"each of {math.prod(self.cells)} cells of a tile {listed(self.extents)} belongs to one lane of a store"
 
     def parts(self, i: int) -> list[Any]:
         """For each dimension of the boxes of a store the index of a cell in them; 0 where there is but one."""
@@ -134,12 +133,12 @@ class Tile:
         """(stores, cells) for each set of stores that share cells. Raises Open for a cell that has none."""
         here = np.stack([h.here for h in self.held], axis=1)
         if not here.any(axis=1).all():
-            raise Open(f"what stores {self._at(int(np.argmin(here.any(axis=1))))} of a tile {text(self.extents)}")
+            raise Open(f"what stores {self._at(int(np.argmin(here.any(axis=1))))} of a tile {listed(self.extents)}")
         for kind in np.unique(here, axis=0):
             yield [int(i) for i in np.flatnonzero(kind)], np.flatnonzero((here == kind).all(axis=1))
 
     def _at(self, cell: int) -> str:
-        return text(tuple(int(x) * u for x, u in zip(np.unravel_index(cell, self.cells), self.unit, strict=True)))
+        return listed(tuple(int(x) * u for x, u in zip(np.unravel_index(cell, self.cells), self.unit, strict=True)))
 
     def _held(self, i: int, lanes: Array, starts: Array) -> Held:
         c, parts = self.cuts[i], self.parts(i)
@@ -152,7 +151,7 @@ class Tile:
         if times.max() > 1:
             where = self._at(int(times.argmax()))
             raise Open(
-                f"that one lane of {c.store.site} stores {where} of a tile {text(self.extents)}: {times.max()} do"
+                f"that one lane of {c.store.site} stores {where} of a tile {listed(self.extents)}: {times.max()} do"
             )
         moving = [d for d, p in enumerate(parts) if type(p) is not int]
         rows = np.concatenate([lanes.repeat(len(inside), axis=0), np.tile(inside[:, moving], (len(starts), 1))], axis=1)

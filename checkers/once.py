@@ -19,7 +19,7 @@ from symlayout.address_map import AddressMap
 from symlayout.errors import ExpressionError, SymlayoutError
 from symlayout.expr import Expr, Fact, Int, Symbol, divides, index, integer, terms_of
 from symlayout.facts import Facts, symbols_in
-from symlayout.int_tuple import ceil_div, text
+from symlayout.int_tuple import ceil_div
 from symlayout.kernel import Kernel
 
 from .cells import Array, Cut, Tile
@@ -28,7 +28,7 @@ from .claim import Proof, TooLarge
 from .claims.bijective import Bijective
 from .claims.covers import Covers
 from .claims.injective import Injective
-from .stores import Open, Store, map_of, stores
+from .stores import Open, Store, listed, map_of, stores
 
 
 def argued(kernel: Kernel, name: str, facts: Facts) -> Proof:
@@ -110,13 +110,13 @@ def _tiled(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts, loops:
     tile = Tile(cuts)
     at = tuple(divides(n, e) for n, e in zip(tile.extents, base.far, strict=True))
     if None in at:
-        raise Open(f"that blocks and loops move by whole tiles {text(tile.extents)}: by {text(base.far)}")
+        raise Open(f"that blocks and loops move by whole tiles {listed(tile.extents)}: by {listed(base.far)}")
     conditions = _Conditions(tile, domain, facts.given)
     covered = _inside_or_all(base.steps, at, (*base.reached, *conditions.common), domain, tile.extents, facts)
     some = f", 1 of {len(cuts)} stores for each cell" if len(cuts) > 1 else ""
     parts = [*_certificates(covered), *conditions.shown]
     return Proof(
-        f"tiles of ({','.join(map(str, tile.extents))}){some}; {covered.method}",
+        f"tiles of {listed(tile.extents)}{some}; {covered.method}",
         _together(parts, "each tile is taken once, and each cell of it by one store"),
         (*covered.lemmas, f"{tile} [enumeration]"),
     )
@@ -172,7 +172,7 @@ def _schedule(
     if found is None and claim.static() and _enumerated(claim):
         return Proof(f"enumeration of {claim.points()} points", None, (f"{claim} [enumeration]",))
     if found is None:
-        raise Open(f"that of {text(domain)} each tile ({','.join(map(str, tile))}) is taken once: {tiles}")
+        raise Open(f"that of {listed(domain)} each tile {listed(tile)} is taken once: {tiles}")
     return found
 
 

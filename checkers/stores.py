@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from symlayout.expr import Expr, Fact, Int, Quotient, Symbol, divides, index, terms_of
+from symlayout.expr import Expr, Fact, Int, Symbol, divides, index
 from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel, KernelMap
@@ -25,6 +25,7 @@ from symlayout.ops import WARP, Box, Copy, Elect, For, If, Op, Role
 from .footprints import elements_of
 from .ring_programs import targets
 from .sites import THREAD, Site, about_thread, active_lanes, sites
+from .whole_tiles import turns
 
 
 class Open(Exception):
@@ -50,10 +51,11 @@ class Store:
 
     def __str__(self) -> str:
         box = ", ".join(f"{i} < {n}" for i, n in (*self.steps, *self.lanes))
-        return f"boxes of {_listed(self.width)} from {_listed(self.start)} on{box and f', for {box}'}"
+        return f"boxes of {listed(self.width)} from {listed(self.start)} on{box and f', for {box}'}"
 
 
-def _listed(xs: Iterable[Any]) -> str:
+def listed(xs: Iterable[Any]) -> str:
+    """Integers and expressions in parentheses: ``(64,16)``, and ``(4)`` for one."""
     return f"({','.join(map(text, xs))})"
 
 
@@ -193,27 +195,22 @@ class _Executions:
             self.elected = (self.elected[0], 1)
 
     def _loop(self, loop: For) -> None:
-        """An extent X//d + e or e that depends on the block is its bound at block 0, where d*(i + 1 - e) <= X."""
         n: Any = loop.extent.subs(self.env) if isinstance(loop.extent, Expr) else loop.extent
         inside = symbols_in((n,)) & set(self.blocks)
         if not symbols_in((n,)) <= {*self.kernel.dims, *self.blocks}:
             raise Open(f"how often {loop} goes round: {n}")
         if not inside:
-            self._turn(loop, n)
+            i = index(loop.index.name, n)
+            self.steps.append((i, n))
+            self.env[loop.index] = i
             return
-        quotients = [m[0] for m, c in terms_of(n).items() if len(m) == 1 and c == 1 and isinstance(m[0], Quotient)]
-        bound = n.subs(dict.fromkeys(self.blocks, 0))
-        if len(quotients) > 1 or Facts.about(n, bound, given=self.kernel.given).le(n, bound) is not True:
+        found = turns(loop.index.name, n, self.blocks, self.kernel.given)
+        if found is None:
             raise Open(f"how often {loop} goes round, at most: {n}")
-        i = self._turn(loop, bound)
-        x, d, rest = (*quotients[0].args, n - quotients[0]) if quotients else (0, 1, n)
-        self.reached.append(Fact(x - d * (i + 1 - rest), ">="))
-
-    def _turn(self, loop: For, n: Int) -> Symbol:
-        i = index(loop.index.name, n)
-        self.steps.append((i, n))
+        i, bound, reached = found
+        self.steps.append((i, bound))
         self.env[loop.index] = i
-        return i
+        self.reached.append(reached)
 
     def store(self, start: tuple[Int, ...], width: tuple[int, ...]) -> Store:
         """The store of these boxes, in indices of its own."""
