@@ -24,7 +24,10 @@ OPERATIONS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 FORMS = {
     name: code
     for code, name in enumerate(
-        ("encode", "load", "load_im2col", "multicast", "store", "store_im2col", "bulk_load", "bulk_store", "barrier")
+        (
+            *("encode", "load", "load_im2col", "multicast", "store", "store_im2col", "bulk_load", "bulk_store"),
+            *("barrier", "multicast_im2col"),
+        )
     )
 }
 FORMS |= {f"reduce_{op}": 16 + k for k, op in enumerate(OPERATIONS)}
@@ -41,7 +44,7 @@ FIELDS = (
     *(("fill", 1), ("init", 1), ("edge", 1), ("arm", 8), ("limit", 1), ("cluster", 1), ("issuer", 1), ("mask", 1)),
     *(("barrier", 1), ("size", 1), ("mode", 1), ("dtype", 1), ("rank", 1), ("addr", 1), ("dim", 5), ("stride", 4)),
     *(("box", 5), ("estride", 5), ("lower", 3), ("upper", 3), ("channels", 1), ("pixels", 1), ("interleave", 1)),
-    *(("swizzle", 1), ("l2", 1), ("oob", 1), ("nulls", 1)),
+    *(("swizzle", 1), ("l2", 1), ("oob", 1), ("nulls", 1), ("wide", 1)),
 )
 
 PLAIN: Case = {
@@ -49,7 +52,7 @@ PLAIN: Case = {
     **{"fill": "s9", "init": "ee", "edge": 0, "arm": [UNREACHED], "limit": MEASURE, "cluster": 1, "issuer": 0},
     **{"mask": 0, "barrier": 0, "size": 0, "mode": "tiled", "dtype": 0, "rank": 1, "addr": 0, "dim": [], "stride": []},
     **{"box": [], "estride": [], "lower": [], "upper": [], "channels": 0, "pixels": 0, "interleave": 0},
-    **{"swizzle": 0, "l2": 0, "oob": 0, "nulls": 0, "bytes": 0},
+    **{"swizzle": 0, "l2": 0, "oob": 0, "nulls": 0, "wide": 0, "bytes": 0},
 }
 
 

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from benchmarks.hardware import far
 from benchmarks.hardware.cases import (
     BF16,
     F16,
@@ -390,4 +391,18 @@ FAMILIES: tuple[tuple[str, Family, int, int], ...] = (
     ("im2col_interleaved_outside", im2col_interleaved_outside, 60, 5),
     ("interleaved_store_address", interleaved_store_address, 40, 5),
     ("shared_end_store", shared_end_store, 72, 5),
+    ("multicast_im2col", far.multicast_im2col, 192, 6),
+    ("wide_load", far.wide_load, 120, 6),
+    ("wide_store", far.wide_store, 80, 6),
+    ("wide_reduce", far.wide_reduce, 40, 6),
+    ("wide_im2col", far.wide_im2col, 64, 6),
+    ("wide_im2col_store", far.wide_im2col_store, 48, 6),
+    ("far_store", far.far_store, 60, 7),
+    ("far_reduce", far.far_reduce, 36, 7),
+    ("far_im2col", far.far_im2col, 96, 7),
+    ("far_im2col_store", far.far_im2col_store, 48, 7),
+    ("far_im2col_reduce", far.far_im2col_reduce, 24, 7),
+    ("null_address", far.null_address, 12, 7),
+    ("outside", far.outside, 72, 8),
+    ("far_interleaved", far.far_interleaved, 72, 9),
 )

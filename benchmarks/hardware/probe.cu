@@ -22,7 +22,9 @@
 
 #include "fields.h"
 
-enum Form { ENCODE, LOAD, LOAD_IM2COL, LOAD_MULTICAST, STORE, STORE_IM2COL, BULK_LOAD, BULK_STORE, BARRIER };
+enum Form {
+  ENCODE, LOAD, LOAD_IM2COL, LOAD_MULTICAST, STORE, STORE_IM2COL, BULK_LOAD, BULK_STORE, BARRIER, MULTICAST_IM2COL
+};
 enum { REDUCE = 16, REDUCE_IM2COL = 32 };  // + add, min, max, inc, dec, and, or, xor
 
 constexpr int HEADER = 1024;             // shared-memory bytes before the tile: the barriers, then poison
@@ -80,6 +82,11 @@ struct Report {  // one per CTA; states are the raw 64 bits of the mbarrier
     ISSUE("cp.async.bulk.tensor." #N "d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"             \
           ".multicast::cluster [%0], [%1, " C##N "], [%2], %11;");                                            \
     break;
+#define MULTICAST_IM2COL_LOAD(N)                                                                              \
+  case N:                                                                                                     \
+    ISSUE("cp.async.bulk.tensor." #N "d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes"           \
+          ".multicast::cluster [%0], [%1, " C##N "], [%2], " O##N ", %11;");                                  \
+    break;
 #define TILE_STORE(N)                                                                                         \
   case N:                                                                                                     \
     ISSUE("cp.async.bulk.tensor." #N "d.global.shared::cta.tile.bulk_group [%1, " C##N "], [%0];");           \
@@ -118,6 +125,9 @@ __device__ void issue(const CUtensorMap* map, const Plan& p, uint32_t tile, uint
       break;
     case LOAD_MULTICAST:
       switch (p.nd) { MULTICAST_LOAD(1) MULTICAST_LOAD(2) MULTICAST_LOAD(3) MULTICAST_LOAD(4) MULTICAST_LOAD(5) }
+      break;
+    case MULTICAST_IM2COL:
+      switch (p.nd) { MULTICAST_IM2COL_LOAD(3) MULTICAST_IM2COL_LOAD(4) MULTICAST_IM2COL_LOAD(5) }
       break;
     case STORE:
       switch (p.nd) { TILE_STORE(1) TILE_STORE(2) TILE_STORE(3) TILE_STORE(4) TILE_STORE(5) }
@@ -309,6 +319,53 @@ static int encode(const Line& v, uint8_t* address, CUtensorMap* map) {
                 swizzle, l2, fill);
 }
 
+#define DRIVER(call)                                    \
+  do {                                                  \
+    CUresult status = (call);                           \
+    if (status != CUDA_SUCCESS) {                       \
+      fprintf(stderr, "%s: %d\n", #call, (int)status);  \
+      exit(2);                                          \
+    }                                                   \
+  } while (0)
+
+// Addresses far apart with little memory behind them: WINDOW bytes of memory are mapped where a case wants them, the
+// rest of the addresses is reserved and nothing lies there.
+constexpr int64_t WINDOW = 4 << 20, REACH = 1ll << 43;
+
+class Far {
+ public:
+  // The address that is `offset` bytes, a multiple of 2 MiB, behind the start of the reserved ones, with memory.
+  uint8_t* map(int64_t offset) {
+    if (!start) reserve();
+    if (at) DRIVER(unmap_((CUdeviceptr)at, WINDOW));
+    at = start + offset;
+    DRIVER(map_((CUdeviceptr)at, WINDOW, 0, memory, 0));
+    CUmemAccessDesc access = {};
+    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}, access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    DRIVER(access_((CUdeviceptr)at, WINDOW, &access, 1));
+    MUST(cudaMemset(at, POISON, WINDOW));
+    return at;
+  }
+  uint8_t* start = nullptr;
+
+ private:
+  void reserve() {
+    CUdeviceptr found = 0;
+    DRIVER(driver<decltype(&cuMemAddressReserve)>("cuMemAddressReserve")(&found, REACH + WINDOW, 2 << 20, 0, 0));
+    CUmemAllocationProp made = {};
+    made.type = CU_MEM_ALLOCATION_TYPE_PINNED, made.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    DRIVER(driver<decltype(&cuMemCreate)>("cuMemCreate")(&memory, WINDOW, &made, 0));
+    map_ = driver<decltype(map_)>("cuMemMap"), unmap_ = driver<decltype(unmap_)>("cuMemUnmap");
+    access_ = driver<decltype(access_)>("cuMemSetAccess");
+    start = (uint8_t*)found;
+  }
+  uint8_t* at = nullptr;
+  CUmemGenericAllocationHandle memory = 0;
+  decltype(&cuMemMap) map_ = nullptr;
+  decltype(&cuMemUnmap) unmap_ = nullptr;
+  decltype(&cuMemSetAccess) access_ = nullptr;
+};
+
 int main(int argc, char** argv) {
   if (argc != 2) {
     fprintf(stderr, "usage: probe CONTENTS < cases\n");
@@ -363,6 +420,7 @@ int main(int argc, char** argv) {
   }
 
   std::vector<uint8_t> host(CLUSTER * DUMP), initial(TARGET), after(TARGET);
+  Far distant;
   std::string text;
   while (std::getline(std::cin, text)) {
     const auto begin = std::chrono::steady_clock::now();
@@ -378,6 +436,12 @@ int main(int argc, char** argv) {
     const int form = v[F_form];
     const bool store = form == STORE || form == STORE_IM2COL || form == BULK_STORE || form >= REDUCE;
     uint8_t* address = (store ? target + LEAD : source + (v[F_edge] ? SOURCE / 2 : 0)) + v[F_addr];
+    uint8_t *written = target, *window = nullptr;
+    if (v[F_wide]) {  // the tensor begins addr bytes behind the reserved start, memory lies wide bytes behind it
+      window = written = distant.map(v[F_wide]);
+      if (!store) MUST(cudaMemcpy(window, source, SOURCE, cudaMemcpyDeviceToDevice));
+      address = distant.start + v[F_addr];
+    }
 
     CUtensorMap map = {};
     if (v[F_mode]) {
@@ -402,7 +466,7 @@ int main(int argc, char** argv) {
     MUST(cudaMemset(reports, 0, CLUSTER * sizeof(Report)));
     if (store) {
       memcpy(initial.data(), packed.data() + table[2 * v[F_init]], TARGET);
-      MUST(cudaMemcpy(target, content + table[2 * v[F_init]], TARGET, cudaMemcpyDeviceToDevice));
+      MUST(cudaMemcpy(written, content + table[2 * v[F_init]], TARGET, cudaMemcpyDeviceToDevice));
     }
     MUST(cudaDeviceSynchronize());
 
@@ -428,17 +492,21 @@ int main(int argc, char** argv) {
     const uint8_t* payload = host.data();
     if (store) {
       MUST(cudaMemset(found, 0, 8));
-      strays<<<264, 256>>>((unsigned long long*)(target - GUARD), GUARD / 8, found);
-      strays<<<264, 256>>>((unsigned long long*)(target + TARGET), GUARD / 8, found);
+      if (window) {
+        strays<<<264, 256>>>((unsigned long long*)(window + TARGET), (WINDOW - TARGET) / 8, found);
+      } else {
+        strays<<<264, 256>>>((unsigned long long*)(target - GUARD), GUARD / 8, found);
+        strays<<<264, 256>>>((unsigned long long*)(target + TARGET), GUARD / 8, found);
+      }
       MUST(cudaMemcpy(&answer.stray, found, 8, cudaMemcpyDeviceToHost));
-      MUST(cudaMemcpy(after.data(), target, TARGET, cudaMemcpyDeviceToHost));
+      MUST(cudaMemcpy(after.data(), written, TARGET, cudaMemcpyDeviceToHost));
       int64_t low = 0, high = TARGET;
       while (low < high && after[low] == initial[low]) ++low;
       while (high > low && after[high - 1] == initial[high - 1]) --high;
       for (int64_t i = low; i < high; ++i) answer.changed += after[i] != initial[i];
       answer.low = low, answer.length = high - low;
       payload = after.data() + low;
-      if (answer.stray) {
+      if (answer.stray && !window) {
         MUST(cudaMemset(target - GUARD, POISON, GUARD));
         MUST(cudaMemset(target + TARGET, POISON, GUARD));
       }

@@ -40,9 +40,10 @@ from symlayout.semantics import (
     tma_reduce,
     tma_store,
 )
+from symlayout.semantics.memory import Memory
 from symlayout.tensormap_rows import read, tensor_map
 
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 LEAD = 4096  # bytes of a store's target before the tensor
 RUNS = 12  # changed ranges that a row lists
 
@@ -90,8 +91,15 @@ def copied(row: Row) -> dict[str, Any]:
     """Map, coordinate and form of the instruction as the semantics of a copy take them."""
     form = form_of(row)
     start = LEAD if form.startswith(("store", "reduce")) else row.get("edge", 0) << 20
+    if row.get("nulls") or row.get("wide"):
+        row, start = row | {"addr": 0} if row["nulls"] else row, 0
     instruction = f"{row['nd']}d.{'im2col' if 'im2col' in form else 'tile'}" if "nd" in row else ""
     return {"tensor_map": tensor_map(row, start), "coordinate": tuple(row["coord"]), "instruction": instruction}
+
+
+def placed(row: Row, held: np.ndarray[Any, Any]) -> Memory:
+    """Global memory where a row has it: ``wide`` bytes behind the addresses that it counts from, not at address 0."""
+    return Memory(held, NOWHERE if row.get("nulls") else row.get("wide", 0))
 
 
 def load(row: Row) -> None:
@@ -100,7 +108,11 @@ def load(row: Row) -> None:
     m = copy["tensor_map"]
     offsets = tuple(row["off"][: m.rank - 2]) if m.is_im2col else ()
     effect = tma_load(
-        global_memory=memory("source"), shared_memory=shared, shared_address=row.get("base", 0), offsets=offsets, **copy
+        global_memory=placed(row, memory("source")),
+        shared_memory=shared,
+        shared_address=row.get("base", 0),
+        offsets=offsets,
+        **copy,
     )
     landed(row, shared, effect.transaction_bytes, row["arm"][0] if "arm" in row else row["bytes"])
 
@@ -110,7 +122,13 @@ def multicast(row: Row) -> None:
     memories = [shared_memory(row) for _ in range(row["cluster"])]
     copy = copied(row)
     effects = tma_multicast(
-        copy["tensor_map"], copy["coordinate"], memory("source"), memories, row["base"], row["mask"]
+        copy["tensor_map"],
+        copy["coordinate"],
+        memory("source"),
+        memories,
+        row["base"],
+        row["mask"],
+        offsets=tuple(row["off"][: copy["tensor_map"].rank - 2]) if copy["tensor_map"].is_im2col else (),
     )
     expect("the fault", row.get("error", "none"), "none")
     for cta, shared, effect, arm in zip(row["ctas"], memories, effects, row["arm"], strict=True):
@@ -149,7 +167,7 @@ def store(row: Row) -> None:
     form = form_of(row)
     op = form.rpartition("_")[2] if form.startswith("reduce") else ""
     effect = (functools.partial(tma_reduce, op) if op else tma_store)(
-        global_memory=after,
+        global_memory=placed(row, after),
         shared_memory=memory(row.get("fill", "s9"))[: row.get("smem")],
         shared_address=row.get("base", 0),
         **copied(row),
@@ -158,7 +176,9 @@ def store(row: Row) -> None:
     if row.get("init", "ee") == "ee" and row.get("fill", "s9") == "s9":
         touched = np.concatenate([effect.inside.ravel(), effect.outside.ravel()])
         expect(
-            "changed ranges as the effect has them:", byte_ranges(touched), byte_ranges(np.flatnonzero(before != after))
+            "changed ranges as the effect has them:",
+            byte_ranges(touched),
+            byte_ranges(np.flatnonzero(before != after) + row.get("wide", 0)),
         )
 
 
@@ -173,16 +193,24 @@ def stored(row: Row, before: np.ndarray[Any, Any], after: np.ndarray[Any, Any]) 
     expect("the fault", row.get("error", "none"), "none")
     expect("the hash of the target", row["sha"], sha(after[LEAD:]))
     changed = np.flatnonzero(before != after)
-    ranges = byte_ranges(changed - LEAD - row["addr"])
+    ranges = byte_ranges(changed - (row["addr"] - row["wide"] if row.get("wide") else LEAD + row["addr"]))
     expect("changed bytes", row["changed"], len(changed))
     expect("changed ranges", row.get("runs", []), [list(r) for r in ranges[:RUNS]])
     expect("changed words far outside", row.get("stray", 0), 0)
 
 
 KINDS: Mapping[str, Callable[[Row], None]] = {
-    **{"load": load, "load_im2col": load, "multicast": multicast, "store": store, "store_im2col": store},
+    **{
+        "load": load,
+        "load_im2col": load,
+        "multicast": multicast,
+        "multicast_im2col": multicast,
+        "store": store,
+        "store_im2col": store,
+    },
     **{"reduce": store, "bulk_load": bulk_load, "bulk_store": bulk_store, "barrier": barrier},
 }
+NOWHERE = 1 << 48  # far from the null address
 ADDRESS = 1  # of the null pointers of an encode call, the only one that it accepts
 
 

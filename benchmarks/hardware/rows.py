@@ -60,12 +60,17 @@ def runs(before: bytes, after: bytes) -> list[list[int]]:
     return [[int(a), int(b)] for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
+def origin(case: Case) -> int:
+    """Where the tensor of a store begins in the target; the target of a wide case lies ``wide`` bytes on."""
+    return case["addr"] - case["wide"] if case.get("wide") else LEAD + case["addr"]
+
+
 def stored(case: Case, answer: Answer) -> dict[str, Any]:
     """What a store or reduction changed, relative to the tensor; the hash is of the target from LEAD on."""
     initial = content(case["init"])
     span = initial[answer.low : answer.low + len(answer.payload)]
     after = initial[: answer.low] + answer.payload + initial[answer.low + len(answer.payload) :]
-    low = answer.low - LEAD - case["addr"]
+    low = answer.low - origin(case)
     found = {"changed": answer.changed, "stray": answer.stray, "low": low if answer.changed else 0}
     found["runs"] = [[a + low, b + low] for a, b in runs(span, answer.payload)[:12]]
     return found | {"sha": sha(after[LEAD:]), "raw": packed(answer.payload)}

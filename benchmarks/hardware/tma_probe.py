@@ -57,14 +57,28 @@ from benchmarks.hardware.rows import row, sha  # noqa: E402
 from benchmarks.hardware.rules import RULES, every_case  # noqa: E402
 
 RAW = 15_000_000  # characters of dumps per file
-GROUPS = ("interleaved", "im2col", "reduce", "multicast", "tf32_store")
-FILES = {"reduce": "reductions", "tf32_store": "stores"}
+GROUPS = (
+    "interleaved",
+    "im2col",
+    "reduce",
+    "multicast_im2col",
+    "multicast",
+    "tf32_store",
+    "far_",
+    "wide_",
+    "null_",
+    "outside",
+)
+FILES = {"reduce": "reductions", "tf32_store": "stores"} | dict.fromkeys(GROUPS[-4:], "far")
+KNOWN = ("far_coordinate", "far_inner")  # recorded before there was a file for the rest
 
 
 def group(case: Case) -> str:
     """The file that a case's row goes to."""
     if "rule" in case:
         return "rules"
+    if case["family"] in KNOWN:
+        return "known"
     found = next((g for g in GROUPS if case["family"].startswith(g)), "known")
     return FILES.get(found, found)
 

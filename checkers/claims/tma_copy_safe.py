@@ -132,8 +132,8 @@ class TmaCopySafe(Claim):
         return f"TMA {how} safe: {what} at {text(self.coordinate)}{where}"
 
     def _rules(self) -> tuple[Any, ...]:
-        """What faults, what nobody has measured, what a loop must keep, and the phase unless it does not matter."""
-        return rules_of("hardware", "unmeasured", "tile", *(() if self.any_phase else ("phase",)))
+        """What faults, what a loop must keep, and the phase unless it does not matter."""
+        return rules_of("hardware", "tile", *(() if self.any_phase else ("phase",)))
 
     def parts(self) -> tuple[Claim, ...]:
         """A claim for each rule and place that numbers do not already meet."""

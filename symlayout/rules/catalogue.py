@@ -33,7 +33,6 @@ PROFILES = {
         "checks."
     ),
     "hardware": "What a copy needs to run: a map that the driver encodes, and what faults at run time.",
-    "unmeasured": "The bounds of what was measured: beyond them nothing here says what a copy does.",
     "tile": "What a copy of a tile loop needs beside: its buffer, its barrier, the end of the rows that it stores.",
     "phase": "What a consumer relies on that swizzles offsets from the start of its tile.",
     "lint": "What is legal and rarely meant. A warning, never a refusal.",

@@ -1,8 +1,7 @@
 """The rules of one copy through a tensor map, one row each.
 
 ``hardware`` is what a copy must keep on compute capability 9.0 (faults seen on an H200, driver 580.159.04, how often is
-in docs/tma_on_h200.md); ``unmeasured`` bounds what was measured: beyond it nothing here says what a copy does; ``lint``
-is legal and surprises (what surprises in the map alone is in ``rules.tma_lints``).
+in docs/tma_on_h200.md); ``lint`` is legal and surprises (what surprises in the map alone is in ``rules.tma_lints``).
 
     >>> from symlayout.tma import TensorMap, TmaType
     >>> m = TensorMap(TmaType.FLOAT16, 0, (64, 64), (128,), (32, 8), swizzle=64)
@@ -44,7 +43,6 @@ REDUCED: dict[str, tuple[int, ...]] = {
 }
 
 HARDWARE = ("hardware",)
-UNMEASURED = ("unmeasured",)
 LINT = ("lint",)
 MEASURED = "copies on an H200, driver 580.159.04"
 PTX = "PTX ISA, cp.async.bulk.tensor"
@@ -149,10 +147,6 @@ def _highest(c: Any, i: int) -> Any:
     return c.tensor_map.global_dim[i + _is_dense(c)] - 1 + c.tensor_map.upper_corner[i]
 
 
-def _is_tiled_load(c: Any) -> Any:
-    return c.direction == "load" and not c.tensor_map.is_im2col
-
-
 def _mode(c: Any, i: int) -> int:
     return int(c.tensor_map.is_im2col)
 
@@ -221,8 +215,7 @@ RULES: tuple[Rule, ...] = (
         each="dimension",
         value=lambda c, i: c.tensor_map.global_dim[i],
         must=Between(None, INT32 + 1),
-        when=_is_tiled_load,
-        source=f"{MEASURED}, wherever the box starts",
+        source=f"{MEASURED}: loads, stores and reductions, tiled and im2col, wherever the box starts",
         unit="elements",
         fix="split the tensor",
         effect=ILLEGAL,
@@ -312,21 +305,6 @@ RULES: tuple[Rule, ...] = (
         when=lambda c: c.op != "",
         source=f"PTX ISA, cp.reduce.async.bulk.tensor; {MEASURED}",
         effect=ILLEGAL,
-    ),
-    # -- what was not measured ----------------------------------------------------------------------
-    Rule(
-        id="extent_2_31_other",
-        sentence="each extent of the tensor of an im2col copy, a store or a reduction is at most 2^31 elements",
-        name="each extent",
-        profiles=UNMEASURED,
-        each="dimension",
-        value=lambda c, i: c.tensor_map.global_dim[i],
-        must=Between(None, INT32 + 1),
-        when=lambda c: not _is_tiled_load(c),
-        source=f"{MEASURED}: tile loads fault beyond",
-        unit="elements",
-        fix="split the tensor",
-        effect="an im2col copy, a store or a reduction of a tensor past 2^31 elements",
     ),
     # -- what is legal and surprises ----------------------------------------------------------------
     Rule(

@@ -111,7 +111,7 @@ class TestCases:
 
     def test_memory_is_wide_enough(self):
         for case in CASES:
-            if case["mode"] == "none" or case["family"].startswith("far"):
+            if case["mode"] == "none" or case["family"].startswith(("far", "wide", "null", "outside")):
                 continue
             size = UNIT[case["interleave"]] or SIZE[case["dtype"]]
             last = [d - 1 for d in case["dim"]]

@@ -652,13 +652,20 @@ def test_overlapping_rows_of_a_store():
 IM2COL = TensorMap("f16", 0, (8, 6, 3), (16, 96), (), im2col=Im2col((-1,), (1,), 8, 4))
 
 
-def test_a_store_past_2_31_elements_is_unsettled():
+def test_a_store_past_2_31_elements_faults():
     m = TensorMap("u8", 0, (64, 2**31 + 1), (64,), (16, 1))
 
-    with pytest.raises(
-        NotImplementedError, match=r"past 2.31 elements is unmeasured; extent_2_31_other: .* got 2147483649"
-    ):
-        tma_store(m, (0, 0), poisoned(), source(), 0)
+    assert faults(lambda: tma_store(m, (0, 0), poisoned(), source(), 0)).rule == "extent_2_31"
+
+
+def test_a_load_wholly_outside_touches_the_first_byte_of_its_tensor():
+    m = TensorMap("u8", 4096, (64, 4), (64,), (16, 2))
+
+    for start in ((0, 4), (64, 0), (0, -2)):
+        assert tma_load(m, start, Memory(np.zeros(1, np.uint8), 4096), poisoned(), 0).inside.size == 0
+        fault = faults(lambda start=start: tma_load(m, start, Memory(np.zeros(64, np.uint8), 4097), poisoned(), 0))
+        assert fault.effect == "illegal memory access"
+    assert tma_store(m, (0, 4), Memory(np.zeros(1, np.uint8)), source(), 0).inside.size == 0  # a store does not
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,13 @@ import pytest
 from benchmarks.hardware import models
 from benchmarks.hardware.cases import PLAIN
 from benchmarks.hardware.replay import COPIED, FAULTED, MISMATCH, REFUSED, UNSETTLED, replay
+from symlayout.semantics import phase_completes
 from symlayout.tensormap_rows import read
 
 ROWS = list(read(Path(__file__).parents[1] / "data" / "tma_probe.jsonl.gz"))
 FAMILIES = sorted({row["family"] for row in ROWS if "rule" not in row})
 RULES = sorted({row["rule"] for row in ROWS if "rule" in row})
+FEW = ("far_inner", "multicast_beyond", "far_im2col_reduce", "null_address")
 UNSETTLED_FAMILIES = {"store_overlap": 23, "reduce_overlap": 5}
 
 
@@ -28,7 +30,7 @@ def test_rows_of_a_family(family):
     assert score[UNSETTLED] == UNSETTLED_FAMILIES.get(family, 0)
     assert score[FAULTED] == sum("error" in row for row in rows)
     assert score[REFUSED] == sum(row["code"] != 0 for row in rows)
-    assert len(rows) >= 30 or family in ("far_inner", "multicast_beyond")
+    assert len(rows) >= 30 or family in FEW
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -54,6 +56,8 @@ CHANGES = [
     ("multicast", {"mask": 0}),
     ("bulk_credit", {"size": 2048}),
     ("expect_tx", {"completed": 2}),
+    ("multicast_im2col", {"off": [3, 3, 3]}),
+    ("wide_load", {"addr": 512}),
 ]
 
 
@@ -85,3 +89,29 @@ def test_the_model_that_needs_only_numpy_says_what_the_recorded_copies_say():
             compared[row["form"]] += 1
             assert model == ([row["sha"]] if "sha" in row else [cta["sha"] for cta in row["ctas"]]), row
     assert min(compared[form] for form in ("load", "load_im2col", "multicast", "store", "store_im2col")) >= 30
+
+
+# -- in which pieces a barrier is credited -------------------------------------------------------------------
+
+CREDITS = list(read(Path(__file__).parents[1] / "data" / "tma_credit.jsonl.gz"))
+
+
+def flips(row, cta):
+    """Bytes armed -> how often the phase ended."""
+    return {16 * (i + 1): n for i, n in enumerate(row["flips"][cta :: row["ctas"]])}
+
+
+@pytest.mark.parametrize("row", CREDITS, ids=lambda r: r["box"])
+def test_credits_come_in_sectors_of_32_bytes_and_never_too_many(row):
+    """Row starts and widths that are multiples of 32 bytes give multiples of 32, others any multiple of 16."""
+    whole = not any(x in row["box"] for x in ("16 bytes", "48 bytes", "80 bytes", "not at sectors", "from 16 on"))
+    for cta in range(row["ctas"]):
+        found = flips(row, cta)
+        partial = [v for v, n in found.items() if n and v < row["bytes"]]
+
+        assert found[row["bytes"]] == row["rounds"]
+        assert not any(n for v, n in found.items() if v > row["bytes"])
+        assert all(v % 32 == 0 for v in partial) == whole
+        assert len(partial) > 0.4 * (row["bytes"] // (32 if whole else 16) - 1)
+        for v, n in found.items():
+            assert phase_completes(v, row["bytes"]) in (None, bool(n))

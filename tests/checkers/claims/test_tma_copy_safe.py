@@ -183,13 +183,13 @@ def test_an_im2col_store_writes_past_the_channels():
     assert prove(TmaCopySafe(whole, (0, 0, 0), 0, "store"))
 
 
-def test_what_nobody_has_measured_is_unknown():
+def test_extents_past_2_31_are_refuted_for_stores_too():
     n = dim("n", at_most=2**32, multiple_of=16)
     claim = TmaCopySafe(TensorMap("u8", 0, (n, 8), (2**33,), (16, 8)), (0, 0), direction="store")
     bound = claim.bind({n: 2**31 + 16})
 
-    assert [v.outcome for v in prove(claim).verdicts] == [Outcome.UNKNOWN]
-    assert "nobody has measured" in str(prove(bound))
+    assert [v.outcome for v in prove(claim).verdicts] == [Outcome.REFUTED]
+    assert "extent_2_31" in str(prove(bound))
     assert prove(claim, given=[n <= 2**31])
 
 
