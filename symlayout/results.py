@@ -20,6 +20,8 @@ from typing import Any, TypeAlias
 from .errors import LayoutError
 from .expr import Expr, Int, Symbol, index, integer
 
+TOTALS = {"add": "sum", "mul": "product", "min": "least", "max": "greatest"}
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -70,6 +72,22 @@ class Dot:
 
 
 @dataclass(frozen=True)
+class Total:
+    """The fold of an element over an index: its sum, product, least or greatest."""
+
+    function: str
+    index: Symbol
+    element: Element
+
+    @property
+    def extent(self) -> Int:
+        return integer(self.index.upper + 1)  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        return f"{TOTALS[self.function]} over {self.index} < {self.extent} of {self.element}"
+
+
+@dataclass(frozen=True)
 class Applied:
     """A function of ``Map`` on other values, rounded to the type *dtype* ("" for that of the output)."""
 
@@ -81,7 +99,7 @@ class Applied:
         return f"{self.function}({', '.join(map(str, self.args))})"
 
 
-Value: TypeAlias = "Element | Scalar | Dot | Applied"
+Value: TypeAlias = "Element | Scalar | Dot | Total | Applied"
 
 
 @dataclass(frozen=True)
@@ -141,6 +159,23 @@ def dot(extent: Any, terms: Callable[[Any], tuple[Element, Element]]) -> Dot:
     return Dot(k, *terms(k))
 
 
+def total(extent: Any, term: Callable[[Any], Element], function: str = "add") -> Total:
+    """The fold of an element for all values of an index that takes the parameter's name.
+
+    >>> from symlayout import dims
+    >>> M, N = dims("M N")
+    >>> print(result("dst", M, lambda m: total(N, lambda n: element("src", m, n))))
+    dst(m) = sum over n < N of src(m,n)
+
+    Raises LayoutError for a function other than add, mul, min and max.
+    """
+    if function not in TOTALS:
+        raise LayoutError(f"expected a function of {', '.join(TOTALS)}, got {function!r}")
+    (name,) = inspect.signature(term).parameters
+    i = index(name, extent)
+    return Total(function, i, term(i))
+
+
 def scalar(parameter: Any) -> Scalar:
     """A scalar parameter of the kernel, as ``Builder.parameter`` returns it."""
     return Scalar(parameter.name)
@@ -157,6 +192,8 @@ def elements(value: Value) -> Iterator[Element]:
         yield value
     elif isinstance(value, Dot):
         yield from (value.a, value.b)
+    elif isinstance(value, Total):
+        yield value.element
     elif isinstance(value, Applied):
         for x in value.args:
             yield from elements(x)
@@ -174,6 +211,8 @@ def _rewritten(value: Value, change: Callable[[Any], Any]) -> Value:
         return value
     if isinstance(value, Dot):
         return Dot(change(value.index), _element(value.a, change), _element(value.b, change))
+    if isinstance(value, Total):
+        return Total(value.function, change(value.index), _element(value.element, change))
     return Applied(value.function, tuple(_rewritten(x, change) for x in value.args), value.dtype)
 
 

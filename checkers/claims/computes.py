@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.errors import AssumptionError, ClaimError, ExecutionError, SymlayoutError
-from symlayout.expr import Fact, Quotient, Symbol
+from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
 from symlayout.facts import Facts, opaque_atoms
 from symlayout.kernel import Kernel
 from symlayout.ops import For
@@ -131,9 +131,19 @@ class Computes(Claim):
         rows = [{s: v[0] for s, v in values.items()}]
         rows += [{**rows[0], s: x} for s, v in values.items() for x in v[1:]]
         rows += [{s: v[min(i, len(v) - 1)] for s, v in values.items()} for i in range(longest)]
+        rows = [_raised(row, facts) for row in rows]
         fitting = (row for row in rows if math.prod(row.values()) <= ELEMENTS and facts.admits(row))
         every = {tuple(row.values()): row for row in fitting}
         return iter(sorted(_spread(list(every.values())), key=lambda row: math.prod(row.values())))
+
+
+def _raised(row: dict[Symbol, int], facts: Facts) -> dict[Symbol, int]:
+    """Sizes of which those that others bound from below are at least that."""
+    for s in facts.symbols:
+        if isinstance(s.lower, Expr):
+            low = max(row[s], evaluate(s.lower, row))
+            row = {**row, s: -(-low // s.multiple) * s.multiple}
+    return row
 
 
 def _spread(rows: list[dict[Symbol, int]]) -> list[dict[Symbol, int]]:

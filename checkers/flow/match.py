@@ -14,8 +14,10 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 from symlayout.kernel import Kernel
 from symlayout.ops import Op
-from symlayout.results import Applied, Dot, Element, Entry, Result, Scalar, Value, elements, entries
+from symlayout.results import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, entries
 
+from .folds import Fold
+from .match_folds import NotAll, expect_all
 from .state import Known, Open, State
 from .words import Carried, Computed, Given, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
 
@@ -107,7 +109,7 @@ class Matcher:
             _expect_type(origin.dtype, dtype)
             (before,) = origin.args
             return self._same(origins, before, deltas, value, target, _exact(origins[before], origin))
-        if isinstance(origin, Computed | Loaded | Sum):
+        if isinstance(origin, Computed | Loaded | Sum | Fold):
             _expect_type(origin.dtype, dtype)
         if isinstance(origin, Computed):
             return self._applied(origins, origin, deltas, value, target)
@@ -115,6 +117,11 @@ class Matcher:
             return None
         if isinstance(value, Element) and isinstance(origin, Loaded):
             return self._element(origin, deltas, value, target)
+        if isinstance(value, Total) and isinstance(origin, Fold):
+            try:
+                return expect_all(origins, origin, deltas[:, 0], value, target)
+            except NotAll as e:
+                raise Differs(str(e)) from None
         if isinstance(value, Dot) and isinstance(origin, Sum):
             return self._dot(origins, origin, deltas, value, target)
         what = origin.loop if isinstance(origin, Carried) else origin

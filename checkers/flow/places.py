@@ -32,15 +32,15 @@ def read(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
     return met(state, held[at])
 
 
-def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words) -> None:
-    """Put (active thread, element) from a place on."""
+def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words, whole: bool = False) -> None:
+    """Put (active thread, element) from a place on; *whole* where they say themselves what counts under conditions."""
     tensor = state.kernel.tensor(ref.tensor)
     if tensor.space == "global":
         for rows, coordinate, deltas in elements(state, ref, words.ids.shape[1]) if walk.checking else ():
             walk.stored(state, op, tensor.name, coordinate, deltas, words[rows])
         return
     at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(words.ids.shape[1])
-    words = under(state, words)
+    words = words if whole else under(state, words)
     if tensor.space == "register":
         _own(state, tensor)
         held = state.held(tensor)

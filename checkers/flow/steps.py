@@ -31,6 +31,7 @@ from symlayout.ops import (
     Mma,
     Op,
     Param,
+    Reduce,
     Ref,
     Shuffle,
     Wait,
@@ -41,6 +42,7 @@ from symlayout.semantics.maps import map_function
 from symlayout.semantics.matrix import by_thread, to_matrix
 
 from .boxes import load, store
+from .folds import folded, folds, reduced
 from .places import elements, inside, own_shared, read, starts, write
 from .state import Open, State, Team
 from .sums import multiplied
@@ -123,6 +125,11 @@ def _map(walk: Walk, state: State, op: Op) -> None:
     words = [_source(walk, state, op, x) for x in op.srcs]
     out = Words.of(0, words[0].ids.shape)
     dtype = state.kernel.tensor(op.dst.tensor).dtype
+    if len(words) == 2 and op.dst in op.srcs:
+        acc, x = words if op.srcs[0] == op.dst else words[::-1]
+        if folds(state, op.function, acc, x):
+            write(walk, state, op, op.dst, folded(state, op.function, dtype, acc, x), whole=True)
+            return
     ids = np.stack([w.ids for w in words], axis=-1)
     for row in np.unique(ids.reshape(-1, len(words)), axis=0):
         mine = (ids == row).all(axis=-1)
@@ -156,6 +163,17 @@ def _shuffle(walk: Walk, state: State, op: Op) -> None:
         with state.inside(team=group):
             held = read(walk, state, op, op.src, op.count)
             write(walk, state, op, op.dst, held[from_lane[mine]])
+
+
+def _reduce(walk: Walk, state: State, op: Op) -> None:
+    """Elements of a thread and of its neighbours become one."""
+    assert isinstance(op, Reduce)
+    if op.lanes > 1:
+        _groups(state, WARP)
+    words = read(walk, state, op, op.src, op.count)
+    write(
+        walk, state, op, op.dst, reduced(state, op.function, state.kernel.tensor(op.dst.tensor).dtype, words, op.lanes)
+    )
 
 
 def _pick(walk: Walk, state: State, op: Op) -> None:
@@ -244,8 +262,9 @@ def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tup
         origin = state.origins[i]
         if isinstance(origin, Unknown | Carried | Guarded):
             raise Open(f"{op.atom} reads {origin.why if isinstance(origin, Unknown) else 'what may not be there'}")
-        if getattr(origin, "dtype", row.dtype) != row.dtype:
-            raise Open(f"{op.atom} reads {origin.dtype}")  # type: ignore[union-attr]
+        kind = getattr(origin, "dtype", row.dtype)
+        if kind != row.dtype:
+            raise Open(f"{op.atom} reads {kind}")
     return found
 
 
@@ -263,6 +282,7 @@ STEPS: dict[type[Op], Callable[[Walk, State, Any], None]] = {
     Fill: _fill,
     Mma: _mma,
     Shuffle: _shuffle,
+    Reduce: _reduce,
     LoadIndex: _pick,
     For: Walk.loop,
     If: Walk.condition,

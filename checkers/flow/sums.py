@@ -15,6 +15,7 @@ from symlayout.atoms import MmaAtom
 from symlayout.expr import Symbol
 from symlayout.semantics.matrix import to_matrix, to_threads
 
+from .folds import Fold, whole
 from .state import Open, State
 from .words import WIDTH, Carried, Constant, Numbers, Origins, Segment, Slice, Sum, Unknown, Words
 
@@ -128,10 +129,16 @@ def closed(state: State, loop: Symbol, turn: Symbol, before: dict[str, Words]) -
     out: set[str] = set()
     for name, words in state.registers.items():
         origins = [state.origins[i] for i in words.kinds]
-        if any(isinstance(o, Sum) and o.carry is not None and o.carry[1] == loop for o in origins):
+        if any(_carries(o, loop) for o in origins):
             _close(state, words, before.get(name), loop, turn)
             out.add(name)
     return out
+
+
+def _carries(origin: Any, loop: Symbol) -> bool:
+    if isinstance(origin, Fold):
+        return origin.carry == loop
+    return isinstance(origin, Sum) and origin.carry is not None and origin.carry[1] == loop
 
 
 def _close(state: State, words: Words, before: Words | None, loop: Symbol, turn: Symbol) -> None:
@@ -139,7 +146,11 @@ def _close(state: State, words: Words, before: Words | None, loop: Symbol, turn:
     lost = state.origins.number(Unknown(f"it was left there by the last turn of the loop over {loop}", True))
     for number in words.kinds:
         origin, mine = state.origins[number], words.ids == number
-        done = _whole(state, origin, before, mine, loop, turn, extent)
+        done: Any = None
+        if isinstance(origin, Fold) and _carries(origin, loop):
+            done = whole(state, origin, before, mine, turn, extent)
+        elif isinstance(origin, Sum):
+            done = _whole(state, origin, before, mine, loop, turn, extent)
         words.ids[mine] = lost if done is None else state.origins.number(done)
 
 

@@ -20,10 +20,11 @@ import numpy as np
 from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, index
 from symlayout.facts import Facts, opaque_atoms
 from symlayout.kernel import Kernel
-from symlayout.ops import Box, Copy, Elect, ExpectTx, For, If, Mma, Op, Role, Wait
+from symlayout.ops import Box, Copy, Elect, ExpectTx, For, If, Map, Mma, Op, Role, Wait
 
 from ..ring_programs import RingParts, rings_of, slot_elements, sources, targets
 from ..sites import THREAD, Counter, Site, sites
+from .folds import NEUTRAL
 from .state import Guard, Open, State, Team
 from .sums import carried, closed
 from .words import Loaded, Origins, Unknown, Words, without_constant
@@ -128,6 +129,9 @@ class Walk:
         state.forget(changed, f"it was left there by an earlier turn of the loop over {op.index}")
         for name in {r.tensor for inner in op.walk() if isinstance(inner, Mma) for r in targets(inner)}:
             carried(state, name, op.index)
+        for inner in op.walk():
+            if isinstance(inner, Map) and inner.function in NEUTRAL and inner.dst in inner.srcs:
+                carried(state, inner.dst.tensor, op.index)
         kept: set[str] = set()
         if window + period == 1:
             self._turn(state, op, index(op.index.name, extent), extent)

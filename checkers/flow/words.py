@@ -20,8 +20,16 @@ WIDTH = 8  # deltas of one place
 Numbers: TypeAlias = "np.ndarray[Any, Any]"
 
 
+class Origin:
+    """The base of all origins: what a value is, its deltas aside."""
+
+    def width(self, origins: Origins) -> int:
+        """How many deltas it has."""
+        return 0
+
+
 @dataclass(frozen=True)
-class Unknown:
+class Unknown(Origin):
     """Nothing that is followed; *stale* where it may be the value of an earlier turn of a loop."""
 
     why: str
@@ -29,21 +37,21 @@ class Unknown:
 
 
 @dataclass(frozen=True)
-class Carried:
+class Carried(Origin):
     """What an accumulator holds from the turn before."""
 
     loop: Symbol
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(Origin):
     """A number."""
 
     value: float
 
 
 @dataclass(frozen=True)
-class Given:
+class Given(Origin):
     """A scalar parameter."""
 
     name: str
@@ -51,7 +59,7 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class Loaded(Origin):
     """An element of a global tensor: at a coordinate plus deltas.
 
     *outside* says what stands for elements outside of the tensor: "zero", "nan", or "" where none is asked for.
@@ -62,22 +70,31 @@ class Loaded:
     dtype: DType
     outside: str = ""
 
+    def width(self, origins: Origins) -> int:
+        return len(self.at)
+
 
 @dataclass(frozen=True)
-class Computed:
+class Computed(Origin):
     """A function of values, whose deltas stand one after the other; rounded to a type."""
 
     function: str
     args: tuple[int, ...]
     dtype: DType
 
+    def width(self, origins: Origins) -> int:
+        return sum(map(origins.width, self.args))
+
 
 @dataclass(frozen=True)
-class Guarded:
+class Guarded(Origin):
     """A value that is there where ``condition + delta >= 0``, for each condition; those deltas stand behind its own."""
 
     origin: int
     conditions: tuple[Int, ...]
+
+    def width(self, origins: Origins) -> int:
+        return origins.width(self.origin) + len(self.conditions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +117,7 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False)
-class Sum:
+class Sum(Origin):
     """A sum of products; the deltas of A come first. *carry* says what a loop that is under way began with.
 
     ("first", loop): zero in the first turn; ("always", loop): what stood there before the loop.
@@ -111,8 +128,8 @@ class Sum:
     ranks: tuple[int, int]
     carry: tuple[str, Symbol] | None = None
 
-
-Origin: TypeAlias = "Unknown | Carried | Constant | Given | Loaded | Computed | Guarded | Sum"
+    def width(self, origins: Origins) -> int:
+        return sum(self.ranks)
 
 
 class Origins:
@@ -136,14 +153,7 @@ class Origins:
 
     def width(self, number: int) -> int:
         """How many deltas an origin has."""
-        origin = self.rows[number]
-        if isinstance(origin, Loaded):
-            return len(origin.at)
-        if isinstance(origin, Computed):
-            return sum(map(self.width, origin.args))
-        if isinstance(origin, Guarded):
-            return self.width(origin.origin) + len(origin.conditions)
-        return sum(origin.ranks) if isinstance(origin, Sum) else 0
+        return self.rows[number].width(self)
 
 
 @dataclass(frozen=True, eq=False)

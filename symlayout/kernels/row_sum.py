@@ -26,6 +26,7 @@ kernel row_sum(M, N, ld)
   reduce add part x4 over 32 lanes -> total
   if lane <= 0 and M >= row + 1:
     st.global.4 total -> dst[row]
+  result dst(m) = sum over n < N of src(m,n)
 
 Each lane sums every 128th vector into four numbers; the order of all additions is the kernel's, so its bits are too.
 """
@@ -33,6 +34,7 @@ Each lane sums every 128th vector into four numbers; the order of all additions 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,8 @@ from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..layout import Layout
 from ..ops import WARP
+from ..results import element
+from ..results import total as over
 
 SIZES = (
     *(
@@ -57,7 +61,7 @@ SIZES = (
 VECTOR = 4  # elements: 16 bytes
 NAMES = {"add": "row_sum", "max": "row_max", "min": "row_min"}
 NEUTRAL = {"add": 0.0, "max": -math.inf, "min": math.inf}
-OF_ROWS = {"add": np.sum, "max": np.max, "min": np.min}
+OF_ROWS: Mapping[str, Callable[..., Any]] = {"add": np.sum, "max": np.max, "min": np.min}
 
 
 def row_sum(M: Any, N: Any, ld: Any, *, function: str = "add", warps: int = 8) -> Kernel:
@@ -84,6 +88,7 @@ def row_sum(M: Any, N: Any, ld: Any, *, function: str = "add", warps: int = 8) -
     k.reduce(function, part(), total(), VECTOR, lanes=WARP)
     with k.where(lane <= 0, row < M):
         k.copy("st.global.4", total(), dst(row))
+    k.result("dst", lambda m: over(N, lambda n: element("src", m, n), function))
     return k.kernel(reference=lambda src: reference(src, function))
 
 

@@ -15,6 +15,7 @@ The parts of one element are added in any order, so sums of floats may differ in
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,8 @@ SIZES = (
     *({"S": 3, "M": 48, "N": 196}, {"S": 9, "M": 20, "N": 72}),
 )
 UNIT_BYTES = 16
-OF_PARTS = {"add": np.sum, "min": np.min, "max": np.max}
-JOINED = {"add": np.add, "min": np.minimum, "max": np.maximum}
+OF_PARTS: Mapping[str, Callable[..., Any]] = {"add": np.sum, "min": np.min, "max": np.max}
+JOINED: Mapping[str, Callable[..., Any]] = {"add": np.add, "min": np.minimum, "max": np.maximum}
 
 
 def tma_reduce_add(

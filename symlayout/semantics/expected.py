@@ -9,6 +9,7 @@ True
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ from ..dtype import DType
 from ..errors import LayoutError
 from ..kernel import Kernel
 from ..ops import LoadIndex
-from ..results import Applied, Dot, Element, Entry, Result, Scalar, Value, elements
+from ..results import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements
 from .compiled import value as number
 from .execute import expect_arrays
 from .maps import map_function
@@ -91,11 +92,20 @@ def _value(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtype:
         return np.asarray(inputs[x.name])
     if isinstance(x, Dot):
         return _dot(x, env, inputs)
+    if isinstance(x, Total):
+        return _total(x, env, inputs)
     assert isinstance(x, Applied)
     kind = DType.of(x.dtype) if x.dtype else dtype
     args = [_value(a, env, inputs, dtype) for a in x.args]
     typed = [(DType.of(a.dtype.name), a) for a in args]
     return map_function(x.function).result(typed, kind, 1)
+
+
+def _total(x: Total, env: Mapping[str, Any], inputs: Mapping[str, Array]) -> Array:
+    """The fold in float64, one index after the other."""
+    of = map_function(x.function).on
+    every = [_at(x.element, {**env, x.index.name: k}, inputs).astype(np.float64) for k in range(int(x.extent))]
+    return functools.reduce(of, every)
 
 
 def _at(x: Element | Entry, env: Mapping[str, Any], inputs: Mapping[str, Array]) -> Array:

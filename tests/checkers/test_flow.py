@@ -12,10 +12,19 @@ from checkers import Computes, prove
 from symlayout import Layout, dim, dims
 from symlayout.errors import ClaimError, ExecutionError, LayoutError
 from symlayout.kernel import Builder, Kernel
-from symlayout.kernels import axpby, cp_async_copy, gather_rows, gemm, tma_copy, tma_transpose, vector_copy
-from symlayout.ops import Box, Copy, For, LoadIndex, Map, Mma, Param, Ref
+from symlayout.kernels import (
+    axpby,
+    cp_async_copy,
+    gather_rows,
+    gemm,
+    row_sum,
+    tma_copy,
+    tma_transpose,
+    vector_copy,
+)
+from symlayout.ops import Box, Copy, Fill, For, If, LoadIndex, Map, Mma, Param, Reduce, Ref
 from symlayout.report import Outcome
-from symlayout.results import applied, element
+from symlayout.results import applied, element, total
 from symlayout.semantics.expected import expect_results, expected, telling_inputs
 from symlayout.tma import TmaOobFill
 
@@ -50,6 +59,10 @@ FAMILIES = {
     "axpby": axpby(L),
     "axpby of bf16": axpby(L, dtype="bf16"),
     "gather_rows": gather_rows(K, M, N),
+    **{
+        f"row_sum by {f}": row_sum(L, dim("P"), dim("ld", at_least=dim("P"), multiple_of=4), function=f)
+        for f in ("add", "max")
+    },
     "gemm of one size": gemm(200, 136, 136, blocks=2),
 }
 
@@ -230,6 +243,51 @@ def test_a_pipeline_one_slot_short_reads_other_turns() -> None:
     assert outcome(changed(kernel, slots)).outcome is Outcome.REFUTED
 
 
+ROWS = row_sum(L, dim("P"), dim("ld", at_least=dim("P"), multiple_of=4), warps=2)
+
+
+def test_rows_that_miss_or_repeat_an_element_are_refuted() -> None:
+    assert outcome(ROWS).outcome is Outcome.PROVED
+    wrong: dict[str, Any] = {
+        "half of the lanes": lambda op: replace(op, lanes=16) if isinstance(op, Reduce) else op,
+        "three of four": lambda op: replace(op, count=3) if isinstance(op, Reduce) else op,
+        "begins with 1": lambda op: replace(op, value=1.0) if isinstance(op, Fill) else op,
+        "greatest": lambda op: replace(op, function="max") if isinstance(op, Map) and op.dst.offset == 0 else op,
+        "the tail once more": lambda op: replace(op, condition=op.condition[:1]) if _vectors(op) else op,
+    }
+    for name, change in wrong.items():
+        assert outcome(changed(ROWS, change)).outcome is Outcome.REFUTED, name
+
+
+def _vectors(op: Any) -> bool:
+    """Whether this is the condition of the tail of row_sum."""
+    return isinstance(op, If) and len(op.condition) == 2 and isinstance(op.inside[0], For)
+
+
+def by_shuffles(steps: tuple[int, ...], extent: int = 32) -> Kernel:
+    """A warp for each row of *extent* elements, summed by butterflies at some distances."""
+    k = Builder("shuffled", L, grid=(L,), threads=32)
+    x, z = k.global_tensor("x", "f32", Layout((extent, L))), k.global_tensor("z", "f32", Layout(L))
+    a, b = k.registers("a", "f32", 1), k.registers("b", "f32", 1)
+    k.fill(a(), 0)
+    k.copy("ld.global.4", x(extent * k.block[0] + k.thread), b())
+    k.map("add", (a(), b()), a())
+    for distance in steps:
+        k.shuffle("bfly", a(), b(), distance)
+        k.map("add", (a(), b()), a())
+    with k.where(k.thread <= 0):
+        k.copy("st.global.4", a(), z(k.block[0]))
+    k.result("z", lambda j: total(extent, lambda i: element("x", i, j)))
+    return k.kernel()
+
+
+def test_a_reduction_by_shuffles_is_followed() -> None:
+    assert outcome(by_shuffles((16, 8, 4, 2, 1))).outcome is Outcome.PROVED
+    assert outcome(by_shuffles((1, 2, 4, 8, 16))).outcome is Outcome.PROVED
+    assert outcome(by_shuffles((16, 8, 4, 2))).outcome is Outcome.REFUTED
+    assert outcome(by_shuffles((16, 8, 4, 2, 2))).outcome is Outcome.REFUTED
+
+
 def test_other_scalars_and_other_entries_are_other_values() -> None:
     swap = {"alpha": "beta", "beta": "alpha"}
 
@@ -247,7 +305,7 @@ def test_other_scalars_and_other_entries_are_other_values() -> None:
 
 
 def test_a_loop_of_no_turn_leaves_no_sum() -> None:
-    none = gemm(M, N, dim("K", at_least=0, multiple_of=8), tile=(64, 64))
+    none = gemm(M, N, dim("K", at_least=0, multiple_of=8), tile=(64, 64), blocks=1)
     v = outcome(none)
     assert v.outcome is not Outcome.PROVED
 
