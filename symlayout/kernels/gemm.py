@@ -45,6 +45,7 @@ SWIZZLE = 128
 STEP_K = 64  # elements: 128 bytes, the span of the swizzle
 INSTRUCTION_K = 16
 STORE_ROWS, STORE_COLUMNS = 16, 64  # of a warp
+REGISTERS = {1: 240, 2: 240, 3: 160}  # of each thread of so many consumer warpgroups, as in CUTLASS
 ROWS = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, STEP_K), (STEP_K, 1)))  # GMMA::Layout_K_SW128_Atom of 16 bits
 
 
@@ -94,7 +95,7 @@ def gemm(
             k.copy("tma.load", a(STEP_K * i, m), slot.at(), slot.full)
             part, everyone = slot.at((rows + share * rank) * STEP_K), (1 << cluster) - 1
             k.copy("tma.load", b(STEP_K * i, n + share * rank), part, slot.full, everyone if cluster > 1 else None)
-    with k.role("consumer", 4 * consumers, registers=240):
+    with k.role("consumer", 4 * consumers, registers=REGISTERS[consumers]):
         acc, out = k.registers("acc", f32, columns // 2), k.registers("out", kind, 8)
         with k.loop("turn", turns) as turn:
             _multiply(k, ring, tile, kind, acc, turn, steps, cluster)
