@@ -27,7 +27,7 @@ from symlayout.address_map import AddressMap
 from symlayout.arch import SM90, Arch
 from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
 from symlayout.atoms.descriptor import LINE_BYTES
-from symlayout.expr import Fact, Quotient, Symbol, dim, index
+from symlayout.expr import Fact, Quotient, Symbol, index, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.int_tuple import leaves, size
 from symlayout.kernel import Kernel, KernelTensor
@@ -317,26 +317,28 @@ def _holds(claim: Claim) -> bool:
 
 
 def over_slots(at: AddressMap) -> AddressMap | None:
-    """A map whose parameters occur in remainders i % S only, with those remainders as coordinates: slots of a ring.
+    """A map with each remainder u % S, of which nothing else is known, as a coordinate: a slot of a ring.
 
-    It has all values of the map, and perhaps more; it needs no sizes, so a swizzle in it can be enumerated.
+    It has all values of the map, and perhaps more; it needs no sizes, so a swizzle in it can be enumerated. None where
+    sizes are left.
     """
     value: Any = at.offset
-    slots: list[Symbol] = []
-    sizes: list[int] = []
-    for i in at.symbols:
-        found = {a.args[1] for a in opaque_atoms(value) if isinstance(a, Quotient) and a.args[0] == i}
-        if len(found) != 1 or not all(type(n) is int for n in found):
-            return None
-        (n,) = found
-        slot, turn = index(f"{i}_slot", n), dim(f"{i}_turn", at_least=0)
-        value = Facts.about(slot, turn, *at.coords).normal(value.subs({i: n * turn + slot}))
-        slots.append(slot)
-        sizes.append(n)
-    if at.valid or not slots or symbols_in((value,)) - {*slots, *at.coords}:
+    if at.valid or isinstance(value, tuple):
         return None
-    extents: tuple[Any, ...] = (*at.extents, *sizes)
-    return AddressMap((*at.coords, *slots), extents, value)
+    coords, extents = list[Symbol](), list[Any]()
+    for a in opaque_atoms(value):
+        factor, n = terms_of(value).get((a,), 0), a.args[1] if isinstance(a, Quotient) else 0
+        if factor and type(n) is int and n and factor % n == 0:
+            slot = index(f"slot_{len(coords)}", n)
+            rest = value - factor * a + factor // n * a.args[0]
+            if not set(a.symbols) & symbols_in((rest,)):  # c*(u % n) was all that rests on u
+                value = rest - factor // n * slot
+                coords.append(slot)
+                extents.append(n)
+    kept = [(c, n) for c, n in zip(at.coords, at.extents, strict=True) if c in symbols_in((value,))]
+    if not coords or symbols_in((value,)) - {*coords, *(c for c, _ in kept)}:
+        return None
+    return AddressMap((*(c for c, _ in kept), *coords), (*(n for _, n in kept), *extents), value)
 
 
 def over_indices(value: Any, site: Site, dims: tuple[Symbol, ...]) -> tuple[AddressMap, tuple[Fact, ...]]:

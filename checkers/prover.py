@@ -22,7 +22,7 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, InternalError, SymlayoutError
-from symlayout.expr import Expr, Fact, Quotient, at_least
+from symlayout.expr import Expr, Fact, Quotient, Symbol, at_least
 from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
 from symlayout.kernel import Kernel
 from symlayout.obligations import EXACT, Obligation, as_divisibility
@@ -192,18 +192,17 @@ class _Run:
         return self._judged()
 
     def _judged(self) -> Verdict:
-        if self.static:
-            found = self._certificate()
-            if found is not None and not _divides_by_digits(self.claim):
-                return found
+        found = self._certificate() if self.static else None
+        if found is not None and not _divides_by_digits(self.claim):
+            return found
         unsafe = self._unsafe_divisor()
         if unsafe:
             return self._end(Outcome.UNKNOWN, reason=unsafe, open="every divisor is at least 1")
         symbols = self.facts.symbols
         if not symbols:
-            return self._static()
-        sample = next(small_sizes(symbols, self.facts, self.claim.hints()), None)
-        if sample is None:
+            return self._static() if found is None else found
+        hints = self.claim.hints()
+        if not _admits_some(symbols, self.facts.given) and next(small_sizes(symbols, self.facts, hints), None) is None:
             empty = self._vacuous()
             if empty is not None:
                 return empty
@@ -235,7 +234,7 @@ class _Run:
         if not all(f.value for f in self.claim.given):
             false = next(f for f in self.claim.given if not f.value)
             return self._end(Outcome.VACUOUS, reason=f"the assumption {false} is false")
-        found = self._certificate()
+        found = None if self.static else self._certificate()
         if found is not None:
             return found
         try:
@@ -325,10 +324,10 @@ class _Run:
 
     def _below_one(self, d: Any, where: str, known: list[Fact]) -> str:
         """A complaint about one divisor, unless the facts known keep it at 1 or more."""
-        facts = Facts.about(d, given=known)
         lemma = f"{d} >= 1 [{smt.version()}]"
-        if facts.le(1, d) is True or lemma in self.lemmas:
+        if _at_least_1(d, tuple(known)) or lemma in self.lemmas:
             return ""
+        facts = Facts.about(d, given=known)
         if smt.satisfiable([*facts.ranges, *known, Fact(-d, ">=")], self.budget.solver_ms).status != "unsat":
             cure = f"; add the fact {simplest(at_least(d, 1))}" if isinstance(d, Expr) else ""
             return f"expected a divisor of at least 1, got {d} in {where}{cure}"
@@ -431,6 +430,18 @@ class _Run:
             if env
             else self._end(Outcome.REFUTED, witness=witness, method=smt.version())
         )
+
+
+@functools.lru_cache(maxsize=1 << 8)
+def _admits_some(symbols: tuple[Symbol, ...], given: tuple[Fact, ...]) -> bool:
+    """Whether some small sizes meet the assumptions: of all claims of a kernel those are the same few."""
+    return next(small_sizes(symbols, Facts.about(symbols, given=given)), None) is not None
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _at_least_1(d: Any, known: tuple[Fact, ...]) -> bool:
+    """Whether algebra shows that a divisor is at least 1."""
+    return Facts.about(d, given=known).le(1, d) is True
 
 
 def _divides_by_digits(claim: Claim) -> bool:
