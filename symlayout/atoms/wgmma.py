@@ -16,6 +16,8 @@ before.
 
 from __future__ import annotations
 
+import functools
+
 from ..dtype import DType, bf16, e4m3, e5m2, f16, f32, i8, i32, tf32, u8
 from ..layout import Layout
 from .atom import MmaAtom
@@ -33,11 +35,13 @@ TV_A_REGISTERS = {
 }
 
 
+@functools.cache
 def tv_c(n: int) -> Layout:
     """Warp w of the four has rows 16*w on (CUTLASS, ``mma_traits_sm90_gmma.hpp``, CLayout_64xN)."""
     return Layout(((4, 8, 4), (2, 2, n // 8)), ((128, 1, 16), (64, 8, 512)))
 
 
+@functools.cache
 def tv_shared(rows: int, depth: int) -> Layout:
     """Every thread sees the whole tile."""
     return Layout((THREADS, (rows, depth)), (0, (1, rows)))

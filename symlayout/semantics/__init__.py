@@ -8,6 +8,7 @@ from .conversion import filled, loaded, round_to_tf32
 from .execute import execute, expect_reference
 from .footprint import Footprint, footprint
 from .matrix import Product, error_bound, ldmatrix, mma, operand, stmatrix, wgmma
+from .matrix_sums import aligned_magnitude, product_bound, tensor_core_sums
 from .memory import Memory, byte_ranges
 from .reduction import reduced
 from .tma import Effect, phase_completes, tma_load, tma_multicast, tma_reduce, tma_store
@@ -18,6 +19,7 @@ __all__ = [
     "Memory",
     "Product",
     "TensorCopy",
+    "aligned_magnitude",
     "bulk_copy",
     "byte_ranges",
     "error_bound",
@@ -30,9 +32,11 @@ __all__ = [
     "mma",
     "operand",
     "phase_completes",
+    "product_bound",
     "reduced",
     "round_to_tf32",
     "stmatrix",
+    "tensor_core_sums",
     "tma_load",
     "tma_multicast",
     "tma_reduce",
