@@ -17,11 +17,11 @@ from ..orders import MODEL, Order, orders
 
 @dataclass(frozen=True)
 class HappensBefore(Claim):
-    """Each ordering that asynchronous copies need is provided by an instruction that stands there, proxies included.
+    """Accesses to shared memory and to registers of wgmma are ordered by what stands between them, proxies included.
 
-    The obligations are the rows of ``checkers.orders.RULES``, a subset of the memory model of PTX with a version. The
-    prologue (mbarrier.init, its fence, a barrier of the CTA) is the code generator's. Where an instruction is missing
-    the claim is refuted, naming it and its place; generic accesses that meet in shared memory are beyond the subset.
+    The obligations are the rows of ``checkers.orders.RULES``, a subset of the memory model of PTX with a version: see
+    ``docs/memory_model.md``. The prologue (mbarrier.init, its fence, a barrier of the CTA) is the code generator's.
+    Where an instruction is missing the claim is refuted, naming it and its place, with a run at sizes that lacks it.
 
     >>> from symlayout.kernels import tma_copy
     >>> print(HappensBefore(tma_copy(64, 256, tile=(16, 64))))
