@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,34 +61,39 @@ def prove(
     cache: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep and reuse verdicts in this file.")] = None,
     jobs: Annotated[int, typer.Option(metavar="N", help="Processes to share the claims; -1 for all cores.")] = 1,
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:port.")] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show each access of a kernel.")] = False,
 ) -> None:
-    """Prove the claims of Python files, of TOML files and of comments that begin with symlayout:."""
+    """Prove the claims of Python files, of their kernels, of TOML files and of comments that begin with symlayout:."""
     from checkers import Claim
+
+    from .kernel import Kernel
 
     begin = time.perf_counter()
     if output is not None:
         _check_target(output)
     aloud = format is Format.TEXT or output is not None
     verdicts: list[Verdict] = []
+    notes: list[str] = []
     errors: list[Found] = []
-    found = (f for target in paths for f in collect(target, Claim, _build))
+    found = (f for target in paths for f in collect(target, Claim, _build, Kernel))
     settings = _Settings(budget, dump_smt, cache, jobs, scheduler)
     interrupted = False
     try:
         shown = ""
         for place, some in _judged(found, errors, settings):
-            verdicts += some
+            verdicts += some.verdicts
+            notes += some.notes
             file = place.rpartition(":")[0] or place
             if aloud and file != shown:
                 shown = file
                 console.show_place(file)
-            for v in some if aloud else ():
-                console.show_verdict(v)
+            if aloud:
+                console.show_report(some, verbose)
     except KeyboardInterrupt:
         interrupted = True
     if not verdicts and not errors and not interrupted:
         errors.append(Found(" ".join(paths), "", error="expected claims such as Bijective(layout, onto=64), got none"))
-    report = Report(tuple(verdicts))
+    report = Report(tuple(verdicts), notes=tuple(notes))
     if aloud and verdicts:
         console.show_summary(report, time.perf_counter() - begin)
     for e in errors:
@@ -124,8 +129,8 @@ class _Settings:
         return functools.partial(prove, budget=Budget(**parts), cache=cache)
 
 
-def _judged(found: Iterable[Found], errors: list[Found], settings: _Settings) -> Iterator[tuple[str, list[Verdict]]]:
-    """(place, verdicts) of each claim, in order; what is no claim or cannot be judged goes to *errors*."""
+def _judged(found: Iterable[Found], errors: list[Found], settings: _Settings) -> Iterator[tuple[str, Report]]:
+    """(place, report) of each claim, in order; what is no claim or cannot be judged goes to *errors*."""
     prover = settings.prover()
     claims = []
     for f in found:
@@ -133,7 +138,7 @@ def _judged(found: Iterable[Found], errors: list[Found], settings: _Settings) ->
             errors.append(f)
         elif settings.jobs == 1 and settings.scheduler is None:
             with console.working(f"{f.place} {f.name}"):
-                some = _verdicts(f, errors, prover)
+                some = _report(f, errors, prover)
             yield f.place, some
         else:
             claims.append(f)
@@ -143,7 +148,7 @@ def _judged(found: Iterable[Found], errors: list[Found], settings: _Settings) ->
 
 def _in_parallel(
     claims: list[Found], errors: list[Found], prover: Callable[[Any], Report], settings: _Settings
-) -> Iterator[tuple[str, list[Verdict]]]:
+) -> Iterator[tuple[str, Report]]:
     """Claims shared among the processes of this machine, or the workers of a Dask cluster."""
     from .campaigns import Failed, run
 
@@ -158,7 +163,7 @@ def _in_parallel(
         if isinstance(report, Failed):
             errors.append(Found(f.place, f.name, error=f"{f.name}: {report}"))
         else:
-            yield f.place, [v.placed(f"{f.place} {f.name}") for v in report.verdicts]
+            yield f.place, _placed(report, f)
 
 
 def _build(s: Stated) -> Any:
@@ -168,10 +173,14 @@ def _build(s: Stated) -> Any:
     return claim_from(s.kind, s.fields, s.dims, s.given, s.expect, s.shared)
 
 
-def _verdicts(found: Found, errors: list[Found], prover: Callable[[Any], Report]) -> list[Verdict]:
-    """The verdicts of one claim; a claim that cannot be judged is an error, never a verdict."""
+def _placed(report: Report, found: Found) -> Report:
+    return replace(report, verdicts=tuple(v.placed(f"{found.place} {found.name}") for v in report.verdicts))
+
+
+def _report(found: Found, errors: list[Found], prover: Callable[[Any], Report]) -> Report:
+    """The report on one claim; a claim that cannot be judged is an error, never a verdict."""
     try:
-        return [v.placed(f"{found.place} {found.name}") for v in prover(found.claim).verdicts]
+        return _placed(prover(found.claim), found)
     except InternalError:
         raise
     except (SymlayoutError, RecursionError, MemoryError, OverflowError) as e:
@@ -179,7 +188,7 @@ def _verdicts(found: Found, errors: list[Found], prover: Callable[[Any], Report]
     except (TypeError, ValueError, IndexError, ArithmeticError) as e:  # parts that do not fit each other
         message = f"expected a claim that can be judged, got {type(e).__name__}: {e}"
     errors.append(Found(found.place, found.name, error=f"{found.name}: {message}"))
-    return []
+    return Report(())
 
 
 def status(report: Report, bad_input: bool) -> int:

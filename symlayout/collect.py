@@ -55,10 +55,14 @@ class Stated:
 
 
 Builder: TypeAlias = Callable[[Stated], Any]
+Kinds: TypeAlias = "type | tuple[type, ...]"
 
 
-def collect(target: str, kind: type, build: Builder | None = None) -> Iterator[Found]:
+def collect(target: str, kind: type, build: Builder | None = None, whole: type | None = None) -> Iterator[Found]:
     """The claims (values of *kind*) of a file, of each file below a folder, or of ``module:name``, by line.
+
+    Values of *whole*, such as kernels, which have claims of their own, count where they are named, where a function
+    returns them, and in Python files without other claims.
 
     In Python, claims are module-level objects (or lists of them), and functions called ``claim_*`` that take no
     arguments and return one or several. With *build*, which makes claims of stated ones, they may also stand in
@@ -71,11 +75,11 @@ def collect(target: str, kind: type, build: Builder | None = None) -> Iterator[F
             also = "" if build is None else ", TOML files with a [[claim]] table or comments with claims"
             yield Found(target, "", error=f"expected Python files{also} below {target}, got none")
         for file in files:
-            yield from _in_file(file, kind, build)
+            yield from _in_file(file, kind, build, whole)
     elif path.is_file():
-        yield from _in_file(path, kind, build)
+        yield from _in_file(path, kind, build, whole)
     elif ":" in target and os.sep not in target:
-        yield from _in_module(target, kind)
+        yield from _in_module(target, kind if whole is None else (kind, whole))
     else:
         yield Found(target, "", error=f"expected a file, a folder or module:name, got {target!r}, which does not exist")
 
@@ -114,13 +118,13 @@ def _spec() -> ModuleType:
     return spec
 
 
-def _in_file(path: Path, kind: type, build: Builder | None) -> Iterator[Found]:
+def _in_file(path: Path, kind: type, build: Builder | None, whole: type | None) -> Iterator[Found]:
     from . import comments
 
     if path.suffix == ".py":
         stated = list(comments.read(path)) if build else []
         if not stated or _may_hold_objects(path):
-            yield from _in_python(path, kind)
+            yield from _in_python(path, kind, whole)
     elif build is not None and path.suffix == ".toml":
         stated = list(_spec().read(path))
     elif build is not None and path.suffix in comments.SUFFIXES:
@@ -138,7 +142,7 @@ def _in_file(path: Path, kind: type, build: Builder | None) -> Iterator[Found]:
 def _may_hold_objects(path: Path) -> bool:
     """Whether a Python file that states claims in comments may also make some: if not, it is not imported."""
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return any(word in line.partition("#")[0] for line in lines for word in ("checkers", "claim"))
+    return any(word in line.partition("#")[0] for line in lines for word in ("checkers", "claim", "kernel"))
 
 
 def _built(s: Stated, build: Builder) -> Found:
@@ -155,7 +159,7 @@ def _built(s: Stated, build: Builder) -> Found:
         return Found(s.place, s.name, error=message)
 
 
-def _in_python(path: Path, kind: type) -> Iterator[Found]:
+def _in_python(path: Path, kind: type, whole: type | None) -> Iterator[Found]:
     try:
         tree = ast.parse(path.read_text(encoding="utf-8-sig"), str(path))
         with _limits(str(path)):
@@ -166,8 +170,16 @@ def _in_python(path: Path, kind: type) -> Iterator[Found]:
         yield _failure(path, e)
         return
     lines = _lines(tree)
-    for name in sorted((n for n in vars(module) if n in lines), key=lines.__getitem__):
-        yield from _claims(f"{path}:{lines[name]}", name, getattr(module, name), kind)
+    names = sorted((n for n in vars(module) if n in lines), key=lines.__getitem__)
+
+    def of(kinds: Kinds, some: Iterable[str]) -> list[Found]:
+        return [f for n in some for f in _claims(f"{path}:{lines[n]}", n, getattr(module, n), kinds)]
+
+    both = kind if whole is None else (kind, whole)
+    functions = [n for n in names if n.startswith("claim_")]
+    found = {n: of(both if n in functions else kind, [n]) for n in names}
+    claims = [f for some in found.values() for f in some]
+    yield from claims if claims or whole is None else of(whole, names)
 
 
 def _load(path: Path) -> ModuleType:
@@ -187,7 +199,7 @@ def _load(path: Path) -> ModuleType:
     return module
 
 
-def _in_module(target: str, kind: type) -> Iterator[Found]:
+def _in_module(target: str, kind: Kinds) -> Iterator[Found]:
     module_name, _, name = target.partition(":")
     try:
         with _limits(target), contextlib.redirect_stdout(sys.stderr):
@@ -204,10 +216,10 @@ def _in_module(target: str, kind: type) -> Iterator[Found]:
     claims = list(_claims(target, name, found, kind))
     if not claims and callable(found):
         claims = list(_claims(target, f"claim_{name}", found, kind))
-    yield from claims or [Found(target, name, error=f"expected a claim at {target}, got {found!r}")]
+    yield from claims or [Found(target, name, error=f"expected a claim at {target}, got {reprlib.repr(found)}")]
 
 
-def _claims(place: str, name: str, value: Any, kind: type) -> Iterator[Found]:
+def _claims(place: str, name: str, value: Any, kind: Kinds) -> Iterator[Found]:
     """The claims that a module-level value stands for."""
     called = name.startswith("claim_") and callable(value)
     if called:

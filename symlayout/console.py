@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
+import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -22,6 +24,8 @@ STYLES = {
     Outcome.VACUOUS: "magenta",
 }
 
+ACCESSES = ("aligned", "in bounds", "fits in")  # kinds of claims about one access of a kernel
+
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -29,6 +33,15 @@ err = Console(stderr=True, highlight=False, soft_wrap=True)
 def width() -> int:
     """Columns to fill with a table."""
     return out.width if sys.stdout.isatty() else 100
+
+
+def _about_an_access(v: Verdict) -> bool:
+    return v.outcome is Outcome.PROVED and v.as_expected and getattr(v.claim, "kind", "") in ACCESSES
+
+
+def show_line(outcome: Outcome, said: str) -> None:
+    """One line that begins like a verdict."""
+    out.print(Text("  ").append(f"{outcome.value:8}", style=f"bold {STYLES[outcome]}").append(f"  {said}"))
 
 
 def show_verdict(v: Verdict) -> None:
@@ -39,6 +52,30 @@ def show_verdict(v: Verdict) -> None:
     out.print(Text("  ").append(word, style=f"bold {style}").append(tail))
     for line in rest:
         out.print(Text("  ").append(line, style="default" if v.outcome is not Outcome.PROVED else "dim"))
+
+
+MANY = 4  # proofs of accesses, one after the other, that are told in one line
+
+
+def show_report(report: Report, verbose: bool = False) -> None:
+    """The verdicts on a claim or on a kernel, what makes them all hold, and what was not asked.
+
+    Proofs about single accesses that follow each other are counted, unless all are to be shown.
+    """
+    for alike, some in itertools.groupby(report.verdicts, _about_an_access):
+        run = list(some)
+        if alike and len(run) >= MANY and not verbose:
+            kinds = collections.Counter(v.claim.kind for v in run)
+            counts = ", ".join(f"{n} times {kind}" for kind, n in kinds.items())
+            show_line(Outcome.PROVED, f"the accesses: {counts} (--verbose shows each)")
+        else:
+            for v in run:
+                show_verdict(v)
+    failed = [v for v in report.verdicts if v.outcome is Outcome.REFUTED and not v.as_expected]
+    if len(failed) > 1 and report.repairs and all(v.repairs for v in failed):
+        out.print(Text(f"  all hold if {' and '.join(map(str, report.repairs))}"))
+    for note in report.notes:
+        out.print(Text(f"  {note}", style="dim"))
 
 
 def show_place(place: str) -> None:

@@ -134,7 +134,7 @@ class RingUse:
     consumers: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Kernel:
     """A kernel: see the module. Two kernels are equal where their texts are."""
 
@@ -269,6 +269,9 @@ class Kernel:
 
     def __str__(self) -> str:
         return self.text()
+
+    def __repr__(self) -> str:
+        return f"<{self.text().partition(chr(10))[0]}, {self.digest}>"
 
 
 def _named(rows: tuple[Any, ...], name: str, what: str) -> Any:
