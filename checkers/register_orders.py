@@ -146,8 +146,8 @@ class Registers:
     # -- runs at sizes ------------------------------------------------------------------------------
 
     def _seen(self, a: Access, b: Access, lacks: str) -> str:
-        """Where a run certainly lacks it; two wgmmas, or two that read, are left open."""
-        if (_product(a.site.op) and _product(b.site.op)) or (a.kind == b.kind == "read"):
+        """Where a run certainly lacks it; two wgmmas, and a fence between two that read, are left open."""
+        if (_product(a.site.op) and _product(b.site.op)) or (lacks == "fence" and a.kind == b.kind == "read"):
             return ""
         for sizes, events in self.runs.of(a.team.warps & b.team.warps):
             for i in [i for i, e in enumerate(events) if e.site is a.site][:STARTS]:

@@ -1,0 +1,243 @@
+"""Kernels whose threads meet in shared memory and in registers of wgmma are proved in order for all sizes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from checkers import HappensBefore, prove
+from checkers.accesses import accesses
+from checkers.footprints import Footprints
+from checkers.order_rules import RULES
+from checkers.orders import orders
+from checkers.residues import unturned
+from checkers.sites import sites
+from checkers.ways import ANY, Way, Ways
+from symlayout import Layout, dim, dims
+from symlayout.expr import xor
+from symlayout.kernel import Builder, Kernel
+from symlayout.kernels import cp_async_copy
+from symlayout.ops import Barrier, Commit, Copy, Elect, Fence, Fill, Mma, Op, Ref, WaitGroup, WarpBarrier
+from symlayout.report import Outcome, Verdict
+from symlayout.semantics import expect_reference
+from tests.kernel_families import FAMILIES
+from tests.shared_kernels import handed_over, inputs, multiplied, transposed
+
+WHOLE: dict[str, Callable[[], Kernel]] = {
+    **{f"cp_async_copy of {s} stages": lambda s=s: cp_async_copy(dim("N"), stages=s) for s in (2, 3, 4, 6)},
+    "cp_async_copy by one block": lambda: cp_async_copy(dim("N"), stages=3, threads=64, blocks=1),
+    "transposed": transposed,
+    "transposed, three slots": lambda: transposed(slots=3),
+    "transposed, one slot and two barriers": lambda: transposed(slots=1, barriers=2),
+    "handed over": handed_over,
+    "handed over, three slots": lambda: handed_over(slots=3),
+    "handed over by one barrier, two slots": lambda: handed_over(slots=2, back=False),
+    "multiplied": multiplied,
+    "multiplied, two groups under way": lambda: multiplied(slots=4, pending=1),
+    "multiplied from registers": lambda: multiplied(slots=3, registers=True),
+}
+
+
+def verdict(kernel: Kernel) -> Verdict:
+    return prove(HappensBefore(kernel)).verdicts[0]
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_kernel_is_in_order_for_all_sizes(name: str) -> None:
+    kernel = WHOLE[name]()
+    begin = time.perf_counter()
+    found = verdict(kernel)
+
+    assert found.outcome is Outcome.PROVED, found
+    assert time.perf_counter() - begin < 1.5  # 0.15 s on an idle machine
+
+
+@pytest.mark.parametrize("name", [n for n in WHOLE if "cp_async" not in n])
+def test_a_run_finds_nothing(name: str) -> None:
+    for n in (1, 2, 5):
+        bound = WHOLE[name]().bind(n=n)
+        for order in ("eager", "lazy", 1, 2):
+            expect_reference(bound, inputs(bound), order)
+
+
+def test_every_order_is_of_a_rule() -> None:
+    kernels = [build() for build in WHOLE.values()] + [f.build() for f in FAMILIES]
+    found = [o for k in kernels for o in orders(k)]
+
+    assert {o.rule for o in found} <= set(RULES)
+    assert [o for o in found if bool(o.by) + bool(o.missing) + bool(o.beyond) != 1] == []
+
+
+# -- what is left open ----------------------------------------------------------------------------------
+
+
+def left_open(kernel: Kernel) -> str:
+    found = verdict(kernel)
+    assert found.outcome is Outcome.UNKNOWN, found
+    return found.open
+
+
+def test_mbarriers_between_generic_accesses_are_left_open() -> None:
+    k = Builder("told", grid=(1,), threads=64)
+    x, r, done = k.shared_tensor("x", "f32", Layout(64)), k.registers("r", "f32", 1), k.mbarriers("done", 1, 2)
+    k.copy("st.shared.4", r(), x(k.thread))
+    with k.elect(each_warp=True):
+        k.arrive(done(0))
+    k.wait(done(0), 0)
+    k.copy("ld.shared.4", x(63 - k.thread), r())
+
+    assert "no barrier between st.shared.4" in left_open(k.kernel())
+
+
+def test_threads_that_decide_for_themselves_are_left_open() -> None:
+    k = Builder("turns", grid=(1,), threads=64)
+    with k.loop("i", 1 + k.thread // 32):
+        k.sync()
+
+    assert "whether all threads take the same turns" in left_open(k.kernel())
+
+
+def test_an_index_that_many_write_is_left_open() -> None:
+    k = Builder("flag", grid=(1,), threads=64)
+    x, r = k.shared_tensor("x", "f32", Layout(64)), k.registers("r", "f32", 1)
+    k.copy("st.shared.4", r(), x(k.thread // 2))
+
+    assert "write the same bytes at once" in left_open(k.kernel())
+
+
+def test_a_place_that_depends_on_a_size_is_left_open_or_told_apart() -> None:
+    n = dim("n", at_most=8)
+
+    def kernel(by: int) -> Kernel:
+        k = Builder("moved", n, grid=(1,), threads=64)
+        x, r = k.shared_tensor("x", "f32", Layout(1024)), k.registers("r", "f32", 1)
+        k.copy("st.shared.4", r(), x(64 * n + k.thread))
+        k.copy("ld.shared.4", x(64 * n + by + k.thread), r())
+        return k.kernel()
+
+    assert verdict(kernel(64)).outcome is Outcome.PROVED
+    assert verdict(kernel(32)).outcome is Outcome.REFUTED
+
+
+# -- parts ----------------------------------------------------------------------------------------------
+
+
+def test_one_warp_needs_its_own_barrier_only() -> None:
+    def kernel(*between: Op) -> Kernel:
+        k = Builder("own", grid=(1,), threads=64)
+        x, r = k.shared_tensor("x", "f32", Layout(64)), k.registers("r", "f32", 1)
+        k.copy("st.shared.4", r(), x(k.thread))
+        for op in between:
+            k.add(op)
+        k.copy("ld.shared.4", x(xor(k.thread, 1)), r())
+        return k.kernel()
+
+    assert verdict(kernel(WarpBarrier())).outcome is Outcome.PROVED
+    assert verdict(kernel(Barrier())).outcome is Outcome.PROVED
+    assert verdict(kernel()).outcome is Outcome.REFUTED
+    assert "barrier 3 awaits 64 threads, and 1 come" in str(verdict(kernel(Elect((Barrier(3),)))))
+
+
+def test_remainders_of_several_indices() -> None:
+    turn, steps, i, q = dims("turn steps i q", at_least=0)
+    use = turn * steps + i
+
+    assert unturned((use % 3, (use + 4) % 3), lambda s: False) == [(0, 1), (1, 2), (2, 0)]
+    assert unturned(((i % 4) + 8 * (i // 2 % 2),), lambda s: False) == [(0,), (1,), (10,), (11,)]
+    assert unturned((i % 2 + q, (i + 1) % 2 + q), lambda s: False) == [(0, 1), (1, 0)], "q moves both"
+    assert unturned((i % 2 + q, (i + 1) % 2), lambda s: False) is None
+    assert unturned((i % 1000,), lambda s: False) is None, "too many remainders"
+
+
+def test_ways_round_a_loop() -> None:
+    kernel = transposed()
+    ways = Ways(kernel, sites(kernel))
+    store, load = accesses(kernel, "shared", ways.every)
+    met: list[tuple[str, Way]] = []
+
+    def at(barriers: int, s: object, way: Way) -> int | None:
+        if s in (store.site, load.site):
+            met.append(("store" if s is store.site else "load", way))
+        barriers += isinstance(s.op, Barrier)  # type: ignore[attr-defined]
+        return barriers if barriers < 2 else None
+
+    ways.walk(store.site, store.team.warps, 0, at)
+    footprints = Footprints(kernel, ways)
+    here, on = ("on", 0), ("on", 1)
+    kinds = {(name, w.turns): footprints.meeting(store, store if name == "store" else load, w) for name, w in met}
+
+    assert kinds == {
+        ("store", (here, ANY)): "apart",
+        ("load", (here, ANY)): "across warps",
+        ("store", (on, ANY)): "apart",
+    }
+
+
+# -- registers of wgmma ---------------------------------------------------------------------------------
+
+
+def changed(kernel: Kernel, change: Callable[[Op], list[Op]]) -> Verdict:
+    return verdict(kernel.edited(change))
+
+
+def test_registers_without_their_fence() -> None:
+    no_fence = changed(multiplied(), lambda op: [] if op == Fence("wgmma") else [op])
+    assert "no fence wgmma before the first wgmma" in str(no_fence)
+
+    def early(op: Op) -> list[Op]:
+        if op == Fence("wgmma"):
+            return []
+        return [Fence("wgmma"), op] if isinstance(op, WaitGroup) and op.group == "cp.async" else [op]
+
+    assert changed(multiplied(), early).outcome is Outcome.PROVED, "nobody touches the sums in between"
+    assert "no fence wgmma between ld.global.4" in str(changed(multiplied(registers=True), early))
+
+
+def test_registers_of_a_wgmma_under_way() -> None:
+    late = changed(multiplied(registers=True, slots=4, pending=1), lambda op: [op])
+    assert "no commit and wait_group wgmma before ld.global.4" in str(late), "A is loaded while it is read"
+
+    def cleared(op: Op) -> list[Op]:
+        fill = Fill(Ref("acc", 0), 0, 16)
+        return [op, fill] if isinstance(op, Commit) and op.group == "wgmma" else [op]
+
+    assert "no commit and wait_group wgmma before fill acc" in str(changed(multiplied(), cleared))
+
+
+def test_wgmmas_of_other_shapes_on_the_same_sums_are_left_open() -> None:
+    def other(op: Op) -> list[Op]:
+        first = isinstance(op, Mma) and not isinstance(op.zero, int)
+        return [op if not first else Mma("wgmma.m64n16k16.bf16", op.a, op.b, op.acc, op.zero)]  # type: ignore[union-attr]
+
+    assert changed(multiplied(), other).outcome is Outcome.UNKNOWN
+
+
+def test_an_operand_is_written_again_after_its_wait() -> None:
+    def later(op: Op) -> list[Op]:
+        return [] if isinstance(op, WaitGroup) and op.group == "wgmma" else [op]
+
+    found = changed(multiplied(), later)
+    assert found.outcome is Outcome.REFUTED
+    assert any(o.rule == "operand_reuse" and "no commit wgmma" in o.missing for o in orders(multiplied().edited(later)))
+
+
+def test_a_copy_is_fenced_for_wgmma_by_those_who_made_it() -> None:
+    unfenced = changed(multiplied(), lambda op: [] if op == Fence("async") else [op])
+    assert "no fence async after cp.async.16" in str(unfenced)
+
+    def too_early(op: Op) -> list[Op]:
+        if op == Fence("async"):
+            return []
+        return [Fence("async"), op] if isinstance(op, WaitGroup) and op.group == "cp.async" else [op]
+
+    assert "no fence async after cp.async.16" in str(changed(multiplied(), too_early)), "before the copy is over"
+
+
+def test_a_store_of_the_wrong_width_still_ends() -> None:
+    """What is broken otherwise is judged all the same."""
+    wide = transposed().edited(
+        lambda op: [Copy("st.shared.16", op.src, op.dst)] if isinstance(op, Copy) and op.atom == "st.shared.4" else [op]
+    )
+    assert verdict(wide).outcome is Outcome.REFUTED
