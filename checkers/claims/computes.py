@@ -113,7 +113,7 @@ class Computes(Claim):
     # -- refutation ---------------------------------------------------------------------------------
 
     def counterexample(self) -> Witness | None:
-        """The first element that differs in a run, eager or lazy."""
+        """The first element that differs in a run, eager or lazy. Raises TooLarge where none does: inputs vary."""
         for order in ORDERS:
             try:
                 expect_results(self.kernel, order, self.output)
@@ -121,7 +121,7 @@ class Computes(Claim):
                 return Witness({}, (), f"{order}: {e}")
             except SymlayoutError as e:
                 raise TooLarge(str(e)) from None
-        return None
+        raise TooLarge("runs with one choice of inputs agree")
 
     def trials(self, facts: Facts) -> Iterator[dict[Symbol, int]]:
         """Sizes of less than a tile, of a tile, and at which loops go on; small ones first."""

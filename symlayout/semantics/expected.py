@@ -60,7 +60,8 @@ def telling_inputs(bound: Kernel) -> dict[str, Any]:
         elif tensor.name in moved:
             held = (hashed >> np.uint64(8)).astype(f"u{kind.itemsize}").view(kind)
         else:
-            held = FEW[hashed >> np.uint64(13) & np.uint64(3)].astype(kind)
+            few = np.abs(FEW) if kind.kind == "u" else FEW
+            held = few[hashed >> np.uint64(13) & np.uint64(3)].astype(kind)
         shape = tensor.layout.shape
         out[tensor.name] = held.reshape(shape if isinstance(shape, tuple) else (shape,))
     return out

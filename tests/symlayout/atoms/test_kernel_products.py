@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 import checkers
-from checkers import WellFormed
+from checkers import Computes, WellFormed
 from symlayout import Layout
 from symlayout.atoms import MatrixDescriptor, atom
 from symlayout.dtype import DType, f32
 from symlayout.errors import ExecutionError
 from symlayout.kernel import Builder
 from symlayout.ops import Matrix
+from symlayout.results import dot, element
 from symlayout.semantics import execute, mma, wgmma
+from symlayout.semantics.expected import expect_results
 from symlayout.semantics.matrix import by_thread
 
 WARP = ["mma.m16n8k16.f16.f16", "mma.m16n8k8.tf32", "mma.m16n8k32.e4m3", "mma.m16n8k32.i8"]
@@ -103,6 +105,46 @@ def test_a_warpgroup(word, order):
     start = {"a": MatrixDescriptor(0, 128, 256), "b": MatrixDescriptor(m * 32, 128, 256)}
 
     assert np.array_equal(got, wgmma(word, shared, start["a"], start["b"], c).values.T)
+
+
+def dots(word, steps=1):
+    """c = a b^T of a warp, fragments straight from row-major matrices."""
+    row = atom(word)
+    kind, sums, per = row.dtype, row.acc_dtype, 4 // row.dtype.bytes
+    depth = steps * row.mnk[2]
+    k = Builder("dots", grid=(1,), threads=32)
+    a = k.global_tensor("a", kind, Layout((16, depth), (depth, 1)))
+    b = k.global_tensor("b", kind, Layout((8, depth), (depth, 1)))
+    c = k.global_tensor("c", sums, Layout((16, 8), (8, 1)))
+    of_a, of_b, acc = (
+        k.registers("of_a", kind, 4 * per),
+        k.registers("of_b", kind, 2 * per),
+        k.registers("acc", sums, 4),
+    )
+    g, i = k.thread // 4, k.thread % 4
+    for step in range(steps):
+        first = step * row.mnk[2] + per * i
+        for w in range(4):
+            k.copy("ld.global.4", a((g + 8 * (w % 2)) * depth + first + 4 * per * (w // 2)), of_a(per * w))
+        for w in range(2):
+            k.copy("ld.global.4", b(g * depth + first + 4 * per * w), of_b(per * w))
+        k.mma(word, of_a(), of_b(), acc(), zero=int(step == 0))
+    for w in range(2):
+        k.copy(f"st.global.{2 * sums.bytes}", acc(2 * w), c((g + 8 * w) * 8 + 2 * i))
+    k.result("c", lambda m, n: dot(depth, lambda j: (element("a", m, j), element("b", n, j))))
+    return k.kernel()
+
+
+@pytest.mark.parametrize("word", [*WARP, "mma.m16n8k16.bf16", "mma.m16n8k32.u8"])
+@pytest.mark.parametrize("steps", [1, 3])
+def test_what_a_warp_computes_is_proved_but_for_integers_that_may_wrap(word, steps):
+    kernel = dots(word, steps)
+    wraps = atom(word).acc_dtype.kind == "int" and steps > 1
+    [verdict] = checkers.prove(Computes(kernel, "c")).verdicts
+
+    expect_results(kernel.bind(), "lazy")
+    assert verdict.outcome.value == ("unknown" if wraps else "proved")
+    assert ("may wrap" in str(verdict)) == wraps
 
 
 def test_registers_of_another_type_are_no_product():
