@@ -34,10 +34,15 @@ def _json(modes: Modes) -> list[list[Any]]:
 
 
 def nonneg(p: Int, facts: Facts) -> Certificate | None:
-    """p >= 0 for all sizes (T9)."""
-    setting = Setting(facts, p)
-    found = setting.facts.nonneg(p) if setting.usable else None
-    return None if found is None else {"claim": setting.claim("nonneg", poly=poly(p)), "proof": hint(found)}
+    """p >= 0 for all sizes (T9); where that fails, by numbers that quotients do not pass."""
+    for ceilings in (False, True):
+        setting = Setting(facts, p, ceilings=ceilings)
+        if not setting.usable or (ceilings and not setting.ceilings):
+            return None
+        found = setting.facts.nonneg(p)
+        if found is not None:
+            return {"claim": setting.claim("nonneg", poly=poly(p)), "proof": hint(found)}
+    return None
 
 
 def _extent_rows(modes: Modes) -> list[Row]:

@@ -115,6 +115,11 @@ def generators(claim: Mapping[str, Any]) -> list[Poly]:
         need(op == "floordiv" and type(k) is int, "a floor of what is no quotient")
         nonneg(minus(poly(x), times({(): k} if k else {}, poly(d))), gens, hint)
         gens.append(minus({(name,): 1}, {(): k} if k else {}))
+    for name, k, hint in claim.get("ceilings", ()):  # x < (k + 1)*d gives x // d <= k
+        op, x, d = defined[name]
+        need(op == "floordiv" and type(k) is int, "a ceiling of what is no quotient")
+        nonneg(minus(minus(times({(): k + 1} if k + 1 else {}, poly(d)), ONE), poly(x)), gens, hint)
+        gens.append(minus({(): k} if k else {}, {(name,): 1}))
     return gens
 
 

@@ -25,9 +25,12 @@ def hint(e: Evidence) -> dict[str, Any]:
 
 
 class Setting:
-    """The rows that a claim rests on, in the order in which the checker rebuilds them."""
+    """The rows that a claim rests on, in the order in which the checker rebuilds them.
 
-    def __init__(self, facts: Facts, *polys: Any) -> None:
+    With *ceilings* also numbers that quotients do not pass, where there are some; few proofs need these.
+    """
+
+    def __init__(self, facts: Facts, *polys: Any, ceilings: bool = False) -> None:
         rows = [r.poly for r in facts.rows]
         self.atoms = inner_first(opaque_atoms(*polys, *rows))
         defined = [Row(g, f"definition of {a}", a) for a in self.atoms for g in definition(a)]
@@ -36,6 +39,8 @@ class Setting:
         self.facts = in_order(facts).with_rows(
             *defined, *(Row(f.row, f"{f.atom} >= {f.k}", f.atom) for f in self.floors)
         )
+        self.ceilings = self.facts.ceilings(self.atoms) if ceilings else []
+        self.facts = self.facts.with_rows(*(Row(c.row, f"{c.atom} <= {c.k}", c.atom) for c in self.ceilings))
         self.usable = True
         self.positive: dict[str, Any] = {}
         for a in self.atoms:
@@ -56,6 +61,8 @@ class Setting:
             out["positive"] = self.positive
         if self.floors:
             out["floors"] = [[f.atom.key, f.k, hint(f.why)] for f in self.floors]
+        if self.ceilings:
+            out["ceilings"] = [[c.atom.key, c.k, hint(c.why)] for c in self.ceilings]
         return out
 
 
@@ -66,7 +73,7 @@ def rows_used(certificate: Mapping[str, Any]) -> Iterator[Any]:
         for part, why in zip(claim["parts"], proof["parts"], strict=True):
             yield from rows_used({"claim": part, "proof": why})
     assumed = claim.get("assume", ())
-    hints = [proof, claim.get("positive", {}), claim.get("floors", ())]
+    hints = [proof, claim.get("positive", {}), claim.get("floors", ()), claim.get("ceilings", ())]
     yield from (assumed[i] for i in dict.fromkeys(_indices(hints)) if i < len(assumed))
 
 

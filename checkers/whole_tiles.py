@@ -31,7 +31,6 @@ from symlayout.expr import (
     Quotient,
     Symbol,
     divides,
-    evaluate,
     index,
     integer,
     terms_of,
@@ -40,23 +39,22 @@ from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import ceil_div
 
 from . import digits
-from .certificates import Certificate, nonneg
+from .certificates import Certificate
 from .form import digit
 
 
 @dataclass(frozen=True)
 class Short:
-    """A coordinate in the numbers of *tiles*, in their ranges and below a number, and the certificates of that."""
+    """A coordinate in the numbers of *tiles*, each in its range, and the certificates of that."""
 
     coordinate: tuple[Any, ...]
     tiles: tuple[Symbol, ...]
-    below: tuple[Fact, ...]
     why: tuple[Certificate, ...]
 
 
 def whole_tiles(coordinate: Sequence[Int], extents: Sequence[Int], facts: Facts) -> Short | None:
     """The start of a box with its rasters replaced by a number of tiles each; None where there are none of these."""
-    out, tiles, below, why = list(coordinate), list[Symbol](), list[Fact](), list[Certificate]()
+    out, tiles, why = list(coordinate), list[Symbol](), list[Certificate]()
     for d, (start, n) in enumerate(zip(coordinate, extents, strict=True)):
         moved = _moved_by(start)
         if not moved:
@@ -70,24 +68,10 @@ def whole_tiles(coordinate: Sequence[Int], extents: Sequence[Int], facts: Facts)
                 out[d] = start - far + unit * tile
                 tiles.append(tile)
                 why.append(found)
-                limit = _limit(n, most, given)
-                if limit is not None:
-                    below.append(Fact(limit[0] - 1 - tile, ">="))
-                    why.append(limit[1])
                 break
         else:
             return None
-    return Short(tuple(out), tuple(tiles), tuple(below), tuple(why)) if tiles else None
-
-
-def _limit(n: Any, most: Any, given: tuple[Fact, ...]) -> tuple[int, Certificate] | None:
-    """(a number that tiles of a tensor of n elements are never more than, why), from the end of the range of n."""
-    if not isinstance(n, Symbol) or type(n.upper) is not int or most.symbols != (n,):
-        return None
-    facts = Facts.about(most, given=given)
-    number = evaluate(most, {n: n.upper // n.multiple * n.multiple})
-    found = nonneg(facts.normal(number - most), facts)
-    return None if found is None else (number, found)
+    return Short(tuple(out), tuple(tiles), tuple(why)) if tiles else None
 
 
 def _moved_by(start: Int) -> set[Symbol]:

@@ -97,6 +97,19 @@ class Floor:
         return cast(Int, self.atom - self.k)
 
 
+@dataclass(frozen=True)
+class Ceiling:
+    """``atom <= k`` for a quotient x//d, because (k + 1)*d - 1 - x >= 0 and d >= 1."""
+
+    atom: Atom
+    k: int
+    why: Evidence
+
+    @property
+    def row(self) -> Int:
+        return cast(Int, self.k - self.atom)
+
+
 class Facts:
     """What is assumed about some symbols: rows, and the substitutions that remove equalities.
 
@@ -214,6 +227,33 @@ class Facts:
                         known = known.with_rows(Row(a - k, f"{a} >= {k}", a))
                         break
         return out
+
+    def ceilings(self, atoms: Sequence[Atom]) -> list[Ceiling]:
+        """A number above each quotient by a number whose dividend ends somewhere: ceil(M/128) <= 2^24 for M < 2^31.
+
+        That is less than M/128 and what rounding adds: 128*ceil(M/128) <= 2^31, which M <= 2^31 - 1 alone does not say.
+        """
+        out: list[Ceiling] = []
+        known = self
+        for a in inner_first(atoms):
+            x, d = a.args if isinstance(a, Quotient) else (0, 0)
+            most = known._most(x) if type(d) is int and d > 1 else None
+            if most is not None:
+                why = in_order(known).nonneg((most // d + 1) * d - 1 - x)
+                if why is not None:
+                    out.append(Ceiling(a, most // d, why))
+                    known = known.with_rows(Row(out[-1].row, f"{a} <= {most // d}", a))
+        return out
+
+    def _most(self, x: Int) -> int | None:
+        """A number that a sum is never more than, each term of it at an end; None where a term has none."""
+        plain, ends = self._plain, self._ends
+        total = 0
+        for m, c in terms_of(x).items():
+            if any(a not in plain or (c > 0 and a not in ends) for a in m):
+                return None
+            total += c * math.prod(ends[a][1] for a in m) if c > 0 or not m else 0
+        return total
 
     @cached_property
     def _plain(self) -> dict[Atom, int]:

@@ -83,7 +83,7 @@ class Obeys(Claim):
         if short is None:
             return []
         claim = replace(self, subject=replace(c, coordinate=short.coordinate))
-        known = Facts.about(claim.parameters(), given=(*facts.given, *short.below))
+        known = Facts.about(claim.parameters(), given=facts.given)
         found = [_certified(f, known) for f in claim._facts]
         return [*short.why, *found] if found and all(found) else []
 

@@ -59,6 +59,11 @@ CERTIFICATES: dict[str, dict[str, Any]] = {
                   "define": {"Q": ["floordiv", [[1, "M"], [3]], 4]}, "floors": [["Q", 1, rows(0)]]},
         "proof": rows(3),
     },
+    "4*ceil(M/4) <= 8 for M <= 7": {
+        "claim": {"kind": "nonneg", "poly": [[8], [-4, "Q"]], "assume": [[[7], [-1, "M"]]],
+                  "define": {"Q": ["floordiv", [[1, "M"], [3]], 4]}, "ceilings": [["Q", 2, {"sum": [[1, 0], [1]]}]]},
+        "proof": {"sum": [[4, 3]]},
+    },
     "M//N <= M": {
         "claim": {"kind": "nonneg", "poly": [[1, "M"], [-1, "Q"]], "assume": [M1, N1],
                   "define": {"Q": ["floordiv", M, N]}, "positive": {"Q": rows(1)}, "floors": [["Q", 0, {"sum": [[1, 0], [1]]}]]},
@@ -192,7 +197,11 @@ def environments(claim: dict[str, Any]) -> Iterator[dict[str, int]]:
         yield from map_claims.sizes(claim, LOW, HIGH)
         return
     defined = claim.get("define", {})
-    polys = [v for k, v in claim.items() if k not in ("kind", "define", "floors", "positive", "because", "swizzle")]
+    polys = [
+        v
+        for k, v in claim.items()
+        if k not in ("kind", "define", "floors", "ceilings", "positive", "because", "swizzle")
+    ]
     free = sorted((names_in(polys) | names_in([args for _, *args in defined.values()])) - set(defined))
     for numbers in itertools.product(range(LOW, HIGH + 1), repeat=len(free)):
         env = dict(zip(free, numbers, strict=True))

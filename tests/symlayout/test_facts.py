@@ -343,3 +343,20 @@ def test_high_bits_pass_by_a_xor_with_low_ones():
             env = {base: r.randint(0, 9), x: r.randint(-20, 40), y: r.randint(0, 7)}
             assert evaluate(normal, env) == evaluate(a, env) ^ evaluate(b, env), (a, b, normal, env)
     assert resolved > 150
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_numbers_that_quotients_do_not_pass_are_right_and_met(block):
+    """Against every admissible point of drawn sums; where the dividend is one size, the number is the least one."""
+    r = random.Random(100 + block)
+    for _ in range(30):
+        top_m, top_n, d = r.randint(1, 12), r.randint(1, 12), r.randint(2, 9)
+        m, n = dim("m", at_least=r.choice((0, 1)), at_most=top_m), dim("n", at_most=top_n)
+        x = r.choice((m + r.randint(0, 9), 3 * m + n, m * n + 2, 5 * n - m, 2 * m + 7))
+        q = x // d
+        facts = Facts.about(q)
+        for c in facts.ceilings(opaque_atoms(q)):
+            at = ({m: i, n: j} for i in range(m.lower, top_m + 1) for j in range(1, top_n + 1))
+            values = [evaluate(c.atom, env) for env in at]
+            assert c.k >= max(values), (x, d)
+            assert c.k == max(values) or x == 5 * n - m, "each size at its end"
