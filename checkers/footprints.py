@@ -62,10 +62,10 @@ class Touched:
         return bool((np.diff(mine // (32 * LANE)) == 0).any())
 
     def shared(self, other: Touched) -> int:
-        """An element that both touch, by different threads if there is one."""
+        """The first element that both touch, by different threads if there is one."""
         both, i, j = np.intersect1d(self.elements, other.elements, assume_unique=True, return_indices=True)
         apart = np.maximum(self.most[i], other.most[j]) - np.minimum(self.least[i], other.least[j])
-        return int(both[np.argmax(apart)])
+        return int(both[np.argmax(apart > 0)])
 
 
 def _kind(least: Numbers, most: Numbers) -> str:
