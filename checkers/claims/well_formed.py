@@ -137,6 +137,8 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
     if not isinstance(op, KNOWN):
         yield Defect(f"{type(op).__name__} is no operation that provers know: {op}", open=True)
         return
+    if isinstance(op, For) and any(s.name == THREAD or s in site.varying for s in symbols_in((op.extent,))):
+        yield Defect(f"whether all threads take the same number of turns in {op}", open=True)
     if isinstance(op, Copy | Mma):
         yield from _instruction(kernel, op)
     elif isinstance(op, Map):
@@ -245,10 +247,19 @@ def _lanes(kernel: Kernel, site: Site, op: Shuffle | Reduce) -> Iterator[Defect]
         yield Defect(f"{op}: expected whole words of 32 bits, got {op.count} elements of {src.dtype}")
     if isinstance(op, Reduce) and op.lanes == 1:
         return
-    if site.team is None:
+    if site.team is None or (0 < site.team.lanes < WARP and not _reached(kernel, site)):
         yield Defect(f"whether all lanes of their warps issue {op} together", open=True)
-    elif site.team.lanes < WARP:
+    elif 0 < site.team.lanes < WARP:
         yield Defect(f"{op}: expected all {WARP} lanes of its warps, got {site.team}")
+
+
+def _reached(kernel: Kernel, site: Site) -> bool:
+    """Whether an operation is executed for all sizes and blocks."""
+    loops = [loop.index for loop in site.loops]
+    facts = Facts.about(*kernel.dims, *kernel.block, *loops, given=kernel.given)
+    if any(facts.le(1, loop.extent) is not True for loop in site.loops):
+        return False
+    return all(facts.holds(f) is True for f in site.conditions)
 
 
 def _loaded(kernel: Kernel, op: LoadIndex, every: list[Site]) -> Iterator[Defect]:
