@@ -4,7 +4,7 @@
 >>> from symlayout.expr import maximum
 >>> M, N = dims("M N")
 >>> len(shown(maximum(M, N) - 1, Facts.about(M, N))), shown(maximum(M, N) - 2, Facts.about(M, N))
-(2, None)
+(1, None)
 """
 
 from __future__ import annotations

@@ -27,8 +27,6 @@ RULES = {
     " the end, or a wait for them",
 }
 
-LAUNCH_RULES = ("whole_clusters", "peer_exists")  # without which there is nothing to run
-
 
 def cluster_orders(kernel: Kernel) -> Iterator[Order]:
     """Every obligation of a kernel with clusters; none without."""
@@ -156,10 +154,11 @@ class _OfCta:
         if met is not None:
             return self._order("cluster_stays", s, by=str(met))
         assert isinstance(s.op, Arrive)
-        ring = next((r for r in rings if r.empty == s.op.barrier.barrier), None)
+        ring = next((r for r in rings if r.tensors and r.empty == s.op.barrier.barrier), None)
         reached = {name for one in every for name in one.reached()}
         waits = [(o, w) for o in others for w in o.waits(reached)]
-        if after or ring is None or not all(o.fills_then(w) or _waits_for(w, ring.full) for o, w in waits):
+        odd = any(not _sure(b) or b.role for one in every for b in one.barriers)  # some warps only, which may wait
+        if after or odd or ring is None or not all(o.fills_then(w) or _waits_for(w, ring.full) for o, w in waits):
             return self._order("cluster_stays", s, beyond=f"that the CTA it reaches stays until {s} is done")
         return self._order("cluster_stays", s, missing="no cluster barrier after it; add one at the end of the kernel")
 

@@ -10,13 +10,11 @@ True
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symlayout.atoms import ATOMS, MatrixDescriptor, MmaAtom
-from symlayout.dtype import DType
+from symlayout.atoms import ATOMS
 from symlayout.errors import ExpressionError
 from symlayout.expr import evaluate
 from symlayout.kernel import Kernel
@@ -46,8 +44,9 @@ from symlayout.ops import (
     WaitGroup,
 )
 
-from .clusters import Cta, blocks_of, ctas, masked
-from .rings import Agent, Landing, Machine, Memory, Step
+from .clusters import Cta, blocks_of, masked
+from .ring_parts import extent_of, fillers_of, in_parts
+from .rings import Agent, Fault, Landing, Machine, Memory, Step
 from .sites import Site, about_thread, active_lanes, sites
 
 MEETING = ("cluster", -1)  # the barrier at which all warps of a cluster meet
@@ -55,6 +54,14 @@ MEETING = ("cluster", -1)  # the barrier at which all warps of a cluster meet
 
 class OutsideTheModel(Exception):
     """A kernel with operations that the machine does not have."""
+
+
+class Absent(OutsideTheModel):
+    """An operation that reaches a CTA which the cluster does not have: a fault by itself."""
+
+    def __init__(self, what: str, agent: str, op: str) -> None:
+        super().__init__(what)
+        self.fault = Fault(what, ((agent, op),))
 
 
 @dataclass(frozen=True)
@@ -156,8 +163,8 @@ def machine(kernel: Kernel, block: tuple[int, ...] = (), uses: int = 0) -> Machi
     kernel = kernel.plain
     rings = rings_of(kernel)
     owner = {t: r for r in rings for t in r.tensors}
-    every = ctas(kernel)
     blocks = blocks_of(kernel, (*block, 0, 0, 0)[: len(kernel.grid)])
+    every = tuple(Cta(rank, kernel, len(blocks)) for rank in range(len(blocks)))
     agents: list[Agent] = []
     for cta, at in zip(every, blocks, strict=True):
         env = {b.name: v for b, v in zip(kernel.block, at, strict=True)}
@@ -175,8 +182,8 @@ def machine(kernel: Kernel, block: tuple[int, ...] = (), uses: int = 0) -> Machi
     barriers = tuple(
         ((owned(b.name, cta), s), b.arrivals) for cta in every for b in kernel.barriers for s in range(b.slots)
     )
-    fillers = _fillers(agents)
-    return Machine(tuple(_in_parts(a, rings, fillers) for a in agents), barriers, len(every))
+    fillers = fillers_of(agents)
+    return Machine(tuple(in_parts(a, rings, fillers) for a in agents), barriers, len(every))
 
 
 def owned(name: str, cta: Cta) -> str:
@@ -188,52 +195,6 @@ def _expect_to_meet(agents: list[Agent], warps: int) -> None:
     met = [sum(s.kind == "sync" and s.barrier == MEETING for s in a.program) for a in agents if a.whole]
     if any(met) and (len(set(met)) > 1 or len(agents) < warps):
         raise OutsideTheModel("a cluster barrier that some threads skip")
-
-
-def _fillers(agents: list[Agent]) -> dict[str, dict[int, set[int]]]:
-    """For each tensor the places in its slots at which fills start, and the CTAs that issue them."""
-    out: dict[str, dict[int, set[int]]] = {}
-    for a in agents:
-        for step in a.program:
-            for tensor, _, start in step.memory if step.kind in ("copy", "write") else ():
-                out.setdefault(tensor, {}).setdefault(start, set()).add(a.cta)
-    return out
-
-
-def _in_parts(agent: Agent, rings: tuple[RingParts, ...], fillers: Mapping[str, dict[int, set[int]]]) -> Agent:
-    """The agent with what it touches in parts of slots that one fill each covers, and with what its arrivals give back.
-
-    An arrival at a CTA gives back the parts of the own slot which that CTA fills.
-    """
-
-    def parts(m: Memory, extent: int) -> Iterator[Memory]:
-        tensor, slot, at = m
-        starts = sorted(fillers.get(tensor, {0: set()}))
-        first = max((p for p in starts if p <= at), default=starts[0])
-        yield from ((tensor, slot, p) for p in starts if p == first or at < p < at + extent)
-
-    def moved(s: Step) -> Step:
-        if s.kind == "arrive":
-            return replace(s, memory=tuple(_given(agent, s, rings, fillers)))
-        extents = s.extents or (0,) * len(s.memory)
-        every = (p for m, n in zip(s.memory, extents, strict=True) for p in parts(m, n))
-        return replace(s, memory=tuple(dict.fromkeys(every))) if s.memory else s
-
-    return replace(agent, program=tuple(map(moved, agent.program)))
-
-
-def _given(
-    agent: Agent, s: Step, rings: tuple[RingParts, ...], fillers: Mapping[str, dict[int, set[int]]]
-) -> Iterator[Memory]:
-    """The parts of an agent's slots that an arrival gives back."""
-    name, slot = s.barrier
-    for r in rings:
-        if r.empty and name in (r.empty, f"CTA {s.cta}'s {r.empty}"):
-            for t in r.tensors:
-                mine = t if name == r.empty else f"CTA {agent.cta}'s {t}"
-                for start, by in fillers.get(mine, {0: {agent.cta}}).items():
-                    if s.cta in by:
-                        yield mine, slot, start
 
 
 class _Cut(Exception):
@@ -295,7 +256,7 @@ class _Writer:
             self.steps.append(Step("wait", op, env, self._at(op.barrier, env), evaluate(op.parity, env)))
         elif isinstance(op, Arrive | ExpectTx):
             peer = op.peer if isinstance(op, Arrive) else None
-            cta = self.cta if peer is None else self._peer(evaluate(peer, env))
+            cta = self.cta if peer is None else self._peer(evaluate(peer, env), op)
             nbytes = evaluate(op.bytes, env) * lanes if isinstance(op, ExpectTx) else 0
             at = self._at(op.barrier, env, cta)
             self.steps.append(Step("arrive", op, env, at, arrivals=lanes, nbytes=nbytes, cta=cta.rank))
@@ -310,9 +271,9 @@ class _Writer:
         else:
             self._data(op, env)
 
-    def _peer(self, rank: int) -> Cta:
+    def _peer(self, rank: int, op: Op) -> Cta:
         if not 0 <= rank < self.cta.size:
-            raise OutsideTheModel(f"CTA {rank} of a cluster of {self.cta.size}")
+            raise Absent(f"there is no CTA {rank} in a cluster of {self.cta.size}", self.agent().name, str(op))
         return replace(self.cta, rank=rank)
 
     def _meeting(self, op: Barrier | ClusterBarrier, env: Mapping[str, int]) -> Step:
@@ -333,7 +294,7 @@ class _Writer:
             group = group_of(op)
             if group:
                 self.reading.setdefault(group, []).append(len(self.steps))
-            until, extents = 1 << 30 if group else len(self.steps), tuple(_extent(self.kernel, op, r) for r in refs)
+            until, extents = 1 << 30 if group else len(self.steps), tuple(extent_of(self.kernel, op, r) for r in refs)
             self.steps.append(Step("read", op, env, memory=read, until=until, extents=extents))
         if written:
             if group_of(op):
@@ -344,7 +305,7 @@ class _Writer:
         assert op.barrier is not None
         ranks = (self.cta.rank,) if op.multicast is None else masked(evaluate(op.multicast, env))
         for rank in ranks:
-            cta = self._peer(rank)
+            cta = self._peer(rank, op)
             yield rank, self._at(op.barrier, env, cta), self._memory(targets(op), env, cta)
 
     def _retire(self, op: WaitGroup, env: Mapping[str, int]) -> None:
@@ -374,23 +335,6 @@ class _Writer:
         if not isinstance(op.src, Box):
             raise OutsideTheModel(f"the bytes that {op.atom} credits")
         return evaluate(self.kernel.map(op.src.tensor_map).tensor_map.transaction_bytes, {})
-
-
-def _extent(kernel: Kernel, op: Op, ref: Ref) -> int:
-    """Elements that an operation reads from a place in shared memory on; 0 where it does not say."""
-    from .footprints import elements_of  # which asks this module what an operation touches
-
-    if isinstance(op, Mma) and isinstance(row := ATOMS.get(op.atom), MmaAtom):
-        for x, rows in ((op.a, row.mnk[0]), (op.b, row.mnk[1])):
-            if isinstance(x, Matrix) and x.start is ref:
-                return _spanned(x.descriptor, rows, row.mnk[2], row.dtype)
-    return elements_of(kernel, op, ref) or 0
-
-
-@functools.cache
-def _spanned(descriptor: MatrixDescriptor, rows: int, columns: int, dtype: DType) -> int:
-    """Elements from the first to the last that a descriptor reads, plainly: a swizzle stays within lines."""
-    return int(descriptor.layout(rows, columns, dtype).offsets().max()) // dtype.bytes + 1
 
 
 def slot_elements(kernel: Kernel, ring: RingParts, tensor: str) -> int:

@@ -18,6 +18,8 @@ from symlayout.errors import ExpressionError, InternalError
 from symlayout.ops import Op, rewritten
 
 STATES = 5_000  # explored before a search gives up
+MANY = 10  # agents: so many interleave in too many ways to be searched far
+LONG = 250  # moves of a story that is not shortened
 
 Memory: TypeAlias = "tuple[str, int, int]"  # tensor, slot, and the place in the slot at which a fill starts
 Landing: TypeAlias = "tuple[int, tuple[str, int], tuple[Memory, ...]]"  # CTA, barrier, memory of a copy
@@ -259,11 +261,12 @@ class Machine:
 
     # -- search -------------------------------------------------------------------------------------
 
-    def search(self, about: frozenset[str] = frozenset(), states: int = STATES) -> Fault | None:
+    def search(self, about: frozenset[str] = frozenset(), states: int = 0) -> Fault | None:
         """The fault with the fewest steps, of those *about* some barriers and tensors; replayed.
 
-        Raises Exhausted where so many states show none and there are more.
+        Raises Exhausted where so many states (by default STATES, fewer of many agents) show none and there are more.
         """
+        states = states or (STATES if len(self.agents) <= MANY else STATES // 10)
         first = self.begin()
         parents: dict[State, tuple[State, tuple[int, int]] | None] = {first: None}
         level = [first]
@@ -281,31 +284,67 @@ class Machine:
                     if new not in parents:
                         parents[new] = state, move
                         following.append(new)
+                if len(parents) > states:
+                    raise Exhausted(len(parents))
             level = following
-            if len(parents) > states:
-                raise Exhausted(len(parents))
         return None
 
+    @property
+    def tries(self) -> int:
+        """How many interleavings ``run`` knows."""
+        return len(self._tries)
+
+    @cached_property
+    def _tries(self) -> list[tuple[tuple[int, ...], int]]:
+        """The CTAs in which copies land as late as may be, and how the turns of the agents are shifted."""
+        every, none = tuple(range(self.ctas)), ()
+        some = [(late, n) for n in range(len(self.agents)) for late in (every, none)]
+        ends = [len(self.agents) - 1 - of[-1] for of in self._agents_of if of]  # a CTA's last agent goes last
+        return some + [((cta,), n) for cta in every[1:] + every[:1] for n in ends if self.ctas > 1]
+
     def run(self, prefer: int, about: frozenset[str] = frozenset()) -> Fault | None:
-        """One interleaving, in which copies land late or soon and one agent goes first: a fault that it meets."""
-        state, taken = self.begin(), []
-        soon, order = prefer % 2, prefer // 2
+        """One of the interleavings in which some agent goes last, some copies land late, and a fault that it meets."""
+        late, shift = self._tries[prefer]
+        state, taken, last = self.begin(), [], len(self.agents) + 1
+
+        def rank(m: tuple[int, int]) -> int:
+            i, k = m
+            if i >= 0:
+                return 1 + (i + shift) % len(self.agents)
+            return last if state[3][k][0] in late else 0
+
         for _ in range(100_000):
             moves = list(self.moves(state))
             if not moves:
                 break
-            ranked = sorted(
-                moves, key=lambda m: (m[0] < 0) != bool(soon) if m[0] < 0 else ((m[0] + order) % len(self.agents) + 1)
-            )
-            move = ranked[0]
+            move = min(moves, key=rank)
             new, _, wrong = self.after(state, move)
             taken.append(move)
             wrong = wrong or self.ended(new)
             if wrong and self._concerns(wrong, about):
-                return self._fault(wrong, taken, about)
+                return self._fault(wrong, self._shortened(wrong, taken), about)
             state = new
         wrong = self.stuck(state)
         return self._fault(wrong, taken, about) if wrong and self._concerns(wrong, about) else None
+
+    def _shortened(self, what: str, moves: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The moves without those that the fault does not need: each is left out once, the last ones first."""
+        if len(moves) <= LONG:
+            for i in reversed(range(len(moves) - 1)):
+                fewer = [*moves[:i], *moves[i + 1 :]]
+                if self._leads(fewer) == what:
+                    moves = fewer
+        return moves
+
+    def _leads(self, moves: list[tuple[int, int]]) -> str:
+        """The fault at the end of some moves; "" where there is none or they cannot be taken."""
+        state, wrong = self.begin(), ""
+        for move in moves:
+            if wrong or move not in self.moves(state):
+                return ""
+            state, _, wrong = self.after(state, move)
+            wrong = wrong or self.ended(state)
+        return wrong
 
     def _concerns(self, wrong: str, about: frozenset[str]) -> bool:
         return (

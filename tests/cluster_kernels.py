@@ -16,10 +16,12 @@ PART = 32  # elements of f32: 128 bytes
 STEPS = dim("T", at_most=4096)
 
 
-def everyone(steps: Any = STEPS, *, ctas: int = 2, slots: int = 2, warps: int = 1) -> Kernel:
+def everyone(steps: Any = STEPS, *, ctas: int = 2, slots: int = 2, warps: int = 1, clusters: Any = 2) -> Kernel:
     """Each CTA of a cluster loads one part of a tile for all; each of its warps stores whole tiles."""
-    T, clusters = steps, 2
-    k = Builder("everyone", *_sizes(T), grid=(ctas * clusters,), threads=32 * (1 + warps), cluster=(ctas,))
+    T = steps
+    k = Builder(
+        "everyone", *_sizes(T), *_sizes(clusters), grid=(ctas * clusters,), threads=32 * (1 + warps), cluster=(ctas,)
+    )
     (block,) = k.block
     rank, mine = block % ctas, block // ctas
     src = _rows(k, "src", clusters * T * ctas)
@@ -28,7 +30,7 @@ def everyone(steps: Any = STEPS, *, ctas: int = 2, slots: int = 2, warps: int = 
     with k.role("producer", 1), k.elect(), k.loop("i", T) as i, ring.produce(i) as slot:
         row = (mine * T + i) * ctas + rank
         k.copy("tma.load", src(0, row), slot.at(PART * rank), slot.full, (1 << ctas) - 1)
-    _consumers(k, ring, T, ctas, warps, range(ctas))
+    _consumers(k, ring, T, ctas, warps, range(ctas), block, ctas * clusters)
     k.cluster_sync()
 
     def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
@@ -59,7 +61,7 @@ def rows_and_columns(steps: Any = STEPS, *, flat: bool = True, slots: int = 2, w
         of_row, of_column = ((mine * 2 + y) * T + i) * 2 + x, ((mine * 2 + x) * T + i) * 2 + y
         k.copy("tma.load", a(0, of_row), slot.at(PART * x), slot.full, 3 + 9 * y)
         k.copy("tma.load", b(0, of_column), slot.at(PART * (2 + y)), slot.full, 5 + 5 * x)
-    _consumers(k, ring, T, 4, warps, (rank, rank + 1 - 2 * x, rank + 2 - 4 * y), 4 * mine + rank)
+    _consumers(k, ring, T, 4, warps, (rank, rank + 1 - 2 * x, rank + 2 - 4 * y), 4 * mine + rank, 8)
     k.cluster_sync()
 
     def reference(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
@@ -109,10 +111,11 @@ def _rows(k: Builder, name: str, rows: Any) -> Any:
     return k.tensor_map(f"{name}_map", tensor(), TensorMap.over(Layout((PART, rows), (1, PART)), "f32", (PART, 1)))
 
 
-def _consumers(k: Builder, ring: Ring, T: Any, parts: int, warps: int, peers: Iterable[Any], cta: Any = None) -> None:
-    """Warps that read whole slots, give them back to CTAs of the cluster, and store what they have read."""
-    number = k.block[0] if cta is None else cta
-    dst = k.global_tensor("dst", "f32", Layout((8 // (4 // parts) * T * warps, PART * parts), (PART * parts, 1)))
+def _consumers(
+    k: Builder, ring: Ring, T: Any, parts: int, warps: int, peers: Iterable[Any], number: Any, ctas: Any
+) -> None:
+    """Warps that read whole slots, give them back to *peers*, and store what they have read; *number* is the CTA's."""
+    dst = k.global_tensor("dst", "f32", Layout((ctas * T * warps, PART * parts), (PART * parts, 1)))
     with k.role("consumer", warps), k.loop("i", T) as i:
         r, warp, lane = k.registers("r", "f32", parts), k.thread // 32, k.thread % 32
         slot = ring.acquire(i)

@@ -17,11 +17,10 @@ from symlayout.report import Witness
 from ..certificates import together
 from ..claim import Claim, Proof, TooLarge
 from ..cluster_hypotheses import ClusterReading
-from ..cluster_orders import LAUNCH_RULES, cluster_orders
-from ..clusters import blocks_of, told
+from ..clusters import blocks_of, told, whole
 from ..ring_fills import Open
 from ..ring_lemmas import lemmas
-from ..ring_programs import OutsideTheModel, RingParts, machine, rings_of
+from ..ring_programs import Absent, OutsideTheModel, RingParts, machine, rings_of
 from ..rings import Exhausted, Fault
 from ..sites import Uncounted
 
@@ -138,9 +137,9 @@ class RingProtocol(Claim):
 
     def counterexample(self) -> Witness | None:
         """The shortest interleaving to a fault, in the first or the last CTA or cluster; TooLarge if there is none."""
-        for o in cluster_orders(self.kernel):
-            if o.missing and o.rule in LAUNCH_RULES:
-                return Witness({}, (), f"{o.place}: {o.missing}")
+        for fact in whole(self.kernel):
+            if fact.value is False:
+                return Witness({}, (), f"a grid of {fact.expr} blocks is not one of clusters of {fact.modulus}")
         ring, uses = self.shape, 4 * self.shape.slots + 4
         about = frozenset({ring.full, ring.empty, *ring.tensors} - {""})
         for block in _blocks(self.kernel):
@@ -165,6 +164,8 @@ _SEEN: dict[Any, Fault | None] = {}  # programs of the last searches: most sizes
 def _fault(kernel: Kernel, block: tuple[int, ...], uses: int, about: frozenset[str]) -> Fault | None:
     try:
         made = machine(kernel, block, uses)
+    except Absent as e:
+        return e.fault
     except (OutsideTheModel, RecursionError):
         raise TooLarge from None
     key = (made.agents, made.barriers, about)
@@ -174,7 +175,7 @@ def _fault(kernel: Kernel, block: tuple[int, ...], uses: int, about: frozenset[s
         try:
             _SEEN[key] = made.search(about)
         except Exhausted:
-            tried = (made.run(n, about) for n in range(2 * len(made.agents)))
+            tried = (made.run(n, about) for n in range(made.tries))
             _SEEN[key] = next((f for f in tried if f is not None), None)
     return _SEEN[key]
 

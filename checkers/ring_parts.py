@@ -1,0 +1,81 @@
+"""The parts of a ring's slots that one fill each covers: which of them a step touches, and which it gives back."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from symlayout.atoms import ATOMS, MatrixDescriptor, MmaAtom
+from symlayout.dtype import DType
+from symlayout.kernel import Kernel
+from symlayout.ops import Matrix, Mma, Op, Ref
+
+from .rings import Agent, Memory, Step
+
+if TYPE_CHECKING:
+    from .ring_programs import RingParts
+
+
+def fillers_of(agents: list[Agent]) -> dict[str, dict[int, set[int]]]:
+    """For each tensor the places in its slots at which fills start, and the CTAs that issue them."""
+    out: dict[str, dict[int, set[int]]] = {}
+    for a in agents:
+        for step in a.program:
+            for tensor, _, start in step.memory if step.kind in ("copy", "write") else ():
+                out.setdefault(tensor, {}).setdefault(start, set()).add(a.cta)
+    return out
+
+
+def in_parts(agent: Agent, rings: tuple[RingParts, ...], fillers: Mapping[str, dict[int, set[int]]]) -> Agent:
+    """The agent with what it touches in parts of slots that one fill each covers, and with what its arrivals give back.
+
+    An arrival at a CTA gives back the parts of the own slot which that CTA fills.
+    """
+
+    def parts(m: Memory, extent: int) -> Iterator[Memory]:
+        tensor, slot, at = m
+        starts = sorted(fillers.get(tensor, {0: set()}))
+        first = max((p for p in starts if p <= at), default=starts[0])
+        yield from ((tensor, slot, p) for p in starts if p == first or at < p < at + extent)
+
+    def moved(s: Step) -> Step:
+        if s.kind == "arrive":
+            return replace(s, memory=tuple(_given(agent, s, rings, fillers)))
+        extents = s.extents or (0,) * len(s.memory)
+        every = (p for m, n in zip(s.memory, extents, strict=True) for p in parts(m, n))
+        return replace(s, memory=tuple(dict.fromkeys(every))) if s.memory else s
+
+    return replace(agent, program=tuple(map(moved, agent.program)))
+
+
+def _given(
+    agent: Agent, s: Step, rings: tuple[RingParts, ...], fillers: Mapping[str, dict[int, set[int]]]
+) -> Iterator[Memory]:
+    """The parts of an agent's slots that an arrival gives back."""
+    name, slot = s.barrier
+    for r in rings:
+        if r.empty and name in (r.empty, f"CTA {s.cta}'s {r.empty}"):
+            for t in r.tensors:
+                mine = t if name == r.empty else f"CTA {agent.cta}'s {t}"
+                for start, by in fillers.get(mine, {0: {agent.cta}}).items():
+                    if s.cta in by:
+                        yield mine, slot, start
+
+
+def extent_of(kernel: Kernel, op: Op, ref: Ref) -> int:
+    """Elements that an operation reads from a place in shared memory on; 0 where it does not say."""
+    from .footprints import elements_of  # which asks this module what an operation touches
+
+    if isinstance(op, Mma) and isinstance(row := ATOMS.get(op.atom), MmaAtom):
+        for x, rows in ((op.a, row.mnk[0]), (op.b, row.mnk[1])):
+            if isinstance(x, Matrix) and x.start is ref:
+                return _spanned(x.descriptor, rows, row.mnk[2], row.dtype)
+    return elements_of(kernel, op, ref) or 0
+
+
+@functools.cache
+def _spanned(descriptor: MatrixDescriptor, rows: int, columns: int, dtype: DType) -> int:
+    """Elements from the first to the last that a descriptor reads, plainly: a swizzle stays within lines."""
+    return int(descriptor.layout(rows, columns, dtype).offsets().max()) // dtype.bytes + 1
