@@ -92,6 +92,8 @@ class Footprints:
         self._opaque = frozenset(kernel.opaque)  # values that threads may have different ones of
         self._known: dict[Any, Touched | None] = {}
         self._met: dict[Any, str] = {}
+        self._anyhow: dict[Any, str] = {}
+        self._wide: dict[Access, Touched | None] = {}
 
     def meeting(self, a: Access, b: Access, way: Way) -> str:
         """How *a*, at the start of a way, and *b*, at its end, may meet."""
@@ -103,7 +105,24 @@ class Footprints:
 
     def anyhow(self, a: Access, b: Access) -> str:
         """How two accesses may meet, at any turns of their loops."""
-        return self._compared(a, b, self._loose(a, "a"), self._loose(b, "b"))
+        key = (a, b) if id(a) < id(b) else (b, a)
+        if key not in self._anyhow:
+            x, y = self._anywhere(a), self._anywhere(b)
+            if x is None or y is None:
+                self._anyhow[key] = self._compared(a, b, self._loose(a, "a"), self._loose(b, "b"))
+            else:
+                self._anyhow[key] = x.meets(y)
+        return self._anyhow[key]
+
+    def _anywhere(self, a: Access) -> Touched | None:
+        """What an access touches in all of its turns; None where that depends on sizes."""
+        if a not in self._wide:
+            loops = {loop.index for loop in a.site.loops}
+            still = Place(0)  # beside which nothing moves alike
+            cases = list(_cases((self._loose(a, "a"), still), loops))
+            found = [self.touched(a, put) for put, _ in cases]
+            self._wide[a] = _union([f for f in found if f is not None]) if found and None not in found else None
+        return self._wide[a]
 
     def tied(self, a: Access, b: Access, i: Symbol, j: Symbol, ahead: int) -> str:
         """How two accesses of different roles may meet where the turn j of b's loop is i + *ahead* of a's."""
@@ -115,6 +134,8 @@ class Footprints:
 
     def clash(self, a: Access) -> str:
         """How threads may meet in one execution of an operation."""
+        if self._opaque & set(_symbols(a.ref.offset)):
+            return "unknown"
         found = [
             self.touched(a, put) for (put,) in _cases((Place(a.ref.offset),), {loop.index for loop in a.site.loops})
         ]
@@ -123,6 +144,9 @@ class Footprints:
 
     def _once(self, a: Access, place: Place) -> bool:
         """Whether no thread comes to an element in several turns of the loops in which nothing is ordered."""
+        inside = set(_symbols(place.offset))
+        if self._opaque & inside or not all(_is_few(s) and s in inside for s in place.free):
+            return False
         found = [self.touched(a, put) for (put,) in _cases((place,), {loop.index for loop in a.site.loops})]
         return bool(found) and all(f is not None and not f.again for f in found)
 
@@ -265,6 +289,16 @@ def by_element(starts: Numbers, who: Numbers, width: int, op: Op) -> Touched:
     return Touched(elements[first], least, most, "apart" if clash == "same thread" else clash, bool(many))
 
 
+def _union(parts: list[Touched]) -> Touched:
+    elements, least, most = (np.concatenate([getattr(p, x) for p in parts]) for x in ("elements", "least", "most"))
+    if not len(elements):
+        return Touched(elements, least, most)
+    order = np.argsort(elements, kind="stable")
+    first = np.flatnonzero(np.diff(elements[order], prepend=elements[order[0]] - 1))
+    low, high = np.minimum.reduceat(least[order], first), np.maximum.reduceat(most[order], first)
+    return Touched(elements[order][first], low, high)
+
+
 def addressing(row: MatrixCopy, kind: str) -> int:
     """How many lanes give the address of a row, which has 8 elements."""
     return int((row.src_tv if kind == "read" else row.dst_tv).cosize()) // 8
@@ -275,7 +309,7 @@ def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, .
 
     Nothing where there are too many, or where something else is left in an offset.
     """
-    few = {s for p in at for s in p.free if type(s.upper) is int and s.upper < TURNS}
+    few = {s for p in at for s in p.free if _is_few(s)}
     shared = {s for p in at for s in _symbols(p.offset)} & joint
     turned = sorted((s for s in shared if type(s.upper) is int and s.upper < TURNS), key=lambda s: s.name)
     kept = lambda s: s in few or s.name == THREAD  # noqa: E731
@@ -291,6 +325,10 @@ def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, .
             return
         for case in found:
             yield tuple(Place(o, tuple(s for s in p.free if s in few)) for o, p in zip(case, at, strict=True))
+
+
+def _is_few(s: Symbol) -> bool:
+    return type(s.upper) is int and s.upper < TURNS
 
 
 def _symbols(x: Any) -> tuple[Symbol, ...]:

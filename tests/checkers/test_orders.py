@@ -19,7 +19,7 @@ from symlayout import Layout, dim, dims
 from symlayout.expr import xor
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import cp_async_copy
-from symlayout.ops import Barrier, Commit, Copy, Elect, Fence, Fill, Mma, Op, Ref, WaitGroup, WarpBarrier
+from symlayout.ops import Barrier, Commit, Copy, Elect, Fence, Fill, For, Mma, Op, Ref, WaitGroup, WarpBarrier
 from symlayout.report import Outcome, Verdict
 from symlayout.semantics import expect_reference
 from tests.kernel_families import FAMILIES
@@ -149,6 +149,32 @@ def test_remainders_of_several_indices() -> None:
     assert unturned((i % 2 + q, (i + 1) % 2 + q), lambda s: False) == [(0, 1), (1, 0)], "q moves both"
     assert unturned((i % 2 + q, (i + 1) % 2), lambda s: False) is None
     assert unturned((i % 1000,), lambda s: False) is None, "too many remainders"
+
+
+@pytest.mark.parametrize("place", ["u", "u // 2", "0", "w"])
+def test_turns_of_a_loop_without_orders(place: str) -> None:
+    n = dim("n")
+    k = Builder("again", n, grid=(1,), threads=64)
+    x, y = k.shared_tensor("x", "f32", Layout(1024)), k.global_tensor("y", "f32", Layout(64))
+    with k.loop("u", 4) as u, k.loop("w", n) as w:
+        at = {"u": u + 4 * w, "u // 2": u // 2, "0": 0, "w": w}[place]
+        k.copy("cp.async.4", y(k.thread), x(64 * at + k.thread))
+    k.commit("cp.async")
+    k.wait_group("cp.async", 0)
+
+    assert verdict(k.kernel()).outcome is not Outcome.PROVED, "two copies under way may have one target"
+
+
+def test_turns_of_a_loop_with_targets_of_their_own() -> None:
+    k = Builder("apart", grid=(1,), threads=64)
+    x, y = k.shared_tensor("x", "f32", Layout(1024)), k.global_tensor("y", "f32", Layout(64))
+    with k.loop("t", 3), k.loop("u", 4) as u, k.loop("w", 2) as w:
+        k.copy("cp.async.4", y(k.thread), x(64 * (u + 4 * w) + k.thread))
+    k.commit("cp.async")
+    k.wait_group("cp.async", 0)
+    assert verdict(k.kernel()).outcome is Outcome.REFUTED, "the first turn is under way in the second"
+    once = k.kernel().edited(lambda op: list(op.body) if isinstance(op, For) and op.index.name == "t" else [op])
+    assert verdict(once).outcome is Outcome.PROVED
 
 
 def test_ways_round_a_loop() -> None:
