@@ -81,6 +81,7 @@ def seconds(f: Callable[[], Any], batches: int = 5, least: float = 0.01) -> floa
 
 def found(case: Case, bounded: bool) -> Any:
     """The certificate, from facts made anew."""
+    Facts.forget()
     facts = Facts.about(*(x for m in case.modes for x in m), case.allocation, given=case.given)
     if bounded:
         return bounds(case.modes, 0, 0, case.allocation - 1, facts)

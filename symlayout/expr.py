@@ -800,14 +800,14 @@ class Domain(Protocol):
     def maximum(self, *args: Any) -> Any: ...
 
 
-def interpret(x: Int, domain: Domain) -> Any:
-    """Give *x* its meaning in *domain*.
+def interpret(x: Int, domain: Domain, seen: dict[Atom, Any] | None = None) -> Any:
+    """Give *x* its meaning in *domain*. In *seen* the meanings of symbols and quotients are kept from call to call.
 
     >>> i = dim("i")
     >>> interpret((3 * i + 1) // 4, Integers({"i": 5}))
     4
     """
-    return _meaning(x, domain, {})
+    return _meaning(x, domain, {} if seen is None else seen)
 
 
 def _meaning(x: Int, domain: Domain, seen: dict[Atom, Any]) -> Any:

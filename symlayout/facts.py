@@ -139,7 +139,17 @@ class Facts:
         Raises AssumptionError where one name stands for two different symbols.
         """
         given = tuple(_checked(f) for f in given)
-        symbols = _closure(set().union(*map(symbols_in, (*subjects, *given)), set()))
+        return cls._of(_closure(set().union(*map(symbols_in, (*subjects, *given)), set())), given)
+
+    @classmethod
+    def forget(cls) -> None:
+        """Drop what was found out from earlier facts, so that a measurement starts afresh."""
+        cls._of.cache_clear()
+
+    @classmethod
+    @functools.lru_cache(maxsize=256)
+    def _of(cls, symbols: tuple[Symbol, ...], given: tuple[Fact, ...]) -> Facts:
+        """Claims of one kernel assume the same few things; what is found out from them is kept."""
         let, equalities, orders = _substitutions(symbols, given)
         rows: list[Row] = []
         for s in symbols:
@@ -160,7 +170,14 @@ class Facts:
 
     def resolved(self, x: Any) -> Any:
         """*x* in its own symbols, with the quotients and extrema resolved that these facts decide (T10)."""
-        return interpret(x, _Resolving(self)) if isinstance(x, Expr) and _opaque(x) else x
+        if not isinstance(x, Expr) or not _opaque(x):
+            return x
+        return interpret(x, _Resolving(self), self._seen if self.parent is None else None)
+
+    @cached_property
+    def _seen(self) -> dict[Atom, Any]:
+        """What quotients and extrema are under these facts, as far as they were met."""
+        return {}
 
     def restored(self, x: Any) -> Any:
         """A form that ``normal`` returns in the symbols of the user again: 8*(N/8) is N where 8 divides it.
