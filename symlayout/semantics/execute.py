@@ -98,8 +98,8 @@ def run(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Machine:
         elif name in machine.memory:
             machine.memory[name].put(x)
         else:
-            known = (*machine.memory, *(p.name for p in bound.parameters))
-            raise LayoutError(f"expected a global tensor or a scalar ({', '.join(known)}), got {name!r}")
+            scalars = f" or a scalar ({', '.join(p.name for p in bound.parameters)})" if bound.parameters else ""
+            raise LayoutError(f"expected a global tensor ({', '.join(machine.memory)}){scalars}, got {name!r}")
     scheduler.run(_clusters(bound))
     return machine
 

@@ -215,7 +215,7 @@ def test_a_scalar_is_one_number_for_all():
         ({"dtype": "u8"}, {"s": 300}, "expected a number of u8 for s, got 300"),
         ({"within": (0, 1)}, {"s": 1.5}, r"expected s within \(0,1\), got 1.5"),
         ({"within": (0, 1)}, {"s": np.nan}, r"expected s within \(0,1\), got nan"),
-        ({}, {"t": 1}, r"expected a global tensor or a scalar \(x, s\), got 't'"),
+        ({}, {"t": 1}, r"expected a global tensor \(x\) or a scalar \(s\), got 't'"),
     ],
 )
 def test_scalars_that_do_not_fit(options, given, message):
