@@ -231,9 +231,17 @@ class Facts:
 
     def floors(self, atoms: Sequence[Atom]) -> list[Floor]:
         """A number below each quotient whose dividend these facts bound: ceil(M/64) >= 1 for M >= 1."""
+        key = tuple(atoms)
+        if key not in self._floors_of:
+            self._floors_of[key] = self._found_floors(atoms) if atoms else []
+        return self._floors_of[key]
+
+    @cached_property
+    def _floors_of(self) -> dict[tuple[Atom, ...], list[Floor]]:
+        return {}
+
+    def _found_floors(self, atoms: Sequence[Atom]) -> list[Floor]:
         out: list[Floor] = []
-        if not atoms:
-            return out
         known = self.with_rows(*(Row(g, f"definition of {a}", a) for a in atoms for g in definition(a)))
         for a in inner_first(atoms):
             if isinstance(a, Quotient):

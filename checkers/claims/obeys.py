@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.expr import Fact, Symbol, evaluate
-from symlayout.facts import Facts
+from symlayout.facts import Facts, symbols_in
 from symlayout.report import Witness
 from symlayout.rules import Rule, place_text, violation
 from symlayout.rules.tma_tile import TileCopy
@@ -85,7 +85,9 @@ class Obeys(Claim):
         claim = replace(self, subject=replace(c, coordinate=short.coordinate))
         known = Facts.about(claim.parameters(), given=facts.given)
         found = [_certified(f, known) for f in claim._facts]
-        return [*short.why, *found] if found and all(found) else []
+        asked = symbols_in(claim._facts)
+        why = [c for tile, c in zip(short.tiles, short.why, strict=True) if tile in asked]
+        return [*why, *found] if found and all(found) else []
 
     def counterexample(self) -> Witness | None:
         x = evaluate(self.value, {})
