@@ -73,7 +73,16 @@ def folds(state: State, function: str, acc: Words, x: Words) -> bool:
 
 
 def _of(origin: Any, function: str) -> bool:
-    return isinstance(origin, Carried) or origin == Constant(NEUTRAL[function]) or _is(origin, function)
+    return isinstance(origin, Carried) or _is_neutral(origin, function) or _is(origin, function)
+
+
+def _is_neutral(origin: Any, function: str) -> bool:
+    return isinstance(origin, Constant) and origin.value == NEUTRAL[function] and _holds(origin.dtype, origin.value)
+
+
+def _holds(dtype: DType, value: float) -> bool:
+    """Whether a type has a number: infinity is none of integers and of 8-bit floats."""
+    return not math.isinf(value) or (dtype.kind == "float" and dtype.bits >= 16)
 
 
 def _is(origin: Any, function: str) -> bool:
@@ -130,7 +139,7 @@ def reduced(state: State, function: str, dtype: DType, words: Words, lanes: int)
     terms: list[Term] = []
     for number in np.unique(ids[0]).tolist():
         origin, at = state.origins[number], ids[0] == number
-        if origin == Constant(NEUTRAL[function]):
+        if _is_neutral(origin, function):
             continue
         if not isinstance(origin, Loaded) and not _is(origin, function):
             raise Open(f"a reduction by {function} of {type(origin).__name__}")
@@ -144,8 +153,8 @@ def reduced(state: State, function: str, dtype: DType, words: Words, lanes: int)
 
 def whole(state: State, origin: Fold, before: Words | None, mine: Numbers, turn: Symbol, extent: Any) -> Fold | None:
     """The fold over all turns of a loop; None where it does not begin with the neutral element."""
-    neutral = Constant(NEUTRAL[origin.function])
-    if before is None or any(state.origins[i] != neutral for i in np.unique(before.ids[mine])):
+    begun = [state.origins[i] for i in np.unique(before.ids[mine])] if before is not None else [None]
+    if any(not _is_neutral(o, origin.function) or o.dtype != origin.dtype for o in begun):  # type: ignore[union-attr]
         return None
     terms = tuple(replace(t, loops=((turn, extent), *t.loops)) for t in origin.terms)
     return replace(origin, terms=terms, carry=None)

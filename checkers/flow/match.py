@@ -40,6 +40,7 @@ class Target:
     deltas: Numbers  # (elements, modes)
     known: Known
     coords: tuple[Symbol, ...]
+    free: frozenset[Symbol]  # of the loops around
 
     def put(self, x: Any) -> tuple[Any, Numbers]:
         """(expression, integer for each element) whose sum is *x* at these coordinates.
@@ -57,6 +58,12 @@ class Target:
                 steps += c * self.deltas[:, i]
         known = {s: a for s, a in zip(self.coords, self.at, strict=True) if s in x.symbols}
         return x.subs(known), steps
+
+    def expect_bound(self, *loops: Symbol) -> None:
+        """Raise Differs where the index of a sum is that of a loop around, too."""
+        for s in loops:
+            if s in self.free:
+                raise Differs(f"a sum over the loop {s}, stored in a loop over {s}; expected another name for one")
 
     def inside(self, x: Any, at: Any, deltas: Numbers) -> bool:
         """Whether *x* is at + delta for each element that is inside of the output, as only those are stored."""
@@ -92,9 +99,10 @@ class Matcher:
             return
         deltas, words = deltas.reshape(-1, deltas.shape[-1]), words.reshape(-1)
         coords = self.result.coords
+        free = frozenset(s for _, x in state.loops if isinstance(x, Expr) for s in x.symbols)
         for number in words.kinds:
             mine = words.ids == number
-            target = Target(at, deltas[mine], state.known, coords)
+            target = Target(at, deltas[mine], state.known, coords, free)
             try:
                 self._same(state.origins, number, words.deltas[mine], self.result.value, target, self.dtype)
             except Differs as e:
@@ -118,6 +126,7 @@ class Matcher:
         if isinstance(value, Element) and isinstance(origin, Loaded):
             return self._element(origin, deltas, value, target)
         if isinstance(value, Total) and isinstance(origin, Fold):
+            target.expect_bound(*(s for t in origin.terms for s, _ in t.loops))
             try:
                 return expect_all(origins, origin, deltas[:, 0], value, target)
             except NotAll as e:
@@ -182,6 +191,9 @@ class Matcher:
     def _dot(self, origins: Origins, origin: Sum, deltas: Numbers, value: Dot, target: Target) -> None:
         """Each product of a sum is one of the result's, and each of those is there once."""
         ra, rb = origin.ranks
+        if origin.carry is not None:
+            raise Differs(f"expected {value}, got a sum that goes on in the next turn")
+        target.expect_bound(*(s.loop for s in origin.segments if s.loop is not None))
         terms: list[tuple[Segment, Any, list[int]]] = []
         for segment in origin.segments:
             found: list[tuple[Any, int]] = []

@@ -13,19 +13,38 @@ from symlayout.ops import Op, Ref
 from .offsets import coordinate_of
 from .state import Open, State
 from .walk import Walk
-from .words import WIDTH, Guarded, Loaded, Numbers, Unknown, Words
+from .words import WIDTH, Carried, Guarded, Loaded, Numbers, Unknown, Words
 
 
 def read(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
-    """(active thread, element) of *count* elements from a place on."""
+    """(active thread, element) of *count* elements from a place on; what turns of a loop add up is not known yet."""
+    return settled(state, carried(walk, state, op, ref, count))
+
+
+def settled(state: State, words: Words) -> Words:
+    """What is under way in accumulators is not known but to what adds to them."""
+    out = words
+    for number in words.kinds:
+        origin = state.origins[number]
+        loop = origin.loop if isinstance(origin, Carried) else getattr(origin, "carry", None)
+        if loop is not None:
+            out, mine = out.copy() if out is words else out, words.ids == number
+            unknown = state.origins.number(Unknown("it is a sum of this turn and of those before", True))
+            out.put(mine, Words.of(unknown, int(mine.sum())))
+    return out
+
+
+def carried(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
+    """(active thread, element) of *count* elements from a place on, to which something is added there."""
     tensor = state.kernel.tensor(ref.tensor)
     if tensor.space == "global":
         return _from_global(walk, state, tensor, ref, count)
     at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(count)
     if tensor.space == "register":
-        _own(state, tensor)
+        _own(walk, state, tensor)
         held = state.held(tensor)
         inside(at, held.ids.shape[1], ref)
+        _expect_own(state, held, at, ref)
         return met(state, held[state.team.threads[:, None], at])
     held = walk.filled(state, op, ref.tensor) if ref.tensor in walk.ring_of else own_shared(walk, state, tensor)
     inside(at, len(held.ids), ref)
@@ -42,7 +61,7 @@ def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words, whole: bool 
     at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(words.ids.shape[1])
     words = words if whole else under(state, words)
     if tensor.space == "register":
-        _own(state, tensor)
+        _own(walk, state, tensor)
         held = state.held(tensor)
         inside(at, held.ids.shape[1], ref)
         held.put((state.team.threads[:, None], at), words)
@@ -62,11 +81,24 @@ def starts(walk: Walk, state: State, op: Op, tensor: KernelTensor, ref: Ref) -> 
     return state.numbers(ref.offset)
 
 
-def _own(state: State, tensor: KernelTensor) -> None:
+def _own(walk: Walk, state: State, tensor: KernelTensor) -> None:
     if state.team.elected:
         raise Open(f"registers {tensor.name} of an elected thread")
     if tensor.role not in ("", state.role):
         raise Open(f"registers {tensor.name} of another role")
+    if len(walk.roles_of[tensor.name]) > 1 and "" in walk.roles_of[tensor.name]:
+        raise Open(f"registers {tensor.name} are used in a role and outside of roles; expected registers for each")
+
+
+def _expect_own(state: State, held: Words, at: Numbers, ref: Ref) -> None:
+    """Raise Open where what an accumulator held in the turn before stands in other registers now."""
+    rows = state.team.threads[:, None]
+    for number in np.unique(held.ids[rows, at]).tolist():
+        origin, mine = state.origins[number], held.ids[rows, at] == number
+        if isinstance(origin, Carried):
+            own = np.stack(np.broadcast_arrays(rows, at), axis=-1)
+            if origin.tensor != ref.tensor or (held.deltas[rows, at][mine][:, :2] != own[mine]).any():
+                raise Open(f"{ref} holds what other registers held in the turn before")
 
 
 def inside(at: Numbers, n: int, ref: Ref) -> None:
@@ -78,6 +110,8 @@ def own_shared(walk: Walk, state: State, tensor: KernelTensor) -> Words:
     """The places of a tensor that one role has for itself."""
     if len(walk.roles_of[tensor.name]) > 1:
         raise Open(f"{tensor.name} is handed from role to role, and not by a ring")
+    if tensor.name in walk.overlapping:
+        raise Open(f"{tensor.name} overlaps {walk.overlapping[tensor.name]} in shared memory; expected places apart")
     return state.held(tensor)
 
 

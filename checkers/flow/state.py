@@ -72,6 +72,7 @@ class State:
     team: Team = field(default_factory=lambda: Team(np.arange(0)))
     guards: tuple[Guard, ...] = ()
     loops: tuple[tuple[Symbol, Any], ...] = ()  # (index, what stands for it), outermost first
+    parted: bool = False  # whether threads may have left the loops around
     picked: dict[Symbol, dict[int, Symbol]] = field(default_factory=dict)  # by thread, what a read index is called
     registers: dict[str, Words] = field(default_factory=dict)
     shared: dict[str, Words] = field(default_factory=dict)
@@ -86,6 +87,10 @@ class State:
             if type(rest) is int and bool((deltas + rest >= g.deltas[threads]).all()):
                 return True
         return self.facts.le(0, condition + int(deltas.min())) is True
+
+    def alike(self, threads: Numbers) -> bool:
+        """Whether threads are here together: under conditions that hold for all of them or for none."""
+        return not self.parted and all((g.deltas[threads] == g.deltas[threads[0]]).all() for g in self.guards)
 
     @property
     def known(self) -> Known:

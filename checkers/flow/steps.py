@@ -43,13 +43,13 @@ from symlayout.semantics.matrix import by_thread, to_matrix
 
 from .boxes import load, store
 from .folds import folded, folds, reduced
-from .places import elements, inside, own_shared, read, starts, write
+from .places import carried, elements, inside, own_shared, read, settled, starts, write
 from .state import Open, State, Team
 from .sums import multiplied
+from .uses import armed, waited
 from .walk import Walk
 from .words import (
     WIDTH,
-    Carried,
     Computed,
     Constant,
     Given,
@@ -109,7 +109,7 @@ def _matrix_copy(walk: Walk, state: State, op: Copy, row: MatrixCopy) -> None:
 def _groups(state: State, n: int) -> list[Team]:
     threads = state.team.threads
     out = [threads[threads // n == g] for g in np.unique(threads // n)]
-    if state.team.elected or any(len(x) != n for x in out):
+    if state.team.elected or any(len(x) != n or not state.alike(x) for x in out):
         raise Open(f"an instruction of {n} threads by some of them")
     return [Team(x) for x in out]
 
@@ -123,6 +123,7 @@ def _map(walk: Walk, state: State, op: Op) -> None:
     if any(counts):
         raise Open(f"{op.function}, of which several elements make one")
     words = [_source(walk, state, op, x) for x in op.srcs]
+    words = [w if x == op.dst else settled(state, w) for x, w in zip(op.srcs, words, strict=True)]
     out = Words.of(0, words[0].ids.shape)
     dtype = state.kernel.tensor(op.dst.tensor).dtype
     if len(words) == 2 and op.dst in op.srcs:
@@ -130,6 +131,7 @@ def _map(walk: Walk, state: State, op: Op) -> None:
         if folds(state, op.function, acc, x):
             write(walk, state, op, op.dst, folded(state, op.function, dtype, acc, x), whole=True)
             return
+    words = [settled(state, w) for w in words]
     ids = np.stack([w.ids for w in words], axis=-1)
     for row in np.unique(ids.reshape(-1, len(words)), axis=0):
         mine = (ids == row).all(axis=-1)
@@ -147,14 +149,27 @@ def _map(walk: Walk, state: State, op: Op) -> None:
 
 def _source(walk: Walk, state: State, op: Map, x: Ref | Param) -> Words:
     if isinstance(x, Ref):
-        return read(walk, state, op, x, op.count)
+        return _typed(state, op, x, carried(walk, state, op, x, op.count))
     given = Given(x.name, state.kernel.parameter(x.name).dtype)
     return Words.of(state.origins.number(given), (len(state.team.threads), op.count))
+
+
+def _typed(state: State, op: Op, ref: Ref, words: Words) -> Words:
+    """What is read from registers as numbers of their type. Raises Open where bits of another type stand there."""
+    dtype = state.kernel.tensor(ref.tensor).dtype
+    for number in words.kinds:
+        found = getattr(state.origins[number], "dtype", dtype)
+        if found != dtype:
+            raise Open(f"{op} takes {ref} for {dtype}, and it holds {found}")
+    return words
 
 
 def _shuffle(walk: Walk, state: State, op: Op) -> None:
     """Words of other lanes of the warp."""
     assert isinstance(op, Shuffle)
+    src, dst = (state.kernel.tensor(r.tensor).dtype for r in (op.src, op.dst))
+    if src.bits != dst.bits:
+        raise Open(f"a shuffle from {src} to {dst}: {op}")
     lane, by = state.team.threads % WARP, state.numbers(op.lane)
     from_lane = {"idx": by, "up": lane - by, "down": lane + by, "bfly": lane ^ by}[op.mode]
     from_lane = np.where((from_lane < 0) | (from_lane >= WARP), lane, from_lane)
@@ -170,7 +185,7 @@ def _reduce(walk: Walk, state: State, op: Op) -> None:
     assert isinstance(op, Reduce)
     if op.lanes > 1:
         _groups(state, WARP)
-    words = read(walk, state, op, op.src, op.count)
+    words = _typed(state, op, op.src, read(walk, state, op, op.src, op.count))
     write(
         walk, state, op, op.dst, reduced(state, op.function, state.kernel.tensor(op.dst.tensor).dtype, words, op.lanes)
     )
@@ -195,16 +210,15 @@ def _pick(walk: Walk, state: State, op: Op) -> None:
 def _applied(state: State, function: str, args: tuple[int, ...], dtype: DType) -> int:
     """A function of origins; of one that is not known it is not known either."""
     for i in args:
-        if isinstance(state.origins[i], Unknown | Carried):
+        if isinstance(state.origins[i], Unknown):
             return i
     return state.origins.number(Computed(function, args, dtype))
 
 
 def _fill(walk: Walk, state: State, op: Op) -> None:
     assert isinstance(op, Fill)
-    write(
-        walk, state, op, op.dst, Words.of(state.origins.number(Constant(op.value)), (len(state.team.threads), op.count))
-    )
+    number = state.origins.number(Constant(op.value, state.kernel.tensor(op.dst.tensor).dtype))
+    write(walk, state, op, op.dst, Words.of(number, (len(state.team.threads), op.count)))
 
 
 def _mma(walk: Walk, state: State, op: Op) -> None:
@@ -212,12 +226,14 @@ def _mma(walk: Walk, state: State, op: Op) -> None:
     row = ATOMS.get(op.atom)
     if not isinstance(row, MmaAtom):
         raise Open(f"{op.atom} is not followed")
+    if state.kernel.tensor(op.acc.tensor).dtype != row.acc_dtype:
+        raise Open(f"expected registers of {row.acc_dtype} for the sums of {op.atom}, got {op.acc}")
     m, n, k = row.mnk
     for group in _groups(state, row.threads):
         with state.inside(team=group):
             a = _operand(walk, state, op, op.a, row, (m, k), row.tv_a)
             b = _operand(walk, state, op, op.b, row, (n, k), row.tv_b)
-            held = read(walk, state, op, op.acc, int(size(row.tv_c.shape[1])))
+            held = carried(walk, state, op, op.acc, int(size(row.tv_c.shape[1])))
             write(walk, state, op, op.acc, multiplied(state, row, a, b, held, _zero(state, op)))
 
 
@@ -260,7 +276,7 @@ def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tup
         found = held[at // unit]
     for i in found.kinds:
         origin = state.origins[i]
-        if isinstance(origin, Unknown | Carried | Guarded):
+        if isinstance(origin, Unknown | Guarded):
             raise Open(f"{op.atom} reads {origin.why if isinstance(origin, Unknown) else 'what may not be there'}")
         kind = getattr(origin, "dtype", row.dtype)
         if kind != row.dtype:
@@ -276,7 +292,9 @@ def _nothing(walk: Walk, state: State, op: Op) -> None:
 
 
 STEPS: dict[type[Op], Callable[[Walk, State, Any], None]] = {
-    **dict.fromkeys((Arrive, ExpectTx, Wait, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup), _nothing),
+    **dict.fromkeys((Arrive, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup), _nothing),
+    Wait: waited,
+    ExpectTx: armed,
     Copy: _copy,
     Map: _map,
     Fill: _fill,

@@ -45,7 +45,7 @@ def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero
         return _registers(row, state.origins, made, deltas)
     if zero != "never":
         raise Open("sums that start anew in some turn only, after others")
-    if isinstance(old, Constant) and old.value == 0:
+    if _is_zero(old):
         return multiplied(state, row, a, b, held, "now")
     if not isinstance(old, Sum) or old.ranks != (ra, rb):
         why = old.why if isinstance(old, Unknown) else f"it is {type(old).__name__}"
@@ -64,6 +64,10 @@ def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero
         else (*old.segments, Segment((moved,)))
     )
     return _registers(row, state.origins, replace(old, segments=grown), first)
+
+
+def _is_zero(origin: Any) -> bool:
+    return isinstance(origin, Constant) and origin.value == 0
 
 
 def _carry(old: Any, zero: Any) -> tuple[str, Symbol] | None:
@@ -120,7 +124,9 @@ def _registers(row: MmaAtom, origins: Origins, made: Sum, deltas: Numbers) -> Wo
 
 def carried(state: State, name: str, loop: Symbol) -> None:
     """At the start of a turn an accumulator holds what the turn before has left."""
-    state.held(state.kernel.tensor(name)).forget(state.origins.number(Carried(loop)))
+    held = state.held(state.kernel.tensor(name))
+    held.forget(state.origins.number(Carried(loop, name)))
+    held.deltas[..., 0], held.deltas[..., 1] = np.indices(held.ids.shape)
 
 
 def closed(state: State, loop: Symbol, turn: Symbol, before: dict[str, Words]) -> set[str]:
@@ -165,7 +171,7 @@ def _whole(
     if origin.carry[0] == "first":
         if state.facts.le(1, extent) is not True:
             return None
-    elif before is None or any(state.origins[i] != Constant(0) for i in np.unique(before.ids[mine])):
+    elif before is None or not all(_is_zero(state.origins[i]) for i in np.unique(before.ids[mine])):
         return None
     (once,) = origin.segments
     return replace(origin, segments=(replace(once, loop=turn, extent=extent),), carry=None)

@@ -18,15 +18,17 @@ from typing import Any
 import numpy as np
 
 from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, index
-from symlayout.facts import Facts, opaque_atoms
+from symlayout.facts import opaque_atoms
 from symlayout.kernel import Kernel
-from symlayout.ops import Box, Copy, Elect, ExpectTx, For, If, Map, Mma, Op, Role, Wait
+from symlayout.ops import Box, Copy, Elect, For, If, Map, Mma, Op, Role
 
 from ..ring_programs import RingParts, rings_of, slot_elements, sources, targets
-from ..sites import THREAD, Counter, Site, sites
+from ..sites import THREAD, Site, sites
 from .folds import NEUTRAL
+from .names import expect_distinct, names_of, overlaps
 from .state import Guard, Open, State, Team
 from .sums import carried, closed
+from .uses import use
 from .words import Loaded, Origins, Unknown, Words, without_constant
 
 UNROLLED = 64  # turns of a loop that are walked one by one
@@ -48,15 +50,18 @@ class Walk:
     def __init__(self, kernel: Kernel, given: tuple[Fact, ...], windows: bool, stored: Callable[..., None]) -> None:
         kernel = kernel.plain.edited(lambda op: (replace(op),))  # each place has its own operation
         self.kernel, self.given, self.windows, self.stored = kernel, given, windows, stored
+        expect_distinct(kernel)
         self.origins = Origins()
         every = list(sites(kernel))
         self.site: dict[int, Site] = {id(s.op): s for s in every}
         self.rings = rings_of(kernel)
         self.ring_of = {t: r for r in self.rings for t in r.tensors}
         self.roles_of = _roles_of(kernel, every)
+        self.overlapping = dict(overlaps(kernel))
         self.written = {name for s in every if (name := _written(kernel, s.op))}
         self.images: dict[str, list[Image]] = {}
         self.entries: dict[Symbol, tuple[str, tuple[Any, ...]]] = {}  # what an index that is read is an entry of
+        self.names = names_of(kernel)
         self.checking = True
 
     # -- ranks and roles ----------------------------------------------------------------------------
@@ -81,7 +86,13 @@ class Walk:
         if ctas == 1:
             return {}
         (block,) = self.kernel.block
-        return {block: ctas * index("cluster", self.kernel.grid[0] // ctas) + rank}
+        return {block: ctas * index(self.fresh("cluster"), self.kernel.grid[0] // ctas) + rank}
+
+    def fresh(self, name: str) -> str:
+        """A name that nothing in the kernel has."""
+        while name in self.names:
+            name += "'"
+        return name
 
     def _body(self, wanted: Callable[[str], bool], env: dict[Symbol, Any], rank: int, at: int) -> None:
         """The roles of a kind, of the CTA of *rank* as far as that of rank *at* is concerned."""
@@ -115,6 +126,7 @@ class Walk:
     def loop(self, state: State, op: For) -> None:
         """All turns of a loop."""
         extent = state.normal(state.here(op.extent))
+        parted = state.parted or not self._together(op.extent)
         if type(extent) is int and extent <= UNROLLED:
             for i in range(extent):
                 with state.inside(env={**state.env, op.index: i}, loops=(*state.loops, (op.index, i))):
@@ -123,6 +135,18 @@ class Walk:
         changed = {r.tensor for inner in op.walk() for r in targets(inner)}
         period = self._period(state, op)
         window = period if self.window else 0
+        with state.inside(parted=parted):
+            kept = self._turns_of(state, op, extent, window, period)
+        state.forget(changed - kept, f"it was left there by the last turn of the loop over {op.index}")
+
+    def _together(self, extent: Any) -> bool:
+        """Whether all threads make as many turns."""
+        symbols = extent.symbols if isinstance(extent, Expr) else ()
+        return not any(s.name == THREAD or s in self.kernel.opaque for s in symbols)
+
+    def _turns_of(self, state: State, op: For, extent: Any, window: int, period: int) -> set[str]:
+        """The turns of a loop, walked for one or some that stand for all; the tensors that hold sums of all."""
+        changed = {r.tensor for inner in op.walk() for r in targets(inner)}
         before = {k: w.copy() for k, w in state.registers.items()}
         for i in range(window):
             self._turn(state, op, i, extent)
@@ -132,18 +156,16 @@ class Walk:
         for inner in op.walk():
             if isinstance(inner, Map) and inner.function in NEUTRAL and inner.dst in inner.srcs:
                 carried(state, inner.dst.tensor, op.index)
-        kept: set[str] = set()
         if window + period == 1:
             self._turn(state, op, index(op.index.name, extent), extent)
-            kept = closed(state, op.index, index(op.index.name, extent), before)
-        else:
-            turn: Any = period * dim(f"{op.index}_turn", at_least=0)
-            checking = self.checking
-            for i in range(window + period):
-                self.checking = checking and i >= window
-                self._turn(state, op, turn + i, extent)
-            self.checking = checking
-        state.forget(changed - kept, f"it was left there by the last turn of the loop over {op.index}")
+            return closed(state, op.index, index(op.index.name, extent), before)
+        turn: Any = period * dim(self.fresh(f"{op.index}_turn"), at_least=0)
+        checking = self.checking
+        for i in range(window + period):
+            self.checking = checking and i >= window
+            self._turn(state, op, turn + i, extent)
+        self.checking = checking
+        return set()
 
     def _turn(self, state: State, op: For, i: Any, extent: Any) -> None:
         """One turn, under the fact that there is one."""
@@ -198,10 +220,14 @@ class Walk:
 
     def elect(self, state: State, op: Elect) -> None:
         """The operations of one thread of the first warp, or of one of each."""
-        if state.team.elected:
-            return self.ops(state, op.inside)
+        team = state.team
+        if team.beside is not None:
+            chosen = team if op.each_warp else Team(team.threads[:1], team.beside[:1])
+            with state.inside(team=chosen):
+                return self.ops(state, op.inside)
         warps = [list(x) for _, x in itertools.groupby(state.team.threads.tolist(), lambda t: t // 32)]
-        if any(len(w) != 32 for w in warps):
+        together = [np.array(w) for w in warps] if op.each_warp else [team.threads]
+        if any(len(w) != 32 for w in warps) or not all(map(state.alike, together)):
             raise Open(f"an election among some lanes of a warp: {op}")
         rows = np.array(warps if op.each_warp else warps[:1])
         with state.inside(team=Team(rows[:, 0], rows)):
@@ -210,27 +236,15 @@ class Walk:
 
     # -- rings --------------------------------------------------------------------------------------
 
-    def use(self, state: State, op: Op, ring: RingParts) -> Any:
-        """The number of the use of a ring in which an operation stands, by the waits before it."""
-        site = self.site[id(op)]
-        fill = isinstance(op, Copy) and op.barrier is not None
-        kind, barrier = (
-            (Wait, ring.empty) if fill and ring.empty else (ExpectTx, ring.full) if fill else (Wait, ring.full)
-        )
-        mine = {id(s.op) for s in self.site.values() if s.role == site.role and _on(s.op, kind, barrier)}
-        loops = tuple(loop.index for loop in site.loops)
-        facts = Facts.about((*self.kernel.dims, *self.kernel.block, *loops), given=(*self.given, *site.conditions))
-        return state.normal(state.here(Counter(self.kernel, facts).before(site, lambda x: id(x) in mine) - 1))
-
     def slot(self, state: State, op: Op, name: str, offset: Any) -> Any:
         """An offset in a ring's tensor as one in the tile of the use at hand."""
         ring = self.ring_of[name]
         size = slot_elements(self.kernel, ring, name)
-        return state.here(offset) - size * (self.use(state, op, ring) % ring.slots)
+        return state.here(offset) - size * (use(self, state, op, ring) % ring.slots)
 
     def image(self, state: State, op: Op, ring: RingParts, name: str) -> Words:
         """The tile of the use at hand, to be filled."""
-        number = self.use(state, op, ring)
+        number = use(self, state, op, ring)
         forms = [x for s, x in state.loops if s not in self.kernel.block and type(x) is not int]
         loops = tuple(x for x in forms if isinstance(x, Symbol))
         if len(loops) < len(forms):
@@ -247,7 +261,9 @@ class Walk:
     def filled(self, state: State, op: Op, name: str) -> Words:
         """The tile that the use at hand of a ring finds."""
         ring = self.ring_of[name]
-        number = self.use(state, op, ring)
+        if name in self.overlapping:
+            raise Open(f"{name} overlaps {self.overlapping[name]} in shared memory; expected places apart")
+        number = use(self, state, op, ring)
         for image in self.images.get(ring.full, []):
             moved = self._turns(state, image, number)
             if name in image.tiles and moved is not None:
@@ -284,17 +300,18 @@ class Walk:
 
     def entry(self, tensor: str, place: tuple[Any, ...], low: Any, high: Any) -> Symbol:
         """The name of an entry of a tensor of indices: one for each place."""
-        found = next((s for s, at in self.entries.items() if at == (tensor, place)), None)
+        known = ((s, at) for s, at in self.entries.items() if (s.lower, s.upper) == (low, high))
+        found = next((s for s, at in known if at == (tensor, place)), None)
         if found is None:
             same = sum(1 for t, _ in self.entries.values() if t == tensor)
-            found = dim(f"{tensor}_entry_{same}", at_least=low, at_most=high)
+            found = dim(self.fresh(f"{tensor}_entry_{same}"), at_least=low, at_most=high)
             self.entries[found] = tensor, place
         return found
 
 
 def _roles_of(kernel: Kernel, every: list[Site]) -> dict[str, set[str]]:
-    """Which roles touch each tensor in shared memory."""
-    out: dict[str, set[str]] = {t.name: set() for t in kernel.tensors if t.space == "shared"}
+    """Which roles touch each tensor in shared memory or registers."""
+    out: dict[str, set[str]] = {t.name: set() for t in kernel.tensors if t.space != "global"}
     for s in every:
         for r in (*sources(s.op), *targets(s.op)):
             if r.tensor in out:
@@ -308,10 +325,6 @@ def _written(kernel: Kernel, op: Op) -> str:
     if isinstance(op, Copy) and isinstance(op.dst, Box):
         names.append(kernel.map(op.dst.tensor_map).tensor)
     return names[0] if names else ""
-
-
-def _on(op: Op, kind: type[Op], barrier: str) -> bool:
-    return isinstance(op, kind) and op.barrier.barrier == barrier  # type: ignore[attr-defined]
 
 
 def _guard(state: State, fact: Fact) -> Guard:

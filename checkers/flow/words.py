@@ -38,16 +38,21 @@ class Unknown(Origin):
 
 @dataclass(frozen=True)
 class Carried(Origin):
-    """What an accumulator holds from the turn before."""
+    """What an accumulator holds from the turn before; the deltas are the thread and the element that it is."""
 
     loop: Symbol
+    tensor: str
+
+    def width(self, origins: Origins) -> int:
+        return 2
 
 
 @dataclass(frozen=True)
 class Constant(Origin):
-    """A number."""
+    """A number in a type."""
 
     value: float
+    dtype: DType
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,41 @@
+"""What has to be told apart before a kernel is walked: names of indices, roles, and tensors in shared memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from symlayout.kernel import Kernel
+from symlayout.ops import For, Role
+
+from ..sites import THREAD, sites
+from .state import Open
+
+
+def names_of(kernel: Kernel) -> frozenset[str]:
+    """The names of all sizes, indices and values of a kernel."""
+    loops = {op.index.name for op in kernel.walk() if isinstance(op, For)}
+    results = {s.name for r in kernel.results for s in r.coords}
+    return frozenset({s.name for s in (*kernel.dims, *kernel.block, *kernel.opaque)} | loops | results | {THREAD})
+
+
+def expect_distinct(kernel: Kernel) -> None:
+    """Raise Open where one name stands for two things at once."""
+    for s in sites(kernel):
+        if isinstance(s.op, For) and any(s.op.index.name == outer.index.name for outer in s.loops):
+            raise Open(f"a loop over {s.op.index} inside another of that name; expected a name of its own")
+    roles = [op.name for op in kernel.body if isinstance(op, Role)]
+    twice = next((name for name in roles if roles.count(name) > 1), None)
+    if twice is not None:
+        raise Open(f"two roles named {twice}; expected a name for each")
+    taken = {THREAD, *(b.name for b in kernel.block)} & {s.name for s in (*kernel.dims, *kernel.opaque)}
+    if taken:
+        raise Open(f"a size named {min(taken)}, which stands for the index of a thread or block")
+
+
+def overlaps(kernel: Kernel) -> Iterator[tuple[str, str]]:
+    """(tensor, another whose bytes of shared memory are also its own)."""
+    shared = [(t, t.base, t.base + int(t.bytes)) for t in kernel.tensors if t.space == "shared"]
+    for (a, a_low, a_high), (b, b_low, b_high) in itertools.combinations(shared, 2):
+        if a_low < b_high and b_low < a_high:
+            yield from ((a.name, b.name), (b.name, a.name))
