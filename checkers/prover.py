@@ -324,8 +324,10 @@ class _Run:
 
     def _below_one(self, d: Any, where: str, known: list[Fact]) -> str:
         """A complaint about one divisor, unless the facts known keep it at 1 or more."""
+        if _at_least_1(d, tuple(known)):
+            return ""
         lemma = f"{d} >= 1 [{smt.version()}]"
-        if _at_least_1(d, tuple(known)) or lemma in self.lemmas:
+        if lemma in self.lemmas:
             return ""
         facts = Facts.about(d, given=known)
         if smt.satisfiable([*facts.ranges, *known, Fact(-d, ">=")], self.budget.solver_ms).status != "unsat":
