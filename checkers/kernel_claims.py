@@ -207,9 +207,17 @@ def _plain_access(kernel: Kernel, site: Site) -> Iterator[Claim]:
     op = site.op
     if isinstance(op, LoadIndex):
         yield from _access(kernel, site, op.src, kernel.tensor(op.src.tensor).dtype.bits // 8)
+        if not all(Facts.about(op.name).holds(f) is True for f in _representable(op.name, kernel.index_bits)):
+            at, given = over_indices(op.name, site, kernel.dims)
+            yield FitsIn(at, kernel.index_bits, given=(*kernel.given, *given))
     if isinstance(op, Fill):
         bits = kernel.tensor(op.dst.tensor).dtype.bits
         yield from _access(kernel, site, op.dst, op.count * bits // 8, max(1, bits // 8))
+
+
+def _representable(x: Symbol, bits: int) -> tuple[Fact, Fact]:
+    """That a value is an integer of so many bits."""
+    return x >= -(1 << (bits - 1)), x <= (1 << (bits - 1)) - 1
 
 
 def _bytes_at(tensor: KernelTensor, ref: Ref) -> Any:
@@ -349,10 +357,21 @@ def over_indices(value: Any, site: Site, dims: tuple[Symbol, ...]) -> tuple[Addr
     valid = tuple(f for a in site.around for f in getattr(a, "condition", ()))
     found = [s for s in symbols_in((value, *valid)) if s.lower == 0 and s not in dims]
     coords = tuple(sorted((s for s in found if _independent(s, dims)), key=lambda s: s.name))
-    if not coords or any(set(symbols_in((s.upper,))) & set(coords) for s in found):
+    others = _behind(s for s in symbols_in((value, *valid)) if s not in coords)
+    if not coords or others & set(coords):
         return AddressMap((), (), value), valid
     extents: tuple[Any, ...] = tuple(s.upper + 1 for s in coords if s.upper is not None)
     return AddressMap(coords, extents, value, valid), ()
+
+
+def _behind(symbols: Iterable[Symbol]) -> set[Symbol]:
+    """The symbols in the ranges of some, and in the ranges of those."""
+    out: set[Symbol] = set()
+    new = {t for s in symbols for t in symbols_in((s.lower, s.upper))}
+    while new:
+        out |= new
+        new = {t for s in new for t in symbols_in((s.lower, s.upper))} - out
+    return out
 
 
 def _independent(s: Symbol, dims: tuple[Symbol, ...]) -> bool:

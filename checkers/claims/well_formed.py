@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.atoms import ATOMS, MmaAtom
 from symlayout.errors import ClaimError
+from symlayout.expr import Fact
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
 from symlayout.ops import (
@@ -247,10 +249,32 @@ def _lanes(kernel: Kernel, site: Site, op: Shuffle | Reduce) -> Iterator[Defect]
         yield Defect(f"{op}: expected whole words of 32 bits, got {op.count} elements of {src.dtype}")
     if isinstance(op, Reduce) and op.lanes == 1:
         return
-    if site.team is None or (0 < site.team.lanes < WARP and not _reached(kernel, site)):
+    team = replace(site, around=tuple(_by_lanes(a) for a in site.around)).team
+    if team is None or (0 < team.lanes < WARP and not _reached(kernel, site)):
         yield Defect(f"whether all lanes of their warps issue {op} together", open=True)
-    elif 0 < site.team.lanes < WARP:
-        yield Defect(f"{op}: expected all {WARP} lanes of its warps, got {site.team}")
+    elif 0 < team.lanes < WARP:
+        yield Defect(f"{op}: expected all {WARP} lanes of its warps, got {team}")
+
+
+def _by_lanes(a: Op) -> Op:
+    """A condition without its facts that the lanes of a warp share; other operations as they are."""
+    return replace(a, condition=tuple(f for f in a.condition if not shared_by_lanes(f))) if isinstance(a, If) else a
+
+
+@functools.lru_cache(maxsize=256)
+def shared_by_lanes(f: Fact) -> bool:
+    """Whether all lanes of a warp meet a fact or none does, as with thread//32.
+
+    >>> from symlayout import index
+    >>> t = index("thread", 256)
+    >>> shared_by_lanes(t // 64 < 3), shared_by_lanes(t // 16 < 3), shared_by_lanes(4 * (t // 64) + t % 2 >= 5)
+    (True, False, False)
+    """
+    thread = next((s for s in f.symbols if s.name == THREAD), None)
+    if thread is None or type(thread.upper) is not int:
+        return False
+    rows = [[f.subs({thread: t + lane}) for lane in range(WARP)] for t in range(0, thread.upper, WARP)]
+    return all(fact == row[0] for row in rows for fact in row)
 
 
 def _reached(kernel: Kernel, site: Site) -> bool:

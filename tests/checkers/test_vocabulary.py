@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -267,6 +268,26 @@ def test_a_name_that_is_swapped_with_what_it_needs_is_refuted() -> None:
     report = prove(WellFormed(kernel.edited(swapped)))
     assert "let row = 4*(load//ceil(N/32)): load has no value there" in said(report)
     assert prove(WellFormed(kernel))
+
+
+@pytest.mark.parametrize("unit, outcome", [(32, "proved"), (64, "proved"), (16, "unknown"), (1, "unknown")])
+def test_a_condition_that_lanes_share_takes_whole_warps(unit: int, outcome: str) -> None:
+    def body(k: Builder) -> None:
+        with k.where(4 * (k.thread // unit) + k.block[0] < dim("n")), k.elect() if unit == 1 else nullcontext():
+            k.reduce("add", X, Y, lanes=32)
+
+    assert outcomes(prove(warp(body, 128)), "well formed") == {outcome}
+
+
+def test_a_value_from_memory_fits_the_indices() -> None:
+    def wide(high: int, bits: int) -> Report:
+        k = Builder("wide", grid=(1,), threads=32, index_bits=bits)
+        k.load_index("at", k.global_tensor("idx", "i64", Layout(32))(k.thread), (0, high))
+        return prove(k.kernel())
+
+    assert wide(2**31, 32)
+    assert "past the last valid 2147483647" in said(wide(2**31 + 1, 32))
+    assert wide(2**40, 64)
 
 
 def test_a_lane_is_below_32() -> None:
