@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
-from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, Role, Wait
+from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, Op, Role, Wait
 
 from .clusters import MOST_CTAS, PORTABLE_CTAS, Cta, ctas, size, whole
 from .order_rules import Order
@@ -29,12 +29,16 @@ RULES = {
 
 
 def cluster_orders(kernel: Kernel) -> Iterator[Order]:
-    """Every obligation of a kernel with clusters; none without."""
-    if size(kernel) > 1:
+    """Every obligation of a kernel with clusters, or with operations on other CTAs; none without."""
+    if size(kernel) > 1 or any(_names_a_cta(op) for op in kernel.walk()):
         every = [_OfCta(cta) for cta in ctas(kernel)]
         rings = rings_of(kernel)
         found = (o for one in every for o in one.all(every, rings))
         yield from dict.fromkeys((*_launched(kernel), *_met(kernel, every), *found))
+
+
+def _names_a_cta(op: Op) -> bool:
+    return getattr(op, "peer", None) is not None or getattr(op, "multicast", None) is not None
 
 
 def _launched(kernel: Kernel) -> Iterator[Order]:

@@ -171,6 +171,15 @@ def test_what_is_not_sure_is_left_open() -> None:
     assert "that a launch opts in to more than 8 CTAs" in [o.beyond for o in cluster_orders(many)]
 
 
+def test_a_kernel_without_clusters_names_no_other_cta() -> None:
+    alone = tma_copy(64, 256, tile=(16, 64), slots=2, blocks=1)
+    own = changed(alone, Arrive, lambda op: (replace(op, peer=0),))
+    assert said(own) == {"proved"}
+    beyond = changed(alone, Copy, lambda op: (replace(op, multicast=3),) if op.barrier else (op,))
+    assert "there is no CTA 1 in a cluster of 1" in str(prove(RingProtocol(beyond, "full"), budget=BUDGET))
+    assert "expected CTAs of 0 .. 0, got 1 (peer_exists)" in str(prove(HappensBefore(beyond)))
+
+
 def test_a_grid_of_parts_of_clusters() -> None:
     odd = replace(everyone(), grid=(3,))
     assert "expected 3 % 2 == 0; choose the grid so" in str(prove(HappensBefore(odd)))
