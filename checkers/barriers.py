@@ -6,7 +6,7 @@ time of one is the n-th time of all; where their numbers differ, some wait for e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from symlayout.kernel import Kernel
@@ -63,9 +63,3 @@ def _meeting(kernel: Kernel, number: int, mine: list[Site]) -> Meeting:
     return Meeting(
         name, warps, made.sites, vague="" if n == come else f"{name} awaits {n} threads of {come} that use it"
     )
-
-
-def lines(found: dict[int, Meeting]) -> Iterator[tuple[Meeting, str]]:
-    """Each meeting, with the operation at which it is."""
-    for m in found.values():
-        yield m, str(m.sites[0])

@@ -24,7 +24,7 @@ from .barriers import Meeting, number_of
 from .footprints import Footprints
 from .needs import Progress, begin, needs_fence, perhaps, surely
 from .order_rules import Order
-from .runs import EVENTS, Event, Runs, told
+from .runs import EVENTS, FURTHER, STARTS, Event, Runs, told
 from .sites import Counter, Site, Uncounted, Wanted
 from .ways import TooMany, Way, Ways
 
@@ -156,11 +156,8 @@ class HandOver:
                 return None
             return surely(p, s, a, most, self.meetings)
 
-        def end(_: Progress, way: Way) -> None:
-            return None
-
         try:
-            self.ways.walk(a.site, a.team.warps, begin(a), at, end)
+            self.ways.walk(a.site, a.team.warps, begin(a), at)
         except TooMany as e:
             return str(e)
         return late[0] if late else ""
@@ -222,18 +219,17 @@ class HandOver:
 
     def _only(self, a: Access, b: Access, shared: list[int]) -> bool:
         """Whether nothing but the shared barriers can order the two roles: no mbarrier, no barrier with a third."""
-        both = a.team.warps | b.team.warps
-        every = [r for x in (a, b) for r in [_role(x.site)]]
-        warps = frozenset(w for r in every for w in warps_of(r))
+        one, other = (warps_of(_role(x.site)) for x in (a, b))
+        warps = one | other
         for s in self.ways.every:
             mine = s.team is None or bool(s.team.warps & warps)
             if mine and isinstance(s.op, Arrive | Wait | ExpectTx):
                 return False
             if mine and isinstance(s.op, Barrier | ClusterBarrier) and number_of(s.op) not in shared:
                 m = self.meetings[number_of(s.op)]
-                if not m.sound or (m.warps & warps_of(every[0]) and m.warps & warps_of(every[1])) or m.warps - warps:
+                if not m.sound or (m.warps & one and m.warps & other) or m.warps - warps:
                     return False
-        return all(self.meetings[n].warps <= warps | both for n in shared)
+        return all(self.meetings[n].warps <= warps for n in shared)
 
     def _spans(
         self, a: Access, b: Access, events: list[Event], shared: list[int]
@@ -243,10 +239,10 @@ class HandOver:
         for e in events:
             now = tuple(c + (_meets(e.site, [n])) for c, n in zip(counts[-1], shared, strict=True))
             counts.append(now)
-        for i in [i for i, e in enumerate(events) if e.site is a.site][:12]:
+        for i in [i for i, e in enumerate(events) if e.site is a.site][:STARTS]:
             p, over = begin(a), i
             fence = needs_fence(a, b)
-            for k in range(i + 1, min(len(events), i + 600)):
+            for k in range(i + 1, min(len(events), i + FURTHER)):
                 if p.done and (p.fenced or not fence):
                     break
                 over, p = k, perhaps(p, events[k].site, a, b)

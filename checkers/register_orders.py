@@ -15,11 +15,10 @@ from .accesses import Access, accesses, completion, may_cover, parallel
 from .footprints import Footprints
 from .needs import Progress, begin, perhaps, surely
 from .order_rules import Order
-from .runs import Event, Runs, told
+from .runs import FURTHER, STARTS, Event, Runs, told
 from .sites import Site
 from .ways import TooMany, Way, Ways
 
-STARTS, FURTHER = 8, 600  # executions of an access that a run looks at, and operations behind each
 NOBODY: frozenset[int] = frozenset()
 
 

@@ -33,6 +33,7 @@ from .sites import Site, about_thread
 from .ways import Places, Ways
 
 EVENTS = 3000  # of a run
+STARTS, FURTHER = 8, 600  # executions of an access that a search looks at, and operations behind each
 TRIES = 12  # searches for a refutation that find none
 SCALES = (1, 8, 64, 512, 4096, 1 << 15, 1 << 18, 1 << 21)
 

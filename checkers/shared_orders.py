@@ -18,11 +18,10 @@ from .barriers import Meeting
 from .footprints import KINDS, Footprints, Touched
 from .needs import Progress, begin, lacking, needs_fence, perhaps, surely
 from .order_rules import Order
-from .runs import EVENTS, Event, Runs, told
+from .runs import EVENTS, FURTHER, STARTS, Event, Runs, told
 from .sites import Site
 from .ways import TooMany, Way, Ways
 
-STARTS, FURTHER = 8, 600  # executions of an access that a run looks at, and operations behind each
 STAGES = ("", "barrier", "fence", "done")
 
 
