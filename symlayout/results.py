@@ -199,6 +199,15 @@ def elements(value: Value) -> Iterator[Element]:
             yield from elements(x)
 
 
+def sums(value: Value) -> Iterator[Dot | Total]:
+    """The sums and folds in a value."""
+    if isinstance(value, Dot | Total):
+        yield value
+    elif isinstance(value, Applied):
+        for x in value.args:
+            yield from sums(x)
+
+
 def entries(value: Value) -> Iterator[Entry]:
     """The entries among the coordinates of the elements in a value."""
     return (x for e in elements(value) for x in e.at if isinstance(x, Entry))

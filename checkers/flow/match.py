@@ -18,8 +18,9 @@ from symlayout.results import Applied, Dot, Element, Entry, Result, Scalar, Tota
 
 from .folds import Fold
 from .match_folds import NotAll, expect_all
+from .rounding import exact
 from .state import Known, Open, State
-from .words import Carried, Computed, Given, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
+from .words import Computed, Constant, Given, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
 
 ROWS = 256  # combinations of deltas that are looked at one by one
 
@@ -109,16 +110,17 @@ class Matcher:
                 raise Differs(f"{op}: {e}", e.stale) from None
         self.seen += words.ids.size
 
-    def _same(self, origins: Origins, number: int, deltas: Numbers, value: Value, target: Target, dtype: DType) -> None:
+    def _same(
+        self, origins: Origins, number: int, deltas: Numbers, value: Value, target: Target, dtype: DType | None
+    ) -> None:
+        """Raise Differs unless an origin is a value: rounded to a type, or as it is (*dtype* None)."""
         origin = origins[number]
         if isinstance(origin, Unknown):
             raise Differs(f"what it stores is not known: {origin.why}", origin.stale)
         if isinstance(origin, Computed) and origin.function == "convert":
-            _expect_type(origin.dtype, dtype)
-            (before,) = origin.args
-            return self._same(origins, before, deltas, value, target, _exact(origins[before], origin))
-        if isinstance(origin, Computed | Loaded | Sum | Fold):
-            _expect_type(origin.dtype, dtype)
+            return self._converted(origins, origin, deltas, value, target, dtype)
+        if dtype is not None and getattr(origin, "dtype", dtype) != dtype:
+            raise Differs(f"it is rounded to {origin.dtype}, not to {dtype}")  # type: ignore[attr-defined]
         if isinstance(origin, Computed):
             return self._applied(origins, origin, deltas, value, target)
         if isinstance(origin, Given) and isinstance(value, Scalar) and origin.name == value.name:
@@ -133,20 +135,40 @@ class Matcher:
                 raise Differs(str(e)) from None
         if isinstance(value, Dot) and isinstance(origin, Sum):
             return self._dot(origins, origin, deltas, value, target)
-        what = origin.loop if isinstance(origin, Carried) else origin
-        raise Differs(f"expected {value}, got {what if not isinstance(origin, Sum | Guarded) else 'a sum'}")
+        raise Differs(f"expected {value}, got {_told(origin)}")
+
+    def _converted(
+        self, origins: Origins, origin: Computed, deltas: Numbers, value: Value, target: Target, dtype: DType | None
+    ) -> None:
+        """A conversion is the last rounding, one that the result names, or rounds nothing."""
+        (before,) = origin.args
+        inner = origins[before]
+        kind = getattr(inner, "dtype", origin.dtype)
+        if dtype is not None and origin.dtype != dtype:
+            raise Differs(f"it is rounded to {origin.dtype}, not to {dtype}")
+        if isinstance(value, Applied) and value.function == "convert" and origin.dtype == self._type(value):
+            return self._same(origins, before, deltas, value.args[0], target, None)
+        if dtype is None and not exact(kind, origin.dtype):
+            raise Differs(f"it is rounded to {origin.dtype} before it is used")
+        if dtype is not None and isinstance(value, Element) and isinstance(inner, Computed):
+            raise Differs(f"it is rounded to {kind}, then to {dtype}")
+        return self._same(origins, before, deltas, value, target, None)
 
     def _applied(self, origins: Origins, origin: Computed, deltas: Numbers, value: Value, target: Target) -> None:
         if not isinstance(value, Applied) or (value.function, len(value.args)) != (origin.function, len(origin.args)):
-            raise Differs(f"expected {value}, got {origin.function} of {len(origin.args)}")
+            raise Differs(f"expected {value}, got {_told(origin)}")
+        if origin.dtype != self._type(value):
+            raise Differs(f"{value.function} is rounded to {origin.dtype}, not to {self._type(value)}")
         first = 0
         for number, x in zip(origin.args, value.args, strict=True):
-            inner = origins[number]
-            dtype = getattr(inner, "dtype", origin.dtype)
-            if isinstance(x, Applied):
-                dtype = DType.of(x.dtype) if x.dtype else self.dtype
-            self._same(origins, number, deltas[:, first:], x, target, dtype)
+            if origin.dtype.kind != "float" and _floats(origins, number) != _floats(origins, _plain(origins, number)):
+                raise Differs(f"{value.function} of integers that are converted to floats")
+            self._same(origins, number, deltas[:, first:], x, target, None)
             first += origins.width(number)
+
+    def _type(self, value: Applied) -> DType:
+        """The type that the result of a function is rounded to."""
+        return DType.of(value.dtype) if value.dtype else self.dtype
 
     # -- elements -----------------------------------------------------------------------------------
 
@@ -267,17 +289,31 @@ class Matcher:
                 raise Differs(f"terms of {value.index} behind the last are not zeros of {element}")
 
 
-def _expect_type(got: DType, wanted: DType) -> None:
-    if got != wanted:
-        raise Differs(f"it is rounded to {got}, not to {wanted}")
+def _told(origin: Any) -> str:
+    """What is stored instead of what should be."""
+    if isinstance(origin, Loaded):
+        return f"an element of {origin.tensor}"
+    if isinstance(origin, Computed):
+        return f"{origin.function} of {len(origin.args)}"
+    if isinstance(origin, Given):
+        return f"the scalar {origin.name}"
+    if isinstance(origin, Constant):
+        return f"{origin.value:g}"
+    return f"a {type(origin).__name__.lower()}"
 
 
-def _exact(inner: Any, outer: Computed) -> DType:
-    """The type of a value that is converted; one that is computed for the conversion's sake is rounded twice."""
-    found = getattr(inner, "dtype", outer.dtype)
-    if isinstance(inner, Computed) and inner.dtype != outer.dtype:
-        raise Differs(f"it is rounded to {inner.dtype}, then to {outer.dtype}")
-    return found if isinstance(found, DType) else outer.dtype
+def _plain(origins: Origins, number: int) -> int:
+    """What is converted, and converted again."""
+    origin = origins[number]
+    while isinstance(origin, Computed) and origin.function == "convert":
+        (number,) = origin.args
+        origin = origins[number]
+    return number
+
+
+def _floats(origins: Origins, number: int) -> bool:
+    dtype = getattr(origins[number], "dtype", None)
+    return dtype is None or dtype.kind == "float"
 
 
 def _expect_inside(kernel: Kernel, result: Result) -> None:

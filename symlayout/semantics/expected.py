@@ -19,10 +19,11 @@ from ..dtype import DType
 from ..errors import LayoutError
 from ..kernel import Kernel
 from ..ops import LoadIndex
-from ..results import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements
+from ..results import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, sums
 from .compiled import value as number
 from .execute import expect_arrays
 from .maps import map_function
+from .names import scalar
 
 Array = np.ndarray[Any, Any]
 
@@ -38,17 +39,19 @@ def expected(bound: Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """
     if bound.dims:
         raise LayoutError(f"expected a kernel that is bound to sizes, got symbols {', '.join(map(str, bound.dims))}")
-    return {r.tensor: _result(bound, r, inputs) for r in bound.results}
+    typed = {p.name: scalar(p, inputs[p.name]) for p in bound.parameters if p.name in inputs}
+    return {r.tensor: _result(bound, r, {**inputs, **typed}) for r in bound.results}
 
 
 def telling_inputs(bound: Kernel) -> dict[str, Any]:
     """Arrays for the tensors that are no outputs, of which elements and sums tell where they come from, and scalars.
 
-    Elements that are only moved get 1001, 2002, .., or in few bits a hash of their place; those that are added or multiplied
-    small integers; tensors of indices what their contract allows.
+    Elements that are only moved get 1001, 2002, .., or in few bits a hash of their place; those that are summed small
+    integers; those of other functions digits of all bits; tensors of indices what their contract allows.
     """
     outputs = {r.tensor for r in bound.results}
     moved = {e.tensor for r in bound.results if isinstance(r.value, Element) for e in elements(r.value)}
+    summed = {e.tensor for r in bound.results for x in sums(r.value) for e in elements(x)}
     within = {op.src.tensor: op.name for op in bound.walk() if isinstance(op, LoadIndex)}
     out: dict[str, Any] = {p.name: p.within[0] if p.within else 2 + i for i, p in enumerate(bound.parameters)}
     for i, tensor in enumerate(t for t in bound.tensors if t.space == "global" and t.name not in outputs):
@@ -66,6 +69,8 @@ def telling_inputs(bound: Kernel) -> dict[str, Any]:
         else:
             few = np.abs(FEW) if kind.kind == "u" else FEW
             held = few[hashed >> np.uint64(13) & np.uint64(3)].astype(kind)
+            if tensor.name not in summed and tensor.dtype.kind == "float":
+                held = ((1 + (hashed >> np.uint64(40)) / (1 << 24)) * held.astype(np.float64)).astype(kind)
         shape = tensor.layout.shape
         out[tensor.name] = held.reshape(shape if isinstance(shape, tuple) else (shape,))
     return out
@@ -83,7 +88,9 @@ def _result(bound: Kernel, r: Result, inputs: Mapping[str, Array]) -> Array:
     shape = tuple(int(s.upper) + 1 for s in r.coords)  # type: ignore[arg-type]
     env = {s.name: x for s, x in zip(r.coords, np.indices(shape), strict=True)}
     found = _value(r.value, env, inputs, tensor.dtype)
-    return np.broadcast_to(found, shape).astype(tensor.dtype.numpy())
+    if found.dtype != tensor.dtype.numpy():
+        found = map_function("convert").result([(DType.of(found.dtype.name), found)], tensor.dtype, 1)
+    return np.broadcast_to(found, shape)
 
 
 def _value(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtype: DType) -> Array:
@@ -115,6 +122,10 @@ def _total(x: Total, env: Mapping[str, Any], inputs: Mapping[str, Array]) -> Arr
 
 def _at(x: Element | Entry, env: Mapping[str, Any], inputs: Mapping[str, Array]) -> Array:
     where = tuple(_at(i, env, inputs) if isinstance(i, Entry) else number(i, env) for i in x.at)
+    for i, n in zip(where, inputs[x.tensor].shape, strict=True):
+        outside = np.asarray(i)[(np.asarray(i) < 0) | (np.asarray(i) >= n)]
+        if outside.size:
+            raise LayoutError(f"expected coordinates 0 .. {n - 1} of {x.tensor}, got {outside[0]} of {x}")
     found: Array = inputs[x.tensor][where]
     return found
 

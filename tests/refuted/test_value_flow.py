@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from checkers import Computes, prove
+from checkers.flow.rounding import exact
 from symlayout import Layout, dim
+from symlayout.dtype import DTYPES, DType
 from symlayout.errors import SymlayoutError
 from symlayout.expr import minimum
 from symlayout.kernel import Builder, Kernel
@@ -289,3 +292,86 @@ def test_a_fill_by_the_first_warp_only_is_no_fill_of_the_others() -> None:
                 k.copy("st.global.4", r(), z(32 * half + k.thread))
     k.result("z", lambda i, j: element("x", i, j))
     expect_wrong(k.kernel(), "nobody wrote it", L=1)
+
+
+# -- rounding -------------------------------------------------------------------------------------------
+
+
+def through(chain: tuple[tuple[str, str], ...], results: Any, dtypes: tuple[str, str] = ("f32", "f32")) -> Kernel:
+    """x through functions of one source, (function, type of the result), to z."""
+
+    def body(k: Builder, x: Any, z: Any) -> None:
+        at, sizes = 32 * k.block[0] + k.thread, [DType.of(d).bytes for d in dtypes]
+        held = k.registers("r", dtypes[0], 1)
+        k.copy(f"ld.global.{sizes[0]}", x(at), held())
+        for i, (function, dtype) in enumerate(chain):
+            made = k.registers(f"r{i}", dtype, 1)
+            k.map(function, (held(), held()) if function == "add" else (held(),), made())
+            held = made
+        k.copy(f"st.global.{sizes[1]}", held(), z(at))
+
+    return flat(body, dtypes=dtypes, results=results)
+
+
+def twice(dtype: str = "") -> Any:
+    return lambda i: applied("add", element("x", i), element("x", i), dtype=dtype)
+
+
+ROUNDED = {
+    "before it is added": (through((("convert", "bf16"), ("add", "f32")), twice()), "bf16 before it is used"),
+    "by 8 bits before it is added": (through((("convert", "e4m3"), ("add", "f32")), twice()), "e4m3 before it is used"),
+    "after it is added, to less": (through((("add", "f16"), ("convert", "f32")), twice()), ""),
+    "to fewer bits, then stored": (through((("add", "bf16"), ("convert", "f32")), twice()), ""),
+    "in two steps": (through((("add", "f32"), ("convert", "bf16")), twice(), ("f32", "bf16")), "rounded to f32"),
+    "in one step instead of two": (through((("add", "bf16"),), twice("f32"), ("f32", "bf16")), "rounded to bf16"),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_values_that_are_rounded_otherwise(name: str) -> None:
+    kernel, why = ROUNDED[name]
+    found = Computes(kernel, "z")._followed()[1]
+    assert found
+    assert why in found
+    if "step" not in name:  # x + x is exact
+        expect_wrong(kernel, why, L=64)
+
+
+EXACT = {
+    "f32 sums of bf16": through((("convert", "f32"), ("add", "f32")), twice(), ("bf16", "f32")),
+    "f32 sums of bf16, stored as bf16": through(
+        (("convert", "f32"), ("add", "f32"), ("relu", "f32"), ("convert", "bf16")),
+        lambda i: applied("relu", twice("f32")(i), dtype="f32"),
+        ("bf16", "bf16"),
+    ),
+    "a conversion that the result names": through(
+        (("convert", "e4m3"), ("add", "f32")),
+        lambda i: applied("add", *[applied("convert", element("x", i), dtype="e4m3")] * 2),
+    ),
+    "integers as floats": through((("convert", "f32"), ("add", "f32")), twice(), ("i8", "f32")),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_values_that_are_rounded_as_stated(name: str) -> None:
+    expect_right(EXACT[name], L=8)
+
+
+@pytest.mark.parametrize("pair", [("f32", "f16"), ("f32", "e4m3"), ("f32", "i8"), ("bf16", "f32"), ("i32", "e5m2")])
+def test_one_conversion_is_the_rounding(pair: tuple[str, str]) -> None:
+    expect_right(through((("convert", pair[1]),), lambda i: element("x", i), pair), L=40)
+
+
+def test_types_that_hold_all_numbers_of_others() -> None:
+    """Against all numbers of 8 and 16 bits."""
+    small = [d for d in DTYPES if d.bits in (8, 16) and d.kind in ("int", "uint", "float") and d.name != "ue8m0"]
+    for a in small:
+        with np.errstate(all="ignore"):
+            every = np.arange(1 << a.bits).astype(f"u{a.bytes}").view(a.numpy()).astype(np.float64)
+        for b in (
+            d for d in DTYPES if d.kind in ("int", "uint", "float") and d.bits >= 8 and d.name not in ("ue8m0", "tf32")
+        ):
+            with np.errstate(all="ignore"):
+                same = np.array_equal(every, every.astype(b.numpy()).astype(np.float64), equal_nan=True)
+            assert same or not exact(a, b), (a, b)
+            assert exact(a, b) or not same or b.kind != "float", (a, b)
