@@ -112,7 +112,9 @@ class _Search:
         return out
 
     def _sizes(self) -> OrderedFacts:
-        return OrderedFacts(tuple(self.map.rows), {}, (), ())
+        out = OrderedFacts(tuple(self.map.rows), {}, (), ())
+        out.meant = self.map.meant
+        return out
 
     def _digit(self, d: Symbol, n: Int) -> list[Any]:
         return [d.key, poly(n), show(self.facts, n)]

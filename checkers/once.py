@@ -23,12 +23,11 @@ from symlayout.int_tuple import ceil_div
 from symlayout.kernel import Kernel
 
 from .cells import Array, Cut, Tile
-from .certificates import Certificate, divisible, nonneg, together
+from .certificates import Certificate, together
 from .claim import Proof, TooLarge
-from .claims.bijective import Bijective
 from .claims.covers import Covers
-from .claims.injective import Injective
-from .stores import Open, Store, listed, map_of, stores
+from .elements import Places, certificates, places, plain_terms, shown
+from .stores import Open, Store, listed, stores
 
 
 def argued(kernel: Kernel, name: str, facts: Facts) -> Proof:
@@ -42,15 +41,10 @@ def argued(kernel: Kernel, name: str, facts: Facts) -> Proof:
     """
     try:
         every = stores(kernel.plain.assuming(*facts.given), name)
-        domain, parts = _elements(kernel, name, every, facts)
-        found = _first(
-            lambda: _tiled(every, domain, facts, loops=True),
-            lambda: _tiled(every, domain, facts, loops=False),
-            lambda: _as_one_map(every, domain, facts),
-        )
+        ways = places(kernel, name, every, facts)
+        return _first(*(lambda way=way: _stored(way(), facts) for way in ways))
     except SymlayoutError as e:
         raise Open(str(e)) from e
-    return replace(found, certificate=_together([*parts, *_certificates(found)], f"{name} is written once"))
 
 
 def _first(*ways: Callable[[], Proof]) -> Proof:
@@ -64,40 +58,19 @@ def _first(*ways: Callable[[], Proof]) -> Proof:
     raise reasons[0]
 
 
-def _certificates(proof: Proof) -> list[Any]:
-    return [] if proof.certificate is None else [proof.certificate]
+def _stored(p: Places, facts: Facts) -> Proof:
+    """Each point of a box, by one of some ways."""
+    found = _first(
+        lambda: _tiled(p.stores, p.extents, facts, loops=True),
+        lambda: _tiled(p.stores, p.extents, facts, loops=False),
+        lambda: _as_one_map(p.stores, p.extents, facts),
+        lambda: _in_stretches(p.stores, p.extents, facts),
+    )
+    return replace(found, certificate=_together([*p.why, *certificates(found)], "each element is stored once"))
 
 
 def _together(parts: list[Any], because: str) -> Certificate | None:
     return together(parts, because) if parts else None
-
-
-def _elements(kernel: Kernel, name: str, every: Sequence[Store], facts: Facts) -> tuple[tuple[Int, ...], list[Any]]:
-    """(extents, certificates): that the points of this box, as the stores name them, are the elements of a tensor."""
-    layout, bits = kernel.tensor(name).layout, kernel.tensor(name).dtype.bits
-    maps = [map_of(kernel, s.site.op) for s in every]
-    if not any(maps):
-        found = Bijective(layout, layout.size()).certify(facts)
-        if found is None:
-            raise Open(f"that {name} lies in memory without gaps: {layout}")
-        return (layout.size(),), _certificates(found)
-    through = maps[0]
-    if through is None or not all(m and _described(m) == _described(through) for m in maps):
-        raise Open(f"how the boxes of {name} meet what is stored to it in other ways")
-    m = through.tensor_map
-    strides = (1, *(divides(m.element_bytes, n) for n in m.global_stride_bytes))
-    mine = [(facts.normal(n), facts.normal(d)) for n, d in zip(m.global_dim, strides, strict=True)]
-    own = [(facts.normal(n), facts.normal(d)) for n, d in layout.modes()]
-    if m.global_address != 0 or m.element_bits != bits or sorted(map(str, mine)) != sorted(map(str, own)):
-        raise Open(f"that the elements of {name} are those of {through.name}: {layout}, and {m}")
-    found = Injective(layout).certify(facts)
-    if found is None:
-        raise Open(f"that the elements of {name} lie apart in memory: {layout}")
-    return m.global_dim, _certificates(found)
-
-
-def _described(m: Any) -> Any:
-    return m.tensor_map.global_address, m.tensor_map.global_dim, m.tensor_map.global_stride_bytes
 
 
 # -- schedules ------------------------------------------------------------------------------------------
@@ -114,7 +87,7 @@ def _tiled(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts, loops:
     conditions = _Conditions(tile, domain, facts.given)
     covered = _inside_or_all(base.steps, at, (*base.reached, *conditions.common), domain, tile.extents, facts)
     some = f", 1 of {len(cuts)} stores for each cell" if len(cuts) > 1 else ""
-    parts = [*_certificates(covered), *conditions.shown]
+    parts = [*certificates(covered), *conditions.shown]
     return Proof(
         f"tiles of {listed(tile.extents)}{some}; {covered.method}",
         _together(parts, "each tile is taken once, and each cell of it by one store"),
@@ -136,13 +109,42 @@ def _as_one_map(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts) -
     limits = [Fact(n - 1 - t * a, ">=") for a, t, n in zip(at, tile, domain, strict=True)]
     limits = [f for f in limits if f.value is not True]
     known = [*s.reached, *s.chosen]
-    implied = {f: _shown(f, [*known, *limits], facts.given) for f in s.guards}
+    implied = {f: shown(f, [*known, *limits], facts.given) for f in s.guards}
     known += [f for f in s.guards if implied[f] is None]
-    within = {f: _shown(f, known, facts.given) for f in limits}
+    within = {f: shown(f, known, facts.given) for f in limits}
     met = (*known, *(f for f in limits if within[f] is None))
     covered = _schedule((*s.steps, *s.lanes, *parts), tuple(at), met, domain, tile, facts)
-    shown = [c for c in (*implied.values(), *within.values()) if c is not None]
-    return replace(covered, certificate=_together([*_certificates(covered), *shown], "each box is taken once"))
+    why = [c for c in (*implied.values(), *within.values()) if c is not None]
+    return replace(covered, certificate=_together([*certificates(covered), *why], "each box is taken once"))
+
+
+def _in_stretches(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts) -> Proof:
+    """One stretch of memory after another, each by stores that begin there and stay in it: vectors, and a rest."""
+    indices = {i for s in every for i, _ in (*s.steps, *s.lanes)}
+    begins = dict.fromkeys(plain_terms(s.start[0], indices) for s in every)
+    first = next((b for b in begins if type(b) is int and b == 0), None)
+    if len(domain) > 1 or len(begins) != 2 or first is None:
+        raise Open(f"how {len(every)} stores share the tensor")
+    cut = next(b for b in begins if b is not first)
+    parts: list[Any] = []
+    methods, lemmas = list[str](), list[str]()
+    for begin, end in ((0, cut), (cut, domain[0])):
+        mine = [s for s in every if plain_terms(s.start[0], indices) == begin]
+        moved = [replace(s, start=(s.start[0] - begin,)) for s in mine]
+        limits: list[tuple[Fact, list[Fact]]] = [(Fact(end - begin, ">="), [])]
+        for s in mine if end is cut else ():
+            last = s.start[0] + index("last", s.width[0])
+            limits.append((Fact(end - 1 - last, ">="), [*s.reached, *s.chosen, *s.guards]))
+        for f, known in limits:
+            found = shown(f, known, facts.given)
+            if found is None:
+                raise Open(f"that {f}, so that one stretch of memory begins where another ends")
+            parts.append(found)
+        whole = _stored(Places(tuple(moved), (end - begin,)), facts)
+        parts += certificates(whole)
+        methods.append(whole.method)
+        lemmas += whole.lemmas
+    return Proof(f"two stretches: {', and '.join(methods)}", _together(parts, "one after the other"), tuple(lemmas))
 
 
 def _inside_or_all(
@@ -154,11 +156,11 @@ def _inside_or_all(
     except Open:
         counts = [integer(ceil_div(n, t)) for n, t in zip(domain, tile, strict=True)]
         limits = [f for a, n in zip(at, counts, strict=True) if (f := Fact(n - 1 - a, ">=")).value is not True]
-        implied = {f: _shown(f, limits, facts.given) for f in met}
+        implied = {f: shown(f, limits, facts.given) for f in met}
         left = [f for f in met if implied[f] is None]
         found = _schedule(rows, at, (*left, *limits), domain, tile, facts)
-        shown = [c for c in implied.values() if c is not None]
-        return replace(found, certificate=_together([*_certificates(found), *shown], "each tile inside is taken once"))
+        why = [c for c in implied.values() if c is not None]
+        return replace(found, certificate=_together([*certificates(found), *why], "each tile inside is taken once"))
 
 
 def _schedule(
@@ -166,6 +168,13 @@ def _schedule(
 ) -> Proof:
     """That the tiles *at* which indices are where facts are *met* are those of the domain, each once."""
     rows = tuple(rows)
+    still = [d for d, a in enumerate(at) if type(a) is int and a == 0]
+    single = [shown(Fact(tile[d] - domain[d], ">="), (), facts.given) for d in still]
+    if None not in single and len(still) == len(at):  # one tile, which the first step takes alone
+        at = tuple(i for i, _ in rows) or (0,)
+        domain = tile = (1,) * len(at)
+    elif None not in single:
+        at, domain, tile = (tuple(x for d, x in enumerate(xs) if d not in still) for xs in (at, domain, tile))
     tiles = AddressMap(tuple(i for i, _ in rows), tuple(n for _, n in rows), at, tuple(met))
     claim = Covers(tiles, domain, tile)
     found = claim.certify(facts)
@@ -173,7 +182,10 @@ def _schedule(
         return Proof(f"enumeration of {claim.points()} points", None, (f"{claim} [enumeration]",))
     if found is None:
         raise Open(f"that of {listed(domain)} each tile {listed(tile)} is taken once: {tiles}")
-    return found
+    why = [c for c in single if c is not None] if None not in single else []
+    return (
+        replace(found, certificate=_together([*why, *certificates(found)], "one tile in other modes")) if why else found
+    )
 
 
 def _enumerated(claim: Covers) -> bool:
@@ -205,7 +217,7 @@ class _Conditions:
         lanes = {i for c in cuts for i, _ in c.lanes}
         every = [f for f in cuts[0].guards if not lanes & set(f.symbols) and all(f in c.guards for c in cuts)]
         inside = [self._inside(i) for i in range(len(cuts) if every else 0)]
-        return tuple(f for f in every if any(_shown(f, known, self.given) is None for known in inside))
+        return tuple(f for f in every if any(shown(f, known, self.given) is None for known in inside))
 
     def _inside(self, i: int) -> list[Fact]:
         """What is known where a store writes an element inside the tensor."""
@@ -240,9 +252,9 @@ class _Conditions:
     def _some(self, guards: list[list[Fact]], known: list[Fact]) -> list[Certificate]:
         """That all facts of one of some lists hold: where one of the first fails, then all of one of the others."""
         first, *others = guards
-        shown = {f: _shown(f, known, self.given) for f in first}
-        out = [c for c in shown.values() if c is not None]
-        for f in (f for f, c in shown.items() if c is None):
+        found = {f: shown(f, known, self.given) for f in first}
+        out = [c for c in found.values() if c is not None]
+        for f in (f for f, c in found.items() if c is None):
             if not others:
                 raise Open(f"that {f}, so that the element is stored, where {' and '.join(map(str, known))}")
             try:
@@ -257,7 +269,7 @@ class _Conditions:
         """That two lists of facts do not hold together."""
         for k, f in enumerate(b):
             if f.relation == ">=":
-                found = _shown(Fact(-f.expr - 1, ">="), [*known, *a, *b[:k], *b[k + 1 :]], self.given)
+                found = shown(Fact(-f.expr - 1, ">="), [*known, *a, *b[:k], *b[k + 1 :]], self.given)
                 if found is not None:
                     return found
         one, other = (" and ".join(map(str, x)) or "no condition" for x in (a, b))
@@ -275,15 +287,3 @@ def _moved(p: Any, own: set[Symbol], same: dict[Any, Any], pairs: list[tuple[Any
             if not own & symbols_in((rest,)):
                 return c * theirs + (rest.subs(same) if isinstance(rest, Expr) else rest)
     raise Open(f"what {p} is by the lanes of another store of the same cell")
-
-
-def _shown(f: Fact, known: Iterable[Fact], given: tuple[Fact, ...]) -> Certificate | None:
-    """A certificate that a fact follows, or None."""
-    known = tuple(known)
-    facts = Facts.about(f, known, given=(*given, *known))
-    x = facts.normal(f.expr)
-    if f.relation == "%":
-        return divisible([], x, f.modulus, facts)
-    found = [nonneg(p, facts) for p in ((x,) if f.relation == ">=" else (x, -x))]
-    parts = [p for p in found if p is not None]
-    return together(parts, str(f)) if len(parts) == len(found) else None

@@ -112,6 +112,7 @@ class Map:
     value: list[Int]
     goal: dict[str, list[Int]]
     rows: list[Row] = field(default_factory=list)
+    meant: dict[Atom, Atom] = field(default_factory=dict)  # the quotients and extrema of sizes by their names
 
     @classmethod
     def of(cls, x: AddressMap, facts: Facts, goal: dict[str, list[Int]]) -> Map:
@@ -157,6 +158,7 @@ class Map:
     def named(self, sizes: Iterable[Atom]) -> None:
         """Quotients and extrema of sizes by their names: digits are eliminated before them, as before other sizes."""
         names = {a: variable(a.key) for a in sizes}
+        self.meant = {x: a for a, x in names.items()}
         self.put(names)
         self.rows = [Row(r.poly, r.label, names.get(r.owner, r.owner)) for r in self.rows]
 

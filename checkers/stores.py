@@ -12,7 +12,7 @@ Blocks and loops are *steps*. Threads, or the warps of which one thread each is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -242,7 +242,7 @@ class _Executions:
             tuple(self.lanes),
             tuple(f.subs(env) for f in self.chosen),
             tuple(map(put, reached)),
-            tuple(map(put, guards)),
+            tuple(g for f in guards for g in _orders(put(f), facts)),
         )
         used = symbols_in((out.start, out.chosen, out.reached, out.guards))
         if anyone in used:
@@ -251,3 +251,11 @@ class _Executions:
         if unknown:
             raise Open(f"what {', '.join(sorted(map(str, unknown)))} is, where {self.site} stands")
         return out
+
+
+def _orders(f: Fact, facts: Facts) -> Iterator[Fact]:
+    """x == 0 as x >= 0 and x <= 0, what a range says left out."""
+    if f.relation == "==":
+        yield from (g for g in (Fact(f.expr, ">="), Fact(-f.expr, ">=")) if facts.holds(g) is not True)
+    else:
+        yield f

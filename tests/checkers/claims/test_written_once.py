@@ -20,7 +20,8 @@ from checkers.stores import outputs, reduced
 from checkers.writes import Writes
 from symlayout import Layout, TensorMap, dim, dims
 from symlayout.errors import ClaimError, SymlayoutError
-from symlayout.expr import minimum
+from symlayout.expr import eq, minimum
+from symlayout.facts import symbols_in
 from symlayout.int_tuple import ceil_div
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import cp_async_copy, gemm, tma_copy, tma_transpose, vector_copy
@@ -296,18 +297,86 @@ def test_rows_of_any_length() -> None:
     assert "written 2 times" in story(wide)
 
 
+def stored(
+    layout: Layout,
+    grid: tuple[Any, ...],
+    at: Callable[..., Any],
+    when: Callable[..., Any],
+    *facts: Any,
+    threads: int = 32,
+) -> Kernel:
+    """An element by each thread, where *at* of the blocks and the thread says, under facts of them."""
+    symbols = sorted({s for x in (layout, grid, *facts) for s in symbols_in(x)}, key=lambda s: s.name)
+    k = Builder("stored", *symbols, grid=grid, threads=threads)
+    dst, x = k.global_tensor("dst", "f32", layout), k.registers("x", "f32", 1)
+    with k.where(*when(*k.block, k.thread)):
+        k.copy("st.global.4", x(), dst(at(*k.block, k.thread)))
+    return k.kernel(*facts)
+
+
+LD, B = dim("ld"), dim("B")
+
+
+def test_rows_some_way_apart() -> None:
+    def rows(m: Any, height: Any, wide: Any, *facts: Any) -> Verdict:
+        grid = (ceil_div(N, 32), height)
+        at, when = lambda c, r, t: LD * r + 32 * c + t, lambda c, r, t: (32 * c + t < wide,)
+        return verdict(stored(Layout((m, N), (LD, 1)), grid, at, when, *facts))
+
+    assert rows(M, M, N, LD >= N).outcome is Outcome.PROVED
+    assert rows(M, M, N + 1, LD >= N).outcome is Outcome.REFUTED, "a row ends where the next may begin"
+    assert rows(M, M, N + 1, LD >= N + 1).outcome is Outcome.UNKNOWN, "between the rows there is nothing to tell"
+    assert rows(1, 2, N, LD >= N).outcome is Outcome.PROVED, "what is past the last row is no element"
+    assert rows(1, 2, N).outcome is Outcome.REFUTED, "and may be one where rows overlap"
+    assert rows(M, M + 1, N, LD >= N).outcome is Outcome.PROVED
+    assert rows(M, M - 1, N, LD >= N, M >= 2).outcome is Outcome.REFUTED
+
+
+def test_tensors_of_three_modes() -> None:
+    layout, grid = Layout((B, M, N), (M * N, N, 1)), (ceil_div(N, 32), M, B)
+    when = lambda c, m, b, t: (32 * c + t < N,)  # noqa: E731
+    right = stored(layout, grid, lambda c, m, b, t: M * N * b + N * m + 32 * c + t, when)
+    assert verdict(right).outcome is Outcome.PROVED
+    assert "written" in story(stored(layout, grid, lambda c, m, b, t: M * N * b + N * b + 32 * c + t, when))
+
+
+def vectors_and_rest(more: int = 0, rest: int = 0, alone: bool = True, threads: int = 64) -> Kernel:
+    """Whole vectors by all threads, and the up to 3 elements behind them by the first CTA."""
+    k = Builder("rest", N, grid=(ceil_div(N, 4 * threads),), threads=threads)
+    dst, x = k.global_tensor("dst", "f32", Layout(N)), k.registers("x", "f32", 4)
+    at = threads * k.block[0] + k.thread
+    with k.where(at < N // 4 + more):
+        k.copy("st.global.16", x(), dst(4 * at))
+    with k.where(k.thread < N % 4 + rest, *([eq(k.block[0], 0)] if alone else [])):
+        k.copy("st.global.4", x(), dst(N // 4 * 4 + k.thread))
+    return k.kernel()
+
+
+def test_vectors_and_then_the_rest() -> None:
+    v = verdict(vectors_and_rest())
+    assert v.outcome is Outcome.PROVED
+    assert v.method.startswith("two stretches")
+    assert "is written 2 times: by st.global.16" in story(vectors_and_rest(more=1))
+    assert "is never written" in story(vectors_and_rest(more=-1))
+    assert "is never written" in story(vectors_and_rest(rest=-1))
+    assert "CTA 1" in story(vectors_and_rest(alone=False))
+    assert verdict(vectors_and_rest(rest=1)).outcome is Outcome.PROVED, "one past the end is not of the tensor"
+
+
 def test_what_is_not_shown_is_unknown_with_its_reason() -> None:
-    k = Builder("gaps", M, N, grid=(M,), threads=32)
-    ld = dim("ld", at_least=N)
-    k.dims = (M, N, ld)
-    dst, x = k.global_tensor("dst", "f32", Layout((M, N), (ld, 1))), k.registers("x", "f32", 1)
-    with k.loop("j", ceil_div(N, 32)) as j, k.where(32 * j + k.thread < N):
-        k.copy("st.global.4", x(), dst(ld * k.block[0] + 32 * j + k.thread))
-    v = verdict(k.kernel())
+    k = Builder("mixed", N, grid=(1,), threads=32)
+    dst, x = k.global_tensor("dst", "f32", Layout((1, N), (N, 1))), k.registers("x", "f32", 1)
+    m = k.tensor_map("m", dst(), TensorMap.over(Layout((N, 1), (1, N)), "f32", (32, 1)))
+    tile = k.shared_tensor("tile", "f32", Layout(32))
+    with k.elect():
+        k.copy("tma.store", tile(), m(0, 0))
+    with k.loop("i", N // 32) as i, k.where(32 * i + 32 + k.thread < N):
+        k.copy("st.global.4", x(), dst(32 * i + 32 + k.thread))
+    v = verdict(k.kernel(N.multiple_of(4)))
     assert v.outcome is Outcome.UNKNOWN
-    assert v.open == "that dst lies in memory without gaps: (M,N):(ld,1)"
+    assert v.open == "how the boxes of dst meet what is stored to it in other ways"
     k = Builder("anyone", N, grid=(1,), threads=64)
-    dst = k.global_tensor("dst", "f32", Layout(N))
+    dst, x = k.global_tensor("dst", "f32", Layout(N)), k.registers("x", "f32", 1)
     with k.elect(each_warp=True), k.where(k.thread % 32 + k.thread // 32 < N):
         k.copy("st.global.4", x(), dst(k.thread % 32 + k.thread // 32))
     kernel = k.kernel(N <= 2, N >= 2)
