@@ -16,11 +16,12 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symlayout.expr import Fact, Symbol, dim, integer
+from symlayout.expr import Expr, Fact, Symbol, dim, divides, index, integer
+from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Copy, For, If, Op, rewritten, substitution
@@ -111,6 +112,32 @@ def ctas(kernel: Kernel) -> tuple[Cta, ...]:
         body = _decided(rewritten(kernel.body, substitution(env)))
         out.append(Cta(rank, replace(alone, body=body), size(kernel)))
     return tuple(out)
+
+
+def by_rank(kernel: Kernel) -> Callable[[Any], Any]:
+    """Puts c*q + rank for the block indices of a grid of whole clusters into an expression or a fact, for all ranks.
+
+    Quotients and remainders by c are resolved, in the ranges of loop indices too: then proofs see the rank apart.
+    """
+    env: dict[Symbol, Any] = {}
+    for b, n, c in zip(kernel.block, kernel.grid, kernel.cluster, strict=False):
+        clusters = divides(c, n)
+        if c > 1 and clusters is not None:
+            env[b] = c * index(f"{b.name}_cluster", clusters) + index(f"{b.name}_rank", c)
+    if not env:
+        return lambda x: x
+    facts, moved = Facts.about(*env.values()), substitution(env)
+
+    def put(x: Any) -> Any:
+        if isinstance(x, Fact):
+            return Fact(put(x.expr), x.relation, x.modulus)
+        if not isinstance(x, Expr):
+            return x
+        x = moved(x)
+        ranges = {s: index(s.name, put(s.upper + 1)) for s in x.symbols if s.lower == 0 and isinstance(s.upper, Expr)}
+        return facts.resolved(x.subs(ranges) if ranges else x)
+
+    return put
 
 
 def _own(s: Symbol, rank: int) -> Symbol:

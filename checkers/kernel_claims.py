@@ -54,6 +54,7 @@ from .claims import (
     WrittenOnce,
 )
 from .claims.transaction_bytes import beside
+from .clusters import by_rank
 from .footprints import ROW_BYTES, elements_of
 from .ring_programs import rings_of, sources, targets
 from .sites import Site, sites
@@ -178,17 +179,18 @@ def _tensor_copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Clai
     box, ref = (op.src, op.dst) if isinstance(op.src, Box) else (op.dst, op.src)
     if not isinstance(box, Box) or not isinstance(ref, Ref):
         return
-    given = (*kernel.given, *site.conditions)
+    put = by_rank(kernel)
+    given = (*kernel.given, *map(put, site.conditions))
     tensor = kernel.tensor(ref.tensor)
-    offset = _bytes_at(tensor, ref)
+    offset = put(_bytes_at(tensor, ref))
     phased = tensor.base % PHASE_BYTES == 0
     yield TmaCopySafe(
         kernel.map(box.tensor_map).tensor_map,
-        box.coordinate,
+        tuple(map(put, box.coordinate)),
         offset if phased else tensor.base + offset,
         "load" if isinstance(op.src, Box) else "reduce" if _reduction(op) else "store",
         shared_bytes=tensor.bytes if phased else tensor.base + tensor.bytes,
-        barrier_bytes=_armed(site, every),
+        barrier_bytes=put(_armed(site, every)),
         name=box.tensor_map,
         op=_reduction(op),
         given=given,

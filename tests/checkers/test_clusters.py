@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from checkers import Budget, HappensBefore, RingProtocol, TransactionBytes, prove, smt
+from checkers import Budget, HappensBefore, RingProtocol, TmaCopySafe, TransactionBytes, claims_of, prove, smt
 from checkers.cluster_orders import RULES, cluster_orders
-from checkers.clusters import blocks_of, ctas, places
+from checkers.clusters import blocks_of, by_rank, ctas, places
 from checkers.ring_lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas
 from checkers.ring_programs import machine
 from symlayout import Layout, TensorMap, dim
@@ -118,6 +118,17 @@ def test_ranks_count_x_first() -> None:
         ((2, 3), (0, 2)),
         ((2, 3), (1, 3)),
     ]
+
+
+def test_copies_are_proved_for_all_ranks_at_once() -> None:
+    copies = [c for c in claims_of(gemm(M, N, K, cluster=4)) if isinstance(c, TmaCopySafe)]
+    for c in copies:
+        (v,) = prove(c, budget=BUDGET).verdicts
+        assert v.outcome.value == "proved"
+        assert not any("z3" in lemma for lemma in v.lemmas)
+    assert {str(s) for c in copies for s in c.coordinate[1].symbols} >= {"block_x_cluster", "block_x_rank"}
+    x = tma_copy(M, N).block[0]
+    assert by_rank(tma_copy(M, N))(x) is x, "as it is, without clusters"
 
 
 def test_conditions_on_the_rank_are_decided() -> None:
