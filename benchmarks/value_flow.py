@@ -1,0 +1,354 @@
+"""Kernels that compute what they say, and slips in them: is a wrong value ever proved?
+
+    python -m benchmarks.value_flow --trials 2000 --seed 0
+
+Each trial draws a kernel (``benchmarks.value_kernels``), makes none, one or two slips in it or in its result, and asks
+``Computes`` for a proof. A kernel that is proved is run at several sizes, and what it stored compared with its result.
+*Known otherwise* are values that differ where another claim is not proved, on which the walk relies: that accesses and
+the phases of barriers are in order. A difference that no such claim knows is *wrong*: exit status 1. *Strict* are
+kernels without a slip that are not proved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from checkers import Computes, prove
+from checkers.kernel_claims import claims_of
+from checkers.prover import Budget
+from symlayout.errors import SymlayoutError
+from symlayout.expr import Expr, Quotient, Symbol
+from symlayout.facts import opaque_atoms
+from symlayout.kernel import Kernel
+from symlayout.ops import Box, Copy, Fill, For, If, Map, Matrix, Mma, Op, Ref, Shuffle, rewritten
+from symlayout.report import Outcome
+from symlayout.results import Applied, Dot, Element, Result, Total
+from symlayout.semantics.execute import as_bytes, run
+from symlayout.semantics.expected import expected, telling_inputs
+
+from .kernel_mutation import mutants
+from .value_kernels import KINDS
+
+RELIED_ON = (
+    *("happens before", "ring protocol", "transaction bytes", "barrier_bytes", "well formed", "shared memory fits"),
+    *("TMA copy safe", "tensor map valid", "in bounds", "registers fit"),
+)
+ELEMENTS = 1 << 16  # of the tensors of one run
+
+# -- slips ----------------------------------------------------------------------------------------------
+
+
+def slipped(r: random.Random, kernel: Kernel) -> tuple[str, Kernel] | None:
+    """A kernel with one thing in it changed, and what; None where what was drawn changes nothing."""
+    make = r.choice((_mechanical, _divisor, _divisor, _factor, _symbol, _symbol, _operand, _operand, _result, _result))
+    try:
+        found = make(r, kernel)
+    except (SymlayoutError, ZeroDivisionError):
+        return None
+    return None if found is None or found[1] == kernel else found
+
+
+def _mechanical(r: random.Random, kernel: Kernel) -> tuple[str, Kernel] | None:
+    every = list(mutants(kernel))
+    return r.choice(every) if every else None
+
+
+def _leaf(r: random.Random, kernel: Kernel) -> Op:
+    return r.choice([op for op in kernel.walk() if isinstance(op, Copy | Map | Fill | Mma | Shuffle | If | For)])
+
+
+def _edited(kernel: Kernel, op: Op, new: Op) -> Kernel:
+    """The kernel with another operation for one, where it stands first."""
+    done: list[Op] = []
+
+    def change(x: Op) -> tuple[Op, ...]:
+        if x == op and not done:
+            done.append(x)
+            return (new,)
+        return (x,)
+
+    return kernel.edited(change)
+
+
+def _within(r: random.Random, kernel: Kernel, change: Callable[[Expr], Any], what: str) -> tuple[str, Kernel]:
+    """One operation with each of its expressions changed; of a body, its condition or extent."""
+    op = _leaf(r, kernel)
+    plain = op.with_body(()) if op.body else op
+    if isinstance(op, If):
+        new: Op = replace(op, condition=rewritten(op.condition, change))
+    elif isinstance(op, For):
+        return what, kernel
+    else:
+        new = rewritten(plain, change)
+    return f"{what}: {op} -> {new}", _edited(kernel, op, new)
+
+
+def _divisor(r: random.Random, kernel: Kernel) -> tuple[str, Kernel]:
+    """x // n or x % n with another n."""
+    step = r.choice((-1, 1, 2, -2))
+
+    def change(x: Any) -> Any:
+        if not isinstance(x, Expr):
+            return x
+        atoms = [a for a in opaque_atoms(x) if isinstance(a, Quotient) and type(a.args[1]) is int]
+        if not atoms:
+            return x
+        a = r.choice(atoms)
+        n = max(1, a.args[1] + step)
+        return _replaced(x, a, a.args[0] // n, a.args[1], n)
+
+    return _within(r, kernel, change, f"a divisor {step:+}")
+
+
+def _replaced(x: Expr, atom: Any, new: Any, old_n: int, n: int) -> Any:
+    """The expression with another quotient, in its remainders too: x - old_n*(x//old_n) becomes x - n*(x//n)."""
+    out: Any = 0
+    for m, c in x.terms.items():
+        term: Any = c
+        for a in m:
+            term = term * (new if a is atom else a)
+        if m == (atom,) and c % old_n == 0:
+            term = c // old_n * n * new
+        out = out + term
+    return out
+
+
+def _factor(r: random.Random, kernel: Kernel) -> tuple[str, Kernel]:
+    """A term with another factor."""
+    step = r.choice((-1, 1))
+
+    def change(x: Any) -> Any:
+        if not isinstance(x, Expr):
+            return x
+        terms = list(x.terms.items())
+        m, c = r.choice(terms)
+        term: Any = step if abs(c) == 1 else r.choice((step, c))
+        for a in m:
+            term = term * a
+        return x + term
+
+    return _within(r, kernel, change, "a factor")
+
+
+def _symbol(r: random.Random, kernel: Kernel) -> tuple[str, Kernel]:
+    """One index for another."""
+    known = {op.index for op in kernel.walk() if isinstance(op, For)} | {*kernel.block}
+    threads = {s for op in kernel.walk() if isinstance(op, Copy) for s in _symbols(op) if s.name == "thread"}
+    every = sorted(known | threads, key=str)
+    a, b = r.choice(every), r.choice((*every, 0, 1))
+    return _within(r, kernel, lambda x: x.subs({a: b}) if isinstance(x, Expr) else x, f"{a} -> {b}")
+
+
+def _symbols(op: Op) -> set[Symbol]:
+    out: set[Symbol] = set()
+
+    def seen(x: Any) -> Any:
+        out.update(getattr(x, "symbols", ()))
+        return x
+
+    rewritten(op, seen)
+    return out
+
+
+def _operand(r: random.Random, kernel: Kernel) -> tuple[str, Kernel] | None:
+    """Another tensor or map of the same type, coordinates swapped, sources swapped, another value."""
+    op = _leaf(r, kernel)
+    new: Any = op
+    if isinstance(op, Copy | Mma | Shuffle):
+        name = r.choice([n for n in ("src", "dst", "a", "b", "acc") if hasattr(op, n)])
+        new = replace(op, **{name: _other(r, kernel, getattr(op, name))})
+    elif isinstance(op, Map):
+        srcs = tuple(_other(r, kernel, x) if r.random() < 0.5 else x for x in r.sample(op.srcs, len(op.srcs)))
+        new = replace(op, srcs=srcs, dst=_other(r, kernel, op.dst) if r.random() < 0.2 else op.dst)
+    elif isinstance(op, Fill):
+        new = replace(op, value=op.value + 1)
+    return f"{op} -> {new}", _edited(kernel, op, new)
+
+
+def _other(r: random.Random, kernel: Kernel, x: Any) -> Any:
+    if isinstance(x, Matrix):
+        return replace(x, start=_other(r, kernel, x.start))
+    if isinstance(x, Box):
+        maps = [m.name for m in kernel.maps if m.tensor_map.rank == len(x.coordinate)]
+        return Box(r.choice(maps), tuple(r.sample(x.coordinate, len(x.coordinate))))
+    if isinstance(x, Ref):
+        own = kernel.tensor(x.tensor)
+        near = [t.name for t in kernel.tensors if t.space == own.space and t.dtype.bits == own.dtype.bits]
+        return Ref(r.choice(near), x.offset)
+    return x
+
+
+def _result(r: random.Random, kernel: Kernel) -> tuple[str, Kernel]:
+    """Another result: a coordinate one off, coordinates swapped, another tensor, function or type."""
+    found = kernel.results[0]
+    names = [t.name for t in kernel.tensors if t.space == "global" and t.name != found.tensor]
+
+    def element(e: Element) -> Element:
+        what = r.randrange(4)
+        if what == 0:
+            return Element(r.choice(names), e.at)
+        if what == 1:
+            return Element(e.tensor, tuple(r.sample(e.at, len(e.at))))
+        i = r.randrange(len(e.at))
+        moved = e.at[i] + r.choice((-1, 1)) if isinstance(e.at[i], int | Expr) else e.at[i]
+        return Element(e.tensor, (*e.at[:i], moved, *e.at[i + 1 :]))
+
+    def value(x: Any) -> Any:
+        if isinstance(x, Element):
+            return element(x)
+        if isinstance(x, Dot):
+            return Dot(x.index, *((element(x.a), x.b) if r.random() < 0.5 else (x.b, x.a)))
+        if isinstance(x, Total):
+            return Total(x.function, x.index, element(x.element))
+        if isinstance(x, Applied):
+            what = r.randrange(3)
+            if what == 0:
+                return replace(x, dtype=r.choice(("", "f32", "bf16", "f16")))
+            if what == 1:
+                other = {1: ("neg", "relu", "convert"), 2: ("add", "sub", "mul", "min"), 3: ("fma",)}[len(x.args)]
+                return replace(x, function=r.choice(other))
+            return replace(x, args=tuple(value(a) if r.random() < 0.5 else a for a in x.args[::-1]))
+        return x
+
+    new = Result(found.tensor, found.coords, value(found.value))
+    return f"result {new}", replace(kernel, results=(new, *kernel.results[1:]))
+
+
+# -- judgement ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of a kernel: its proof, what a run said ("" for the results), which other claims are not proved."""
+
+    name: str
+    slips: tuple[str, ...]
+    why: str  # "" for a proof
+    said: str = ""
+    relied: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """The column of the table."""
+        if self.why.startswith("crash") or self.said.startswith("crash"):
+            return "crash"
+        if self.why:
+            return "open" if self.slips else "strict"
+        if not self.said:
+            return "proved"
+        return "known otherwise" if self.relied else "wrong"
+
+
+def said(kernel: Kernel, sizes: tuple[dict[str, int], ...], orders: tuple[str, ...] = ("eager",)) -> str:
+    """The first stored element that is not the result's, at sizes; "" where all are, or where no run ends."""
+    output = kernel.results[0].tensor
+    for at in sizes:
+        try:
+            bound = kernel.bind(**{s.name: at[s.name] for s in kernel.dims})
+            if any(int(t.layout.size()) > ELEMENTS for t in bound.tensors):
+                continue
+            inputs = telling_inputs(bound)
+            want = expected(bound, inputs)[output]
+            for order in orders:
+                memory = run(bound, inputs, order).memory[output]
+                size = memory.tensor.dtype.bytes
+                never = memory.codes[: memory.size].reshape(-1, size)[memory.tensor.layout.offsets()].any(axis=1)
+                got = memory.get()
+                wrong = (as_bytes(got) != as_bytes(want)).any(axis=-1) & ~never.reshape(got.shape, order="F")
+                if wrong.any():
+                    i = tuple(int(x[0]) for x in np.nonzero(wrong))
+                    return f"{at}, {order}: {output}{i} is {got[i]}, expected {want[i]}, {memory.written_by(i)}"
+        except SymlayoutError as e:
+            if "puts poison" in str(e):
+                return f"{at}: {e}"
+    return ""
+
+
+def judged(name: str, kernel: Kernel, slips: tuple[str, ...], sizes: tuple[dict[str, int], ...]) -> Judged:
+    """The judgement on a kernel."""
+    try:
+        _, why = Computes(kernel, kernel.results[0].tensor)._followed()
+    except SymlayoutError as e:
+        why = str(e) or type(e).__name__
+    except Exception as e:  # a defect of ours
+        why = f"crash: {type(e).__name__}: {e}"
+    if why:
+        return Judged(name, slips, why)
+    try:
+        found = said(kernel, sizes)
+    except Exception as e:  # likewise
+        return Judged(name, slips, "", f"crash: {type(e).__name__}: {e}")
+    return Judged(name, slips, "", found, tuple(_not_proved(kernel)) if found else ())
+
+
+def _not_proved(kernel: Kernel) -> Iterator[str]:
+    """The kinds of the claims that the walk relies on, and that are not proved."""
+    try:
+        claims = [c for c in claims_of(kernel) if any(c.kind.startswith(x) or x in str(c) for x in RELIED_ON)]
+        verdicts = prove(claims, budget=Budget(solver_ms=500, repairs=False)).verdicts
+    except SymlayoutError as e:
+        yield str(e)
+        return
+    yield from dict.fromkeys(v.claim.kind for v in verdicts if v.outcome is not Outcome.PROVED)
+
+
+def trials(name: str, count: int, seed: int) -> Iterator[Judged]:
+    """Judgements on kernels of a kind, of which about a tenth have no slip."""
+    r = random.Random(f"{name} {seed}")
+    done = 0
+    while done < count:
+        base, sizes = KINDS[name](r)
+        yield judged(name, base, (), sizes)
+        done += 1
+        for _ in range(9):
+            kernel, slips = base, []
+            for _ in range(r.choice((1, 1, 1, 2))):
+                found = slipped(r, kernel)
+                if found is not None:
+                    slips.append(found[0])
+                    kernel = found[1]
+            if slips:
+                yield judged(name, kernel, tuple(slips), sizes)
+                done += 1
+
+
+COLUMNS = ("proved", "open", "strict", "known otherwise", "crash", "wrong")
+TOLD = ("crash", "wrong")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table, and each kernel of its last columns; 1 if a wrong value was proved."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=2000, help="kernels, spread over all kinds")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kind", choices=KINDS)
+    parser.add_argument("--tell", default=",".join(TOLD), help="columns whose kernels are listed")
+    options = parser.parse_args(argv)
+    kinds = [options.kind] if options.kind else list(KINDS)
+    print(f"{'':14}{'trials':>7}{'seconds':>9}  " + "  ".join(COLUMNS))
+    listed: list[Judged] = []
+    wrong = 0
+    for kind in kinds:
+        begin = time.perf_counter()
+        found = list(trials(kind, -(-options.trials // len(kinds)), options.seed))
+        counts = collections.Counter(j.kind for j in found)
+        row = "  ".join(f"{counts[c]:>{len(c)}}" for c in COLUMNS)
+        print(f"{kind:14}{len(found):>7}{time.perf_counter() - begin:>9.0f}  {row}", flush=True)
+        listed += [j for j in found if j.kind in options.tell.split(",")]
+        wrong += counts["wrong"] + counts["crash"]
+    for j in listed:
+        print(f"\n{j.kind}: {j.name}: {'; '.join(j.slips)}\n  proof: {j.why}\n  run: {j.said}\n  {', '.join(j.relied)}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
