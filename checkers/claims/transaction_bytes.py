@@ -68,11 +68,14 @@ class TransactionBytes(Claim):
 
     def _sums(self) -> Iterator[Claim]:
         every = [_Credits(cta, self.barrier) for cta in ctas(self.kernel)]
+        apart = any(c.left for c in every)  # copies that stand beside no expect_tx: which one awaits them is not said
         for i in range(max(len(c.awaiting) for c in every)):
             sums = [(c, c.awaiting[i], _total(every, c, i)) for c in every if i < len(c.awaiting)]
             alike = len({str((x.op, total)) for _, x, total in sums}) == 1
             for mine, x, total in sums:
                 where = "" if alike else f" in {mine.cta}"
+                if apart and type(total) is int and total == 0:
+                    total = f"which copies {x} awaits: none stand beside it"
                 if isinstance(total, str):
                     yield _Undecided(total, f"{x}{where}")
                     continue
@@ -82,7 +85,7 @@ class TransactionBytes(Claim):
                 yield Holds(eq(awaited, total), f"{label}: bytes awaited less those of the copies are 0")
         for mine in every:
             for c in mine.left:
-                if mine.reaches(c, mine.cta.rank) is not False:
+                if mine.reaches(c, mine.cta.rank) and all(mine.beside):
                     yield Holds(Fact(-1, ">="), f"an expect_tx beside {c.op}")
                 else:
                     yield _Undecided(f"which expect_tx awaits {c}, in {mine.cta}", str(c))

@@ -21,6 +21,7 @@ from symlayout.ops import (
     Arrive,
     ClusterBarrier,
     Copy,
+    Elect,
     ExpectTx,
     For,
     If,
@@ -297,3 +298,15 @@ def test_a_copy_under_a_condition_of_its_own() -> None:
     (v,) = prove(TransactionBytes(some, "full")).verdicts
     assert v.outcome.value == "unknown"
     assert "is issued wherever its bytes are awaited" in v.open
+
+
+def test_a_copy_that_stands_elsewhere_is_left_open() -> None:
+    """Which expect_tx awaits it is not said, so nothing is refuted: the kernel runs."""
+    kernel = once()
+    apart = changed(kernel, ExpectTx, lambda op: (Elect((op,)),))
+    found = prove(TransactionBytes(apart, "full"))
+    assert {v.outcome.value for v in found.verdicts} == {"unknown"}
+    assert "which copies expect_tx full[0] 128 B awaits: none stand beside it" in [v.open for v in found.verdicts]
+    expect_reference(apart.bind(), inputs(apart.bind()), "lazy")
+    none = changed(kernel, Copy, lambda op: () if op.barrier else (op,))
+    assert "the difference is 128" in str(prove(TransactionBytes(none, "full")))
