@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from symlayout.expr import Expr, Fact, Symbol, divides, terms_of
+from symlayout.expr import Expr, Fact, Max, Min, Symbol, divides, terms_of
 from symlayout.facts import residues_vanish
 
 
@@ -64,6 +64,21 @@ def divisibility(p: Any, modulus: int) -> Iterator[Fact]:
         q = least_divisor(p, s, modulus)
         if q is not None and q > 1:
             yield s.multiple_of(q)
+
+
+def each_case(p: Any) -> tuple[Any, ...]:
+    """p with each argument in place of a minimum or maximum in it: one of them is its value, whichever that is.
+
+    >>> from symlayout import dims
+    >>> from symlayout.expr import minimum
+    >>> M, N = dims("M N")
+    >>> each_case(4 * minimum(M, N) + 1), each_case(M)
+    ((4*M + 1, 4*N + 1), (M,))
+    """
+    for m, c in terms_of(p).items():
+        if len(m) == 1 and isinstance(m[0], Min | Max):
+            return tuple(x for a in m[0].args for x in each_case(p - c * m[0] + c * a))
+    return (p,)
 
 
 def threshold(f: Fact) -> tuple[Symbol, int] | None:

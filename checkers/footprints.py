@@ -23,6 +23,7 @@ from symlayout.ops import Box, Copy, Fill, For, LoadIndex, Map, Mma, Op, Reduce,
 from symlayout.semantics.maps import FUNCTIONS
 
 from .accesses import Access
+from .bulk import most_moved
 from .residues import unturned
 from .sites import THREAD
 from .ways import Way, Ways
@@ -225,7 +226,7 @@ class Footprints:
         return self._known[key]
 
     def _touched(self, a: Access, place: Place) -> Touched | None:
-        width = elements_of(self.kernel, a.site.op, a.ref) if a.matrix is None else 1
+        width = widest(self.kernel, a.site.op, a.ref) if a.matrix is None else 1
         symbols = place.offset.symbols if isinstance(place.offset, Expr) else ()
         free = [s for s in place.free if s in symbols]
         if width is None or any(s.name != THREAD and s not in free for s in symbols):
@@ -343,6 +344,12 @@ def _renamed(loop: For, mark: str) -> Symbol:
     return index(f"{loop.index.name}__{mark}", loop.extent)
 
 
+def widest(kernel: Kernel, op: Op, ref: Ref) -> int | None:
+    """Elements that one thread touches from an offset on at most; None where the operation does not say."""
+    found = elements_of(kernel, op, ref)
+    return most_moved(kernel, op, ref) if found is None and isinstance(op, Copy) else found
+
+
 def elements_of(kernel: Kernel, op: Op, ref: Ref) -> int | None:
     """Elements that one thread touches from an offset on; None where the operation does not say."""
     tensor = kernel.tensor(ref.tensor)
@@ -365,6 +372,8 @@ def elements_of(kernel: Kernel, op: Op, ref: Ref) -> int | None:
     if isinstance(box, Box):
         landed = kernel.map(box.tensor_map).tensor_map.landed_bytes
         return 8 * landed // bits if type(landed) is int else None
+    if op.bytes is not None:
+        return -(-8 * op.bytes // bits) if type(op.bytes) is int else None
     if isinstance(row, MatrixCopy) and tensor.space == "register":
         return int(size((row.src_tv if ref is op.src else row.dst_tv).shape[1]))
     nbytes = row.bytes or (ROW_BYTES if "matrix" in op.atom else 0)

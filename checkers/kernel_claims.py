@@ -36,6 +36,7 @@ from symlayout.report import Outcome, Report, Verdict
 from symlayout.tma import TensorMap
 
 from . import prover
+from .bulk import MOST_BYTES, is_bulk
 from .claim import Claim, TooLarge, facts_of
 from .claims import (
     Aligned,
@@ -166,6 +167,8 @@ def _copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Claim]:
     assert isinstance(op, Copy)
     if isinstance(op.src, Box) or isinstance(op.dst, Box):
         yield from _tensor_copy(kernel, site, every)
+    elif is_bulk(op):
+        yield from _bulk_copy(kernel, site)
     else:
         for ref in (op.src, op.dst):
             if isinstance(ref, Ref) and op.atom in ATOMS and ATOMS[op.atom].bytes:
@@ -197,6 +200,25 @@ def _tensor_copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Clai
     )
     if not phased:
         yield Holds(Fact(offset, ">="), f"{op} starts in {tensor.name}", given=given)
+
+
+def _bulk_copy(kernel: Kernel, site: Site) -> Iterator[Claim]:
+    """A bulk copy at its place: whole units of 16 bytes, from and to multiples of 16, inside both tensors."""
+    op = site.op
+    assert isinstance(op, Copy)
+    unit, facts = ATOMS[op.atom].align_bytes, (*kernel.given, *site.conditions)
+    yield Holds(Fact(op.bytes, "%", unit), f"{op}: a multiple of {unit} bytes", given=facts)
+    yield from _below(kernel, site, op.bytes, MOST_BYTES + 1)
+    for ref in (op.src, op.dst):
+        if not isinstance(ref, Ref) or kernel.tensor(ref.tensor).dtype.bits % 8:
+            yield Holds(Fact(-1, ">="), f"{op}: elements of whole bytes at {ref}")
+        elif type(op.bytes) is int:
+            yield from _access(kernel, site, ref, max(op.bytes, 1), unit)
+        else:
+            tensor, at = kernel.tensor(ref.tensor), _bytes_at(kernel.tensor(ref.tensor), ref)
+            yield from (c for c in _access(kernel, site, ref, 0, unit) if not isinstance(c, InBounds))
+            for end in (at, at + op.bytes):
+                yield from _below(kernel, site, end, tensor.bytes + 1)
 
 
 def _reduction(op: Op) -> str:

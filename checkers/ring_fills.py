@@ -11,6 +11,7 @@ from symlayout.address_map import AddressMap
 from symlayout.expr import Expr, Fact, eq
 from symlayout.ops import Arrive, Box, Copy, ExpectTx, Wait
 
+from .bulk import arguments
 from .exhaustive import POINTS
 from .ring_programs import slot_elements, targets
 from .sites import Site
@@ -112,6 +113,8 @@ def _ranks(r: Reading, c: Site) -> tuple[int, ...]:
 
 
 def _credit(r: Reading, op: Any) -> Any:
+    if isinstance(op, Copy) and op.bytes is not None:
+        return op.bytes
     if not isinstance(op, Copy) or not isinstance(op.src, Box):
         raise Open(f"the bytes that {op} credits")
     return r.kernel.map(op.src.tensor_map).tensor_map.transaction_bytes
@@ -124,14 +127,22 @@ def _part(r: Reading, x: Site, c: Site, use: Any, ranks: tuple[int, ...]) -> Par
     slot = slot_elements(r.kernel, r.ring, ref.tensor)
     at = ref.offset - use % r.ring.slots * slot
     assert isinstance(c.op, Copy)
-    assert isinstance(c.op.src, Box)
-    landed = r.kernel.map(c.op.src.tensor_map).tensor_map.landed_bytes
+    landed = _landed(r, c.op)
     r.need(Fact(at, ">="), c, "a fill starts in its slot")
     bits = tensor.dtype.bits
     r.need(Fact((slot - at) * bits - 8 * landed, ">="), c, "a fill ends in its slot")
     inner = tuple(loop.index for loop in c.loops[len(x.loops) :])
+    landed = min((x for x in arguments(landed) if type(x) is int), default=landed)  # at most so many
     starts = _starts(r.facts(c).normal(at), inner) if type(landed) is int else ()
     return Part(c, ref.tensor, starts, -(-8 * landed // bits) if starts else 0, ranks, bool(inner))
+
+
+def _landed(r: Reading, op: Copy) -> Any:
+    """The bytes of shared memory that a copy writes."""
+    if op.bytes is not None:
+        return op.bytes
+    assert isinstance(op.src, Box)
+    return r.kernel.map(op.src.tensor_map).tensor_map.landed_bytes
 
 
 def _starts(at: Any, inner: tuple[Any, ...]) -> tuple[int, ...]:

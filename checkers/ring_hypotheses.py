@@ -12,11 +12,14 @@ from typing import Any
 
 from symlayout.expr import Fact, Symbol, eq
 from symlayout.facts import Facts
-from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, Copy, ExpectTx, Op, Role, Wait, WaitGroup
+from symlayout.kernel import Kernel
+from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, Copy, ExpectTx, Op, Ref, Role, Wait, WaitGroup
 
+from .bulk import elements_moved
 from .cases import shown, within
 from .clusters import Cta
 from .ring_fills import Fill, Open, fills_of
+from .ring_parts import extent_of
 from .ring_programs import RingParts, group_of, slot_elements, sources, targets
 from .sites import Counter, Site, sites
 
@@ -285,10 +288,11 @@ class Reading:
             for r in mine:
                 slot = slot_elements(self.kernel, self.ring, r.tensor)
                 start = use % S * slot
-                if not within(self.facts(s).normal(r.offset - start), slot):
+                read = _read(self.kernel, s.op, r)
+                if type(read) is not int or not within(self.facts(s).normal(r.offset - start), slot - read + 1):
                     self.need(Fact(r.offset - start, ">="), s, "a read starts in the slot that was waited for")
                     self.need(
-                        Fact(start + slot - 1 - r.offset, ">="), s, "a read starts in the slot that was waited for"
+                        Fact(start + slot - read - r.offset, ">="), s, "a read ends in the slot that was waited for"
                     )
             if self.ring.empty:
                 self.need(Fact(use - self.before(s, arrives), ">="), s, "a slot is read before it is given back")
@@ -330,6 +334,12 @@ class Reading:
                 ):
                     return s
         return None
+
+
+def _read(kernel: Kernel, op: Op, r: Ref) -> Any:
+    """How many elements an operation reads from a place on, at least 1."""
+    moved = elements_moved(kernel, op, r) if isinstance(op, Copy) else None
+    return max(1, extent_of(kernel, op, r)) if moved is None else moved
 
 
 def _thread_symbols(op: Op) -> set[Symbol]:

@@ -66,13 +66,13 @@ def _given(
 
 def extent_of(kernel: Kernel, op: Op, ref: Ref) -> int:
     """Elements that an operation reads from a place in shared memory on; 0 where it does not say."""
-    from .footprints import elements_of  # which asks this module what an operation touches
+    from .footprints import widest  # which asks this module what an operation touches
 
     if isinstance(op, Mma) and isinstance(row := ATOMS.get(op.atom), MmaAtom):
         for x, rows in ((op.a, row.mnk[0]), (op.b, row.mnk[1])):
             if isinstance(x, Matrix) and x.start is ref:
                 return _spanned(x.descriptor, rows, row.mnk[2], row.dtype)
-    return elements_of(kernel, op, ref) or 0
+    return widest(kernel, op, ref) or 0
 
 
 @functools.cache

@@ -286,7 +286,7 @@ class _Writer:
         if isinstance(op, Copy) and op.barrier is not None:
             lands = tuple(self._lands(op, env))
             memory = tuple(m for _, _, to in lands for m in to)
-            self.steps.append(Step("copy", op, env, nbytes=self._bytes(op), memory=memory, lands=lands))
+            self.steps.append(Step("copy", op, env, nbytes=self._bytes(op, env), memory=memory, lands=lands))
             return
         refs = [r for r in sources(op) if r.tensor in self.owner]
         read, written = self._memory(tuple(refs), env), self._memory(targets(op), env)
@@ -331,7 +331,9 @@ class _Writer:
                 out.append((owned(r.tensor, cta or self.cta), slot, start))
         return tuple(out)
 
-    def _bytes(self, op: Copy) -> int:
+    def _bytes(self, op: Copy, env: Mapping[str, int]) -> int:
+        if op.bytes is not None:
+            return evaluate(op.bytes, env)
         if not isinstance(op.src, Box):
             raise OutsideTheModel(f"the bytes that {op.atom} credits")
         return evaluate(self.kernel.map(op.src.tensor_map).tensor_map.transaction_bytes, {})

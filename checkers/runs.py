@@ -24,7 +24,7 @@ from symlayout.atoms import ATOMS, MatrixCopy
 from symlayout.expr import evaluate
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
-from symlayout.ops import Elect, For, If, Op, Role
+from symlayout.ops import Copy, Elect, For, If, Op, Role, rewritten
 from symlayout.semantics.compiled import holds, value
 
 from .accesses import Access, warps_of
@@ -144,7 +144,12 @@ def _passed_over(op: Op, env: dict[str, Any], warps: frozenset[int]) -> bool:
 def touched_at(footprints: Footprints, a: Access, env: dict[str, Any]) -> Touched | None:
     """What an access touches in one execution, by the threads that make it; None where that is not known."""
     kernel, site = footprints.kernel, a.site
-    width = elements_of(kernel, site.op, a.ref) if a.matrix is None else 1
+    op = (
+        rewritten(site.op, lambda x: x.subs(env))
+        if isinstance(site.op, Copy) and site.op.bytes is not None
+        else site.op
+    )
+    width = elements_of(kernel, op, a.ref) if a.matrix is None else 1
     if width is None:
         return None
     threads, first, elected = _active(site, env, kernel.threads)

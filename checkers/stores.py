@@ -20,8 +20,9 @@ from symlayout.expr import Expr, Fact, Int, Symbol, divides, index
 from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel, KernelMap
-from symlayout.ops import WARP, Box, Copy, Elect, For, If, Op, Role
+from symlayout.ops import WARP, Box, Copy, Elect, For, If, Op, Ref, Role
 
+from .bulk import arguments, elements_moved, most_moved
 from .footprints import elements_of
 from .ring_programs import targets
 from .sites import THREAD, Site, about_thread, active_lanes, sites
@@ -105,9 +106,20 @@ def boxes(kernel: Kernel, op: Op) -> tuple[tuple[Int, ...], tuple[int, ...]]:
         return op.dst.coordinate, tuple(n for n in m.box_dim if type(n) is int)
     (ref,) = targets(op)
     width = elements_of(kernel, op, ref)
+    if width is None and isinstance(op, Copy):
+        width = _up_to_the_end(kernel, op, ref)
     if width is None:
         raise Open(f"how many elements {op} writes")
     return (ref.offset,), (width,)
+
+
+def _up_to_the_end(kernel: Kernel, op: Copy, ref: Ref) -> int | None:
+    """The elements of a bulk store that stops at the end of its tensor, or there: what is behind is not stored."""
+    moved, whole = elements_moved(kernel, op, ref), most_moved(kernel, op, ref)
+    if moved is None or whole is None:
+        return None
+    end = kernel.tensor(ref.tensor).layout.cosize() - ref.offset
+    return whole if all(x in (whole, end) for x in arguments(moved)) else None
 
 
 # -- who writes it --------------------------------------------------------------------------------------

@@ -400,8 +400,17 @@ class Builder:
         """Append any operation."""
         self._open[-1].append(op)
 
-    def copy(self, atom: str, src: Operand, dst: Operand, barrier: Slot | None = None, multicast: Any = None) -> None:
-        self.add(Copy(atom, src, dst, barrier, None if multicast is None else integer(multicast)))
+    def copy(
+        self,
+        atom: str,
+        src: Operand,
+        dst: Operand,
+        barrier: Slot | None = None,
+        multicast: Any = None,
+        nbytes: Any = None,
+    ) -> None:
+        mask, size = (None if x is None else integer(x) for x in (multicast, nbytes))
+        self.add(Copy(atom, src, dst, barrier, mask, size))
 
     def mma(self, atom: str, a: Ref | Matrix, b: Ref | Matrix, acc: Ref, zero: Any = 0) -> None:
         self.add(Mma(atom, a, b, acc, integer(zero)))

@@ -119,16 +119,21 @@ class Op:
 
 @dataclass(frozen=True)
 class Copy(Op):
-    """Move data by an atom; an asynchronous load completes on *barrier*, a multicast goes to the CTAs of a mask."""
+    """Move data by an atom; an asynchronous load completes on *barrier*, a multicast goes to the CTAs of a mask.
+
+    *bytes* is an operand of bulk copies only: how many they move.
+    """
 
     atom: str
     src: Operand
     dst: Operand
     barrier: Slot | None = None
     multicast: Int | None = None
+    bytes: Int | None = None
 
     def __str__(self) -> str:
-        end = f" on {self.barrier}" if self.barrier else ""
+        end = f" {self.bytes} B" if self.bytes is not None else ""
+        end += f" on {self.barrier}" if self.barrier else ""
         end += f" to CTAs {self.multicast}" if self.multicast is not None else ""
         return f"{self.atom} {self.src} -> {self.dst}{end}"
 

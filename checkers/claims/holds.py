@@ -12,9 +12,9 @@ from symlayout.facts import Facts
 from symlayout.obligations import IN_DOMAIN
 from symlayout.report import Witness
 
-from ..certificates import nonneg
+from ..certificates import nonneg, together
 from ..claim import Claim, Proof, Query
-from ..conditions import divisibility, simplest
+from ..conditions import divisibility, each_case, simplest
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,22 @@ class Holds(Claim):
         if self.fact.relation == ">=":
             p = facts.normal(self.fact.expr)
             found = nonneg(p, facts)
-            return None if found is None else Proof("positivity, T9", found)
-        return Proof("normal form and divisibility, T12") if facts.holds(self.fact) else None
+            return self._in_each_case(p, facts) if found is None else Proof("positivity, T9", found)
+        if facts.holds(self.fact):
+            return Proof("normal form and divisibility, T12")
+        cases = each_case(self.fact.expr) if self.fact.relation == "%" else ()
+        if len(cases) > 1 and all(facts.holds(Fact(x, "%", self.fact.modulus)) for x in cases):
+            return Proof("normal form and divisibility in each case, T12")
+        return None
+
+    def _in_each_case(self, p: Any, facts: Facts) -> Proof | None:
+        """Whichever argument of a minimum or maximum in it is its value, it is not negative."""
+        cases = each_case(p)
+        found = [nonneg(facts.normal(x), facts) for x in cases] if len(cases) > 1 else []
+        parts = [x for x in found if x is not None]
+        if not parts or len(parts) < len(found):
+            return None
+        return Proof("positivity in each case, T9", together(parts, f"each case of {self.fact}"))
 
     def counterexample(self) -> Witness | None:
         if self.fact.value:
@@ -72,7 +86,8 @@ class Holds(Claim):
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
         if self.fact.relation == "%":
-            yield from divisibility(self.fact.expr, self.fact.modulus)
+            for x in each_case(self.fact.expr):
+                yield from divisibility(x, self.fact.modulus)
         yield simplest(self.fact)
 
     def lemma(self, facts: Facts) -> str:

@@ -79,7 +79,7 @@ class TransactionBytes(Claim):
                 if isinstance(total, str):
                     yield _Undecided(total, f"{x}{where}")
                     continue
-                maps = dict.fromkeys(str(c.op.src.tensor_map) for c in mine.beside[i])  # type: ignore[attr-defined]
+                maps = dict.fromkeys(_source(c.op) for c in mine.beside[i])
                 label = f"{x.op} for {' and '.join(maps) or 'no copy'}{where}"
                 awaited = x.op.bytes * x.team.threads  # type: ignore[attr-defined, union-attr]
                 yield Holds(eq(awaited, total), f"{label}: bytes awaited less those of the copies are 0")
@@ -180,9 +180,17 @@ def beside(x: Site, c: Site) -> bool:
 
 def credit(kernel: Kernel, c: Site) -> Any:
     """The bytes that a copy credits to its barrier."""
+    if isinstance(c.op, Copy) and c.op.bytes is not None:
+        return c.op.bytes
     if not isinstance(c.op, Copy) or not isinstance(c.op.src, Box):
-        raise ClaimError(f"expected a copy from a tensor map, got {c.op}")
+        raise ClaimError(f"expected a bulk copy or one from a tensor map, got {c.op}")
     return kernel.map(c.op.src.tensor_map).tensor_map.transaction_bytes
+
+
+def _source(op: Op) -> str:
+    """What a copy reads: a tensor map, or a tensor."""
+    src = op.src if isinstance(op, Copy) else None
+    return src.tensor_map if isinstance(src, Box) else getattr(src, "tensor", "")
 
 
 def _times(x: Site, c: Site) -> Any:

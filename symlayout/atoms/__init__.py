@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import ldmatrix, mma, wgmma
+from . import bulk, ldmatrix, mma, wgmma
 from .atom import ATOMS, Atom, MatrixCopy, MmaAtom, add_atoms, atom
 from .descriptor import MatrixDescriptor
 from .reads import DescriptorRead, LdmatrixRead
@@ -19,5 +19,5 @@ __all__ = [
     "atom",
 ]
 
-for _rows in (ldmatrix.ROWS, mma.ROWS, wgmma.ROWS):
+for _rows in (bulk.ROWS, ldmatrix.ROWS, mma.ROWS, wgmma.ROWS):
     add_atoms(_rows)

@@ -19,7 +19,7 @@ from ..reader import suggestion
 
 @dataclass(frozen=True)
 class Atom:
-    """An instruction. *bytes* are those that each thread moves, 0 where a tensor map or a shape says how many."""
+    """An instruction. *bytes* are those that each thread moves, 0 where a map, a shape or the operation says."""
 
     word: str
     kind: str  # "copy" or "mma"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .axpby import axpby
+from .bulk_copy import bulk_copy
 from .cp_async_copy import cp_async_copy
 from .gather_rows import gather_rows
 from .gemm import gemm
@@ -14,6 +15,7 @@ from .vector_copy import vector_copy
 
 __all__ = [
     "axpby",
+    "bulk_copy",
     "cp_async_copy",
     "gather_rows",
     "gemm",

@@ -6,7 +6,7 @@ An asynchronous effect happens at once (``eager``), or is handed over as ``Pendi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -80,21 +80,16 @@ def _cp_async(agent: Agent, op: Copy) -> None:
 
 
 class Flight:
-    """A tensor load on its way to the shared memory of one CTA."""
+    """A copy on its way to the shared memory of one CTA: bytes *credited* to its barrier, *room* that it takes."""
 
-    def __init__(
-        self, agent: Agent, op: Op, cta: Cta, box: tuple[TensorMap, Any, GlobalTensor], to: int, slot: Slot
-    ) -> None:
+    def __init__(self, agent: Agent, op: Op, cta: Cta, credited: int, room: int, to: int, slot: Slot) -> None:
         self.op, self.cta, self.told = op, cta, agent.told()
-        self.map, self.coordinate, self.source = box
         self.barrier = cta.mbarrier(slot.barrier, agent.uniform(slot.slot))
-        self.left = int(self.map.transaction_bytes)
-        self.at = slice(to, to + int(self.map.landed_bytes))
+        self.left = credited
+        self.at = slice(to, to + room)
         shared = cta.shared
         if self.at.stop > len(shared.bytes):
-            raise LayoutError(
-                f"expected room for {self.map.landed_bytes} bytes from {shared.place(to)} on, got too few"
-            )
+            raise LayoutError(f"expected room for {room} bytes from {shared.place(to)} on, got too few")
         if shared.order is not None:  # from here on the bytes are the copy's
             row = int(agent.row[0, 0])
             shared.expect_free(self.at, agent.knows, row)
@@ -114,15 +109,29 @@ class Flight:
                 self.left -= early
                 self.barrier.complete_tx(early)
                 return False
-            self._land()
+            if self.cta.over:
+                raise LayoutError(f"expected {self.cta} to be running, but it has exited")
+            self.land()
             self.barrier.complete_tx(self.left)
         except MISTAKES as e:
             raise ExecutionError(f"{self.told}: {self.op}: {e}") from e
         return True
 
-    def _land(self) -> None:
-        if self.cta.over:
-            raise LayoutError(f"expected {self.cta} to be running, but it has exited")
+    def land(self) -> None:
+        """The bytes arrive."""
+        raise NotImplementedError
+
+
+class TensorFlight(Flight):
+    """A tensor load under way."""
+
+    def __init__(
+        self, agent: Agent, op: Op, cta: Cta, box: tuple[TensorMap, Any, GlobalTensor], to: int, slot: Slot
+    ) -> None:
+        self.map, self.coordinate, self.source = box
+        super().__init__(agent, op, cta, int(self.map.transaction_bytes), int(self.map.landed_bytes), to, slot)
+
+    def land(self) -> None:
         shared, at = self.cta.shared, self.at
         effect = tma_load(self.map, self.coordinate, self.source.bytes, shared.bytes, at.start)
         whole = at.stop - at.start == self.map.transaction_bytes
@@ -134,31 +143,39 @@ class Flight:
 
 
 def _tma_load(agent: Agent, op: Copy) -> None:
+    for _ in each_thread(agent):
+        box, to = _box(agent, op.src), tile_address(agent, op.dst)
+        take_off(agent, op, lambda cta, slot: TensorFlight(agent, op, cta, box, to, slot))  # noqa: B023
+
+
+def take_off(agent: Agent, op: Copy, flight: Callable[[Cta, Slot], Flight]) -> None:
+    """Send a load to the CTAs that it goes to: to this one, or to those of its mask."""
     if op.barrier is None:
         raise LayoutError("expected a barrier that the copy completes on, got none")
     cluster = agent.cta.cluster
-    for _ in _each_thread(agent):
-        box, to = _box(agent, op.src), _tile(agent, op.dst)
-        mask = 1 << agent.cta.rank if op.multicast is None else agent.uniform(op.multicast)
-        if mask >> len(cluster.ctas):
-            raise LayoutError(f"expected a mask below {1 << len(cluster.ctas)} of {len(cluster.ctas)} CTAs, got {mask}")
-        ranks = [rank for rank in range(len(cluster.ctas)) if mask >> rank & 1]
-        for flight in [Flight(agent, op, cluster.cta(rank), box, to, op.barrier) for rank in ranks]:
-            if agent.machine.late():
-                agent.machine.flying.append(flight)
-            else:
-                while not flight.step():
-                    pass
+    mask = 1 << agent.cta.rank if op.multicast is None else agent.uniform(op.multicast)
+    if mask >> len(cluster.ctas):
+        raise LayoutError(f"expected a mask below {1 << len(cluster.ctas)} of {len(cluster.ctas)} CTAs, got {mask}")
+    ranks = [rank for rank in range(len(cluster.ctas)) if mask >> rank & 1]
+    for one in [flight(cluster.cta(rank), op.barrier) for rank in ranks]:
+        if agent.machine.late():
+            agent.machine.flying.append(one)
+        else:
+            while not one.step():
+                pass
 
 
 class BulkStore(Pending):
-    """A tensor store: its tile is read before ``wait_group.read`` returns, its box written before ``wait_group``."""
+    """A store of bulk groups: *room* bytes from *start* on are read before ``wait_group.read`` returns.
 
-    def __init__(self, agent: Agent, op: Copy, box: tuple[TensorMap, Any, GlobalTensor], start: int) -> None:
+    Global memory is written before ``wait_group`` does.
+    """
+
+    def __init__(self, agent: Agent, op: Copy, target: GlobalTensor, start: int, room: int) -> None:
         super().__init__(agent, op)
-        self.map, self.coordinate, self.target = box
+        self.target = target
         self.shared, self.warp = agent.cta.shared, int(agent.active[0]) // 32
-        self.at = slice(start, min(start + int(self.map.landed_bytes), len(self.shared.bytes)))
+        self.at = slice(start, min(start + room, len(self.shared.bytes)))
         self.tile: Array | None = None
         self.has_read = self.written = False
         self._expect_written()
@@ -175,14 +192,15 @@ class BulkStore(Pending):
         """Bytes of the tile that the store reads and that its thread cannot see are a mistake; others are not."""
         codes = self.shared.seen(self.at, self.agent.knows, int(self.agent.row[0, 0]), ASYNC)
         if codes.any():
-            there = np.zeros(len(self.target.bytes), dtype=np.uint8)
-            read = tma_store(
-                self.map, self.coordinate, there, Memory(codes, self.at.start), self.at.start
-            ).shared.reshape(-1)
+            read = self.sources(codes)
             bad = read[codes[read - self.at.start] != 0]
             if bad.size:
                 reason = self.agent.machine.reasons[codes[bad[0] - self.at.start]]
                 raise LayoutError(f"stores poison of {self.shared.place(int(bad[0]))}: {reason}")
+
+    def sources(self, codes: Array) -> Array:
+        """The addresses in shared memory that it reads, of those that *codes* are about."""
+        return np.arange(self.at.start, self.at.stop)
 
     def _take(self) -> None:
         if self.tile is None:
@@ -201,17 +219,37 @@ class BulkStore(Pending):
     def complete(self, which: Array) -> None:
         self.read(which)
         assert self.tile is not None
-        effect = self._put(Memory(self.tile, self.at.start))
-        for at in (effect.inside, effect.outside):
+        for at in self.put(Memory(self.tile, self.at.start)):
             self.target.wrote(at, self.agent.machine.number(self.op))
         self.done[:] = True
 
-    def _put(self, tile: Memory) -> Effect:
+    def put(self, tile: Memory) -> tuple[Array, ...]:
+        """Write global memory, and say where."""
+        raise NotImplementedError
+
+
+class TensorStore(BulkStore):
+    """A tensor store: a tile goes to a box."""
+
+    def __init__(self, agent: Agent, op: Copy, box: tuple[TensorMap, Any, GlobalTensor], start: int) -> None:
+        self.map, self.coordinate, target = box
+        super().__init__(agent, op, target, start, int(self.map.landed_bytes))
+
+    def sources(self, codes: Array) -> Array:
+        there = np.zeros(len(self.target.bytes), dtype=np.uint8)
+        found = tma_store(self.map, self.coordinate, there, Memory(codes, self.at.start), self.at.start)
+        return np.asarray(found.shared.reshape(-1))
+
+    def put(self, tile: Memory) -> tuple[Array, ...]:
+        effect = self.effect(tile)
+        return effect.inside, effect.outside
+
+    def effect(self, tile: Memory) -> Effect:
         """Write the box."""
         return tma_store(self.map, self.coordinate, self.target.bytes, tile, self.at.start)
 
 
-class BulkReduction(BulkStore):
+class TensorReduction(TensorStore):
     """A tensor reduction: it updates its box when a store would write it, whoever else does."""
 
     @property
@@ -220,7 +258,7 @@ class BulkReduction(BulkStore):
         assert isinstance(self.op, Copy)
         return self.op.atom.removeprefix(REDUCTION)
 
-    def _put(self, tile: Memory) -> Effect:
+    def effect(self, tile: Memory) -> Effect:
         """Update the box. Raises LayoutError where there is nothing to update."""
         effect = tma_reduce(self.word, self.map, self.coordinate, self.target.bytes, tile, self.at.start)
         codes = self.target.codes[effect.inside]
@@ -231,19 +269,23 @@ class BulkReduction(BulkStore):
 
 
 def _tma_store(agent: Agent, op: Copy) -> None:
-    kind = BulkReduction if op.atom.startswith(REDUCTION) else BulkStore
-    for _ in _each_thread(agent):
-        work = kind(agent, op, _box(agent, op.dst), _tile(agent, op.src))
-        if agent.machine.ordered:
-            agent.add("bulk", work)
-        else:
-            work.complete(~work.done)
+    kind = TensorReduction if op.atom.startswith(REDUCTION) else TensorStore
+    for _ in each_thread(agent):
+        hand_over(agent, kind(agent, op, _box(agent, op.dst), tile_address(agent, op.src)))
+
+
+def hand_over(agent: Agent, work: BulkStore) -> None:
+    """Let a store wait for its group, or do it now where order does not count."""
+    if agent.machine.ordered:
+        agent.add("bulk", work)
+    else:
+        work.complete(~work.done)
 
 
 # -- operands -------------------------------------------------------------------------------------------
 
 
-def _each_thread(agent: Agent) -> Iterator[int]:
+def each_thread(agent: Agent) -> Iterator[int]:
     """The active threads one by one: each issues a copy of its own."""
     for thread in agent.active - agent.base:
         with agent.scope(agent.base, thread[None]):
@@ -264,7 +306,7 @@ def _box(agent: Agent, x: Any) -> tuple[TensorMap, tuple[int, ...], GlobalTensor
     return row.tensor_map, tuple(map(agent.uniform, x.coordinate)), agent.machine.memory[row.tensor]
 
 
-def _tile(agent: Agent, x: Any) -> int:
+def tile_address(agent: Agent, x: Any) -> int:
     """The address of a tile in shared memory."""
     tensor = agent.tensor(_ref(x), "shared")
     return tensor.base + agent.uniform(x.offset) * tensor.dtype.bits // 8

@@ -26,7 +26,8 @@ from ..errors import ExecutionError, LayoutError
 from ..int_tuple import text
 from ..kernel import Kernel
 from ..ops import Role
-from . import copies as copies  # registers its effects
+from . import bulk_copies as bulk_copies  # registers its effects, as the next ones do
+from . import copies as copies
 from . import matrix_effects as matrix_effects
 from .agent import MISTAKES, Agent, Blocked
 from .machine import Cluster, Cta, Machine

@@ -1,0 +1,41 @@
+"""Bulk copies without a tensor map: two addresses and how many bytes, which the operation says.
+
+>>> from symlayout.atoms import atom
+>>> print(atom("bulk.load"))
+bulk.load: global -> shared, asynchronous, completes on an mbarrier
+>>> print(atom("bulk.store"))
+bulk.store: shared -> global, asynchronous, completes on bulk groups
+
+Both addresses and the number of bytes are multiples of 16 (PTX ISA, cp.async.bulk). A load may be multicast.
+"""
+
+from __future__ import annotations
+
+from .atom import Atom
+
+SIZE_UNIT_BYTES = 16  # of both addresses and of the size
+SOURCE = "PTX ISA, cp.async.bulk"
+
+ROWS = (
+    Atom(
+        word="bulk.load",
+        kind="copy",
+        src="global",
+        dst="shared",
+        proxy="async",
+        completion="mbarrier",
+        source=SOURCE,
+        align_bytes=SIZE_UNIT_BYTES,
+    ),
+    Atom(
+        word="bulk.store",
+        kind="copy",
+        src="shared",
+        dst="global",
+        proxy="async",
+        completion="bulk",
+        source=SOURCE,
+        align_bytes=SIZE_UNIT_BYTES,
+    ),
+)
+WORDS = frozenset(row.word for row in ROWS)

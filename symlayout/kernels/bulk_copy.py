@@ -1,0 +1,62 @@
+"""A persistent 1-D copy through a ring of shared-memory slots by bulk copies, which need no tensor map.
+
+    >>> from symlayout import dim
+    >>> print(bulk_copy(dim("N", multiple_of=4), chunk=256, slots=2, blocks=3).text().splitlines()[10].strip())
+    expect_tx full[i % 2] 4*min(256, N - 256*block_x - 768*i) B
+
+Chunks are of *chunk* elements, the last one of those that are left: the size is an operand of each copy, and what the
+barrier awaits. Bulk copies move whole units of 16 bytes, so N has to be of whole units.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtype import DType
+from ..expr import minimum
+from ..int_tuple import ceil_div
+from ..kernel import Builder, Kernel
+from ..layout import Layout
+from ..results import element
+from ..ring import make_ring
+
+SIZES = (
+    *({"N": 4}, {"N": 256}, {"N": 260}, {"N": 512}, {"N": 1020}),
+    *({"N": 2048}, {"N": 2052}, {"N": 4092}, {"N": 8}, {"N": 3336}),
+)
+
+
+def bulk_copy(N: Any, *, dtype: Any = "f32", chunk: int = 4096, slots: int = 4, blocks: int = 132) -> Kernel:
+    """dst = src for N elements, by *blocks* persistent CTAs. Needs N of whole 16-byte units."""
+    kind = DType.of(dtype)
+    k = Builder("bulk_copy", *(x for x in (N,) if not isinstance(x, int)), grid=(blocks,), threads=64)
+    src, dst = (k.global_tensor(name, kind, Layout(N)) for name in ("src", "dst"))
+    ring = make_ring(k, "ring", kind, Layout(chunk), slots=slots, consumers=1)
+    (block,) = k.block
+    turns = (ceil_div(N, chunk) - block + blocks - 1) // blocks
+
+    def part(turn: Any) -> tuple[Any, Any]:
+        """The first element of a chunk, and the bytes in it."""
+        at = chunk * (block + blocks * turn)
+        return at, kind.bytes * minimum(chunk, N - at)
+
+    with k.role("producer", 1), k.elect(), k.loop("i", turns) as i:
+        at, nbytes = part(i)
+        with ring.produce(i, nbytes) as slot:
+            k.copy("bulk.load", src(at), slot.at(), slot.full, nbytes=nbytes)
+    with k.role("consumer", 1), k.elect():
+        with k.loop("i", turns) as i, ring.consume(i) as slot:
+            at, nbytes = part(i)
+            k.copy("bulk.store", slot.at(), dst(at), nbytes=nbytes)
+            k.commit("bulk")
+            k.wait_group("bulk", 0, read=True)
+        k.wait_group("bulk", 0)
+    k.result("dst", lambda n: element("src", n))
+    return k.kernel(reference=reference)
+
+
+def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
+    """What dst holds afterwards."""
+    return {"dst": src.copy()}
