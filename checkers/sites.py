@@ -34,11 +34,16 @@ class Team:
     chosen: tuple[Fact, ...] = ()  # about ``thread``; of lanes that no fact chooses, an election does
 
     def includes(self, other: Team) -> bool | None:
-        """Whether all threads of another are among these; None where it depends on which lanes are chosen."""
+        """Whether all threads of another are among these; None where it depends on which lanes are chosen.
+
+        An election of the same lanes has the same outcome each time, and need not be any lane that a fact names.
+        """
         if not self.warps >= other.warps or self.lanes < other.lanes:
             return False
         if self.lanes == 32 or (self.lanes, self.chosen) == (other.lanes, other.chosen):
             return True
+        if bool(self.chosen) is not bool(other.chosen) and 1 in (self.lanes, other.lanes):
+            return False
         return None
 
     @property

@@ -52,6 +52,7 @@ def telling_inputs(bound: Kernel) -> dict[str, Any]:
     outputs = {r.tensor for r in bound.results}
     moved = {e.tensor for r in bound.results if isinstance(r.value, Element) for e in elements(r.value)}
     summed = {e.tensor for r in bound.results for x in sums(r.value) for e in elements(x)}
+    folded = {r.value.element.tensor for r in bound.results if isinstance(r.value, Total)}
     within = {op.src.tensor: op.name for op in bound.walk() if isinstance(op, LoadIndex)}
     out: dict[str, Any] = {p.name: p.within[0] if p.within else 2 + i for i, p in enumerate(bound.parameters)}
     for i, tensor in enumerate(t for t in bound.tensors if t.space == "global" and t.name not in outputs):
@@ -65,14 +66,25 @@ def telling_inputs(bound: Kernel) -> dict[str, Any]:
         elif tensor.name in moved and kind.itemsize >= 4 and STRIDE * n.size < EXACT:
             held = (STRIDE * (n + np.uint64(1))).astype(kind)
         elif tensor.name in moved:
-            held = (hashed >> np.uint64(8)).astype(f"u{kind.itemsize}").view(kind)
+            held = _numbers((hashed >> np.uint64(8)).astype(f"u{kind.itemsize}"), tensor.dtype)
         else:
             few = np.abs(FEW) if kind.kind == "u" else FEW
             held = few[hashed >> np.uint64(13) & np.uint64(3)].astype(kind)
-            if tensor.name not in summed and tensor.dtype.kind == "float":
+            if tensor.name in folded and kind.itemsize >= 4:
+                held = ((hashed >> np.uint64(13)).astype(np.int64) % 1000 - (kind.kind != "u") * 500).astype(kind)
+            elif tensor.name not in summed and tensor.dtype.kind == "float":
                 held = ((1 + (hashed >> np.uint64(40)) / (1 << 24)) * held.astype(np.float64)).astype(kind)
         shape = tensor.layout.shape
         out[tensor.name] = held.reshape(shape if isinstance(shape, tuple) else (shape,))
+    return out
+
+
+def _numbers(bits: Array, dtype: DType) -> Array:
+    """Bits as numbers of a type; of NaN, of which conversions keep no more than that it is, one bit is cleared."""
+    out: Array = bits.view(dtype.numpy())
+    if dtype.kind == "float":
+        nan = np.isnan(out.astype(np.float64))
+        bits[nan] &= ~bits.dtype.type(1 << (dtype.bits - 2))
     return out
 
 
