@@ -52,7 +52,7 @@ def slipped(r: random.Random, kernel: Kernel) -> tuple[str, Kernel] | None:
     make = r.choice((_mechanical, _divisor, _divisor, _factor, _symbol, _symbol, _operand, _operand, _result, _result))
     try:
         found = make(r, kernel)
-    except (SymlayoutError, ZeroDivisionError):
+    except (SymlayoutError, ZeroDivisionError, IndexError):  # an IndexError where there is nothing to choose from
         return None
     return None if found is None or found[1] == kernel else found
 

@@ -25,7 +25,7 @@ def load(walk: Walk, state: State, op: Copy) -> None:
     ring = None if op.barrier is None else next((r for r in walk.rings if r.full == op.barrier.barrier), None)
     if not isinstance(op.src, Box) or not isinstance(op.dst, Ref) or ring is None or op.dst.tensor not in ring.tensors:
         raise Open(f"a load that fills no ring: {op}")
-    for team in _singles(state):
+    for team in singles(state):
         with state.inside(team=team):
             if op.multicast is None:
                 meant = walk.rank == walk.at
@@ -58,7 +58,7 @@ def store(walk: Walk, state: State, op: Copy) -> None:
     if not isinstance(op.src, Ref) or not isinstance(op.dst, Box):
         raise Open(f"a store from {op.src} to {op.dst}")
     tensor, kernel_map = state.kernel.tensor(op.src.tensor), state.kernel.map(op.dst.tensor_map)
-    for team in _singles(state):
+    for team in singles(state):
         with state.inside(team=team):
             ring = op.src.tensor in walk.ring_of
             tile = walk.filled(state, op, tensor.name) if ring else own_shared(walk, state, tensor)
@@ -71,7 +71,7 @@ def store(walk: Walk, state: State, op: Copy) -> None:
                 walk.stored(state, op, kernel_map.tensor, tuple(x for x, _ in corner), moved[None], words)
 
 
-def _singles(state: State) -> list[Team]:
+def singles(state: State) -> list[Team]:
     """The threads that issue an instruction of one thread, one by one."""
     team = state.team
     if len(team.threads) > 32:

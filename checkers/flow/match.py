@@ -322,6 +322,8 @@ def _expect_inside(kernel: Kernel, result: Result) -> None:
     every: list[Element | Entry] = [*elements(result.value), *entries(result.value)]
     for e in every:
         shape = tuple(leaves(kernel.tensor(e.tensor).layout.shape))
+        if len(shape) != len(e.at):
+            raise Open(f"expected {len(shape)} coordinates of {e.tensor}, got {e}")
         for x, n in zip(e.at, shape, strict=True):
             if isinstance(x, Entry):
                 continue  # its contract says so

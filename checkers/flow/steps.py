@@ -41,6 +41,7 @@ from symlayout.ops import (
 from symlayout.semantics.maps import map_function
 from symlayout.semantics.matrix import by_thread, to_matrix
 
+from . import bulk
 from .boxes import load, store
 from .folds import folded, folds, reduced
 from .places import carried, elements, inside, own_shared, read, settled, starts, write
@@ -68,6 +69,10 @@ def _copy(walk: Walk, state: State, op: Op) -> None:
         load(walk, state, op)
     elif op.atom == "tma.store":
         store(walk, state, op)
+    elif op.atom == "bulk.load":
+        bulk.load(walk, state, op)
+    elif op.atom == "bulk.store":
+        bulk.store(walk, state, op)
     elif isinstance(row, MatrixCopy):
         _matrix_copy(walk, state, op, row)
     elif row is not None and row.bytes and isinstance(op.src, Ref) and isinstance(op.dst, Ref):

@@ -86,7 +86,9 @@ class Walk:
         if ctas == 1:
             return {}
         (block,) = self.kernel.block
-        return {block: ctas * index(self.fresh("cluster"), self.kernel.grid[0] // ctas) + rank}
+        clusters = self.kernel.grid[0] // ctas
+        first: Any = 0 if clusters == 1 else index(self.fresh("cluster"), clusters)
+        return {block: ctas * first + rank}
 
     def fresh(self, name: str) -> str:
         """A name that nothing in the kernel has."""

@@ -83,7 +83,7 @@ def _numbers(bits: Array, dtype: DType) -> Array:
     """Bits as numbers of a type; of NaN, of which conversions keep no more than that it is, one bit is cleared."""
     out: Array = bits.view(dtype.numpy())
     if dtype.kind == "float":
-        nan = np.isnan(out.astype(np.float64))
+        nan = np.isnan(out)
         bits[nan] &= ~bits.dtype.type(1 << (dtype.bits - 2))
     return out
 
