@@ -32,6 +32,7 @@ from symlayout.expr import Fact, Symbol, dim, eq, index
 from symlayout.kernel import Kernel
 from symlayout.kernels import (
     axpby,
+    bulk_copy,
     cp_async_copy,
     gather_rows,
     gemm,
@@ -180,6 +181,15 @@ def _piece_off(x: Any, _: Kernel) -> Iterator[Change]:
     yield from ((f"{n:+}", x + n) for n in (PIECE_BYTES, -PIECE_BYTES))
 
 
+def _if_any(make: Slip) -> Slip:
+    """A change to an operand that an operation need not have."""
+
+    def of(x: Any, kernel: Kernel) -> Iterator[Change]:
+        yield from () if x is None else make(x, kernel)
+
+    return of
+
+
 def _warp_off(x: Any, kernel: Kernel) -> Iterator[Change]:
     """Threads at a barrier: a warp more or fewer; 0 stands for all of the CTA."""
     yield from ((f"{n:+}", (x or kernel.threads) + n) for n in (32, -32))
@@ -244,7 +254,10 @@ def _fact(f: Fact, _: Kernel) -> Iterator[Change]:
 
 _ON: dict[str, tuple[Slip, ...]] = {"barrier": (_place,)}
 _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
-    Copy: {"src": (_place,), "dst": (_place,), "barrier": (_place,), "atom": (_width,)},
+    Copy: {
+        **{"src": (_place,), "dst": (_place,), "barrier": (_place,), "atom": (_width,)},
+        "bytes": (_if_any(_one_off), _if_any(_piece_off)),
+    },
     Mma: {"a": (_place,), "b": (_place,), "acc": (_place,), "zero": (_flipped,)},
     Map: {"srcs": (_each(_place),), "dst": (_place,), "count": (_natural,)},
     Fill: {"dst": (_place,), "count": (_natural,)},
@@ -288,6 +301,9 @@ FAMILIES = {
     "tma_copy": Family(
         lambda: tma_copy(*dims("M N", multiple_of=4), tile=(8, 32), slots=2, blocks=2),
         ({"M": 4, "N": 4}, {"M": 16, "N": 68}, {"M": 36, "N": 100}),
+    ),
+    "bulk_copy": Family(
+        lambda: bulk_copy(*dims("N", multiple_of=4), chunk=64, slots=2, blocks=2), ({"N": 4}, {"N": 132}, {"N": 516})
     ),
     "tma_transpose": Family(
         lambda: tma_transpose(*dims("M N", multiple_of=4), dtype="f32", tile=(32, 32), stages=2, blocks=2),

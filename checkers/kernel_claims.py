@@ -207,6 +207,7 @@ def _bulk_copy(kernel: Kernel, site: Site) -> Iterator[Claim]:
     op = site.op
     assert isinstance(op, Copy)
     unit, facts = ATOMS[op.atom].align_bytes, (*kernel.given, *site.conditions)
+    assert op.bytes is not None
     yield Holds(Fact(op.bytes, "%", unit), f"{op}: a multiple of {unit} bytes", given=facts)
     yield from _below(kernel, site, op.bytes, MOST_BYTES + 1)
     for ref in (op.src, op.dst):

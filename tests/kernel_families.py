@@ -49,6 +49,8 @@ FAMILIES = (
     Family("tma_copy_f64", "tma_copy", _built("tma_copy", "M N", dtype="f64", tile=(16, 64), slots=1, blocks=2)),
     Family("vector_copy", "vector_copy", _built("vector_copy", "N", dtype="f32")),
     Family("vector_copy_bf16", "vector_copy", _built("vector_copy", "N", dtype="bf16", vector_bytes=8, threads=64)),
+    Family("bulk_copy", "bulk_copy", _built("bulk_copy", "N", chunk=256, slots=3, blocks=3)),
+    Family("bulk_copy_bf16", "bulk_copy", _built("bulk_copy", "N", dtype="bf16", chunk=512, slots=1, blocks=2)),
     Family("cp_async_copy", "cp_async_copy", _built("cp_async_copy", "N", stages=3, blocks=3)),
     Family("cp_async_copy_deep", "cp_async_copy", _built("cp_async_copy", "N", stages=5, threads=64, blocks=1)),
     Family("tma_transpose", "tma_transpose", _built("tma_transpose", "M N", blocks=3)),
