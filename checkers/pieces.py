@@ -160,7 +160,7 @@ class Map:
         names = {a: variable(a.key) for a in sizes}
         self.meant = {x: a for a, x in names.items()}
         self.put(names)
-        self.rows = [Row(r.poly, r.label, names.get(r.owner, r.owner)) for r in self.rows]
+        self.rows = [Row(r.poly, r.label, None if r.owner is None else names.get(r.owner, r.owner)) for r in self.rows]
 
 
 def _inner_first(polys: Sequence[Int]) -> list[Atom]:
