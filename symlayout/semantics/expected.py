@@ -49,10 +49,11 @@ def telling_inputs(bound: Kernel) -> dict[str, Any]:
     Elements that are only moved get 1001, 2002, .., or in few bits a hash of their place; those that are summed small
     integers; those of other functions digits of all bits; tensors of indices what their contract allows.
     """
-    outputs = {r.tensor for r in bound.results}
+    updated = {r.tensor for r in bound.results if r.tensor in r.inputs}
+    outputs = {r.tensor for r in bound.results} - updated
     moved = {e.tensor for r in bound.results if isinstance(r.value, Element) for e in elements(r.value)}
     summed = {e.tensor for r in bound.results for x in sums(r.value) for e in elements(x)}
-    folded = {r.value.element.tensor for r in bound.results if isinstance(r.value, Total)}
+    folded = updated | {r.value.element.tensor for r in bound.results if isinstance(r.value, Total)}
     within = {op.src.tensor: op.name for op in bound.walk() if isinstance(op, LoadIndex)}
     out: dict[str, Any] = {p.name: p.within[0] if p.within else 2 + i for i, p in enumerate(bound.parameters)}
     for i, tensor in enumerate(t for t in bound.tensors if t.space == "global" and t.name not in outputs):
@@ -83,7 +84,8 @@ def _numbers(bits: Array, dtype: DType) -> Array:
     """Bits as numbers of a type; of NaN, of which conversions keep no more than that it is, one bit is cleared."""
     out: Array = bits.view(dtype.numpy())
     if dtype.kind == "float":
-        nan = np.isnan(out)
+        with np.errstate(invalid="ignore"):
+            nan = np.isnan(out)
         bits[nan] &= ~bits.dtype.type(1 << (dtype.bits - 2))
     return out
 
