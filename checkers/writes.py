@@ -42,7 +42,8 @@ class Rows:
     env: dict[str, Array]
     lane: Array  # of the CTA
     turn: Array  # the same for the threads of a CTA in the same turn of all loops
-    elected: bool = False  # then ``thread`` may be any of its warp
+    doubts: list[str]  # what rests on the lane that an election finds, where the first one was taken
+    elected: bool = False
 
     def __len__(self) -> int:
         return len(self.lane)
@@ -50,10 +51,10 @@ class Rows:
     def where(self, which: Array) -> Rows:
         """Some of the executions, by number or by truth."""
         env = {name: x[which] for name, x in self.env.items()}
-        return Rows(env, self.lane[which], self.turn[which], self.elected)
+        return replace(self, env=env, lane=self.lane[which], turn=self.turn[which])
 
     def of(self, x: Any) -> Array:
-        """The value of an expression in each. Raises TooLarge where it rests on which lane is elected."""
+        """The value of an expression in each."""
         names = {s.name for s in symbols_in((x,))}
         if names - set(self.env):
             raise TooLarge(f"what {min(names - set(self.env))} is, numbers do not say")
@@ -61,7 +62,7 @@ class Rows:
         if self.elected and THREAD in names:
             first = self.env[THREAD] // WARP * WARP
             if any((value(x, {**self.env, THREAD: first + lane}) != found).any() for lane in range(WARP)):
-                raise TooLarge(f"which lane an election finds, of which {x} is another for each")
+                self.doubts.append(f"{x} is another for each lane that an election may find")
         return np.broadcast_to(found, self.lane.shape)
 
 
@@ -84,11 +85,15 @@ class Write:
 
 
 class Writes:
-    """How often each element of a tensor is written. Raises TooLarge for what is too much, or too little known."""
+    """How often each element of a tensor is written. Raises TooLarge for what is too much, or too little known.
+
+    An election finds the first lane, as it may; what would be otherwise with another is among the ``doubts``.
+    """
 
     def __init__(self, kernel: Kernel, name: str) -> None:
         self.kernel, self.tensor = kernel.plain, kernel.tensor(name)
-        self.found = list(self._inside(self.kernel.body, _everyone(kernel)))
+        self.doubts: list[str] = []
+        self.found = list(self._inside(self.kernel.body, _everyone(kernel, self.doubts)))
         if self.tensor.layout.size() > ELEMENTS or self.tensor.layout.cosize() > ELEMENTS:
             raise TooLarge(f"{name} has more than {ELEMENTS} elements")
         self.memory = np.zeros(int(self.tensor.layout.cosize()), dtype=np.int64)
@@ -151,7 +156,7 @@ class Writes:
             yield i, at[(at >= 0) & (at < len(self.memory))]
 
 
-def _everyone(kernel: Kernel) -> Rows:
+def _everyone(kernel: Kernel, doubts: list[str]) -> Rows:
     """All threads of all CTAs, thread after thread."""
     grid = [int(n) for n in kernel.grid]
     blocks = list(itertools.product(*map(range, grid)))
@@ -160,7 +165,7 @@ def _everyone(kernel: Kernel) -> Rows:
     at = np.array(blocks, dtype=np.int64).reshape(len(blocks), len(grid)).repeat(kernel.threads, axis=0)
     lane = np.tile(np.arange(kernel.threads), len(blocks))
     env = {f"block_{axis}": at[:, i] for i, axis in zip(range(len(grid)), "xyz", strict=False)}
-    return Rows({**env, THREAD: lane}, lane, np.arange(len(blocks)).repeat(kernel.threads))
+    return Rows({**env, THREAD: lane}, lane, np.arange(len(blocks)).repeat(kernel.threads), doubts)
 
 
 def _entered(op: Op, rows: Rows) -> Rows:

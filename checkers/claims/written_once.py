@@ -13,7 +13,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import For, If
 from symlayout.report import Witness
 
-from ..claim import Claim, Proof
+from ..claim import Claim, Proof, TooLarge
 from ..form import numbers_in
 from ..stores import Open, boxes, outputs, reduced, writers
 from ..writes import Writes
@@ -104,7 +104,10 @@ class WrittenOnce(Claim):
         return argued(self.kernel, self.tensor, facts)
 
     def counterexample(self) -> Witness | None:
-        found = Writes(self.kernel, self.tensor).wrong()
+        writes = Writes(self.kernel, self.tensor)
+        found = writes.wrong()
+        if not found and writes.doubts:  # one run is right, and there are others
+            raise TooLarge(writes.doubts[0])
         return Witness({}, (), found) if found else None
 
     def lemma(self, facts: Facts) -> str:

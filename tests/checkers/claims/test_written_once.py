@@ -380,7 +380,12 @@ def test_what_is_not_shown_is_unknown_with_its_reason() -> None:
     with k.elect(each_warp=True), k.where(k.thread % 32 + k.thread // 32 < N):
         k.copy("st.global.4", x(), dst(k.thread % 32 + k.thread // 32))
     kernel = k.kernel(N <= 2, N >= 2)
-    assert verdict(kernel).outcome is not Outcome.PROVED, "which lane is elected is not known"
+    assert verdict(kernel).outcome is Outcome.UNKNOWN, "with the first lanes it is right"
+    assert Writes(kernel.bind(N=2), "dst").wrong() == ""
+    assert Writes(kernel.bind(N=2), "dst").doubts
+    assert "dst(1) is never written" in story(
+        kernel.edited(lambda op: (replace(op, each_warp=False),) if isinstance(op, Elect) else (op,))
+    )
 
 
 def test_bad_input() -> None:
