@@ -55,6 +55,7 @@ from .claims import (
     WrittenOnce,
 )
 from .claims.transaction_bytes import beside
+from .claims.updated_once import updates
 from .clusters import by_rank
 from .footprints import ROW_BYTES, elements_of
 from .ring_programs import rings_of, sources, targets
@@ -91,8 +92,8 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
 
 def _not_asked(kernel: Kernel) -> Iterator[str]:
     """What no claim says: values for which no result is stated, how often is reduced, what is assumed of data."""
-    updated = reduced(kernel)
-    for name in sorted({*outputs(kernel)} - {*updated} - {r.tensor for r in kernel.results}):
+    updated = [name for name in reduced(kernel) if name not in {c.output for c in updates(kernel)}]
+    for name in sorted({*outputs(kernel)} - {*reduced(kernel)} - {r.tensor for r in kernel.results}):
         yield f"not asked: which values are stored to {name} (no result is stated; Builder.result states one)"
     for name in updated:
         yield f"not asked: how often each element of {name} is updated, and that it is written exactly once"
@@ -132,6 +133,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
         *{(str(c), c.given): c for s in every for c in _matrices(kernel, s)}.values(),
         *(c for s in every for c in (*_registers(kernel, s), *_slots(kernel, s))),
         *(WrittenOnce(kernel, name) for name in outputs(kernel) if name not in reduced(kernel)),
+        *updates(kernel),
         *(TransactionBytes(kernel, b) for b in dict.fromkeys((*(r.full for r in rings if r.tensors), *sorted(armed)))),
         *(RingProtocol(kernel, r.full) for r in rings),
         HappensBefore(kernel),

@@ -23,6 +23,7 @@ from .surjective import Surjective
 from .tensor_map_valid import TensorMapValid
 from .tma_copy_safe import TmaCopySafe
 from .transaction_bytes import TransactionBytes
+from .updated_once import UpdatedOnce
 from .vectorizable import Vectorizable
 from .well_formed import WellFormed
 from .written_once import WrittenOnce
@@ -73,6 +74,7 @@ __all__ = [
     "TensorMapValid",
     "TmaCopySafe",
     "TransactionBytes",
+    "UpdatedOnce",
     "Vectorizable",
     "WellFormed",
     "WrittenOnce",

@@ -41,11 +41,11 @@ def _land(walk: Walk, state: State, op: Copy, tile: Words) -> None:
     if kernel_map.tensor in walk.written:
         raise Open(f"{kernel_map.tensor} is read and written")
     start = state.uniform(walk.slot(state, op, tensor.name, op.dst.offset))
-    at, deltas = _landing(state, kernel_map, tensor, start, len(tile.ids))
+    at, deltas = landing(state, kernel_map, tensor, start, len(tile.ids))
     if tile.ids[at].any():
         raise Open(f"a place that is filled twice in one use: {op}")
     source = state.kernel.tensor(kernel_map.tensor)
-    corner = _corner(state, kernel_map, op.src.coordinate)
+    corner = corner_of(state, kernel_map, op.src.coordinate)
     outside = "nan" if kernel_map.tensor_map.oob_fill else "zero"
     number = state.origins.number(Loaded(source.name, tuple(x for x, _ in corner), source.dtype, outside=outside))
     words = Words.of(number, len(at))
@@ -63,8 +63,8 @@ def store(walk: Walk, state: State, op: Copy) -> None:
             ring = op.src.tensor in walk.ring_of
             tile = walk.filled(state, op, tensor.name) if ring else own_shared(walk, state, tensor)
             start = int(starts(walk, state, op, tensor, op.src)[0])
-            at, deltas = _landing(state, kernel_map, tensor, start, len(tile.ids))
-            corner = _corner(state, kernel_map, op.dst.coordinate)
+            at, deltas = landing(state, kernel_map, tensor, start, len(tile.ids))
+            corner = corner_of(state, kernel_map, op.dst.coordinate)
             if walk.checking:
                 moved = deltas + np.array([c for _, c in corner])
                 words = met(state, tile[at][None])
@@ -82,7 +82,7 @@ def singles(state: State) -> list[Team]:
     ]
 
 
-def _landing(state: State, m: KernelMap, tensor: KernelTensor, start: int, n: int) -> tuple[Numbers, Numbers]:
+def landing(state: State, m: KernelMap, tensor: KernelTensor, start: int, n: int) -> tuple[Numbers, Numbers]:
     """(places in the tile, coordinates from the corner of the box, in the order of the tensor's modes)."""
     tensor_map, source = m.tensor_map, state.kernel.tensor(m.tensor)
     if tensor_map.dtype in CHANGING:
@@ -104,7 +104,7 @@ def _landing(state: State, m: KernelMap, tensor: KernelTensor, start: int, n: in
     return at, box[:, _modes(state, m)]
 
 
-def _corner(state: State, m: KernelMap, coordinate: Any) -> list[tuple[Any, int]]:
+def corner_of(state: State, m: KernelMap, coordinate: Any) -> list[tuple[Any, int]]:
     """A coordinate of a map in the order of the tensor's modes, each as an expression and an integer."""
     out = []
     for i in _modes(state, m):

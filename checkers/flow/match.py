@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,8 +21,10 @@ from .folds import Fold
 from .match_folds import NotAll, expect_all
 from .rounding import exact
 from .state import Known, Open, State
-from .words import Computed, Constant, Given, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
+from .updates import WORD, combined, is_update, of_index
+from .words import Computed, Constant, Given, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
 
+COMMUTE = ("add", "mul", "min", "max", "fma")  # functions whose first two arguments may be exchanged
 ROWS = 256  # combinations of deltas that are looked at one by one
 
 
@@ -105,7 +108,10 @@ class Matcher:
             mine = words.ids == number
             target = Target(at, deltas[mine], state.known, coords, free)
             try:
-                self._same(state.origins, number, words.deltas[mine], self.result.value, target, self.dtype)
+                if is_update(op):
+                    self._updated(state.origins, number, words.deltas[mine], op, target)
+                else:
+                    self._same(state.origins, number, words.deltas[mine], self.result.value, target, self.dtype)
             except Differs as e:
                 raise Differs(f"{op}: {e}", e.stale) from None
         self.seen += words.ids.size
@@ -159,8 +165,28 @@ class Matcher:
             raise Differs(f"expected {value}, got {_told(origin)}")
         if origin.dtype != self._type(value):
             raise Differs(f"{value.function} is rounded to {origin.dtype}, not to {self._type(value)}")
+        if origin.function in COMMUTE:
+            try:
+                return self._each(origins, origin, deltas, value, value.args, target)
+            except Differs:
+                swapped = (value.args[1], value.args[0], *value.args[2:])
+                with contextlib.suppress(Differs):
+                    return self._each(origins, origin, deltas, value, swapped, target)
+                raise
+        return self._each(origins, origin, deltas, value, value.args, target)
+
+    def _each(
+        self,
+        origins: Origins,
+        origin: Computed,
+        deltas: Numbers,
+        value: Applied,
+        args: tuple[Value, ...],
+        target: Target,
+    ) -> None:
+        """Each argument of a function is that of the result."""
         first = 0
-        for number, x in zip(origin.args, value.args, strict=True):
+        for number, x in zip(origin.args, args, strict=True):
             if origin.dtype.kind != "float" and _floats(origins, number) != _floats(origins, _plain(origins, number)):
                 raise Differs(f"{value.function} of integers that are converted to floats")
             self._same(origins, number, deltas[:, first:], x, target, None)
@@ -169,6 +195,28 @@ class Matcher:
     def _type(self, value: Applied) -> DType:
         """The type that the result of a function is rounded to."""
         return DType.of(value.dtype) if value.dtype else self.dtype
+
+    def _updated(self, origins: Origins, number: int, deltas: Numbers, op: Any, target: Target) -> None:
+        """That elements that are combined with the output are terms of the fold of the result, whichever index."""
+        fold, origin = combined(self.result), origins[number]
+        if fold is None or op.atom != f"{WORD}{fold.function}":
+            raise Differs(f"expected {self.result.value}, got {op.atom}")
+        if fold.function == "add" and self.dtype.kind != "float":
+            raise Differs(f"sums of {self.dtype} may wrap")
+        if not isinstance(origin, Loaded) or origin.tensor != fold.element.tensor or origin.dtype != self.dtype:
+            raise Differs(f"expected {fold.element}, got {_told(origin)}")
+        free = of_index(fold)
+        for d, x in enumerate(fold.element.at):
+            if d != free and not isinstance(x, Entry):
+                self._equal(target, x, origin.at[d], deltas[:, d], f"coordinate {d} of {fold.element}")
+            elif d != free:
+                raise Differs(f"{x} in a fold")
+        if fold.function == "add" and origin.outside == "zero":
+            return  # what is outside adds nothing
+        low, high = origin.at[free] + int(deltas[:, free].min()), origin.at[free] + int(deltas[:, free].max())
+        facts = target.known.facts
+        if facts.le(0, low) is not True or facts.le(high, fold.extent - 1) is not True:
+            raise Differs(f"{fold.index} may be {low} .. {high}, expected 0 .. {fold.extent - 1}")
 
     # -- elements -----------------------------------------------------------------------------------
 
@@ -297,6 +345,8 @@ def _told(origin: Any) -> str:
         return f"{origin.function} of {len(origin.args)}"
     if isinstance(origin, Given):
         return f"the scalar {origin.name}"
+    if isinstance(origin, Guarded):
+        return f"what need not have been written: it was under {origin.conditions[0]} >= 0 and the like"
     if isinstance(origin, Constant):
         return f"{origin.value:g}"
     return f"a {type(origin).__name__.lower()}"

@@ -47,6 +47,7 @@ from .folds import folded, folds, reduced
 from .places import carried, elements, inside, own_shared, read, settled, starts, write
 from .state import Open, State, Team
 from .sums import multiplied
+from .updates import is_update, update
 from .uses import armed, waited
 from .walk import Walk
 from .words import (
@@ -69,6 +70,8 @@ def _copy(walk: Walk, state: State, op: Op) -> None:
         load(walk, state, op)
     elif op.atom == "tma.store":
         store(walk, state, op)
+    elif is_update(op):
+        update(walk, state, op)
     elif op.atom == "bulk.load":
         bulk.load(walk, state, op)
     elif op.atom == "bulk.store":
@@ -140,15 +143,23 @@ def _map(walk: Walk, state: State, op: Op) -> None:
     ids = np.stack([w.ids for w in words], axis=-1)
     for row in np.unique(ids.reshape(-1, len(words)), axis=0):
         mine = (ids == row).all(axis=-1)
-        args = tuple(int(i) for i in row)
-        first = 0
-        for w, i in zip(words, args, strict=True):
-            n = state.origins.width(i)
-            if first + n > WIDTH:
-                raise Open(f"{op.function} of many values")
-            out.deltas[mine, first : first + n] = w.deltas[mine, :n]
-            first += n
-        out.ids[mine] = _applied(state, op.function, args, dtype)
+        args, parts, conditions = [], [], {}
+        for w, i in zip(words, row.tolist(), strict=True):
+            origin = state.origins[i]
+            args.append(origin.origin if isinstance(origin, Guarded) else i)
+            n, deltas = state.origins.width(args[-1]), w.deltas[mine]
+            parts.append(deltas[:, :n])
+            for j, condition in enumerate(origin.conditions if isinstance(origin, Guarded) else ()):
+                conditions[condition, deltas[:, n + j].tobytes()] = deltas[:, n + j : n + j + 1]
+        parts += conditions.values()
+        held = np.concatenate(parts, axis=1)
+        if held.shape[1] > WIDTH:
+            raise Open(f"{op.function} of many values")
+        out.deltas[mine, : held.shape[1]] = held
+        number = _applied(state, op.function, tuple(args), dtype)
+        if conditions and not isinstance(state.origins[number], Unknown):
+            number = state.origins.number(Guarded(number, tuple(c for c, _ in conditions)))
+        out.ids[mine] = number
     write(walk, state, op, op.dst, out)
 
 
@@ -163,7 +174,9 @@ def _typed(state: State, op: Op, ref: Ref, words: Words) -> Words:
     """What is read from registers as numbers of their type. Raises Open where bits of another type stand there."""
     dtype = state.kernel.tensor(ref.tensor).dtype
     for number in words.kinds:
-        found = getattr(state.origins[number], "dtype", dtype)
+        origin = state.origins[number]
+        origin = state.origins[origin.origin] if isinstance(origin, Guarded) else origin
+        found = getattr(origin, "dtype", dtype)
         if found != dtype:
             raise Open(f"{op} takes {ref} for {dtype}, and it holds {found}")
     return words

@@ -26,6 +26,7 @@ from ..expr import multiple_of
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..layout import Layout
+from ..results import applied, element, total
 from ..ring import make_ring
 from ..tma import TensorMap
 
@@ -83,6 +84,10 @@ def tma_reduce_add(
                 k.commit("bulk")
                 k.wait_group("bulk", 0, read=True)
         k.wait_group("bulk", 0)
+    k.result(
+        "dst",
+        lambda m, n: applied(function, element("dst", m, n), total(S, lambda s: element("src", s, m, n), function)),
+    )
     units = [] if isinstance(N, int) else [multiple_of(N, UNIT_BYTES // kind.bytes)]
     return k.kernel(*units, reference=lambda src, dst: reference(src, dst, function))
 

@@ -52,8 +52,9 @@ def telling_inputs(bound: Kernel) -> dict[str, Any]:
     updated = {r.tensor for r in bound.results if r.tensor in r.inputs}
     outputs = {r.tensor for r in bound.results} - updated
     moved = {e.tensor for r in bound.results if isinstance(r.value, Element) for e in elements(r.value)}
-    summed = {e.tensor for r in bound.results for x in sums(r.value) for e in elements(x)}
-    folded = updated | {r.value.element.tensor for r in bound.results if isinstance(r.value, Total)}
+    summed = updated | {e.tensor for r in bound.results for x in sums(r.value) for e in elements(x)}
+    totals = (x for r in bound.results for x in sums(r.value) if isinstance(x, Total))
+    folded = updated | {e.tensor for x in totals for e in elements(x)}
     within = {op.src.tensor: op.name for op in bound.walk() if isinstance(op, LoadIndex)}
     out: dict[str, Any] = {p.name: p.within[0] if p.within else 2 + i for i, p in enumerate(bound.parameters)}
     for i, tensor in enumerate(t for t in bound.tensors if t.space == "global" and t.name not in outputs):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from checkers import Computes, prove
+from checkers.claims.updated_once import updates
 from symlayout import Layout, dim, dims
 from symlayout.errors import ClaimError, ExecutionError, LayoutError
 from symlayout.kernel import Builder, Kernel
@@ -19,6 +20,7 @@ from symlayout.kernels import (
     gemm,
     row_sum,
     tma_copy,
+    tma_reduce_add,
     tma_transpose,
     vector_copy,
 )
@@ -59,6 +61,9 @@ FAMILIES = {
     "axpby": axpby(L),
     "axpby of bf16": axpby(L, dtype="bf16"),
     "gather_rows": gather_rows(K, M, N),
+    "tma_reduce_add": tma_reduce_add(L, M, N),
+    "tma_reduce_add of f16": tma_reduce_add(3, M, N, dtype="f16"),
+    "tma_reduce_max": tma_reduce_add(L, M, N, dtype="i32", function="max"),
     **{
         f"row_sum by {f}": row_sum(L, dim("P"), dim("ld", at_least=dim("P"), multiple_of=4), function=f)
         for f in ("add", "max")
@@ -286,6 +291,37 @@ def test_a_reduction_by_shuffles_is_followed() -> None:
     assert outcome(by_shuffles((1, 2, 4, 8, 16))).outcome is Outcome.PROVED
     assert outcome(by_shuffles((16, 8, 4, 2))).outcome is Outcome.REFUTED
     assert outcome(by_shuffles((16, 8, 4, 2, 2))).outcome is Outcome.REFUTED
+
+
+ADDED = tma_reduce_add(L, M, N, tile=(8, 32), slots=2, blocks=2)
+
+
+def test_tiles_that_are_added_twice_elsewhere_or_never_are_refuted() -> None:
+    def edited(change: Any) -> Kernel:
+        return ADDED.edited(lambda op: change(op) if isinstance(op, Copy) else (op,))
+
+    def shifted(op: Copy) -> tuple[Copy, ...]:
+        if not isinstance(op.dst, Box):
+            return (op,)
+        column, row = op.dst.coordinate
+        return (replace(op, dst=Box(op.dst.tensor_map, (column, row + 1))),)
+
+    (once,) = updates(ADDED)
+    assert prove(once)
+    for change in (
+        lambda op: (op, op) if op.atom.startswith("tma.reduce") else (op,),
+        lambda op: () if op.atom.startswith("tma.reduce") else (op,),
+        shifted,
+    ):
+        assert outcome(edited(change)).outcome is Outcome.REFUTED
+
+    def another_part(op: Copy) -> tuple[Copy, ...]:
+        if not isinstance(op.src, Box):
+            return (op,)
+        return (replace(op, src=Box(op.src.tensor_map, (*op.src.coordinate[:2], op.src.coordinate[2] + 1))),)
+
+    (once,) = updates(edited(another_part))
+    assert prove(once).verdicts[0].outcome is Outcome.REFUTED
 
 
 def test_other_scalars_and_other_entries_are_other_values() -> None:
