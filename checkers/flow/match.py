@@ -24,7 +24,7 @@ from .state import Known, Open, State
 from .updates import WORD, combined, is_update, of_index
 from .words import Computed, Constant, Given, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
 
-COMMUTE = ("add", "mul", "min", "max", "fma")  # functions whose first two arguments may be exchanged
+COMMUTE = ("add", "mul", "fma")  # functions whose first two arguments may be exchanged
 ROWS = 256  # combinations of deltas that are looked at one by one
 
 

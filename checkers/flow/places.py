@@ -25,7 +25,8 @@ def settled(state: State, words: Words) -> Words:
     """What is under way in accumulators is not known but to what adds to them."""
     out = words
     for number in words.kinds:
-        origin = state.origins[number]
+        origin: Any = state.origins[number]
+        origin = state.origins[origin.origin] if isinstance(origin, Guarded) else origin
         loop = origin.loop if isinstance(origin, Carried) else getattr(origin, "carry", None)
         if loop is not None:
             out, mine = out.copy() if out is words else out, words.ids == number
@@ -142,12 +143,15 @@ def under(state: State, words: Words) -> Words:
         return words
     out = words.copy()
     for number in words.kinds:
-        if isinstance(state.origins[number], Unknown):
+        origin, mine = state.origins[number], words.ids == number
+        if isinstance(origin, Unknown):
             continue
-        first, mine = state.origins.width(number), words.ids == number
+        base, known = (origin.origin, origin.conditions) if isinstance(origin, Guarded) else (number, ())
+        first = state.origins.width(number)
         if first + len(state.guards) > WIDTH:
             raise Open("values under many conditions")
-        out.ids[mine] = state.origins.number(Guarded(number, tuple(g.condition for g in state.guards)))
+        conditions = (*known, *(g.condition for g in state.guards))
+        out.ids[mine] = state.origins.number(Guarded(base, conditions))
         for i, g in enumerate(state.guards):
             rows = np.broadcast_to(g.deltas[state.team.threads].reshape(-1, *[1] * (words.ids.ndim - 1)), mine.shape)
             out.deltas[mine, first + i] = rows[mine]
@@ -155,16 +159,24 @@ def under(state: State, words: Words) -> Words:
 
 
 def met(state: State, words: Words) -> Words:
-    """What is read, without the conditions that hold where it is read. Raises Open where one may not."""
+    """What is read, without the conditions that hold where it is read."""
+    out = words
     for number in words.kinds:
         origin = state.origins[number]
-        if isinstance(origin, Guarded):
-            words = words.copy()
-            mine, first = words.ids == number, state.origins.width(origin.origin)
-            rows, _ = np.nonzero(mine)
-            for i, condition in enumerate(origin.conditions):
-                if not state.holds(condition, words.deltas[mine, first + i], state.team.threads[rows]):
-                    raise Open(f"a value is read where it need not have been written: {condition} >= 0")
-            words.deltas[mine, first:] = 0
-            words.ids[mine] = origin.origin
-    return words
+        if not isinstance(origin, Guarded):
+            continue
+        mine, first = words.ids == number, state.origins.width(origin.origin)
+        rows, _ = np.nonzero(mine)
+        held = words.deltas[mine][:, first:]
+        pairs = list(enumerate(origin.conditions))
+        left = [(i, c) for i, c in pairs if not state.holds(c, held[:, i], state.team.threads[rows])]
+        if len(left) == len(pairs):
+            continue
+        out = out.copy() if out is words else out
+        deltas = np.zeros_like(words.deltas[mine])
+        deltas[:, :first] = words.deltas[mine][:, :first]
+        deltas[:, first : first + len(left)] = held[:, [i for i, _ in left]]
+        out.deltas[mine] = deltas
+        kept = tuple(c for _, c in left)
+        out.ids[mine] = state.origins.number(Guarded(origin.origin, kept)) if kept else origin.origin
+    return out

@@ -375,3 +375,27 @@ def test_types_that_hold_all_numbers_of_others() -> None:
                 same = np.array_equal(every, every.astype(b.numpy()).astype(np.float64), equal_nan=True)
             assert same or not exact(a, b), (a, b)
             assert exact(a, b) or not same or b.kind != "float", (a, b)
+
+
+# -- conditions -----------------------------------------------------------------------------------------
+
+
+def ragged(function: str, last: int) -> Kernel:
+    """Threads beyond L compute with what they did not load; those up to *last* beyond it store it."""
+    k = Builder("ragged", L, grid=((L + 31) // 32,), threads=32)
+    x, z = (k.global_tensor(name, "f32", Layout(L)) for name in "xz")
+    a, at = k.registers("a", "f32", 1), 32 * k.block[0] + k.thread
+    with k.where(at + 1 < L if last else at < L):
+        k.copy("ld.global.4", x(at), a())
+    k.map(function, (a(), a()) if function == "add" else (a(),), a())
+    with k.where(at < L):
+        k.copy("st.global.4", a(), z(at))
+    of = element("x", 0)
+    k.result("z", lambda i: applied(function, *[replace(of, at=(i,))] * (2 if function == "add" else 1)))
+    return k.kernel()
+
+
+@pytest.mark.parametrize("function", ["add", "neg"])
+def test_what_is_computed_under_no_condition_is_there_only_where_it_was_loaded(function: str) -> None:
+    expect_right(ragged(function, 0), L=77)
+    expect_wrong(ragged(function, 1), "what need not have been written", L=77)
