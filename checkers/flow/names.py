@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
 from symlayout.kernel import Kernel
 from symlayout.ops import For, Role
 
+from ..overlaps import unsettled
 from ..sites import THREAD, sites
 from .state import Open
 
@@ -17,6 +17,14 @@ def names_of(kernel: Kernel) -> frozenset[str]:
     loops = {op.index.name for op in kernel.walk() if isinstance(op, For)}
     results = {s.name for r in kernel.results for s in r.coords}
     return frozenset({s.name for s in (*kernel.dims, *kernel.block, *kernel.opaque)} | loops | results | {THREAD})
+
+
+def fresh(kernel: Kernel, name: str) -> str:
+    """A name that nothing in the kernel has."""
+    taken = names_of(kernel)
+    while name in taken:
+        name += "_"
+    return name
 
 
 def expect_distinct(kernel: Kernel) -> None:
@@ -34,8 +42,6 @@ def expect_distinct(kernel: Kernel) -> None:
 
 
 def overlaps(kernel: Kernel) -> Iterator[tuple[str, str]]:
-    """(tensor, another whose bytes of shared memory are also its own)."""
-    shared = [(t, t.base, t.base + int(t.bytes)) for t in kernel.tensors if t.space == "shared"]
-    for (a, a_low, a_high), (b, b_low, b_high) in itertools.combinations(shared, 2):
-        if a_low < b_high and b_low < a_high:
-            yield from ((a.name, b.name), (b.name, a.name))
+    """(tensor, another whose bytes of shared memory are also its own, and that may be in use at the same time)."""
+    for a, b, _ in unsettled(kernel):
+        yield from ((a, b), (b, a))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 
-from symlayout.expr import Expr, split
+from symlayout.expr import Expr, Quotient, Symbol, index, split
+from symlayout.facts import opaque_atoms
 from symlayout.int_tuple import leaves
 from symlayout.kernel import KernelTensor
 
+from .names import fresh
 from .state import Open, State
 from .words import Numbers, without_constant
 
@@ -21,6 +24,39 @@ def coordinate_of(
 
     Raises Open where the modes are nested or overlap, or where a coordinate is not seen to stay in its mode.
     """
+    try:
+        return _split(state, tensor, rest, deltas, threads)
+    except Open as e:
+        for a in opaque_atoms(rest):
+            with contextlib.suppress(Open):
+                return _by_remainder(state, tensor, rest, a, deltas, threads)
+        raise e
+
+
+def _by_remainder(
+    state: State, tensor: KernelTensor, rest: Any, a: Any, deltas: Numbers, threads: Numbers
+) -> tuple[tuple[Any, ...], Numbers]:
+    """The same with x as d*(x//d) + r, for a quotient x//d: r stays in its mode where x and x//d do not."""
+    x, d = a.args[:2] if isinstance(a, Quotient) else (0, 0)
+    mine = [m[0] for m, c in x.terms.items() if len(m) == 1 and c == 1] if isinstance(x, Expr) else []
+    lead = next((s for s in mine if isinstance(s, Symbol) and s not in state.known.facts.let), None)
+    if lead is None or state.facts.le(1, d) is not True:
+        raise Open(f"a remainder of {x}")
+    r = index(fresh(state.kernel, "remainder"), d)
+    moved: Any = 0
+    for m, c in rest.terms.items():
+        term: Any = c
+        for factor in m:
+            term = term * (d * a + r - (x - lead) if factor is lead else factor)
+        moved = moved + term
+    with state.inside(loops=(*state.loops, (r, r))):
+        at, out = _split(state, tensor, moved, deltas, threads)
+    return tuple(y.subs({r: x - d * a}) if isinstance(y, Expr) else y for y in at), out
+
+
+def _split(
+    state: State, tensor: KernelTensor, rest: Any, deltas: Numbers, threads: Numbers
+) -> tuple[tuple[Any, ...], Numbers]:
     if any(isinstance(n, tuple) for n in _tuple(tensor.layout.shape)):
         raise Open(f"offsets into nested modes: {tensor}")
     shapes, strides = ([state.normal(x) for x in leaves(y)] for y in (tensor.layout.shape, tensor.layout.stride))

@@ -25,7 +25,7 @@ from symlayout.ops import Box, Copy, Elect, For, If, Map, Mma, Op, Role
 from ..ring_programs import RingParts, rings_of, slot_elements, sources, targets
 from ..sites import THREAD, Site, sites
 from .folds import NEUTRAL
-from .names import expect_distinct, names_of, overlaps
+from .names import expect_distinct, fresh, overlaps
 from .state import Guard, Open, State, Team
 from .sums import carried, closed
 from .uses import use
@@ -61,7 +61,6 @@ class Walk:
         self.written = {name for s in every if (name := _written(kernel, s.op))}
         self.images: dict[str, list[Image]] = {}
         self.entries: dict[Symbol, tuple[str, tuple[Any, ...]]] = {}  # what an index that is read is an entry of
-        self.names = names_of(kernel)
         self.checking = True
 
     # -- ranks and roles ----------------------------------------------------------------------------
@@ -92,9 +91,7 @@ class Walk:
 
     def fresh(self, name: str) -> str:
         """A name that nothing in the kernel has."""
-        while name in self.names:
-            name += "'"
-        return name
+        return fresh(self.kernel, name)
 
     def _body(self, wanted: Callable[[str], bool], env: dict[Symbol, Any], rank: int, at: int) -> None:
         """The roles of a kind, of the CTA of *rank* as far as that of rank *at* is concerned."""

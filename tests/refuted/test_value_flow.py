@@ -399,3 +399,31 @@ def ragged(function: str, last: int) -> Kernel:
 def test_what_is_computed_under_no_condition_is_there_only_where_it_was_loaded(function: str) -> None:
     expect_right(ragged(function, 0), L=77)
     expect_wrong(ragged(function, 1), "what need not have been written", L=77)
+
+
+# -- offsets --------------------------------------------------------------------------------------------
+
+
+def rastered(shift: int = 0, turned: int = 0) -> Kernel:
+    """Tiles of 8 x 8, the number of which gives row and column; loaded *shift* elements aside, *turned* tiles on."""
+    m, n = dim("M", multiple_of=8), dim("N", multiple_of=8)
+    k = Builder("rastered", m, n, grid=(3,), threads=64)
+    x, z = (k.global_tensor(name, "f32", Layout((m, n), (n, 1))) for name in "xz")
+    a, tiles = k.registers("a", "f32", 1), m // 8 * (n // 8)
+
+    def at(tile: Any) -> Any:
+        return n * (8 * (tile // (n // 8)) + k.thread // 8) + 8 * (tile % (n // 8)) + k.thread % 8
+
+    with k.loop("t", (tiles - k.block[0] + 2) // 3) as t:
+        tile = k.block[0] + 3 * t
+        with k.where(tile + turned < tiles):
+            k.copy("ld.global.4", x(at(tile + turned) + shift), a())
+            k.copy("st.global.4", a(), z(at(tile)))
+    k.result("z", lambda i, j: element("x", i, j))
+    return k.kernel()
+
+
+def test_rows_and_columns_of_the_number_of_a_tile() -> None:
+    expect_right(rastered(), M=24, N=16)
+    expect_wrong(rastered(turned=1), "", M=24, N=16)
+    assert Computes(rastered(shift=1), "z")._followed()[1]
