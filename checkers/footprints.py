@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -57,10 +57,29 @@ class Touched:
         _, i, j = np.intersect1d(self.elements, other.elements, assume_unique=True, return_indices=True)
         return _kind(np.minimum(self.least[i], other.least[j]), np.maximum(self.most[i], other.most[j]))
 
+    def by(self, threads: frozenset[int]) -> Touched:
+        """What is touched by some of the threads for certain; of an election, any lane of a warp may be it."""
+        count = int(self.most.max(initial=0)) // LANE + 33
+        known = np.zeros(count // 32 * 32, dtype=np.int64)
+        known[[t for t in threads if t < len(known)]] = 1
+        sums = np.concatenate(([0], np.cumsum(known)))
+        first, last = self.least // LANE, self.most // LANE
+        every = sums[last + 1] - sums[first] == last + 1 - first
+        some = known.reshape(-1, 32).any(axis=1)[first // 32] & (self.least == self.most) & (self.least % LANE == 1)
+        keep = every | some
+        return replace(self, elements=self.elements[keep], least=self.least[keep], most=self.most[keep])
+
     def several(self, other: Touched) -> bool:
         """Whether two threads of one warp touch what the other does too."""
-        mine = np.unique(self.least[np.isin(self.elements, other.elements)])
-        return bool((np.diff(mine // (32 * LANE)) == 0).any())
+        both = np.isin(self.elements, other.elements)
+        mine = np.unique(self.least[both])
+        return bool((np.diff(mine // (32 * LANE)) == 0).any()) or self._whole(both)
+
+    def _whole(self, both: Any) -> bool:
+        """Whether all elements that a warp moves together are the other's too: each lane has some of them."""
+        warps = self.least // (32 * LANE)
+        together = (self.least % (32 * LANE) == 0) & (self.most - self.least == 32 * LANE - 1)
+        return any(together[mine].all() and both[mine].all() for w in np.unique(warps) if (mine := warps == w).any())
 
     def shared(self, other: Touched) -> int:
         """The first element that both touch, by different threads if there is one."""

@@ -21,8 +21,8 @@ from symlayout.ops import Arrive, Barrier, ClusterBarrier, ExpectTx, For, If, Op
 
 from .accesses import Access, accesses, parallel, warps_of
 from .barriers import Meeting, number_of
-from .footprints import Footprints
-from .needs import Progress, begin, needs_fence, perhaps, surely
+from .footprints import Footprints, Touched
+from .needs import Progress, begin, needs_fence, perhaps, remaining, surely
 from .order_rules import Order
 from .runs import EVENTS, FURTHER, STARTS, Event, Runs, told
 from .sites import Counter, Site, Uncounted, Wanted
@@ -233,8 +233,8 @@ class HandOver:
 
     def _spans(
         self, a: Access, b: Access, events: list[Event], shared: list[int]
-    ) -> Iterator[tuple[Event, tuple[int, ...], tuple[int, ...]]]:
-        """Each execution of an access, with the barriers before it and before it is over, a number for each."""
+    ) -> Iterator[tuple[Event, tuple[int, ...], tuple[int, ...], Progress]]:
+        """Each execution of an access, with the barriers before it and before it is over by which threads."""
         counts = [tuple(0 for _ in shared)]
         for e in events:
             now = tuple(c + (_meets(e.site, [n])) for c, n in zip(counts[-1], shared, strict=True))
@@ -246,19 +246,24 @@ class HandOver:
                 if p.done and (p.fenced or not fence):
                     break
                 over, p = k, perhaps(p, events[k].site, a, b)
-            yield events[i], counts[i], counts[over]
+            yield events[i], counts[i], counts[over], p
 
     def _together(self, xs: Iterable[Any], ys: list[Any], a: Access, b: Access) -> tuple[Event, Event, int] | None:
-        for e, start, over in xs:
-            for f, begin_, end in ys:
+        for e, start, over, p in xs:
+            for f, begin_, end, q in ys:
                 before = any(s > o for s, o in zip(begin_, over, strict=True))
                 after = any(s > o for s, o in zip(start, end, strict=True))
                 if before or after:
                     continue
-                first, second = self.runs.touched(a, e), self.runs.touched(b, f)
+                first, second = self._by(a, e, p), self._by(b, f, q)
                 if first is not None and second is not None and first.meets(second) != "apart":
                     return e, f, first.shared(second)
         return None
+
+    def _by(self, a: Access, event: Event, p: Progress) -> Touched | None:
+        """What an access touches by the threads of which a run's progress is told."""
+        found = self.runs.touched(a, event)
+        return found.by(remaining(p, a)) if found is not None and p.others else found
 
 
 def _parties(m: Meeting) -> list[Site]:

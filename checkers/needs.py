@@ -31,6 +31,7 @@ class Progress:
     warp_fenced: bool = False
     arrived: bool = False  # at some mbarrier; of runs only
     spared: bool = False  # an elected thread did what others did not; of runs only
+    others: frozenset[int] = NOBODY  # threads by which the access is ordered further; of runs only
 
 
 def begin(a: Access) -> Progress:
@@ -67,9 +68,14 @@ def perhaps(p: Progress, s: Site, a: Access, b: Access) -> Progress:
     """The progress of a run behind an operation, by all that may order: what then lacks is certain."""
     op = s.op
     mine = may_cover(s, a)
-    elected = s.team is not None and s.team.lanes == 1 and not s.team.chosen and a.team.lanes == 32
-    if mine and elected and isinstance(op, Commit | WaitGroup | Fence):
-        return replace(p, spared=True)
+    if mine and _ends(op, a):
+        left = remaining(p, a)
+        mine = not left.isdisjoint(s.candidates)
+        if left - s.candidates and mine:  # the access by any other thread lacks it
+            return replace(p, others=p.others | s.candidates)
+        elected = s.team is not None and s.team.lanes == 1 and not s.team.chosen and a.team.lanes == 32
+        if mine and elected:
+            return replace(p, spared=True)
     if mine and isinstance(op, Commit) and op.group == a.group:
         return replace(p, commits=p.commits + 1)
     if mine and ended(op, a, p.commits):
@@ -87,6 +93,16 @@ def perhaps(p: Progress, s: Site, a: Access, b: Access) -> Progress:
         all_ = everyone(b.site).warps
         return replace(p, met=all_, met_fenced=all_ if p.fenced else p.met_fenced)
     return p
+
+
+def _ends(op: Op, a: Access) -> bool:
+    """Whether an operation helps to end an access, or fences it."""
+    return op.about == "async" if isinstance(op, Fence) else isinstance(op, Commit | WaitGroup) and op.group == a.group
+
+
+def remaining(p: Progress, a: Access) -> frozenset[int]:
+    """The threads by which an access lacks what the progress lacks: never none."""
+    return a.site.candidates - p.others
 
 
 def needs_fence(a: Access, b: Access) -> bool:

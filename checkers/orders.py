@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from symlayout.atoms import ATOMS
 from symlayout.kernel import Kernel
-from symlayout.ops import Copy, Mma
+from symlayout.ops import Commit, Copy, Fence, Mma, Op, WaitGroup
 
 from .barriers import Meeting, meetings
 from .cluster_orders import cluster_orders
@@ -18,6 +18,7 @@ from .footprints import Footprints
 from .hand_over import HandOver
 from .order_rules import MODEL, RULES, Order
 from .register_orders import Registers
+from .overlaps import Together, apart, sharing
 from .ring_orders import RingOrders
 from .runs import Runs
 from .shared_orders import Shared
@@ -25,6 +26,8 @@ from .sites import Site, sites
 from .ways import Ways
 
 __all__ = ["MODEL", "RULES", "Order", "orders"]
+
+WARPGROUP = 128  # threads
 
 
 def orders(kernel: Kernel) -> Iterator[Order]:
@@ -34,6 +37,7 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     footprints, found = Footprints(kernel, ways), meetings(kernel, ways.every)
     for s in ways.divided():
         yield Order("barrier_met", str(s), beyond=f"whether all threads take the same turns and branches at {s}")
+    yield from _reused(kernel)
     yield from RingOrders(kernel, ways.every).orders()
     yield from _issued_together(ways.every)
     yield from _met(found.values())
@@ -41,6 +45,16 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     yield from Registers(ways, footprints, runs).orders()
     yield from Shared(kernel, ways, footprints, found, runs).orders()
     yield from HandOver(kernel, ways, footprints, found, runs).orders()
+
+
+def _reused(kernel: Kernel) -> Iterator[Order]:
+    """Tensors that share bytes, of which all else takes each by itself."""
+    for a, b in sharing(kernel):
+        where = f"{a} and {b}"
+        try:
+            yield Order("bytes_reused", where, by=str(apart(kernel, a, b)))
+        except Together as e:
+            yield Order("bytes_reused", where, beyond=f"whether {where}, which share bytes, are apart in time: {e}")
 
 
 def _met(found: Iterable[Meeting]) -> Iterator[Order]:
@@ -54,13 +68,21 @@ def _met(found: Iterable[Meeting]) -> Iterator[Order]:
 def _issued_together(every: Iterable[Site]) -> Iterator[Order]:
     """Instructions of warps and warpgroups by some of their threads only."""
     for s in every:
-        n = ATOMS[s.op.atom].threads if isinstance(s.op, Copy | Mma) and s.op.atom in ATOMS else 1
+        n = _threads_of(s.op)
         if n == 1:
             continue
         if s.team is None:
             yield Order("issued_together", str(s), beyond=f"whether all {n} threads issue {s} together")
         elif s.team.lanes < 32 or not _whole(s.team.warps, n // 32):
             yield Order("issued_together", str(s), missing=f"expected all {n} threads of it, got {s.team}")
+
+
+def _threads_of(op: Op) -> int:
+    """How many threads issue an operation together (PTX ISA: .aligned; of wgmma and its orders all of a warpgroup)."""
+    of_wgmma = op.about if isinstance(op, Fence) else op.group if isinstance(op, Commit | WaitGroup) else ""
+    if of_wgmma == "wgmma":
+        return WARPGROUP
+    return ATOMS[op.atom].threads if isinstance(op, Copy | Mma) and op.atom in ATOMS else 1
 
 
 def _whole(warps: frozenset[int], n: int) -> bool:

@@ -13,7 +13,7 @@ from symlayout.ops import Fence, Mma, Op, WaitGroup
 
 from .accesses import Access, accesses, completion, may_cover, parallel
 from .footprints import Footprints
-from .needs import Progress, begin, perhaps, surely
+from .needs import Progress, begin, perhaps, remaining, surely
 from .order_rules import Order
 from .runs import FURTHER, STARTS, Event, Runs, told
 from .sites import Site
@@ -160,7 +160,7 @@ class Registers:
         for e in events[1:]:
             if e.site is b.site and first is not None and (lacks == "fence" or not p.done):
                 second = self.runs.touched(b, e)
-                if second is not None and first.meets(second) != "apart":
+                if second is not None and _still(p, a, b) and first.meets(second) != "apart":
                     return e
             if (
                 lacks == "fence"
@@ -179,6 +179,12 @@ def _lacking(p: Fenced, a: Access, b: Access) -> str:
     if not p.progress.done:
         return "done"
     return "fence" if _product(b.site.op) and not a.team.warps & b.team.warps <= p.warps else ""
+
+
+def _still(p: Progress, a: Access, b: Access) -> bool:
+    """Whether some thread of which the progress of a run is told makes both accesses."""
+    known = a.site.team is not None and b.site.team is not None
+    return not p.others or (known and not remaining(p, a).isdisjoint(b.site.candidates))
 
 
 def _few(p: Progress) -> Progress:

@@ -16,7 +16,7 @@ from symlayout.ops import WaitGroup
 from .accesses import Access, accesses, parallel, whole_warps
 from .barriers import Meeting
 from .footprints import KINDS, Footprints, Touched
-from .needs import Progress, begin, lacking, needs_fence, perhaps, surely
+from .needs import Progress, begin, lacking, needs_fence, perhaps, remaining, surely
 from .order_rules import Order
 from .runs import EVENTS, FURTHER, STARTS, Event, Runs, told
 from .sites import Site
@@ -208,10 +208,11 @@ class Shared:
         for e in events[i + 1 : i + 1 + FURTHER]:
             if e.site is b.site and lacking(p, a, b, "unknown"):
                 second = self.runs.touched(b, e)
-                how = "apart" if second is None else _surely_meet(p, pair, first, second)
+                mine = first.by(remaining(p, a)) if p.others else first
+                how = "apart" if second is None else _surely_meet(p, pair, mine, second)
                 lacks = lacking(p, a, b, how)
                 if lacks and second is not None:
-                    return lacks, how, e, first.shared(second)
+                    return lacks, how, e, mine.shared(second)
             p = perhaps(p, e.site, a, b)
         return None
 
@@ -225,7 +226,10 @@ class Shared:
                 p = begin(a)
                 for e in events[i + 1 :]:
                     p = perhaps(p, e.site, a, a)
-                if found is not None and not p.done and (not p.spared or found.several(found)):
+                if found is None or p.done:
+                    continue
+                mine = found.by(remaining(p, a)) if p.others else found
+                if len(mine.elements) and (not p.spared or mine.several(mine)):
                     return told(sizes, events[i])
         return ""
 

@@ -143,7 +143,8 @@ def test_a_wait_group_by_more_threads_than_have_committed() -> None:
     assert prove(HappensBefore(ending(by_all=True)))
 
 
-def test_a_wait_group_by_another_thread_is_no_proof() -> None:
+def test_a_wait_group_by_another_thread_is_no_wait() -> None:
     (v,) = prove(HappensBefore(ending(by_all=False))).verdicts
 
-    assert v.outcome is Outcome.UNKNOWN
+    assert v.outcome is Outcome.REFUTED
+    assert "no wait_group bulk 0 after the last store" in str(v.witness)
