@@ -65,7 +65,9 @@ class Touched:
         sums = np.concatenate(([0], np.cumsum(known)))
         first, last = self.least // LANE, self.most // LANE
         every = sums[last + 1] - sums[first] == last + 1 - first
-        some = known.reshape(-1, 32).any(axis=1)[first // 32] & (self.least == self.most) & (self.least % LANE == 1)
+        some = (
+            (known.reshape(-1, 32).max(axis=1)[first // 32] == 1) & (self.least == self.most) & (self.least % LANE == 1)
+        )
         keep = every | some
         return replace(self, elements=self.elements[keep], least=self.least[keep], most=self.most[keep])
 
