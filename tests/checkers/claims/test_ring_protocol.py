@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from checkers import Budget, RingProtocol
+from checkers import Budget, RingProtocol, smt
 from checkers import prove as prove_fully
-from checkers.ring_lemmas import LEMMAS, lemmas
+from checkers.ring_lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas, prove_lemmas
 from checkers.ring_programs import machine, rings_of
 from symlayout import Layout, TensorMap, dims
-from symlayout.errors import ClaimError
+from symlayout.errors import ClaimError, InternalError
 from symlayout.kernel import Builder, Kernel, Mbarriers
 from symlayout.kernels import tma_copy
 from symlayout.ops import Arrive, Elect, ExpectTx, Op, Slot, Wait, WaitGroup
@@ -244,6 +244,17 @@ def test_rings_are_found_from_the_operations() -> None:
     assert str(RingProtocol(copy(3))) == "ring protocol: every ring of tma_copy"
 
 
+def test_a_lemma_that_is_too_strong_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    for i, (text, given, goals) in enumerate(LEMMAS):
+        if len(given) < 2:
+            continue
+        weaker = (*LEMMAS[:i], (text, given[:-1], goals), *LEMMAS[i + 1 :])
+        monkeypatch.setattr("checkers.ring_lemmas.LEMMAS", weaker)
+        if text.startswith(("a producer passes", "a consumer passes", "no circle", "slot and turn")):
+            with pytest.raises(InternalError, match="is not proved"):
+                prove_lemmas()
+
+
 def test_bad_input() -> None:
     with pytest.raises(ClaimError, match="expected a kernel, got 3"):
         RingProtocol(3)
@@ -253,7 +264,7 @@ def test_bad_input() -> None:
 
 def test_every_lemma_is_proved_and_none_is_empty() -> None:
     assert len(lemmas()) == len(LEMMAS)
-    from checkers import smt
-
-    for text, given, _ in LEMMAS:
+    assert len(lemmas(clusters=True)) == len(LEMMAS) + len(CLUSTER_LEMMAS)
+    assert prove_lemmas().startswith("z3")
+    for text, given, _ in (*LEMMAS, *CLUSTER_LEMMAS):
         assert smt.satisfiable(list(given)).status == "sat", text
