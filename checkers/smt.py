@@ -11,12 +11,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import z3
-
 from symlayout.expr import Fact, Symbol, interpret
 
 DEFAULT_MS = 40_000  # a backstop: the resource limit decides, so that load does not change a verdict
 RLIMIT = 6_000_000  # some three seconds; makes verdicts repeat from run to run, whatever else the machine does
+
+
+class _Loaded:
+    """Z3, loaded when it is first asked: most proofs need no solver, and it takes a tenth of a second to load."""
+
+    def __getattr__(self, name: str) -> Any:
+        import z3
+
+        return getattr(z3, name)
+
+
+z3 = _Loaded()
 
 
 @dataclass(frozen=True)
