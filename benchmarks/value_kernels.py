@@ -5,6 +5,7 @@ Each function draws a kernel, and sizes at which loops make no turn, one, and mo
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -14,8 +15,18 @@ from symlayout import Layout, dim
 from symlayout.dtype import DType
 from symlayout.expr import minimum, xor
 from symlayout.kernel import Builder, Kernel
-from symlayout.kernels import axpby, cp_async_copy, gather_rows, gemm, row_sum, tma_copy, tma_transpose
-from symlayout.results import applied, dot, element, entry, scalar
+from symlayout.kernels import (
+    axpby,
+    bulk_copy,
+    cp_async_copy,
+    gather_rows,
+    gemm,
+    row_sum,
+    tma_copy,
+    tma_reduce_add,
+    tma_transpose,
+)
+from symlayout.results import applied, dot, element, entry, scalar, total
 from symlayout.ring import make_ring
 from symlayout.tma import TensorMap
 
@@ -337,6 +348,27 @@ def picked(r: random.Random) -> Drawn:
     return k.kernel(), ({"L": 3, "M": 2, "N": 5}, {"L": 9, "M": 7, "N": 67})
 
 
+def folded(r: random.Random) -> Drawn:
+    """The sum, least or greatest number of each row, perhaps of one that a tensor of indices names."""
+    function, by_index, vector = r.choice(("add", "min", "max")), r.random() < 0.5, r.choice((1, 2))
+    M, N = dim("M"), dim("N", multiple_of=vector)
+    k = Builder("folded", L, M, N, grid=(M,), threads=32)
+    x, z = k.global_tensor("x", "f32", Layout((L, N), (N, 1))), k.global_tensor("z", "f32", Layout(M))
+    idx, a = k.global_tensor("idx", "i32", Layout(M)), k.registers("a", "f32", vector)
+    acc, every = k.registers("acc", "f32", vector), k.registers("every", "f32", 1)
+    row = k.load_index("row", idx(k.block[0]), within=(0, L)) if by_index else 0
+    k.fill(acc(), {"add": 0.0, "min": math.inf, "max": -math.inf}[function], vector)
+    step = 32 * vector
+    with k.loop("i", (N + step - 1) // step) as i, k.where(step * i + vector * k.thread < N):
+        k.copy(f"ld.global.{4 * vector}", x(N * row + step * i + vector * k.thread), a())
+        k.map(function, (acc(), a()), acc(), vector)
+    k.reduce(function, acc(), every(), vector, 32)
+    with k.where(k.thread < 1):
+        k.copy("st.global.4", every(), z(k.block[0]))
+    k.result("z", lambda m: total(N, lambda n: element("x", entry("idx", m) if by_index else 0, n), function))
+    return k.kernel(), ({"L": 3, "M": 2, "N": 2}, {"L": 9, "M": 7, "N": 134})
+
+
 def handed(r: random.Random) -> Drawn:
     """One of the families of ``symlayout.kernels``, small."""
     M, N, K = (dim(name, multiple_of=8) for name in "MNK")
@@ -347,6 +379,8 @@ def handed(r: random.Random) -> Drawn:
             lambda: (cp_async_copy(L, stages=3, threads=32, blocks=2), ({"L": 4}, {"L": 1300})),
             lambda: (tma_copy(M, N, tile=(8, 32), slots=r.choice((1, 2, 3)), blocks=2), sizes),
             lambda: (tma_transpose(M, N, dtype="f32", tile=(32, 32), stages=2, blocks=2), sizes),
+            lambda: (bulk_copy(K, chunk=64, slots=r.choice((1, 2)), blocks=2), ({"K": 8}, {"K": 1000})),
+            lambda: (tma_reduce_add(3, M, N, tile=(8, 32), slots=2, blocks=2), sizes),
             lambda: (axpby(L, threads=32), ({"L": 3}, {"L": 300})),
             lambda: (row_sum(M, N, ld, warps=2), ({"M": 8, "N": 8, "ld": 8}, {"M": 16, "N": 264, "ld": 268})),
             lambda: (
@@ -362,5 +396,5 @@ def handed(r: random.Random) -> Drawn:
 
 
 KINDS: dict[str, Callable[[random.Random], Drawn]] = {
-    f.__name__: f for f in (vectors, shuffled, tiles, pipelined, ringed, shared_among, products, picked, handed)
+    f.__name__: f for f in (vectors, shuffled, tiles, pipelined, ringed, shared_among, products, picked, folded, handed)
 }

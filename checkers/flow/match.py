@@ -18,7 +18,7 @@ from symlayout.ops import Op
 from symlayout.results import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, entries
 
 from .folds import Fold
-from .match_folds import NotAll, expect_all
+from .match_folds import NotAll, expect_all, picks
 from .rounding import exact
 from .state import Known, Open, State
 from .updates import WORD, combined, is_update, of_index
@@ -57,7 +57,7 @@ class Target:
         for m, c in x.terms.items():
             mine = [i for i, s in enumerate(self.coords) if any(s in a.symbols for a in m)]
             if mine and (len(m) != 1 or m[0] is not self.coords[mine[0]]):
-                raise Differs(f"{x} is no sum of multiples of coordinates")
+                raise Differs(f"expected multiples of coordinates, got {x}; a tensor may have a mode for each part")
             for i in mine:
                 steps += c * self.deltas[:, i]
         known = {s: a for s, a in zip(self.coords, self.at, strict=True) if s in x.symbols}
@@ -136,7 +136,7 @@ class Matcher:
         if isinstance(value, Total) and isinstance(origin, Fold):
             target.expect_bound(*(s for t in origin.terms for s, _ in t.loops))
             try:
-                return expect_all(origins, origin, deltas[:, 0], value, target)
+                return expect_all(origins, origin, deltas[:, 0], value, target, self._entry)
             except NotAll as e:
                 raise Differs(str(e)) from None
         if isinstance(value, Dot) and isinstance(origin, Sum):
@@ -292,7 +292,7 @@ class Matcher:
     ) -> list[tuple[Any, int]]:
         """The k of each factor of a slice, as an expression and an integer, where it is the element of that k."""
         places = [i for i, x in enumerate(element.at) if isinstance(x, Expr) and value.index in x.symbols]
-        if len(places) != 1 or element.at[places[0]] is not value.index:
+        if len(places) != 1 or element.at[places[0]] is not value.index or picks(element, value.index):
             raise Differs(f"{element} is not one element for each {value.index}")
         (place,) = places
         if (deltas[:, place] != deltas[0, place]).any():
@@ -304,8 +304,11 @@ class Matcher:
             if not isinstance(origin, Loaded) or origin.tensor != element.tensor:
                 raise Differs(f"expected {element}, got {getattr(origin, 'tensor', origin)}")
             for d in others if aside not in seen else ():
-                what = f"coordinate {d} of {element}"
-                self._equal(target, element.at[d], origin.at[d], deltas[:, d] + step[d], what)
+                x, what = element.at[d], f"coordinate {d} of {element}"
+                if isinstance(x, Entry):
+                    self._entry(origin, d, deltas[:, d] + step[d], x, target, what)
+                else:
+                    self._equal(target, x, origin.at[d], deltas[:, d] + step[d], what)
             seen.add(aside)
             out.append((origin.at[place], int(deltas[0, place] + step[place])))
         return out

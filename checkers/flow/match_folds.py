@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symlayout.expr import Expr
-from symlayout.results import Total
+from symlayout.expr import Expr, Symbol
+from symlayout.results import Element, Entry, Total
 
 from .folds import Fold, Term
-from .words import Loaded, Numbers, Origins
+from .words import Loaded, Numbers, Origins, without_constant
 
 if TYPE_CHECKING:
     from .match import Target
@@ -22,7 +24,9 @@ class NotAll(Exception):
     """Elements that are folded are not seen to be those of the result."""
 
 
-def expect_all(origins: Origins, origin: Fold, rows: Numbers, value: Total, target: Target) -> None:
+def expect_all(
+    origins: Origins, origin: Fold, rows: Numbers, value: Total, target: Target, entry: Callable[..., None]
+) -> None:
     """Raise NotAll unless each element of *value* is folded once into each row, and nothing else.
 
     The members of all terms are elements at K + r for a K that grows by as much in each turn of the loop as there are
@@ -41,7 +45,7 @@ def expect_all(origins: Origins, origin: Fold, rows: Numbers, value: Total, targ
     corner, around = at.pop(), loops.pop()
     members = [_members(t, rows, corner, place, value, target) for t in origin.terms]
     for t in origin.terms:
-        _expect_others(origins, t, rows, place, value, target)
+        _expect_others(origins, t, rows, place, value, target, entry)
     for i in {tuple(np.concatenate([m[j].ravel() for m in members])): j for j in range(len(rows))}.values():
         _expect_once(np.concatenate([m[i] for m in members]), corner, around, value, target)
 
@@ -53,12 +57,24 @@ def _corner(origins: Origins, t: Term, value: Total, place: int) -> Any:
     return element.at[place]
 
 
-def _expect_others(origins: Origins, t: Term, rows: Numbers, place: int, value: Total, target: Target) -> None:
+def _expect_others(
+    origins: Origins,
+    t: Term,
+    rows: Numbers,
+    place: int,
+    value: Total,
+    target: Target,
+    entry: Callable[..., None],
+) -> None:
     """That all coordinates but that of the fold's index are those of the result."""
     element = origins[t.origin]
     assert isinstance(element, Loaded)
     for d, x in enumerate(value.element.at):
         if d == place:
+            continue
+        if isinstance(x, Entry):
+            for deltas in t.deltas[rows][:, :, d].T:
+                entry(element, d, deltas, x, target, f"coordinate {d} of {value.element}")
             continue
         base, steps = target.put(x)
         c = target.number(base - element.at[d])
@@ -110,19 +126,34 @@ def _expect_once(members: Numbers, corner: Any, loops: tuple[Any, ...], value: T
     if target.known.facts.le(value.extent, per * extent) is not True:
         raise NotAll(f"terms of {value.index} below {per * extent} of {value.extent}")
     no_tail = target.known.facts.le(per * extent, value.extent) is True
+    unit, rest = _multiples(target.known.normal(value.extent - corner))
     for r, ranges in found.items():
         at = least = per if no_tail else r + 1
         inside = [(max(low, least), high) for low, high in ranges if high >= least] if no_tail else ranges
-        for low, high in sorted(inside):
+        at += (rest - at) % unit
+        met = [(low + (rest - low) % unit, high - (high - rest) % unit) for low, high in inside]
+        for low, high in sorted((low, high) for low, high in met if low <= high):
             if low != at:
                 times = "twice" if low < at else "never"
                 raise NotAll(f"{corner + r} is folded {times} where {value.extent} - ({corner}) is {min(low, at)}")
-            at = high + 1
-        if at <= ALL[1]:
+            at = high + unit
+        if at <= ALL[1] - unit:
             raise NotAll(f"{corner + r} is not folded where {value.extent} - ({corner}) is {at}")
+
+
+def _multiples(x: Any) -> tuple[int, int]:
+    """(u, c) where x is a multiple of u and c more."""
+    x, c = without_constant(x)
+    return (math.gcd(*x.terms.values()), c) if isinstance(x, Expr) else (1, 0)
 
 
 def of_index(value: Total) -> bool:
     """Whether a total is of one element for each index."""
     uses = [x for x in value.element.at if isinstance(x, Expr) and value.index in x.symbols]
-    return len(uses) == 1 and uses[0] is value.index
+    return len(uses) == 1 and uses[0] is value.index and not picks(value.element, value.index)
+
+
+def picks(element: Element, index: Symbol) -> bool:
+    """Whether an index picks entries of a tensor of indices."""
+    at = (i for x in element.at if isinstance(x, Entry) for i in x.at)
+    return any(isinstance(i, Expr) and index in i.symbols for i in at)

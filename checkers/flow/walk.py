@@ -334,6 +334,8 @@ def _guard(state: State, fact: Fact) -> Guard:
     if len(rows) != 1:
         raise Open(f"a condition in which threads and sizes mix: {fact}")
     _, rest, mine = rows[0]
+    unit = math.gcd(*rest.terms.values()) if isinstance(rest, Expr) else 1
+    mine = mine // unit * unit  # a multiple of the unit is at least -mine where it is at least the next multiple
     deltas = np.zeros(state.threads, np.int64)
     if state.team.beside is None:
         deltas[state.team.threads] = mine

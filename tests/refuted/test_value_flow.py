@@ -18,7 +18,7 @@ from symlayout.expr import minimum
 from symlayout.kernel import Builder, Kernel
 from symlayout.ops import Ref, Slot
 from symlayout.report import Outcome
-from symlayout.results import applied, dot, element, entry
+from symlayout.results import applied, dot, element, entry, total
 from symlayout.ring import make_ring
 from symlayout.semantics.expected import expect_results
 from symlayout.tma import TensorMap
@@ -427,3 +427,36 @@ def test_rows_and_columns_of_the_number_of_a_tile() -> None:
     expect_right(rastered(), M=24, N=16)
     expect_wrong(rastered(turned=1), "", M=24, N=16)
     assert Computes(rastered(shift=1), "z")._followed()[1]
+
+
+# -- folds ----------------------------------------------------------------------------------------------
+
+
+def bag(row: int = 0, last: int = 1, function: str = "add") -> Kernel:
+    """The sum of each row that a tensor of indices names, two elements at a time, one a lane."""
+    m, n = dim("M"), dim("N", multiple_of=2)
+    k = Builder("bag", L, m, n, grid=(m,), threads=32)
+    x, z = k.global_tensor("x", "f32", Layout((L, n), (n, 1))), k.global_tensor("z", "f32", Layout(m))
+    idx, a = k.global_tensor("idx", "i32", Layout(m)), k.registers("a", "f32", 2)
+    acc, every = k.registers("acc", "f32", 2), k.registers("every", "f32", 1)
+    picked = k.load_index("picked", idx(minimum(k.block[0] + row, m - 1)), within=(0, L))
+    k.fill(acc(), 0, 2)
+    with k.loop("i", (n + 63) // 64) as i:
+        at = 64 * i + 2 * k.thread
+        with k.where(at + last <= n):
+            k.copy("ld.global.8", x(n * picked + at), a())
+            k.map(function, (acc(), a()), acc(), 2)
+    k.reduce("add", acc(), every(), 2, 32)
+    with k.where(k.thread < 1):
+        k.copy("st.global.4", every(), z(k.block[0]))
+    k.result("z", lambda m: total(n, lambda n: element("x", entry("idx", m), n)))
+    return k.kernel()
+
+
+def test_sums_of_rows_that_are_named_by_indices() -> None:
+    expect_right(bag(), L=9, M=7, N=134)
+    expect_right(bag(last=2), L=9, M=7, N=134)
+    expect_wrong(bag(row=1), "", L=9, M=7, N=134)
+    expect_wrong(bag(last=3), "", L=9, M=7, N=134)
+    expect_wrong(bag(last=-1), "", L=9, M=7, N=134)
+    expect_wrong(bag(function="sub"), "", L=9, M=7, N=134)
