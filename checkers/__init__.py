@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .claim import Claim
     from .claims import (
         Aligned,
+        ApartInTime,
         Bijective,
         Coalesced,
         Computes,
@@ -55,6 +56,7 @@ _WHERE = {
     "Claim": "claim",
     "CLAIMS": "claims",
     "Aligned": "claims",
+    "ApartInTime": "claims",
     "Bijective": "claims",
     "Coalesced": "claims",
     "Computes": "claims",
@@ -84,6 +86,7 @@ _WHERE = {
 
 __all__ = [
     "Aligned",
+    "ApartInTime",
     "Bijective",
     "Budget",
     "Claim",

@@ -27,6 +27,8 @@ RULES = {
     " (PTX ISA, wgmma.fence)",
     "sums_done": "registers of wgmma are touched after commit and wait_group have ended it (PTX ISA, wgmma.wait_group)",
     "store_committed": "the sources of all stores are read before the CTA ends: commit, then wait_group 0",
+    "bytes_reused": "tensors that share bytes are used before and behind a barrier of all that touch them, with what is"
+    " asynchronous over and fenced",
     "copy_awaited": "each copy by cp.async is awaited before the CTA ends: commit, then wait_group",
 }
 

@@ -18,6 +18,7 @@ from .footprints import Footprints
 from .hand_over import HandOver
 from .order_rules import MODEL, RULES, Order
 from .register_orders import Registers
+from .overlaps import Together, apart, sharing
 from .ring_orders import RingOrders
 from .runs import Runs
 from .shared_orders import Shared
@@ -36,6 +37,7 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     footprints, found = Footprints(kernel, ways), meetings(kernel, ways.every)
     for s in ways.divided():
         yield Order("barrier_met", str(s), beyond=f"whether all threads take the same turns and branches at {s}")
+    yield from _reused(kernel)
     yield from RingOrders(kernel, ways.every).orders()
     yield from _issued_together(ways.every)
     yield from _met(found.values())
@@ -43,6 +45,16 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     yield from Registers(ways, footprints, runs).orders()
     yield from Shared(kernel, ways, footprints, found, runs).orders()
     yield from HandOver(kernel, ways, footprints, found, runs).orders()
+
+
+def _reused(kernel: Kernel) -> Iterator[Order]:
+    """Tensors that share bytes, of which all else takes each by itself."""
+    for a, b in sharing(kernel):
+        where = f"{a} and {b}"
+        try:
+            yield Order("bytes_reused", where, by=str(apart(kernel, a, b)))
+        except Together as e:
+            yield Order("bytes_reused", where, beyond=f"whether {where}, which share bytes, are apart in time: {e}")
 
 
 def _met(found: Iterable[Meeting]) -> Iterator[Order]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from .dtype import DType
 from .errors import AssumptionError, LayoutError
-from .expr import Fact, Int, Symbol, dim, index, integer
+from .expr import Fact, Int, Symbol, dim, divides, index, integer
 from .facts import Facts
 from .int_tuple import leaves, product, text
 from .layout import Layout, is_layout
@@ -337,12 +337,26 @@ class Builder:
         """A tensor in global memory; call it for a place in it."""
         return self._declare(KernelTensor(name, "global", DType.of(dtype), layout))
 
-    def shared_tensor(self, name: str, dtype: Any, layout: Any, align: int = 1024) -> Callable[..., Ref]:
-        """A tensor in shared memory at the next multiple of *align* bytes."""
-        base = -(-self._shared // align) * align
+    def shared_tensor(
+        self, name: str, dtype: Any, layout: Any, align: int = 1024, over: Ref | None = None
+    ) -> Callable[..., Ref]:
+        """A tensor in shared memory at the next multiple of *align* bytes, or *over* a place in another tensor.
+
+        Tensors that share bytes must not be in use at once, which is proved. Raises LayoutError for a place that is not
+        in shared memory, and for one that has no byte as a number.
+        """
+        base = -(-self._shared // align) * align if over is None else self._byte_at(over)
         made = KernelTensor(name, "shared", DType.of(dtype), layout, base)
-        self._shared = base + int(made.bytes)
+        self._shared = max(self._shared, base + int(made.bytes))
         return self._declare(made)
+
+    def _byte_at(self, place: Ref) -> int:
+        """The byte of shared memory at a place in a tensor."""
+        tensor: KernelTensor = _named(tuple(self.tensors), place.tensor, "tensor")
+        at = divides(8, place.offset * tensor.dtype.bits)
+        if tensor.space != "shared" or type(at) is not int:
+            raise LayoutError(f"expected a place in shared memory at a whole byte, got {place} in {tensor.space}")
+        return tensor.base + at
 
     def registers(self, name: str, dtype: Any, count: int) -> Callable[..., Ref]:
         """*count* elements in the registers of each thread of the role at hand."""

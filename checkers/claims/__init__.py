@@ -1,6 +1,7 @@
 """The claims, one file each."""
 
 from .aligned import Aligned
+from .apart_in_time import ApartInTime
 from .bijective import Bijective
 from .coalesced import Coalesced
 from .computes import Computes
@@ -52,6 +53,7 @@ CLAIMS = (
 __all__ = [
     "CLAIMS",
     "Aligned",
+    "ApartInTime",
     "Bijective",
     "Coalesced",
     "Computes",

@@ -18,6 +18,7 @@ from ..certificates import together
 from ..claim import Claim, Proof, TooLarge
 from ..cluster_hypotheses import ClusterReading
 from ..clusters import blocks_of, told, whole
+from ..overlaps import unsettled
 from ..ring_fills import Open
 from ..ring_lemmas import lemmas
 from ..ring_programs import Absent, OutsideTheModel, RingParts, machine, rings_of
@@ -118,6 +119,7 @@ class RingProtocol(Claim):
     def certify(self, facts: Facts) -> Proof | None:
         reading = self._reading()
         try:
+            self._expect_own()
             reading.check()
         except (Open, Uncounted, AssumptionError):
             return None
@@ -128,10 +130,16 @@ class RingProtocol(Claim):
 
     def lemma(self, facts: Facts) -> str:
         try:
+            self._expect_own()
             self._reading().check()
         except (Open, Uncounted, AssumptionError) as e:
             return str(e)
         return ""
+
+    def _expect_own(self) -> None:
+        """Raise Open where other tensors may be in use in the memory of the ring."""
+        for a, b, why in unsettled(self.kernel, self.shape.tensors):
+            raise Open(f"whether {a} and {b}, which share bytes, are apart in time: {why}")
 
     # -- refutation ---------------------------------------------------------------------------------
 
@@ -166,8 +174,10 @@ def _fault(kernel: Kernel, block: tuple[int, ...], uses: int, about: frozenset[s
         made = machine(kernel, block, uses)
     except Absent as e:
         return e.fault
-    except (OutsideTheModel, RecursionError):
-        raise TooLarge from None
+    except OutsideTheModel as e:
+        raise TooLarge(f"no interleaving is looked at, since the model of rings does not have {e}") from e
+    except RecursionError:
+        raise TooLarge("no interleaving is looked at, since loops are too deep for that") from None
     key = (made.agents, made.barriers, about)
     if key not in _SEEN:
         if len(_SEEN) > 500:

@@ -1,23 +1,28 @@
-"""The shared memory of a kernel fits its architecture, and its tensors do not overlap."""
+"""The shared memory of a kernel fits its architecture, and its tensors do not overlap while they are in use."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.arch import SM90, Arch
 from symlayout.errors import ClaimError
+from symlayout.expr import Fact
 from symlayout.kernel import Kernel
 from symlayout.report import Witness
 
 from ..claim import Claim
+from ..overlaps import sharing
+from .apart_in_time import ApartInTime
+from .holds import Holds
 
 
 @dataclass(frozen=True)
 class SharedMemoryFits(Claim):
-    """Tensors and mbarriers take at most what a block of *arch* may have, and no two tensors share a byte.
+    """Tensors and mbarriers take at most what a block of *arch* may have; those in use at once share no byte.
+
+    Where tensors share bytes, that they are apart in time is a claim of its own for each two (``ApartInTime``).
 
     >>> from symlayout import dims
     >>> from symlayout.kernels import tma_copy
@@ -64,13 +69,22 @@ class SharedMemoryFits(Claim):
         size, limit = self.kernel.shared_bytes, self.arch.shared_bytes_per_block
         if size > limit:
             yield f"{size} bytes are {size - limit} more than a block of {self.arch} may have"
-        spans = self._spans()
-        for (_, end, a), (start, _, b) in itertools.pairwise(spans):
-            if start < end:
-                yield f"{b} starts at byte {start}, and {a} ends at {end}"
-        for start, _, name in spans:
+        for start, _, name in self._spans():
             if start < 0:
                 yield f"{name} starts at byte {start}"
+
+    def parts(self) -> tuple[Claim, ...] | None:
+        pairs = sharing(self.kernel)
+        if not pairs:
+            return None
+        fault = next(self._faults(), "")
+        fits = Holds(Fact(-1 if fault else 0, ">="), f"{self}{fault and f': {fault}'}")
+        return (fits, *(ApartInTime(self.kernel, a, b) for a, b in pairs))
+
+    @property
+    def method(self) -> str:
+        """How a proof of all parts is named."""
+        return f"below the limit, {len(sharing(self.kernel))} times apart in time"
 
     def counterexample(self) -> Witness | None:
         fault = next(self._faults(), None)
