@@ -298,6 +298,14 @@ class Reading:
                 self.need(Fact(use - self.before(s, arrives), ">="), s, "a slot is read before it is given back")
                 self._retired(s, use, arrives)
 
+    def retired(self) -> None:
+        """Raises Open or Uncounted unless slots are given back after the groups of asynchronous reads are over."""
+        for s in self.every:
+            if group_of(s.op) and any(r.tensor in self.ring.tensors for r in sources(s.op)):
+                use = self.before(s, _on((Wait,), self.ring.full)) - 1
+                for back in self._unlike(self._gives(self.ring.empty)):
+                    self._retired(s, use, back)
+
     def _retired(self, s: Site, use: Any, arrives: Callable[[Op], bool]) -> None:
         """The arrival for a use comes after the groups of its asynchronous reads are over."""
         group = group_of(s.op)

@@ -6,12 +6,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from symlayout.atoms import ATOMS
+from symlayout.errors import AssumptionError
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Commit, Copy, Elect, For, Mma, Op, Role, Wait, WaitGroup
 
+from .clusters import ctas
 from .order_rules import Order
-from .ring_programs import rings_of, sources, targets
-from .sites import Site
+from .ring_fills import Open
+from .ring_hypotheses import Known, Reading
+from .ring_programs import RingParts, rings_of, sources, targets
+from .sites import Site, Uncounted
 
 
 class RingOrders:
@@ -22,6 +26,8 @@ class RingOrders:
         self.place = {id(s): i for i, s in enumerate(self.every)}
         self.shared = {t.name for t in kernel.tensors if t.space == "shared"}
         self.rings = rings_of(kernel)
+        self.shown = Known()
+        self.late: dict[RingParts, str] = {}
 
     def orders(self) -> Iterator[Order]:
         yield from self._ring_orders()
@@ -40,7 +46,7 @@ class RingOrders:
                 if _fill(s.op, ring.full) and ring.empty:
                     yield self._after("slot_free", s, _on(Wait, ring.empty), f"wait {ring.empty}")
                 if ring.empty and isinstance(s.op, Arrive) and s.op.barrier.barrier == ring.empty:
-                    yield from self._retired(s, ring.tensors)
+                    yield from self._retired(s, ring)
 
     def _after(self, rule: str, s: Site, wanted: Callable[[Op], bool], what: str) -> Order:
         """That an operation of a kind always comes before *s*, by the threads of *s*."""
@@ -51,23 +57,35 @@ class RingOrders:
             return Order(rule, str(s), beyond=f"that a {what} comes before {s}, by all threads that need it")
         return Order(rule, str(s), missing=f"no {what} comes before it; add one in the same body")
 
-    def _retired(self, arrive: Site, tensors: tuple[str, ...]) -> Iterator[Order]:
+    def _retired(self, arrive: Site, ring: RingParts) -> Iterator[Order]:
         for s in self.every:
             group = ATOMS[s.op.atom].completion if isinstance(s.op, Copy | Mma) and s.op.atom in ATOMS else ""
             if (
                 s.role != arrive.role
                 or group in ("", "mbarrier")
-                or not any(r.tensor in tensors for r in sources(s.op))
+                or not any(r.tensor in ring.tensors for r in sources(s.op))
             ):
                 continue
             found = [w for w in self.between(s, arrive) if isinstance(w.op, WaitGroup) and w.op.group == group]
             mine = [w for w in found if _covers(w, s)]
             if mine:
-                yield Order("reads_retired", str(s), by=str(mine[0]))
+                late = self._late(ring)
+                yield Order("reads_retired", str(s), by="" if late else str(mine[0]), beyond=late)
             elif any(_may_cover(w, s) for w in found):
                 yield Order("reads_retired", str(s), beyond=f"that {found[0]} is by the threads of {s}")
             else:
                 yield Order("reads_retired", str(s), missing=f"no wait_group {group} between it and {arrive}; add one")
+
+    def _late(self, ring: RingParts) -> str:
+        """Why asynchronous reads of slots may be under way when those are given back; "" where they are over."""
+        if ring not in self.late:
+            self.late[ring] = ""
+            try:
+                for cta in ctas(self.kernel):
+                    Reading(cta, ring, self.kernel.given, self.shown).retired()
+            except (Open, Uncounted, AssumptionError) as e:
+                self.late[ring] = f"whether reads are over when {ring} is given back: {e}"
+        return self.late[ring]
 
     def _never_written(self) -> Iterator[Order]:
         """Reads of shared memory that nothing writes."""

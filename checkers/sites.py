@@ -107,11 +107,16 @@ class Site:
     @cached_property
     def candidates(self) -> frozenset[int]:
         """The threads of the CTA that may execute it: of an election, all that stand for it."""
-        role = next((a for a in reversed(self.around) if isinstance(a, Role)), None)
-        first, team = (0 if role is None else role.first_warp), self.team
-        if team is None:
-            return frozenset(range(self.kernel_threads))
-        return frozenset(32 * w + lane for w in team.warps for lane in lanes_of(team.chosen, 32 * (w - first)))
+        first, found = 0, frozenset(range(self.kernel_threads))
+        for a in self.around:
+            if isinstance(a, Role):
+                first, found = 32 * a.first_warp, frozenset(range(32 * a.first_warp, 32 * (a.first_warp + a.warps)))
+            elif isinstance(a, Elect) and not a.each_warp and self.team is not None:
+                found = frozenset(t for t in found if t // 32 == min(found) // 32)
+            elif isinstance(a, If):
+                facts = [f for f in a.condition if about_thread(f) and len(f.symbols) == 1]
+                found = frozenset(t for t in found if all(f.at({f.symbols[0]: t - first}) for f in facts))
+        return found
 
     def __str__(self) -> str:
         return str(self.op)
@@ -138,13 +143,8 @@ def about_thread(f: Fact) -> bool:
 
 def active_lanes(condition: Iterable[Fact], first: int) -> int:
     """How many of the 32 threads from *first* on meet the facts about ``thread``."""
-    return len(lanes_of(condition, first))
-
-
-def lanes_of(condition: Iterable[Fact], first: int) -> frozenset[int]:
-    """Which of the 32 threads from *first* on meet the facts about ``thread``."""
     facts = [f for f in condition if about_thread(f)]
-    return frozenset(lane for lane in range(32) if all(f.at({f.symbols[0]: first + lane}) for f in facts))
+    return sum(all(f.at({f.symbols[0]: first + lane}) for f in facts) for lane in range(32))
 
 
 def sites(kernel: Kernel) -> Iterator[Site]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from checkers import HappensBefore, prove
+from checkers import HappensBefore, RingProtocol, prove
 from checkers.accesses import accesses
 from checkers.footprints import Footprints
 from checkers.order_rules import RULES
@@ -18,7 +19,7 @@ from checkers.ways import ANY, Way, Ways
 from symlayout import Layout, dim, dims
 from symlayout.expr import xor
 from symlayout.kernel import Builder, Kernel
-from symlayout.kernels import cp_async_copy
+from symlayout.kernels import cp_async_copy, gemm, tma_copy
 from symlayout.ops import Barrier, Commit, Copy, Elect, Fence, Fill, For, Mma, Op, Ref, WaitGroup, WarpBarrier
 from symlayout.report import Outcome, Verdict
 from symlayout.semantics import expect_reference
@@ -119,6 +120,51 @@ def test_a_place_that_depends_on_a_size_is_left_open_or_told_apart() -> None:
 
     assert verdict(kernel(64)).outcome is Outcome.PROVED
     assert verdict(kernel(32)).outcome is Outcome.REFUTED
+
+
+@pytest.mark.parametrize("kernel", [gemm(*dims("M N K")), gemm(*dims("M N K"), cluster=2), tma_copy(*dims("M N"))])
+def test_groups_are_counted_before_a_slot_is_given_back(kernel: Kernel) -> None:
+    late = kernel.edited(
+        lambda op: [replace(op, pending=op.pending + 1)] if isinstance(op, WaitGroup) and _of_slots(op) else [op]
+    )
+
+    assert verdict(kernel).outcome is Outcome.PROVED
+    assert "ends the reads of the use before it is given back" in left_open(late)
+    assert any(v.outcome is Outcome.REFUTED for v in prove(RingProtocol(late)).verdicts)
+
+
+def _of_slots(op: WaitGroup) -> bool:
+    return op.pending == 1 if op.group == "wgmma" else op.read and not op.pending
+
+
+def fenced(*parts: tuple[int, int]) -> Kernel:
+    """Threads of two warps write, fence in turn, part by part, and meet; one stores what all have written."""
+    k = Builder("shared_out", grid=(1,), threads=64)
+    x, r = k.shared_tensor("x", "f32", Layout(64)), k.registers("r", "f32", 1)
+    y = k.global_tensor("y", "f32", Layout(64))
+    k.copy("st.shared.4", r(), x(k.thread))
+    for low, high in parts:
+        with k.where(k.thread >= low, k.thread <= high):
+            k.fence("async")
+    k.sync()
+    with k.elect():
+        k.copy("bulk.store", x(), y(), nbytes=256)
+        k.commit("bulk")
+        k.wait_group("bulk", 0)
+    return k.kernel()
+
+
+@pytest.mark.parametrize("parts", [[(0, 63)], [(0, 31), (32, 63)], [(0, 15), (16, 47), (48, 63)]])
+def test_fences_that_threads_share_out_among_them_are_not_refuted(parts: list[tuple[int, int]]) -> None:
+    assert verdict(fenced(*parts)).outcome is not Outcome.REFUTED
+
+
+@pytest.mark.parametrize("parts", [[], [(0, 31)], [(0, 15), (16, 62)], [(1, 63)], [(32, 40), (0, 31)]])
+def test_threads_that_do_not_fence_are_found(parts: list[tuple[int, int]]) -> None:
+    found = verdict(fenced(*parts))
+
+    assert found.outcome is Outcome.REFUTED
+    assert "no fence async after st.shared.4" in str(found.witness)
 
 
 # -- parts ----------------------------------------------------------------------------------------------
