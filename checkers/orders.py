@@ -17,8 +17,8 @@ from .cluster_orders import cluster_orders
 from .footprints import Footprints
 from .hand_over import HandOver
 from .order_rules import MODEL, RULES, Order
-from .register_orders import Registers
 from .overlaps import Together, apart, sharing
+from .register_orders import Registers
 from .ring_orders import RingOrders
 from .runs import Runs
 from .shared_orders import Shared

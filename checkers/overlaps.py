@@ -133,15 +133,11 @@ class _Look:
         after = self.touching(second)
         rings = tuple(self._ring(x) for x in lands)
         waits = [x for x in self.every if isinstance(x.op, Wait) and x.op.barrier.barrier in {r.full for r in rings}]
-        depth = len(s.places) - 1
-        inside = lambda x: x.places[:depth] == s.places[:depth]  # noqa: E731
-        behind = [*before, *(x for x in waits if not depth or inside(x))]
-        if not all(isinstance(x, Role) for x in s.around) or not all(
-            [inside(x) and x.places[depth] < s.places[depth] for x in behind]
-            + [inside(x) and x.places[depth] > s.places[depth] for x in after]
-        ):
+        mine = [x for x in waits if _inside(x, s)]
+        side = {_side(x, s) for x in (*before, *(mine if s.around else waits))} | {-_side(x, s) for x in after}
+        if side != {-1} or not all(isinstance(x, Role) for x in s.around):
             raise Together(f"no barrier stands between all uses of {first} and all of {second}, in no loop")
-        if lands and not all(any(inside(w) and w.op.barrier.barrier == r.full for w in waits) for r in rings):  # type: ignore[attr-defined]
+        if {r.full for r in rings} - {x.op.barrier.barrier for x in mine}:  # type: ignore[attr-defined]
             raise Together(f"no wait for the fills of {first} stands before {s}")
         self._expect_met(s, [*before, *after])
         for a in self.accesses:
@@ -186,3 +182,15 @@ class _Look:
             return surely(p, x, a, most, self.meetings)
 
         self.ways.walk(a.site, a.team.warps, begin(a), at)
+
+
+def _inside(x: Site, s: Site) -> bool:
+    """Whether an operation stands in the body of another, or inside an operation there."""
+    return x.places[: len(s.places) - 1] == s.places[:-1]
+
+
+def _side(x: Site, s: Site) -> int:
+    """-1 where an operation stands before another in its body, 1 behind it, 0 elsewhere."""
+    depth = len(s.places) - 1
+    here, there = x.places[depth : depth + 1], s.places[depth:]
+    return 0 if not _inside(x, s) or here == there else -1 if here < there else 1
