@@ -169,7 +169,8 @@ class Walk:
     def _turn(self, state: State, op: For, i: Any, extent: Any) -> None:
         """One turn, under the fact that there is one."""
         there = Fact(extent - 1 - i, ">=")
-        given = state.given if isinstance(i, Symbol) or there.value else (*state.given, there)
+        known = isinstance(i, Symbol) and i.name == op.index.name  # of which the range says so
+        given = state.given if known or there.value else (*state.given, there)
         if there.value is False:
             return
         with state.inside(env={**state.env, op.index: i}, loops=(*state.loops, (op.index, i)), given=given):
