@@ -11,7 +11,8 @@ import pytest
 
 from symlayout import AssumptionError, Expr, Facts, Symbol, ceil_div, dim, dims, eq, evaluate, index, maximum, minimum
 from symlayout.expr import floordiv, integer, mod, multiple_of
-from symlayout.facts import Evidence, Row, _Search, inner_first, opaque_atoms, residues_vanish
+from symlayout.facts import Evidence, Row, inner_first, opaque_atoms, residues_vanish
+from symlayout.positivity import Search
 from tests.draw import Draw
 
 M, N, K = dims("M N K")
@@ -307,7 +308,7 @@ def nested(x: Any, y: Any, levels: int, kind: str) -> Any:
 def test_the_work_on_nested_quotients_grows_slowly(monkeypatch, kind):
     """Searches are counted, not seconds: twice the depth is at most some five times the work."""
     searches = []
-    monkeypatch.setattr(_Search, "run", lambda self, p, real=_Search.run: searches.append(p) or real(self, p))
+    monkeypatch.setattr(Search, "run", lambda self, p, real=Search.run: searches.append(p) or real(self, p))
 
     def work(levels: int) -> int:
         e = nested(M, N, levels, kind)

@@ -1,0 +1,60 @@
+"""Quotients and extrema that assumptions decide (T10), and bits that pass by one another (T14)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from .expr import Expr, Int, Substitution, build, floordiv, split, terms_of
+from .rows import through
+
+if TYPE_CHECKING:
+    from .facts import Facts
+
+
+class Resolving(Substitution):
+    """Quotients whose rest is small are divided out, extrema whose order is known are chosen."""
+
+    def __init__(self, facts: Facts) -> None:
+        super().__init__({})
+        self.facts = facts
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        q, r = split(a, b)
+        for part_q, part_r in _rests(q, r, b):
+            if self._nonneg(part_r) and self._nonneg(b - 1 - part_r):
+                return part_q
+        return floordiv(a, b)
+
+    def _nonneg(self, p: Any) -> bool:
+        return self.facts.nonneg(through(self.facts.let, p)) is not None
+
+    def minimum(self, *args: Any) -> Any:
+        return self._choose(args, -1)
+
+    def maximum(self, *args: Any) -> Any:
+        return self._choose(args, 1)
+
+    def xor(self, *args: Any) -> Any:
+        """(h + l) ^ c is h + (l ^ c) where 2^k divides h and 0 <= c < 2^k: such bits pass by (T14)."""
+        for i, a in enumerate(args):
+            others = (*args[:i], *args[i + 1 :])
+            t = terms_of(a)
+            for block in sorted({c & -c for m, c in t.items() if m}, reverse=True):
+                high = build({m: c - c % block for m, c in t.items() if c // block and (not m or c % block == 0)})
+                if all(self._nonneg(b) and self._nonneg(block - 1 - b) for b in others):
+                    return high + super().xor(a - high, *others)
+        return super().xor(*args)
+
+    def _choose(self, args: tuple[Any, ...], sign: int) -> Any:
+        for a in args:
+            if all(a is b or self._nonneg(sign * (a - b)) for b in args):
+                return a
+        return super().maximum(*args) if sign > 0 else super().minimum(*args)
+
+
+def _rests(q: Int, r: Int, d: Int) -> Iterable[tuple[Int, Int]]:
+    """Candidate splits of d*q + r: as they are, and with d moved over once where r is negative."""
+    yield q, r
+    if isinstance(r, Expr) or r < 0:
+        yield q - 1, r + d
