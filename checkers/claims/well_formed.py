@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.atoms import ATOMS, MmaAtom
+from symlayout.atoms import bulk as bulk_atoms
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts, symbols_in
@@ -68,8 +69,9 @@ class Defect:
 class WellFormed(Claim):
     """Each operation is known, its operands are where it takes them, and names have a value where they are used.
 
-    A shuffle and a reduction over lanes are issued by all lanes of their warps (PTX ISA, shfl.sync), and tensors from
-    which values with a contract are read are not written. That the data keep these contracts is assumed.
+    Shuffles, reductions over lanes and barriers are issued by all lanes of their warps (PTX ISA, shfl.sync, bar.sync),
+    and tensors from which values with a contract are read are not written. That the data keep these contracts is
+    assumed.
 
     >>> from symlayout.kernels import tma_copy
     >>> print(WellFormed(tma_copy(64, 256, tile=(16, 64))))
@@ -147,6 +149,8 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
         yield from _function(kernel, op)
     elif isinstance(op, Shuffle | Reduce):
         yield from _lanes(kernel, site, op)
+    elif isinstance(op, Barrier | ClusterBarrier):
+        yield from _together(kernel, site)
     elif isinstance(op, LoadIndex):
         yield from _loaded(kernel, op, every)
 
@@ -200,11 +204,23 @@ def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[Defect]:
         yield from (Defect(f"{op}: expected sums in registers") for _ in _elsewhere(kernel, op.acc, "register"))
         yield from _types(kernel, op)
         return
+    yield from (Defect(f"{op}: {x}") for x in _operands(op))
     for what, x, space in (("source", op.src, row.src), ("target", op.dst, row.dst)):
         if isinstance(x, Ref):
             yield from (Defect(f"{op}: expected its {what} in {space}, got {y}") for y in _elsewhere(kernel, x, space))
         elif not op.atom.startswith("tma."):
             yield Defect(f"{op}: expected a place in a tensor, got {x}")
+
+
+def _operands(op: Copy) -> Iterator[str]:
+    """What is wrong with the operands of a copy beside its source and target."""
+    bulk = op.atom in bulk_atoms.WORDS
+    if bulk and op.bytes is None:
+        yield "expected how many bytes to copy"
+    if not bulk and op.bytes is not None:
+        yield "expected no number of bytes, which the instruction has"
+    if bulk and (op.barrier is None) is (ATOMS[op.atom].completion == "mbarrier"):
+        yield f"expected {'an' if op.barrier is None else 'no'} mbarrier that it completes on"
 
 
 def _types(kernel: Kernel, op: Mma) -> Iterator[Defect]:
@@ -247,8 +263,13 @@ def _lanes(kernel: Kernel, site: Site, op: Shuffle | Reduce) -> Iterator[Defect]
         yield Defect(f"{op}: expected registers of one type, got {src.dtype} and {dst.dtype}")
     if isinstance(op, Shuffle) and op.count * src.dtype.bits % 32:
         yield Defect(f"{op}: expected whole words of 32 bits, got {op.count} elements of {src.dtype}")
-    if isinstance(op, Reduce) and op.lanes == 1:
-        return
+    if not isinstance(op, Reduce) or op.lanes > 1:
+        yield from _together(kernel, site)
+
+
+def _together(kernel: Kernel, site: Site) -> Iterator[Defect]:
+    """That all lanes of a warp issue an operation, or none: shfl.sync of all, bar.sync and barrier.cluster .aligned."""
+    op = site.op
     team = replace(site, around=tuple(_by_lanes(a) for a in site.around)).team
     if team is None or (0 < team.lanes < WARP and not _reached(kernel, site)):
         yield Defect(f"whether all lanes of their warps issue {op} together", open=True)
