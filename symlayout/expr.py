@@ -21,7 +21,7 @@ import hashlib
 import math
 import operator
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Protocol, TypeAlias, cast
 from weakref import WeakValueDictionary
 
@@ -182,6 +182,8 @@ class Expr:
         try:
             return self._text
         except AttributeError:
+            from .expr_text import text  # which knows all kinds of expressions
+
             self._text = _cut(text(self), self)
             return self._text
 
@@ -383,10 +385,10 @@ def merge(m: Monomial, n: Monomial) -> Monomial:
         return n
     if not n:
         return m
-    return tuple(sorted(m + n, key=_key))
+    return tuple(sorted(m + n, key=key_of))
 
 
-_key = operator.attrgetter("key")
+key_of = operator.attrgetter("key")
 
 
 def _plus_constant(x: Expr, c: int) -> Int:
@@ -471,7 +473,7 @@ def _split_by_monomial(x: Int, factor: Monomial, c: int) -> tuple[Int, Int]:
     q: dict[Monomial, int] = {}
     r: dict[Monomial, int] = {}
     for m, a in terms_of(x).items():
-        rest = _without(m, factor)
+        rest = without(m, factor)
         if rest is None:
             r[m] = a
             continue
@@ -489,11 +491,11 @@ def _split_by_polynomial(x: Int, d: Int) -> tuple[Int, Int]:
     q: Int = 0
     rest = x
     for _ in range(64):  # each round removes the leading term; polynomials here have few
-        candidates = [(m, a) for m, a in terms_of(rest).items() if _without(m, lead) is not None and a % c == 0]
+        candidates = [(m, a) for m, a in terms_of(rest).items() if without(m, lead) is not None and a % c == 0]
         if not candidates:
             break
         m, a = max(candidates, key=lambda t: _order(t[0]))
-        step = build({cast("Monomial", _without(m, lead)): a // c})
+        step = build({cast("Monomial", without(m, lead)): a // c})
         q, rest = q + step, rest - step * d
     if type(rest) is int and rest == 0:
         return q, 0
@@ -504,7 +506,7 @@ def _order(m: Monomial) -> tuple[int, list[str]]:
     return len(m), [a.key for a in m]
 
 
-def _without(m: Monomial, factor: Monomial) -> Monomial | None:
+def without(m: Monomial, factor: Monomial) -> Monomial | None:
     """m / factor for monomials, or None."""
     if not factor:
         return m
@@ -721,7 +723,9 @@ class Fact:
 
     def __str__(self) -> str:
         if self.relation == "%":
-            return f"{_factor(self.expr)} % {self.modulus} == 0"
+            from .expr_text import factor
+
+            return f"{factor(self.expr)} % {self.modulus} == 0"
         t = terms_of(self.expr)
         left = build({m: c for m, c in t.items() if c > 0})
         right = build({m: -c for m, c in t.items() if c < 0})
@@ -922,108 +926,6 @@ def substitute(x: Int, values: Mapping[Any, Any]) -> Any:
     return x.subs(values) if isinstance(x, Expr) else x
 
 
-# -- text -----------------------------------------------------------------------------------------------
-
-
-def text(x: Int) -> str:
-    """The expression as an expert would write it, with % and ceil recovered from the normal form."""
-    if not isinstance(x, Expr):
-        return str(x)
-    if isinstance(x, Atom):
-        return _atom_text(x)
-    return _sum_text(list(_printed_terms(x)))
-
-
-def _atom_text(a: Atom) -> str:
-    if isinstance(a, Symbol):
-        return a.name
-    if isinstance(a, Quotient):
-        x, d = a.args
-        whole = x - d + 1  # ceil(y/d) is (y + d - 1)//d
-        if isinstance(whole, Expr) and len(whole.terms) < len(terms_of(x)):
-            return f"ceil({_factor(whole)}/{_factor(d)})"
-        return f"{_factor(x)}//{_factor(d)}"
-    if isinstance(a, Xor):
-        return " ^ ".join(_factor(b) for b in a.args)
-    return f"{'min' if isinstance(a, Min) else 'max'}({', '.join(map(str, a.args))})"
-
-
-def _printed_terms(x: Expr) -> Iterator[tuple[int, list[str]]]:
-    """(coefficient, factors) in print order, remainders first brought back from quotients."""
-    quotients = sorted({a for m in x.terms for a in m if isinstance(a, Quotient)}, key=_key)
-    for recovered in (_remainders, _ceilings):
-        for quotient in quotients:
-            linear = build({cast("Monomial", _without(m, (quotient,))): c for m, c in x.terms.items() if quotient in m})
-            for k, word, rest in recovered(x, quotient, linear, quotients):
-                if isinstance(k, Expr) and len(k.terms) > 1:
-                    continue
-                if len(terms_of(rest)) < len(x.terms) - 1 + (k == linear):
-                    ((m, c),) = terms_of(k).items()
-                    yield c, [*map(_factor, m), word]
-                    if rest != 0:
-                        yield from _printed_terms(rest) if isinstance(rest, Expr) else iter([(rest, [])])
-                    return
-    for m, c in sorted(x.terms.items(), key=lambda t: (-len(t[0]), [a.key for a in t[0]])):
-        yield c, [_factor(a) for a in m]
-
-
-Recovered: TypeAlias = "Iterator[tuple[Int, str, Int]]"
-
-
-def _remainders(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]) -> Recovered:
-    """(factor, text, rest) with x == factor*text + rest, for the remainders that *quotient* may belong to."""
-    p, d = quotient.args
-    inner = [(p, d)] + [(q, cast("Int", divides(q.args[1], d))) for q in quotients if _nested(q, quotient)]
-    for a, e in inner:
-        k = divides(e, -linear)
-        if k is not None and k != 0:
-            yield k, f"({_factor(a)} % {_factor(e)})", x + k * e * quotient - k * a
-
-
-def _ceilings(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]) -> Recovered:
-    """The same for ceil_div(y, d), which is (y - 1)//d + 1."""
-    p, d = quotient.args
-    if type(d) is not int and isinstance(p, Expr) and terms_of(p).get(()) == -1:
-        yield linear, f"ceil({_factor(p + 1)}/{_factor(d)})", x - linear * quotient - linear
-
-
-def _nested(inner: Quotient, outer: Quotient) -> bool:
-    return inner is not outer and inner.args[0] == outer.args[0] and divides(inner.args[1], outer.args[1]) is not None
-
-
-def _sum_text(parts: list[tuple[int, list[str]]]) -> str:
-    out = ""
-    if parts and parts[0][0] < 0:  # a positive term first, where there is one
-        first = next((i for i, (c, _) in enumerate(parts) if c > 0), 0)
-        parts = [parts[first], *parts[:first], *parts[first + 1 :]]
-    for c, factors in parts:
-        magnitude = [str(abs(c))] if abs(c) != 1 or not factors else []
-        term = "*".join(magnitude + factors)
-        if len(parts) == 1 and term.startswith("(") and len(factors) == 1 and c == 1:
-            return term[1:-1]
-        out += (" - " if c < 0 else " + ") + term if out else ("-" if c < 0 else "") + term
-    return out
-
-
-def _factor(x: Any) -> str:
-    s = str(x)
-    simple = isinstance(x, (int, Symbol, Min, Max)) or (s.startswith("ceil(") and _closes_at_end(s))
-    return s if simple else f"({s})"
-
-
-def _closes_at_end(s: str) -> bool:
-    """Whether the first parenthesis of a text closes with its last character."""
-    level = 0
-    for i, c in enumerate(s):
-        level += (c == "(") - (c == ")")
-        if c == ")" and level == 0:
-            return i == len(s) - 1
-    return False
-
-
 def names(xs: Iterable[Any]) -> str:
     """Names for a message: ``M, N``."""
     return ", ".join(str(x) for x in xs)
-
-
-Interpreter: TypeAlias = Callable[[Int], Any]

@@ -1,0 +1,111 @@
+"""Expressions as an expert would write them: remainders and ceilings are brought back from the normal form.
+
+>>> from symlayout import dim
+>>> M = dim("M")
+>>> print(M - 8 * (M // 8), (M + 7) // 8)
+M % 8 ceil(M/8)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias, cast
+
+from .expr import Atom, Expr, Int, Max, Min, Monomial, Quotient, Symbol, Xor, build, divides, key_of, terms_of, without
+
+
+def text(x: Int) -> str:
+    """The expression as an expert would write it, with % and ceil recovered from the normal form."""
+    if not isinstance(x, Expr):
+        return str(x)
+    if isinstance(x, Atom):
+        return _atom_text(x)
+    return _sum_text(list(_printed_terms(x)))
+
+
+def _atom_text(a: Atom) -> str:
+    if isinstance(a, Symbol):
+        return a.name
+    if isinstance(a, Quotient):
+        x, d = a.args
+        whole = x - d + 1  # ceil(y/d) is (y + d - 1)//d
+        if isinstance(whole, Expr) and len(whole.terms) < len(terms_of(x)):
+            return f"ceil({factor(whole)}/{factor(d)})"
+        return f"{factor(x)}//{factor(d)}"
+    if isinstance(a, Xor):
+        return " ^ ".join(factor(b) for b in a.args)
+    return f"{'min' if isinstance(a, Min) else 'max'}({', '.join(map(str, a.args))})"
+
+
+def _printed_terms(x: Expr) -> Iterator[tuple[int, list[str]]]:
+    """(coefficient, factors) in print order, remainders first brought back from quotients."""
+    quotients = sorted({a for m in x.terms for a in m if isinstance(a, Quotient)}, key=key_of)
+    for recovered in (_remainders, _ceilings):
+        for quotient in quotients:
+            linear = build({cast("Monomial", without(m, (quotient,))): c for m, c in x.terms.items() if quotient in m})
+            for k, word, rest in recovered(x, quotient, linear, quotients):
+                if isinstance(k, Expr) and len(k.terms) > 1:
+                    continue
+                if len(terms_of(rest)) < len(x.terms) - 1 + (k == linear):
+                    ((m, c),) = terms_of(k).items()
+                    yield c, [*map(factor, m), word]
+                    if rest != 0:
+                        yield from _printed_terms(rest) if isinstance(rest, Expr) else iter([(rest, [])])
+                    return
+    for m, c in sorted(x.terms.items(), key=lambda t: (-len(t[0]), [a.key for a in t[0]])):
+        yield c, [factor(a) for a in m]
+
+
+Recovered: TypeAlias = "Iterator[tuple[Int, str, Int]]"
+
+
+def _remainders(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]) -> Recovered:
+    """(factor, text, rest) with x == factor*text + rest, for the remainders that *quotient* may belong to."""
+    p, d = quotient.args
+    inner = [(p, d)] + [(q, cast("Int", divides(q.args[1], d))) for q in quotients if _nested(q, quotient)]
+    for a, e in inner:
+        k = divides(e, -linear)
+        if k is not None and k != 0:
+            yield k, f"({factor(a)} % {factor(e)})", x + k * e * quotient - k * a
+
+
+def _ceilings(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]) -> Recovered:
+    """The same for ceil_div(y, d), which is (y - 1)//d + 1."""
+    p, d = quotient.args
+    if type(d) is not int and isinstance(p, Expr) and terms_of(p).get(()) == -1:
+        yield linear, f"ceil({factor(p + 1)}/{factor(d)})", x - linear * quotient - linear
+
+
+def _nested(inner: Quotient, outer: Quotient) -> bool:
+    return inner is not outer and inner.args[0] == outer.args[0] and divides(inner.args[1], outer.args[1]) is not None
+
+
+def _sum_text(parts: list[tuple[int, list[str]]]) -> str:
+    out = ""
+    if parts and parts[0][0] < 0:  # a positive term first, where there is one
+        first = next((i for i, (c, _) in enumerate(parts) if c > 0), 0)
+        parts = [parts[first], *parts[:first], *parts[first + 1 :]]
+    for c, factors in parts:
+        magnitude = [str(abs(c))] if abs(c) != 1 or not factors else []
+        term = "*".join(magnitude + factors)
+        if len(parts) == 1 and term.startswith("(") and len(factors) == 1 and c == 1:
+            return term[1:-1]
+        out += (" - " if c < 0 else " + ") + term if out else ("-" if c < 0 else "") + term
+    return out
+
+
+def factor(x: Any) -> str:
+    """An expression as a factor of a product, in parentheses where it needs them."""
+    s = str(x)
+    simple = isinstance(x, (int, Symbol, Min, Max)) or (s.startswith("ceil(") and _closes_at_end(s))
+    return s if simple else f"({s})"
+
+
+def _closes_at_end(s: str) -> bool:
+    """Whether the first parenthesis of a text closes with its last character."""
+    level = 0
+    for i, c in enumerate(s):
+        level += (c == "(") - (c == ")")
+        if c == ")" and level == 0:
+            return i == len(s) - 1
+    return False
