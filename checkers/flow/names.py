@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from symlayout.kernel import Kernel
 from symlayout.ops import For, Role
 
-from ..overlaps import unsettled
 from ..sites import THREAD, sites
 from .state import Open
 
@@ -41,7 +38,7 @@ def expect_distinct(kernel: Kernel) -> None:
         raise Open(f"a size named {min(taken)}, which stands for the index of a thread or block")
 
 
-def overlaps(kernel: Kernel) -> Iterator[tuple[str, str]]:
-    """(tensor, another whose bytes of shared memory are also its own, and that may be in use at the same time)."""
-    for a, b, _ in unsettled(kernel):
-        yield from ((a, b), (b, a))
+def overlaps(kernel: Kernel) -> dict[str, set[str]]:
+    """For each tensor in shared memory the others that have bytes of it."""
+    shared = [(t.name, t.base, t.base + int(t.bytes)) for t in kernel.tensors if t.space == "shared"]
+    return {a: {b for b, first, end in shared if b != a and first < high and low < end} for a, low, high in shared}

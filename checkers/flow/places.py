@@ -73,6 +73,7 @@ def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words, whole: bool 
     inside(at, len(held.ids), ref)
     if np.unique(at).size != at.size:
         raise Open(f"threads that write one place of {tensor.name}: {op}")
+    state.forget(walk.overlapping[tensor.name], f"{tensor.name} has the same bytes of shared memory, and was written")
     held.put(at, words)
 
 
@@ -109,10 +110,12 @@ def inside(at: Numbers, n: int, ref: Ref) -> None:
 
 def own_shared(walk: Walk, state: State, tensor: KernelTensor) -> Words:
     """The places of a tensor that one role has for itself."""
-    if len(walk.roles_of[tensor.name]) > 1:
-        raise Open(f"{tensor.name} is handed from role to role, and not by a ring")
-    if tensor.name in walk.overlapping:
-        raise Open(f"{tensor.name} overlaps {walk.overlapping[tensor.name]} in shared memory; expected places apart")
+    beside = walk.overlapping[tensor.name]
+    if len(walk.roles_of[tensor.name].union(*(walk.roles_of[name] for name in beside))) > 1:
+        what = f"{tensor.name}, with {', '.join(beside)} in the same bytes," if beside else tensor.name
+        raise Open(f"{what} is handed from role to role, and not by a ring")
+    if any(name in walk.ring_of for name in beside):
+        raise Open(f"{tensor.name} has bytes of shared memory in common with a ring; expected places apart")
     return state.held(tensor)
 
 

@@ -57,7 +57,7 @@ class Walk:
         self.rings = rings_of(kernel)
         self.ring_of = {t: r for r in self.rings for t in r.tensors}
         self.roles_of = _roles_of(kernel, every)
-        self.overlapping = dict(overlaps(kernel))
+        self.overlapping = overlaps(kernel)
         self.written = {name for s in every if (name := _written(kernel, s.op))}
         self.images: dict[str, list[Image]] = {}
         self.entries: dict[Symbol, tuple[str, tuple[Any, ...]]] = {}  # what an index that is read is an entry of
@@ -131,12 +131,17 @@ class Walk:
                 with state.inside(env={**state.env, op.index: i}, loops=(*state.loops, (op.index, i))):
                     self.ops(state, op.inside)
             return
-        changed = {r.tensor for inner in op.walk() for r in targets(inner)}
+        changed = self._changed(op)
         period = self._period(state, op)
         window = period if self.window else 0
         with state.inside(parted=parted):
             kept = self._turns_of(state, op, extent, window, period)
         state.forget(changed - kept, f"it was left there by the last turn of the loop over {op.index}")
+
+    def _changed(self, op: For) -> set[str]:
+        """The tensors that a loop writes, and those in the same bytes."""
+        written = {r.tensor for inner in op.walk() for r in targets(inner)}
+        return written.union(*(self.overlapping.get(name, ()) for name in written))
 
     def _together(self, extent: Any) -> bool:
         """Whether all threads make as many turns."""
@@ -145,7 +150,7 @@ class Walk:
 
     def _turns_of(self, state: State, op: For, extent: Any, window: int, period: int) -> set[str]:
         """The turns of a loop, walked for one or some that stand for all; the tensors that hold sums of all."""
-        changed = {r.tensor for inner in op.walk() for r in targets(inner)}
+        changed = self._changed(op)
         before = {k: w.copy() for k, w in state.registers.items()}
         for i in range(window):
             self._turn(state, op, i, extent)
@@ -261,8 +266,8 @@ class Walk:
     def filled(self, state: State, op: Op, name: str) -> Words:
         """The tile that the use at hand of a ring finds."""
         ring = self.ring_of[name]
-        if name in self.overlapping:
-            raise Open(f"{name} overlaps {self.overlapping[name]} in shared memory; expected places apart")
+        if self.overlapping[name]:
+            raise Open(f"a ring, {name}, has bytes of shared memory in common with others; expected places apart")
         number = use(self, state, op, ring)
         for image in self.images.get(ring.full, []):
             moved = self._turns(state, image, number)

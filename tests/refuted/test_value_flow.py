@@ -115,7 +115,53 @@ def test_tensors_that_overlap_in_shared_memory() -> None:
         k.copy("ld.shared.4", s(k.thread), a())
         k.copy("st.global.4", a(), z(at))
 
-    expect_wrong(flat(body), "s overlaps t in shared memory", L=2)
+    expect_wrong(flat(body), "t has the same bytes of shared memory, and was written", L=2)
+
+
+def in_common(early: bool, parted: bool = False) -> Kernel:
+    """A tile is turned around twice, through two tensors in the same bytes; *early* reads the first too late."""
+    k = Builder("in_common", L, grid=(L,), threads=64 if parted else 32)
+    x, z = (k.global_tensor(name, "f32", Layout(32 * L)) for name in "xz")
+    s, t = (k.shared_tensor(name, "f32", Layout(32)) for name in "st")
+    k.tensors[-1] = replace(k.tensors[-1], base=0)
+    at = 32 * k.block[0] + k.thread % 32
+
+    def body(a: Any, b: Any, thread: Any) -> None:
+        k.copy("ld.global.4", x(at), a())
+        k.copy("st.shared.4", a(), s(31 - thread))
+        k.sync()
+        k.copy("ld.shared.4", s(thread), b())
+        k.sync()
+        k.copy("st.shared.4", b(), t(31 - thread))
+        k.sync()
+        k.copy("ld.shared.4", s(31 - thread) if early else t(thread), b())
+        k.copy("st.global.4", b(), z(at))
+
+    if not parted:
+        body(k.registers("a", "f32", 1), k.registers("b", "f32", 1), k.thread)
+    else:
+        with k.role("one", 1):
+            a = k.registers("a", "f32", 1)
+            k.copy("ld.global.4", x(32 * k.block[0] + k.thread), a())
+            k.copy("st.shared.4", a(), s(k.thread))
+            k.sync()
+            k.sync()
+            k.copy("ld.shared.4", s(k.thread), a())
+            k.copy("st.global.4", a(), z(32 * k.block[0] + k.thread))
+        with k.role("two", 1):
+            c = k.registers("c", "f32", 1)
+            k.fill(c(), 7)
+            k.sync()
+            k.copy("st.shared.4", c(), t(k.thread))
+            k.sync()
+    k.result("z", lambda i: element("x", i))
+    return k.kernel()
+
+
+def test_tensors_in_the_same_bytes_one_after_the_other() -> None:
+    expect_right(in_common(False), L=3)
+    assert "has the same bytes" in Computes(in_common(True), "z")._followed()[1]
+    expect_wrong(in_common(False, True), "is handed from role to role", L=3)
 
 
 def test_a_size_that_is_named_as_the_thread() -> None:
