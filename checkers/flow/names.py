@@ -5,6 +5,7 @@ from __future__ import annotations
 from symlayout.kernel import Kernel
 from symlayout.ops import For, Role
 
+from ..overlaps import unsettled
 from ..sites import THREAD, sites
 from .state import Open
 
@@ -39,6 +40,9 @@ def expect_distinct(kernel: Kernel) -> None:
 
 
 def overlaps(kernel: Kernel) -> dict[str, set[str]]:
-    """For each tensor in shared memory the others that have bytes of it."""
-    shared = [(t.name, t.base, t.base + int(t.bytes)) for t in kernel.tensors if t.space == "shared"]
-    return {a: {b for b, first, end in shared if b != a and first < high and low < end} for a, low, high in shared}
+    """For each tensor in shared memory the others that have bytes of it, and that may be in use at the same time."""
+    out: dict[str, set[str]] = {t.name: set() for t in kernel.tensors if t.space == "shared"}
+    for a, b, _ in unsettled(kernel):
+        out[a].add(b)
+        out[b].add(a)
+    return out
