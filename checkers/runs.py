@@ -6,7 +6,8 @@
 >>> from checkers.ways import Ways
 >>> k = cp_async_copy(dim("N"), stages=2, threads=32, blocks=1)
 >>> ways = Ways(k, sites(k))
->>> [str(e.site) for e in Runs(ways, Footprints(k, ways)).run({"N": 128}, frozenset({0}))][2:5]
+>>> events = Runs(ways, Footprints(k, ways)).run({"N": 128}, frozenset({0}))
+>>> [str(e.site) for e in events][2:5]
 ['wait_group cp.async 0', 'barrier 0', 'commit cp.async']
 """
 
@@ -21,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from symlayout.atoms import ATOMS, MatrixCopy
-from symlayout.expr import evaluate
+from symlayout.errors import ExpressionError
+from symlayout.expr import Symbol, evaluate
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.ops import Copy, Elect, For, If, Op, Role, rewritten
@@ -35,6 +37,7 @@ from .ways import Places, Ways
 EVENTS = 3000  # of a run
 STARTS, FURTHER = 8, 600  # executions of an access that a search looks at, and operations behind each
 TRIES = 12  # searches for a refutation that find none
+DATA = (0, 1, 2, 5)  # steps from the least value that a contract allows
 SCALES = (1, 8, 64, 512, 4096, 1 << 15, 1 << 18, 1 << 21)
 
 
@@ -68,14 +71,29 @@ def sizes_of(kernel: Kernel) -> Iterator[dict[str, int]]:
             yield {s.name: n for s, n in env.items()}
 
 
+def with_data(kernel: Kernel, sizes: dict[str, int]) -> Iterator[dict[str, int]]:
+    """Sizes with values for what threads read from memory, of each the same wherever it is read: data may be so."""
+    for step in DATA if kernel.opaque else (0,):
+        env = dict(sizes)
+        with suppress(ExpressionError):  # a contract without an end
+            if all(_put(s, step, env) for s in kernel.opaque):
+                yield env
+
+
+def _put(s: Symbol, step: int, env: dict[str, int]) -> bool:
+    """Put a value for a symbol, some steps from the least; whether it keeps the contract."""
+    env[s.name] = -(-evaluate(s.lower, env) // s.multiple) * s.multiple + step * s.multiple
+    return env[s.name] <= evaluate(s.upper, env)
+
+
 class Runs:
     """The runs of a kernel at a few sizes, each made once."""
 
     def __init__(self, ways: Ways, footprints: Footprints) -> None:
         self.ways, self.footprints = ways, footprints
-        self.sizes = list(sizes_of(ways.kernel))
+        self.sizes = [env for at in sizes_of(ways.kernel) for env in with_data(ways.kernel, at)]
         self.tries = TRIES
-        self._runs: dict[Any, list[Event]] = {}
+        self._runs: dict[Any, list[Event] | None] = {}
         self._touched: dict[Any, Touched | None] = {}
 
     def of(self, *teams: frozenset[int]) -> Iterator[tuple[Any, ...]]:
@@ -86,14 +104,20 @@ class Runs:
         seen = set()
         for sizes in self.sizes if self.tries else ():
             found = [self.run(sizes, warps) for warps in teams]
-            course = tuple(e.site.places for events in found for e in events)
+            known = [events for events in found if events is not None]
+            if len(known) < len(found):
+                continue
+            course = tuple(e.site.places for events in known for e in events)
             if course not in seen:
                 seen.add(course)
                 yield sizes, *found
         self.tries = max(0, self.tries - 1)
 
-    def run(self, sizes: dict[str, int], warps: frozenset[int]) -> list[Event]:
-        """What the threads of some warps of CTA 0 do, up to EVENTS operations; conditions on threads aside."""
+    def run(self, sizes: dict[str, int], warps: frozenset[int]) -> list[Event] | None:
+        """What the threads of some warps of CTA 0 do, up to EVENTS operations; conditions on threads aside.
+
+        None where an expression has no value at these sizes.
+        """
         key = (*sorted(sizes.items()), warps)
         if key not in self._runs:
             env: dict[str, Any] = {**sizes, **{b.name: 0 for b in self.ways.kernel.block}}
@@ -108,11 +132,11 @@ class Runs:
         return self._touched[key]
 
 
-def _first(events: Iterator[Event], most: int) -> list[Event]:
-    out: list[Event] = []
-    with suppress(ZeroDivisionError, KeyError):  # sizes at which an expression has no value
-        out.extend(itertools.islice(events, most))
-    return out
+def _first(events: Iterator[Event], most: int) -> list[Event] | None:
+    try:
+        return list(itertools.islice(events, most))
+    except (ZeroDivisionError, KeyError, ExpressionError):
+        return None
 
 
 def told(sizes: dict[str, int], *events: Event) -> str:

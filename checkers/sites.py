@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from symlayout.expr import Fact, Int, Symbol, maximum, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
-from symlayout.ops import Elect, For, If, LoadIndex, Op, Role
+from symlayout.ops import Box, Copy, Elect, For, If, LoadIndex, Op, Role
 
 Wanted: TypeAlias = "Callable[[Op], bool]"
 
@@ -125,15 +125,23 @@ class Site:
 def unsteady(kernel: Kernel) -> frozenset[Symbol]:
     """The values read from memory that threads, turns or roles may have different ones of.
 
-    One that is read at the start of the kernel, at a place that all threads share, is the same for the CTA.
+    One that is read at the start of the kernel, at a place that all threads share and nobody writes to, is the same
+    for the CTA.
     """
     steady: set[Symbol] = set()
+    written = _written(kernel)
     for op in kernel.plain.body:
-        if isinstance(op, LoadIndex):
+        if isinstance(op, LoadIndex) and op.src.tensor not in written:
             symbols = symbols_in((op.src.offset,))
             if symbols <= {*kernel.dims, *kernel.block, *steady}:
                 steady.add(op.name)
     return frozenset(set(kernel.opaque) - steady)
+
+
+def _written(kernel: Kernel) -> frozenset[str]:
+    """The tensors that copies write."""
+    to = [op.dst for op in kernel.plain.walk() if isinstance(op, Copy)]
+    return frozenset(kernel.map(x.tensor_map).tensor if isinstance(x, Box) else x.tensor for x in to)
 
 
 def about_thread(f: Fact) -> bool:

@@ -16,7 +16,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Barrier, ClusterBarrier, Commit, Fence, For, If, Role, WaitGroup, WarpBarrier
 
 from .accesses import warps_of
-from .sites import Site, about_thread
+from .sites import Site, about_thread, unsteady
 
 ORDERS = (Barrier, ClusterBarrier, Commit, Fence, WaitGroup, WarpBarrier)
 MOST = 50_000  # steps of one walk
@@ -90,7 +90,7 @@ class Ways:
 
     def divided(self) -> Iterator[Site]:
         """Loops and conditions with orders inside of which threads may decide each for themselves."""
-        shared = {*self.kernel.dims, *self.kernel.block}
+        shared = {*self.kernel.dims, *self.kernel.block, *self.kernel.opaque} - unsteady(self.kernel)
         for s in self.every:
             if s.places in self.active and isinstance(s.op, For | If):
                 facts = s.op.condition if isinstance(s.op, If) else ()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
 
 from checkers import HappensBefore, RingProtocol, prove
@@ -17,12 +19,13 @@ from checkers.residues import unturned
 from checkers.sites import sites
 from checkers.ways import ANY, Way, Ways
 from symlayout import Layout, dim, dims
+from symlayout.errors import ExecutionError
 from symlayout.expr import xor
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import cp_async_copy, gemm, tma_copy
 from symlayout.ops import Barrier, Commit, Copy, Elect, Fence, Fill, For, Mma, Op, Ref, WaitGroup, WarpBarrier
 from symlayout.report import Outcome, Verdict
-from symlayout.semantics import expect_reference
+from symlayout.semantics import execute, expect_reference
 from tests.kernel_families import FAMILIES
 from tests.shared_kernels import handed_over, inputs, multiplied, transposed
 
@@ -98,6 +101,43 @@ def test_threads_that_decide_for_themselves_are_left_open() -> None:
         k.sync()
 
     assert "whether all threads take the same turns" in left_open(k.kernel())
+
+
+def counted_by_data(at: Callable[[Builder], Any], awaited: bool = True) -> Kernel:
+    """Threads wait for a copy in each turn of a loop whose trip count they read, and once more behind it."""
+    k = Builder("counted", grid=(2,), threads=64)
+    counts = k.global_tensor("counts", "i32", Layout(64))
+    src, dst = k.global_tensor("src", "f32", Layout(64)), k.global_tensor("dst", "f32", Layout(64))
+    x, r = k.shared_tensor("x", "f32", Layout(64)), k.registers("r", "f32", 1)
+    k.copy("ld.global.4", src(k.thread), r())
+    n = k.load_index("n", counts(at(k)), within=(0, 8))
+    k.copy("cp.async.4", src(k.thread), x(k.thread))
+    k.commit("cp.async")
+    with k.loop("i", n):
+        k.wait_group("cp.async", 0)
+        k.sync()
+        k.copy("ld.shared.4", x(63 - k.thread), r())
+    if awaited:
+        k.wait_group("cp.async", 0)
+    k.copy("st.global.4", r(), dst(k.thread))
+    return k.kernel()
+
+
+def test_a_trip_count_that_a_cta_reads_alike() -> None:
+    mine = counted_by_data(lambda k: k.block[0])
+    (early,) = prove(HappensBefore(counted_by_data(lambda k: k.block[0], awaited=False))).verdicts
+
+    assert verdict(mine).outcome is Outcome.PROVED
+    assert "for n = 0: at the only turn (copy_awaited)" in str(early.witness)
+    assert "whether all threads take the same turns" in left_open(counted_by_data(lambda k: k.thread))
+    written = mine.edited(
+        lambda op: [op, replace(op, dst=Ref("counts", 0))] if isinstance(op, Copy) and op.dst.tensor == "dst" else [op]
+    )
+    assert "whether all threads take the same turns" in left_open(written)
+    data = {"counts": np.zeros(64, np.int32), "src": np.arange(64, dtype=np.float32)}
+    assert np.array_equal(execute(mine, data, "lazy")["dst"], data["src"])
+    with pytest.raises(ExecutionError, match="expected a wait_group"):
+        execute(counted_by_data(lambda k: k.block[0], awaited=False), data, "lazy")
 
 
 def test_an_index_that_many_write_is_left_open() -> None:
