@@ -162,7 +162,12 @@ def test_a_place_that_depends_on_a_size_is_left_open_or_told_apart() -> None:
     assert verdict(kernel(32)).outcome is Outcome.REFUTED
 
 
-@pytest.mark.parametrize("kernel", [gemm(*dims("M N K")), gemm(*dims("M N K"), cluster=2), tma_copy(*dims("M N"))])
+SMALL = {"tile": (64, 64), "stages": 3, "blocks": 2}
+
+
+@pytest.mark.parametrize(
+    "kernel", [gemm(64, 128, dim("K"), **SMALL), gemm(128, 64, dim("K"), cluster=2, **SMALL), tma_copy(*dims("M N"))]
+)
 def test_groups_are_counted_before_a_slot_is_given_back(kernel: Kernel) -> None:
     late = kernel.edited(
         lambda op: [replace(op, pending=op.pending + 1)] if isinstance(op, WaitGroup) and _of_slots(op) else [op]
