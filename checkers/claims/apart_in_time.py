@@ -101,7 +101,7 @@ class ApartInTime(Claim):
 
     def counterexample(self) -> Witness | None:
         """A run that shows that the bytes are shared. Raises TooLarge where none does."""
-        moved = _moved(self.kernel)
+        moved = apart_in_memory(self.kernel)
         inputs = telling_inputs(self.kernel)
         for order in ORDERS:
             try:
@@ -125,7 +125,7 @@ class ApartInTime(Claim):
             yield {s: sizes[s.name] for s in kernel.dims}
 
 
-def _moved(kernel: Kernel) -> Kernel:
+def apart_in_memory(kernel: Kernel) -> Kernel:
     """The kernel with its tensors in shared memory one after the other."""
     end, tensors = 0, []
     for t in kernel.tensors:
