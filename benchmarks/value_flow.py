@@ -25,8 +25,9 @@ import numpy as np
 from checkers import Computes, prove
 from checkers.kernel_claims import claims_of
 from checkers.prover import Budget
+from symlayout.dtype import DTYPES
 from symlayout.errors import SymlayoutError
-from symlayout.expr import Expr, Quotient, Symbol
+from symlayout.expr import Expr, Quotient, Symbol, index
 from symlayout.facts import opaque_atoms
 from symlayout.kernel import Kernel
 from symlayout.ops import Box, Copy, Fill, For, If, Map, Matrix, Mma, Op, Ref, Shuffle, rewritten
@@ -49,7 +50,8 @@ ELEMENTS = 1 << 16  # of the tensors of one run
 
 def slipped(r: random.Random, kernel: Kernel) -> tuple[str, Kernel] | None:
     """A kernel with one thing in it changed, and what; None where what was drawn changes nothing."""
-    make = r.choice((_mechanical, _divisor, _divisor, _factor, _symbol, _symbol, _operand, _operand, _result, _result))
+    more = (_inserted, _inserted, _retyped, _renamed, _moved)
+    make = r.choice((_mechanical, _divisor, _divisor, _factor, *(_symbol, _operand, _result) * 2, *more))
     try:
         found = make(r, kernel)
     except (SymlayoutError, ZeroDivisionError, IndexError):  # an IndexError where there is nothing to choose from
@@ -157,6 +159,56 @@ def _symbols(op: Op) -> set[Symbol]:
 
     rewritten(op, seen)
     return out
+
+
+def _inserted(r: random.Random, kernel: Kernel) -> tuple[str, Kernel] | None:
+    """A function, a shuffle or a fill of some registers, before or after an operation."""
+    near = _leaf(r, kernel)
+    registers = [t for t in kernel.tensors if t.space == "register"]
+    a = r.choice(registers)
+    like = [t for t in registers if (t.role, int(t.layout.size())) == (a.role, int(a.layout.size()))]
+    b, n = r.choice(like), int(a.layout.size())
+    new: Op = r.choice(
+        (
+            Map("convert", (Ref(a.name),), Ref(b.name), n),
+            Map("neg", (Ref(a.name),), Ref(a.name), n),
+            Map(r.choice(("add", "min", "max")), (Ref(a.name), Ref(b.name)), Ref(a.name), n),
+            Shuffle("bfly", Ref(a.name), Ref(b.name), 1, n),
+            Shuffle("idx", Ref(a.name), Ref(a.name, n - 1), index("thread", kernel.threads) % 32, 1),
+            Fill(Ref(a.name), 0, n),
+        )
+    )
+    first = r.random() < 0.5
+    return f"{new} {'before' if first else 'after'} {near}", kernel.edited(
+        lambda x: ((new, x) if first else (x, new)) if x == near else (x,)
+    )
+
+
+def _retyped(r: random.Random, kernel: Kernel) -> tuple[str, Kernel]:
+    """Registers or a tile of another type of as many bits, or of another type."""
+    a = r.choice([t for t in kernel.tensors if t.space != "global"])
+    same = [d for d in DTYPES if d.kind in ("int", "uint", "float") and d.bits == a.dtype.bits and d.name != "tf32"]
+    other = r.choice(same)
+    rows = tuple(replace(t, dtype=other) if t is a else t for t in kernel.tensors)
+    return f"{a} of {other}", replace(kernel, tensors=rows)
+
+
+def _renamed(r: random.Random, kernel: Kernel) -> tuple[str, Kernel]:
+    """A loop with the index of another, in all that is in it."""
+    loops = [op for op in kernel.walk() if isinstance(op, For)]
+    a, b = r.choice(loops), r.choice(loops).index
+    i = index(b.name, a.extent)
+    body = rewritten(a.inside, lambda x: x.subs({a.index: i}) if hasattr(x, "subs") else x)
+    return f"the loop over {a.index} over {i}", _edited(kernel, a, For(i, body))
+
+
+def _moved(r: random.Random, kernel: Kernel) -> tuple[str, Kernel]:
+    """A tensor at the place of another in shared memory, or half a tensor further."""
+    shared = [t for t in kernel.tensors if t.space == "shared"]
+    a, b = r.choice(shared), r.choice(shared)
+    base = b.base + r.choice((0, int(b.bytes) // 2 // 128 * 128))
+    rows = tuple(replace(t, base=base) if t is a else t for t in kernel.tensors)
+    return f"{a} at {base}", replace(kernel, tensors=rows)
 
 
 def _operand(r: random.Random, kernel: Kernel) -> tuple[str, Kernel] | None:

@@ -295,14 +295,16 @@ class Matcher:
         if len(places) != 1 or element.at[places[0]] is not value.index or picks(element, value.index):
             raise Differs(f"{element} is not one element for each {value.index}")
         (place,) = places
+        for origin in map(origins.__getitem__, numbers):
+            if not isinstance(origin, Loaded) or origin.tensor != element.tensor:
+                raise Differs(f"expected {element}, got {_told(origin)}")
         if (deltas[:, place] != deltas[0, place]).any():
             raise Differs(f"{value.index} differs among elements that are stored")
         others = [d for d in range(len(element.at)) if d != place]
         seen, out = set(), []
         for number, step in zip(numbers, steps, strict=True):
             origin, aside = origins[number], (number, *step[others].tolist())
-            if not isinstance(origin, Loaded) or origin.tensor != element.tensor:
-                raise Differs(f"expected {element}, got {getattr(origin, 'tensor', origin)}")
+            assert isinstance(origin, Loaded)
             for d in others if aside not in seen else ():
                 x, what = element.at[d], f"coordinate {d} of {element}"
                 if isinstance(x, Entry):

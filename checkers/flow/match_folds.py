@@ -103,10 +103,16 @@ def _members(t: Term, rows: Numbers, corner: Any, place: int, value: Total, targ
 
 def _implied(condition: Any, deltas: Numbers, target: Target) -> bool:
     """Whether a condition holds for all elements that are inside of the output, as only those are stored."""
+    unit, rest = _multiples(target.known.normal(condition))
     for j, (s, at) in enumerate(zip(target.coords, target.at, strict=True)):
         for end, sign in ((s.upper - at, -1), (at, 1)):
             c = target.number(condition - end)
-            if c is not None and (deltas + c - sign * target.deltas[:, j, None] >= 0).all():
+            if c is None:
+                continue
+            least = (
+                c - sign * target.deltas[:, j, None]
+            )  # of the condition, which is a multiple of the unit and the rest
+            if (deltas + least + (rest - least) % unit >= 0).all():
                 return True
     return False
 

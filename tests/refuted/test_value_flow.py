@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.value_flow import KINDS, trials
 from checkers import Computes, prove
 from checkers.flow.rounding import exact
 from symlayout import Layout, dim
@@ -506,3 +507,12 @@ def test_sums_of_rows_that_are_named_by_indices() -> None:
     expect_wrong(bag(last=3), "", L=9, M=7, N=134)
     expect_wrong(bag(last=-1), "", L=9, M=7, N=134)
     expect_wrong(bag(function="sub"), "", L=9, M=7, N=134)
+
+
+# -- the campaign ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_slice_of_the_campaign(name: str) -> None:
+    wrong = [j for j in trials(name, 12, 2) if j.kind in ("wrong", "strict", "crash")]
+    assert not wrong
