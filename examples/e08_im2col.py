@@ -27,9 +27,7 @@ FILTER_FITS = (R <= H, S <= W)
 tensor = Bijective(NHWC, onto=N * H * W * C)
 unpadded = InBounds(activation(H - R + 1, W - S + 1), N * H * W * C)
 p_equals_h = InBounds(activation(H, W), N * H * W * C, given=FILTER_FITS, expect="refuted")
-one_row_too_many = InBounds(
-    activation(H - R + 2, W - S + 1), N * H * W * C, given=FILTER_FITS, expect="refuted"
-)
+one_row_too_many = InBounds(activation(H - R + 2, W - S + 1), N * H * W * C, given=FILTER_FITS, expect="refuted")
 
 # The im2col matrix of a 3x3 filter is a layout with overlapping modes: fine to read, never to write.
 WINDOWS = Layout((N, H - 2, W - 2, 3, 3, C), (H * W * C, W * C, C, W * C, C, 1))

@@ -20,9 +20,7 @@ enough_without_the_predicate = Surjective(Layout((per, S), (1, per)), onto=KT)
 too_much_without_the_predicate = InBounds(Layout((per, S), (1, per)), KT, expect="refuted")
 floor_division_drops_the_rest = Surjective(Layout((KT // S, S), (1, KT // S)), onto=KT, expect="refuted")
 
-trip_count = InBounds(
-    AddressMap.over(lambda s: minimum((s + 1) * per, KT) - minimum(s * per, KT), S), per + 1
-)
+trip_count = InBounds(AddressMap.over(lambda s: minimum((s + 1) * per, KT) - minimum(s * per, KT), S), per + 1)
 trip_count_without_clipped_start = InBounds(
     AddressMap.over(lambda s: minimum((s + 1) * per, KT) - s * per, S), per + 1, expect="refuted"
 )
