@@ -5,8 +5,8 @@
 A mutation is one slip in the lowered form: an operation dropped, doubled or swapped with the next, a number one off, a
 fence about something else, an mbarrier that awaits one arrival more. A mutant is to be refuted, or to be the same
 kernel: it is run at three sizes, eager, lazy and shuffled, and leaves the reference's bytes. Exit status 1 if one is
-neither: *caught only* by a run, though the proof leaves it open; proved, with *other values* or *but caught* by a fault,
-a race or a hang; *unexplained*.
+neither: *caught only* by a run, though the proof leaves it open; proved, with *other values* or *but caught* by a
+fault, a race or a hang; *unexplained*.
 """
 
 from __future__ import annotations
