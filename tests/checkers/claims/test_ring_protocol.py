@@ -13,9 +13,10 @@ from checkers.ring_lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas, prove_lemmas
 from checkers.ring_programs import machine, rings_of
 from symlayout import Layout, TensorMap, dims
 from symlayout.errors import ClaimError, InternalError
+from symlayout.expr import index
 from symlayout.kernel import Builder, Kernel, Mbarriers
 from symlayout.kernels import tma_copy
-from symlayout.ops import Arrive, Elect, ExpectTx, Op, Slot, Wait, WaitGroup
+from symlayout.ops import Arrive, Elect, ExpectTx, If, Op, Slot, Wait, WaitGroup
 from symlayout.report import Report
 from symlayout.ring import make_ring
 
@@ -236,6 +237,16 @@ def test_what_is_not_shown_is_named() -> None:
     assert "that wait other[0] parity 1 does not depend on this ring" in other.open.replace(
         "other parity", "other[0] parity"
     )
+
+
+def test_a_kernel_outside_the_model_says_what_the_model_lacks() -> None:
+    kernel = tma_copy(64, 64, tile=(16, 64), slots=2, blocks=1)
+    thread = index("thread", kernel.threads)
+    some = kernel.edited(lambda op: [If((thread <= 8,), (op,))] if isinstance(op, Wait) else [op])
+    (v,) = prove_fully(RingProtocol(some, "full")).verdicts
+
+    assert "the model of rings does not have a wait by some lanes of a warp" in v.reason
+    assert "points are more than" not in v.reason
 
 
 def test_rings_are_found_from_the_operations() -> None:
