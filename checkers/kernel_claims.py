@@ -57,10 +57,10 @@ from .claims import (
 from .claims.transaction_bytes import beside
 from .claims.updated_once import updates
 from .clusters import by_rank
-from .footprints import ROW_BYTES, elements_of
-from .ring_programs import rings_of, sources, targets
+from .orders.footprints import ROW_BYTES, elements_of
+from .rings.programs import rings_of, sources, targets
 from .sites import Site, sites
-from .stores import outputs, reduced
+from .stores.sites import outputs, reduced
 from .weakest import joint
 
 PHASE_BYTES = 1024  # a tensor at a multiple of this has the swizzle's phase of its own offsets

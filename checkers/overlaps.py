@@ -29,13 +29,13 @@ from dataclasses import dataclass
 from symlayout.kernel import Kernel
 from symlayout.ops import Barrier, ClusterBarrier, Role, Wait, WaitGroup
 
-from .accesses import Access, accesses, completion, everyone
-from .barriers import Meeting, meetings, number_of
 from .clusters import size
-from .needs import Progress, begin, surely
-from .ring_programs import RingParts, rings_of, sources, targets
+from .orders.accesses import Access, accesses, completion, everyone
+from .orders.barriers import Meeting, meetings, number_of
+from .orders.needs import Progress, begin, surely
+from .orders.ways import TooMany, Way, Ways
+from .rings.programs import RingParts, rings_of, sources, targets
 from .sites import Site, sites
-from .ways import TooMany, Way, Ways
 
 
 class Together(Exception):

@@ -81,11 +81,12 @@ that the ones before left open. A digit may first be rotated to (j + c) % n, rev
 **T20 Schedules.** Coordinates c with L(c) < W, where L is a mixed radix whose box reaches W, are one coordinate
 w = L(c) of 0 .. W - 1: so a persistent loop, a split of K and a predicated tile visit each w exactly once.
 
-**T21 Stores.** Let an element that a store writes be T s + r, with s by blocks and loops, r by lanes, 0 <= r < T in each
-mode. If s takes each tile of the tensor once, each r belongs to one lane of each store that has it, and of the stores
-that share an r the conditions of exactly one hold wherever T s + r is inside the tensor, then each element is stored
-exactly once: e // T fixes the step, e mod T the lanes, and the conditions leave one. Stores of one stretch of memory
-that stay in it and those of the next may be judged apart; so may rows, if no store leaves the row that it begins in.
+**T21 Stores.** Let an element that a store writes be T s + r, with s by blocks and loops, r by lanes, 0 <= r < T in
+each mode. If s takes each tile of the tensor once, each r belongs to one lane of each store that has it, and of the
+stores that share an r the conditions of exactly one hold wherever T s + r is inside the tensor, then each element is
+stored exactly once: e // T fixes the step, e mod T the lanes, and the conditions leave one. Stores of one stretch of
+memory that stay in it and those of the next may be judged apart; so may rows, if no store leaves the row that it
+begins in.
 
 **T22 Thresholds.** Where f does not decrease and f(x*) <= limit < f(x* + 1), the claim f(x) <= limit holds exactly
 for x <= x*: no condition on x is weaker. Affine f gives x* by one division, any other by doubling and bisection.

@@ -18,8 +18,8 @@ from symlayout.semantics.expected import telling_inputs
 
 from ..certificates import together
 from ..claim import Claim, Proof, TooLarge
+from ..orders.runs import sizes_of
 from ..overlaps import Together, apart, sharing
-from ..runs import sizes_of
 from .ring_protocol import RingProtocol
 
 ORDERS: tuple[str | int, ...] = ("eager", "lazy", 1, 2)

@@ -12,14 +12,14 @@ from symlayout.kernel import Kernel
 from symlayout.report import Witness
 
 from ..claim import Claim, Proof, TooLarge
-from ..orders import MODEL, Order, orders
+from ..orders.every import MODEL, Order, orders
 
 
 @dataclass(frozen=True)
 class HappensBefore(Claim):
     """Accesses to shared memory and to registers of wgmma are ordered by what stands between them, proxies included.
 
-    The obligations are the rows of ``checkers.orders.RULES``, a subset of the memory model of PTX with a version: see
+    The obligations are the rows of ``checkers.orders.rules``, a subset of the memory model of PTX with a version: see
     ``docs/memory_model.md``. The prologue (mbarrier.init, its fence, a barrier of the CTA) is the code generator's.
     Where an instruction is missing the claim is refuted, naming it and its place, with a run at sizes that lacks it.
 

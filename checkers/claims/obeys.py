@@ -14,7 +14,7 @@ from symlayout.rules.tma_tile import TileCopy
 
 from ..certificates import divisible, nonneg, together
 from ..claim import Claim, Proof, Query
-from ..whole_tiles import whole_tiles
+from ..stores.whole_tiles import whole_tiles
 from .holds import Holds
 
 

@@ -16,13 +16,13 @@ from symlayout.report import Witness
 
 from ..certificates import together
 from ..claim import Claim, Proof, TooLarge
-from ..cluster_hypotheses import ClusterReading
 from ..clusters import blocks_of, told, whole
 from ..overlaps import unsettled
-from ..ring_fills import Open
-from ..ring_lemmas import lemmas
-from ..ring_programs import Absent, OutsideTheModel, RingParts, machine, rings_of
-from ..rings import Exhausted, Fault
+from ..rings.clusters import ClusterReading
+from ..rings.fills import Open
+from ..rings.lemmas import lemmas
+from ..rings.machine import Exhausted, Fault
+from ..rings.programs import Absent, OutsideTheModel, RingParts, machine, rings_of
 from ..sites import Uncounted
 
 MODEL = "atomic steps; memory ordering is HappensBefore's"

@@ -47,7 +47,7 @@ from symlayout.report import Witness
 from symlayout.semantics.maps import FUNCTIONS
 
 from ..claim import Claim, Proof, TooLarge
-from ..ring_programs import targets
+from ..rings.programs import targets
 from ..sites import THREAD, Site, sites
 
 DATA = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex)

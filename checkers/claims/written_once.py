@@ -15,8 +15,8 @@ from symlayout.report import Witness
 
 from ..claim import Claim, Proof, TooLarge
 from ..form import numbers_in
-from ..stores import Open, boxes, outputs, reduced, writers
-from ..writes import Writes
+from ..stores.sites import Open, boxes, outputs, reduced, writers
+from ..stores.writes import Writes
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class WrittenOnce(Claim):
 
     def _argued(self, facts: Facts) -> Proof:
         """The proof. Raises Open with what it lacks."""
-        from ..once import argued  # which makes use of other claims
+        from ..stores.once import argued  # which makes use of other claims
 
         return argued(self.kernel, self.tensor, facts)
 

@@ -14,7 +14,7 @@ from symlayout.facts import Facts
 from symlayout.ops import Box, Copy, Op, Ref, Wait
 from symlayout.results import Applied, Element, Result, Total
 
-from ..ring_programs import RingParts
+from ..rings.programs import RingParts
 from ..sites import Counter
 from .boxes import corner_of, landing, singles
 from .places import met, starts

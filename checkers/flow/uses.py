@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from symlayout.facts import Facts
 from symlayout.ops import Arrive, Copy, ExpectTx, Op, Slot, Wait
 
-from ..ring_programs import RingParts
+from ..rings.programs import RingParts
 from ..sites import Counter, Site
 from .state import Open, State
 

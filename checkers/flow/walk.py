@@ -22,7 +22,7 @@ from symlayout.facts import opaque_atoms
 from symlayout.kernel import Kernel
 from symlayout.ops import Box, Copy, Elect, For, If, Map, Mma, Op, Role
 
-from ..ring_programs import RingParts, rings_of, slot_elements, sources, targets
+from ..rings.programs import RingParts, rings_of, slot_elements, sources, targets
 from ..sites import THREAD, Site, sites
 from .folds import NEUTRAL
 from .names import expect_distinct, fresh, overlaps

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from checkers import Budget, HappensBefore, RingProtocol, TmaCopySafe, TransactionBytes, claims_of, prove, smt
-from checkers.cluster_orders import RULES, cluster_orders
 from checkers.clusters import blocks_of, by_rank, ctas, places
-from checkers.ring_lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas
-from checkers.ring_programs import machine
+from checkers.orders.clusters import RULES, cluster_orders
+from checkers.rings.lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas
+from checkers.rings.programs import machine
 from symlayout import Layout, TensorMap, dim
 from symlayout.expr import index
 from symlayout.kernel import Builder, Kernel

@@ -18,7 +18,7 @@ from checkers import (
     claims_of,
     prove,
 )
-from checkers.ring_programs import machine
+from checkers.rings.programs import machine
 from symlayout import Layout, TensorMap, dim, dims
 from symlayout.arch import SM90
 from symlayout.errors import ClaimError, LayoutError

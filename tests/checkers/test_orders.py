@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from checkers import HappensBefore, RingProtocol, prove
-from checkers.accesses import accesses
-from checkers.footprints import Footprints
-from checkers.order_rules import RULES
-from checkers.orders import orders
-from checkers.residues import unturned
+from checkers.orders.accesses import accesses
+from checkers.orders.every import orders
+from checkers.orders.footprints import Footprints
+from checkers.orders.residues import unturned
+from checkers.orders.rules import RULES
+from checkers.orders.ways import ANY, Way, Ways
 from checkers.sites import sites
-from checkers.ways import ANY, Way, Ways
 from symlayout import Layout, dim, dims
 from symlayout.errors import ExecutionError
 from symlayout.expr import xor

@@ -11,9 +11,9 @@ import pytest
 import symlayout.ops as ops
 from checkers import FitsIn, RegistersFit, WellFormed, claims_of, prove
 from checkers.claims.well_formed import DATA, KNOWN, ORDER, STRUCTURE
-from checkers.footprints import elements_of
+from checkers.orders.footprints import elements_of
 from checkers.prover import Budget
-from checkers.ring_programs import rings_of, sources, targets
+from checkers.rings.programs import rings_of, sources, targets
 from checkers.sites import Counter, Uncounted, sites, unsteady
 from symlayout import Layout, dim, dims
 from symlayout.facts import Facts

@@ -64,9 +64,7 @@ def test_atoms_tiled_over_warps_cover_the_larger_tile():
     tile = make_identity_tensor((32, 16))
     by_atom = zipped_divide(tile.layout, (16, 8))  # ((16,8),(2,2))
     threads = make_layout(composition(by_atom[0], atom), by_atom[1])  # ((thread, value), (2,2))
-    dealt = Counter(
-        tile.iterator[threads(((t, v), w))] for w in range(4) for t in range(32) for v in range(4)
-    )
+    dealt = Counter(tile.iterator[threads(((t, v), w))] for w in range(4) for t in range(32) for v in range(4))
 
     assert dealt == dict.fromkeys((tile(i) for i in range(512)), 1)
 

@@ -54,7 +54,9 @@ K = dim("K", multiple_of=8)
 A = TensorMap("bf16", 0, (N, M), (2 * N,), (64, 128), swizzle=128)
 TILE = Layout((128, 64), (64, 1))
 COPY_A = make_tma_copy(Layout((M, K), (K, 1)), ComposedLayout(Swizzle(3, 3, 3), 0, TILE), dtype="bf16")
-PIXELS = TensorMap("u8", 0, (32, M, 8, 2), (32, 32 * M, 256 * M), im2col=Im2col((0, 0), (-2, 0), 32, 16), oob_fill="nan")
+PIXELS = TensorMap(
+    "u8", 0, (32, M, 8, 2), (32, 32 * M, 256 * M), im2col=Im2col((0, 0), (-2, 0), 32, 16), oob_fill="nan"
+)
 LOAD = AddressMap.over(
     lambda t, r: 128 * t + r + minimum(t, r) * ((M + 3) // 4), (-(-M // 128), 128), when=lambda t, r: 128 * t + r < M
 )

@@ -9,8 +9,8 @@ import pytest
 
 from checkers import Budget, RingProtocol, smt
 from checkers import prove as prove_fully
-from checkers.ring_lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas, prove_lemmas
-from checkers.ring_programs import machine, rings_of
+from checkers.rings.lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas, prove_lemmas
+from checkers.rings.programs import machine, rings_of
 from symlayout import Layout, TensorMap, dims
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import index
@@ -260,7 +260,7 @@ def test_a_lemma_that_is_too_strong_is_not_proved(monkeypatch: pytest.MonkeyPatc
         if len(given) < 2:
             continue
         weaker = (*LEMMAS[:i], (text, given[:-1], goals), *LEMMAS[i + 1 :])
-        monkeypatch.setattr("checkers.ring_lemmas.LEMMAS", weaker)
+        monkeypatch.setattr("checkers.rings.lemmas.LEMMAS", weaker)
         if text.startswith(("a producer passes", "a consumer passes", "no circle", "slot and turn")):
             with pytest.raises(InternalError, match="is not proved"):
                 prove_lemmas()

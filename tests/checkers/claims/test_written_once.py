@@ -16,8 +16,8 @@ from benchmarks.kernel_mutation import mutants
 from checkers import Budget, WrittenOnce, prove
 from checkers.certificate_checker import verify
 from checkers.claim import TooLarge
-from checkers.stores import outputs, reduced
-from checkers.writes import Writes
+from checkers.stores.sites import outputs, reduced
+from checkers.stores.writes import Writes
 from symlayout import Layout, TensorMap, dim, dims
 from symlayout.errors import ClaimError, SymlayoutError
 from symlayout.expr import eq, minimum

@@ -15,11 +15,11 @@ from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.layout import Layout
 
-from .certificates import Certificate, divisible, nonneg, together
-from .claim import Proof
-from .claims.bijective import Bijective
-from .claims.injective import Injective
-from .stores import Open, Store, map_of
+from ..certificates import Certificate, divisible, nonneg, together
+from ..claim import Proof
+from ..claims.bijective import Bijective
+from ..claims.injective import Injective
+from .sites import Open, Store, map_of
 
 
 @dataclass(frozen=True)

@@ -24,9 +24,9 @@ from symlayout.kernel import Kernel
 from symlayout.ops import WARP, Elect, For, If, Op, Role
 from symlayout.semantics.compiled import value
 
-from .claim import TooLarge
-from .sites import THREAD
-from .stores import Open, boxes, map_of, written
+from ..claim import TooLarge
+from ..sites import THREAD
+from .sites import Open, boxes, map_of, written
 
 ROWS = 1 << 21  # executions that are looked at, of threads and turns
 ELEMENTS = 1 << 24

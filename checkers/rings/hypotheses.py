@@ -15,13 +15,13 @@ from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, Copy, ExpectTx, Op, Ref, Role, Wait, WaitGroup
 
-from .bulk import elements_moved
-from .cases import shown, within
-from .clusters import Cta
-from .ring_fills import Fill, Open, fills_of
-from .ring_parts import extent_of
-from .ring_programs import RingParts, group_of, slot_elements, sources, targets
-from .sites import Counter, Site, sites
+from ..bulk import elements_moved
+from ..cases import shown, within
+from ..clusters import Cta
+from ..sites import Counter, Site, sites
+from .fills import Fill, Open, fills_of
+from .parts import extent_of
+from .programs import RingParts, group_of, slot_elements, sources, targets
 
 
 @dataclass

@@ -12,10 +12,10 @@ from symlayout.dtype import DType
 from symlayout.kernel import Kernel
 from symlayout.ops import Matrix, Mma, Op, Ref
 
-from .rings import Agent, Memory, Step
+from .machine import Agent, Memory, Step
 
 if TYPE_CHECKING:
-    from .ring_programs import RingParts
+    from .programs import RingParts
 
 
 def fillers_of(agents: list[Agent]) -> dict[str, dict[int, set[int]]]:
@@ -66,7 +66,7 @@ def _given(
 
 def extent_of(kernel: Kernel, op: Op, ref: Ref) -> int:
     """Elements that an operation reads from a place in shared memory on; 0 where it does not say."""
-    from .footprints import widest  # which asks this module what an operation touches
+    from ..orders.footprints import widest  # which asks this module what an operation touches
 
     if isinstance(op, Mma) and isinstance(row := ATOMS.get(op.atom), MmaAtom):
         for x, rows in ((op.a, row.mnk[0]), (op.b, row.mnk[1])):

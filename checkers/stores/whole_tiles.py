@@ -38,9 +38,9 @@ from symlayout.expr import (
 from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import ceil_div
 
-from . import digits
-from .certificates import Certificate
-from .form import digit
+from .. import digits
+from ..certificates import Certificate
+from ..form import digit
 
 
 @dataclass(frozen=True)

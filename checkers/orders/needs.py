@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, ExpectTx, Fence, Op, Wait, WaitGroup, WarpBarrier
 
+from ..sites import Site
 from .accesses import Access, covers, everyone, may_cover
 from .barriers import Meeting, number_of
-from .sites import Site
 
 NOBODY: frozenset[int] = frozenset()
 

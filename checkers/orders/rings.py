@@ -10,12 +10,12 @@ from symlayout.errors import AssumptionError
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Commit, Copy, Elect, For, Mma, Op, Role, Wait, WaitGroup
 
-from .clusters import ctas
-from .order_rules import Order
-from .ring_fills import Open
-from .ring_hypotheses import Known, Reading
-from .ring_programs import RingParts, rings_of, sources, targets
-from .sites import Site, Uncounted
+from ..clusters import ctas
+from ..rings.fills import Open
+from ..rings.hypotheses import Known, Reading
+from ..rings.programs import RingParts, rings_of, sources, targets
+from ..sites import Site, Uncounted
+from .rules import Order
 
 
 class RingOrders:

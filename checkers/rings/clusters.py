@@ -15,12 +15,12 @@ from symlayout.facts import symbols_in
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Box, Copy, ExpectTx, Op, Ref, edited
 
-from .cluster_orders import cluster_orders
-from .clusters import ctas, size
-from .ring_fills import Open, check_apart
-from .ring_hypotheses import Known, Reading
-from .ring_lemmas import TX_LIMIT
-from .ring_programs import RingParts
+from ..clusters import ctas, size
+from ..orders.clusters import cluster_orders
+from .fills import Open, check_apart
+from .hypotheses import Known, Reading
+from .lemmas import TX_LIMIT
+from .programs import RingParts
 
 
 class ClusterReading:

@@ -20,8 +20,8 @@ from symlayout.atoms import ATOMS, MatrixCopy
 from symlayout.kernel import Kernel
 from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Role
 
-from .ring_programs import sources, targets
-from .sites import Site, Team, about_thread, sites
+from ..rings.programs import sources, targets
+from ..sites import Site, Team, about_thread, sites
 
 
 @dataclass(frozen=True, eq=False)

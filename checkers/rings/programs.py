@@ -44,10 +44,10 @@ from symlayout.ops import (
     WaitGroup,
 )
 
-from .clusters import Cta, blocks_of, masked
-from .ring_parts import extent_of, fillers_of, in_parts
-from .rings import Agent, Fault, Landing, Machine, Memory, Step
-from .sites import Site, about_thread, active_lanes, sites
+from ..clusters import Cta, blocks_of, masked
+from ..sites import Site, about_thread, active_lanes, sites
+from .machine import Agent, Fault, Landing, Machine, Memory, Step
+from .parts import extent_of, fillers_of, in_parts
 
 MEETING = ("cluster", -1)  # the barrier at which all warps of a cluster meet
 

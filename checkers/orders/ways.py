@@ -15,8 +15,8 @@ from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
 from symlayout.ops import Barrier, ClusterBarrier, Commit, Fence, For, If, Role, WaitGroup, WarpBarrier
 
+from ..sites import Site, about_thread, unsteady
 from .accesses import warps_of
-from .sites import Site, about_thread, unsteady
 
 ORDERS = (Barrier, ClusterBarrier, Commit, Fence, WaitGroup, WarpBarrier)
 MOST = 50_000  # steps of one walk

@@ -23,7 +23,7 @@ from symlayout.address_map import AddressMap
 from symlayout.expr import Expr, Fact, Int, Symbol, index, terms_of
 from symlayout.facts import symbols_in
 
-from .stores import Open, Store, listed
+from .sites import Open, Store, listed
 
 CELLS = 1 << 18  # that are enumerated, of a tile and of each store
 

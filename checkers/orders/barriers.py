@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from symlayout.kernel import Kernel
 from symlayout.ops import Barrier, ClusterBarrier
 
+from ..sites import Site
 from .accesses import everyone
-from .sites import Site
 
 
 @dataclass(frozen=True)

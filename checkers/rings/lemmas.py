@@ -13,7 +13,7 @@ from typing import Any
 from symlayout.errors import InternalError
 from symlayout.expr import Fact, dim, eq
 
-from . import smt
+from .. import smt
 
 TX_LIMIT = (1 << 20) - 1  # bytes that a phase may await, either way (PTX ISA, mbarrier object)
 

@@ -29,9 +29,9 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Copy, Elect, For, If, Op, Role, rewritten
 from symlayout.semantics.compiled import holds, value
 
+from ..sites import Site, about_thread
 from .accesses import Access, warps_of
 from .footprints import LANE, Footprints, Touched, addressing, by_element, elements_of
-from .sites import Site, about_thread
 from .ways import Places, Ways
 
 EVENTS = 3000  # of a run

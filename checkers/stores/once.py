@@ -22,12 +22,12 @@ from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import ceil_div
 from symlayout.kernel import Kernel
 
+from ..certificates import Certificate, together
+from ..claim import Proof, TooLarge
+from ..claims.covers import Covers
 from .cells import Array, Cut, Tile
-from .certificates import Certificate, together
-from .claim import Proof, TooLarge
-from .claims.covers import Covers
 from .elements import Places, certificates, places, plain_terms, shown
-from .stores import Open, Store, listed, stores
+from .sites import Open, Store, listed, stores
 
 
 def argued(kernel: Kernel, name: str, facts: Facts) -> Proof:

@@ -12,10 +12,10 @@ from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, Op, Role, Wait
 
-from .clusters import MOST_CTAS, PORTABLE_CTAS, Cta, ctas, size, whole
-from .order_rules import Order
-from .ring_programs import RingParts, rings_of
-from .sites import Site, sites
+from ..clusters import MOST_CTAS, PORTABLE_CTAS, Cta, ctas, size, whole
+from ..rings.programs import RingParts, rings_of
+from ..sites import Site, sites
+from .rules import Order
 
 RULES = {
     "whole_clusters": f"the grid is one of whole clusters, of at most {PORTABLE_CTAS} CTAs each (CUDA, launch)",

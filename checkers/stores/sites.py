@@ -22,10 +22,10 @@ from symlayout.int_tuple import text
 from symlayout.kernel import Kernel, KernelMap
 from symlayout.ops import WARP, Box, Copy, Elect, For, If, Op, Ref, Role
 
-from .bulk import arguments, elements_moved, most_moved
-from .footprints import elements_of
-from .ring_programs import targets
-from .sites import THREAD, Site, about_thread, active_lanes, sites
+from ..bulk import arguments, elements_moved, most_moved
+from ..orders.footprints import elements_of
+from ..rings.programs import targets
+from ..sites import THREAD, Site, about_thread, active_lanes, sites
 from .whole_tiles import turns
 
 

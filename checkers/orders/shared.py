@@ -13,13 +13,13 @@ from typing import Any
 from symlayout.kernel import Kernel
 from symlayout.ops import WaitGroup
 
+from ..sites import Site
 from .accesses import Access, accesses, parallel, whole_warps
 from .barriers import Meeting
 from .footprints import KINDS, Footprints, Touched
 from .needs import Progress, begin, lacking, needs_fence, perhaps, remaining, surely
-from .order_rules import Order
+from .rules import Order
 from .runs import EVENTS, FURTHER, STARTS, Event, Runs, told
-from .sites import Site
 from .ways import TooMany, Way, Ways
 
 STAGES = ("", "barrier", "fence", "done")

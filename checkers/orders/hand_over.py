@@ -19,13 +19,13 @@ from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, ExpectTx, For, If, Op, Role, Wait, WaitGroup
 
+from ..sites import Counter, Site, Uncounted, Wanted
 from .accesses import Access, accesses, parallel, warps_of
 from .barriers import Meeting, number_of
 from .footprints import Footprints, Touched
 from .needs import Progress, begin, needs_fence, perhaps, remaining, surely
-from .order_rules import Order
+from .rules import Order
 from .runs import EVENTS, FURTHER, STARTS, Event, Runs, told
-from .sites import Counter, Site, Uncounted, Wanted
 from .ways import TooMany, Way, Ways
 
 RULE = "handed_over"

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from symlayout.atoms import ATOMS, MmaAtom
 from symlayout.ops import Fence, Mma, Op, WaitGroup
 
+from ..sites import Site
 from .accesses import Access, accesses, completion, may_cover, parallel
 from .footprints import Footprints
 from .needs import Progress, begin, perhaps, remaining, surely
-from .order_rules import Order
+from .rules import Order
 from .runs import FURTHER, STARTS, Event, Runs, told
-from .sites import Site
 from .ways import TooMany, Way, Ways
 
 NOBODY: frozenset[int] = frozenset()

@@ -11,13 +11,13 @@ from symlayout.address_map import AddressMap
 from symlayout.expr import Expr, Fact, eq
 from symlayout.ops import Arrive, Box, Copy, ExpectTx, Wait
 
-from .bulk import arguments
-from .exhaustive import POINTS
-from .ring_programs import slot_elements, targets
-from .sites import Site
+from ..bulk import arguments
+from ..exhaustive import POINTS
+from ..sites import Site
+from .programs import slot_elements, targets
 
 if TYPE_CHECKING:
-    from .ring_hypotheses import Reading
+    from .hypotheses import Reading
 
 
 class Open(Exception):

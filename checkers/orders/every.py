@@ -12,17 +12,17 @@ from symlayout.atoms import ATOMS
 from symlayout.kernel import Kernel
 from symlayout.ops import Commit, Copy, Fence, Mma, Op, WaitGroup
 
+from ..overlaps import Together, apart, sharing
+from ..sites import Site, sites
 from .barriers import Meeting, meetings
-from .cluster_orders import cluster_orders
+from .clusters import cluster_orders
 from .footprints import Footprints
 from .hand_over import HandOver
-from .order_rules import MODEL, RULES, Order
-from .overlaps import Together, apart, sharing
-from .register_orders import Registers
-from .ring_orders import RingOrders
+from .registers import Registers
+from .rings import RingOrders
+from .rules import MODEL, RULES, Order
 from .runs import Runs
-from .shared_orders import Shared
-from .sites import Site, sites
+from .shared import Shared
 from .ways import Ways
 
 __all__ = ["MODEL", "RULES", "Order", "orders"]

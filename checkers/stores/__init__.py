@@ -1,0 +1,1 @@
+"""Who stores which element of an output: what ``WrittenOnce`` rests on."""
