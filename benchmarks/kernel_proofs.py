@@ -29,7 +29,18 @@ print(json.dumps(timed(sys.argv[1], sys.argv[2])))
 def families() -> dict[str, Callable[[], Any]]:
     """Builders of kernels with symbolic sizes, under the facts that their tensor maps need."""
     from symlayout import dim, dims
-    from symlayout.kernels import axpby, cp_async_copy, gather_rows, gemm, row_sum, tma_copy, tma_transpose, vector_copy
+    from symlayout.kernels import (
+        axpby,
+        bulk_copy,
+        cp_async_copy,
+        gather_rows,
+        gemm,
+        row_sum,
+        tma_copy,
+        tma_reduce_add,
+        tma_transpose,
+        vector_copy,
+    )
 
     M, N, K = dims("M N K", multiple_of=8)
     return {
@@ -37,8 +48,10 @@ def families() -> dict[str, Callable[[], Any]]:
         "axpby": lambda: axpby(dim("L")),
         "row_sum": lambda: row_sum(M, N, dim("ld", at_least=N, multiple_of=4)),
         "cp_async_copy": lambda: cp_async_copy(dim("L")),
+        "bulk_copy": lambda: bulk_copy(dim("W", multiple_of=4)),
         "tma_copy": lambda: tma_copy(M, N),
         "tma_transpose": lambda: tma_transpose(M, N),
+        "tma_reduce_add": lambda: tma_reduce_add(dim("S", at_most=64), *dims("A B", multiple_of=8, at_most=1 << 16)),
         "gather_rows": lambda: gather_rows(K, M, N),
         "gemm": lambda: gemm(M, N, K),
         "gemm, pairs of CTAs": lambda: gemm(M, N, K, cluster=2),
