@@ -23,7 +23,8 @@ from ..flow.walk import Walk
 from ..sites import Uncounted
 
 ORDERS = ("eager", "lazy")
-SIZES, ELEMENTS = 16, 1 << 21  # at which a kernel is run, and the product of such sizes
+SIZES = 16  # at which a kernel is run
+STEPS, ELEMENTS = 1 << 21, 1 << 16  # the product of such sizes, and the elements of a tensor: a run takes a second
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,13 @@ class Computes(Claim):
         rows += [{**rows[0], s: x} for s, v in values.items() for x in v[1:]]
         rows += [{s: v[min(i, len(v) - 1)] for s, v in values.items()} for i in range(longest)]
         rows = [_raised(row, facts) for row in rows]
-        fitting = (row for row in rows if math.prod(row.values()) <= ELEMENTS and facts.admits(row))
+        shapes = [t.layout.size() for t in self.kernel.tensors if t.space == "global"]
+
+        def small(row: dict[Symbol, int]) -> bool:
+            most = max((evaluate(n, row) for n in shapes), default=0)
+            return math.prod(row.values()) <= STEPS and most <= ELEMENTS
+
+        fitting = (row for row in rows if facts.admits(row) and small(row))
         every = {tuple(row.values()): row for row in fitting}
         return iter(sorted(_spread(list(every.values())), key=lambda row: math.prod(row.values())))
 
@@ -166,4 +173,4 @@ def _values(s: Symbol, steps: list[int], given: Iterable[Fact]) -> list[int]:
     low = -(-max(1, s.lower if type(s.lower) is int else 1) // unit) * unit
     wanted = (n for d in steps for n in (d - unit, d, d + unit, 2 * d + unit, 4 * d + unit))
     found = {low, low + unit, 3 * low, *(n // unit * unit for n in wanted)}
-    return sorted(n for n in found if low <= n <= ELEMENTS)
+    return sorted(n for n in found if low <= n <= STEPS)
