@@ -30,9 +30,9 @@ HERE = Path(__file__).resolve().parent
 if not __package__:  # run as a file: the repository's root, not this folder, is where imports begin
     sys.path[0] = str(HERE.parents[1])
 
-from symlayout.atoms import MatrixDescriptor  # noqa: E402
-from symlayout.dtype import bf16  # noqa: E402
-from symlayout.semantics import ldmatrix, mma, stmatrix, wgmma  # noqa: E402
+from symlayout.atoms import MatrixDescriptor
+from symlayout.dtype import bf16
+from symlayout.semantics import ldmatrix, mma, stmatrix, wgmma
 
 SHARED, WORDS, OUT = 192 * 1024, 64, 8192
 DUMPED = 4 * OUT  # bytes of shared memory after stmatrix

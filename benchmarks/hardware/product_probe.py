@@ -25,12 +25,12 @@ HERE = Path(__file__).resolve().parent
 if not __package__:  # run as a file: the repository's root, not this folder, is where imports begin
     sys.path[0] = str(HERE.parents[1])
 
-from benchmarks.hardware.product_numbers import LATER, REGIMES, Numbers, matrices, packed, whole  # noqa: E402
-from benchmarks.hardware.product_variants import BITS, INDEX, TYPES, VARIANTS, Variant, sources  # noqa: E402
-from symlayout.atoms import MatrixDescriptor, MmaAtom, atom  # noqa: E402
-from symlayout.dtype import DType  # noqa: E402
-from symlayout.errors import LayoutError  # noqa: E402
-from symlayout.semantics.matrix import to_threads  # noqa: E402
+from benchmarks.hardware.product_numbers import LATER, REGIMES, Numbers, matrices, packed, whole
+from benchmarks.hardware.product_variants import BITS, INDEX, TYPES, VARIANTS, Variant, sources
+from symlayout.atoms import MatrixDescriptor, MmaAtom, atom
+from symlayout.dtype import DType
+from symlayout.errors import LayoutError
+from symlayout.semantics.matrix import to_threads
 
 SHARED, WORDS = 192 * 1024, 16
 PART = 700  # cases of one file of words

@@ -49,12 +49,12 @@ HERE = Path(__file__).resolve().parent
 if not __package__:  # run as a file: the repository's root, not this folder, is where imports begin
     sys.path[0] = str(HERE.parents[1])
 
-from benchmarks.hardware import contents  # noqa: E402
-from benchmarks.hardware.cases import Case, header, line  # noqa: E402
-from benchmarks.hardware.child import RAN, Child, Died  # noqa: E402
-from benchmarks.hardware.models import expected  # noqa: E402
-from benchmarks.hardware.rows import row, sha  # noqa: E402
-from benchmarks.hardware.rules import RULES, every_case  # noqa: E402
+from benchmarks.hardware import contents
+from benchmarks.hardware.cases import Case, header, line
+from benchmarks.hardware.child import RAN, Child, Died
+from benchmarks.hardware.models import expected
+from benchmarks.hardware.rows import row, sha
+from benchmarks.hardware.rules import RULES, every_case
 
 RAW = 15_000_000  # characters of dumps per file
 GROUPS = (

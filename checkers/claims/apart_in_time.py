@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from symlayout.errors import ClaimError, ExecutionError, SymlayoutError
 from symlayout.expr import Symbol
@@ -17,9 +17,10 @@ from symlayout.semantics import execute
 from symlayout.semantics.expected import telling_inputs
 
 from ..certificates import together
-from ..claim import Claim, Proof, TooLarge
+from ..claim import Proof, TooLarge
 from ..orders.runs import sizes_of
 from ..overlaps import Together, apart, sharing
+from .of_kernel import AtAllSizes
 from .ring_protocol import RingProtocol
 
 ORDERS: tuple[str | int, ...] = ("eager", "lazy", 1, 2)
@@ -28,7 +29,7 @@ ELEMENTS, SIZES = 512, 4  # the product of sizes at which a kernel is run, and h
 
 
 @dataclass(frozen=True)
-class ApartInTime(Claim):
+class ApartInTime(AtAllSizes):
     """All that touches *first* is over before anything touches *second*, or the other way round.
 
     A barrier stands between them, of all threads that touch either, outside of loops: see ``checkers.overlaps``. A
@@ -37,7 +38,6 @@ class ApartInTime(Claim):
     Raises ClaimError for tensors that share no byte.
     """
 
-    kernel: Any
     first: str
     second: str
 
@@ -45,32 +45,12 @@ class ApartInTime(Claim):
     weighs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
+        super().__post_init__()
         if (self.first, self.second) not in sharing(self.kernel):
             known = " or ".join(f"{a} and {b}" for a, b in sharing(self.kernel))
             raise ClaimError(
                 f"expected tensors that share bytes ({known or 'there are none'}), got {self.first} and {self.second}"
             )
-        given = (*self.kernel.given, *(f for f in self.given if f not in self.kernel.given))
-        object.__setattr__(self, "given", given)
-        super().__post_init__()
-
-    def subjects(self) -> tuple[Any, ...]:
-        return ()
-
-    def parameters(self) -> tuple[Any, ...]:
-        return self.kernel.dims
-
-    def static(self) -> bool:
-        return not self.kernel.dims and all(f.value is not None for f in self.given)
-
-    def bind(self, env: Mapping[Any, int]) -> Claim:
-        sizes = {s.name: env[s] for s in self.kernel.dims}
-        return replace(self, kernel=replace(self.kernel, given=()).bind(**sizes), given=())
-
-    def points(self) -> int:
-        return 1
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.first} and {self.second} of {self.kernel.name}, which share bytes"

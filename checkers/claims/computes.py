@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from symlayout.errors import AssumptionError, ClaimError, ExecutionError, SymlayoutError
 from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
@@ -16,11 +16,12 @@ from symlayout.report import Witness
 from symlayout.results import Result
 from symlayout.semantics.expected import expect_results
 
-from ..claim import Claim, Proof, TooLarge
+from ..claim import Proof, TooLarge
 from ..flow.match import Differs, Matcher
 from ..flow.state import Open
 from ..flow.walk import Walk
 from ..sites import Uncounted
+from .of_kernel import AtAllSizes
 
 ORDERS = ("eager", "lazy")
 SIZES = 16  # at which a kernel is run
@@ -28,12 +29,12 @@ STEPS, ELEMENTS = 1 << 21, 1 << 16  # the product of such sizes, and the element
 
 
 @dataclass(frozen=True)
-class Computes(Claim):
+class Computes(AtAllSizes):
     """What every store to *output* stores is what the kernel's result says, for all sizes.
 
     Each value is followed from the loads to the stores (``checkers.flow``), with accesses ordered as they stand: that
-    they are is ``HappensBefore``'s and ``RingProtocol``'s, that every element is stored is ``Covers``'. Sums may be
-    rounded in any order. A refutation is a run at some sizes: the first element that differs, and who wrote it.
+    they are is ``HappensBefore``'s and ``RingProtocol``'s, that every element is stored is ``WrittenOnce``'s. Sums may
+    be rounded in any order. A refutation is a run at some sizes: the first element that differs, and who wrote it.
 
     >>> from symlayout.kernels import tma_copy
     >>> print(Computes(tma_copy(64, 256, tile=(16, 64)), "dst"))
@@ -42,17 +43,12 @@ class Computes(Claim):
     Raises ClaimError for an output of which the kernel states no result.
     """
 
-    kernel: Any
     output: str
 
     kind: ClassVar[str] = "computes"
     weighs: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
-        given = (*self.kernel.given, *(f for f in self.given if f not in self.kernel.given))
-        object.__setattr__(self, "given", given)
         super().__post_init__()
         known = [r.tensor for r in self.kernel.results]
         if self.output not in known:
@@ -61,22 +57,6 @@ class Computes(Claim):
     @property
     def result(self) -> Result:
         return next(r for r in self.kernel.results if r.tensor == self.output)
-
-    def subjects(self) -> tuple[Any, ...]:
-        return ()
-
-    def parameters(self) -> tuple[Any, ...]:
-        return self.kernel.dims
-
-    def static(self) -> bool:
-        return not self.kernel.dims and all(f.value is not None for f in self.given)
-
-    def bind(self, env: Mapping[Any, int]) -> Claim:
-        sizes = {s.name: env[s] for s in self.kernel.dims}
-        return replace(self, kernel=replace(self.kernel, given=()).bind(**sizes), given=())
-
-    def points(self) -> int:
-        return 1
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.result}"

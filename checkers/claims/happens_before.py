@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
-from symlayout.errors import ClaimError
 from symlayout.facts import Facts
-from symlayout.kernel import Kernel
 from symlayout.report import Witness
 
-from ..claim import Claim, Proof, TooLarge
+from ..claim import Proof, TooLarge
 from ..orders.every import MODEL, Order, orders
+from .of_kernel import OfProgram
 
 
 @dataclass(frozen=True)
-class HappensBefore(Claim):
+class HappensBefore(OfProgram):
     """Accesses to shared memory and to registers of wgmma are ordered by what stands between them, proxies included.
 
     The obligations are the rows of ``checkers.orders.rules``, a subset of the memory model of PTX with a version: see
@@ -30,26 +28,7 @@ class HappensBefore(Claim):
     Raises ClaimError for what is no kernel.
     """
 
-    kernel: Any
-
     kind: ClassVar[str] = "happens before"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.kernel, Kernel):
-            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
-
-    def subjects(self) -> tuple[Any, ...]:
-        return ()
-
-    def parameters(self) -> tuple[Any, ...]:
-        return ()
-
-    def static(self) -> bool:
-        return True  # what stands where does not depend on sizes
-
-    def bind(self, env: Mapping[Any, int]) -> Claim:
-        return replace(self, given=())
 
     def points(self) -> int:
         return len(self._orders())

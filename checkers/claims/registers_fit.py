@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.arch import SM90, Arch
-from symlayout.errors import ClaimError
 from symlayout.kernel import Kernel
 from symlayout.ops import Role
 from symlayout.report import Witness
 
-from ..claim import Claim
+from .of_kernel import OfProgram
 
 REGISTER_BYTES = 4
 WARPGROUP = 4  # warps
 
 
 @dataclass(frozen=True)
-class RegistersFit(Claim):
+class RegistersFit(OfProgram):
     """The register tensors of each role take at most the registers of its threads, and setmaxnreg can give them.
 
     A role with a number of registers changes to it with setmaxnreg: by whole warpgroups, to a multiple of 8 from 24 to
@@ -34,27 +33,9 @@ class RegistersFit(Claim):
     Raises ClaimError for what is no kernel.
     """
 
-    kernel: Any
     arch: Arch = SM90
 
     kind: ClassVar[str] = "registers fit"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.kernel, Kernel):
-            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
-
-    def subjects(self) -> tuple[Any, ...]:
-        return ()
-
-    def parameters(self) -> tuple[Any, ...]:
-        return ()
-
-    def static(self) -> bool:
-        return True  # registers have numbers for sizes
-
-    def bind(self, env: Mapping[Any, int]) -> Claim:
-        return replace(self, given=())
 
     def points(self) -> int:
         return len(self.rows())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,12 +24,13 @@ from ..rings.lemmas import lemmas
 from ..rings.machine import Exhausted, Fault
 from ..rings.programs import Absent, OutsideTheModel, RingParts, machine, rings_of
 from ..sites import Uncounted
+from .of_kernel import AtAllSizes
 
 MODEL = "atomic steps; memory ordering is HappensBefore's"
 
 
 @dataclass(frozen=True)
-class RingProtocol(Claim):
+class RingProtocol(AtAllSizes):
     """For every trip count: no deadlock, no overwrite before release, no read before arrival, phases in step.
 
     *ring* names the barrier that the fills of the ring complete on; without it the claim is about every ring of the
@@ -46,16 +47,11 @@ class RingProtocol(Claim):
     Raises ClaimError for what is no kernel and for a ring that it does not have.
     """
 
-    kernel: Any
     ring: str | None = None
 
     kind: ClassVar[str] = "ring protocol"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
-        given = (*self.kernel.given, *(f for f in self.given if f not in self.kernel.given))
-        object.__setattr__(self, "given", given)
         super().__post_init__()
         known = [r.full for r in rings_of(self.kernel)]
         if self.ring is not None and self.ring not in known:
@@ -67,19 +63,6 @@ class RingProtocol(Claim):
     def shape(self) -> RingParts:
         """The ring as the operations show it."""
         return next(r for r in rings_of(self.kernel) if r.full == self.ring)
-
-    def subjects(self) -> tuple[Any, ...]:
-        return ()
-
-    def parameters(self) -> tuple[Any, ...]:
-        return self.kernel.dims
-
-    def static(self) -> bool:
-        return not self.kernel.dims and all(f.value is not None for f in self.given)
-
-    def bind(self, env: Mapping[Any, int]) -> Claim:
-        sizes = {s.name: env[s] for s in self.kernel.dims}
-        return replace(self, kernel=replace(self.kernel, given=()).bind(**sizes), given=())
 
     def points(self) -> int:
         return 100

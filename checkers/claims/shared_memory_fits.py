@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.arch import SM90, Arch
-from symlayout.errors import ClaimError
 from symlayout.expr import Fact
-from symlayout.kernel import Kernel
 from symlayout.report import Witness
 
 from ..claim import Claim
 from ..overlaps import sharing
 from .apart_in_time import ApartInTime
 from .holds import Holds
+from .of_kernel import OfProgram
 
 
 @dataclass(frozen=True)
-class SharedMemoryFits(Claim):
+class SharedMemoryFits(OfProgram):
     """Tensors and mbarriers take at most what a block of *arch* may have; those in use at once share no byte.
 
     Where tensors share bytes, that they are apart in time is a claim of its own for each two (``ApartInTime``).
@@ -31,27 +30,9 @@ class SharedMemoryFits(Claim):
     shared memory fits: 65600 of 232448 bytes of sm_90a in tma_copy
     """
 
-    kernel: Any
     arch: Arch = SM90
 
     kind: ClassVar[str] = "shared memory fits"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.kernel, Kernel):
-            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
-
-    def subjects(self) -> tuple[Any, ...]:
-        return ()
-
-    def parameters(self) -> tuple[Any, ...]:
-        return ()
-
-    def static(self) -> bool:
-        return True  # shared tensors have numbers for sizes
-
-    def bind(self, env: Mapping[Any, int]) -> Claim:
-        return self
 
     def points(self) -> int:
         return len(self._spans())

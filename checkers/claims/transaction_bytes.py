@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,10 +17,11 @@ from ..claim import Claim, TooLarge
 from ..clusters import Cta, ctas
 from ..sites import Site, sites
 from .holds import Holds
+from .of_kernel import AtAllSizes
 
 
 @dataclass(frozen=True)
-class TransactionBytes(Claim):
+class TransactionBytes(AtAllSizes):
     """Beside each expect_tx on *barrier* stand copies that credit its bytes: no more, no fewer.
 
     In a cluster those of every CTA whose multicast reaches it count, each at its own rank: for all ranks.
@@ -32,27 +33,13 @@ class TransactionBytes(Claim):
     Raises ClaimError for a barrier that the kernel does not have.
     """
 
-    kernel: Any
     barrier: str
 
     kind: ClassVar[str] = "transaction bytes"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
-        self.kernel.barrier(self.barrier)
-        given = (*self.kernel.given, *(f for f in self.given if f not in self.kernel.given))
-        object.__setattr__(self, "given", given)
         super().__post_init__()
-
-    def subjects(self) -> tuple[Any, ...]:
-        return ()
-
-    def parameters(self) -> tuple[Any, ...]:
-        return self.kernel.dims
-
-    def bind(self, env: Mapping[Any, int]) -> Claim:
-        return type(self)(self.kernel.bind(**{s.name: env[s] for s in self.kernel.dims}), self.barrier)
+        self.kernel.barrier(self.barrier)
 
     def __str__(self) -> str:
         return f"{self.kind}: what {self.barrier} of {self.kernel.name} awaits"

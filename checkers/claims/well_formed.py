@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from symlayout.atoms import ATOMS, MmaAtom
 from symlayout.atoms import bulk as bulk_atoms
-from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
@@ -46,9 +45,10 @@ from symlayout.ops import (
 from symlayout.report import Witness
 from symlayout.semantics.maps import FUNCTIONS
 
-from ..claim import Claim, Proof, TooLarge
+from ..claim import Proof, TooLarge
 from ..rings.programs import targets
 from ..sites import THREAD, Site, sites
+from .of_kernel import OfProgram
 
 DATA = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex)
 ORDER = (Arrive, ExpectTx, Wait, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup)
@@ -66,7 +66,7 @@ class Defect:
 
 
 @dataclass(frozen=True)
-class WellFormed(Claim):
+class WellFormed(OfProgram):
     """Each operation is known, its operands are where it takes them, and names have a value where they are used.
 
     Shuffles, reductions over lanes and barriers are issued by all lanes of their warps (PTX ISA, shfl.sync, bar.sync),
@@ -80,26 +80,7 @@ class WellFormed(Claim):
     Raises ClaimError for what is no kernel.
     """
 
-    kernel: Any
-
     kind: ClassVar[str] = "well formed"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.kernel, Kernel):
-            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
-
-    def subjects(self) -> tuple[Any, ...]:
-        return ()
-
-    def parameters(self) -> tuple[Any, ...]:
-        return ()
-
-    def static(self) -> bool:
-        return True  # what stands where does not depend on sizes
-
-    def bind(self, env: Mapping[Any, int]) -> Claim:
-        return replace(self, given=())
 
     def points(self) -> int:
         return sum(1 for _ in self.kernel.walk())

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
-from symlayout.kernel import Kernel
 from symlayout.ops import For, If
 from symlayout.report import Witness
 
-from ..claim import Claim, Proof, TooLarge
+from ..claim import Proof, TooLarge
 from ..form import numbers_in
 from ..stores.sites import Open, boxes, outputs, reduced, writers
 from ..stores.writes import Writes
+from .of_kernel import AtAllSizes
 
 
 @dataclass(frozen=True)
-class WrittenOnce(Claim):
+class WrittenOnce(AtAllSizes):
     """Each element of *tensor* is stored once: by one operation, CTA, thread and turn; none twice, none left out.
 
     What a box has outside the tensor is not stored. Nothing is said about which value is stored.
@@ -34,36 +33,18 @@ class WrittenOnce(Claim):
     reduction updates, of which there may be many for an element.
     """
 
-    kernel: Any
     tensor: str
 
     kind: ClassVar[str] = "written once"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise ClaimError(f"expected a kernel, got {self.kernel!r}")
+        super().__post_init__()
         known = outputs(self.kernel)
         if self.tensor not in known:
             raise ClaimError(f"expected an output ({', '.join(known) or 'there is none'}), got {self.tensor!r}")
         if self.tensor in reduced(self.kernel):
             raise ClaimError(f"expected an output that is stored, got {self.tensor!r}, which a reduction updates")
-        given = (*self.kernel.given, *(f for f in self.given if f not in self.kernel.given))
         object.__setattr__(self, "kernel", replace(self.kernel.plain, given=()))
-        object.__setattr__(self, "given", given)
-        super().__post_init__()
-
-    def subjects(self) -> tuple[Any, ...]:
-        return ()
-
-    def parameters(self) -> tuple[Any, ...]:
-        return self.kernel.dims
-
-    def static(self) -> bool:
-        return not self.kernel.dims and not self.given
-
-    def bind(self, env: Mapping[Any, int]) -> Claim:
-        sizes = {s.name: env[s] for s in self.kernel.dims}
-        return replace(self, kernel=self.kernel.bind(**sizes), given=())
 
     def points(self) -> int:
         """Elements, as far as time goes: a box is one write."""
