@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,22 +23,30 @@ CHANGING = (TmaType.FLOAT32_FTZ, TmaType.TFLOAT32, TmaType.TFLOAT32_FTZ)  # type
 
 def load(walk: Walk, state: State, op: Copy) -> None:
     """A box lands in the tile of the use at hand, in this CTA or in those of a mask."""
+    if not isinstance(op.src, Box):
+        raise Open(f"a load from {op.src}")
+    for tile in fills(walk, state, op):
+        _land(walk, state, op, op.src, tile)
+
+
+def fills(walk: Walk, state: State, op: Copy) -> Iterator[Words]:
+    """The tile of the use at hand for each thread that issues a load, where it lands in the CTA that is walked.
+
+    What is done with a tile is done as that thread. Raises Open for a load that fills no ring.
+    """
     ring = None if op.barrier is None else next((r for r in walk.rings if r.full == op.barrier.barrier), None)
-    if not isinstance(op.src, Box) or not isinstance(op.dst, Ref) or ring is None or op.dst.tensor not in ring.tensors:
+    if not isinstance(op.dst, Ref) or ring is None or op.dst.tensor not in ring.tensors:
         raise Open(f"a load that fills no ring: {op}")
     for team in singles(state):
         with state.inside(team=team):
-            if op.multicast is None:
-                meant = walk.rank == walk.at
-            else:
-                meant = bool(state.uniform(op.multicast) >> walk.at & 1)
-            if meant:
-                _land(walk, state, op, walk.image(state, op, ring, op.dst.tensor))
+            here = walk.rank == walk.at if op.multicast is None else state.uniform(op.multicast) >> walk.at & 1
+            if here:
+                yield walk.image(state, op, ring, op.dst.tensor)
 
 
-def _land(walk: Walk, state: State, op: Copy, tile: Words) -> None:
-    assert isinstance(op.src, Box) and isinstance(op.dst, Ref)  # noqa: PT018
-    tensor, kernel_map = state.kernel.tensor(op.dst.tensor), state.kernel.map(op.src.tensor_map)
+def _land(walk: Walk, state: State, op: Copy, box: Box, tile: Words) -> None:
+    assert isinstance(op.dst, Ref)
+    tensor, kernel_map = state.kernel.tensor(op.dst.tensor), state.kernel.map(box.tensor_map)
     if kernel_map.tensor in walk.written:
         raise Open(f"{kernel_map.tensor} is read and written")
     start = state.uniform(walk.slot(state, op, tensor.name, op.dst.offset))
@@ -45,7 +54,7 @@ def _land(walk: Walk, state: State, op: Copy, tile: Words) -> None:
     if tile.ids[at].any():
         raise Open(f"a place that is filled twice in one use: {op}")
     source = state.kernel.tensor(kernel_map.tensor)
-    corner = corner_of(state, kernel_map, op.src.coordinate)
+    corner = corner_of(state, kernel_map, box.coordinate)
     outside = "nan" if kernel_map.tensor_map.oob_fill else "zero"
     number = state.origins.number(Loaded(source.name, tuple(x for x, _ in corner), source.dtype, outside=outside))
     words = Words.of(number, len(at))

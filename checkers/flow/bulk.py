@@ -12,7 +12,7 @@ import numpy as np
 from symlayout.ops import Copy, Ref
 
 from ..bulk import arguments, elements_moved
-from .boxes import singles
+from .boxes import fills, singles
 from .places import elements, met, own_shared, starts
 from .state import Guard, Open, State, Team
 from .walk import Walk
@@ -21,14 +21,10 @@ from .words import WIDTH, Guarded, Loaded, Numbers, Words
 
 def load(walk: Walk, state: State, op: Copy) -> None:
     """Elements land in the tile of the use at hand, in this CTA or in those of a mask."""
-    ring = None if op.barrier is None else next((r for r in walk.rings if r.full == op.barrier.barrier), None)
-    if not isinstance(op.src, Ref) or not isinstance(op.dst, Ref) or ring is None or op.dst.tensor not in ring.tensors:
-        raise Open(f"a load that fills no ring: {op}")
-    for team in singles(state):
-        with state.inside(team=team):
-            here = walk.rank == walk.at if op.multicast is None else state.uniform(op.multicast) >> walk.at & 1
-            if here:
-                _land(walk, state, op, op.src, op.dst, walk.image(state, op, ring, op.dst.tensor))
+    if not isinstance(op.src, Ref) or not isinstance(op.dst, Ref):
+        raise Open(f"a load from {op.src} to {op.dst}")
+    for tile in fills(walk, state, op):
+        _land(walk, state, op, op.src, op.dst, tile)
 
 
 def _land(walk: Walk, state: State, op: Copy, src: Ref, dst: Ref, tile: Words) -> None:
