@@ -19,6 +19,7 @@ computes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -30,9 +31,10 @@ from symlayout.atoms.descriptor import LINE_BYTES
 from symlayout.expr import Fact, Quotient, Symbol, index, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.int_tuple import leaves, size
-from symlayout.kernel import Kernel, KernelTensor
+from symlayout.kernel import Kernel, KernelMap, KernelTensor
 from symlayout.ops import WARP, Box, Copy, ExpectTx, Fill, LoadIndex, Matrix, Mma, Op, Ref, Shuffle, Slot
 from symlayout.report import Outcome, Report, Verdict
+from symlayout.rules.readings import alignment
 from symlayout.tma import TensorMap
 
 from . import prover
@@ -126,7 +128,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
         *(c for c in (WellFormed(written), RegistersFit(kernel, arch)) if c.telling),
         *sized,
         *_grid(kernel),
-        *(TensorMapValid(m.tensor_map, name=m.name, given=kernel.given) for m in kernel.maps),
+        *(TensorMapValid(x, name=m.name, given=kernel.given) for m in kernel.maps for x in at_its_bases(kernel, m)),
         SharedMemoryFits(kernel, arch),
         *(c for s in every if isinstance(s.op, Copy) for c in _copy(kernel, s, every)),
         *(c for s in every for c in _plain_access(kernel, s)),
@@ -275,12 +277,13 @@ def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0) -
     base = tensor.base if tensor.space == "shared" else 0
     every: list[Claim] = [InBounds(at, tensor.layout.cosize() - width + 1)]
     if tensor.dtype.bits % 8 == 0:
-        every.insert(0, Aligned(at, align or nbytes, unit, base))
+        to = align or nbytes
+        every.insert(0, Aligned(at_any_base(tensor, at, to) if tensor.space == "global" else at, to, unit, base))
     if tensor.space == "global":
         every.append(FitsIn(at, kernel.index_bits))
-    slots = over_slots(at)
-    wider = at if slots is None else slots
+    slots = over_slots(at) or at
     for c in every:  # what numbers alone show needs no facts
+        wider = slots if c.layout is at else over_slots(c.layout) or c.layout  # type: ignore[attr-defined]
         enough = _holds(replace(c, layout=wider))  # type: ignore[call-arg]
         yield replace(c, layout=wider) if enough else replace(c, given=(*kernel.given, *given))  # type: ignore[call-arg]
 
@@ -339,6 +342,28 @@ def _below(kernel: Kernel, site: Site, value: Any, n: Any) -> Iterator[Claim]:
     if not all(Facts.about(value).holds(f) is True for f in (Fact(value, ">="), Fact(n - 1 - value, ">="))):
         at, given = over_indices(value, site, kernel.dims)
         yield InBounds(at, n, given=(*kernel.given, *given))
+
+
+def at_any_base(tensor: KernelTensor, at: AddressMap, to_bytes: int) -> AddressMap:
+    """A map of offsets with the base of its tensor as a coordinate, where that may be no multiple of *to_bytes*."""
+    n = to_bytes // math.gcd(to_bytes, tensor.align_bytes)
+    if n == 1:
+        return at
+    base = index(f"{tensor.name}_base", n)
+    moved = at.offset + tensor.align_bytes * 8 // tensor.dtype.bits * base
+    return AddressMap((*at.coords, base), (*at.extents, n), moved, at.valid)
+
+
+def at_its_bases(kernel: Kernel, m: KernelMap) -> tuple[TensorMap, ...]:
+    """A tensor map at the addresses that its tensor may have, which counts from the base of that.
+
+    What its address has to be a multiple of is a rule of maps. Where the base need be no such multiple, the map fails
+    at one of two bases, whatever it adds to them.
+    """
+    align, at_zero = kernel.tensor(m.tensor).align_bytes, m.tensor_map
+    if align % alignment(at_zero, 0) == 0:
+        return (at_zero,)
+    return at_zero, replace(at_zero, global_address=at_zero.global_address + align)
 
 
 def _holds(claim: Claim) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from symlayout.expr import Fact, Int, Symbol, maximum, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
-from symlayout.ops import Box, Copy, Elect, For, If, LoadIndex, Op, Role
+from symlayout.ops import Elect, For, If, LoadIndex, Op, Role
 
 Wanted: TypeAlias = "Callable[[Op], bool]"
 
@@ -129,19 +129,12 @@ def unsteady(kernel: Kernel) -> frozenset[Symbol]:
     for the CTA.
     """
     steady: set[Symbol] = set()
-    written = _written(kernel)
     for op in kernel.plain.body:
-        if isinstance(op, LoadIndex) and op.src.tensor not in written:
+        if isinstance(op, LoadIndex) and not {op.src.tensor, *kernel.aliases(op.src.tensor)} & set(kernel.written):
             symbols = symbols_in((op.src.offset,))
             if symbols <= {*kernel.dims, *kernel.block, *steady}:
                 steady.add(op.name)
     return frozenset(set(kernel.opaque) - steady)
-
-
-def _written(kernel: Kernel) -> frozenset[str]:
-    """The tensors that copies write."""
-    to = [op.dst for op in kernel.plain.walk() if isinstance(op, Copy)]
-    return frozenset(kernel.map(x.tensor_map).tensor if isinstance(x, Box) else x.tensor for x in to)
 
 
 def about_thread(f: Fact) -> bool:

@@ -57,11 +57,23 @@ from .results import Result, Value, elements, entries, result
 from .tma import TensorMap
 
 SPACES = ("global", "shared", "register")
+BASE_ALIGN_BYTES = 16  # of a global tensor: what the widest access and a tensor map ask (32 with interleave 32B)
 
 
 @dataclass(frozen=True)
 class KernelTensor:
-    """A tensor of a kernel. *layout* is in elements; shared tensors start at byte *base*, registers are per thread."""
+    """A tensor of a kernel. *layout* is in elements; shared tensors start at byte *base*, registers are per thread.
+
+    Of a tensor in global memory three things are stated that proofs rest on and a launch checks: its base is a
+    multiple of *align_bytes*, the kernel does not write it (*const*), and it shares no byte with another tensor that is
+    written, those aside that *may_alias* it: they are at the same address, or apart from it.
+
+    >>> from symlayout import bf16, dim
+    >>> print(KernelTensor("x", "global", bf16, Layout(dim("N")), align_bytes=8, const=True))
+    global x: bf16 N:1, aligned to 8 bytes, const
+
+    Raises LayoutError for another space, for no layout, and for an alignment that is no power of two of whole elements.
+    """
 
     name: str
     space: str
@@ -69,12 +81,26 @@ class KernelTensor:
     layout: Any
     base: int = 0  # bytes into shared memory
     role: str = ""  # whose registers
+    align_bytes: int = BASE_ALIGN_BYTES  # of the base pointer, in global memory
+    const: bool = False  # the kernel writes no byte of it
+    may_alias: tuple[str, ...] = ()  # tensors that may begin at the same byte; all others share no byte with it
 
     def __post_init__(self) -> None:
         if self.space not in SPACES:
             raise LayoutError(f"expected a memory space of {', '.join(SPACES)}, got {self.space!r}")
         if not is_layout(self.layout):
             raise LayoutError(f"expected a layout for tensor {self.name}, got {self.layout!r}")
+        stated = (self.align_bytes, self.const, self.may_alias)
+        if self.space != "global" and stated != (BASE_ALIGN_BYTES, False, ()):
+            raise LayoutError(
+                f"expected align_bytes, const and may_alias of tensors in global memory only, got {self.name} in "
+                f"{self.space} memory with {stated}"
+            )
+        n = self.align_bytes
+        whole = self.dtype.bits // 8 if self.dtype.bits % 8 == 0 else 1
+        if type(n) is not int or n < 1 or n & (n - 1) or n % whole:
+            wanted = f"a power of two of at least {whole}, the bytes of an element,"
+            raise LayoutError(f"expected {wanted} as align_bytes of {self.name}, got {n!r}")
 
     @property
     def bytes(self) -> Int:
@@ -83,7 +109,16 @@ class KernelTensor:
 
     def __str__(self) -> str:
         where = f" at {self.base}" if self.space == "shared" else f" of {self.role}" if self.role else ""
-        return f"{self.space} {self.name}{where}: {self.dtype} {self.layout}"
+        return f"{self.space} {self.name}{where}: {self.dtype} {self.layout}" + "".join(self._stated())
+
+    def _stated(self) -> Iterator[str]:
+        """What is stated of the base pointer, where it is not what is understood."""
+        if self.align_bytes != BASE_ALIGN_BYTES:
+            yield f", aligned to {self.align_bytes} bytes"
+        if self.const:
+            yield ", const"
+        if self.may_alias:
+            yield f", may alias {', '.join(self.may_alias)}"
 
 
 @dataclass(frozen=True)
@@ -158,6 +193,14 @@ class Kernel:
     def __post_init__(self) -> None:
         if self.index_bits not in (32, 64):
             raise LayoutError(f"expected indices of 32 or 64 bits, got {self.index_bits}")
+        known = {t.name for t in self.tensors if t.space == "global"}
+        for t in self.tensors:
+            wrong = [name for name in t.may_alias if name == t.name or name not in known]
+            if wrong:
+                others = ", ".join(sorted(known - {t.name})) or "there is none"
+                raise LayoutError(
+                    f"expected {t.name} to alias other tensors in global memory ({others}), got {wrong[0]!r}"
+                )
 
     @property
     def block(self) -> tuple[Symbol, ...]:
@@ -188,6 +231,19 @@ class Kernel:
     def opaque(self) -> tuple[Symbol, ...]:
         """The values that are read from memory: each may differ from CTA to CTA, thread to thread and turn to turn."""
         return tuple(dict.fromkeys(op.name for op in self.walk() if isinstance(op, LoadIndex)))
+
+    @functools.cached_property
+    def written(self) -> tuple[str, ...]:
+        """The tensors in global memory that operations write or reduce into, in the order of their declaration."""
+        places = [getattr(op, name, None) for op in self.walk() for name in ("dst", "acc")]
+        found = {self.map(x.tensor_map).tensor for x in places if isinstance(x, Box)}
+        found |= {x.tensor for x in places if isinstance(x, Ref)}
+        return tuple(t.name for t in self.tensors if t.space == "global" and t.name in found)
+
+    def aliases(self, name: str) -> tuple[str, ...]:
+        """The other tensors that may begin where a tensor in global memory does, whichever of the two says so."""
+        own = self.tensor(name).may_alias
+        return tuple(t.name for t in self.tensors if t.name in own or name in t.may_alias)
 
     @functools.cached_property
     def plain(self) -> Kernel:
@@ -333,9 +389,22 @@ class Builder:
 
     # -- declarations -------------------------------------------------------------------------------
 
-    def global_tensor(self, name: str, dtype: Any, layout: Layout) -> Callable[..., Ref]:
-        """A tensor in global memory; call it for a place in it."""
-        return self._declare(KernelTensor(name, "global", DType.of(dtype), layout))
+    def global_tensor(
+        self,
+        name: str,
+        dtype: Any,
+        layout: Layout,
+        *,
+        align_bytes: int = BASE_ALIGN_BYTES,
+        const: bool = False,
+        may_alias: str | Iterable[str] = (),
+    ) -> Callable[..., Ref]:
+        """A tensor in global memory; call it for a place in it. What is stated of its base: see ``KernelTensor``."""
+        others = (may_alias,) if isinstance(may_alias, str) else tuple(may_alias)
+        kind = DType.of(dtype)
+        return self._declare(
+            KernelTensor(name, "global", kind, layout, align_bytes=align_bytes, const=const, may_alias=others)
+        )
 
     def shared_tensor(
         self, name: str, dtype: Any, layout: Any, align: int = 1024, over: Ref | None = None

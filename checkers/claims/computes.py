@@ -16,6 +16,7 @@ from symlayout.report import Witness
 from symlayout.results import Result
 from symlayout.semantics.expected import expect_results
 
+from ..aliases import met
 from ..claim import Proof, TooLarge
 from ..flow.match import Differs, Matcher
 from ..flow.state import Open
@@ -72,6 +73,9 @@ class Computes(AtAllSizes):
 
     def _followed(self) -> tuple[int, str]:
         """(elements of stores that are right in every turn, why a proof is open or "")."""
+        aliased = met(self.kernel)
+        if aliased:
+            return 0, aliased
         try:
             try:
                 return self._walked(False), ""

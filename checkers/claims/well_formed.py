@@ -45,9 +45,10 @@ from symlayout.ops import (
 from symlayout.report import Witness
 from symlayout.semantics.maps import FUNCTIONS
 
+from ..aliases import changed_by
 from ..claim import Proof, TooLarge
-from ..rings.programs import targets
 from ..sites import THREAD, Site, sites
+from ..stores.sites import written
 from .of_kernel import OfProgram
 
 DATA = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex)
@@ -134,6 +135,7 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
         yield from _together(kernel, site)
     elif isinstance(op, LoadIndex):
         yield from _loaded(kernel, op, every)
+    yield from _const(kernel, op)
 
 
 def unknown_names(body: tuple[Op, ...], known: Mapping[str, Op | None]) -> Iterator[Defect]:
@@ -288,13 +290,20 @@ def _reached(kernel: Kernel, site: Site) -> bool:
     return all(facts.holds(f) is True for f in site.conditions)
 
 
+def _const(kernel: Kernel, op: Op) -> Iterator[Defect]:
+    """That an operation writes no tensor which is stated to be const."""
+    name = written(kernel, op)
+    if name and kernel.tensor(name).const:
+        yield Defect(f"{op}: {name} is const, and this writes it")
+
+
 def _loaded(kernel: Kernel, op: LoadIndex, every: list[Site]) -> Iterator[Defect]:
     tensor = kernel.tensor(op.src.tensor)
     if tensor.space != "global" or tensor.dtype.kind not in ("int", "uint"):
         yield Defect(f"{op}: expected integers in global memory, got {tensor}")
     if op.name.lower is None or op.name.upper is None:
         yield Defect(f"{op}: expected a contract with both ends")
-    boxes = (s.op.dst for s in every if isinstance(s.op, Copy) and isinstance(s.op.dst, Box))
-    written = {r.tensor for s in every for r in targets(s.op)} | {kernel.map(b.tensor_map).tensor for b in boxes}
-    if tensor.name in written:
-        yield Defect(f"{op}: the kernel writes {tensor.name}, so its values are not those of the data", open=True)
+    if tensor.space == "global" and (by := changed_by(kernel, tensor.name)):
+        what = f"the kernel writes {', '.join(by)}"
+        on = "" if tensor.name in by else f", which may be at the address of {tensor.name}"
+        yield Defect(f"{op}: {what}{on}, so its values are not those of the data", open=True)

@@ -11,6 +11,7 @@ from symlayout.facts import Facts
 from symlayout.ops import For, If
 from symlayout.report import Witness
 
+from ..aliases import changed_by
 from ..claim import Proof, TooLarge
 from ..form import numbers_in
 from ..stores.sites import Open, boxes, outputs, reduced, writers
@@ -82,6 +83,11 @@ class WrittenOnce(AtAllSizes):
         """The proof. Raises Open with what it lacks."""
         from ..stores.once import argued  # which makes use of other claims
 
+        others = [x for x in changed_by(self.kernel, self.tensor) if x != self.tensor]
+        if others:
+            raise Open(
+                f"that {self.tensor} is elsewhere than {others[0]}, which the kernel writes and which may alias it"
+            )
         return argued(self.kernel, self.tensor, facts)
 
     def counterexample(self) -> Witness | None:

@@ -25,6 +25,7 @@ import numpy as np
 from ..errors import ExecutionError, LayoutError
 from ..int_tuple import text
 from ..kernel import Kernel
+from ..launch_checks import check_arrays
 from ..ops import Role
 from . import bulk_copies as bulk_copies  # registers its effects, as the next ones do
 from . import copies as copies
@@ -45,8 +46,9 @@ def execute(bound: Kernel, inputs: Mapping[str, Any], order: str | int = "eager"
 
     *inputs* are arrays with the shape of the tensor's layout and numbers for scalar parameters; tensors without one
     start as poison. *order* is ``eager``, ``lazy`` or a seed. Raises LayoutError for a kernel with symbols, inputs that
-    do not fit and an empty grid, ExecutionError where the run faults, races, hangs or puts poison into a tensor: with
-    CTA, role, iteration and op.
+    do not fit and an empty grid, AssumptionError for arrays that lie otherwise than the kernel's tensors state (see
+    ``launch_checks``), ExecutionError where the run faults, races, hangs or puts poison into a tensor: with CTA, role,
+    iteration and op.
     """
     return {name: memory.get() for name, memory in run(bound, inputs, order).memory.items()}
 
@@ -93,6 +95,7 @@ def run(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Machine:
     if order not in ORDERS and type(order) is not int:
         raise LayoutError(f"expected an order of {', '.join(ORDERS)} or a seed, got {order!r}")
     machine, scheduler = _machine(bound, order)
+    _place(machine, inputs)
     for name, x in inputs.items():
         if name in {p.name for p in bound.parameters}:
             machine.scalars[name] = scalar(bound.parameter(name), x)
@@ -103,6 +106,18 @@ def run(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Machine:
             raise LayoutError(f"expected a global tensor ({', '.join(machine.memory)}){scalars}, got {name!r}")
     scheduler.run(_clusters(bound))
     return machine
+
+
+def _place(machine: Machine, inputs: Mapping[str, Any]) -> None:
+    """Let tensors of which the arrays begin at one address do so in the run. Raises AssumptionError, see ``execute``."""
+    kernel = machine.kernel
+    arrays = {name: x for name, x in inputs.items() if name in machine.memory and isinstance(x, np.ndarray)}
+    check_arrays(kernel, arrays)
+    largest_first = sorted(arrays, key=lambda name: -machine.sizes[name])
+    for i, b in enumerate(largest_first):
+        on = (a for a in largest_first[:i] if b in kernel.aliases(a) and np.may_share_memory(arrays[a], arrays[b]))
+        for a in itertools.islice(on, 1):
+            machine.memory[b].lie_on(machine.memory[a])
 
 
 def _machine(bound: Kernel, order: str | int) -> tuple[Machine, Scheduler]:

@@ -39,8 +39,15 @@ class GlobalTensor:
         self._written = False
 
     def wrote(self, at: Array, op: int) -> None:
-        """An operation put values there."""
+        """An operation put values there. Raises LayoutError where the tensor is const."""
+        if self.tensor.const:
+            raise LayoutError(f"expected {self.tensor.name} to stay as it is, since it is const, got a write")
         self.codes[at], self.op[at] = 0, op
+
+    def lie_on(self, other: GlobalTensor) -> None:
+        """Begin at the same address as a tensor that is no smaller: their bytes are the same."""
+        room = len(self.bytes)
+        self.bytes, self.codes, self.op = other.bytes[:room], other.codes[:room], other.op[:room]
 
     @property
     def written(self) -> bool:
