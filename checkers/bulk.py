@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from symlayout.arch import SM90
 from symlayout.expr import Int, Min, divides, terms_of
 from symlayout.kernel import Kernel
 from symlayout.ops import Copy, Op, Ref
 
-MOST_BYTES = (1 << 20) - 1  # that a phase of an mbarrier can await (PTX ISA, tx-count)
+MOST_BYTES = SM90.mbarrier_bytes  # that a phase of an mbarrier can await
 
 
 def is_bulk(op: Op) -> bool:

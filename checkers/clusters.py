@@ -20,13 +20,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from symlayout.arch import SM90
 from symlayout.expr import Expr, Fact, Symbol, dim, divides, index, integer
 from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Copy, For, If, Op, rewritten, substitution
 
-MOST_CTAS, PORTABLE_CTAS = 16, 8  # of a cluster; more than the portable number need an opt-in (PTX ISA, cluster)
+MOST_CTAS, PORTABLE_CTAS = SM90.cluster_ctas, SM90.portable_cluster_ctas  # more than the latter need an opt-in
 
 
 @dataclass(frozen=True)

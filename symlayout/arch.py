@@ -2,30 +2,74 @@
 
 >>> print(SM90, SM90.shared_bytes_per_block, SM90.registers_per_sm)
 sm_90a 232448 65536
+>>> print(SM80.grid_axes, SM80.cluster_ctas, SM80.setmaxnreg)
+(2147483647, 65535, 65535) 1 None
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+KIB = 1024
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
 class Arch:
-    """An architecture. Sizes in bytes, registers of 32 bits; sources beside each row."""
+    """An architecture. Sizes are in bytes, registers have 32 bits; where a number is from stands beside its field.
+
+    Sources: GUIDE is the CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability"; PTX is
+    the PTX ISA, section named. Fields with a value are the same for all architectures from compute capability 8.0 on.
+    """
 
     name: str
     compute_capability: tuple[int, int]
-    shared_bytes_per_block: int  # what a kernel may opt in to
-    registers_per_sm: int
-    registers_per_thread: int
-    register_unit: int  # registers of each thread are handed out in multiples of it
-    setmaxnreg: tuple[int, int, int]  # least, most, and what divides the number that setmaxnreg takes
+
+    # -- a launch (GUIDE: maximum x-, y- and z-dimension of a grid and of a block, threads of a block) ---------
+    grid_axes: tuple[int, ...] = (2**31 - 1, 65535, 65535)  # CTAs along x, y and z
+    block_axes: tuple[int, ...] = (1024, 1024, 64)  # threads along x, y and z
+    threads_per_block: int = 1024
+    cluster_ctas: int = 16  # PTX, cluster; 1 where there are none
+    portable_cluster_ctas: int = 8  # GUIDE, Thread Block Clusters: more need an opt-in by the launch
+
+    # -- an SM (GUIDE: resident blocks and threads, registers, shared memory per multiprocessor) ---------------
+    blocks_per_sm: int = 32
+    threads_per_sm: int = 2048
+    registers_per_sm: int = 64 * KIB
+    registers_per_thread: int = 255
+    register_unit: int = 8  # for each thread: a warp's come in units of 256 (CUDA Occupancy Calculator)
+    shared_bytes_per_sm: int
+    shared_bytes_per_block: int  # GUIDE: what a kernel may opt in to
+    shared_bytes_reserved: int = KIB  # GUIDE, Shared Memory: of each block, by the system
+
+    # -- barriers ---------------------------------------------------------------------------------------------
+    named_barriers: int = 16  # PTX, bar: a CTA has barriers 0 .. 15
+    mbarrier_arrivals: int = 2**20 - 1  # PTX, Size and Contents of mbarrier Object: the most that a phase awaits
+    mbarrier_bytes: int = 2**20 - 1  # same place: the tx-count lies in -(2^20 - 1) .. 2^20 - 1
+
+    # -- registers by warpgroup -------------------------------------------------------------------------------
+    setmaxnreg: tuple[int, int, int] | None  # PTX, setmaxnreg: least, most, and what divides imm-reg-count
 
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def has_clusters(self) -> bool:
+        return self.cluster_ctas > 1
 
-# CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability": shared memory per block, 32-bit
-# registers per multiprocessor and per thread. Registers of a warp come in units of 256 (CUDA Occupancy Calculator,
-# register allocation unit size), 8 for each thread. PTX ISA, setmaxnreg: imm-reg-count is 24 .. 256 in multiples of 8.
-SM90 = Arch("sm_90a", (9, 0), 227 * 1024, 64 * 1024, 255, 8, (24, 256, 8))
+
+SM80 = Arch(
+    name="sm_80",
+    compute_capability=(8, 0),
+    cluster_ctas=1,
+    portable_cluster_ctas=1,
+    shared_bytes_per_sm=164 * KIB,
+    shared_bytes_per_block=163 * KIB,
+    setmaxnreg=None,
+)
+SM90 = Arch(
+    name="sm_90a",
+    compute_capability=(9, 0),
+    shared_bytes_per_sm=228 * KIB,
+    shared_bytes_per_block=227 * KIB,
+    setmaxnreg=(24, 256, 8),
+)

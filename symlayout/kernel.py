@@ -58,6 +58,7 @@ from .tma import TensorMap
 
 SPACES = ("global", "shared", "register")
 BASE_ALIGN_BYTES = 16  # of a global tensor: what the widest access and a tensor map ask (32 with interleave 32B)
+AXES = "xyz"  # of a grid
 
 
 @dataclass(frozen=True)
@@ -369,6 +370,8 @@ class Builder:
     ) -> None:
         if threads % 32 or not 32 <= threads <= 1024:
             raise LayoutError(f"expected 32 to 1024 threads in whole warps, got {threads}")
+        if not 1 <= len(grid) <= len(AXES):
+            raise LayoutError(f"expected a grid of 1 to {len(AXES)} axes, got {len(grid)}")
         self.name, self.dims, self.threads, self.cluster = name, dims, threads, cluster
         self.index_bits = index_bits
         self.grid = tuple(map(integer, grid))

@@ -13,6 +13,7 @@ from .happens_before import HappensBefore
 from .holds import Holds
 from .in_bounds import InBounds
 from .injective import Injective
+from .launchable import Launchable
 from .multiplicity import Multiplicity
 from .obeys import Obeys
 from .partition import Partition
@@ -65,6 +66,7 @@ __all__ = [
     "Holds",
     "InBounds",
     "Injective",
+    "Launchable",
     "Multiplicity",
     "Obeys",
     "Partition",

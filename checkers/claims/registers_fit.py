@@ -90,8 +90,11 @@ class RegistersFit(OfProgram):
             if taken > n:
                 of = f"role {name}" if name else self.kernel.name
                 yield f"the tensors of {of} take {taken} registers of each thread, {taken - n} more than it has"
-        low, high, unit = self.arch.setmaxnreg
-        for r in _roles(self.kernel):
+        for r in _roles(self.kernel) if self.arch.setmaxnreg is None else ():
+            if r.registers:
+                yield f"role {r.name} asks for {r.registers} registers, and {self.arch} has no setmaxnreg"
+        low, high, unit = self.arch.setmaxnreg or (0, 0, 1)
+        for r in _roles(self.kernel) if self.arch.setmaxnreg is not None else ():
             if not r.registers:
                 continue
             if not low <= r.registers <= high or r.registers % unit:

@@ -31,6 +31,7 @@ class Atom:
     completion: str = ""  # "" when it is done where it stands, else "mbarrier" or a group of ops.GROUPS
     source: str = ""  # document and section
     align_bytes: int = 0  # of every shared-memory address that a thread gives
+    since: tuple[int, int] = (8, 0)  # compute capability from which on there is one; none older is described
 
     @property
     def asynchronous(self) -> bool:
@@ -69,6 +70,7 @@ class MmaAtom(Atom):
 
 
 VECTORS = (1, 2, 4, 8, 16)  # bytes of one access
+HOPPER = (9, 0)
 
 ROWS = (
     *(Atom(f"ld.global.{n}", "copy", "global", "register", bytes=n, source="PTX ISA, ld") for n in VECTORS),
@@ -87,6 +89,7 @@ ROWS = (
         proxy="async",
         completion="mbarrier",
         source="PTX ISA, cp.async.bulk.tensor",
+        since=HOPPER,
     ),
     Atom(
         word="tma.store",
@@ -96,6 +99,7 @@ ROWS = (
         proxy="async",
         completion="bulk",
         source="PTX ISA, cp.async.bulk.tensor",
+        since=HOPPER,
     ),
     *(
         Atom(
@@ -106,6 +110,7 @@ ROWS = (
             proxy="async",
             completion="bulk",
             source="PTX ISA, cp.reduce.async.bulk.tensor",
+            since=HOPPER,
         )
         for op in ("add", "min", "max")
     ),

@@ -11,7 +11,7 @@ Both addresses and the number of bytes are multiples of 16 (PTX ISA, cp.async.bu
 
 from __future__ import annotations
 
-from .atom import Atom
+from .atom import HOPPER, Atom
 
 SIZE_UNIT_BYTES = 16  # of both addresses and of the size
 SOURCE = "PTX ISA, cp.async.bulk"
@@ -26,6 +26,7 @@ ROWS = (
         completion="mbarrier",
         source=SOURCE,
         align_bytes=SIZE_UNIT_BYTES,
+        since=HOPPER,
     ),
     Atom(
         word="bulk.store",
@@ -36,6 +37,7 @@ ROWS = (
         completion="bulk",
         source=SOURCE,
         align_bytes=SIZE_UNIT_BYTES,
+        since=HOPPER,
     ),
 )
 WORDS = frozenset(row.word for row in ROWS)

@@ -11,7 +11,7 @@ count elements along these rows: 8 a row, 64 a matrix.
 from __future__ import annotations
 
 from ..layout import Layout
-from .atom import MatrixCopy
+from .atom import HOPPER, MatrixCopy
 
 ROW_BYTES = 16  # of a row, and what its address is a multiple of
 COUNTS = (1, 2, 4)
@@ -42,6 +42,7 @@ def _row(n: int, trans: bool, store: bool) -> MatrixCopy:
         threads=32,
         source=f"PTX ISA, {name}",
         align_bytes=ROW_BYTES,
+        since=HOPPER if store else (8, 0),
         src_tv=held if store else ROWS_TV[n],
         dst_tv=ROWS_TV[n] if store else held,
     )

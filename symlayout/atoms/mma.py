@@ -37,6 +37,7 @@ def _row(k: int, dtype: DType, sums: DType) -> MmaAtom:
         dst="register",
         threads=32,
         source="PTX ISA, mma",
+        since=(8, 9) if dtype in (e4m3, e5m2) else (8, 0),
         mnk=(16, 8, k),
         dtype=dtype,
         acc_dtype=sums,

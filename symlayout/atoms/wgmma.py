@@ -20,7 +20,7 @@ import functools
 
 from ..dtype import DType, bf16, e4m3, e5m2, f16, f32, i8, i32, tf32, u8
 from ..layout import Layout
-from .atom import MmaAtom
+from .atom import HOPPER, MmaAtom
 from .descriptor import STEP_BYTES
 
 THREADS, M = 128, 64
@@ -59,6 +59,7 @@ def _row(n: int, dtype: DType, sums: DType, registers: bool) -> MmaAtom:
         completion="wgmma",
         source="PTX ISA, wgmma.mma_async",
         align_bytes=16,
+        since=HOPPER,
         mnk=(M, n, k),
         dtype=dtype,
         acc_dtype=sums,

@@ -7,7 +7,7 @@ from typing import Any
 from .rule import Between, MultipleOf, Rule, Violation, accepted, broken, facts, place_text, violation, violations
 
 # The modules that hold rows.
-TABLES = ("tma", "dlpack", "tma_copy", "tma_tile")
+TABLES = ("tma", "dlpack", "tma_copy", "tma_tile", "launch")
 
 
 def rule_named(name: str) -> Any:

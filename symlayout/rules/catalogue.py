@@ -17,6 +17,7 @@ SECTIONS = {
     "dlpack": "tensors of make_tma_descriptor",
     "tma_copy": "tensor copies",
     "tma_tile": "copies of a tile loop",
+    "launch": "launches of a kernel",
 }
 
 PROFILES = {
@@ -35,6 +36,7 @@ PROFILES = {
     "hardware": "What a copy needs to run: a map that the driver encodes, and what faults at run time.",
     "tile": "What a copy of a tile loop needs beside: its buffer, its barrier, the end of the rows that it stores.",
     "phase": "What a consumer relies on that swizzles offsets from the start of its tile.",
+    "launch": "What an architecture has room for: grids, CTAs, clusters, barriers. `Launchable` asks for each row.",
     "lint": "What is legal and rarely meant. A warning, never a refusal.",
 }
 
@@ -59,7 +61,7 @@ def described(rule: Rule) -> str:
 # -- the page ---------------------------------------------------------------------------------------------
 
 HEAD = """\
-# The rules of tensor maps
+# The rules of tensor maps and launches
 
 Every rule stands in the code once, as a row with its source; constructors, proofs, `symlayout tensormaps`,
 `symlayout explain RULE` and this page read the same rows. This page is written by

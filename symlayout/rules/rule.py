@@ -103,8 +103,9 @@ COUNTS: dict[str, Callable[[Any], Any]] = {
     "stride": lambda m: m.rank - 1,
     "spatial": lambda m: m.rank - 2,
     "axis": lambda m: m.rank,  # of a row-major tensor, outermost first
+    "grid": lambda m: len(m.grid),  # x first
 }
-MOST = {"axis": 5, "map": 1, "inner": 1, "dimension": 5, "stride": 4, "spatial": 3}
+MOST = {"axis": 5, "map": 1, "inner": 1, "dimension": 5, "stride": 4, "spatial": 3, "grid": 3}
 
 
 def always(m: Any) -> bool:
@@ -191,6 +192,7 @@ class Violation:
 def place_text(rule: Rule, i: int) -> str:
     """Where the i-th place of a rule is, in the driver's words."""
     words = {"dimension": f"dimension {i}", "stride": f"the stride of dimension {i + 1}", "axis": f"axis {i}"}
+    words["grid"] = f"grid.{'xyz'[i : i + 1]}"
     return words.get(rule.each, "WHD"[i : i + 1] if rule.each == "spatial" else "")
 
 

@@ -1,0 +1,166 @@
+"""A kernel asks for no more than a launch on its architecture can have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.arch import SM90, Arch
+from symlayout.atoms import ATOMS
+from symlayout.expr import Fact, Quotient, at_least, terms_of
+from symlayout.facts import Facts
+from symlayout.int_tuple import text
+from symlayout.kernel import Kernel
+from symlayout.ops import Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Mma, Op, Wait
+from symlayout.rules.launch import RULES, Awaited, Instruction, Launch, Limited, NamedBarrier, Phases
+
+from ..claim import Claim
+from ..sites import Site, sites
+from .obeys import Obeys, open_rules
+from .of_kernel import AtAllSizes
+
+TENSOR_MAP_BYTES = 128
+HOPPER = (9, 0)  # mbarrier.expect_tx and try_wait, clusters, multicast, fences of the async proxy: PTX ISA, each
+INSTRUCTIONS: dict[type[Op], str] = {
+    ExpectTx: "mbarrier.arrive.expect_tx",
+    Wait: "mbarrier.try_wait",
+    ClusterBarrier: "barrier.cluster",
+    Arrive: "mbarrier.arrive of a peer",
+}
+
+
+@dataclass(frozen=True)
+class Launchable(AtAllSizes):
+    """The grid, clusters, threads, barriers and instructions of a kernel are within the limits of *arch*.
+
+    Each limit is a row of ``symlayout.rules.launch``. They hold at all sizes, or a size is named at which a launch
+    fails; registers and shared memory have claims of their own.
+
+    >>> from symlayout import dim
+    >>> from symlayout.kernels import vector_copy
+    >>> print(Launchable(vector_copy(dim("N"))))
+    launchable: grid (ceil(N/512),), 128 threads of vector_copy on sm_90a
+
+    Raises ClaimError for what is no kernel.
+    """
+
+    arch: Arch = SM90
+
+    kind: ClassVar[str] = "launchable"
+
+    def __str__(self) -> str:
+        k = self.kernel
+        clusters = "" if k.cluster in ((), (1,)) else f" in clusters of {text(k.cluster)}"
+        return f"{self.kind}: grid {text(k.grid)}{clusters}, {k.threads} threads of {k.name} on {self.arch}"
+
+    @property
+    def method(self) -> str:
+        """How a proof of all parts is named."""
+        return "rule by rule"
+
+    @property
+    def telling(self) -> bool:
+        """Whether there is something to say: a limit that sizes decide, or one that is broken."""
+        return bool(self._open())
+
+    def parts(self) -> tuple[Claim, ...]:
+        """A claim for each rule and place that numbers do not already meet."""
+        return self._open() or tuple(open_rules(_launch(self.kernel, self.arch), RULES, _Named(self.given, "")))[:1]
+
+    def _open(self) -> tuple[Claim, ...]:
+        found: list[Claim] = []
+        for name, record, conditions in records(self.kernel, self.arch):
+            for o in open_rules(record, RULES, _Named((), name)):
+                found.append(Limit(o.subject, o.rule, o.place, o.name, given=conditions))
+        return tuple(found)
+
+    def lemma(self, facts: Facts) -> str:
+        return "the launch is within the limits"
+
+
+@dataclass(frozen=True)
+class _Named:
+    """What ``open_rules`` reads of a claim."""
+
+    given: tuple[Fact, ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class Limit(Obeys):
+    """One limit, at one place of a kernel; its repairs bound the sizes in a rounded quotient themselves."""
+
+    kind: ClassVar[str] = "limit"
+
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        for f in self._facts:
+            plain = without_quotient(Fact(facts.resolved(f.expr), f.relation, f.modulus))
+            if plain is not None:
+                yield plain
+        yield from super().conditions(facts)
+
+
+def without_quotient(f: Fact) -> Fact | None:
+    """c - a*(x // d) >= 0 as a bound of x; None for facts of another form.
+
+    >>> from symlayout import ceil_div, dim
+    >>> M = dim("M")
+    >>> print(without_quotient(ceil_div(M, 32) <= 65535), without_quotient(M <= 65535))
+    M <= 2097120 None
+    """
+    terms = dict(terms_of(f.expr))
+    constant = terms.pop((), 0)
+    if f.relation != ">=" or len(terms) != 1:
+        return None
+    ((m, a),) = terms.items()
+    if a >= 0 or len(m) != 1 or not isinstance(m[0], Quotient) or type(m[0].args[1]) is not int:
+        return None
+    x, d = m[0].args
+    return at_least(d * (constant // -a) + d - 1, x)
+
+
+def records(kernel: Kernel, arch: Arch) -> Iterator[tuple[str, Limited, tuple[Fact, ...]]]:
+    """(name, numbers, conditions under which they count) of each part of a kernel that a limit is about."""
+    yield "", _launch(kernel, arch), ()
+    for b in kernel.barriers:
+        yield b.name, Phases(arch, b.slots, b.arrivals), ()
+    every = list(sites(kernel))
+    for op in dict.fromkeys(s.op for s in every if isinstance(s.op, Barrier)):
+        yield str(op), NamedBarrier(arch, op.number, op.threads, kernel.threads), ()
+    for s in every:
+        if isinstance(s.op, ExpectTx):
+            yield str(s.op), Awaited(arch, _awaited(kernel, s, every)), s.conditions
+    for word, since in dict.fromkeys(_instructions(kernel, (s.op for s in every))):
+        yield word, Instruction(arch, since), ()
+
+
+def _launch(kernel: Kernel, arch: Arch) -> Launch:
+    parameters = TENSOR_MAP_BYTES * len(kernel.maps) + sum(p.dtype.bits // 8 for p in kernel.parameters)
+    return Launch(arch, kernel.grid, kernel.cluster, kernel.threads, parameters)
+
+
+def _awaited(kernel: Kernel, site: Site, every: list[Site]) -> Any:
+    """The bytes of a phase that an expect_tx arms: all its arrivals do where nobody else arrives, else its threads."""
+    assert isinstance(site.op, ExpectTx)
+    name = site.op.barrier.barrier
+    arrivals = kernel.barrier(name).arrivals
+    here = [s for s in every if isinstance(s.op, Arrive | ExpectTx) and s.op.barrier.barrier == name]
+    if len(here) > 1:
+        arrivals = min(arrivals, site.team.threads if site.team is not None else 1)
+    return site.op.bytes * max(1, arrivals)
+
+
+def _instructions(kernel: Kernel, ops: Iterable[Op]) -> Iterator[tuple[str, tuple[int, int]]]:
+    """(instruction, compute capability from which on there is one) of all that not every architecture has."""
+    if any(n != 1 for n in kernel.cluster):
+        yield "clusters", HOPPER
+    for op in ops:
+        if isinstance(op, Copy | Mma) and op.atom in ATOMS:
+            yield op.atom, ATOMS[op.atom].since
+        if isinstance(op, Copy) and op.multicast is not None:
+            yield f"{op.atom}.multicast", HOPPER
+        elif isinstance(op, ExpectTx | Wait | ClusterBarrier) or (isinstance(op, Arrive) and op.peer is not None):
+            yield INSTRUCTIONS[type(op)], HOPPER
+        elif isinstance(op, Fence):
+            yield str(op), HOPPER
