@@ -52,7 +52,7 @@ def moved_together(access: Any, facts: Facts, element_bytes: int, unit_bytes: in
     why = divisible(moved, away, apart, facts) if moved or type(base) is not int else None
     if why is None:
         return None
-    shape = (lanes, *(n for n, _ in kept[first:])) if kept[first:] else lanes
+    shape = (lanes, *(n for n, _ in kept[first:]))  # a nested mode stays the first one, also where it is alone
     layout = Layout(shape, unflatten(tuple(s for _, s in kept), shape))
     return (ComposedLayout(form.swizzle or Swizzle(0, 0, 0), start, layout) if form.swizzle or start else layout), why
 

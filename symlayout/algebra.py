@@ -25,7 +25,7 @@ from .layout import (
     make_raw,
     with_obligations,
 )
-from .obligations import NONE, Obligations
+from .obligations import EXACT, NONE, Obligations
 from .swizzle import Swizzle
 
 Modes = list[tuple[Any, Any]]
@@ -397,13 +397,44 @@ def max_common_vector(a: Any, b: Any) -> Any:
 
     >>> max_common_vector(Layout((8, 4)), Layout((8, 4), (1, 16)))
     8
+
+    A number has no place for a condition. Raises LayoutError where it would rest on one, such as N >= 4 for the
+    layouts (N,M):(1,ld) and 4:1: declare that of the sizes, or take ``max_common_layout``, which carries it.
     """
-    sizes = (_common_run(a, b)[1], a.size(), b.size())
+    inverse, run, open_ = _common_run(a, b)
+    run = _inside(inverse, run, a.size()) if open_ else run
+    for o in open_ or ():
+        if o not in a.obligations and o not in b.obligations and (o.kind == EXACT or run is None):
+            raise LayoutError(
+                f"expected layouts with one common vector at all sizes, got {a} and {b}, whose elements are contiguous "
+                f"in both only where {' and '.join(map(str, o.repairs()))}; declare that of the symbols, as in "
+                f'dim("N", at_least=4), or take max_common_layout, which carries the condition'
+            )
+    sizes = (run, a.size(), b.size())
     n = min(sizes) if all(type(x) is int for x in sizes) else minimum(*sizes)
     moves = [(s, x.offset) for x in (a, b) if (s := _swizzle_of(x)) is not None]
     if len(moves) == 2 and moves[0] == moves[1]:
         return n
     return minimum(n, *(math.gcd(1 << s.base, _content(offset)) for s, offset in moves)) if moves else n
+
+
+def _inside(inverse: Layout, run: Any, size: Any) -> Any:
+    """How many of the leading elements have an index below *size*, at least; None where symbols leave that open.
+
+    Indices that count up from 0 are below it as long as their number is, which the caller sees to.
+    """
+    modes = inverse.modes()
+    if modes[0][1] == 1 and (len(modes) == 1 or run == modes[0][0]):
+        return run
+    if not inverse.static or type(run) is not int or type(size) is not int:
+        return None
+    inside, last = 1, 0
+    for n, d in modes:
+        steps = n if d == 0 else min(n, (size - 1 - last) // d + 1)
+        inside, last = inside * steps, last + (steps - 1) * d
+        if steps < n:
+            break
+    return min(run, inside)
 
 
 def max_alignment(layout: Any) -> int:
