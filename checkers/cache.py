@@ -40,11 +40,40 @@ def default_path() -> Path:
     return Path(base) / "symlayout" / "verdicts.sqlite"
 
 
-class Cache:
+class Verdicts:
+    """Verdicts by key, as text; where they are kept is up to a class of its own."""
+
+    hits = 0
+
+    def _get(self, key: str) -> str | None:
+        raise NotImplementedError
+
+    def _put(self, key: str, text: str) -> None:
+        raise NotImplementedError
+
+    def find(self, key: str, claim: Claim) -> Verdict | None:
+        """The stored verdict of a claim, or None."""
+        try:
+            text = self._get(key)
+            found = None if text is None else _verdict(json.loads(text), claim)
+        except (sqlite3.Error, ValueError, KeyError, TypeError, SymlayoutError):
+            return None
+        self.hits += found is not None
+        return found
+
+    def store(self, key: str, verdict: Verdict) -> None:
+        """Keep a verdict, its repairs as text; one whose repairs do not read back is left out."""
+        try:
+            if _read(map(str, verdict.repairs), verdict.claim) == verdict.repairs:
+                self._put(key, json.dumps(verdict.to_json()))
+        except (sqlite3.Error, TypeError, ValueError, SymlayoutError):
+            return
+
+
+class Cache(Verdicts):
     """A file of verdicts. Damage or a read-only place turns it off; it is never a reason to fail."""
 
     def __init__(self, path: Path) -> None:
-        self.hits = 0
         self._rows: sqlite3.Connection | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,27 +84,22 @@ class Cache:
         except (sqlite3.Error, OSError):
             self._rows = None
 
-    def find(self, key: str, claim: Claim) -> Verdict | None:
-        """The stored verdict of a claim, or None."""
+    def _get(self, key: str) -> str | None:
         if self._rows is None:
             return None
-        try:
-            row = self._rows.execute("select value from verdict where key = ?", (key,)).fetchone()
-            found = None if row is None else _verdict(json.loads(row[0]), claim)
-        except (sqlite3.Error, ValueError, KeyError, TypeError, SymlayoutError):
-            return None
-        self.hits += found is not None
-        return found
+        row = self._rows.execute("select value from verdict where key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
 
-    def store(self, key: str, verdict: Verdict) -> None:
-        """Keep a verdict, its repairs as text; one whose repairs do not read back is left out."""
-        if self._rows is None:
-            return
+    def _put(self, key: str, text: str) -> None:
+        if self._rows is not None:
+            self._rows.execute("insert or replace into verdict values (?, ?)", (key, text))
+
+    def keep(self, rows: Iterable[tuple[str, str]]) -> None:
+        """Add the rows that a worker has found, see ``Rows``."""
         try:
-            if _read(map(str, verdict.repairs), verdict.claim) != verdict.repairs:
-                return
-            self._rows.execute("insert or replace into verdict values (?, ?)", (key, json.dumps(verdict.to_json())))
-        except (sqlite3.Error, TypeError, ValueError, SymlayoutError):
+            for key, text in rows:
+                self._put(key, text)
+        except sqlite3.Error:
             return
 
     def close(self) -> None:
@@ -83,6 +107,40 @@ class Cache:
         if self._rows is not None:
             self._rows.close()
             self._rows = None
+
+
+class Rows(Verdicts):
+    """Verdicts in the memory of a worker, which sends its *new* ones to the process that has the file."""
+
+    def __init__(self) -> None:
+        self.new: dict[str, str] = {}
+
+    def _get(self, key: str) -> str | None:
+        return self.new.get(key)
+
+    def _put(self, key: str, text: str) -> None:
+        self.new[key] = text
+
+
+class Missing(Exception):
+    """A verdict that is not stored."""
+
+
+class Remembered(Verdicts):
+    """Another's verdicts, where one that is not stored raises Missing: nothing is decided anew."""
+
+    def __init__(self, others: Verdicts) -> None:
+        self.others = others
+
+    def find(self, key: str, claim: Claim) -> Verdict:
+        """The stored verdict of a claim. Raises Missing."""
+        found = self.others.find(key, claim)
+        if found is None:
+            raise Missing(key)
+        return found
+
+    def store(self, key: str, verdict: Verdict) -> None:
+        """Nothing: all that is found is stored already."""
 
 
 def key_of(claim: Claim, budget: Any, solver: str) -> str:

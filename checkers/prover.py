@@ -29,7 +29,7 @@ from symlayout.obligations import EXACT, Obligation, as_divisibility
 from symlayout.report import Outcome, Report, Verdict
 
 from . import smt
-from .cache import Cache, key_of
+from .cache import Verdicts, key_of
 from .certificate_checker import verify
 from .certificates import together
 from .claim import Claim, Proof, Query, TooLarge, facts_of
@@ -54,7 +54,9 @@ class Budget:
     dump_smt: str = ""  # a folder for the queries that stayed open
 
 
-def prove(*claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None, cache: Cache | None = None) -> Report:
+def prove(
+    *claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None, cache: Verdicts | None = None
+) -> Report:
     """The report on some claims (or lists of them), under the facts *given* to all.
 
     With a *cache*, claims that were decided before by this version are looked up. The obligations that the
@@ -83,7 +85,7 @@ def _flat(claims: Iterable[Any]) -> Iterator[Claim]:
 
 
 def verdicts(
-    claim: Claim, given: tuple[Fact, ...] = (), budget: Budget | None = None, cache: Cache | None = None
+    claim: Claim, given: tuple[Fact, ...] = (), budget: Budget | None = None, cache: Verdicts | None = None
 ) -> Iterator[Verdict]:
     """The verdict on a claim, then one for each obligation of its layouts."""
     if given:
@@ -102,7 +104,7 @@ def verdicts(
                 yield from _obligation(o, claim, budget or Budget())
 
 
-def _of_parts(claim: Claim, parts: tuple[Claim, ...], budget: Budget, cache: Cache | None) -> Iterator[Verdict]:
+def _of_parts(claim: Claim, parts: tuple[Claim, ...], budget: Budget, cache: Verdicts | None) -> Iterator[Verdict]:
     """One verdict where every part is proved, else the verdict of each part that is not."""
     begin = time.perf_counter()
     found = [v for p in parts for v in verdicts(replace(p, given=(*p.given, *claim.given)), (), budget, cache)]
@@ -127,7 +129,7 @@ def _of_parts(claim: Claim, parts: tuple[Claim, ...], budget: Budget, cache: Cac
         yield replace(v, expect=told)
 
 
-def _recalled(claim: Claim, budget: Budget, cache: Cache | None) -> Verdict:
+def _recalled(claim: Claim, budget: Budget, cache: Verdicts | None) -> Verdict:
     """One verdict, from the cache where it has it."""
     if cache is None:
         return decide(claim, budget)

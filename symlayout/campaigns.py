@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import os
 import pickle
+import signal
+import socket
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
@@ -12,6 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 
 _turn = threading.Lock()  # expressions are interned per process, so its threads take turns
+CONNECT_SECONDS = 2.0  # a scheduler that does not answer within this is not there
+WATCH_SECONDS = 0.5  # how often a worker looks whether its parent is alive
 
 
 @dataclass(frozen=True)
@@ -44,15 +51,40 @@ def run(
     one thread each. Jobs and results travel as pickles, which claims, verdicts and reports have. A worker that
     dies costs only the job that killed it. *progress* is called with (done, total) after each job.
     """
-    if workers < 1 and workers != -1:
-        raise ValueError(f"expected at least 1 worker, or -1 for all cores, got {workers}")
     todo = list(jobs)
     results: list[Any] = [None] * len(todo)
-    for done, (i, result) in enumerate(_results(function, todo, workers, scheduler), 1):
+    for done, (i, result) in enumerate(each(function, todo, workers, scheduler), 1):
         results[i] = result
         if progress is not None:
             progress(done, len(todo))
     return results
+
+
+def each(
+    function: Callable[[Any], Any], jobs: Iterable[Any], workers: int = 1, scheduler: str | None = None
+) -> Iterator[tuple[int, Any]]:
+    """(place of the job, its result) of each job, as they end; otherwise as ``run``.
+
+    >>> sorted(each(abs, [-3, 5]))
+    [(0, 3), (1, 5)]
+
+    Workers end with the loop over the results, also where it is left early, and with this process, also where it is
+    killed.
+    """
+    if workers < 1 and workers != -1:
+        raise ValueError(f"expected at least 1 worker, or -1 for all cores, got {workers}")
+    yield from _results(function, list(jobs), workers, scheduler)
+
+
+def packed(x: Any) -> bytes:
+    """A pickle, in which what plain pickles refuse, such as functions inside functions, travels by value."""
+    try:
+        return pickle.dumps(x)
+    except Exception:  # whatever a class does when it is pickled
+        import cloudpickle
+
+        data: bytes = cloudpickle.dumps(x)
+        return data
 
 
 def _results(
@@ -66,26 +98,41 @@ def _results(
             except Exception as e:
                 yield i, _failed(job, e)
         return
-    packed: dict[int, bytes] = {}
+    data: dict[int, bytes] = {}
     for i, job in enumerate(jobs):
         try:
-            packed[i] = pickle.dumps(job)
+            data[i] = packed(job)
         except Exception as e:
             yield i, _failed(job, e)
-    ended = _on_cores(function, packed, workers) if scheduler is None else _on_cluster(function, packed, scheduler)
+    ended = _on_cores(function, data, workers) if scheduler is None else _on_cluster(function, data, scheduler)
     for i, result in ended:
         yield i, pickle.loads(result) if isinstance(result, bytes) else _failed(jobs[i], result)
 
 
-def _remote(function: Callable[[Any], Any], i: int, packed: bytes) -> tuple[int, bytes]:
-    """One job in a worker: whatever happens comes back as a pickle."""
+def _remote(function: Callable[[Any], Any], i: int, data: bytes, parent: int = 0) -> tuple[int, bytes]:
+    """One job in a worker: whatever happens comes back as a pickle. *parent* is the process that it ends with."""
     job: Any = f"job {i}"
+    if parent and os.getppid() == parent:
+        _follow(parent)
     with _turn:
         try:
-            job = pickle.loads(packed)
-            return i, pickle.dumps(function(job))
+            job = pickle.loads(data)
+            return i, packed(function(job))
         except Exception as e:
-            return i, pickle.dumps(_failed(job, e))
+            return i, packed(_failed(job, e))
+
+
+@functools.cache
+def _follow(parent: int) -> None:
+    """In a worker process: end with the parent, and leave Ctrl-C to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def look() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=look, daemon=True).start()
 
 
 def _failed(job: Any, e: BaseException) -> Failed:
@@ -94,45 +141,53 @@ def _failed(job: Any, e: BaseException) -> Failed:
 
 
 def _on_cores(
-    function: Callable[[Any], Any], packed: dict[int, bytes], workers: int
+    function: Callable[[Any], Any], jobs: dict[int, bytes], workers: int
 ) -> Iterator[tuple[int, bytes | BaseException]]:
     from joblib import Parallel, delayed
+    from joblib.externals.loky import get_reusable_executor
 
-    waiting = dict(packed)
-    while waiting:
-        sent: list[int] = []
-        try:
-            pool = Parallel(n_jobs=workers, return_as="generator_unordered")
-            for i, result in pool(_sent(delayed(_remote), function, waiting, sent)):
-                del waiting[i]
-                yield i, result
-        except BrokenExecutor:  # one of those on their way killed its worker: each of them again, alone
-            for i in [i for i in sent if i in waiting]:
-                data = waiting.pop(i)
-                try:
-                    yield Parallel(n_jobs=2)([delayed(_remote)(function, i, data)])[0]
-                except BrokenExecutor as e:
-                    yield i, e
+    waiting = dict(jobs)
+    ended = False
+    try:
+        while waiting:
+            sent: list[int] = []
+            try:
+                pool = Parallel(n_jobs=workers, return_as="generator_unordered")
+                for i, result in pool(_sent(delayed(_remote), function, waiting, sent)):
+                    del waiting[i]
+                    yield i, result
+            except BrokenExecutor:  # one of those on their way killed its worker: each of them again, alone
+                for i in [i for i in sent if i in waiting]:
+                    data = waiting.pop(i)
+                    try:
+                        yield Parallel(n_jobs=2)([delayed(_remote)(function, i, data, os.getpid())])[0]
+                    except BrokenExecutor as e:
+                        yield i, e
+        ended = True
+    finally:
+        if not ended:  # left early, by an interrupt perhaps: what is still at work is not waited for
+            get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
 
 def _sent(task: Any, function: Callable[[Any], Any], waiting: dict[int, bytes], sent: list[int]) -> Iterator[Any]:
     """The waiting jobs as tasks; *sent* remembers those that were taken."""
     for i, data in list(waiting.items()):
         sent.append(i)
-        yield task(function, i, data)
+        yield task(function, i, data, os.getpid())
 
 
 def _on_cluster(
-    function: Callable[[Any], Any], packed: dict[int, bytes], scheduler: str
+    function: Callable[[Any], Any], jobs: dict[int, bytes], scheduler: str
 ) -> Iterator[tuple[int, bytes | BaseException]]:
     try:
         from dask.distributed import Client, as_completed
     except ImportError as e:
         raise ImportError(f"expected Dask for {scheduler}, got none: pip install 'symlayout[cluster]'") from e
-    with Client(scheduler, set_as_default=False) as client:
+    _expect_answer(scheduler)
+    with Client(scheduler, set_as_default=False, timeout=CONNECT_SECONDS) as client:
         task = functools.partial(_remote, function)
-        futures = client.map(task, list(packed), list(packed.values()), pure=False)
-        places = {f.key: i for f, i in zip(futures, packed, strict=True)}
+        futures = client.map(task, list(jobs), list(jobs.values()), pure=False)
+        places = {f.key: i for f, i in zip(futures, jobs, strict=True)}
         suspects = []
         for f in as_completed(futures, loop=client.loop):
             if f.status == "finished":
@@ -140,6 +195,18 @@ def _on_cluster(
             else:
                 suspects.append(places[f.key])
         for i in suspects:  # their worker died: each of them again, alone
-            f = client.submit(task, i, packed[i], pure=False)
+            f = client.submit(task, i, jobs[i], pure=False)
             error = f.exception()
             yield (i, error) if error else f.result()
+
+
+def _expect_answer(scheduler: str) -> None:
+    """Raise OSError where nothing listens at an address: a client would try for half a minute."""
+    host, _, port = scheduler.rpartition("://")[2].rpartition(":")
+    if not port.isdigit() or not host:
+        raise ValueError(f"expected a scheduler such as tcp://host:8786, got {scheduler!r}")
+    try:
+        with contextlib.closing(socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS)):
+            return
+    except (OSError, OverflowError) as e:
+        raise OSError(f"expected a Dask scheduler at {scheduler}, got {e}") from None

@@ -6,12 +6,11 @@ Exit status: 2 wrong usage or bad input, 1 a verdict other than the expected one
 
 from __future__ import annotations
 
-import functools
 import json
+import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,10 +18,13 @@ from typing import Annotated, Any
 import typer
 
 from . import console
-from .collect import Found, Stated, collect
+from .collect import Search, collect
 from .errors import CertificateError, InternalError, LayoutError, NotationError, SymlayoutError
+from .found import Builder, Found, Stated
+from .judging import Judged, Manner, NoWorkers, judged
 from .outputs import Format, rendered, stored_in
-from .report import Outcome, Report, Verdict
+from .report import Outcome, Report
+from .settings import Settings, settings_at
 
 app = typer.Typer(
     name="symlayout",
@@ -42,47 +44,117 @@ class Plain(StrEnum):
     JSON = "json"
 
 
+def _version(asked: bool) -> None:
+    if asked:
+        from checkers.smt import version as solver
+
+        from . import __version__
+
+        console.out.print(f"symlayout {__version__}, Python {platform.python_version()}, {solver()}")
+        raise typer.Exit(OK)
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the versions and exit."),
+    ] = False,
+) -> None:
+    pass
+
+
 # -- proofs -----------------------------------------------------------------------------------------------
 
 
 @app.command()
 def prove(
     paths: Annotated[
-        list[str],
-        typer.Argument(metavar="PATH...", help="Python, TOML and source files, folders of them, or module:name."),
-    ],
+        list[str] | None,
+        typer.Argument(
+            metavar="[PATH...]",
+            help="Python, TOML and source files, folders of them, or module:name; those of [tool.symlayout] if none.",
+        ),
+    ] = None,
     format: Annotated[Format, typer.Option(help="How the report is printed.")] = Format.TEXT,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Write the report there, and text to the terminal."),
     ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Files and folders to leave out, such as third_party or '*_gen.py'."),
+    ] = None,
+    no_import: Annotated[
+        bool, typer.Option("--no-import", help="Run no Python file: only TOML files and comments are read.")
+    ] = False,
+    import_seconds: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="Time for each Python file to be imported; 60 unless told.")
+    ] = None,
     budget: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time for each solver query.")] = None,
     dump_smt: Annotated[Path | None, typer.Option(metavar="DIR", help="Write queries that stay open there.")] = None,
     cache: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep and reuse verdicts in this file.")] = None,
-    jobs: Annotated[int, typer.Option(metavar="N", help="Processes to share the claims; -1 for all cores.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(metavar="N", help="Processes to share the claims; -1 for all cores.")
+    ] = None,
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://host:port.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show each access of a kernel.")] = False,
 ) -> None:
-    """Prove the claims of Python files, of their kernels, of TOML files and of comments that begin with symlayout:."""
-    from checkers import Claim
+    """Prove the claims of Python files, of their kernels, of TOML files and of comments that begin with symlayout:.
 
-    from .kernel import Kernel
-
+    Of Python files only those that import symlayout or checkers are run, each in a child process.
+    """
     begin = time.perf_counter()
     if output is not None:
         _check_target(output)
+    settings = _settings()
+    paths = paths or list(settings.paths)
+    if not paths:
+        _fail("expected a PATH, or paths in the table [tool.symlayout] of pyproject.toml, got none")
+    limit = import_seconds or settings.import_seconds or Search.import_seconds
+    search = Search((*settings.exclude, *(exclude or ())), settings.imports and not no_import, limit)
+    manner = Manner(
+        budget if budget is not None else settings.budget,
+        dump_smt,
+        cache or settings.cache,
+        jobs if jobs is not None else settings.jobs or 1,
+        scheduler,
+    )
     aloud = format is Format.TEXT or output is not None
-    verdicts: list[Verdict] = []
-    notes: list[str] = []
-    errors: list[Found] = []
-    found = (f for target in paths for f in collect(target, Claim, _build, Kernel))
-    settings = _Settings(budget, dump_smt, cache, jobs, scheduler)
-    interrupted = False
+    into = Judged()
+    found = (f for target in paths for f in collect(target, Builder(_build, _kinds), search=search))
+    interrupted = _shown(judged(found, manner, into, console.working, console.progress), aloud, verbose)
+    if not into.verdicts and not into.errors and not interrupted:
+        none = "expected claims such as Bijective(layout, onto=64), got none"
+        into.errors.append(Found(" ".join(paths), "", error=none))
+    report = into.report
+    if aloud and report.verdicts:
+        console.show_summary(report, time.perf_counter() - begin)
+    for e in into.errors:
+        console.show_error(f"{e.place}: {e.error}")
+    if output is not None:
+        _write({output: rendered(format, report, into.errors)})
+    elif not aloud:
+        sys.stdout.write(rendered(format, report, into.errors))
+    if interrupted:
+        _fail(f"interrupted: the report has the {len(report.verdicts)} verdicts until then", INTERRUPTED)
+    raise typer.Exit(status(report, bool(into.errors)))
+
+
+def _settings() -> Settings:
+    """What the repository says; what it says wrongly ends the command."""
     try:
-        shown = ""
-        for place, some in _judged(found, errors, settings):
-            verdicts += some.verdicts
-            notes += some.notes
+        return settings_at(Path.cwd())
+    except NotationError as e:
+        _fail(str(e))
+        raise
+
+
+def _shown(reports: Iterator[tuple[str, Report]], aloud: bool, verbose: bool) -> bool:
+    """Show each report as soon as it is known, under its file; whether this was interrupted."""
+    shown = ""
+    try:
+        for place, some in reports:
             file = place.rpartition(":")[0] or place
             if aloud and file != shown:
                 shown = file
@@ -90,80 +162,10 @@ def prove(
             if aloud:
                 console.show_report(some, verbose)
     except KeyboardInterrupt:
-        interrupted = True
-    if not verdicts and not errors and not interrupted:
-        errors.append(Found(" ".join(paths), "", error="expected claims such as Bijective(layout, onto=64), got none"))
-    report = Report(tuple(verdicts), notes=tuple(notes))
-    if aloud and verdicts:
-        console.show_summary(report, time.perf_counter() - begin)
-    for e in errors:
-        console.show_error(f"{e.place}: {e.error}")
-    if output is not None:
-        _write({output: rendered(format, report, errors)})
-    elif not aloud:
-        sys.stdout.write(rendered(format, report, errors))
-    if interrupted:
-        _fail(f"interrupted: the report has the {len(verdicts)} verdicts until then", INTERRUPTED)
-    raise typer.Exit(status(report, bool(errors)))
-
-
-@dataclass
-class _Settings:
-    """How claims are judged: seconds for a solver query, a folder for open queries, a cache, workers."""
-
-    budget_s: float | None
-    dump_smt: Path | None
-    cache_file: Path | None
-    jobs: int
-    scheduler: str | None
-
-    def prover(self) -> Callable[[Any], Report]:
-        """``prove`` within these settings."""
-        from checkers import Budget, prove
-        from checkers.cache import Cache
-
-        parts: dict[str, Any] = {"dump_smt": str(self.dump_smt or "")}
-        if self.budget_s is not None:
-            parts["solver_ms"] = max(1, int(self.budget_s * 1000))
-        cache = Cache(self.cache_file) if self.cache_file is not None and self.jobs == 1 else None
-        return functools.partial(prove, budget=Budget(**parts), cache=cache)
-
-
-def _judged(found: Iterable[Found], errors: list[Found], settings: _Settings) -> Iterator[tuple[str, Report]]:
-    """(place, report) of each claim, in order; what is no claim or cannot be judged goes to *errors*."""
-    prover = settings.prover()
-    claims = []
-    for f in found:
-        if f.error:
-            errors.append(f)
-        elif settings.jobs == 1 and settings.scheduler is None:
-            with console.working(f"{f.place} {f.name}"):
-                some = _report(f, errors, prover)
-            yield f.place, some
-        else:
-            claims.append(f)
-    if claims:
-        yield from _in_parallel(claims, errors, prover, settings)
-
-
-def _in_parallel(
-    claims: list[Found], errors: list[Found], prover: Callable[[Any], Report], settings: _Settings
-) -> Iterator[tuple[str, Report]]:
-    """Claims shared among the processes of this machine, or the workers of a Dask cluster."""
-    from .campaigns import Failed, run
-
-    jobs = [f.claim for f in claims]
-    try:
-        with console.progress(len(jobs)) as step:
-            reports = run(prover, jobs, settings.jobs, settings.scheduler, lambda done, total: step(done))
-    except (ValueError, ImportError, OSError) as e:
+        return True
+    except NoWorkers as e:
         _fail(str(e))
-        return
-    for f, report in zip(claims, reports, strict=True):
-        if isinstance(report, Failed):
-            errors.append(Found(f.place, f.name, error=f"{f.name}: {report}"))
-        else:
-            yield f.place, _placed(report, f)
+    return False
 
 
 def _build(s: Stated) -> Any:
@@ -173,22 +175,11 @@ def _build(s: Stated) -> Any:
     return claim_from(s.kind, s.fields, s.dims, s.given, s.expect, s.shared)
 
 
-def _placed(report: Report, found: Found) -> Report:
-    return replace(report, verdicts=tuple(v.placed(f"{found.place} {found.name}") for v in report.verdicts))
+def _kinds() -> Collection[str]:
+    """The kinds of claims that text can state."""
+    from checkers.build import KINDS
 
-
-def _report(found: Found, errors: list[Found], prover: Callable[[Any], Report]) -> Report:
-    """The report on one claim; a claim that cannot be judged is an error, never a verdict."""
-    try:
-        return _placed(prover(found.claim), found)
-    except InternalError:
-        raise
-    except (SymlayoutError, RecursionError, MemoryError, OverflowError) as e:
-        message = str(e) or type(e).__name__
-    except (TypeError, ValueError, IndexError, ArithmeticError) as e:  # parts that do not fit each other
-        message = f"expected a claim that can be judged, got {type(e).__name__}: {e}"
-    errors.append(Found(found.place, found.name, error=f"{found.name}: {message}"))
-    return Report(())
+    return KINDS
 
 
 def status(report: Report, bad_input: bool) -> int:

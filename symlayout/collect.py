@@ -1,114 +1,128 @@
-"""Finding claims: in Python files and modules, in TOML files, in comments beside the code, below folders."""
+"""Finding claims: in Python files and modules, in TOML files, in comments beside the code, below folders.
+
+Files are found by reading them. Of Python files only those that import symlayout or checkers are run, in a child
+process (``importer``).
+"""
 
 from __future__ import annotations
 
-import ast
-import contextlib
-import hashlib
-import importlib
-import importlib.util
-import inspect
-import itertools
 import os
 import re
-import reprlib
-import signal
-import sys
-import threading
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
-from types import FrameType, ModuleType
-from typing import Any, TypeAlias
+from types import ModuleType
 
-from .errors import ClaimError, InternalError, SymlayoutError
-from .expr import Fact, Symbol
+from .errors import InternalError, SymlayoutError
+from .found import Builder, Found, Stated
+from .importer import IMPORTER, SECONDS
+from .python_claims import OURS, mentions_us
 from .reader import excerpt
 
-SECONDS = 60  # a module that takes longer to import is taken to hang
+__all__ = ["Found", "Search", "Stated", "collect"]
+
+HERE = Path(__file__).resolve().parents[1]  # our packages
 
 
 @dataclass(frozen=True)
-class Found:
-    """A claim with its name and place, or the message why a place gave none."""
+class Search:
+    """How claims are searched: what is left out, whether modules are run, and for how long each may.
 
-    place: str
-    name: str
-    claim: Any = None
-    error: str = ""
+    *exclude* holds patterns such as ``third_party``, ``build/*`` or ``*_gen.py``, for names of files and folders and
+    for paths below the folder that is searched.
+    """
 
+    exclude: tuple[str, ...] = ()
+    run_modules: bool = True
+    import_seconds: float = SECONDS
 
-@dataclass(frozen=True)
-class Stated:
-    """A claim as text states it: *shared* are facts of its file, *source* the text where a caret may point."""
-
-    place: str
-    name: str
-    kind: str
-    fields: Mapping[str, Any]
-    dims: Iterable[Symbol] = ()
-    given: tuple[Fact, ...] = ()
-    shared: tuple[Fact, ...] = ()
-    expect: str = "proved"
-    source: str = field(default="", kw_only=True)
+    def leaves_out(self, path: Path, folder: Path) -> bool:
+        """Whether a pattern names a file or folder below the folder that is searched."""
+        inside = path.relative_to(folder).as_posix()
+        return any(fnmatch(path.name, p.rstrip("/")) or fnmatch(inside, p.rstrip("/")) for p in self.exclude)
 
 
-Builder: TypeAlias = Callable[[Stated], Any]
-Kinds: TypeAlias = "type | tuple[type, ...]"
-
-
-def collect(target: str, kind: type, build: Builder | None = None, whole: type | None = None) -> Iterator[Found]:
-    """The claims (values of *kind*) of a file, of each file below a folder, or of ``module:name``, by line.
-
-    Values of *whole*, such as kernels, which have claims of their own, count where they are named, where a function
-    returns them, and in Python files without other claims.
+def collect(
+    target: str, build: Builder | None = None, kernels: bool = True, search: Search | None = None
+) -> Iterator[Found]:
+    """The claims of a file, of each file below a folder, or of ``module:name``, by line.
 
     In Python, claims are module-level objects (or lists of them), and functions called ``claim_*`` that take no
-    arguments and return one or several. With *build*, which makes claims of stated ones, they may also stand in
-    TOML files and in comments. What cannot be read is reported, not raised.
+    arguments and return one or several. With *kernels*, which have claims of their own, these count too where they are
+    named, where a function returns them, and in Python files without other claims. With *build*, which makes claims of
+    stated ones, they may also stand in TOML files and in comments. What cannot be read is reported, not raised.
     """
-    path = Path(target)
+    path, search = Path(target), search or Search()
     if path.is_dir():
-        files = [p for p in _files(path) if p.suffix == ".py" or (build is not None and _states_claims(p))]
-        if not files:
-            also = "" if build is None else ", TOML files with a [[claim]] table or comments with claims"
-            yield Found(target, "", error=f"expected Python files{also} below {target}, got none")
-        for file in files:
-            yield from _in_file(file, kind, build, whole)
+        yield from _in_folder(path, build, kernels, search)
     elif path.is_file():
-        yield from _in_file(path, kind, build, whole)
+        yield from _named(path, build, kernels, search)
     elif ":" in target and os.sep not in target:
-        yield from _in_module(target, kind if whole is None else (kind, whole))
+        if search.run_modules:
+            yield from IMPORTER.claims(target, named=True, kernels=kernels, seconds=search.import_seconds)
+        else:
+            yield Found(target, "", error=f"expected a file or folder where modules are not imported, got {target}")
     else:
         yield Found(target, "", error=f"expected a file, a folder or module:name, got {target!r}, which does not exist")
 
 
-def _files(folder: Path) -> list[Path]:
-    """The files below a folder, in order, but for hidden ones and those of virtual environments."""
+def _in_folder(folder: Path, build: Builder | None, kernels: bool, search: Search) -> Iterator[Found]:
+    """The claims of the files below a folder that may have some, as reading them tells."""
+    every = _files(folder, search)
+    own = _own_packages(p.relative_to(folder) for p in every if not p.resolve().is_relative_to(HERE))
+    mine = (p for p in every if not p.name.startswith("_"))
+    files = [p for p in mine if _runs(p, search, own) or (build is not None and _states_claims(p, build))]
+    if not files:
+        also = "" if build is None else ", TOML files with a [[claim]] table or comments with claims"
+        what = f"Python files that import symlayout or checkers{also}"
+        yield Found(str(folder), "", error=f"expected {what} below {folder}, got none")
+    for p in files:
+        yield from _in_file(p, build, kernels, search, own)
+
+
+def _named(path: Path, build: Builder | None, kernels: bool, search: Search) -> Iterator[Found]:
+    """The claims of a file that the user names; a module that is not imported is reported."""
+    found = list(_in_file(path, build, kernels, search, frozenset()))
+    if not found and path.suffix == ".py" and search.run_modules and not _runs(path, search, frozenset()):
+        also = f"; to import it anyway, name an object of it: {path.stem}:NAME"
+        yield Found(str(path), "", error=f"expected a module that imports symlayout or checkers, got {path}{also}")
+    yield from found
+
+
+def _own_packages(files: Iterable[Path]) -> frozenset[str]:
+    """The names of ours that a repository has modules or packages of its own for."""
+    return frozenset(n for p in files if p.suffix == ".py" for n in OURS if n in (*p.parent.parts, p.stem))
+
+
+def _files(folder: Path, search: Search) -> list[Path]:
+    """The files below a folder, in order, without excluded ones, hidden folders, ``_private`` ones and environments."""
     out: list[Path] = []
     for root, folders, files in os.walk(folder):
         if "pyvenv.cfg" in files:
             folders.clear()
             continue
-        folders[:] = [f for f in folders if not f.startswith((".", "_"))]
-        out += [Path(root, f) for f in files if not f.startswith((".", "_"))]
+        here = Path(root)
+        folders[:] = [f for f in folders if not f.startswith((".", "_")) and not search.leaves_out(here / f, folder)]
+        out += [here / f for f in files if not f.startswith(".") and not search.leaves_out(here / f, folder)]
     return sorted(p for p in out if p.is_file())
 
 
-def _states_claims(path: Path) -> bool:
-    """Whether a file that is no Python has claims, as far as a quick look tells."""
+def _states_claims(path: Path, build: Builder) -> bool:
+    """Whether a file has claims in comments or in tables, as far as a quick look tells."""
     from . import comments
 
     if path.suffix != ".toml" and path.suffix not in comments.SUFFIXES:
         return False
     try:
         source = path.read_text(encoding="utf-8", errors="replace")
+        if path.suffix == ".toml":
+            return "[[" in source and _spec().states_claims(source)
+        return comments.states_claims(source, path.suffix, build.kinds)
     except OSError:
-        return True  # to be reported
-    if path.suffix == ".toml":
-        return "[[" in source and _spec().states_claims(source)
-    return comments.states_claims(source, path.suffix)
+        return path.suffix != ".py"  # to be reported
+    except SyntaxError:
+        return False
 
 
 def _spec() -> ModuleType:
@@ -118,17 +132,30 @@ def _spec() -> ModuleType:
     return spec
 
 
-def _in_file(path: Path, kind: type, build: Builder | None, whole: type | None) -> Iterator[Found]:
+def _runs(path: Path, search: Search, own: frozenset[str]) -> bool:
+    """Whether a file is imported: it is Python and imports symlayout or checkers, not packages of its own so called."""
+    if path.suffix != ".py" or not search.run_modules:
+        return False
+    try:
+        return mentions_us(path.read_text(encoding="utf-8-sig", errors="replace"), own)
+    except OSError:
+        return True  # to be reported
+
+
+def _in_file(
+    path: Path, build: Builder | None, kernels: bool, search: Search, own: frozenset[str]
+) -> Iterator[Found]:
     from . import comments
 
+    stated: list[Stated | Found]
     if path.suffix == ".py":
-        stated = list(comments.read(path)) if build else []
-        if not stated or _may_hold_objects(path):
-            yield from _in_python(path, kind, whole)
+        stated = list(comments.read(path, build.kinds)) if build else []
+        if _runs(path, search, own):
+            yield from IMPORTER.claims(str(path), kernels=kernels, seconds=search.import_seconds)
     elif build is not None and path.suffix == ".toml":
         stated = list(_spec().read(path))
     elif build is not None and path.suffix in comments.SUFFIXES:
-        stated = list(comments.read(path))
+        stated = list(comments.read(path, build.kinds))
     else:
         known = "a Python file" if build is None else f"a file with claims ({', '.join((*comments.SUFFIXES, '.toml'))})"
         stated = [Found(str(path), "", error=f"expected {known}, got {path}")]
@@ -139,16 +166,10 @@ def _in_file(path: Path, kind: type, build: Builder | None, whole: type | None) 
             yield _built(s, build)
 
 
-def _may_hold_objects(path: Path) -> bool:
-    """Whether a Python file that states claims in comments may also make some: if not, it is not imported."""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return any(word in line.partition("#")[0] for line in lines for word in ("checkers", "claim", "kernel"))
-
-
-def _built(s: Stated, build: Builder) -> Found:
+def _built(s: Stated, builder: Builder) -> Found:
     """The claim that a text states, or why there is none."""
     try:
-        return Found(s.place, s.name, build(s))
+        return Found(s.place, s.name, builder.make(s))
     except InternalError:
         raise
     except (SymlayoutError, ArithmeticError, RecursionError, MemoryError) as e:
@@ -157,149 +178,3 @@ def _built(s: Stated, build: Builder) -> Found:
             word = re.search(r"got '([^']*)'", message)
             message += f"\n{excerpt(s.source, max(0, s.source.find(word[1])) if word else 0)}"
         return Found(s.place, s.name, error=message)
-
-
-def _in_python(path: Path, kind: type, whole: type | None) -> Iterator[Found]:
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8-sig"), str(path))
-        with _limits(str(path)):
-            module = _load(path)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as e:  # whatever a user's module raises, an exit or pytest's skip too
-        yield _failure(path, e)
-        return
-    lines = _lines(tree)
-    names = sorted((n for n in vars(module) if n in lines), key=lines.__getitem__)
-
-    def of(kinds: Kinds, some: Iterable[str]) -> list[Found]:
-        return [f for n in some for f in _claims(f"{path}:{lines[n]}", n, getattr(module, n), kinds)]
-
-    both = kind if whole is None else (kind, whole)
-    functions = [n for n in names if n.startswith("claim_")]
-    found = {n: of(both if n in functions else kind, [n]) for n in names}
-    claims = [f for some in found.values() for f in some]
-    yield from claims if claims or whole is None else of(whole, names)
-
-
-def _load(path: Path) -> ModuleType:
-    """The module of a file, under a name of its own, with its folder on the path while it loads."""
-    name = f"_symlayout_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:8]}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ClaimError(f"expected a Python module, got {path}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    sys.path.insert(0, str(path.parent))
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(path.parent))
-    return module
-
-
-def _in_module(target: str, kind: Kinds) -> Iterator[Found]:
-    module_name, _, name = target.partition(":")
-    try:
-        with _limits(target), contextlib.redirect_stdout(sys.stderr):
-            if "" not in sys.path and str(Path.cwd()) not in sys.path:
-                sys.path.insert(0, str(Path.cwd()))  # as python -m does
-            found: Any = importlib.import_module(module_name)
-            for part in name.split("."):
-                found = getattr(found, part)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as e:  # an import can raise anything
-        yield Found(target, name, error=f"expected {target} to be importable, got {type(e).__name__}: {e}")
-        return
-    claims = list(_claims(target, name, found, kind))
-    if not claims and callable(found):
-        claims = list(_claims(target, f"claim_{name}", found, kind))
-    yield from claims or [Found(target, name, error=f"expected a claim at {target}, got {reprlib.repr(found)}")]
-
-
-def _claims(place: str, name: str, value: Any, kind: Kinds) -> Iterator[Found]:
-    """The claims that a module-level value stands for."""
-    called = name.startswith("claim_") and callable(value)
-    if called:
-        try:
-            with _limits(place), contextlib.redirect_stdout(sys.stderr):
-                value = _called(value)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as e:  # a user's function can raise anything
-            yield Found(place, name, error=f"expected claims from {name}(), got {type(e).__name__}: {e}")
-            return
-    other = list(itertools.islice((v for v in _flat(value) if not isinstance(v, kind)), 1))
-    claims = [] if other else list(_flat(value))
-    if claims:
-        yield from (Found(place, name, claim) for claim in claims)
-    elif called:
-        got = reprlib.repr(value)
-        yield Found(place, name, error=f"expected a claim or a list of claims from {name}(), got {got}")
-    elif isinstance(value, list | tuple) and any(isinstance(v, kind) for v in value):
-        got = reprlib.repr(other[0])
-        yield Found(place, name, error=f"expected nothing but claims in the list {name}, got {got}")
-
-
-def _called(f: Callable[[], Any]) -> Any:
-    if inspect.iscoroutinefunction(f):
-        raise ClaimError("expected a function without async, whose call gives the claims")
-    return f()
-
-
-def _flat(value: Any, depth: int = 8) -> Iterator[Any]:
-    """The elements of nested lists and tuples; anything else alone."""
-    if isinstance(value, list | tuple) and depth:
-        for v in value:
-            yield from _flat(v, depth - 1)
-    else:
-        yield value
-
-
-def _lines(tree: ast.Module) -> dict[str, int]:
-    """The line on which each name is first assigned or defined, at any depth; imported names have none."""
-    out: dict[str, int] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            out.setdefault(node.name, node.lineno)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            out.setdefault(node.id, node.lineno)
-    return out
-
-
-def _failure(path: Path, e: BaseException) -> Found:
-    """One line about a module that could not be read, with the line of the file where it happened."""
-    line = e.lineno if isinstance(e, SyntaxError) else None
-    if line is None:
-        frames = [f for f in traceback.extract_tb(e.__traceback__) if Path(f.filename) == path]
-        line = frames[-1].lineno if frames else None
-    place = f"{path}:{line}" if line else str(path)
-    message = str(e).strip() if isinstance(e, SymlayoutError) else f"{type(e).__name__}: {str(e).strip()}"
-    if isinstance(e, SystemExit):
-        message = f"SystemExit({e.code})"
-    return Found(place, "", error=f"expected a module that can be imported, got {message}")
-
-
-class _OutOfTime(SymlayoutError, TimeoutError):
-    """A module or claim function that did not end in time."""
-
-
-@contextlib.contextmanager
-def _limits(what: str, seconds: int = SECONDS) -> Iterator[None]:
-    """Raise after *seconds*, where signals allow it (the main thread of a Unix process)."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise _OutOfTime(f"more than {seconds} seconds in {what}")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

@@ -1,4 +1,4 @@
-"""Claims as comments beside the code that they are about, in C++, CUDA and Python.
+"""Claims as comments beside the code that they are about, in C++, CUDA, HIP, Rust, Mojo and Python.
 
     // symlayout: dims M ld(at_least=M)
     // symlayout: given M % 8 == 0
@@ -18,20 +18,29 @@ from __future__ import annotations
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from .collect import Found, Stated
 from .errors import SymlayoutError
 from .expr import Fact
+from .found import Found, Stated
+from .near_misses import MARK, may_have_slips, slip
 from .notation import COMPOSED, Declared, parse_dims, parse_fact
 from .reader import DIGITS, END, Reader
 
-SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".cc", ".inl", ".py")
-MARK = "symlayout:"
+# fmt: off
+C_SUFFIXES = (
+    ".c", ".c++", ".cc", ".cl", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hip", ".hpp", ".hxx", ".inc", ".inl",
+    ".ipp", ".metal", ".mm", ".rs",
+)
+# fmt: on
+PYTHON_SUFFIXES = (".py", ".pyi", ".mojo")
+SUFFIXES = (*C_SUFFIXES, *PYTHON_SUFFIXES)
 MORE = "..."
+
+Kinds: TypeAlias = "Callable[[], Collection[str]]"
 
 # Strings go first, so that a mark inside one is no comment.
 C_TOKENS = re.compile(
@@ -59,16 +68,23 @@ class Line:
         return self.text.partition(" ")[2]
 
 
-def states_claims(source: str, suffix: str) -> bool:
-    """Whether a source text has a comment that begins with ``symlayout:``."""
-    return MARK in source and any(True for _ in statements(source, suffix))
+def states_claims(source: str, suffix: str, kinds: Kinds = tuple) -> bool:
+    """Whether a source text has a comment that begins with ``symlayout:``, or that was meant to."""
+    if MARK in source and any(True for _ in statements(source, suffix)):
+        return True
+    return may_have_slips(source) and any(slip(line.text.strip(), kinds()) for line in _comments(source, suffix))
 
 
-def read(path: Path) -> Iterator[Stated | Found]:
-    """The claims that the comments of a file state, in order, and the comments that cannot be read."""
+def read(path: Path, kinds: Kinds = tuple) -> Iterator[Stated | Found]:
+    """The claims that the comments of a file state, in order, and the comments that cannot be read or are slips."""
     try:
         source = path.read_text(encoding="utf-8", errors="replace")
         found = list(statements(source, path.suffix)) if MARK in source else []
+        if may_have_slips(source):
+            for line in _comments(source, path.suffix):
+                said = slip(line.text.strip(), kinds())
+                if said is not None:
+                    yield Found(f"{path}:{line.number}", "", error=f"expected {said}: {line.text.strip()}")
     except (OSError, SyntaxError, tokenize.TokenError) as e:
         if path.suffix != ".py":  # importing it says so
             yield Found(str(path), "", error=f"expected a source file, got {type(e).__name__}: {e}")
@@ -165,7 +181,7 @@ class _Words(Reader):
 def statements(source: str, suffix: str) -> Iterator[Line]:
     """What follows ``symlayout:`` in each comment that begins with it, continuations joined."""
     current: Line | None = None
-    for line in _python_comments(source) if suffix == ".py" else _c_comments(source):
+    for line in _comments(source, suffix):
         text = line.text.strip()
         if current is not None and text.startswith(MORE):
             current = Line(current.number, f"{current.text} {text.removeprefix(MORE).strip()}")
@@ -175,6 +191,11 @@ def statements(source: str, suffix: str) -> Iterator[Line]:
         current = Line(line.number, text.removeprefix(MARK).strip()) if text.startswith(MARK) else None
     if current is not None:
         yield current
+
+
+def _comments(source: str, suffix: str) -> Iterator[Line]:
+    """The lines of all comments."""
+    return _python_comments(source) if suffix in PYTHON_SUFFIXES else _c_comments(source)
 
 
 def _python_comments(source: str) -> Iterator[Line]:

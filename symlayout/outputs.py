@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import quote
 
 from . import __version__
-from .collect import Found
 from .errors import CertificateError
+from .found import Found
 from .reader import short
 from .report import SCHEMA, Outcome, Report, Verdict
 

@@ -24,9 +24,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from .collect import Found, Stated
 from .errors import SymlayoutError
 from .expr import Fact, Symbol, dim, names
+from .found import Found, Stated
 from .notation import Declared, parse_expression, parse_fact
 from .reader import suggestion
 

@@ -21,13 +21,20 @@ BELOW = {
 }
 
 # These load any package, when called.
-DOORS = ("symlayout/__init__.py", "symlayout/cli.py", "symlayout/pytest_plugin.py")
+DOORS = (
+    "symlayout/__init__.py",
+    "symlayout/cli.py",
+    "symlayout/importer.py",
+    "symlayout/judging.py",
+    "symlayout/pytest_plugin.py",
+)
 
 CUDA = ("gpu/compile.py", "gpu/device.py", "gpu/driver.py", "gpu/launch.py", "gpu/timing.py")
 CONSOLE = ("symlayout/cli.py", "symlayout/console.py")
 
 # dependency: the modules that may import it
 WALLS = {
+    "cloudpickle": ("symlayout/campaigns.py",),
     "cuda": CUDA,
     "dask": ("symlayout/campaigns.py",),
     "hypothesis": ("symlayout/strategies.py",),

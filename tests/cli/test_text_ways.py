@@ -19,7 +19,7 @@ from checkers import Claim, Injective, prove
 from checkers.build import KINDS, claim_from, kind_of
 from symlayout import Layout, SymlayoutError, dims, eq
 from symlayout.cli import app
-from symlayout.comments import SUFFIXES
+from symlayout.comments import PYTHON_SUFFIXES, SUFFIXES
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Fact
 from symlayout.notation import Declared, parse_fact
@@ -224,7 +224,7 @@ def test_toml_and_comments_are_proved_where_they_stand(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_every_kind_of_source_file(tmp_path: Path, suffix: str) -> None:
-    mark = "#" if suffix == ".py" else "//"
+    mark = "#" if suffix in PYTHON_SUFFIXES else "//"
     write(tmp_path, {f"k{suffix}": f"{mark} symlayout: injective (4,8)\n"})
 
     assert Run("prove", tmp_path / f"k{suffix}").status == 0
@@ -286,7 +286,7 @@ def test_python_files_may_state_claims_both_ways(tmp_path: Path) -> None:
             ["a.cu:1: layout: expected ',' or ')'", "(4,8 onto 4\n     ^"],
         ),
         ({"a.cu": "int x;\n"}, ["expected claims such as Bijective(layout, onto=64), got none"]),
-        ({"a.txt": "x"}, ["expected a file with claims (.cu, ", "a.txt"]),
+        ({"a.txt": "x"}, ["expected a file with claims (.c, ", "a.txt"]),
     ],
 )
 def test_bad_input_is_one_message_with_its_place(tmp_path: Path, files: dict[str, str], messages: list[str]) -> None:
@@ -313,7 +313,7 @@ def test_a_folder_without_claims_is_bad_input(tmp_path: Path) -> None:
     run = Run("prove", write(tmp_path, {"a.toml": "[tool]\n", "a.cu": "int x;\n"}))
 
     assert run.status == 2
-    assert "expected Python files, TOML files with a [[claim]] table or comments with claims below" in run.err
+    assert "symlayout or checkers, TOML files with a [[claim]] table or comments with claims below" in run.err
 
 
 def test_exit_status_is_the_first_that_applies(tmp_path: Path) -> None:

@@ -1,0 +1,5 @@
+"""``python -m symlayout``: the command, for this interpreter's packages."""
+
+from .cli import main
+
+main()
