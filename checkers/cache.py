@@ -1,13 +1,12 @@
 """Verdicts by content: a claim that was decided before, by this version, is not decided again.
 
 One SQLite file, a row committed for each verdict, so a process that is killed loses only the claim in hand.
-The key covers everything the verdict depends on: the claim in canonical form, the facts of its symbols, the
-versions of these packages and of the solver, and the budget.
+The key covers everything the verdict depends on: all fields of the claim and the facts of its symbols, the versions of
+these packages, of the memory model and of the solver, and the budget.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sqlite3
@@ -16,19 +15,17 @@ from pathlib import Path
 from typing import Any
 
 import symlayout
-from symlayout.address_map import AddressMap
-from symlayout.basis import ScaledBasis
+from symlayout.canonical import digest
 from symlayout.errors import SymlayoutError
-from symlayout.expr import Expr, Fact, canonical
+from symlayout.expr import Fact
 from symlayout.facts import Facts
-from symlayout.kernel import Kernel
-from symlayout.layout import ComposedLayout, Layout
 from symlayout.notation import parse_fact
 from symlayout.report import Outcome, Verdict, Witness
 
 from .claim import Claim
+from .orders.rules import MODEL
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 def default_path() -> Path:
@@ -144,38 +141,13 @@ class Remembered(Verdicts):
 
 
 def key_of(claim: Claim, budget: Any, solver: str) -> str:
-    """The content hash of a claim and of what its verdict depends on."""
-    symbols = Facts.about(claim.parameters(), given=claim.given).symbols
-    parts = [
-        f"{SCHEMA} {symlayout.__version__} {solver} {budget}",
-        f"{type(claim).__name__} {claim.expect}",
-        *map(serial, claim.parameters()),
-        *(serial(getattr(claim, name)) for name in claim._fields() if hasattr(claim, "kernel")),
-        *map(serial, claim.given),
-        *(f"{s.name} {serial(s.lower)} {serial(s.upper)} {s.multiple}" for s in symbols),
-    ]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    """The content hash of a claim and of what its verdict depends on.
 
-
-def serial(x: Any) -> str:
-    """Text that differs for different values."""
-    if isinstance(x, tuple):
-        return f"({','.join(map(serial, x))})"
-    if isinstance(x, int | Expr):
-        return canonical(x)
-    if isinstance(x, Fact):
-        return f"{serial(x.expr)} {x.relation} {x.modulus}"
-    if isinstance(x, ScaledBasis):
-        return f"{serial(x.value)}@{x.path}"
-    if isinstance(x, Layout):
-        return f"layout {serial(x.shape)}:{serial(x.stride)}"
-    if isinstance(x, ComposedLayout):
-        return f"composed {serial(x.outer)} {serial(x.offset)} {serial(x.inner)}"
-    if isinstance(x, Kernel):
-        return f"{x} {x.rings}"  # its text, and the hints that are not in it
-    if isinstance(x, AddressMap):
-        return f"map {serial(x.coords)} {serial(x.extents)} {serial(x.offset)} {serial(x.valid)} {serial(x.divisors)}"
-    return f"{type(x).__name__} {x!r}"
+    The claim stands with every field (its architecture is one, where it has any), its symbols with their ranges. Raises
+    SerialError for a claim about something that has no canonical serialisation.
+    """
+    versions = (SCHEMA, symlayout.__version__, MODEL, solver)
+    return digest((*versions, budget, claim))
 
 
 def _verdict(data: dict[str, Any], claim: Claim) -> Verdict:

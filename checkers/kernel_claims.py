@@ -100,8 +100,8 @@ def _not_asked(kernel: Kernel) -> Iterator[str]:
         yield f"not asked: which values are stored to {name} (no result is stated; Builder.result states one)"
     for name in updated:
         yield f"not asked: how often each element of {name} is updated, and that it is written exactly once"
-    for op in dict.fromkeys(s.op for s in sites(kernel) if isinstance(s.op, LoadIndex)):
-        yield f"assumed of the data: {op}"
+    for sentence in kernel.assumed:
+        yield f"assumed: {sentence}"
 
 
 def _of_a_map(v: Verdict) -> bool:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from symlayout.address_map import AddressMap
-from symlayout.errors import ClaimError, InternalError, SymlayoutError
+from symlayout.errors import ClaimError, InternalError, SerialError, SymlayoutError
 from symlayout.expr import Expr, Fact, Quotient, Symbol, at_least
 from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
 from symlayout.kernel import Kernel
@@ -130,10 +130,13 @@ def _of_parts(claim: Claim, parts: tuple[Claim, ...], budget: Budget, cache: Ver
 
 
 def _recalled(claim: Claim, budget: Budget, cache: Verdicts | None) -> Verdict:
-    """One verdict, from the cache where it has it."""
+    """One verdict, from the cache where it has it; a claim that cannot be told from others is not looked up."""
     if cache is None:
         return decide(claim, budget)
-    key = key_of(claim, budget, smt.version())
+    try:
+        key = key_of(claim, budget, smt.version())
+    except SerialError:
+        return decide(claim, budget)
     found = cache.find(key, claim)
     if found is None:
         found = decide(claim, budget)

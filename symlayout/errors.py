@@ -39,6 +39,15 @@ class CertificateError(SymlayoutError, ValueError):
     """A certificate that does not prove the claim it came with."""
 
 
+class SerialError(SymlayoutError, TypeError):
+    """A value that has no canonical serialisation: ``got`` says what it is, ``place`` the field that holds it."""
+
+    def __init__(self, got: str, place: str = "") -> None:
+        super().__init__(f"expected frozen values of the language{f' in {place}' if place else ''}, got {got}")
+        self.got = got
+        self.place = place
+
+
 class TmaFault(SymlayoutError, RuntimeError):
     """A tensor copy at which the hardware faults: ``rule`` is the id of the rule, ``effect`` the driver's error."""
 

@@ -1,18 +1,19 @@
 """A kernel as a value: tensors, tensor maps, barriers, and a short program for each role of its warps.
 
 From this one value the provers, the untimed run, the simulator and the code generator work. It is built by functions
-that read like the kernel (``Builder``), printed canonically by ``text``, and identified by the ``digest`` of that text.
+that read like the kernel (``Builder``), printed for people by ``text``, and identified by its ``digest``: a hash of
+every field, by which two kernels are equal or not.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from .canonical import content, hashed
 from .dtype import DType
 from .errors import AssumptionError, LayoutError
 from .expr import Fact, Int, Symbol, dim, divides, index, integer
@@ -170,9 +171,13 @@ class RingUse:
     consumers: int
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Kernel:
-    """A kernel: see the module. Two kernels are equal where their texts are."""
+    """A kernel: see the module. Two kernels are equal where their digests are, which are of every field.
+
+    ``given`` is among them: the same program under other assumptions is another kernel, since other things are proved
+    of it. *reference* is not: it is a Python function that tests compare with, and no part of what the kernel does.
+    """
 
     name: str
     dims: tuple[Symbol, ...]
@@ -186,6 +191,7 @@ class Kernel:
     cluster: tuple[int, ...] = (1,)
     rings: tuple[RingUse, ...] = ()
     sizes: tuple[tuple[str, int], ...] = ()  # of a bound kernel
+    origin: Kernel | None = field(default=None, kw_only=True)  # what a bound kernel was bound from
     reference: Callable[..., Any] | None = field(default=None, compare=False)
     results: tuple[Result, ...] = ()
     parameters: tuple[Parameter, ...] = ()
@@ -232,6 +238,18 @@ class Kernel:
     def opaque(self) -> tuple[Symbol, ...]:
         """The values that are read from memory: each may differ from CTA to CTA, thread to thread and turn to turn."""
         return tuple(dict.fromkeys(op.name for op in self.walk() if isinstance(op, LoadIndex)))
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """What every proof about the kernel rests on beside ``given`` and the ranges of its sizes, a sentence each.
+
+        No size can break these and no proof can show them: they are about what the launch hands over.
+        """
+        loads = dict.fromkeys(op for op in self.plain.walk() if isinstance(op, LoadIndex))
+        return (
+            *(f"{p.name} is within {text(p.within)}" for p in self.parameters if p.within),
+            *(f"the data hold {str(op).removeprefix('let ')}" for op in loads),
+        )
 
     @functools.cached_property
     def written(self) -> tuple[str, ...]:
@@ -288,6 +306,7 @@ class Kernel:
             dims=(),
             given=(),
             sizes=tuple(sorted(sizes.items())),
+            origin=self,
             grid=tuple(put(n) for n in self.grid),
             tensors=tuple(replace(t, layout=t.layout.subs(env)) for t in self.tensors),
             maps=tuple(replace(m, tensor_map=m.tensor_map.subs(env)) for m in self.maps),
@@ -306,17 +325,31 @@ class Kernel:
                     f"expected {empty} >= 1, since {t.name} has no elements otherwise, got {at}; {guard}"
                 )
 
-    @property
+    @functools.cached_property
     def digest(self) -> str:
-        """The first 16 hex digits of a hash of the text."""
-        return hashlib.sha256(self.text().encode()).hexdigest()[:16]
+        """The SHA-256 of every field in its canonical serialisation, in 64 hex digits.
+
+        Raises SerialError where a field holds what is no frozen value of the language.
+        """
+        return hashed(content(self))
+
+    def __serial__(self) -> str:
+        return f"Kernel#{self.digest}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Kernel):
+            return NotImplemented
+        return self is other or self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
 
     def text(self) -> str:
         """The kernel as text: one line for each declaration and operation."""
         cluster = "" if product(self.cluster) == 1 else f" in clusters of {text(self.cluster)}"
-        head = f"kernel {self.name}({', '.join(map(str, self.dims)) or ', '.join(f'{k} = {v}' for k, v in self.sizes)})"
+        sizes = ", ".join(map(declared, self.dims)) or ", ".join(f"{k} = {v}" for k, v in self.sizes)
         wide = "" if self.index_bits == 32 else f", indices of {self.index_bits} bits"
-        lines = [head, f"  grid {text(self.grid)}{cluster}, {self.threads} threads{wide}"]
+        lines = [f"kernel {self.name}({sizes})", f"  grid {text(self.grid)}{cluster}, {self.threads} threads{wide}"]
         lines += [f"  given {f}" for f in self.given]
         lines += [f"  {x}" for x in (*self.parameters, *self.tensors, *self.maps, *self.barriers)]
         for op in self.body:
@@ -328,7 +361,19 @@ class Kernel:
         return self.text()
 
     def __repr__(self) -> str:
-        return f"<{self.text().partition(chr(10))[0]}, {self.digest}>"
+        return f"<{self.text().partition(chr(10))[0]}, {self.digest[:16]}>"
+
+
+def declared(x: Symbol) -> str:
+    """A size with what it is known to keep, as claims declare it; the usual range 1 .. 2^31 - 1 is left out.
+
+    >>> print(declared(dim("N", multiple_of=8)), declared(dim("ld", at_least=dim("N"), at_most=4096)))
+    N(multiple_of=8) ld(at_least=N, at_most=4096)
+    """
+    usual = dim(x.name)
+    limits = (("at_least", x.lower, usual.lower), ("at_most", x.upper, usual.upper), ("multiple_of", x.multiple, 1))
+    told = ", ".join(f"{word}={value}" for word, value, default in limits if value != default)
+    return f"{x.name}({told})" if told else x.name
 
 
 def _named(rows: tuple[Any, ...], name: str, what: str) -> Any:
@@ -350,7 +395,7 @@ class Builder:
     >>> k.map("add", (r(), r()), r(), 8)
     >>> k.copy("st.global.16", r(), x(1024 * k.block[0] + 8 * k.thread))
     >>> print(k.kernel())
-    kernel double(N)
+    kernel double(N(multiple_of=1024))
       grid (N//1024,), 128 threads
       global x: bf16 N:1
       register r: bf16 8:1

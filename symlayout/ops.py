@@ -6,6 +6,7 @@ coordinates and slots are expressions of sizes, block and loop indices, and, for
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeAlias, cast
@@ -21,6 +22,7 @@ GROUPS = ("cp.async", "bulk", "wgmma")  # what can be committed and waited for
 SHUFFLES = ("idx", "up", "down", "bfly")  # shfl.sync: from lane n, n below, n above, at the distance xor n
 FOLDS = ("add", "mul", "min", "max")  # functions of ``semantics.maps`` that a reduction applies
 WARP = 32  # lanes
+USUAL_NAN = 0x7FF8000000000000  # the bits of float("nan")
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,21 @@ class Fill(Op):
     count: int = 1
 
     def __str__(self) -> str:
-        return f"fill {self.dst} x{self.count} with {self.value:g}"
+        return f"fill {self.dst} x{self.count} with {number_text(self.value)}"
+
+
+def number_text(x: float) -> str:
+    """A number with as many digits as tell it from others: 0, 0.5, 1.0000004; a NaN that is not the usual one in hex.
+
+    >>> print(number_text(1.0), number_text(1.0000004), number_text(-0.0), number_text(1e-8), number_text(2**60 + 1))
+    1 1.0000004 -0 1e-08 1152921504606846977
+    """
+    if isinstance(x, int):
+        return str(x)
+    if x != x:
+        bits = struct.unpack(">Q", struct.pack(">d", x))[0]
+        return "nan" if bits == USUAL_NAN else f"nan({bits:#x})"
+    return f"{x:g}" if float(f"{x:g}") == x else repr(float(x))
 
 
 @dataclass(frozen=True)

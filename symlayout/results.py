@@ -89,14 +89,19 @@ class Total:
 
 @dataclass(frozen=True)
 class Applied:
-    """A function of ``Map`` on other values, rounded to the type *dtype* ("" for that of the output)."""
+    """A function of ``Map`` on other values, rounded to the type *dtype* ("" for that of the output).
+
+    >>> print(applied("convert", element("x", 0), dtype="bf16"))
+    convert.bf16(x(0))
+    """
 
     function: str
     args: tuple[Value, ...]
     dtype: str = ""
 
     def __str__(self) -> str:
-        return f"{self.function}({', '.join(map(str, self.args))})"
+        rounded = f".{self.dtype}" if self.dtype else ""
+        return f"{self.function}{rounded}({', '.join(map(str, self.args))})"
 
 
 Value: TypeAlias = "Element | Scalar | Dot | Total | Applied"

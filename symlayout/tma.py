@@ -10,7 +10,6 @@ Dimension 0 is the contiguous one, as the driver has it; its stride is one eleme
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -18,6 +17,7 @@ from enum import IntEnum
 from operator import mul
 from typing import Any, cast
 
+from .canonical import digest
 from .dtype import DType, bf16, f16, f32, f64, i32, i64, tf32, u8, u16, u32, u64
 from .errors import LayoutError
 from .expr import Expr, Int, Symbol, integer
@@ -393,9 +393,8 @@ class TensorMap:
 
     @property
     def digest(self) -> str:
-        """The first 16 hex digits of a hash of every parameter."""
-        told = "|".join(f"{f.name}={getattr(self, f.name)!s}" for f in fields(self))
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        """The SHA-256 of every parameter in its canonical serialisation, in 64 hex digits."""
+        return digest(self)
 
     def __str__(self) -> str:
         parts = [f"TensorMap {self.dtype} {text(self.global_dim)}"]

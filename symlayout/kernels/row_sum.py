@@ -3,7 +3,7 @@
 >>> from symlayout import dim, dims
 >>> M, N = dims("M N")
 >>> print(row_sum(M, N, dim("ld", at_least=N), warps=4).text())
-kernel row_sum(M, N, ld)
+kernel row_sum(M, N, ld(at_least=N))
   grid (ceil(M/4),), 128 threads, indices of 64 bits
   global src: f32 (M,N):(ld,1)
   global dst: f32 M:1

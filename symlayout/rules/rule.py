@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import LayoutError
+from ..errors import LayoutError, SerialError
 from ..expr import Expr, Fact, at_least, multiple_of, terms_of
 from ..facts import Facts
 
@@ -154,6 +154,18 @@ class Rule:
         from . import rule_named
 
         return rule_named, (self.id,)
+
+    def __serial__(self) -> str:
+        """A row of these tables by its id: its functions are those of this version."""
+        from . import rule_named
+
+        try:
+            known = rule_named(self.id) is self
+        except KeyError:
+            known = False
+        if not known:
+            raise SerialError(f"the rule {self.id}, which is not the row of that id")
+        return f"Rule#{self.id}"
 
 
 @dataclass(frozen=True)

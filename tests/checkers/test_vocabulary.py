@@ -72,7 +72,7 @@ def test_indices_of_32_bits_do_not_reach_far_enough() -> None:
 
 def test_what_is_assumed_of_the_data_is_said() -> None:
     notes = prove(gather_rows(10, 16, 64, tile=(4, 32), slots=2, blocks=1)).notes
-    assert any(n.startswith("assumed of the data: let picked = idx[") and n.endswith("within (0,10)") for n in notes)
+    assert any(n.startswith("assumed: the data hold picked = idx[") and n.endswith("within (0,10)") for n in notes)
 
 
 # -- every operation is known --------------------------------------------------------------------------------
