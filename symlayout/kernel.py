@@ -60,6 +60,7 @@ from .tma import TensorMap
 SPACES = ("global", "shared", "register")
 BASE_ALIGN_BYTES = 16  # of a global tensor: what the widest access and a tensor map ask (32 with interleave 32B)
 AXES = "xyz"  # of a grid
+CONVERGED = "converged_warps: the lanes of a warp proceed in lockstep, and what they access is in program order"
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,7 @@ class Kernel:
     results: tuple[Result, ...] = ()
     parameters: tuple[Parameter, ...] = ()
     index_bits: int = 32  # of the arithmetic on indices
+    converged_warps: bool = False  # assumed: see CONVERGED
 
     def __post_init__(self) -> None:
         if self.index_bits not in (32, 64):
@@ -243,12 +245,14 @@ class Kernel:
     def assumed(self) -> tuple[str, ...]:
         """What every proof about the kernel rests on beside ``given`` and the ranges of its sizes, a sentence each.
 
-        No size can break these and no proof can show them: they are about what the launch hands over.
+        No size can break these and no proof can show them: they are about what the launch hands over, and what the
+        hardware does.
         """
         loads = dict.fromkeys(op for op in self.plain.walk() if isinstance(op, LoadIndex))
         return (
             *(f"{p.name} is within {text(p.within)}" for p in self.parameters if p.within),
             *(f"the data hold {str(op).removeprefix('let ')}" for op in loads),
+            *((CONVERGED,) if self.converged_warps else ()),
         )
 
     @functools.cached_property
@@ -284,9 +288,13 @@ class Kernel:
         """The kernel with each operation, from the inside out, replaced by those that *change* makes of it."""
         return replace(self, body=edited(self.body, change))
 
-    def assuming(self, *facts: Fact) -> Kernel:
-        """The kernel under more facts about its sizes."""
-        return replace(self, given=(*self.given, *(f for f in facts if f not in self.given)))
+    def assuming(self, *facts: Fact, converged_warps: bool = False) -> Kernel:
+        """The kernel under more facts about its sizes, and that the lanes of a warp proceed in lockstep if so stated.
+
+        PTX does not promise the latter: it is an assumption, which every report prints (``docs/memory_model.md``).
+        """
+        given = (*self.given, *(f for f in facts if f not in self.given))
+        return replace(self, given=given, converged_warps=self.converged_warps or converged_warps)
 
     def bind(self, **sizes: int) -> Kernel:
         """The kernel at these sizes. Raises AssumptionError where they do not meet its assumptions."""
@@ -351,6 +359,7 @@ class Kernel:
         wide = "" if self.index_bits == 32 else f", indices of {self.index_bits} bits"
         lines = [f"kernel {self.name}({sizes})", f"  grid {text(self.grid)}{cluster}, {self.threads} threads{wide}"]
         lines += [f"  given {f}" for f in self.given]
+        lines += ["  given converged_warps"] if self.converged_warps else []
         lines += [f"  {x}" for x in (*self.parameters, *self.tensors, *self.maps, *self.barriers)]
         for op in self.body:
             lines += op.lines(1)
@@ -412,13 +421,14 @@ class Builder:
         threads: int,
         cluster: tuple[int, ...] = (1,),
         index_bits: int = 32,
+        converged_warps: bool = False,
     ) -> None:
         if threads % 32 or not 32 <= threads <= 1024:
             raise LayoutError(f"expected 32 to 1024 threads in whole warps, got {threads}")
         if not 1 <= len(grid) <= len(AXES):
             raise LayoutError(f"expected a grid of 1 to {len(AXES)} axes, got {len(grid)}")
         self.name, self.dims, self.threads, self.cluster = name, dims, threads, cluster
-        self.index_bits = index_bits
+        self.index_bits, self.converged_warps = index_bits, converged_warps
         self.grid = tuple(map(integer, grid))
         self.block = tuple(index(f"block_{axis}", n) for axis, n in zip("xyz", self.grid, strict=False))
         self.thread = index("thread", threads)
@@ -434,6 +444,7 @@ class Builder:
         self._names: set[str] = set()  # of values
         self._loops: set[str] = set()  # of their indices, which may be the same in several loops
         self._open: list[list[Op]] = [[]]
+        self.elected = False  # whether one thread of a warp, or of the role, does what is added now
 
     # -- declarations -------------------------------------------------------------------------------
 
@@ -644,9 +655,11 @@ class Builder:
 
     @contextmanager
     def elect(self, each_warp: bool = False) -> Iterator[None]:
-        """The operations inside by one thread of the role, or by one of each of its warps."""
+        """The operations inside by one thread of the role, or by one of each of its warps: see ``ops.Elect``."""
+        before, self.elected = self.elected, True
         with self._inside(lambda body: Elect(body, each_warp)):
             yield
+        self.elected = before
 
     @contextmanager
     def role(self, name: str, warps: int, registers: int = 0) -> Iterator[None]:
@@ -679,4 +692,5 @@ class Builder:
             results=tuple(self.results),
             parameters=tuple(self.parameters),
             index_bits=self.index_bits,
+            converged_warps=self.converged_warps,
         )

@@ -16,6 +16,7 @@ Use number n of a ring takes slot n % S in the n // S-th time round. The produce
       role consumer, warp 0:
         for i < 8:
           wait full[i % 4] parity (i//4) % 2
+          warp barrier
           elect one of each warp:
             arrive empty[i % 4]
 """
@@ -23,7 +24,7 @@ Use number n of a ring takes slot n % S in the n // S-th time round. The produce
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,11 +76,11 @@ class Ring:
         yield slot
 
     @contextmanager
-    def consume(self, use: Any) -> Iterator[RingSlot]:
-        """A consumer's use: wait until the slot is filled, work, and give it back by an arrival of each warp."""
+    def consume(self, use: Any, lanes: bool = True) -> Iterator[RingSlot]:
+        """A consumer's use: wait until the slot is filled, work, and give it back; *lanes* as for ``release``."""
         slot = self.acquire(use)
         yield slot
-        self.release(use)
+        self.release(use, lanes=lanes)
 
     def acquire(self, use: Any) -> RingSlot:
         """Wait until the slot is filled."""
@@ -87,12 +88,19 @@ class Ring:
         self.k.wait(slot.full, slot.use // self.slots % 2)
         return slot
 
-    def release(self, use: Any, ctas: int = 1) -> None:
-        """Give the slot back, by an arrival of each warp at the producer of each of *ctas* in the cluster."""
-        slot = RingSlot(self, integer(use))
-        with self.k.elect(each_warp=True):
+    def release(self, use: Any, ctas: int = 1, lanes: bool = True) -> None:
+        """Give the slot back, by an arrival of each warp at the producer of each of *ctas* in the cluster.
+
+        One lane of a warp arrives, which tells nothing of what other lanes have read (PTX ISA, mbarrier.arrive): a
+        barrier of the warp comes before. It is not needed where *lanes* did not read the slot by themselves: where only
+        wgmmas did that all of them have waited for. Where one thread is elected already, it arrives alone.
+        """
+        slot, k = RingSlot(self, integer(use)), self.k
+        if lanes and not k.elected:
+            k.warp_sync()
+        with nullcontext() if k.elected else k.elect(each_warp=True):
             for peer in range(ctas):
-                self.k.arrive(Slot(self.empty, slot.number), peer if ctas > 1 else None)
+                k.arrive(Slot(self.empty, slot.number), peer if ctas > 1 else None)
 
 
 def make_ring(k: Builder, name: str, dtype: Any, layout: Any, *, slots: int, consumers: int, prefix: str = "") -> Ring:

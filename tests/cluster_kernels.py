@@ -120,6 +120,7 @@ def _consumers(
         r, warp, lane = k.registers("r", "f32", parts), k.thread // 32, k.thread % 32
         slot = ring.acquire(i)
         k.copy(f"ld.shared.{4 * parts}", slot.at(parts * lane), r())
+        k.warp_sync()
         with k.elect(each_warp=True):
             for peer in peers:
                 k.arrive(Slot(ring.empty, slot.number), peer)

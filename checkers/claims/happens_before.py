@@ -23,7 +23,7 @@ class HappensBefore(OfProgram):
 
     >>> from symlayout.kernels import tma_copy
     >>> print(HappensBefore(tma_copy(64, 256, tile=(16, 64))))
-    happens before (ptx-9.1 subset 2): tma_copy
+    happens before (ptx-9.1 subset 3): tma_copy
 
     Raises ClaimError for what is no kernel.
     """

@@ -38,10 +38,10 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     for s in ways.divided():
         yield Order("barrier_met", str(s), beyond=f"whether all threads take the same turns and branches at {s}")
     yield from _reused(kernel)
-    yield from RingOrders(kernel, ways.every).orders()
+    runs = Runs(ways, footprints)
+    yield from RingOrders(kernel, ways.every, found, runs).orders()
     yield from _issued_together(ways.every)
     yield from _met(found.values())
-    runs = Runs(ways, footprints)
     yield from Registers(ways, footprints, runs).orders()
     yield from Shared(kernel, ways, footprints, found, runs).orders()
     yield from HandOver(kernel, ways, footprints, found, runs).orders()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from symlayout.atoms import ATOMS
@@ -15,14 +15,18 @@ from ..rings.fills import Open
 from ..rings.hypotheses import Known, Reading
 from ..rings.programs import RingParts, rings_of, sources, targets
 from ..sites import Site, Uncounted
+from .barriers import Meeting
+from .lanes import Lanes
 from .rules import Order
+from .runs import Runs
 
 
 class RingOrders:
     """The orders of a kernel's rings, of reads that nothing fills, and of stores at the end."""
 
-    def __init__(self, kernel: Kernel, every: list[Site]) -> None:
+    def __init__(self, kernel: Kernel, every: list[Site], meetings: Mapping[int, Meeting], runs: Runs) -> None:
         self.kernel, self.every = kernel, every
+        self.lanes = Lanes(kernel, meetings, runs, self.between, self._met)
         self.place = {id(s): i for i, s in enumerate(self.every)}
         self.shared = {t.name for t in kernel.tensors if t.space == "shared"}
         self.rings = rings_of(kernel)
@@ -60,17 +64,17 @@ class RingOrders:
     def _retired(self, arrive: Site, ring: RingParts) -> Iterator[Order]:
         for s in self.every:
             group = ATOMS[s.op.atom].completion if isinstance(s.op, Copy | Mma) and s.op.atom in ATOMS else ""
-            if (
-                s.role != arrive.role
-                or group in ("", "mbarrier")
-                or not any(r.tensor in ring.tensors for r in sources(s.op))
-            ):
+            if s.role != arrive.role or not any(r.tensor in ring.tensors for r in sources(s.op)):
+                continue
+            if group in ("", "mbarrier"):
+                yield from self.lanes.orders(s, s, arrive, ring)
                 continue
             found = [w for w in self.between(s, arrive) if isinstance(w.op, WaitGroup) and w.op.group == group]
             mine = [w for w in found if _covers(w, s)]
             if mine:
                 late = self._late(ring)
                 yield Order("reads_retired", str(s), by="" if late else str(mine[0]), beyond=late)
+                yield from self.lanes.orders(s, mine[0], arrive, ring)
             elif any(_may_cover(w, s) for w in found):
                 yield Order("reads_retired", str(s), beyond=f"that {found[0]} is by the threads of {s}")
             else:
@@ -79,13 +83,22 @@ class RingOrders:
     def _late(self, ring: RingParts) -> str:
         """Why asynchronous reads of slots may be under way when those are given back; "" where they are over."""
         if ring not in self.late:
-            self.late[ring] = ""
-            try:
-                for cta in ctas(self.kernel):
-                    Reading(cta, ring, self.kernel.given, self.shown).retired()
-            except (Open, Uncounted, AssumptionError) as e:
-                self.late[ring] = f"whether reads are over when {ring} is given back: {e}"
+            why = self._open(ring, Reading.retired)
+            self.late[ring] = why and f"whether reads are over when {ring} is given back: {why}"
         return self.late[ring]
+
+    def _met(self, ring: RingParts, arrive: Site) -> bool:
+        """Whether a barrier of the warp stands between the wait for the next use and an arrival."""
+        return not self._open(ring, lambda reading: reading.lanes_meet(arrive.places))
+
+    def _open(self, ring: RingParts, check: Callable[[Reading], None]) -> str:
+        """What a check of the hypotheses of a ring leaves open in some CTA; "" for nothing."""
+        try:
+            for cta in ctas(self.kernel):
+                check(Reading(cta, ring, self.kernel.given, self.shown))
+        except (Open, Uncounted, AssumptionError) as e:
+            return str(e)
+        return ""
 
     def _never_written(self) -> Iterator[Order]:
         """Reads of shared memory that nothing writes."""

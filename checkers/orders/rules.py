@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MODEL = "ptx-9.1 subset 2"
+MODEL = "ptx-9.1 subset 3"
 
 RULES = {
     "full_acquire": "a slot is read after a wait for its fill (PTX ISA, mbarrier.try_wait: acquire)",
     "slot_free": "a slot is filled after a wait for those who read it (PTX ISA, mbarrier.arrive: release)",
     "reads_retired": "a slot is given back after wait_group has ended its asynchronous reads",
+    "lanes_met": "what lanes read of a slot, a barrier of the warp, then another lane gives it back"
+    " (PTX ISA, mbarrier.arrive: release by the executing thread; bar.warp.sync)",
     "barrier_met": "as many threads come to a barrier as it awaits (PTX ISA, bar.sync)",
     "written_then_read": "what threads write, others read after a barrier of both (PTX ISA, bar.sync, bar.warp.sync)",
     "copied_then_read": "a copy by cp.async is read after commit, wait_group by its threads and a barrier"

@@ -176,7 +176,7 @@ def touched_at(footprints: Footprints, a: Access, env: dict[str, Any]) -> Touche
     width = elements_of(kernel, op, a.ref) if a.matrix is None else 1
     if width is None:
         return None
-    threads, first, elected = _active(site, env, kernel.threads)
+    threads, first, elected = active(site, env, kernel.threads)
     row = ATOMS.get(getattr(site.op, "atom", ""))
     if isinstance(row, MatrixCopy) and kernel.tensor(a.tensor).space == "shared":
         threads = threads[threads % 32 < addressing(row, a.kind)]
@@ -188,8 +188,8 @@ def touched_at(footprints: Footprints, a: Access, env: dict[str, Any]) -> Touche
     return by_element(starts[:, None], (LANE * (threads + first) + elected)[:, None], width, site.op)
 
 
-def _active(site: Site, env: dict[str, Any], count: int) -> tuple[Any, int, int]:
-    """(threads within the role, the role's first thread, 1 where an election chose them)."""
+def active(site: Site, env: dict[str, Any], count: int) -> tuple[Any, int, int]:
+    """(threads within the role that execute an operation, the role's first thread, 1 where an election chose them)."""
     threads, first, elected = np.arange(count), 0, 0
     for x in site.around:
         if isinstance(x, Role):

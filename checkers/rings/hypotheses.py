@@ -13,7 +13,20 @@ from typing import Any
 from symlayout.expr import Fact, Symbol, eq
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
-from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, Copy, ExpectTx, Op, Ref, Role, Wait, WaitGroup
+from symlayout.ops import (
+    Arrive,
+    Barrier,
+    ClusterBarrier,
+    Commit,
+    Copy,
+    ExpectTx,
+    Op,
+    Ref,
+    Role,
+    Wait,
+    WaitGroup,
+    WarpBarrier,
+)
 
 from ..bulk import elements_moved
 from ..cases import shown, within
@@ -317,8 +330,9 @@ class Reading:
         for x in (x for x in self.every if x.role == s.role and ends(x.op)):
             if s.team is None or x.team is None or not x.team.includes(s.team):
                 raise Open(f"that {x} is by the threads of {s}")
+        waits: Callable[[Op], bool] = lambda op: isinstance(op, WaitGroup) and op.group == group  # noqa: E731
         for a in (x for x in self.every if x.role == s.role and arrives(x.op)):
-            over = self._last_wait(a, group)
+            over = self._last(a, lambda x: waits(x.op))
             if over is None:
                 raise Open(f"a wait_group {group} before {a}")
             assert isinstance(over.op, WaitGroup)
@@ -329,19 +343,34 @@ class Reading:
                 f"{over} ends the reads of the use before it is given back",
             )
 
-    def _last_wait(self, site: Site, group: str) -> Site | None:
-        """The last wait_group that always comes before an operation, in its body or in one around it."""
+    def lanes_meet(self, places: tuple[int, ...]) -> None:
+        """Raises Open or Uncounted unless lanes meet after the next wait and before the arrival at some place."""
+        waits = _on((Wait,), self.ring.full)
+        for back in map(_among, self._gives(self.ring.empty).values()):
+            for a in (x for x in self.every if back(x.op) and x.places == places):
+                at = self._last(a, lambda x: isinstance(x.op, WarpBarrier) and _whole(x, a))  # noqa: B023
+                if at is None:
+                    raise Open(f"a barrier of the warp before {a}")
+                late = self.before(at, waits) - self.before(a, back) - 2
+                self.need(Fact(late, ">="), a, f"{at} comes after the reads of a use, and before it is given back")
+
+    def _last(self, site: Site, wanted: Callable[[Site], bool]) -> Site | None:
+        """The last such operation that always comes before another one, in its body or in one around it."""
         for depth in range(len(site.places), 0, -1):
             for s in reversed(self.every):
                 if (
-                    isinstance(s.op, WaitGroup)
-                    and s.op.group == group
-                    and s.around == site.around[: depth - 1]
+                    s.around == site.around[: depth - 1]
                     and s.places[:-1] == site.places[: depth - 1]
                     and s.places[-1] < site.places[depth - 1]
+                    and wanted(s)
                 ):
                     return s
         return None
+
+
+def _whole(s: Site, other: Site) -> bool:
+    """Whether all lanes of the warps of another operation execute one."""
+    return s.team is not None and other.team is not None and s.team.lanes == 32 and s.team.warps >= other.team.warps
 
 
 def _read(kernel: Kernel, op: Op, r: Ref) -> Any:

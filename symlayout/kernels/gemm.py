@@ -135,9 +135,9 @@ def _multiply(
         k.commit("wgmma")
         k.wait_group("wgmma", 1)
         with k.where(i >= 1):
-            ring.release(use - 1, cluster)
+            ring.release(use - 1, cluster, lanes=False)
     k.wait_group("wgmma", 0)
-    ring.release(turn * steps + steps - 1, cluster)
+    ring.release(turn * steps + steps - 1, cluster, lanes=False)
 
 
 def _store(

@@ -233,7 +233,7 @@ class Agent:
 
     @property
     def row(self) -> Array:
-        """The row of each active thread's warp in ``knows``, as a column."""
+        """The row of each active thread's strand in ``knows``, as a column."""
         return self.knows.row(self.active)[:, None]
 
     def load(self, ref: Ref, nbytes: int, alignment: int = 1, proxy: str = GENERIC) -> tuple[Array, Array]:
@@ -250,7 +250,7 @@ class Agent:
         shared = self.cta.shared
         codes = shared.seen(at, self.knows, self.row, proxy)
         if shared.order is not None:
-            shared.order.read(at, self.active[:, None] // 32, self.knows.epoch(self.row))
+            shared.order.read(at, self.knows.entries.strand(self.active)[:, None], self.knows.epoch(self.row))
         return shared.bytes[at], codes
 
     def store(self, ref: Ref, data: Array, codes: Array, alignment: int = 1) -> None:

@@ -174,13 +174,13 @@ class BulkStore(Pending):
     def __init__(self, agent: Agent, op: Copy, target: GlobalTensor, start: int, room: int) -> None:
         super().__init__(agent, op)
         self.target = target
-        self.shared, self.warp = agent.cta.shared, int(agent.active[0]) // 32
+        self.shared, self.strand = agent.cta.shared, int(agent.knows.entries.strand(agent.active[0]))
         self.at = slice(start, min(start + room, len(self.shared.bytes)))
         self.tile: Array | None = None
         self.has_read = self.written = False
         self._expect_written()
         if self.shared.order is not None:
-            self.shared.order.read(self.at, self.warp, UNFINISHED)
+            self.shared.order.read(self.at, self.strand, UNFINISHED)
         if not agent.machine.late():
             self._take()
 
@@ -210,10 +210,10 @@ class BulkStore(Pending):
         self._take()
         if not self.has_read and self.shared.order is not None:
             order, knows = self.shared.order, self.agent.knows
-            order.finished_reading(self.at, self.warp, int(knows.epoch(knows.row(self.threads))[0]))
+            order.finished_reading(self.at, self.strand, int(knows.epoch(knows.row(self.threads))[0]))
             for other in self.agent.pending.get("bulk", ()):
                 if other is not self and isinstance(other, BulkStore) and other.holds_shared:
-                    order.read(other.at, other.warp, UNFINISHED)
+                    order.read(other.at, other.strand, UNFINISHED)
         self.has_read = True
 
     def complete(self, which: Array) -> None:

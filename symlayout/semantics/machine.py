@@ -18,7 +18,7 @@ from ..kernel import Kernel, KernelTensor
 from ..ops import Op
 from .fences import fenced
 from .mbarrier import Mbarrier
-from .order import ASYNC, GENERIC, Bytes, Entries, Knowledge, Where
+from .order import ASYNC, GENERIC, STRANDS, Bytes, Entries, Knowledge, Where
 
 Array = np.ndarray[Any, Any]
 
@@ -164,7 +164,8 @@ class SharedMemory:
             reason = f"no wait for {op}"
             if writer < self.order.threads:
                 fence = proxy == ASYNC and not self.order.hidden(at, k, row).reshape(-1)[first]
-                reason = f"no {'fence async' if fence else 'barrier'} after {op} by thread {writer} of the CTA"
+                what = "fence async, or no barrier after it," if fence else "barrier"
+                reason = f"no {what} after {op} by thread {writer} of the CTA"
             codes = np.where(hidden, np.uint8(self.machine.code(reason)), codes)
         return codes
 
@@ -179,9 +180,9 @@ class SharedMemory:
             raise LayoutError(f"overwrites {self.place(address)}, without order after the write there ({op})")
         reading = self.order.read_by(at, k, row)
         if reading.any():
-            warp = int(np.flatnonzero(reading.any(axis=tuple(range(1, reading.ndim))))[0])
-            address, _ = self._first(at, reading[warp])
-            raise LayoutError(f"overwrites {self.place(address)}, which warp {warp} may still be reading")
+            strand = int(np.flatnonzero(reading.any(axis=tuple(range(1, reading.ndim))))[0])
+            address, _ = self._first(at, reading[strand])
+            raise LayoutError(f"overwrites {self.place(address)}, which {self.order.entries.may_read(strand)}")
 
     def _first(self, at: Where, found: Array) -> tuple[int, int]:
         first = int(np.flatnonzero(found)[0])
@@ -251,7 +252,7 @@ class Cluster:
         kernel, self.machine = machine.kernel, machine
         slots = [b.slots for b in kernel.barriers]
         self.first_slots = [sum(slots[:i]) for i in range(len(slots))]
-        self.entries = Entries(len(blocks), kernel.threads // 32, sum(slots))
+        self.entries = Entries(len(blocks), kernel.threads // 32, sum(slots), 1 if kernel.converged_warps else STRANDS)
         self.meeting = Meeting("the cluster barrier", self.entries.new())
         self.ctas = [Cta(self, rank, block) for rank, block in enumerate(blocks)]
 

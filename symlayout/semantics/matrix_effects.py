@@ -140,25 +140,28 @@ class SharedOperand:
         if self.low < tensor.base or self.high >= tensor.base + int(tensor.bytes):
             got = f"{self.low - tensor.base} .. {self.high - tensor.base}"
             raise LayoutError(f"expected bytes of 0 .. {int(tensor.bytes) - 1} of {tensor.name}, got {got}")
-        self.warps = np.unique(agent.active // 32)
-        seen = [self.shared.seen(self.at, agent.knows, agent.knows.row(32 * w), ASYNC) for w in self.warps]
+        self.first_lanes = 32 * np.unique(agent.active // 32)  # by which the read of each warp is told
+        strands = np.unique(agent.knows.row(agent.active))
+        seen = [self.shared.seen(self.at, agent.knows, int(strand), ASYNC) for strand in strands]
         self.codes = np.max(seen, axis=(0, 3))
         self.mark()
 
     def mark(self) -> None:
         """From now on it is being read."""
         if self.shared.order is not None:
-            for w in self.warps:
-                self.shared.order.read(self.at, w, UNFINISHED)
+            for strand in self.agent.knows.entries.strand(self.first_lanes):
+                self.shared.order.read(self.at, strand, UNFINISHED)
 
     def finish(self, under_way: Iterable[SharedOperand]) -> None:
-        """It was read; others under way still are."""
+        """It was read, which each lane that waits for the group knows; others under way still are."""
         order, knows = self.shared.order, self.agent.knows
         if order is None:
             return
-        for w in self.warps:
-            now = order.reads[w, self.at]
-            order.reads[w, self.at] = np.where(now == UNFINISHED, knows.epoch(knows.row(32 * w)), now)
+        for thread in self.first_lanes:
+            row, strand = knows.row(thread), knows.entries.strand(thread)
+            now = order.reads[strand, self.at]
+            order.reads[strand, self.at] = np.where(now == UNFINISHED, knows.epoch(row), now)
+            knows.tell(thread)
         for other in under_way:
             if other.low <= self.high and self.low <= other.high:
                 other.mark()

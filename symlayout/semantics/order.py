@@ -1,9 +1,11 @@
-"""What happens before what: vector clocks of warps, and for each byte of shared memory who wrote it and who reads it.
+"""What happens before what: vector clocks of strands, and for each byte of shared memory who wrote it and who reads it.
 
-A clock has one entry for each warp (how much of its work is known), each mbarrier (how many phases are known to be
+A warp is two strands: its first lane, which an election takes, and its other lanes, which know of one another but of
+the first lane only after a barrier of the warp. Of warps that stay converged (``Kernel.converged_warps``) each is one.
+A clock has one entry for each strand (how much of its work is known), each mbarrier (how many phases are known to be
 over) and each thread (up to where its writes are known to be fenced for the async proxy), for each CTA of a cluster.
-Warps count as one: what one lane has seen, all of its warp have. An access is in order where the clock of its warp
-reaches the epoch of what it meets (Flanagan and Freund, FastTrack, PLDI 2009).
+An access is in order where the clock of its strand reaches the epoch of what it meets (Flanagan and Freund, FastTrack,
+PLDI 2009).
 """
 
 from __future__ import annotations
@@ -18,74 +20,109 @@ Where = Any  # a slice of addresses, or an array of them
 
 UNFINISHED = 2**31 - 1  # the epoch of an access that is still under way
 GENERIC, ASYNC = "generic", "async"
+STRANDS = 2  # of a warp that need not stay converged
 
 
 @dataclass(frozen=True)
 class Entries:
-    """Where the entries of a clock are."""
+    """Where the entries of a clock are. *each_warp* is the number of strands of a warp: STRANDS, or 1.
+
+    >>> Entries(1, 2, 0).strand(np.array([0, 1, 31, 32, 63])).tolist()
+    [0, 1, 1, 2, 3]
+    """
 
     ctas: int
     warps: int
     slots: int
+    each_warp: int = STRANDS
 
     @property
     def threads(self) -> int:
         return 32 * self.warps
 
     @property
+    def strands(self) -> int:
+        return self.each_warp * self.warps
+
+    @property
     def each(self) -> int:
-        return self.warps + self.slots + self.threads
+        return self.strands + self.slots + self.threads
 
     def new(self) -> Array:
         """A clock that knows nothing."""
         return np.zeros(self.ctas * self.each, dtype=np.int64)
 
-    def warp(self, cta: int, warp: Any) -> Any:
-        return cta * self.each + warp
+    def strand(self, thread: Any) -> Any:
+        """The strand of a thread of the CTA."""
+        return thread // 32 if self.each_warp == 1 else 2 * (thread // 32) + (thread % 32 > 0)
+
+    def may_read(self, strand: int) -> str:
+        """``warp 1 may still be reading``, and which lanes where it is not the first."""
+        warp, others = divmod(strand, self.each_warp)
+        return f"warp {warp} may still be reading{' (lanes 1 .. 31)' if others else ''}"
+
+    def known(self, cta: int, strand: Any) -> Any:
+        """The entry that says how much of a strand's work is known."""
+        return cta * self.each + strand
 
     def slot(self, cta: int, slot: Any) -> Any:
-        return cta * self.each + self.warps + slot
+        return cta * self.each + self.strands + slot
 
     def fence(self, cta: int, thread: Any) -> Any:
-        return cta * self.each + self.warps + self.slots + thread
+        return cta * self.each + self.strands + self.slots + thread
 
     def of_writers(self, cta: int, proxy: str) -> Array:
         """For each writer of a byte, threads first and mbarriers behind, the entry that must know of the write."""
         thread = np.arange(self.threads)
-        threads = self.warp(cta, thread // 32) if proxy == GENERIC else self.fence(cta, thread)
+        threads = self.known(cta, self.strand(thread)) if proxy == GENERIC else self.fence(cta, thread)
         return np.concatenate([threads, self.slot(cta, np.arange(self.slots))])
 
 
 class Knowledge:
-    """The clocks of some warps of a CTA, a row for each."""
+    """The clocks of the strands of some warps of a CTA, a row for each."""
 
     def __init__(self, entries: Entries, cta: int, first_warp: int, warps: int) -> None:
-        self.entries, self.cta, self.first = entries, cta, first_warp
-        self.rows = np.stack([entries.new()] * warps)
-        self.own = entries.warp(cta, first_warp + np.arange(warps))
-        self.rows[np.arange(warps), self.own] = 1  # epoch 0 is that of no write
+        self.entries, self.cta, self.first = entries, cta, entries.each_warp * first_warp
+        count = entries.each_warp * warps
+        self.rows = np.stack([entries.new()] * count)
+        self.own = entries.known(cta, self.first + np.arange(count))
+        self.rows[np.arange(count), self.own] = 1  # epoch 0 is that of no write
 
-    def row(self, threads: Array) -> Array:
+    def row(self, threads: Any) -> Array:
         """The row of each thread of the CTA."""
-        return threads // 32 - self.first
+        return np.asarray(self.entries.strand(threads) - self.first)
 
     def epoch(self, row: Any) -> Any:
-        """Where the warps of some rows are."""
+        """Where the strands of some rows are."""
         return self.rows[row, self.own[row]]
 
     def release(self, threads: Array, into: Array) -> None:
-        """Let a barrier know what the warps of these threads know."""
+        """Let a barrier know what the strands of these threads know."""
         row = np.unique(self.row(threads))
         np.maximum(into, self.rows[row].max(axis=0), out=into)
         self.rows[row, self.own[row]] += 1
 
     def acquire(self, threads: Array, known: Array) -> None:
-        """Let the warps of these threads know what a barrier knows."""
+        """Let the strands of these threads know what a barrier knows."""
         row = np.unique(self.row(threads))
         self.rows[row] = np.maximum(self.rows[row], known)
 
+    def meet(self, threads: Array) -> None:
+        """Let the strands of each warp of these threads know what one another do."""
+        for warp in np.unique(threads // 32):
+            row = np.unique(self.row(threads[threads // 32 == warp]))
+            self.rows[row] = self.rows[row].max(axis=0)
+            self.rows[row, self.own[row]] += 1
+
+    def tell(self, thread: int) -> None:
+        """Let all of a thread's warp know how far it is; nothing that it knows of others."""
+        mine, warp = self.row(thread), thread // 32 * 32
+        every = self.row(warp + np.arange(32))
+        self.rows[every, self.own[mine]] = self.epoch(mine)
+        self.rows[mine, self.own[mine]] += 1
+
     def fence(self, threads: Array) -> None:
-        """What these threads wrote may be read through the async proxy, by whom their warps tell."""
+        """What these threads wrote may be read through the async proxy, by whom their strands tell."""
         row = self.row(threads)
         self.rows[row, self.entries.fence(self.cta, threads)] = self.epoch(row)
         row = np.unique(row)
@@ -93,15 +130,15 @@ class Knowledge:
 
 
 class Bytes:
-    """For each byte of the shared memory of a CTA: its last writer, and when each warp read it last."""
+    """For each byte of the shared memory of a CTA: its last writer, and when each strand read it last."""
 
     def __init__(self, entries: Entries, cta: int, nbytes: int) -> None:
         self.writer = np.zeros(nbytes, dtype=np.uint16)
         self.epoch = np.zeros(nbytes, dtype=np.int32)
         self.op = np.zeros(nbytes, dtype=np.uint16)
-        self.reads = np.zeros((entries.warps, nbytes), dtype=np.int32)
-        self.threads = entries.threads
-        self.warps = entries.warp(cta, np.arange(entries.warps))
+        self.reads = np.zeros((entries.strands, nbytes), dtype=np.int32)
+        self.entries, self.threads = entries, entries.threads
+        self.strands = entries.known(cta, np.arange(entries.strands))
         self.entry = {proxy: entries.of_writers(cta, proxy) for proxy in (GENERIC, ASYNC)}
 
     def hidden(self, at: Where, k: Knowledge, row: Any, proxy: str = GENERIC) -> Array:
@@ -109,19 +146,19 @@ class Bytes:
         return k.rows[row, self.entry[proxy][self.writer[at]]] < self.epoch[at]
 
     def read_by(self, at: Where, k: Knowledge, row: Any) -> Array:
-        """For each warp, which bytes it has read without the writer's knowledge."""
-        known = np.moveaxis(k.rows[row][..., self.warps], -1, 0)
+        """For each strand, which bytes it has read without the writer's knowledge."""
+        known = np.moveaxis(k.rows[row][..., self.strands], -1, 0)
         return np.asarray(self.reads[:, at] > (known[:, None] if known.ndim == 1 else known))
 
     def wrote(self, at: Where, writer: Any, epoch: Any, op: int) -> None:
         """These bytes have a new writer."""
         self.writer[at], self.epoch[at], self.op[at] = writer, epoch, op
 
-    def read(self, at: Where, warp: Any, epoch: Any) -> None:
-        """Warps read these bytes."""
-        self.reads[warp, at] = np.maximum(self.reads[warp, at], epoch)
+    def read(self, at: Where, strand: Any, epoch: Any) -> None:
+        """Strands read these bytes."""
+        self.reads[strand, at] = np.maximum(self.reads[strand, at], epoch)
 
-    def finished_reading(self, at: slice, warp: int, epoch: int) -> None:
-        """An asynchronous read of a warp is over."""
-        row = self.reads[warp, at]
+    def finished_reading(self, at: slice, strand: int, epoch: int) -> None:
+        """An asynchronous read of a strand is over."""
+        row = self.reads[strand, at]
         row[row == UNFINISHED] = epoch

@@ -116,7 +116,9 @@ def _cluster_barrier(agent: Agent, op: ClusterBarrier) -> Steps:
 
 
 def _warp_barrier(agent: Agent, op: WarpBarrier) -> None:
-    """Nothing: what one lane has seen, all of its warp have."""
+    """What one lane has seen, all of its warp that are here have."""
+    if agent.machine.ordered:
+        agent.knows.meet(agent.active)
 
 
 def _meet(agent: Agent, meeting: Meeting, count: int, op: str) -> Steps:

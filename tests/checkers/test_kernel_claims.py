@@ -208,6 +208,7 @@ def product(K: Any, tiles: int = 2) -> Kernel:
             k.wait(full(i % 2), i // 2 % 2)
             for _, shared in boxes:
                 k.copy("ld.shared.16", shared(4096 * (i % 2) + 8 * k.thread), r())
+            k.warp_sync()
             with k.elect(each_warp=True):
                 k.arrive(empty(i % 2))
     return k.kernel()

@@ -219,7 +219,7 @@ MUTANTS = (
         "tma_transpose",
         "no fence before the store",
         without(Fence),
-        r"role consumer, i = 0: tma.store turned .*: stores poison of byte 0 of turned: no fence async after "
+        r"role consumer, i = 0: tma.store turned .*: stores poison of byte 0 of turned: no fence async, or no barrier after it, after "
         r"st.shared.2 x\[q\] -> turned.* by thread 0",
     ),
     Mutant(
@@ -235,7 +235,7 @@ MUTANTS = (
         "tma_transpose",
         "no barrier before the store",
         without_nth(Barrier, 1),
-        r"stores poison of byte \d+ of turned: no barrier after st.shared.2 .* by thread 32",
+        r"stores poison of byte 2 of turned: no fence async, or no barrier after it, after st.shared.2 .* by thread 1 ",
     ),
     Mutant(
         "tma_transpose",
@@ -272,8 +272,8 @@ MUTANTS = (
         "cp_async_copy",
         "no barrier",
         without(Barrier),
-        r"st.global.4 word .*: thread 32 puts poison into byte 128 of dst: no barrier after cp.async.16 .* by "
-        r"thread 8",
+        r"st.global.4 word .*: thread 1 puts poison into byte 4 of dst: no barrier after cp.async.16 .* by "
+        r"thread 0 ",
     ),
     Mutant(
         "cp_async_copy",

@@ -276,7 +276,10 @@ def test_shared_memory_between_warps_needs_a_barrier(order):
         return k.kernel().bind()
 
     assert execute(kernel(True, 32), {"x": WORDS}, order)["y"][:3].tolist() == [32, 33, 34]
-    assert execute(kernel(False, 1), {"x": WORDS}, order)["y"][:3].tolist() == [1, 0, 3]  # within a warp
+    with pytest.raises(ExecutionError, match=r"no barrier after st.shared.4 r -> tile\[thread\] by thread 1"):
+        execute(kernel(False, 1), {"x": WORDS}, order)  # between lanes of a warp too
+    in_step = kernel(False, 1).assuming(converged_warps=True)
+    assert execute(in_step, {"x": WORDS}, order)["y"][:3].tolist() == [1, 0, 3]
     with pytest.raises(ExecutionError, match=r"no barrier after st.shared.4 r -> tile.thread. by thread 32 of the CTA"):
         execute(kernel(False, 32), {"x": WORDS}, order)
     assert execute(kernel(False, 32), {"x": WORDS})["y"][0] == 32  # eager asks for no order

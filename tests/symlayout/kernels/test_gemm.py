@@ -110,7 +110,7 @@ MUTANTS = {
     ),
     "no fence before the store": (
         lambda k: without(k, lambda op: isinstance(op, Fence) and op.about == "async"),
-        "stores poison .* no fence async after",
+        "stores poison .* no fence async, or no barrier after it, after",
     ),
     "no wait for the buffer": (
         lambda k: without(k, lambda op: isinstance(op, WaitGroup) and op.read),
