@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symlayout.expr import Fact, Symbol, interpret
+from symlayout.meter import remaining, step
 
 DEFAULT_MS = 40_000  # a backstop: the resource limit decides, so that load does not change a verdict
 RLIMIT = 6_000_000  # some three seconds; makes verdicts repeat from run to run, whatever else the machine does
@@ -54,7 +55,10 @@ def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAU
     'unsat'
     """
     first: Answer | None = None
+    left = remaining()
+    budget_ms = budget_ms if left is None else min(budget_ms, int(2000 * left))
     for engine in ENGINES:
+        step()
         answer = engine(facts, budget_ms // 2)
         if answer.status != "unknown":
             return answer

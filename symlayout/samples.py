@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from .errors import ExpressionError
 from .expr import Atom, Int, Max, Min, Quotient, Symbol, Xor, terms_of
+from .meter import step
 
 Point: TypeAlias = "dict[Atom, int]"
 
@@ -89,6 +90,7 @@ def value(p: Int, at: Point) -> int:
 def _of_atom(a: Atom, at: Point) -> int:
     if isinstance(a, Symbol):
         raise KeyError(a.name)
+    step()
     args = [value(x, at) for x in a.args]
     if isinstance(a, Quotient):
         if args[1] < 1:
