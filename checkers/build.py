@@ -14,6 +14,7 @@ coordinates that it names, or, where it gives no extents, layouts with one coord
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -211,7 +212,19 @@ def _fact(value: Any, symbols: Iterable[Symbol]) -> Fact:
 
 
 def _relates(source: str) -> bool:
-    return any(r in source for r in "<>=")
+    return any(r in source.replace("<<", "").replace(">>", "") for r in "<>=")
+
+
+def _facts_or_values(body: str, symbols: Iterable[Symbol]) -> Any:
+    """Facts where there is a relation outside of every value, else what the text is worth."""
+    if not _relates(body):
+        return parse_int_tuple(body, symbols)
+    try:
+        return parse_fact(body, symbols)
+    except NotationError:
+        with contextlib.suppress(NotationError):
+            return parse_int_tuple(body, symbols)
+        raise
 
 
 def _function(value: Any, symbols: Iterable[Symbol]) -> Callable[..., Any]:
@@ -225,8 +238,8 @@ def _function(value: Any, symbols: Iterable[Symbol]) -> Callable[..., Any]:
         raise NotationError(f"expected names of coordinates before '->', got {head.strip()!r}")
     coords = tuple(dim(n, at_least=None, at_most=None) for n in found)
     known = _and(symbols, coords)
-    related = _relates(body)
-    out: Any = parse_fact(body, known) if related else parse_int_tuple(body, known)
+    out: Any = _facts_or_values(body, known)
+    related = isinstance(out, tuple) and Fact in map(type, out)
 
     def function(*at: Any) -> Any:
         env = dict(zip(coords, at, strict=True))

@@ -108,19 +108,58 @@ def generators(claim: Mapping[str, Any]) -> list[Poly]:
             gens += [minus(p, me) for p in polys]
         elif op == "maximum":
             gens += [minus(me, p) for p in polys]
+        elif op == "power_of_two":  # 2^k >= k + 1, and 0 where k is negative
+            gens += [me, minus(minus(me, polys[0]), ONE)]
+        elif op == "select":  # of two values that differ by a number
+            gap = minus(polys[1], polys[2])
+            need(set(gap) <= {()}, "expected values that differ by a number")
+            low, high = polys[1:] if gap.get((), 0) < 0 else polys[:0:-1]
+            gens += [minus(me, low), minus(high, me)]
         else:
-            raise CertificateError(f"expected floordiv, minimum or maximum, got {op}")
+            need(op in ("bit_and", "xor"), f"expected an operation, got {op}")
     for name, k, hint in claim.get("floors", ()):  # x >= k*d gives x // d >= k
         op, x, d = defined[name]
         need(op == "floordiv" and type(k) is int, "a floor of what is no quotient")
         nonneg(minus(poly(x), times({(): k} if k else {}, poly(d))), gens, hint)
         gens.append(minus({(name,): 1}, {(): k} if k else {}))
+    for name, *hints in claim.get("bits", ()):
+        op, *args = defined[name]
+        gens += bits(op, {(name,): 1}, [poly(a) for a in args], gens, *hints)
     for name, k, hint in claim.get("ceilings", ()):  # x < (k + 1)*d gives x // d <= k
         op, x, d = defined[name]
         need(op == "floordiv" and type(k) is int, "a ceiling of what is no quotient")
         nonneg(minus(minus(times({(): k + 1} if k + 1 else {}, poly(d)), ONE), poly(x)), gens, hint)
         gens.append(minus({(): k} if k else {}, {(name,): 1}))
     return gens
+
+
+def bits(
+    op: str, me: Poly, args: list[Poly], gens: list[Poly], least: Any, count: Any = None, below: Any = ()
+) -> list[Poly]:
+    """What x & y or x ^ y is between, by the arguments that are at least 0 and, all of them, below 2^count.
+
+    0 <= x & y <= x where x >= 0, whatever y; 0 <= x ^ y <= x + y, and x ^ y and x | y stay below 2^count.
+    """
+    need(op in ("bit_and", "xor") and len(least) == len(args), "expected one lemma or none for each argument")
+    for x, why in zip(args, least, strict=True):
+        if why is not None:
+            nonneg(x, gens, why)
+    shown = [x for x, why in zip(args, least, strict=True) if why is not None]
+    need(bool(shown) and (op == "bit_and" or len(shown) == len(args)), "an argument that may be negative")
+    total: Poly = {}
+    for x in args:
+        total = plus(total, x)
+    out = [me, minus(total, me)] if op == "xor" else [me, *(minus(x, me) for x in shown)]
+    if count is None:
+        return out
+    need(type(count) is int and 0 <= count <= 4096, "expected a number of bits")
+    need(len(shown) == len(args) == len(below), "one lemma for each argument")
+    most: Poly = {(): (1 << count) - 1} if count else {}
+    for x, why in zip(args, below, strict=True):
+        nonneg(minus(most, x), gens, why)
+    if op == "xor":
+        return [*out, minus(most, me)]
+    return [*out, minus(plus(me, most), total)] if len(args) == 2 else out
 
 
 def permutation(order: Any, n: int) -> None:

@@ -21,9 +21,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .lemmas import ONE, Poly, chain, generators, minus, need, nonneg, plus, poly, times
+from .lemmas import ONE, Poly, bits, chain, generators, minus, need, nonneg, plus, poly, times
 
 Hint = Mapping[str, Any]
+
+# The number of operands of each operation that an atom may be, 0 for any.
+OPERANDS = {"floordiv": 2, "minimum": 0, "maximum": 0, "xor": 0, "bit_and": 0, "power_of_two": 1, "select": 3}
 
 
 def check_map(claim: Hint, proof: Hint) -> None:
@@ -108,8 +111,8 @@ class _Map:
         need(not set(own) & names_in(*gens, *goal, *(n for _, n in coords)), "a size rests on a coordinate")
         ahead = {a for a, _, _ in atoms}
         for a, op, args in atoms:
-            need(op in ("floordiv", "minimum", "maximum", "xor") and len(args) > 0, "an unknown operation")
-            need(op != "floordiv" or len(args) == 2, "a quotient has a dividend and a divisor")
+            need(op in OPERANDS and len(args) > 0, "an unknown operation")
+            need(OPERANDS[op] in (0, len(args)), "another number of operands than the operation has")
             need(not names_in(*args) & ahead, "an atom rests on one that comes later, or on itself")
             ahead.discard(a)
         used = names_in(*gens, *goal, *(n for _, n in coords), *valid, *value, *(x for _, _, xs in atoms for x in xs))
@@ -273,17 +276,29 @@ class _Piece:
             args = [x, d]
             self.env[a] = plus(whole, me)
             self.gens += [minus(x, times(d, me)), minus(minus(plus(times(d, me), d), ONE), x)]
-        elif op != "xor":
+        elif op in ("minimum", "maximum"):
             sign = 1 if op == "maximum" else -1
             self.gens += [plus({}, minus(me, x), sign) for x in args]
-            for bound, *why in hint.get("beyond", ()):  # what bounds every argument bounds the extremum
-                limit = poly(bound)
-                need(self._known(limit) and len(why) == len(args), "one lemma for each argument")
-                for x, proof in zip(args, why, strict=True):
-                    nonneg(plus({}, minus(limit, x), sign), self.gens, proof)
-                self.gens.append(plus({}, minus(limit, me), sign))
+            for bound, *why in hint.get("beyond", ()):
+                self._beyond(me, args, sign, bound, why)
+        elif op == "select":
+            for sign, bound, *why in hint.get("beyond", ()):
+                need(sign in (1, -1), "expected a bound above or below")
+                self._beyond(me, args[1:], sign, bound, why)
+        elif op == "power_of_two":  # 2^k >= k + 1, and 0 where k is negative
+            self.gens += [me, minus(minus(me, args[0]), ONE)]
+        elif "bits" in hint:
+            self.gens += bits(op, me, args, self.gens, *hint["bits"])
         self.left[a] = (op, args)
         self.rests[a] = self.rest_of(*args)
+
+    def _beyond(self, me: Poly, args: list[Poly], sign: int, bound: Any, why: Any) -> None:
+        """What bounds every value that an atom may have bounds the atom."""
+        limit = poly(bound)
+        need(self._known(limit) and len(why) == len(args), "one lemma for each argument")
+        for x, proof in zip(args, why, strict=True):
+            nonneg(plus({}, minus(limit, x), sign), self.gens, proof)
+        self.gens.append(plus({}, minus(limit, me), sign))
 
     def _solved(self, op: str, args: list[Poly], hint: Hint) -> Poly:
         """A quotient with its remainder inside the divisor (T10); an extremum that is one of its arguments."""
@@ -294,7 +309,13 @@ class _Piece:
             nonneg(r, self.gens, hint["rest"])
             nonneg(minus(minus(d, r), ONE), self.gens, hint["top"])
             return q
-        need(op != "xor" and type(hint["is"]) is int and 0 <= hint["is"] < len(args), "expected an argument")
+        if op == "select":
+            need(hint["is"] in (1, 2), "expected one of two values")
+            q = args[0] if hint["is"] == 1 else minus(minus({}, args[0]), ONE)
+            nonneg(q, self.gens, hint["why"])
+            return args[hint["is"]]
+        need(op in ("minimum", "maximum"), "an operation that is none of its arguments")
+        need(type(hint["is"]) is int and 0 <= hint["is"] < len(args), "expected an argument")
         others = [x for i, x in enumerate(args) if i != hint["is"]]
         need(len(hint["gaps"]) == len(others), "one gap for each other argument")
         for x, why in zip(others, hint["gaps"], strict=True):

@@ -17,7 +17,9 @@ from symlayout.expr import (
     Int,
     Max,
     Min,
+    PowerOfTwo,
     Quotient,
+    Select,
     Substitution,
     Symbol,
     Xor,
@@ -28,11 +30,12 @@ from symlayout.expr import (
     split,
     terms_of,
 )
-from symlayout.facts import Facts, OrderedFacts, Row
+from symlayout.facts import Facts, OrderedFacts, Row, met_bits
 from symlayout.int_tuple import leaves
+from symlayout.positivity import bit_rows
 
 from .certificates import chain
-from .setting import hint, poly
+from .setting import bit_hints, hint, poly
 
 Digit: TypeAlias = "tuple[Symbol, Int]"
 
@@ -230,8 +233,10 @@ class Piece:
                 self._quotient(me, a, *there)
             elif isinstance(a, Min | Max):
                 self._extremum(me, a, there)
+            elif isinstance(a, Select):
+                self._select(me, a, *there)
             else:
-                self._stays(me, a, there)
+                self._bits(me, a, there)
             ahead.discard(me)
             self._guards(valid, ahead)
         self.value = [put(v, self.env) for v in self.map.value]
@@ -271,13 +276,40 @@ class Piece:
                 self.atoms[me.key] = {"is": i, "gaps": why}
                 return
         self._stays(me, a, args, *(sign * (me - x) for x in args))
+        beyond = self._beyond(me, args, sign)
+        self.atoms[me.key] = {"beyond": beyond} if beyond else {}
+
+    def _beyond(self, me: Symbol, args: list[Int], sign: int) -> list[Any]:
+        """The limits of the goal that bound every value that an atom may have."""
         beyond = []
         for limit in dict.fromkeys(self._limits(sign)):
             why = shown(self.facts, *(sign * (limit - x) for x in args))
             if why is not None:
                 beyond.append([poly(limit), *why])
                 self._assume(Row(sign * (limit - me), "", me))
+        return beyond
+
+    def _select(self, me: Symbol, a: Atom, q: Int, x: Int, y: Int) -> None:
+        for i, test, value in ((1, q, x), (2, -q - 1, y)):
+            why = shown(self.facts, test)
+            if why is not None:
+                self.env[me] = value
+                self.atoms[me.key] = {"is": i, "why": why[0]}
+                return
+        self._stays(me, a, [q, x, y])
+        beyond = [[sign, *row] for sign in (-1, 1) for row in self._beyond(me, [x, y], sign)]
         self.atoms[me.key] = {"beyond": beyond} if beyond else {}
+
+    def _bits(self, me: Symbol, a: Atom, args: list[Int]) -> None:
+        """Of ``&``, ``^`` and powers of two only the range is known."""
+        if isinstance(a, PowerOfTwo):
+            self._stays(me, a, args, me, me - args[0] - 1)
+            return
+        found = met_bits(a, args, self.facts)
+        rows = bit_rows(a.op, me, args, [e is not None for e in found.nonneg], found.bits)
+        self._stays(me, a, args, *rows)
+        if rows:
+            self.atoms[me.key] = {"bits": bit_hints(found)}
 
     def _limits(self, sign: int) -> list[Int]:
         """What a minimum may be at least, or a maximum at most: the limits of the goal."""

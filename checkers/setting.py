@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from symlayout.expr import Expr, Int, Quotient
-from symlayout.facts import Evidence, Facts, Row, definition, in_order, inner_first, opaque_atoms
+from symlayout.facts import Evidence, Facts, Meet, Row, definition, in_order, inner_first, opaque_atoms
 
 
 def poly(x: Int) -> Any:
@@ -24,6 +24,12 @@ def hint(e: Evidence) -> dict[str, Any]:
     return out if e.multiple == 1 else {"multiple": e.multiple, "of": out}
 
 
+def bit_hints(m: Meet) -> list[Any]:
+    """The JSON form of what bits are between: why arguments are at least 0, the bits, why no more."""
+    least = [None if e is None else hint(e) for e in m.nonneg]
+    return [least] if m.bits is None else [least, m.bits, list(map(hint, m.below))]
+
+
 class Setting:
     """The rows that a claim rests on, in the order in which the checker rebuilds them.
 
@@ -39,6 +45,8 @@ class Setting:
         self.facts = in_order(facts).with_rows(
             *defined, *(Row(f.row, f"{f.atom} >= {f.k}", f.atom) for f in self.floors)
         )
+        self.meets = facts.meets(self.atoms)
+        self.facts = self.facts.with_rows(*(Row(r, f"bits of {m.atom}", m.atom) for m in self.meets for r in m.rows))
         self.ceilings = self.facts.ceilings(self.atoms) if ceilings else []
         self.facts = self.facts.with_rows(*(Row(c.row, f"{c.atom} <= {c.k}", c.atom) for c in self.ceilings))
         self.usable = True
@@ -56,11 +64,14 @@ class Setting:
         if self.assumed.rows:
             out["assume"] = [poly(r.poly) for r in self.assumed.rows]
         if self.atoms:
-            out["define"] = {a.key: [a.op, *map(poly, a.args)] for a in self.atoms if definition(a)}
+            met = [m.atom for m in self.meets]
+            out["define"] = {a.key: [a.op, *map(poly, a.args)] for a in self.atoms if definition(a) or a in met}
         if self.positive:
             out["positive"] = self.positive
         if self.floors:
             out["floors"] = [[f.atom.key, f.k, hint(f.why)] for f in self.floors]
+        if self.meets:
+            out["bits"] = [[m.atom.key, *bit_hints(m)] for m in self.meets]
         if self.ceilings:
             out["ceilings"] = [[c.atom.key, c.k, hint(c.why)] for c in self.ceilings]
         return out
@@ -73,7 +84,7 @@ def rows_used(certificate: Mapping[str, Any]) -> Iterator[Any]:
         for part, why in zip(claim["parts"], proof["parts"], strict=True):
             yield from rows_used({"claim": part, "proof": why})
     assumed = claim.get("assume", ())
-    hints = [proof, claim.get("positive", {}), claim.get("floors", ()), claim.get("ceilings", ())]
+    hints = [proof, *(claim.get(part, ()) for part in ("positive", "floors", "bits", "ceilings"))]
     yield from (assumed[i] for i in dict.fromkeys(_indices(hints)) if i < len(assumed))
 
 

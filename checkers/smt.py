@@ -6,13 +6,16 @@ replays on plain integers, and everything else is unknown with the reason.
 
 from __future__ import annotations
 
+import functools
+import operator
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from symlayout.expr import Fact, Symbol, interpret
-from symlayout.meter import remaining, step
+from symlayout.address_map import Magnitudes
+from symlayout.expr import And, Expr, Fact, PowerOfTwo, Symbol, Xor, interpret, terms_of
+from symlayout.facts import opaque_atoms
 
 DEFAULT_MS = 40_000  # a backstop: the resource limit decides, so that load does not change a verdict
 RLIMIT = 6_000_000  # some three seconds; makes verdicts repeat from run to run, whatever else the machine does
@@ -55,10 +58,7 @@ def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAU
     'unsat'
     """
     first: Answer | None = None
-    left = remaining()
-    budget_ms = budget_ms if left is None else min(budget_ms, int(2000 * left))
-    for engine in ENGINES:
-        step()
+    for engine in (_words, *ENGINES) if _has_bits(facts) else ENGINES:
         answer = engine(facts, budget_ms // 2)
         if answer.status != "unknown":
             return answer
@@ -67,29 +67,31 @@ def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAU
 
 
 def smtlib(facts: Sequence[Fact | tuple[Fact, ...]]) -> str:
-    """The query as SMT-LIB text, for another solver or a report.
-
-    Raises Unsupported for operations that integer terms do not have.
-    """
+    """The query as SMT-LIB text, for another solver or a report; bits in it are known by their range alone."""
     context = z3.Context()
     solver = z3.SimpleSolver(ctx=context)
     _assert(facts, solver, _Terms(context))
     return f"(set-logic ALL)\n{solver.to_smt2()}"
 
 
-def _ask(facts: Sequence[Fact | tuple[Fact, ...]], engine: Any, budget_ms: int) -> Answer:
+def _ask(
+    facts: Sequence[Fact | tuple[Fact, ...]],
+    engine: Any,
+    budget_ms: int,
+    terms_in: Callable[[Any], _Terms] | None = None,
+) -> Answer:
     """One engine in a fresh context: the SMT core and the default solver leave different queries open."""
     begin = time.perf_counter()
     context = z3.Context()
     solver = engine(ctx=context)
     solver.set("timeout", max(1, int(budget_ms)))
     solver.set("rlimit", RLIMIT)
-    terms = _Terms(context)
+    terms = (terms_in or _Terms)(context)
     try:
         _assert(facts, solver, terms)
         result = solver.check()
-    except Unsupported as e:
-        return Answer("unknown", reason=str(e), seconds=time.perf_counter() - begin)
+        if result == z3.sat and terms.loose:
+            return Answer("unknown", reason=LOOSE, seconds=time.perf_counter() - begin)
     except z3.Z3Exception as e:
         return Answer("unknown", reason=f"solver error: {e}", seconds=time.perf_counter() - begin)
     spent = time.perf_counter() - begin
@@ -98,7 +100,7 @@ def _ask(facts: Sequence[Fact | tuple[Fact, ...]], engine: Any, budget_ms: int) 
     if result == z3.unknown:
         return Answer("unknown", reason=_reason(solver, spent, budget_ms), seconds=spent)
     model = solver.model()
-    values = {s: model.eval(t, model_completion=True).as_long() for s, t in terms.symbols.items()}
+    values = {s: terms.number(model.eval(t, model_completion=True)) for s, t in terms.symbols.items()}
     return Answer("sat", values, seconds=spent, solver=version())
 
 
@@ -142,7 +144,7 @@ def _cvc5(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int) -> Answer:
             said += command.invoke(solver, parser.getSymbolManager())
     except ImportError:
         return Answer("unknown", reason=f"{version()} gave up")
-    except (Unsupported, RuntimeError) as e:
+    except RuntimeError as e:
         return Answer("unknown", reason=str(e))
     status = "unsat" if said.strip() == "unsat" else "unknown"
     spent = time.perf_counter() - begin
@@ -155,18 +157,27 @@ CVC5_MS = 1500  # it has no resource count that is comparable; what it adds, it 
 ENGINES = (_smt_core, _default, _cvc5)
 
 
-class Unsupported(Exception):
-    """An operation that integer terms do not have; xor belongs to GF(2) or enumeration."""
+LOOSE = "the bits of integers without an end are known to the solver by their range alone; bound the sizes"
 
 
 class _Terms:
-    """The operations as integer terms of one context; a quotient becomes a fresh integer and its remainder."""
+    """The operations as integer terms of one context; a quotient becomes a fresh integer and its remainder.
+
+    Of ``x & y`` only the range is said, so that a model may have other bits: then the terms are *loose*.
+    """
+
+    loose = False
 
     def __init__(self, context: Any) -> None:
         self.context = context
+        self.met: dict[tuple[int, int], Any] = {}
         self.symbols: dict[Symbol, Any] = {}
         self.quotients: dict[tuple[Any, Any], Any] = {}
         self.side: list[Any] = []
+
+    def number(self, value: Any) -> int:
+        """A value of a model."""
+        return int(value.as_long())
 
     def fact(self, f: Fact) -> Any:
         if f.relation == "%":
@@ -198,8 +209,39 @@ class _Terms:
             self.quotients[key] = (q, a, b)  # a and b are kept so that their ids stay taken
         return self.quotients[key][0]
 
+    def bit_and(self, *args: Any) -> Any:
+        out = args[0]
+        for a in args[1:]:
+            out = self._meet(out, a)
+        return out
+
     def xor(self, *args: Any) -> Any:
-        raise Unsupported("xor of symbolic sizes: split the index into a base that is a multiple of the swizzle period")
+        out = args[0]
+        for a in args[1:]:
+            out = out + a - 2 * self._meet(out, a)
+        return out
+
+    def _meet(self, a: Any, b: Any) -> Any:
+        """x & y: from 0 to either that is at least 0, and at most the lesser of two that are below 0."""
+        key = (a.get_id(), b.get_id())
+        if key not in self.met:
+            m = z3.FreshInt("m", self.context)
+            self.loose = True
+            self.side += [z3.Implies(x >= 0, z3.And(m >= 0, m <= x)) for x in (a, b)]
+            self.side.append(z3.Implies(z3.And(a < 0, b < 0), z3.And(m < 0, m <= a, m <= b)))
+            self.met[key] = m, a, b
+        return self.met[key][0]
+
+    def power_of_two(self, count: Any) -> Any:
+        out = z3.FreshInt("p", self.context)
+        self.side.append(z3.Implies(count >= TABLE, out >= (1 << TABLE) + count - TABLE))
+        for k in reversed(range(TABLE)):
+            self.side.append(z3.Implies(count == k, out == 1 << k))
+        self.side.append(z3.Implies(count < 0, out == 0))
+        return out
+
+    def select(self, test: Any, a: Any, b: Any) -> Any:
+        return z3.If(test >= 0, a, b)
 
     def minimum(self, *args: Any) -> Any:
         out = args[0]
@@ -212,6 +254,113 @@ class _Terms:
         for a in args[1:]:
             out = z3.If(a > out, a, out)
         return out
+
+
+TABLE = 64  # powers of two that integer terms write out
+
+
+# -- bounded integers as words ----------------------------------------------------------------------------
+
+WORD = 160  # bits of the longest word
+
+
+def _has_bits(facts: Sequence[Fact | tuple[Fact, ...]]) -> bool:
+    exprs = (g.expr for f in facts for g in (f if isinstance(f, tuple) else (f,)))
+    return any(isinstance(a, And | Xor | PowerOfTwo) for a in opaque_atoms(*exprs))
+
+
+def _words(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int) -> Answer:
+    """A query about bits whose symbols the facts bound: in words that are wide enough for every partial result."""
+    ends = _ends(facts)
+    exprs = [g.expr for f in facts for g in (f if isinstance(f, tuple) else (f,))]
+    try:
+        sizes = Magnitudes({s: max(map(abs, ends[s])) for x in exprs for s in getattr(x, "symbols", ())})
+        for x in exprs:
+            interpret(x, sizes)
+    except (KeyError, OverflowError):
+        return Answer("unknown", reason=LOOSE)
+    moduli = [g.modulus for f in facts for g in (f if isinstance(f, tuple) else (f,))]
+    width = max(sizes.peak, *moduli).bit_length() + 2
+    if width > WORD:
+        return Answer("unknown", reason=f"words of {width} bits are longer than the {WORD} that the solver is given")
+    return _ask(facts, z3.SimpleSolver, budget_ms, lambda context: _Words(context, width))
+
+
+def _ends(facts: Sequence[Fact | tuple[Fact, ...]]) -> dict[Symbol, tuple[int, int]]:
+    """The least and the greatest value of each symbol that facts alone bound from both sides."""
+    low: dict[Symbol, int] = {}
+    high: dict[Symbol, int] = {}
+    orders = [f.expr for f in facts if isinstance(f, Fact) and f.relation == ">=" and isinstance(f.expr, Expr)]
+    for _ in range(4):  # bounds may be other symbols
+        known = {s: (low[s], high[s]) for s in low.keys() & high.keys()}
+        for p in orders:
+            alone = {m[0]: c for m, c in p.terms.items() if len(m) == 1 and isinstance(m[0], Symbol) and abs(c) == 1}
+            for s, c in alone.items():
+                most = _most(p - c * s, known)
+                if most is not None and c > 0:
+                    low[s] = max(low.get(s, -most), -most)
+                elif most is not None:
+                    high[s] = min(high.get(s, most), most)
+    return {s: (low[s], high[s]) for s in low.keys() & high.keys()}
+
+
+def _most(p: Any, known: Mapping[Symbol, tuple[int, int]]) -> int | None:
+    """A number that a polynomial in symbols with known ends does not pass."""
+    total = 0
+    for m, c in terms_of(p).items():
+        if any(a not in known for a in m):
+            return None
+        ends = [c]
+        for a in m:
+            ends = [x * y for x in (min(ends), max(ends)) for y in known[cast(Symbol, a)]]
+        total += max(ends)
+    return total
+
+
+class _Words(_Terms):
+    """The operations on two's complement words in which nothing overflows."""
+
+    def __init__(self, context: Any, width: int) -> None:
+        super().__init__(context)
+        self.width = width
+
+    def number(self, value: Any) -> int:
+        return int(value.as_signed_long())
+
+    def fact(self, f: Fact) -> Any:
+        e = interpret(f.expr, self)
+        if f.relation == "%":
+            return e - f.modulus * self.floordiv(e, self.const(f.modulus)) == 0
+        return e >= 0 if f.relation == ">=" else e == 0
+
+    def const(self, value: int) -> Any:
+        return z3.BitVecVal(value, self.width, self.context)
+
+    def symbol(self, s: Symbol) -> Any:
+        if s not in self.symbols:
+            self.symbols[s] = z3.FreshConst(z3.BitVecSort(self.width, self.context), s.name)
+        return self.symbols[s]
+
+    def add(self, terms: list[Any]) -> Any:
+        return functools.reduce(operator.add, terms)
+
+    def mul(self, factors: list[Any]) -> Any:
+        return functools.reduce(operator.mul, factors)
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        self.side.append(b >= 1)  # every divisor is at least 1: callers show it
+        if z3.is_bv_value(b) and (n := b.as_long()) & (n - 1) == 0:
+            return a >> (n.bit_length() - 1)
+        return z3.If(a >= 0, z3.UDiv(a, b), -1 - z3.UDiv(-1 - a, b))
+
+    def bit_and(self, *args: Any) -> Any:
+        return functools.reduce(operator.and_, args)
+
+    def xor(self, *args: Any) -> Any:
+        return functools.reduce(operator.xor, args)
+
+    def power_of_two(self, count: Any) -> Any:
+        return z3.If(count >= 0, self.const(1) << count, self.const(0))
 
 
 def values_of(answer: Answer) -> dict[str, int]:

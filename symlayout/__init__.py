@@ -99,7 +99,7 @@ from .errors import (
     SymlayoutError,
     UndecidedError,
 )
-from .expr import Expr, Fact, Symbol, dim, dims, eq, evaluate, index, maximum, minimum
+from .expr import Expr, Fact, Symbol, dim, dims, eq, evaluate, index, maximum, minimum, truth
 from .facts import Facts
 from .int_tuple import has_none, is_int, is_tuple
 from .interop import of
@@ -314,6 +314,7 @@ __all__ = [
     "tiled_divide",
     "tiled_product",
     "tma_partition",
+    "truth",
     "tuple_max",
     "u8",
     "u16",

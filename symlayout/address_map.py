@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from .basis import as_tuple
+from .bits import LONGEST_SHIFT, shifted
 from .errors import LayoutError
 from .expr import Expr, Fact, Int, Integers, Symbol, evaluate, index, integer, interpret, substitute, written_divisors
 from .facts import symbols_in
@@ -58,13 +59,11 @@ class AddressMap:
         coordinate raises UndecidedError: write minimum, maximum, // and %.
         """
         extents = tuple(map(integer, shape if isinstance(shape, tuple | list) else (shape,)))
-        names = _parameters(f)
+        names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         if len(names) != len(extents):
             raise LayoutError(
                 f"expected a function of {len(extents)} coordinates, got {len(names)}: {', '.join(names)}"
             )
-        if when is not None and not callable(when):
-            raise LayoutError(f"expected a function of coordinates that gives facts as when, got {when!r}")
         coords = tuple(index(name, n) for name, n in zip(names, extents, strict=True))
         with written_divisors() as divisors:
             valid = when(*coords) if when else ()
@@ -184,15 +183,6 @@ class AddressMap:
     __repr__ = __str__
 
 
-def _parameters(f: Any) -> list[str]:
-    """The names of a function's coordinates."""
-    try:
-        found = inspect.signature(f).parameters.values()
-    except (TypeError, ValueError) as e:
-        raise LayoutError(f"expected a function whose parameters have names, such as a lambda, got {f!r}") from e
-    return [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
-
-
 def _truth(f: Fact, arrays: Arrays) -> np.ndarray[Any, Any]:
     x = interpret(f.expr, arrays)
     if f.relation == ">=":
@@ -230,6 +220,15 @@ class Magnitudes(Integers):
     def minimum(self, *args: Any) -> Any:
         return max(args)
 
+    def bit_and(self, *args: Any) -> Any:
+        return self.xor(*args)
+
+    def power_of_two(self, count: Any) -> Any:
+        return self._seen(shifted(int(count)))
+
+    def select(self, test: Any, a: Any, b: Any) -> Any:
+        return max(a, b)
+
 
 class Arrays(Integers):
     """The operations on int64 arrays."""
@@ -259,3 +258,11 @@ class Arrays(Integers):
         for a in args[1:]:
             out = np.maximum(out, a)
         return out
+
+    def power_of_two(self, count: Any) -> Any:
+        if np.any(np.asarray(count) > LONGEST_SHIFT):
+            raise OverflowError(f"expected to shift by at most {LONGEST_SHIFT} bits, got {np.max(count)}")
+        return np.where(count < 0, 0, 1 << np.maximum(count, 0))
+
+    def select(self, test: Any, a: Any, b: Any) -> Any:
+        return np.where(test >= 0, a, b)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
+from . import choice
 from .basis import is_basis
 from .errors import LayoutError
-from .expr import Expr, divides, floordiv, integer, minimum, terms_of
+from .expr import Expr, Fact, divides, floordiv, integer, minimum, terms_of
 from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, ceil_div, checked, get, leaves, product, rank, text, unflatten
 from .layout import (
@@ -530,8 +531,12 @@ def domain_distribute(shape: Any, n: int) -> Layout:
 # -- modes as a tuple -----------------------------------------------------------------------------------
 
 
-def select(layout: Any, *modes: int) -> Any:
-    """The listed top-level modes, in that order."""
+def select(layout: Any, *modes: Any) -> Any:
+    """The listed top-level modes, in that order; of a condition one of two values, ``select(i < M, i, 0)``."""
+    if isinstance(layout, Fact | Expr | int) or (isinstance(layout, tuple) and Fact in map(type, layout)):
+        if len(modes) != 2:
+            raise LayoutError(f"expected select(condition, a, b) or select(layout, mode, ...), got {len(modes)} values")
+        return choice.select(layout, *modes)
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, select(layout.inner, *modes))
     return make_layout(*(get(layout, i) for i in modes))

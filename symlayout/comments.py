@@ -153,26 +153,37 @@ class _Words(Reader):
                 raise self.error("each keyword once", stop)
 
     def value_end(self, at: int, related: bool) -> int:
-        """The index of the keyword that ends the value, or of the end."""
+        """The index of the keyword that ends the value, or of the end; < is a relation where it is never closed."""
         open_: list[str] = []
+        operators: set[int] = set()  # the < and > that are no brackets of a type
         for i in range(at, len(self.tokens)):
             token = self.tokens[i]
-            if token == END or (not open_ and i > at and self.is_keyword(i, related)):
+            if token == END and "<" in open_ and not related:
+                return self.value_end(at, related=True)
+            if token == END or (not open_ and i > at and self.is_keyword(i, related, i - 1 in operators)):
                 return i
-            if token in ("(", "[") or (token == "<" and not related):
+            if token in "<>" and (related or self.doubled(i) or (token == ">" and "<" not in open_)):
+                operators.add(i)
+            elif token in ("(", "[", "<"):
                 open_.append(token)
             elif open_ and CLOSERS.get(token) == open_[-1]:
                 open_.pop()
         return at
 
-    def is_keyword(self, i: int, related: bool) -> bool:
-        """Whether token *i* is a name right after the end of a value."""
+    def doubled(self, i: int) -> bool:
+        """Whether token *i* is half of a << that shifts: types have no two brackets that open together."""
+        pairs = ((i - 1, i), (i, i + 1))
+        return any(self.tokens[a] == self.tokens[b] == "<" and self.places[a] + 1 == self.places[b] for a, b in pairs)
+
+    def is_keyword(self, i: int, related: bool, goes_on: bool) -> bool:
+        """Whether token *i* is a name right after the end of a value, which does not go on with the token before."""
         token, before = self.tokens[i], self.tokens[i - 1]
         if not token.isidentifier() or token in (*COMPOSED, "const", "volatile") or (related and token == "and"):
             return False
-        if before in COMPOSED or (related and before in (">", "and")):
+        if before in COMPOSED or goes_on or (related and before == "and"):
             return False
-        return before in (")", "]", ">", "&") or before[0] in DIGITS or before.isidentifier()
+        reference = before == "&" and self.tokens[i - 2] in (">", "const", "volatile", "&")
+        return before in (")", "]", ">") or reference or before[0] in DIGITS or before.isidentifier()
 
 
 # -- comments in source text ------------------------------------------------------------------------------

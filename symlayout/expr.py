@@ -1,4 +1,4 @@
-"""Immutable integer expressions in normal form: polynomials over symbols, quotients, xor, min and max.
+"""Immutable integer expressions in normal form: polynomials over symbols, quotients, bits, min, max and select.
 
     >>> M, N = dims("M N")
     >>> (M + 1) * N - N
@@ -12,6 +12,10 @@ that have no truth value of their own unless the normal form decides them.
 
 Division rounds towards minus infinity and every divisor is taken to be at least 1.
 ``a % b`` is ``a - b*(a//b)``: one kind of quotient is enough, and round trips cancel by arithmetic.
+``& | ^ ~ << >>`` mean what they mean in C on two's complement integers without end, see :mod:`symlayout.bits`.
+
+What operations mean stands in :mod:`symlayout.domains`, facts in :mod:`symlayout.fact`, the operations that choose
+among values in :mod:`symlayout.choice`; all of it is imported from here.
 """
 
 from __future__ import annotations
@@ -21,8 +25,8 @@ import hashlib
 import math
 import operator
 import threading
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Protocol, TypeAlias, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from .errors import ExpressionError, UndecidedError
@@ -110,6 +114,11 @@ class Expr:
             out = out * self
         return out
 
+    def __rpow__(self, base: Any) -> Any:
+        if type(base) is not int or base < 2 or base & (base - 1):
+            raise ExpressionError(f"expected a power of a power of two, got {base!r}**({self})")
+        return power_of_two((base.bit_length() - 1) * self)
+
     def __floordiv__(self, other: Any) -> Any:
         d = coerce_or_none(other)
         return NotImplemented if d is None else floordiv(self, d)
@@ -132,6 +141,35 @@ class Expr:
         return NotImplemented if x is None else xor(self, x)
 
     __rxor__ = __xor__
+
+    def __and__(self, other: Any) -> Any:
+        x = coerce_or_none(other)
+        return NotImplemented if x is None else bit_and(self, x)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Any:
+        x = coerce_or_none(other)
+        return NotImplemented if x is None else bit_or(self, x)
+
+    __ror__ = __or__
+
+    def __invert__(self) -> Any:
+        return -self - 1
+
+    def __lshift__(self, count: Any) -> Any:
+        k = coerce_or_none(count)
+        return NotImplemented if k is None else shift_left(self, k)
+
+    def __rlshift__(self, other: Any) -> Any:
+        return shift_left(integer(other), self)
+
+    def __rshift__(self, count: Any) -> Any:
+        k = coerce_or_none(count)
+        return NotImplemented if k is None else shift_right(self, k)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return shift_right(integer(other), self)
 
     def __truediv__(self, other: Any) -> Any:
         raise ExpressionError(f"expected // or ceil_div, got /: ({self})/({other}) need not be an integer")
@@ -184,6 +222,8 @@ class Expr:
         except AttributeError:
             from .expr_text import text  # which knows all kinds of expressions
 
+            for a in inside(self, lambda a: hasattr(a, "_text")):
+                a._text = _cut(text(a), a)
             self._text = _cut(text(self), self)
             return self._text
 
@@ -230,10 +270,11 @@ class Poly(Expr):
 class Atom(Expr):
     """A variable of the polynomials: a symbol, or an operation that does not distribute. Interned."""
 
-    __slots__ = ("args", "key")
+    __slots__ = ("args", "depth", "key")
     op: ClassVar[str] = ""
     args: tuple[Any, ...]
     key: str
+    depth: int  # operations inside one another
     _interned: ClassVar[WeakValueDictionary[Any, Atom]] = WeakValueDictionary()
 
     def __eq__(self, other: object) -> bool:
@@ -274,45 +315,52 @@ class Symbol(Atom):
         return (self,)
 
 
-class Quotient(Atom):
+class Operation(Atom):
+    """What does not distribute over sums; its arguments are integers and expressions."""
+
+    __slots__ = ()
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        try:
+            return self._symbols
+        except AttributeError:
+            for b in inside(self, lambda a: hasattr(a, "_symbols")):
+                b._symbols = _symbols_of(b)
+            self._symbols = _symbols_of(self)
+            return self._symbols
+
+
+def _symbols_of(a: Atom) -> tuple[Symbol, ...]:
+    found = {s for b in a.args if isinstance(b, Expr) for s in b.symbols}
+    return tuple(sorted(found, key=lambda s: s.name))
+
+
+class Quotient(Operation):
     """``args[0] // args[1]``, towards minus infinity, where nothing could be divided out."""
 
     __slots__ = ()
     op = "floordiv"
 
 
-class Xor(Atom):
-    """Bitwise exclusive or of its arguments."""
-
-    __slots__ = ()
-    op = "xor"
+SHALLOW = 50  # operations inside one another that recursion takes
 
 
-class Min(Atom):
-    """The least of its arguments."""
+def inside(x: Expr, done: Callable[[Atom], bool]) -> list[Atom]:
+    """The operations inside a deep expression that are not *done*, inner ones first; none inside a shallow one.
 
-    __slots__ = ()
-    op = "minimum"
-
-
-class Max(Atom):
-    """The greatest of its arguments."""
-
-    __slots__ = ()
-    op = "maximum"
-
-
-def _atom_symbols(self: Atom) -> tuple[Symbol, ...]:
-    try:
-        return self._symbols
-    except AttributeError:
-        found = {s for a in self.args if isinstance(a, Expr) for s in a.symbols}
-        self._symbols = tuple(sorted(found, key=lambda s: s.name))
-        return self._symbols
-
-
-for _kind in (Quotient, Xor, Min, Max):
-    _kind.symbols = property(_atom_symbols)  # type: ignore[assignment]  # slots leave no room for a class body
+    What walks an expression handles these before: its recursion ends where they begin.
+    """
+    if all(a.depth < SHALLOW for m in x.terms for a in m):
+        return []
+    found: dict[Atom, None] = {}
+    todo: list[Any] = list(x.args) if isinstance(x, Atom) else [x]
+    while todo:
+        for a in (a for m in terms_of(todo.pop()) for a in m):
+            if a.depth and a not in found and not done(a):
+                found[a] = None
+                todo += a.args
+    return sorted(found, key=lambda a: a.depth)
 
 
 _interning = threading.Lock()
@@ -326,6 +374,7 @@ def intern(kind: type[Atom], args: tuple[Any, ...]) -> Atom:
     made = kind()
     made.args = args
     made.terms = {(made,): 1}
+    made.depth = 0 if kind is Symbol else 1 + max((a.depth for x in args for m in terms_of(x) for a in m), default=0)
     made.key = args[0] if kind is Symbol else _named(f"~{kind.__name__}({','.join(map(canonical, args))})")
     with _interning:
         return Atom._interned.setdefault((kind, args), made)
@@ -402,7 +451,7 @@ def _plus_constant(x: Expr, c: int) -> Int:
 
 
 def _foreign_equal(x: Expr, other: object) -> Any:
-    if type(other).__module__.startswith("sympy"):
+    if type(other).__module__.startswith(("sympy", "symlayout.sympy")):
         try:
             return x == coerce_or_none(other)
         except ExpressionError:  # no integer expression, so no equal one
@@ -416,7 +465,7 @@ def coerce_or_none(x: Any) -> Int | None:
         return x
     if isinstance(x, bool):
         return None
-    if type(x).__module__.startswith("sympy"):
+    if type(x).__module__.startswith(("sympy", "symlayout.sympy")):
         from .sympy_bridge import from_sympy
 
         return from_sympy(x)
@@ -547,10 +596,17 @@ def written_divisors() -> Iterator[list[Int]]:
             before += found
 
 
-def floordiv(x: Int, d: Int) -> Int:
-    """x // d, with everything divided out that the normal form shows to be divisible."""
+def evaluated(d: Int) -> Int:
+    """A divisor that a function evaluates while it is traced: at least 1 there, also where it cancels."""
     if _written.divisors is not None and type(d) is not int:
         _written.divisors.append(d)
+    return d
+
+
+def floordiv(x: Int, d: Int) -> Int:
+    """x // d, with everything divided out that the normal form shows to be divisible."""
+    if _written.divisors is not None:
+        evaluated(d)
     if type(d) is int:
         if d <= 0:
             raise ExpressionError(f"expected a divisor of at least 1, got {d}")
@@ -601,6 +657,8 @@ def _quotient(x: Int, d: Int) -> Int:
         return x
     if type(x) is int and type(d) is int:
         return x // d
+    if isinstance(x, Xor | And) and type(d) is int and not d & (d - 1):  # each bit moves by itself
+        return shifted_down(x, d)
     if isinstance(x, Quotient):  # (a // b) // d == a // (b*d) for d >= 1
         return floordiv(x.args[0], x.args[1] * d)
     return intern(Quotient, (x, d))
@@ -618,140 +676,9 @@ def ceil_div_int(x: Any, d: Any) -> Any:
     x, d = integer(x), integer(d)
     if not isinstance(d, Expr):
         return floordiv(x + d - 1, d)
-    if _written.divisors is not None:
-        _written.divisors.append(d)
+    evaluated(d)
     whole = divides(d, x)
     return floordiv(x + d - 1, d) if whole is None else whole
-
-
-def xor(x: Int, y: Int) -> Int:
-    """Bitwise exclusive or, two's complement."""
-    parts: dict[Int, bool] = {}
-    constant = 0
-    for a in (x, y):
-        for b in a.args if isinstance(a, Xor) else (a,):
-            if type(b) is int:
-                constant ^= b
-            elif parts.pop(b, None) is None:
-                parts[b] = True
-    args = sorted(parts, key=str) + ([constant] if constant else [])
-    if not args:
-        return 0
-    return args[0] if len(args) == 1 else intern(Xor, tuple(args))
-
-
-def _extremum(kind: type[Atom], sign: int, xs: Iterable[Any]) -> Int:
-    flat = [b for a in map(integer, xs) for b in (a.args if isinstance(a, kind) else (a,))]
-    if not flat:
-        raise ExpressionError("expected at least one integer to compare, got none")
-    kept: list[Int] = []
-    for a in flat:
-        gaps = [(b, sign * (b - a)) for b in kept]
-        if any(type(g) is int and g >= 0 for _, g in gaps):
-            continue
-        kept = [*(b for b, g in gaps if type(g) is not int), a]
-    return kept[0] if len(kept) == 1 else intern(kind, tuple(sorted(kept, key=str)))
-
-
-def maximum(*xs: Any) -> Int:
-    """The greatest of the arguments."""
-    return _extremum(Max, 1, xs)
-
-
-def minimum(*xs: Any) -> Int:
-    """The least of the arguments."""
-    return _extremum(Min, -1, xs)
-
-
-# -- facts ----------------------------------------------------------------------------------------------
-
-
-class Fact:
-    """``expr >= 0``, ``expr == 0`` or ``expr % modulus == 0``: an assumption, a goal or a predicate."""
-
-    __slots__ = ("expr", "modulus", "relation")
-
-    def __init__(self, expr: Int, relation: str, modulus: int = 0) -> None:
-        self.expr, self.relation, self.modulus = expr, relation, modulus
-
-    @property
-    def value(self) -> bool | None:
-        """True or False where the normal form decides it, else None."""
-        e = self.expr
-        if type(e) is int:
-            return e >= 0 if self.relation == ">=" else e == 0 if self.relation == "==" else e % self.modulus == 0
-        if self.relation == "%" and divides(self.modulus, e) is not None:
-            return True
-        return None
-
-    def __bool__(self) -> bool:
-        if self.value is None:
-            raise UndecidedError(
-                f"expected a fact that the normal form decides, got {self}, which depends on "
-                f"{names(self.symbols)}; pass it as an assumption or prove it as a claim, do not branch on it"
-            )
-        return self.value
-
-    def negated(self) -> tuple[Fact, ...]:
-        """Facts of which exactly one holds where this one fails (a congruence has no such list)."""
-        if self.relation == ">=":
-            return (Fact(-self.expr - 1, ">="),)
-        if self.relation == "==":
-            return (Fact(self.expr - 1, ">="), Fact(-self.expr - 1, ">="))
-        raise ExpressionError(f"expected an order or an equality, got {self}")
-
-    def subs(self, values: Mapping[Any, Any]) -> Fact:
-        """The fact about other symbols or numbers."""
-        return Fact(substitute(self.expr, values), self.relation, self.modulus)
-
-    def at(self, env: Mapping[Any, int]) -> bool:
-        """Whether the fact is true where *env* gives its symbols values; ZeroDivisionError for a divisor below 1."""
-        x = evaluate(self.expr, env)
-        return x >= 0 if self.relation == ">=" else x == 0 if self.relation == "==" else x % self.modulus == 0
-
-    @property
-    def symbols(self) -> tuple[Symbol, ...]:
-        return self.expr.symbols if isinstance(self.expr, Expr) else ()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Fact):
-            return NotImplemented
-        return (self.expr, self.relation, self.modulus) == (other.expr, other.relation, other.modulus)
-
-    def __hash__(self) -> int:
-        return hash((self.expr, self.relation, self.modulus))
-
-    def __str__(self) -> str:
-        if self.relation == "%":
-            from .expr_text import factor
-
-            return f"{factor(self.expr)} % {self.modulus} == 0"
-        t = terms_of(self.expr)
-        left = build({m: c for m, c in t.items() if c > 0})
-        right = build({m: -c for m, c in t.items() if c < 0})
-        if self.relation == ">=" and type(left) is int:
-            return f"{right} <= {left}"
-        return f"{left} {self.relation} {right}"
-
-    __repr__ = __str__
-
-
-def at_least(a: Int, b: Int) -> Fact:
-    """The fact a >= b."""
-    return Fact(a - b, ">=")
-
-
-def eq(a: Any, b: Any) -> Fact:
-    """The fact that two expressions have the same value; ``==`` compares their form."""
-    return Fact(integer(a) - integer(b), "==")
-
-
-def multiple_of(a: Any, modulus: int) -> Fact:
-    """The fact that the positive integer *modulus* divides *a*."""
-    modulus = integer(modulus)  # type: ignore[assignment]  # a number, as the next line checks
-    if type(modulus) is not int or modulus < 1:
-        raise ExpressionError(f"expected a modulus of at least 1, got {modulus!r}")
-    return Fact(integer(a), "%", modulus)
 
 
 # -- symbols --------------------------------------------------------------------------------------------
@@ -780,8 +707,6 @@ def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = 
 
 def dims(text: str, **facts: Any) -> tuple[Symbol, ...]:
     """Several sizes at once: ``M, N = dims("M N", multiple_of=8)``."""
-    if not isinstance(text, str):
-        raise ExpressionError(f"expected names such as 'M N', got {text!r} ({type(text).__name__})")
     return tuple(dim(name, **facts) for name in text.replace(",", " ").split())
 
 
@@ -790,144 +715,74 @@ def index(name: str, below: Any) -> Symbol:
     return dim(name, at_least=0, below=below)
 
 
-# -- one walk, many meanings ----------------------------------------------------------------------------
-
-
-class Domain(Protocol):
-    """What the operations mean: integers, arrays, solver terms, C text."""
-
-    def const(self, value: int) -> Any: ...
-    def symbol(self, symbol: Symbol) -> Any: ...
-    def add(self, terms: list[Any]) -> Any: ...
-    def mul(self, factors: list[Any]) -> Any: ...
-    def floordiv(self, a: Any, b: Any) -> Any: ...
-    def xor(self, *args: Any) -> Any: ...
-    def minimum(self, *args: Any) -> Any: ...
-    def maximum(self, *args: Any) -> Any: ...
-
-
-def interpret(x: Int, domain: Domain, seen: dict[Atom, Any] | None = None) -> Any:
-    """Give *x* its meaning in *domain*. In *seen* the meanings of symbols and quotients are kept from call to call.
-
-    >>> i = dim("i")
-    >>> interpret((3 * i + 1) // 4, Integers({"i": 5}))
-    4
-    """
-    return _meaning(x, domain, {} if seen is None else seen)
-
-
-def _meaning(x: Int, domain: Domain, seen: dict[Atom, Any]) -> Any:
-    """Each atom is met once, however often it occurs: nested quotients share their insides."""
-    if not isinstance(x, Expr):
-        return domain.const(x)
-    if isinstance(x, Atom):
-        if x in seen:
-            return seen[x]
-        if isinstance(x, Symbol):
-            found = domain.symbol(x)
-        else:
-            found = getattr(domain, x.op)(*(_meaning(a, domain, seen) for a in x.args))
-        seen[x] = found
-        return found
-    total = []
-    for m, c in x.terms.items():
-        factors = [_meaning(a, domain, seen) for a in m]
-        total.append(domain.mul([domain.const(c), *factors] if c != 1 or not m else factors))
-    return domain.add(total)
-
-
-class Integers:
-    """Plain integers, of any size; the meaning that the other domains are tested against."""
-
-    def __init__(self, env: Mapping[Any, Any]) -> None:
-        self.env = env
-
-    def const(self, value: int) -> int:
-        return value
-
-    def symbol(self, symbol: Symbol) -> Any:
-        value = self.env.get(symbol, self.env.get(symbol.name))
-        if value is None:
-            raise ExpressionError(f"expected a value for {symbol.name}, got values for {names(self.env) or 'nothing'}")
-        return value
-
-    def add(self, terms: list[Any]) -> Any:
-        return sum(terms)
-
-    def mul(self, factors: list[Any]) -> Any:
-        return math.prod(factors)
-
-    def floordiv(self, a: Any, b: Any) -> Any:
-        if b < 1:
-            raise ZeroDivisionError(f"expected a divisor of at least 1, got {b}")
-        return a // b
-
-    def xor(self, *args: Any) -> Any:
-        out = 0
-        for a in args:
-            out = out ^ a
-        return out
-
-    def minimum(self, *args: Any) -> Any:
-        return min(args)
-
-    def maximum(self, *args: Any) -> Any:
-        return max(args)
-
-
-class Substitution(Integers):
-    """Expressions again, with some symbols replaced."""
-
-    def symbol(self, symbol: Symbol) -> Any:
-        value = self.env.get(symbol, self.env.get(symbol.name))
-        return symbol if value is None else integer(value)
-
-    def add(self, terms: list[Any]) -> Any:
-        out: Any = 0
-        for t in terms:
-            out = out + t
-        return out
-
-    def mul(self, factors: list[Any]) -> Any:
-        out: Any = 1
-        for f in factors:
-            out = out * f
-        return out
-
-    def floordiv(self, a: Any, b: Any) -> Any:
-        return floordiv(a, b)
-
-    def xor(self, *args: Any) -> Any:
-        out: Any = 0
-        for a in args:
-            out = xor(out, a)
-        return out
-
-    def minimum(self, *args: Any) -> Any:
-        return minimum(*args)
-
-    def maximum(self, *args: Any) -> Any:
-        return maximum(*args)
-
-
-def evaluate(x: Any, env: Mapping[Any, int]) -> int:
-    """The integer value of *x* where *env* gives its symbols (or their names) values."""
-    if type(x) is int:
-        return x
-    total = 0
-    for m, c in terms_of(integer(x)).items():
-        for a in m:
-            known = env.get(a)  # a symbol whose value is not given under its name, the common case
-            c *= interpret(a, Integers(env)) if known is None else known
-        total += c
-    return cast(int, integer(total))
-
-
-def substitute(x: Int, values: Mapping[Any, Any]) -> Any:
-    """*x* with symbols replaced; integers stay as they are."""
-    return x.subs(values) if isinstance(x, Expr) else x
-
-
 def names(xs: Iterable[Any]) -> str:
     """Names for a message: ``M, N``."""
     return ", ".join(str(x) for x in xs)
+
+
+# What is made of the above comes last: these modules import from this one, and the rest of the package from here.
+from .bits import And, PowerOfTwo, Xor, bit_and, bit_or, power_of_two, shift_left, shift_right, shifted_down, xor  # noqa: E402, I001
+from .fact import Fact, at_least, eq, multiple_of  # noqa: E402
+from .choice import Max, Min, Select, chosen, maximum, minimum, select, truth  # noqa: E402
+from .domains import Domain, Integers, Substitution, evaluate, interpret, substitute  # noqa: E402
+
+__all__ = [
+    "INT32_MAX",
+    "And",
+    "Atom",
+    "Domain",
+    "Expr",
+    "Fact",
+    "Int",
+    "Integers",
+    "Max",
+    "Min",
+    "Monomial",
+    "Operation",
+    "Poly",
+    "PowerOfTwo",
+    "Quotient",
+    "Select",
+    "Substitution",
+    "Symbol",
+    "Written",
+    "Xor",
+    "at_least",
+    "bit_and",
+    "bit_or",
+    "build",
+    "canonical",
+    "ceil_div_int",
+    "chosen",
+    "coerce_or_none",
+    "dim",
+    "dims",
+    "divides",
+    "eq",
+    "evaluate",
+    "evaluated",
+    "floordiv",
+    "index",
+    "inside",
+    "integer",
+    "intern",
+    "interpret",
+    "key_of",
+    "maximum",
+    "merge",
+    "minimum",
+    "mod",
+    "multiple_of",
+    "names",
+    "power_of_two",
+    "select",
+    "shift_left",
+    "shift_right",
+    "split",
+    "substitute",
+    "terms_of",
+    "truth",
+    "without",
+    "written_divisors",
+    "xor",
+]

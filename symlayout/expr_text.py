@@ -11,7 +11,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeAlias, cast
 
-from .expr import Atom, Expr, Int, Max, Min, Monomial, Quotient, Symbol, Xor, build, divides, key_of, terms_of, without
+from .expr import (
+    And,
+    Atom,
+    Expr,
+    Fact,
+    Int,
+    Max,
+    Min,
+    Monomial,
+    PowerOfTwo,
+    Quotient,
+    Select,
+    Symbol,
+    Xor,
+    build,
+    divides,
+    key_of,
+    terms_of,
+    without,
+)
 
 
 def text(x: Int) -> str:
@@ -32,9 +51,43 @@ def _atom_text(a: Atom) -> str:
         if isinstance(whole, Expr) and len(whole.terms) < len(terms_of(x)):
             return f"ceil({factor(whole)}/{factor(d)})"
         return f"{factor(x)}//{factor(d)}"
-    if isinstance(a, Xor):
-        return " ^ ".join(factor(b) for b in a.args)
+    if isinstance(a, Xor | And):
+        return (" ^ " if isinstance(a, Xor) else " & ").join(factor(b) for b in a.args)
+    if isinstance(a, PowerOfTwo):
+        return f"1 << {factor(a.args[0])}"
+    if isinstance(a, Select):
+        return f"select({', '.join((_condition(a.args[0]), *map(str, a.args[1:])))})"
     return f"{'min' if isinstance(a, Min) else 'max'}({', '.join(map(str, a.args))})"
+
+
+def _condition(q: Int) -> str:
+    """The condition q >= 0, with equalities and remainders brought back."""
+    if isinstance(q, Min) and len(q.args) == 2 and q.args[0] == -q.args[1]:
+        for x in q.args:
+            r = terms_of(x).get((), 0)
+            if found := _remainder(x - r):
+                return f"{found} == {-r}"
+        return str(Fact(max(q.args, key=_lead), "=="))
+    found = _remainder(-q)
+    return f"{found} == 0" if found else str(Fact(q, ">="))
+
+
+def _remainder(x: Int) -> str:
+    """``M % 8`` where x is that, else nothing."""
+    for a in (a for m in terms_of(x) for a in m):
+        if isinstance(a, Quotient) and x == a.args[0] - a.args[1] * a:
+            return f"{factor(a.args[0])} % {factor(a.args[1])}"
+    return ""
+
+
+def _lead(x: Int) -> int:
+    """The coefficient of the plainest term."""
+    return min((max((a.depth for a in m), default=9), [a.key for a in m], c) for m, c in terms_of(x).items())[2]
+
+
+def compared(x: Int) -> str:
+    """An expression beside a relation: bits in parentheses, because C and Python differ in what binds tighter there."""
+    return factor(x) if isinstance(x, Xor | And | PowerOfTwo) else str(x)
 
 
 def _printed_terms(x: Expr) -> Iterator[tuple[int, list[str]]]:
@@ -97,7 +150,7 @@ def _sum_text(parts: list[tuple[int, list[str]]]) -> str:
 def factor(x: Any) -> str:
     """An expression as a factor of a product, in parentheses where it needs them."""
     s = str(x)
-    simple = isinstance(x, (int, Symbol, Min, Max)) or (s.startswith("ceil(") and _closes_at_end(s))
+    simple = isinstance(x, (int, Symbol, Min, Max, Select)) or (s.startswith("ceil(") and _closes_at_end(s))
     return s if simple else f"({s})"
 
 

@@ -36,7 +36,7 @@ from .expr import (
     terms_of,
 )
 from .opaque import definition, has_opaque, inner_first, opaque_atoms
-from .positivity import Bound, Ceiling, Evidence, Floor, Search, Terms, bounds_by_variable
+from .positivity import Bound, Ceiling, Evidence, Floor, Meet, Search, Terms, bounds_by_variable
 from .resolving import Resolving
 from .rows import (
     Row,
@@ -61,6 +61,7 @@ __all__ = [
     "Evidence",
     "Facts",
     "Floor",
+    "Meet",
     "OrderedFacts",
     "Row",
     "definition",
@@ -173,7 +174,9 @@ class Facts:
         rows = [r.poly for r in self.rows]
         atoms = opaque_atoms(*polys, *rows)
         floors = ((a, self._floor(a)) for a in inner_first(atoms))
-        return [*rows, *(g for a in atoms for g in definition(a)), *(cast(Int, a - k) for a, k in floors if k >= 0)]
+        bits = (g for m in self.meets(atoms) for g in m.rows)
+        defined = (g for a in atoms for g in definition(a))
+        return [*rows, *defined, *(cast(Int, a - k) for a, k in floors if k >= 0), *bits]
 
     def _floor(self, a: Atom) -> int:
         """1 or 0 where the atom is a quotient that is at least that, else -1; found once, from those inside it."""
@@ -218,6 +221,28 @@ class Facts:
                         break
         return out
 
+    def meets(self, atoms: Sequence[Atom]) -> list[Meet]:
+        """What the bits of each ``&`` and ``^`` are between, where these facts say that of the arguments."""
+        key = tuple(atoms)
+        if key not in self._meets_of:
+            self._meets_of[key] = self._found_meets(atoms) if any(a.op in BITS for a in atoms) else []
+        return self._meets_of[key]
+
+    @cached_property
+    def _meets_of(self) -> dict[tuple[Atom, ...], list[Meet]]:
+        return {}
+
+    def _found_meets(self, atoms: Sequence[Atom]) -> list[Meet]:
+        out: list[Meet] = []
+        known = self.with_rows(*(Row(g, f"definition of {a}", a) for a in atoms for g in definition(a)))
+        known = known.with_rows(*(Row(f.row, f"{f.atom} >= {f.k}", f.atom) for f in self.floors(atoms)))
+        for a in inner_first(atoms):
+            if a.op in BITS:
+                found = met_bits(a, a.args, in_order(known))
+                out += [found] if found.rows else []
+                known = known.with_rows(*(Row(r, f"bits of {a}", a) for r in found.rows))
+        return out
+
     def ceilings(self, atoms: Sequence[Atom]) -> list[Ceiling]:
         """A number above each quotient by a number whose dividend ends somewhere: ceil(M/128) <= 2^24 for M < 2^31.
 
@@ -227,7 +252,7 @@ class Facts:
         known = self
         for a in inner_first(atoms):
             x, d = a.args if isinstance(a, Quotient) else (0, 0)
-            most = known._most(x) if type(d) is int and d > 1 else None
+            most = known.most(x) if type(d) is int and d > 1 else None
             if most is not None:
                 why = in_order(known).nonneg((most // d + 1) * d - 1 - x)
                 if why is not None:
@@ -235,7 +260,7 @@ class Facts:
                     known = known.with_rows(Row(out[-1].row, f"{a} <= {most // d}", a))
         return out
 
-    def _most(self, x: Int) -> int | None:
+    def most(self, x: Int) -> int | None:
         """A number that a sum is never more than, each term of it at an end; None where a term has none."""
         plain, ends = self.plain, self._ends
         total = 0
@@ -462,6 +487,19 @@ def in_order(facts: Facts) -> OrderedFacts:
     out.origin = facts
     return out
 
+
+def met_bits(a: Atom, args: Sequence[Any], known: Facts) -> Meet:
+    """What the bits of an ``&`` or ``^`` of some arguments are between."""
+    least = tuple(known.nonneg(x) for x in args)
+    if any(e is None for e in least):
+        return Meet(a, least)
+    ends = [known.most(x) for x in args]
+    bits = max(0, *(n.bit_length() for n in ends if n is not None)) if None not in ends else None
+    below = () if bits is None else tuple(known.nonneg((1 << bits) - 1 - x) for x in args)
+    return Meet(a, least) if None in below else Meet(a, least, bits, cast("tuple[Evidence, ...]", below))
+
+
+BITS = ("bit_and", "xor")
 
 NOTHING = Facts((), {}, (), ())
 

@@ -14,17 +14,17 @@ Expressions, facts, boxes of coordinates and declared sizes are read by function
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, cast
 
 from .basis import ScaledBasis
 from .cpp_types import SWIZZLES, is_cpp, parse_cpp, to_cpp
-from .expr import Expr, Fact, Int, Symbol, at_least, ceil_div_int, dim, eq, floordiv, maximum, minimum, mod
+from .expr import Expr, Fact, Int, Symbol, dim
+from .grammar import BINDING, RELATIONS, Condition, Expressions
 from .int_tuple import MAX_DEPTH, IntTuple
 from .int_tuple import text as text_of
 from .layout import ComposedLayout, Layout
-from .reader import END, Declared, Reader, digits
+from .reader import END, Declared
 from .swizzle import Swizzle
 
 __all__ = [
@@ -40,28 +40,7 @@ __all__ = [
 ]
 
 COMPOSED = ("o", "∘")
-BINDING = {"^": 1, "+": 2, "-": 2, "*": 3, "//": 3, "%": 3}  # as in Python; a sign binds tighter
-OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "^": operator.xor,
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "//": floordiv,
-    "%": mod,
-}
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "ceil": ceil_div_int,
-    "ceil_div": ceil_div_int,
-    "max": maximum,
-    "min": minimum,
-}
-RELATIONS: dict[str, Callable[[Int, Int], Fact]] = {
-    "==": eq,
-    "<=": lambda a, b: at_least(b, a),
-    "<": lambda a, b: at_least(b, a + 1),
-    ">=": at_least,
-    ">": lambda a, b: at_least(a, b + 1),
-}
+GOES_ON = (*BINDING, *RELATIONS, "@", "?", "**")  # what follows a group, and no tuple
 LIMITS = ("at_least", "at_most", "below", "multiple_of")  # what may be said of a declared size
 
 
@@ -99,7 +78,7 @@ def parse_expression(source: str, symbols: Iterable[Symbol] = ()) -> Int:
     64*ceil(M/64) - (M % 8)
     """
     text = _Text(source, symbols)
-    out: Int = text.expression("an integer expression")
+    out: Int = text.plain("an integer expression")
     text.end("an operator or the end of the text")
     return out
 
@@ -154,26 +133,24 @@ def _grouping(tokens: list[str]) -> set[int]:
             pending.append(i)
         elif token == ")" and pending:
             start = pending.pop()
-            if tokens[i + 1] in BINDING or tokens[i + 1] == "@":
+            if tokens[i + 1] in GOES_ON or tokens[i + 1 : i + 3] in (["<", "<"], [">", ">"], ["&", "&"], ["|", "|"]):
                 out.add(start)
     return out
 
 
-class _Text(Reader):
+class _Text(Expressions):
     """Recursive descent over CuTe text.
 
     composed   = layer {"o" offset "o" layer}
     layer      = swizzle | int_tuple [":" int_tuple]
     offset     = int_tuple | "smem_ptr[" bits "b]" ["(unset)"]
-    int_tuple  = "(" [int_tuple {"," int_tuple} [","]] ")" | expression {"@" number}
+    int_tuple  = "(" [int_tuple {"," int_tuple} [","]] ")" | value {"@" number}
     """
 
     def __init__(self, source: str, symbols: Iterable[Symbol], underscore: bool = False) -> None:
         super().__init__(source, symbols)
         self.underscore = underscore
         self.grouping = _grouping(self.tokens)
-        self.groups = 0  # open parentheses inside arithmetic
-        self.remainders: dict[Expr, tuple[Any, int]] = {}  # x % m as (x, m): the normal form has quotients
 
     def composed(self) -> Layout | ComposedLayout | Swizzle:
         """Layers with offsets between them, the innermost last; a missing offset is 0."""
@@ -254,59 +231,11 @@ class _Text(Reader):
         if self.underscore and self.token == "_" and self.following != "-":
             self.position += 1
             return None
-        value = self.expression(what)
+        value = self.plain(what)
         path = []
         while self.take("@"):
             path.append(self.natural("the index of a mode after '@'"))
         return ScaledBasis(value, tuple(reversed(path))) if path else value
-
-    def expression(self, what: str, floor: int = 0) -> Any:
-        """Operands and operators that bind tighter than *floor*, from the left."""
-        out = self.operand(what)
-        while BINDING.get(self.token, 0) > floor:
-            name = self.advance()
-            at = self.position
-            left, right = out, self.expression(f"an operand of '{name}'", BINDING[name])
-            out = self.made(at, OPERATIONS[name], left, right)
-            if name == "%" and isinstance(out, Expr) and type(right) is int:
-                self.remainders[out] = (left, right)
-        return out
-
-    def operand(self, what: str) -> Any:
-        """A number, a name, a call or a group, with signs before it."""
-        negative = False
-        while self.token in ("+", "-"):
-            negative ^= self.advance() == "-"
-            what = "an integer after the sign"
-        called = self.advance() if self.token in FUNCTIONS and self.following == "(" else ""
-        if self.token == "(":
-            if self.groups == MAX_DEPTH:
-                raise self.error(f"parentheses nested at most {MAX_DEPTH} deep", got="deeper ones")
-            self.groups += 1
-            self.position += 1
-            out = self.call(called) if called else self.expression("an integer")
-            self.expect(")", "after an expression")
-            self.groups -= 1
-        elif self.token.isidentifier() and self.token != "_" and not digits(self.token):
-            out = self.symbol()
-        else:
-            if self.token == "_" and self.following == "-":  # CuTe prints a static -1 as _-1
-                self.position += 2
-                negative = not negative
-            out = self.natural(what)
-        return -out if negative else out
-
-    def call(self, name: str) -> Any:
-        """The value of ceil(x/y), ceil_div(x, y), max or min, up to the closing parenthesis."""
-        slash = name == "ceil"  # it binds least there: ceil(M + 1/8) is the ceiling of (M + 1)/8
-        operands = [self.expression(f"an operand of {name}")]
-        at = self.position
-        while self.take("/" if slash else ","):
-            at = self.position
-            operands.append(self.expression(f"an operand of {name}", BINDING["*"] if slash else 0))
-        if name.startswith("ceil") and len(operands) != 2:
-            raise self.error(f"two operands of {name}", got=str(len(operands)))
-        return self.made(at, FUNCTIONS[name], *operands)
 
 
 # -- facts, boxes and sizes -------------------------------------------------------------------------------
@@ -315,8 +244,7 @@ class _Text(Reader):
 class _Facts(_Text):
     """Recursive descent over what is said of sizes and coordinates.
 
-    facts = chain {("and" | ",") chain}
-    chain = expression relation expression {relation expression}
+    facts = value {"," value}
     box   = part {"," part};  part = ["0" "<="] (name | "(" name {"," name} ")") ["<" int_tuple]
     dims  = size {[","] size};  size = name ["(" limit "=" expression {"," limit "=" expression} ")"]
     """
@@ -324,35 +252,12 @@ class _Facts(_Text):
     def facts(self) -> tuple[Fact, ...]:
         out: list[Fact] = []
         while True:
-            out += self.chain()
-            if not (self.take("and") or self.take(",")):
+            found = self.value("an integer expression")
+            if not isinstance(found, Condition):
+                raise self.error(f"a relation ({' '.join(RELATIONS)}) after {found}")
+            out += found
+            if not self.take(","):
                 return tuple(out)
-
-    def chain(self) -> list[Fact]:
-        out: list[Fact] = []
-        left = self.side()
-        if self.token not in RELATIONS:
-            raise self.error(f"a relation ({' '.join(RELATIONS)}) after {left}")
-        while self.token in RELATIONS:
-            relation = self.advance()
-            right = self.side()
-            out.append(self.fact(left, relation, right))
-            left = right
-        return out
-
-    def side(self) -> Int:
-        if self.token == "and":
-            raise self.error("an integer expression")
-        return cast(Int, self.expression("an integer expression"))
-
-    def fact(self, left: Int, relation: str, right: Int) -> Fact:
-        """``x % m == r`` is a congruence; anything else compares."""
-        for remainder, r in ((left, right), (right, left)):
-            if relation == "==" and remainder in self.remainders and type(r) is int:
-                x, modulus = self.remainders[remainder]
-                if 0 <= r < modulus:
-                    return Fact(x - r, "%", modulus)
-        return RELATIONS[relation](left, right)
 
     def box(self) -> tuple[tuple[str, ...], tuple[Int, ...] | None]:
         names: list[str] = []
@@ -410,6 +315,6 @@ class _Facts(_Text):
             raise self.error(f"one of {', '.join(LIMITS)}, each once")
         key = self.advance()
         self.expect("=", f"after {key}")
-        limits[key] = self.expression(f"a value of {key}")
+        limits[key] = self.plain(f"a value of {key}")
         if not self.take(",") and self.token != ")":
             raise self.error("',' or ')' after a limit")

@@ -1,4 +1,4 @@
-"""Quotients and extrema inside polynomials: what the normal form does not look into."""
+"""Quotients, bits and choices inside polynomials: what the normal form does not look into."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from .expr import (
     Int,
     Max,
     Min,
+    PowerOfTwo,
     Quotient,
+    Select,
     Symbol,
-    terms_of,
 )
 
 
@@ -22,7 +23,7 @@ def has_opaque(x: Expr) -> bool:
 
 
 def opaque_atoms(*polys: Any) -> list[Atom]:
-    """The quotients and extrema that occur in polynomials, inner ones too, in a fixed order."""
+    """The operations that occur in polynomials, inner ones too, in a fixed order."""
     found: dict[Atom, None] = {}
     todo = [p for p in polys if isinstance(p, Expr)]
     while todo:
@@ -36,19 +37,7 @@ def opaque_atoms(*polys: Any) -> list[Atom]:
 
 def inner_first(atoms: Iterable[Atom]) -> list[Atom]:
     """Atoms in an order in which each comes after those inside it."""
-    depths: dict[Atom, int] = {}
-
-    def depth(x: Any) -> int:
-        return max((of(a) for m in terms_of(x) for a in m), default=0)
-
-    def of(a: Atom) -> int:
-        if isinstance(a, Symbol):
-            return 0
-        if a not in depths:
-            depths[a] = 1 + max(map(depth, a.args))
-        return depths[a]
-
-    return sorted(atoms, key=lambda a: (of(a), len(a.key), a.key))
+    return sorted(atoms, key=lambda a: (a.depth, len(a.key), a.key))
 
 
 def definition(a: Atom) -> list[Int]:
@@ -60,4 +49,9 @@ def definition(a: Atom) -> list[Int]:
         return [b - a for b in a.args]
     if isinstance(a, Max):
         return [a - b for b in a.args]
+    if isinstance(a, PowerOfTwo):
+        return [a, a - a.args[0] - 1]  # 2^k >= k + 1
+    if isinstance(a, Select) and type(gap := a.args[1] - a.args[2]) is int:
+        low = a.args[2] + min(gap, 0)
+        return [a - low, low + abs(gap) - a]
     return []

@@ -7,7 +7,7 @@ that are not negative.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -23,7 +23,6 @@ from .expr import (
     intern,
     terms_of,
 )
-from .meter import step
 
 if TYPE_CHECKING:
     from .facts import Facts
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 Terms: TypeAlias = "tuple[tuple[int, tuple[int, ...]], ...]"
 
 SEARCH_NODES = 60  # substitutions tried before a sign is left undecided
-SEARCH_TERMS = 2000  # of a polynomial in between: products of dozens of sums have no end
 SHORT_SEARCH = 6  # substitutions after which a search looks whether its goal is false at a point
 
 
@@ -61,6 +59,34 @@ class Floor:
     @property
     def row(self) -> Int:
         return cast(Int, self.atom - self.k)
+
+
+@dataclass(frozen=True)
+class Meet:
+    """What ``x & y`` or ``x ^ y`` is between, because of the arguments that are at least 0, and below 2^bits."""
+
+    atom: Atom
+    nonneg: tuple[Evidence | None, ...]  # why an argument is at least 0, for each that is
+    bits: int | None = None
+    below: tuple[Evidence, ...] = ()  # why each argument is less than 2^bits
+
+    @property
+    def rows(self) -> list[Int]:
+        return bit_rows(self.atom.op, self.atom, self.atom.args, [e is not None for e in self.nonneg], self.bits)
+
+
+def bit_rows(op: str, me: Any, args: Sequence[Any], nonneg: Sequence[bool], bits: int | None) -> list[Any]:
+    """Polynomials that are >= 0: 0 <= x & y <= x where x >= 0, and 0 <= x ^ y <= x + y where both are.
+
+    Where both are less than 2^k, so are x ^ y and x | y, which is x + y - (x & y).
+    """
+    least = [x for x, yes in zip(args, nonneg, strict=True) if yes]
+    if not least or (op == "xor" and len(least) < len(args)):
+        return []
+    rows = [me, sum(args) - me] if op == "xor" else [me, *(x - me for x in least)]
+    if bits is None or (op != "xor" and len(args) != 2):
+        return rows
+    return [*rows, (1 << bits) - 1 - me if op == "xor" else me + (1 << bits) - 1 - sum(args)]
 
 
 @dataclass(frozen=True)
@@ -97,7 +123,6 @@ def bounds_by_variable(gens: Iterable[Int], first: int = 0) -> dict[Atom, tuple[
     gens = tuple(gens)
     pairs = [t for t in map(terms_of, gens) if len(t) == 2 and () in t]
     tight = {a for t in pairs for m, c in t.items() if len(m) == c == 1 for a in m}
-    step(len(gens))
     for i, g in enumerate(gens, first):
         if isinstance(g, Atom) and g in tight:
             continue
@@ -143,9 +168,6 @@ class Search:
     def _solve(self, p: Int, done: frozenset[Atom]) -> Terms | None:
         if not isinstance(p, Expr):
             return ((p, ()),) if p >= 0 else None
-        step(len(p.terms))
-        if len(p.terms) > SEARCH_TERMS:
-            return None
         left = {a for m in p.terms for a in m if a not in _NUMBER}
         if not left:
             if min(p.terms.values()) < 0:

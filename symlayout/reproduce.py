@@ -33,6 +33,7 @@ PLACES = {
     "maximum": "symlayout",
     "minimum": "symlayout",
     "rule_named": "symlayout.rules",
+    "select": "symlayout",
 }
 
 
@@ -195,6 +196,15 @@ class _Python:
 
     def maximum(self, *args: Any) -> str:
         return f"maximum({', '.join(args)})"
+
+    def bit_and(self, *args: Any) -> str:
+        return f"({' & '.join(map(_factor, args))})"
+
+    def power_of_two(self, count: Any) -> str:
+        return f"(1 << {_factor(count)})"
+
+    def select(self, test: Any, a: Any, b: Any) -> str:
+        return f"select({_factor(test)} >= 0, {a}, {b})"
 
 
 def _factor(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Quotients and extrema that assumptions decide (T10), and bits that pass by one another (T14)."""
+"""Quotients, extrema and choices that assumptions decide (T10), and bits that pass by one another (T14)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .expr import Expr, Int, Substitution, build, floordiv, split, terms_of
-from .meter import step
 from .rows import through
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ class Resolving(Substitution):
         self.facts = facts
 
     def floordiv(self, a: Any, b: Any) -> Any:
-        step()
         q, r = split(a, b)
         for part_q, part_r in _rests(q, r, b):
             if self._nonneg(part_r) and self._nonneg(b - 1 - part_r):
@@ -47,6 +45,22 @@ class Resolving(Substitution):
                 if all(self._nonneg(b) and self._nonneg(block - 1 - b) for b in others):
                     return high + super().xor(a - high, *others)
         return super().xor(*args)
+
+    def bit_and(self, *args: Any) -> Any:
+        """x & y is y where 2^k divides x + 1 and 0 <= y < 2^k, and 0 where 2^k divides x: no bits meet there."""
+        for i, a in enumerate(args):
+            others, t = (*args[:i], *args[i + 1 :]), terms_of(a)
+            for block in sorted({c & -c for m, c in t.items() if m}, reverse=True):
+                low = t.get((), 0) % block
+                fits = low in (0, block - 1) and all(c % block == 0 for m, c in t.items() if m)
+                if fits and any(self._nonneg(b) and self._nonneg(block - 1 - b) for b in others):
+                    return super().bit_and(*others) if low else 0
+        return super().bit_and(*args)
+
+    def select(self, test: Any, a: Any, b: Any) -> Any:
+        if self._nonneg(test):
+            return a
+        return b if self._nonneg(-test - 1) else super().select(test, a, b)
 
     def _choose(self, args: tuple[Any, ...], sign: int) -> Any:
         for a in args:

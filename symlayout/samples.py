@@ -12,9 +12,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from .errors import ExpressionError
-from .expr import Atom, Int, Max, Min, Quotient, Symbol, Xor, terms_of
-from .meter import step
+from .expr import Atom, Int, Integers, Symbol, inside, terms_of
 
 Point: TypeAlias = "dict[Atom, int]"
 
@@ -43,7 +41,7 @@ def in_box(known: Iterable[Point], digits: Sequence[tuple[Symbol, Int]]) -> tupl
     for at in known:
         try:
             extents = [value(n, at) for _, n in digits]
-        except (KeyError, ZeroDivisionError):
+        except (KeyError, ArithmeticError):
             continue
         for place in PLACES if min(extents) >= 1 else ():
             there: Point = {d: place(i, n) for i, ((d, _), n) in enumerate(zip(digits, extents, strict=True))}
@@ -59,7 +57,7 @@ def extended(known: Iterable[Point], meant: Mapping[Atom, Atom]) -> tuple[Point,
         try:
             for a, meaning in meant.items():
                 at[a] = value(meaning, at)
-        except (KeyError, ZeroDivisionError):
+        except (KeyError, ArithmeticError):
             continue
         out.append(at)
     return tuple(out)
@@ -69,14 +67,15 @@ def negative(p: Int, known: Iterable[Point]) -> bool:
     """Whether p is below 0 at one of the points."""
     try:
         return any(value(p, at) < 0 for at in known)
-    except (KeyError, ZeroDivisionError):
+    except (KeyError, ArithmeticError):
         return False
 
 
 def value(p: Int, at: Point) -> int:
     """p where *at* gives its symbols values; those of quotients and extrema are kept there too.
 
-    Raises KeyError for a symbol without a value, ZeroDivisionError for a divisor below 1.
+    Raises KeyError for a symbol without a value, ZeroDivisionError for a divisor below 1, OverflowError for a shift
+    that is too far.
     """
     total = 0
     for m, c in terms_of(p).items():
@@ -90,28 +89,21 @@ def value(p: Int, at: Point) -> int:
 def _of_atom(a: Atom, at: Point) -> int:
     if isinstance(a, Symbol):
         raise KeyError(a.name)
-    step()
+    for b in inside(a, at.__contains__):
+        _of_atom(b, at)
     args = [value(x, at) for x in a.args]
-    if isinstance(a, Quotient):
-        if args[1] < 1:
-            raise ZeroDivisionError(f"expected a divisor of at least 1, got {args[1]}")
-        found = args[0] // args[1]
-    elif isinstance(a, Min | Max):
-        found = min(args) if isinstance(a, Min) else max(args)
-    elif isinstance(a, Xor):
-        found = 0
-        for x in args:
-            found ^= x
-    else:
-        raise ExpressionError(f"expected a quotient, xor, min or max, got {a}")
+    found: int = getattr(_NUMBERS, a.op)(*args)
     at[a] = found
     return found
+
+
+_NUMBERS = Integers({})
 
 
 def _at_least_zero(row: Int, at: Point) -> bool:
     try:
         return value(row, at) >= 0
-    except (KeyError, ZeroDivisionError):
+    except (KeyError, ArithmeticError):
         return False
 
 
@@ -123,7 +115,7 @@ def _raised(start: Point, rows: Sequence[Int]) -> Point | None:
         for r in rows:
             try:
                 short = value(r, at)
-            except (KeyError, ZeroDivisionError):
+            except (KeyError, ArithmeticError):
                 return None
             if short < 0:
                 step = _step(r, short)

@@ -5,6 +5,8 @@ Nothing on a hot path comes here; SymPy is imported only when one of its objects
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 import sympy as sp
@@ -19,7 +21,7 @@ def from_sympy(x: Any) -> Any:
         from_sympy(Symbol("M", integer=True, positive=True) * 8)  ->  8*M, with M >= 1
 
     Raises ExpressionError for a symbol that SymPy does not know to be an integer, and for functions
-    other than +, *, powers, floor, ceiling, Mod, Min and Max.
+    other than +, *, powers, floor, ceiling, Mod, Min, Max and those of this module.
     """
     x = sp.sympify(x)
     if x.is_Integer:
@@ -42,9 +44,38 @@ def from_sympy(x: Any) -> Any:
         return ours.minimum(*map(from_sympy, x.args))
     if isinstance(x, sp.Max):
         return ours.maximum(*map(from_sympy, x.args))
+    if isinstance(x, xor | bit_and):
+        return functools.reduce(ours.xor if isinstance(x, xor) else ours.bit_and, map(from_sympy, x.args))
+    if x.is_Pow and x.base == 2:
+        return ours.power_of_two(from_sympy(x.exp))
+    if isinstance(x, sp.Piecewise) and len(x.args) == 2 and isinstance(x.args[0].cond, sp.Ge | sp.Gt | sp.Le | sp.Lt):
+        (a, test), (b, _) = x.args
+        strict = isinstance(test, sp.Gt | sp.Lt)
+        return ours.chosen(from_sympy(test.gts - test.lts) - int(strict), from_sympy(a), from_sympy(b))
     raise ExpressionError(
-        f"expected an integer expression of +, *, floor, ceiling, Mod, Min and Max, got {x} ({type(x).__name__})"
+        "expected an integer expression of +, *, floor, ceiling, Mod, Min, Max, powers of two and the functions "
+        f"of symlayout.sympy_bridge, got {x} ({type(x).__name__})"
     )
+
+
+class xor(sp.Function):  # type: ignore[misc]  # noqa: N801  # SymPy's functions are lower-case, and it has no stubs
+    """Bitwise exclusive or of integers."""
+
+    is_integer = True
+
+    @classmethod
+    def eval(cls, *args: Any) -> Any:
+        return sp.Integer(functools.reduce(operator.xor, map(int, args))) if all(a.is_Integer for a in args) else None
+
+
+class bit_and(sp.Function):  # type: ignore[misc]  # noqa: N801
+    """Bitwise and of integers."""
+
+    is_integer = True
+
+    @classmethod
+    def eval(cls, *args: Any) -> Any:
+        return sp.Integer(functools.reduce(operator.and_, map(int, args))) if all(a.is_Integer for a in args) else None
 
 
 def _product(x: Any) -> Any:
@@ -108,10 +139,19 @@ class _Terms:
         return sp.floor(a / b)
 
     def xor(self, *args: Any) -> Any:
-        return sp.Function("xor", integer=True)(*args)
+        return xor(*args)
 
     def minimum(self, *args: Any) -> Any:
         return sp.Min(*args)
 
     def maximum(self, *args: Any) -> Any:
         return sp.Max(*args)
+
+    def bit_and(self, *args: Any) -> Any:
+        return bit_and(*args)
+
+    def power_of_two(self, count: Any) -> Any:
+        return sp.Pow(2, count)
+
+    def select(self, test: Any, a: Any, b: Any) -> Any:
+        return sp.Piecewise((a, test >= 0), (b, True))

@@ -24,7 +24,6 @@ AWAITED: dict[str, tuple[str, ...]] = {
         "ApartInTime",
         "Computes",
         "HappensBefore",
-        "Launchable",
         "RegistersFit",
         "RingProtocol",
         "SharedMemoryFits",
@@ -33,7 +32,7 @@ AWAITED: dict[str, tuple[str, ...]] = {
         "WellFormed",
         "WrittenOnce",
     ),
-    "tma": ("Obeys", "RowsApart", "SameBytes", "TensorMapValid", "TmaCopySafe"),
+    "tma": ("Obeys", "SameBytes", "TensorMapValid", "TmaCopySafe"),
 }
 
 

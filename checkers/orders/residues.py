@@ -101,6 +101,15 @@ class _Turned(Substitution):
     def xor(self, *args: Any) -> Any:
         return super().xor(*map(self.reduced, args))
 
+    def bit_and(self, *args: Any) -> Any:
+        return super().bit_and(*map(self.reduced, args))
+
+    def power_of_two(self, count: Any) -> Any:
+        return super().power_of_two(self.reduced(count))
+
+    def select(self, test: Any, a: Any, b: Any) -> Any:
+        return super().select(*map(self.reduced, (test, a, b)))
+
     def minimum(self, *args: Any) -> Any:
         return super().minimum(*map(self.reduced, args))
 

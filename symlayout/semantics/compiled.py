@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..bits import shifted
 from ..errors import ExpressionError
 from ..expr import Expr, Fact, Symbol, interpret
 
@@ -54,11 +55,32 @@ class Source:
     def maximum(self, *args: str) -> str:
         return self._named(f"greatest({', '.join(args)})")
 
+    def bit_and(self, *args: str) -> str:
+        return self._named(" & ".join(args))
+
+    def power_of_two(self, count: str) -> str:
+        return self._named(f"power_of_two({count})")
+
+    def select(self, test: str, a: str, b: str) -> str:
+        return self._named(f"select({test}, {a}, {b})")
+
 
 def _quotient(a: Any, b: Any) -> Any:
     if np.any(np.less(b, 1)):
         raise ZeroDivisionError(f"expected divisors of at least 1, got {np.min(b)}")
     return a // b
+
+
+def power_of_two(count: Any) -> Any:
+    """``1 << count`` for an integer or an array, 0 where the count is negative."""
+    if type(count) is int:
+        return shifted(count)
+    return np.where(count < 0, 0, 1 << np.maximum(count, 0))
+
+
+def chosen(test: Any, a: Any, b: Any) -> Any:
+    """a where the test is at least 0, else b, for integers and arrays."""
+    return (a if test >= 0 else b) if type(test) is int else np.where(test >= 0, a, b)
 
 
 def _least(*xs: Any) -> Any:
@@ -75,6 +97,7 @@ def compiled(x: Expr) -> Callable[[Env], Any]:
     source = Source()
     result = interpret(x, source)
     names: dict[str, Any] = {"quotient": _quotient, "least": _least, "greatest": _greatest}
+    names |= {"power_of_two": power_of_two, "select": chosen}
     body = "\n    ".join((*source.lines, f"return {result}"))
     exec(f"def run(env):\n    {body}", names)
     run: Callable[[Env], Any] = names["run"]

@@ -418,7 +418,7 @@ def test_a_definition_in_a_circle_proves_nothing(define, hint):
         {"Q": ["floordiv", M, -2]},
         {"Q": ["floordiv", M, N]},
         {"Q": ["floordiv", M]},
-        {"Q": ["xor", M, N]},
+        {"Q": ["nor", M, N]},
         {"Q": []},
         [],
     ],

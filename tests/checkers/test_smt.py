@@ -9,7 +9,7 @@ import time
 import pytest
 
 from checkers import smt
-from symlayout import dim, dims, eq
+from symlayout import dim, dims, eq, index
 from symlayout.expr import Fact, Integers, evaluate, interpret, maximum, minimum, xor
 from symlayout.facts import Facts
 
@@ -107,8 +107,18 @@ def test_queries_as_text_are_other_solvers_input():
     assert text.startswith("(set-logic ALL)")
     assert text.count("(") == text.count(")")
     assert "(check-sat)" in text
-    with pytest.raises(smt.Unsupported, match="xor"):
-        smt.smtlib([xor(M, N) >= 0])
+    assert "declare-fun m!" in smt.smtlib([xor(M, N) >= 0])  # bits that are known by their range
+
+
+def test_bits_of_bounded_symbols_are_decided_and_those_of_others_by_their_range():
+    i, j = index("i", 64), index("j", 64)
+    box = [i >= 0, i <= 63, j >= 0, j <= 63]
+
+    assert smt.satisfiable([*box, (i ^ j) >= 64]).status == "unsat"
+    assert smt.satisfiable([*box, eq(i ^ j, 37), eq(i & j, 8), eq(i, 13)]).model == {i: 13, j: 40}
+    assert smt.satisfiable([*box, eq((i ^ (i // 2)) % 2, (i + i // 2) % 2 + 1)]).status == "unsat"
+    assert smt.satisfiable([M >= 0, N >= 0, (M & N) >= M + 1]).status == "unsat"
+    assert smt.satisfiable([M >= 0, N >= 0, eq(M & N, 5)]).status == "unknown"
 
 
 def test_a_model_survives_the_facts_it_came_from():

@@ -156,7 +156,7 @@ REFUSED = [
     ("bijective", {"layout": "(4,8", "onto": 4}, "layout: expected ',' or ')' in a tuple, got the end", "^"),
     ("bijective", {"layout": 4.5, "onto": 4}, "layout: expected text or a whole number, got 4.5", ""),
     ("bijective", {"layout": "4", "onto": True}, "onto: expected text or a whole number, got True", ""),
-    ("bijective", {"layout": "4", "onto": "M >= 3"}, "onto: expected the end of the text, got '>='", "^"),
+    ("bijective", {"layout": "4", "onto": "M >= 3"}, "onto: expected a number, got the condition M >= 3; select(M >= 3, 1, 0)", "^"),
     ("bijective", {"layout": "Sw<3,4,3>", "onto": 4}, "expected a Layout, ComposedLayout or AddressMap", ""),
     ("fits_in", {"layout": "4", "bits": "M"}, "bits: expected a number, got M", ""),
     ("fits_in", {"layout": "4", "bits": 0}, "expected 1 to 128 bits, got 0", ""),

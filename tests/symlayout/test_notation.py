@@ -65,7 +65,7 @@ TEXT: list[tuple[str, Any]] = [
     ("20//3//2:1", Layout(3, 1)),
     ("4:-7//2", Layout(4, -4)),
     ("4:7-2-1", Layout(4, 4)),
-    ("4:1^2+4", Layout(4, 7)),
+    ("4:1^(2+4)", Layout(4, 7)),
     ("10 % 4*3:1", Layout(6, 1)),
     ("(M,N):(N,1)", Layout((M, N), (N, 1))),
     ("M//8:M%8", Layout(M // 8, M % 8)),
@@ -275,7 +275,7 @@ MALFORMED = [
     ("4:-", 3, "expected an integer after the sign"),
     ("(M+)*N", 3, "expected an operand of '+', got ')'"),
     ("(4,8)*2", 2, "expected ')' after an expression, got ','"),
-    ("M**2", 2, "expected an operand of '*', got '*'"),
+    ("M**", 3, "expected an exponent, got the end of the text"),
     ("M/2", 1, "got '/'"),
     ("foo(3)", 3, "got '('"),
     ("M//0", 3, "expected a divisor of at least 1, got 0"),
@@ -327,13 +327,13 @@ def test_lines_of_the_source_become_one() -> None:
 @pytest.mark.parametrize("place", [0, 30, 100, 500, 997])
 def test_long_sources_are_cut_around_the_caret(place: int) -> None:
     source = "(" + ",".join(["8"] * 500) + ")"
-    source = source[:place] + "?" + source[place + 1 :]
+    source = source[:place] + "$" + source[place + 1 :]
     with pytest.raises(NotationError) as e:
         parse(source)
     _, shown, caret = str(e.value).split("\n")
 
     assert len(shown) <= 86
-    assert shown[caret.index("^")] == source[place] == "?"
+    assert shown[caret.index("^")] == source[place] == "$"
     assert shown.startswith("...") == (place > 40)
 
 

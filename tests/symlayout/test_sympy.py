@@ -130,6 +130,7 @@ CALLS: dict[str, Any] = {
     "recast_layout": lambda s, Z, S: s.recast_layout(Z(16), Z(32), Layout((S, 8), (8, 1))),
     "replace": lambda s, Z, S: s.replace(Layout((S, 8)), Z(1), Layout(Z(3))),
     "round_up": lambda s, Z, S: s.round_up((Z(10), S), (Z(4), Z(3))),
+    "truth": lambda s, Z, S: s.truth(S) + s.truth(M < S),
     "select": lambda s, Z, S: s.select(Layout((S, 8)), Z(1)),
     "shape_div": lambda s, Z, S: s.shape_div((Z(4), 6 * S), (Z(2), Z(3))),
     "signum": lambda s, Z, S: s.signum(Z(-3)),
