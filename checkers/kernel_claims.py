@@ -57,6 +57,7 @@ from .claims import (
     WellFormed,
     WrittenOnce,
 )
+from .claims.global_order import global_orders
 from .claims.transaction_bytes import beside
 from .claims.updated_once import updates
 from .clusters import by_rank
@@ -138,6 +139,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
         *(c for s in every for c in (*_registers(kernel, s), *_slots(kernel, s))),
         *(WrittenOnce(kernel, name) for name in outputs(kernel) if name not in reduced(kernel)),
         *updates(kernel),
+        *global_orders(kernel),
         *(TransactionBytes(kernel, b) for b in dict.fromkeys((*(r.full for r in rings if r.tensors), *sorted(armed)))),
         *(RingProtocol(kernel, r.full) for r in rings),
         HappensBefore(kernel),

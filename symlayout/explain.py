@@ -154,6 +154,25 @@ OBLIGATIONS = {
     ),
 }
 
+GLOBAL_MEMORY = {
+    "global order": (
+        "No two accesses to an element of a tensor in global memory race: they are of one thread, ordered by what "
+        "stands between them in their CTA, or never at one element; CTAs wait for no other CTA. Asked of tensors that "
+        "are written, and also read, reduced into or perhaps at the address of another. A refutation names an element, "
+        "two operations and their threads."
+    ),
+    "align_bytes": (
+        "What the base pointer of a tensor in global memory is a multiple of, 16 where nothing is said. Vector "
+        "accesses, bulk copies and tensor maps rest on it; a launch is checked for it."
+    ),
+    "const": "The kernel writes no byte of the tensor; that no operation does is part of 'well formed'.",
+    "may_alias": (
+        "Tensors in global memory that may be at one address, as in an update in place, or else share no byte. All "
+        "others share none with a tensor that is written. Claims that take tensors to be apart are left open where "
+        "they may not be; a launch is checked for it."
+    ),
+}
+
 
 RULES_OF = "rules of"  # groups of rules begin so
 
@@ -175,7 +194,7 @@ class Entry:
 def entries(kinds: Iterable[Any] = ()) -> tuple[Entry, ...]:
     """Everything that can be explained; *kinds* are the rows of ``checkers.build``."""
     claims = [Entry("claims", k.name, "", _claim_text(k)) for k in kinds]
-    rows = {"outcomes": OUTCOMES, "obligations": OBLIGATIONS, "methods": METHODS}
+    rows = {"outcomes": OUTCOMES, "obligations": OBLIGATIONS, "methods": METHODS, "global memory": GLOBAL_MEMORY}
     plain = [Entry(group, name, "", _filled(text)) for group, row in rows.items() for name, text in row.items()]
     return (*claims, *plain, *_theorems(), *_rules())
 

@@ -9,6 +9,7 @@ from .conflict_free import ConflictFree
 from .covers import Covers
 from .equal import Equal
 from .fits_in import FitsIn
+from .global_order import GlobalOrder
 from .happens_before import HappensBefore
 from .holds import Holds
 from .in_bounds import InBounds
@@ -62,6 +63,7 @@ __all__ = [
     "Covers",
     "Equal",
     "FitsIn",
+    "GlobalOrder",
     "HappensBefore",
     "Holds",
     "InBounds",

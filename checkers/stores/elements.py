@@ -36,16 +36,16 @@ def places(kernel: Kernel, name: str, every: Sequence[Store], facts: Facts) -> I
     layout = kernel.tensor(name).layout
     maps = [map_of(kernel, s.site.op) for s in every]
     if any(maps):
-        yield lambda: _in_a_map(kernel, name, every, maps, facts)
+        yield lambda: in_a_map(kernel, name, every, maps, facts)
         return
     yield lambda: _in_memory(name, layout, every, facts)
     if isinstance(layout, Layout) and len(layout.modes()) > 1:
-        yield lambda: _in_modes(name, layout, every, facts)
+        yield lambda: in_modes(name, layout, every, facts)
 
 
-def _in_a_map(kernel: Kernel, name: str, every: Sequence[Store], maps: Sequence[Any], facts: Facts) -> Places:
+def in_a_map(kernel: Kernel, name: str, every: Sequence[Store], maps: Sequence[Any], facts: Facts) -> Places:
     through, layout = maps[0], kernel.tensor(name).layout
-    if through is None or not all(m and _described(m) == _described(through) for m in maps):
+    if through is None or not all(m and described(m) == described(through) for m in maps):
         raise Open(f"how the boxes of {name} meet what is stored to it in other ways")
     m = through.tensor_map
     strides = (1, *(divides(m.element_bytes, n) for n in m.global_stride_bytes))
@@ -57,7 +57,7 @@ def _in_a_map(kernel: Kernel, name: str, every: Sequence[Store], maps: Sequence[
     return Places(tuple(every), m.global_dim, _apart(name, layout, facts))
 
 
-def _described(m: Any) -> Any:
+def described(m: Any) -> Any:
     return m.tensor_map.global_address, m.tensor_map.global_dim, m.tensor_map.global_stride_bytes
 
 
@@ -75,7 +75,7 @@ def _in_memory(name: str, layout: Any, every: Sequence[Store], facts: Facts) -> 
     return Places(tuple(every), (layout.size(),), tuple(certificates(found)))
 
 
-def _in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts) -> Places:
+def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts) -> Places:
     """By coordinates, the contiguous mode first. That a store stays inside each is shown.
 
     What is past the last mode need not be known where steps of it, being larger than all that is inside, lie apart.

@@ -94,16 +94,8 @@ def map_of(kernel: Kernel, op: Op) -> KernelMap | None:
 
 def boxes(kernel: Kernel, op: Op) -> tuple[tuple[Int, ...], tuple[int, ...]]:
     """(start, width) of what one execution writes. Raises Open where numbers do not say."""
-    through = map_of(kernel, op)
-    if through is not None and isinstance(op, Copy) and isinstance(op.dst, Box):
-        m = through.tensor_map
-        if m.is_im2col or m.interleave or any(e != 1 for e in m.element_stride):
-            raise Open(
-                f"which elements of {through.tensor} {through.name} is about: it is not tiled, element by element"
-            )
-        if not all(type(n) is int for n in m.box_dim):
-            raise Open(f"how large the boxes of {through.name} are")
-        return op.dst.coordinate, tuple(n for n in m.box_dim if type(n) is int)
+    if isinstance(op, Copy) and isinstance(op.dst, Box):
+        return box_of(kernel, op.dst)
     (ref,) = targets(op)
     width = elements_of(kernel, op, ref)
     if width is None and isinstance(op, Copy):
@@ -111,6 +103,17 @@ def boxes(kernel: Kernel, op: Op) -> tuple[tuple[Int, ...], tuple[int, ...]]:
     if width is None:
         raise Open(f"how many elements {op} writes")
     return (ref.offset,), (width,)
+
+
+def box_of(kernel: Kernel, box: Box) -> tuple[tuple[Int, ...], tuple[int, ...]]:
+    """(start, width) of a box of a tensor map. Raises Open where it is not tiled, or of no known size."""
+    through = kernel.map(box.tensor_map)
+    m = through.tensor_map
+    if m.is_im2col or m.interleave or any(e != 1 for e in m.element_stride):
+        raise Open(f"which elements of {through.tensor} {through.name} is about: it is not tiled, element by element")
+    if not all(type(n) is int for n in m.box_dim):
+        raise Open(f"how large the boxes of {through.name} are")
+    return box.coordinate, tuple(n for n in m.box_dim if type(n) is int)
 
 
 def _up_to_the_end(kernel: Kernel, op: Copy, ref: Ref) -> int | None:
@@ -131,10 +134,14 @@ def stores(kernel: Kernel, name: str) -> tuple[Store, ...]:
 
 
 def _store(kernel: Kernel, site: Site) -> Store:
+    return store_at(kernel, site, *boxes(kernel, site.op))
+
+
+def store_at(kernel: Kernel, site: Site, start: tuple[Int, ...], width: tuple[int, ...]) -> Store:
+    """What is touched where an operation stands, from these places on. Raises Open, see ``stores``."""
     who = _Executions(kernel, site)
     for a in site.around:
         who.enter(a)
-    start, width = boxes(kernel, site.op)
     return who.store(start, width)
 
 

@@ -109,7 +109,7 @@ def run(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Machine:
 
 
 def _place(machine: Machine, inputs: Mapping[str, Any]) -> None:
-    """Let tensors of which the arrays begin at one address do so in the run. Raises AssumptionError, see ``execute``."""
+    """Let tensors of arrays at one address be so in the run. Raises AssumptionError, see ``execute``."""
     kernel = machine.kernel
     arrays = {name: x for name, x in inputs.items() if name in machine.memory and isinstance(x, np.ndarray)}
     check_arrays(kernel, arrays)
