@@ -248,8 +248,11 @@ class Kernel:
         No size can break these and no proof can show them: they are about what the launch hands over, and what the
         hardware does.
         """
+        from .launch_checks import tensor_assumptions  # which is about kernels
+
         loads = dict.fromkeys(op for op in self.plain.walk() if isinstance(op, LoadIndex))
         return (
+            *tensor_assumptions(self),
             *(f"{p.name} is within {text(p.within)}" for p in self.parameters if p.within),
             *(f"the data hold {str(op).removeprefix('let ')}" for op in loads),
             *((CONVERGED,) if self.converged_warps else ()),

@@ -169,6 +169,8 @@ class Run:
             return "no CTA waits for another"
         if a.thread == b.thread:
             return self._unfinished(first, second)
+        if self.kernel.converged_warps and a.thread // WARP == b.thread // WARP and a.when != b.when:
+            return ""  # in program order
         never = self.silent[a.cta] if "mbarrier" not in (a.group, b.group) else ()
         if a.history == b.history or a.thread in never or b.thread in never:
             return "neither thread waits for the other between"

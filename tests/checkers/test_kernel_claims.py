@@ -332,7 +332,7 @@ def test_what_is_not_asked_is_said() -> None:
     with k.where(k.thread < N):
         k.copy("st.global.4", r(), x(k.thread))
     report = prove(k.kernel())
-    (values,) = report.notes
+    (values,) = (note for note in report.notes if not note.startswith("assumed:"))
     assert "which values are stored" in values
     assert "x(32) is never written" in str(report)
     assert prove(COPY).notes == ()

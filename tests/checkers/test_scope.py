@@ -188,6 +188,7 @@ def test_what_is_stated_is_printed_and_is_part_of_the_digest() -> None:
     assert len({k.digest for k in (kernel, *changed)}) == 4
     lines = [str(k.tensor(name)) for k, name in zip(changed, ("src", "src", "dst"), strict=True)]
     assert [line.rpartition("N:1")[2] for line in lines] == [", aligned to 8 bytes", ", const", ", may alias src"]
+    assert all(set(tensor_assumptions(k)) <= set(k.assumed) for k in changed)
     assert tensor_assumptions(changed[0])[:2] == (
         "the base of src is a multiple of 8 bytes",
         "the base of dst is a multiple of 16 bytes",

@@ -348,8 +348,10 @@ def test_what_is_assumed_of_a_launch_is_said():
     k.parameter("beta", "f32")
     k.load_index("at", idx(k.thread), within=(0, n))
 
-    assert k.kernel().assumed == ("alpha is within (0,1)", "the data hold at = idx[thread] within (0,N)")
-    assert tma_copy(M, N).assumed == ()
+    base, *others = k.kernel().assumed
+    assert base == "the base of idx is a multiple of 16 bytes"
+    assert others == ["alpha is within (0,1)", "the data hold at = idx[thread] within (0,N)"]
+    assert tma_copy(M, N).assumed[1:] == ("dst, which the kernel writes, shares no byte with src",)
 
 
 def test_digests_of_tensor_maps_tell_sizes_of_one_name_apart():

@@ -75,6 +75,14 @@ def test_neighbours_in_place_race() -> None:
     assert any(not np.array_equal(got, wanted) for got in runs), "a random order shows it"
 
 
+def test_lanes_that_stay_together_are_in_program_order() -> None:
+    m = Made(threads=32, grid=1, n=33)
+    m.load(m.k.thread + 1)
+    m.store(m.k.thread)
+    assert asked(m.k.kernel()).outcome is Outcome.REFUTED
+    assert asked(m.k.kernel().assuming(converged_warps=True)).outcome is not Outcome.REFUTED
+
+
 def test_an_update_in_place_is_of_one_thread() -> None:
     m = Made()
     with m.k.where(m.i < N):
