@@ -232,7 +232,7 @@ def make_tma_copy(
         tv_layout=thread_value_layout(inverse, per_instruction, tile_map.size(), multicast),
         multicast=multicast,
         obligations=exact_only(tile_map)
-        | unseen_overhang(gmem, tile_map, gbasis, box, dims, unit.bits // element.bits),
+        | unseen_overhang(gmem, in_units, tile_map, gbasis, box, dims, unit.bits // element.bits),
     )
 
 

@@ -81,8 +81,12 @@ def _coalesced(modes: list[tuple[int, Any, ScaledBasis]]) -> list[Layout]:
 
 
 def contributes_nothing(n: Any, d: Any) -> bool:
-    """Whether a mode of this extent and stride needs no coordinate: extent 1 or stride 0."""
-    return (type(n) is int and n == 1) or (type(d) is int and d == 0)
+    """Whether a mode of this extent and stride needs no coordinate if no box spans it: extent 1 or stride 0."""
+    return _is(n, 1) or _is(d, 0)
+
+
+def _is(x: Any, number: int) -> bool:
+    return type(x) is int and x == number
 
 
 @dataclass(frozen=True)
@@ -152,21 +156,31 @@ def _expect_run(mode: Layout, scales: Sequence[Any], box: int) -> None:
 
 
 def coordinate_strides(gmem: Layout, in_units: Layout, dims: Sequence[Dimension], units: Fraction) -> IntTuple:
-    """For each mode of global memory the step of the coordinate: units of memory along dimension 0, else modes."""
+    """For each mode of global memory the step of the coordinate: units of memory along dimension 0, else modes.
+
+    A mode of stride 0 that the box spans has a step too, as in the CuTe DSL: the tensor ends there, so the copy engine
+    has to see where it is. One that shares a dimension with others has none, and neither has one outside of the box.
+    """
     steps = {
         e: ScaledBasis(units * basis_get(e, gmem.stride) if j == 0 else k, j)
         for j, d in enumerate(dims)
         for e, k in zip(d.bases, d.scales, strict=True)
     }
 
-    def step(n: Any, d: Any, e: ScaledBasis) -> Any:
-        return 0 if contributes_nothing(n, d) else steps[e]
+    def step(n: Any, e: ScaledBasis) -> Any:
+        return 0 if e not in steps or _is(n, 1) or _is(basis_value(steps[e]), 0) else steps[e]
 
-    return map_leaves(step, in_units.shape, in_units.stride, make_identity_layout(gmem.shape).stride)
+    return map_leaves(step, in_units.shape, make_identity_layout(gmem.shape).stride)
 
 
 def unseen_overhang(
-    gmem: Layout, tile_map: Layout, gbasis: Layout, box: Sequence[int], dims: Sequence[Dimension], unit: int
+    gmem: Layout,
+    in_units: Layout,
+    tile_map: Layout,
+    gbasis: Layout,
+    box: Sequence[int],
+    dims: Sequence[Dimension],
+    unit: int,
 ) -> Obligations:
     """In domain: tiles that reach past the end of their mode where the copy engine does not see it.
 
@@ -183,12 +197,11 @@ def unseen_overhang(
         ends, whole = dimension.extent - 1, part == mode.size()
         for (size, e), k in zip(mode.modes(), dimension.scales, strict=True):
             n, d = basis_get(e, gmem.shape), basis_get(e, gmem.stride)
+            units = basis_get(e, in_units.shape)
             each = unit // d if type(d) is int and 0 < d < unit else 1
             found |= in_domain(each * ceil_div(n, each), n, facts)
-            told = not contributes_nothing(ceil_div(n, each), d) or (size if whole else 1) * each >= reach.get(
-                e.path, 1
-            )
-            if told and facts.le(1 + ends - (n - 1) * k, k):  # one step past the mode is past the dimension
+            told = not (_is(units, 1) or _is(k, 0)) or (size if whole else 1) * each >= reach.get(e.path, 1)
+            if told and facts.le(1 + ends - (units - 1) * k, k):  # one step past the mode is past the dimension
                 seen.add(e.path)
     for e, n in zip(leaves(make_identity_layout(gmem.shape).stride), leaves(gmem.shape), strict=True):
         t = 1 if e.path in seen else reach.get(e.path, 1)
