@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checkers import Claim
-from checkers.build import claim_from
+from checkers.build import KINDS, claim_from
 from checkers.prover import Budget, verdicts
-from symlayout.collect import Stated, collect
+from symlayout.collect import collect
+from symlayout.found import Builder, Stated
 from symlayout.report import Verdict
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
@@ -77,7 +78,7 @@ def rows(families: Iterable[str] = ()) -> list[Row]:
     out: list[Row] = []
     counts: collections.Counter[str] = collections.Counter()
     for file in FILES:
-        for found in collect(str(CORPUS / file), Claim, build):
+        for found in collect(str(CORPUS / file), Builder(build, lambda: KINDS)):
             if found.error:
                 raise ValueError(f"{found.place}: {found.name}: {found.error}")
             name = found.name if "/" in found.name else found.name.replace("_", "/", 1)

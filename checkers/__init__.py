@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .budget import Budget
     from .certificate_checker import verify
     from .claim import Claim
     from .claims import (
@@ -47,13 +48,13 @@ if TYPE_CHECKING:
         WrittenOnce,
     )
     from .kernel_claims import claims_of, prove_kernel
-    from .prover import Budget, prove
+    from .prover import prove
 
 _WHERE = {
     "prove": "prover",
     "claims_of": "kernel_claims",
     "prove_kernel": "kernel_claims",
-    "Budget": "prover",
+    "Budget": "budget",
     "verify": "certificate_checker",
     "Claim": "claim",
     "CLAIMS": "claims",

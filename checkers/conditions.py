@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from symlayout.expr import Expr, Fact, Max, Min, Symbol, divides, terms_of
+from symlayout.expr import Expr, Fact, Max, Min, Quotient, Symbol, at_least, divides, terms_of
 from symlayout.facts import residues_vanish
 
 
@@ -21,6 +21,25 @@ def simplest(f: Fact) -> Fact:
             product = product * a
         return Fact(product + b // c, ">=") if c > 0 else Fact(b // -c - product, ">=")
     return f
+
+
+def without_quotient(f: Fact) -> Fact | None:
+    """c - a*(x // d) >= 0 as a bound of x; None for facts of another form.
+
+    >>> from symlayout import ceil_div, dim
+    >>> M = dim("M")
+    >>> print(without_quotient(ceil_div(M, 32) <= 65535), without_quotient(M <= 65535))
+    M <= 2097120 None
+    """
+    terms = dict(terms_of(f.expr))
+    constant = terms.pop((), 0)
+    if f.relation != ">=" or len(terms) != 1:
+        return None
+    ((m, a),) = terms.items()
+    if a >= 0 or len(m) != 1 or not isinstance(m[0], Quotient) or type(m[0].args[1]) is not int:
+        return None
+    x, d = m[0].args
+    return at_least(d * (constant // -a) + d - 1, x)
 
 
 def plain(f: Fact) -> Fact:

@@ -15,20 +15,22 @@ from __future__ import annotations
 import functools
 import hashlib
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, InternalError, SerialError, SymlayoutError
 from symlayout.expr import Expr, Fact, Quotient, Symbol, at_least
 from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
 from symlayout.kernel import Kernel
+from symlayout.meter import Exhausted, metered, step
 from symlayout.obligations import EXACT, Obligation, as_divisibility
 from symlayout.report import Outcome, Report, Verdict
 
 from . import smt
+from .budget import DOING, Budget, ended
 from .cache import Verdicts, key_of
 from .certificate_checker import verify
 from .certificates import together
@@ -38,20 +40,12 @@ from .claims.in_bounds import InBounds
 from .conditions import simplest
 from .exhaustive import POINTS
 from .form import expressions
-from .refuter import REFUTER_POINTS, SMALL_POINTS, Failure, Refuter, tried
+from .refuter import SMALL_POINTS, Failure, Refuter, tried
 from .setting import poly, rows_used
 from .sizes import all_sizes, small_sizes
 from .weakest import closing, joint, repair
 
-
-@dataclass(frozen=True)
-class Budget:
-    """What a claim may cost: milliseconds for a solver query, points for the refuter; whether to seek repairs."""
-
-    solver_ms: int = smt.DEFAULT_MS
-    refuter_points: int = REFUTER_POINTS
-    repairs: bool = True
-    dump_smt: str = ""  # a folder for the queries that stayed open
+T = TypeVar("T")
 
 
 def prove(
@@ -87,21 +81,32 @@ def _flat(claims: Iterable[Any]) -> Iterator[Claim]:
 def verdicts(
     claim: Claim, given: tuple[Fact, ...] = (), budget: Budget | None = None, cache: Verdicts | None = None
 ) -> Iterator[Verdict]:
-    """The verdict on a claim, then one for each obligation of its layouts."""
+    """The verdict on a claim, then one for each obligation of its layouts; all within the budget of a claim."""
     if given:
         claim = replace(claim, given=(*claim.given, *given))
-    parts = claim.parts()
+    budget = budget or Budget()
+    with metered(budget.seconds, budget.steps):
+        found = list(_verdicts(claim, budget, cache))
+    yield from found
+
+
+def _verdicts(claim: Claim, budget: Budget, cache: Verdicts | None) -> Iterator[Verdict]:
+    try:
+        parts = claim.parts()
+    except Exhausted as e:
+        yield Verdict(claim, Outcome.UNKNOWN, reason=ended(e, "the listing of its parts"), expect=claim.expect)
+        return
     if parts is not None:
-        yield from _of_parts(claim, parts, budget or Budget(), cache)
+        yield from _of_parts(claim, parts, budget, cache)
     else:
-        yield _recalled(claim, budget or Budget(), cache)
+        yield _recalled(claim, budget, cache)
     predicated = isinstance(claim, InBounds) and bool(getattr(claim.layout, "valid", ()))
     seen = []
     for x in claim.subjects():
         for o in getattr(x, "obligations", ()):
             if o not in seen and (o.kind == EXACT or not predicated):
                 seen.append(o)
-                yield from _obligation(o, claim, budget or Budget())
+                yield from _obligation(o, claim, budget)
 
 
 def _of_parts(claim: Claim, parts: tuple[Claim, ...], budget: Budget, cache: Verdicts | None) -> Iterator[Verdict]:
@@ -139,16 +144,16 @@ def _recalled(claim: Claim, budget: Budget, cache: Verdicts | None) -> Verdict:
         return decide(claim, budget)
     found = cache.find(key, claim)
     if found is None:
-        found = decide(claim, budget)
-        cache.store(key, found)
+        run = _Run(claim, budget)
+        found = run.verdict()
+        if not run.cut:  # another run may have more time
+            cache.store(key, found)
     return found
 
 
 def decide(claim: Claim, budget: Budget) -> Verdict:
     """One verdict."""
-    begin = time.perf_counter()
-    run = _Run(claim, budget)
-    return run.verdict(begin)
+    return _Run(claim, budget).verdict()
 
 
 def certified(claim: Claim, facts: Facts) -> Proof | None:
@@ -177,11 +182,10 @@ class _Run:
 
     def __init__(self, claim: Claim, budget: Budget) -> None:
         self.claim, self.budget = claim, budget
-        self.static = claim.static()
+        self.static = True
         self.facts = NOTHING
-        if not self.static:
-            _check_sizes(claim)
-            self.facts = Facts.about(claim.parameters(), given=claim.given)
+        self.doing = "the reading of its assumptions"
+        self.cut = False  # whether the budget ended first
         self.reasons: list[str] = []
         self.lemmas: list[str] = []
         self.doubt = ""  # what a proof may be empty for
@@ -191,12 +195,25 @@ class _Run:
         """The search for sizes at which the claim fails."""
         return Refuter(self.claim, self.facts, self.budget.refuter_points)
 
-    def verdict(self, begin: float) -> Verdict:
-        """The verdict, with the time since *begin*."""
-        self.begin = begin
-        return self._judged()
+    def verdict(self) -> Verdict:
+        """The verdict, with the time that it took: UNKNOWN where the budget ends before one is found."""
+        self.begin = time.perf_counter()
+        with metered(self.budget.seconds, self.budget.steps):
+            try:
+                return self._judged()
+            except Exhausted as e:
+                self.cut = True
+                reason = ended(e, self.doing)
+            except RecursionError:
+                reason = f"expressions are nested deeper than Python's stack during {self.doing}"
+        checked = self.refuter.checked if "refuter" in vars(self) else ""
+        return self._end(Outcome.UNKNOWN, reason="; ".join([*self.reasons, reason]), checked=checked)
 
     def _judged(self) -> Verdict:
+        self.static = self.claim.static()
+        if not self.static:
+            _check_sizes(self.claim)
+            self.facts = Facts.about(self.claim.parameters(), given=self.claim.given)
         found = self._certificate() if self.static else None
         if found is not None and not _divides_by_digits(self.claim):
             return found
@@ -213,8 +230,10 @@ class _Run:
                 return empty
             self.doubt = "no sizes are known that meet the assumptions, and whether any do is open"
         sizes = self.refuter
-        algebra = (sizes.glance, self._certificate, self._every_size)
-        for method in (*algebra, sizes.small, sizes.large, self._solver, sizes.more):
+        for method in (
+            sizes.glance, self._certificate, self._every_size, sizes.small, sizes.large, self._solver, sizes.more
+        ):  # fmt: skip
+            self.doing = DOING[method.__name__]
             said = method()
             if said is not None:
                 return self._refuted(said) if isinstance(said, Failure) else said
@@ -223,8 +242,21 @@ class _Run:
             reason="; ".join(self.reasons),
             open=self.claim.lemma(self.facts),
             checked=self.refuter.checked,
-            closing=closing(self.claim, self.facts) if self.budget.repairs else (),
+            closing=self._closing(),
         )
+
+    def _in_time(self, search: Callable[[], T]) -> T | None:
+        """What a search beside the verdict finds; None where the budget ends before, and the verdict stands."""
+        try:
+            return search()
+        except (Exhausted, RecursionError):
+            self.cut = True
+            return None
+
+    def _closing(self) -> tuple[str, ...]:
+        """Facts that would close what is left open."""
+        search = functools.partial(closing, self.claim, self.facts)
+        return (self._in_time(search) or ()) if self.budget.repairs else ()
 
     def _end(self, outcome: Outcome, **parts: Any) -> Verdict:
         spent = time.perf_counter() - self.begin
@@ -287,7 +319,7 @@ class _Run:
         for f in given:
             rows = [r.poly for r in self.facts.rows if r.label == str(f)]
             needed = any(poly(p) in used and polys.count(p) == 1 for p in rows)
-            if not needed and ((rows and plain) or self._proved_without(f)):
+            if not needed and ((rows and plain) or self._in_time(functools.partial(self._proved_without, f))):
                 out.append(str(f))
         return tuple(out)
 
@@ -347,6 +379,7 @@ class _Run:
         if not envs:
             return None
         for env in sorted(envs, key=lambda env: sum(env.values())):
+            step()
             bound = self.refuter.bound(env)
             if bound is None or bound.points() > SMALL_POINTS:
                 return None
@@ -364,7 +397,8 @@ class _Run:
         """The verdict on sizes at which the claim fails, with the condition that repairs it."""
         if not self.facts.admits(failure.sizes):
             raise InternalError(f"the counterexample {failure.sizes} of {self.claim} does not meet the assumptions")
-        found = repair(self.claim, self.facts, failure.sizes) if self.budget.repairs else None
+        search = functools.partial(repair, self.claim, self.facts, failure.sizes)
+        found = self._in_time(search) if self.budget.repairs else None
         return self._end(
             Outcome.REFUTED,
             witness=replace(failure.witness, sizes={s.name: v for s, v in failure.sizes.items()}),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Symbol
 from symlayout.facts import Facts
+from symlayout.meter import step
 from symlayout.report import Witness
 
 from .claim import Claim, TooLarge
@@ -20,6 +21,7 @@ REFUTER_SIZES = 600
 GLANCE_SIZES, GLANCE_POINTS = 8, 4000
 DRAWN_SIZES = 200
 DOUBLED_POINTS = 1 << 20
+BIND = 20  # steps that a claim at sizes counts for
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Refuter:
 
     def bound(self, env: Sizes) -> Claim | None:
         """The claim at these sizes; None where there is no such layout, such as an extent of 0."""
+        step(BIND)
         try:
             return self.claim.bind(env)
         except (SymlayoutError, ZeroDivisionError):

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from symlayout.errors import ExpressionError
 from symlayout.expr import Expr, Fact, Symbol, evaluate, terms_of
 from symlayout.facts import Facts
+from symlayout.meter import step
 
 Sizes: TypeAlias = "dict[Symbol, int]"
 
@@ -141,6 +142,7 @@ class _Tried:
             push({}, 0, self._values(0, {}), 0)
         patience = PATIENCE
         while heap and patience:
+            step(len(self.order))
             patience -= 1
             _, _, env, options, k = heapq.heappop(heap)
             i, spent = len(env) - 1, sum(env.values())
@@ -156,6 +158,7 @@ class _Tried:
         r = random.Random(len(self.order))
         for _ in range(LEAST if self.possible else 0):
             env: Sizes = {}
+            step(len(self.order))
             for i, s in enumerate(self.order):
                 options = self._values(i, env)
                 if not options:

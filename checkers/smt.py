@@ -16,6 +16,7 @@ from typing import Any, cast
 from symlayout.address_map import Magnitudes
 from symlayout.expr import And, Expr, Fact, PowerOfTwo, Symbol, Xor, interpret, terms_of
 from symlayout.facts import opaque_atoms
+from symlayout.meter import remaining, step
 
 DEFAULT_MS = 40_000  # a backstop: the resource limit decides, so that load does not change a verdict
 RLIMIT = 6_000_000  # some three seconds; makes verdicts repeat from run to run, whatever else the machine does
@@ -58,7 +59,10 @@ def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAU
     'unsat'
     """
     first: Answer | None = None
+    left = remaining()
+    budget_ms = budget_ms if left is None else min(budget_ms, int(2000 * left))
     for engine in (_words, *ENGINES) if _has_bits(facts) else ENGINES:
+        step()
         answer = engine(facts, budget_ms // 2)
         if answer.status != "unknown":
             return answer

@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Fact, Quotient, Symbol, eq, multiple_of, terms_of
 from symlayout.facts import Facts, opaque_atoms
+from symlayout.meter import step
 from symlayout.obligations import as_divisibility
 
 from .certificate_checker import verify
 from .claim import Claim, TooLarge
 from .conditions import plain, primes, threshold
 from .form import expressions
+from .refuter import BIND
 from .sizes import small_sizes
 
 
@@ -90,6 +92,7 @@ class _Tried:
         return self.known[key]
 
     def _fails(self, env: Mapping[Symbol, int]) -> bool:
+        step(BIND)
         try:
             bound = self.claim.bind(env)
             if bound.points() > POINTS and not hasattr(bound, "limits"):

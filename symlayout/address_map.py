@@ -59,11 +59,13 @@ class AddressMap:
         coordinate raises UndecidedError: write minimum, maximum, // and %.
         """
         extents = tuple(map(integer, shape if isinstance(shape, tuple | list) else (shape,)))
-        names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        names = _parameters(f)
         if len(names) != len(extents):
             raise LayoutError(
                 f"expected a function of {len(extents)} coordinates, got {len(names)}: {', '.join(names)}"
             )
+        if when is not None and not callable(when):
+            raise LayoutError(f"expected a function of coordinates that gives facts as when, got {when!r}")
         coords = tuple(index(name, n) for name, n in zip(names, extents, strict=True))
         with written_divisors() as divisors:
             valid = when(*coords) if when else ()
@@ -181,6 +183,15 @@ class AddressMap:
         return f"({','.join(map(str, self.coords))}) -> {text(self.offset)} for {box}{when}"
 
     __repr__ = __str__
+
+
+def _parameters(f: Any) -> list[str]:
+    """The names of a function's coordinates."""
+    try:
+        found = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError) as e:
+        raise LayoutError(f"expected a function whose parameters have names, such as a lambda, got {f!r}") from e
+    return [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
 
 
 def _truth(f: Fact, arrays: Arrays) -> np.ndarray[Any, Any]:

@@ -707,6 +707,8 @@ def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = 
 
 def dims(text: str, **facts: Any) -> tuple[Symbol, ...]:
     """Several sizes at once: ``M, N = dims("M N", multiple_of=8)``."""
+    if not isinstance(text, str):
+        raise ExpressionError(f"expected names such as 'M N', got {text!r} ({type(text).__name__})")
     return tuple(dim(name, **facts) for name in text.replace(",", " ").split())
 
 

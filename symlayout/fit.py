@@ -31,6 +31,7 @@ from .swizzle import Swizzle
 Array: TypeAlias = np.ndarray[Any, Any]
 
 MAX_BITS = 5  # of a swizzle; hardware and CuTe atoms use up to 3, 32 banks of 4 bytes at most 5
+MAX_POINTS = 1 << 22  # read one by one, so a few seconds
 MAX_VALUE = 2**62  # so that differences stay within int64
 PLAIN = Swizzle(0, 0, 0)
 
@@ -149,6 +150,9 @@ def _read(points: Any, shape: Any) -> _Points:
         shape = checked(shape, "shape")
         if any(type(n) is not int or n < 1 for n in leaves(shape)):
             raise LayoutError(f"expected extents that are numbers of at least 1, got {text(shape)}")
+        if math.prod(leaves(shape)) > MAX_POINTS:
+            count = math.prod(leaves(shape))
+            raise LayoutError(f"expected at most {MAX_POINTS} points, got {count} of shape {text(shape)}; fit a part")
     if isinstance(points, Mapping):
         offsets = {_index(c, shape): v for c, v in points.items()}
     elif callable(points):

@@ -23,6 +23,7 @@ from .expr import (
     intern,
     terms_of,
 )
+from .meter import step
 
 if TYPE_CHECKING:
     from .facts import Facts
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 Terms: TypeAlias = "tuple[tuple[int, tuple[int, ...]], ...]"
 
 SEARCH_NODES = 60  # substitutions tried before a sign is left undecided
+SEARCH_TERMS = 2000  # of a polynomial in between: products of dozens of sums have no end
 SHORT_SEARCH = 6  # substitutions after which a search looks whether its goal is false at a point
 
 
@@ -123,6 +125,7 @@ def bounds_by_variable(gens: Iterable[Int], first: int = 0) -> dict[Atom, tuple[
     gens = tuple(gens)
     pairs = [t for t in map(terms_of, gens) if len(t) == 2 and () in t]
     tight = {a for t in pairs for m, c in t.items() if len(m) == c == 1 for a in m}
+    step(len(gens))
     for i, g in enumerate(gens, first):
         if isinstance(g, Atom) and g in tight:
             continue
@@ -168,6 +171,9 @@ class Search:
     def _solve(self, p: Int, done: frozenset[Atom]) -> Terms | None:
         if not isinstance(p, Expr):
             return ((p, ()),) if p >= 0 else None
+        step(len(p.terms))
+        if len(p.terms) > SEARCH_TERMS:
+            return None
         left = {a for m in p.terms for a in m if a not in _NUMBER}
         if not left:
             if min(p.terms.values()) < 0:

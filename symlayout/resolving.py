@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from .expr import Expr, Int, Substitution, build, floordiv, split, terms_of
+from .meter import step
 from .rows import through
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class Resolving(Substitution):
         self.facts = facts
 
     def floordiv(self, a: Any, b: Any) -> Any:
+        step()
         q, r = split(a, b)
         for part_q, part_r in _rests(q, r, b):
             if self._nonneg(part_r) and self._nonneg(b - 1 - part_r):

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from .expr import Atom, Int, Integers, Symbol, inside, terms_of
+from .meter import step
 
 Point: TypeAlias = "dict[Atom, int]"
 
@@ -89,6 +90,7 @@ def value(p: Int, at: Point) -> int:
 def _of_atom(a: Atom, at: Point) -> int:
     if isinstance(a, Symbol):
         raise KeyError(a.name)
+    step()
     for b in inside(a, at.__contains__):
         _of_atom(b, at)
     args = [value(x, at) for x in a.args]

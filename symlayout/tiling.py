@@ -9,7 +9,7 @@ from .composition import composition
 from .errors import LayoutError
 from .expr import Expr, integer
 from .facts import NOTHING, Facts
-from .int_tuple import IntTuple, ceil_div, leaves, product_each, rank, text
+from .int_tuple import IntTuple, ceil_div, checked, leaves, product_each, rank, text
 from .layout import (
     ComposedLayout,
     Layout,
@@ -205,7 +205,7 @@ def tile_to_shape(block: Any, target: Any, order: Any = LayoutLeft) -> Any:
     """
     if isinstance(block, ComposedLayout):
         return ComposedLayout(block.outer, block.offset, tile_to_shape(block.inner, target, order))
-    target = tuple(target) if isinstance(target, list) else target
+    target = checked(target, "target")
     if rank(block) > rank(target):
         raise LayoutError(f"expected a target of rank at least {rank(block)} for {block}, got {text(target)}")
     padded = _padded(block, rank(target))

@@ -15,6 +15,7 @@ learns at run time an expression: modes merge where they chain for all sizes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -103,6 +104,24 @@ class TmaCopy:
         tile = composition(boxes, Layout(self.tiler))
         return Layout(tile.shape, map_leaves(lambda d: d * self.dtype.bytes, tile.stride))
 
+    @functools.cached_property
+    def parts(self) -> tuple[TmaPart, ...]:
+        """What each instruction of each CTA puts where, as ``partition_D`` deals the tile; the tile starts at byte 0.
+
+        >>> copy = make_tma_copy(Layout((4, 64), (64, 1)), Layout((2, 64), (64, 1)), multicast=4, dtype="u8")
+        >>> print(*copy.parts[:2], sep="; ")
+        the part of CTA 0 at byte 0 of the tile; the part of CTA 1 at byte 32 of the tile
+        """
+        shared = getattr(self.smem_layout, "inner", self.smem_layout)  # the swizzle is the engine's, by the address
+        found = []
+        for cta in range(self.multicast):
+            dealt = self.get_slice(cta).partition_D(Tensor(0, shared))
+            rest = (0,) * (rank(dealt.layout) - 1)
+            for i in range(self.instructions):
+                at = dealt((0, i) if self.instructions > 1 else 0, *rest)
+                found.append(TmaPart(self, cta, i, int(at) * self.dtype.bits // 8))
+        return tuple(found)
+
     def get_tma_tensor(self, shape: Any = None) -> Tensor:
         """The coordinate tensor of global memory, or of a shape congruent to its own; tile it as the data.
 
@@ -151,6 +170,22 @@ class TmaCopy:
         by = f", multicast to {self.multicast} CTAs" if self.multicast > 1 else ""
         each = f"{n} instruction{'s' if n > 1 else ''} of {self.bytes_per_instruction} bytes{by}"
         return f"TmaCopy of {text(self.tiler)} in {each}; {self.tensor_map}"
+
+
+@dataclass(frozen=True)
+class TmaPart:
+    """What one instruction of one CTA lands in every CTA: the bytes of the tile from *offset_bytes* on."""
+
+    copy: TmaCopy
+    cta: int
+    instruction: int
+    offset_bytes: int
+
+    def __str__(self) -> str:
+        of = [f"CTA {self.cta}"] * (self.copy.multicast > 1)
+        of += [f"instruction {self.instruction}"] * (self.copy.instructions > 1)
+        what = f"part of {', '.join(of)}" if of else "box"
+        return f"the {what} at byte {self.offset_bytes} of the tile"
 
 
 @dataclass(frozen=True)

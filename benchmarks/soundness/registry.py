@@ -24,6 +24,7 @@ AWAITED: dict[str, tuple[str, ...]] = {
         "ApartInTime",
         "Computes",
         "HappensBefore",
+        "Launchable",
         "RegistersFit",
         "RingProtocol",
         "SharedMemoryFits",
@@ -32,7 +33,7 @@ AWAITED: dict[str, tuple[str, ...]] = {
         "WellFormed",
         "WrittenOnce",
     ),
-    "tma": ("Obeys", "SameBytes", "TensorMapValid", "TmaCopySafe"),
+    "tma": ("Obeys", "RowsApart", "SameBytes", "TensorMapValid", "TmaCopySafe"),
 }
 
 

@@ -20,6 +20,7 @@ from .obeys import Obeys
 from .partition import Partition
 from .registers_fit import RegistersFit
 from .ring_protocol import RingProtocol
+from .rows_apart import RowsApart
 from .same_bytes import SameBytes
 from .shared_memory_fits import SharedMemoryFits
 from .surjective import Surjective
@@ -74,6 +75,7 @@ __all__ = [
     "Partition",
     "RegistersFit",
     "RingProtocol",
+    "RowsApart",
     "SameBytes",
     "SharedMemoryFits",
     "Surjective",

@@ -46,6 +46,8 @@ class InBounds(Claim):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_subject(self.layout)
+        if self.when is not None and not callable(self.when):
+            raise ClaimError(f"expected a function of coordinates that gives facts as when, got {self.when!r}")
         if self.when is not None:
             object.__setattr__(self, "layout", _predicated(self.layout, self.when))
             object.__setattr__(self, "when", None)

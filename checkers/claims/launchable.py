@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.arch import SM90, Arch
 from symlayout.atoms import ATOMS
-from symlayout.expr import Fact, Quotient, at_least, terms_of
+from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
@@ -17,7 +17,7 @@ from symlayout.rules.launch import RULES, Awaited, Instruction, Launch, Limited,
 
 from ..claim import Claim
 from ..sites import Site, sites
-from .obeys import Obeys, open_rules
+from .obeys import Named, open_rules
 from .of_kernel import AtAllSizes
 
 TENSOR_MAP_BYTES = 128
@@ -66,58 +66,16 @@ class Launchable(AtAllSizes):
 
     def parts(self) -> tuple[Claim, ...]:
         """A claim for each rule and place that numbers do not already meet."""
-        return self._open() or tuple(open_rules(_launch(self.kernel, self.arch), RULES, _Named(self.given, "")))[:1]
+        return self._open() or tuple(open_rules(_launch(self.kernel, self.arch), RULES, Named("", self.given)))[:1]
 
     def _open(self) -> tuple[Claim, ...]:
         found: list[Claim] = []
         for name, record, conditions in records(self.kernel, self.arch):
-            for o in open_rules(record, RULES, _Named((), name)):
-                found.append(Limit(o.subject, o.rule, o.place, o.name, given=conditions))
+            found += (replace(o, given=conditions) for o in open_rules(record, RULES, Named(name)))
         return tuple(found)
 
     def lemma(self, facts: Facts) -> str:
         return "the launch is within the limits"
-
-
-@dataclass(frozen=True)
-class _Named:
-    """What ``open_rules`` reads of a claim."""
-
-    given: tuple[Fact, ...]
-    name: str
-
-
-@dataclass(frozen=True)
-class Limit(Obeys):
-    """One limit, at one place of a kernel; its repairs bound the sizes in a rounded quotient themselves."""
-
-    kind: ClassVar[str] = "limit"
-
-    def conditions(self, facts: Facts) -> Iterator[Fact]:
-        for f in self._facts:
-            plain = without_quotient(Fact(facts.resolved(f.expr), f.relation, f.modulus))
-            if plain is not None:
-                yield plain
-        yield from super().conditions(facts)
-
-
-def without_quotient(f: Fact) -> Fact | None:
-    """c - a*(x // d) >= 0 as a bound of x; None for facts of another form.
-
-    >>> from symlayout import ceil_div, dim
-    >>> M = dim("M")
-    >>> print(without_quotient(ceil_div(M, 32) <= 65535), without_quotient(M <= 65535))
-    M <= 2097120 None
-    """
-    terms = dict(terms_of(f.expr))
-    constant = terms.pop((), 0)
-    if f.relation != ">=" or len(terms) != 1:
-        return None
-    ((m, a),) = terms.items()
-    if a >= 0 or len(m) != 1 or not isinstance(m[0], Quotient) or type(m[0].args[1]) is not int:
-        return None
-    x, d = m[0].args
-    return at_least(d * (constant // -a) + d - 1, x)
 
 
 def records(kernel: Kernel, arch: Arch) -> Iterator[tuple[str, Limited, tuple[Fact, ...]]]:

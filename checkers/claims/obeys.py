@@ -14,6 +14,7 @@ from symlayout.rules.tma_tile import TileCopy
 
 from ..certificates import divisible, nonneg, together
 from ..claim import Claim, Proof, Query
+from ..conditions import without_quotient
 from ..stores.whole_tiles import whole_tiles
 from .holds import Holds
 
@@ -104,7 +105,11 @@ class Obeys(Claim):
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
         for f in self._facts:
-            yield from Holds(Fact(facts.resolved(f.expr), f.relation, f.modulus)).conditions(facts)
+            resolved = Fact(facts.resolved(f.expr), f.relation, f.modulus)
+            bound = without_quotient(resolved)
+            if bound is not None:
+                yield bound
+            yield from Holds(resolved).conditions(facts)
 
     def lemma(self, facts: Facts) -> str:
         where = place_text(self.rule, self.place)
@@ -117,6 +122,14 @@ def _certified(f: Fact, facts: Facts) -> Any:
     if f.relation == "%":
         return divisible([], facts.normal(f.expr), f.modulus, facts)
     return nonneg(facts.normal(f.expr), facts)
+
+
+@dataclass(frozen=True)
+class Named:
+    """What ``open_rules`` reads of a claim, for records that are a part of its subject."""
+
+    name: str = ""
+    given: tuple[Fact, ...] = ()
 
 
 def open_rules(subject: Any, rules: Iterable[Rule], claim: Any) -> tuple[Obeys, ...]:

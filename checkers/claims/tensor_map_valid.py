@@ -19,12 +19,14 @@ from .obeys import open_rules
 
 @dataclass(frozen=True)
 class TensorMapValid(Claim):
-    """The tensor map keeps every rule of *profile*: ``driver`` for what the encode call accepts.
+    """The tensor map keeps every rule of *profile*: ``hardware`` for what a copy through it needs to run.
+
+    That is what the encode call accepts, and that a block has room for what lands; ``driver`` is the former alone.
 
     >>> from symlayout import dims
     >>> M, K = dims("M K")
     >>> print(TensorMapValid(TensorMap("bf16", 0, (K, M), (2 * K,), (64, 128), swizzle=128), name="A"))
-    tensor map valid (driver): A = TensorMap bf16 (K,M) strides (2*K,) B, box (64,128), swizzle 128B
+    tensor map valid (hardware): A = TensorMap bf16 (K,M) strides (2*K,) B, box (64,128), swizzle 128B
 
     Where it fails, each rule that is broken gets its verdict, with the condition that repairs it. With
     *allocation_bytes*, those from the global address to the end of its allocation, no element lies outside; bounds
@@ -33,7 +35,7 @@ class TensorMapValid(Claim):
     """
 
     tensor_map: Any
-    profile: str = "driver"
+    profile: str = "hardware"
     name: str = ""
     allocation_bytes: Any = None
 
@@ -60,7 +62,7 @@ class TensorMapValid(Claim):
         swizzle: int = 0,
         interleave: int = 0,
         address: Any = 0,
-        profile: str = "driver",
+        profile: str = "hardware",
         allocation_bytes: Any = None,
     ) -> TensorMapValid:
         """The claim as text states it: the tensor as a layout in elements, innermost mode first."""

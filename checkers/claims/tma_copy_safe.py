@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeAlias
 
 from symlayout.address_map import AddressMap
@@ -10,13 +10,18 @@ from symlayout.errors import ClaimError, SymlayoutError
 from symlayout.expr import Int, integer
 from symlayout.int_tuple import leaves, text
 from symlayout.layout import Layout
-from symlayout.rules.tma_copy import REDUCED
+from symlayout.rules import rule_named
+from symlayout.rules.tma_copy import REDUCED, SHARED_ALIGNMENT_BYTES
 from symlayout.rules.tma_tile import TileCopy, rules_of
 from symlayout.tma import TensorMap
+from symlayout.tma_copy import TmaPart
 
 from ..claim import Claim
-from .obeys import open_rules
+from .obeys import Named, open_rules
+from .rows_apart import RowsApart, order_shows
 from .tensor_map_valid import map_over
+
+PLACES = tuple(rule_named(name) for name in ("smem_alignment_128", "shared_footprint", "tile_in_block"))  # of each part
 
 Indexed: TypeAlias = Any  # an expression in the coordinates of ``over``, as text states it
 
@@ -27,9 +32,11 @@ class TmaCopySafe(Claim):
 
     *coordinate* is the start of the box, innermost first, in block and loop indices (``index("k", ceil_div(K, 64))``),
     or an AddressMap over them, whose predicate then guards the copy. *shared_address* is where the tile starts in a
-    buffer of *shared_bytes*; *barrier_bytes* what ``expect_tx`` arms for *copies* such copies. With *any_phase* the
-    consumer swizzles absolute addresses, so the tile need not start at a multiple of the swizzle's repeat. A reduction
-    has its operation as *op*; the offsets of an im2col load follow its coordinate, as ``TmaCopy.coordinates`` has them.
+    buffer of *shared_bytes*; of a copy by several instructions or CTAs that is the whole tile, of which each puts its
+    part at a multiple of 128 bytes (``TmaCopy.parts``). *barrier_bytes* is what ``expect_tx`` arms for *copies* such
+    copies. With *any_phase* the consumer swizzles absolute addresses, so the tile need not start at a multiple of the
+    swizzle's repeat. A reduction has its operation as *op*; the offsets of an im2col load follow its coordinate, as
+    ``TmaCopy.coordinates`` has them.
 
     >>> from symlayout import dims, index
     >>> M, K = dims("M K", multiple_of=8)
@@ -136,8 +143,31 @@ class TmaCopySafe(Claim):
         return rules_of("hardware", "tile", *(() if self.any_phase else ("phase",)))
 
     def parts(self) -> tuple[Claim, ...]:
-        """A claim for each rule and place that numbers do not already meet."""
-        return open_rules(self._tile(), self._rules(), self)
+        """A claim for each rule and place that numbers do not already meet, of the copy and the parts of its tile."""
+        every = open_rules(self._tile(), self._rules(), self)
+        more = tuple(c for part in self._telling_parts() for c in self._of_part(part))
+        return (*every, *more, *self._rows())
+
+    def _rows(self) -> tuple[Claim, ...]:
+        """That a store writes no byte twice, where its box has more than one row."""
+        tile = self._tile()
+        several = tile.rank > 1 and not (type(tile.tensor_map.rows) is int and tile.tensor_map.rows <= 1)
+        return (RowsApart(tile, self.name),) if several and order_shows(tile) else ()
+
+    def _telling_parts(self) -> tuple[TmaPart, ...]:
+        """Of the parts of a tile the first that is misaligned within it, and the last: where they hold, all do."""
+        parts = getattr(self.copy, "parts", ())
+        if len(parts) < 2:
+            return ()
+        odd = next((p for p in parts if p.offset_bytes % SHARED_ALIGNMENT_BYTES), None)
+        last = max(parts, key=lambda p: p.offset_bytes)
+        return tuple(p for p in dict.fromkeys((odd, last)) if p is not None and p.offset_bytes)
+
+    def _of_part(self, part: TmaPart) -> tuple[Claim, ...]:
+        tile = self._tile()
+        there = replace(tile, shared_address=tile.shared_address + part.offset_bytes)
+        name = f"{self.name}, {part}" if self.name else str(part)
+        return open_rules(there, PLACES, Named(name))
 
     @property
     def method(self) -> str:

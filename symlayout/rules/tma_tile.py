@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from ..arch import SM90
 from ..expr import Expr, Int, Symbol, maximum, minimum
 from ..facts import symbols_in
 from .rule import Between, Rule, of_profile
@@ -95,6 +96,33 @@ RULES: tuple[Rule, ...] = (
         unit="bytes to spare",
         fix="size the buffer by rows times the span, not by the bytes of the box",
         effect="illegal memory access, or another buffer overwritten",
+    ),
+    Rule(
+        id="tile_in_block",
+        sentence="the tile ends within the shared memory of a block, 232448 bytes",
+        name="the end of the tile",
+        profiles=("tile",),
+        each="map",
+        value=lambda c, i: c.shared_address + c.tensor_map.landed_bytes,
+        must=Between(None, SM90.shared_bytes_per_block),
+        source="CUDA C++ Programming Guide, Technical Specifications per Compute Capability",
+        unit="bytes",
+        fix="copy smaller boxes, or fewer at once",
+        effect="no block has room for the tile: illegal memory access",
+    ),
+    Rule(
+        id="buffer_in_block",
+        sentence="the shared buffer is at most the shared memory of a block, 232448 bytes",
+        name="the shared buffer",
+        profiles=("tile",),
+        each="map",
+        value=lambda c, i: c.shared_bytes,
+        must=Between(None, SM90.shared_bytes_per_block),
+        when=lambda c: c.shared_bytes is not None,
+        source="CUDA C++ Programming Guide, Technical Specifications per Compute Capability",
+        unit="bytes",
+        fix="fewer or smaller stages",
+        effect="the launch fails: no block has such a buffer",
     ),
     Rule(
         id="shared_address_nonnegative",

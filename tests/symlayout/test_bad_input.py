@@ -26,6 +26,7 @@ from symlayout import (
     cosize,
     crd2idx,
     dim,
+    dims,
     elem_scale,
     flatten,
     get,
@@ -50,6 +51,8 @@ from symlayout import (
     tile_to_shape,
     zipped_divide,
 )
+from symlayout.address_map import AddressMap
+from symlayout.fit import fit
 
 L = Layout((4, (2, 3)))
 T = make_identity_tensor((8, 6))
@@ -66,6 +69,12 @@ def nested(depth: int) -> Any:
 DEEP = nested(10_000)
 
 CALLS = {
+    # what is no shape, function or name, and what is too much
+    "dims of a number": lambda: dims(7),
+    "a function without names": lambda: AddressMap.over(max, (4, 8)),
+    "a fact as predicate": lambda: AddressMap.over(lambda i: i, (8,), when=dim("M") < 4),
+    "a layout as target": lambda: tile_to_shape(L, L),
+    "a fit of 2^40 points": lambda: fit(lambda i, j: i, (2**20, 2**20)),
     # shapes
     "zero extent": lambda: Layout((4, 0)),
     "negative extent": lambda: Layout((4, -2)),

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from checkers import Launchable, RegistersFit, claims_of, prove, prove_kernel
-from checkers.claims.launchable import without_quotient
+from checkers.conditions import without_quotient
 from symlayout import Layout, LayoutError, ceil_div, dims
 from symlayout.arch import SM80, SM90
 from symlayout.kernel import Builder

@@ -1,0 +1,79 @@
+"""What a call may spend: steps that are counted, so that answers repeat, and seconds as the backstop.
+
+Every search takes a ``step`` for each piece of work; outside of ``metered`` a step costs nothing and ends nothing.
+
+    >>> with metered(seconds=60, steps=3) as left:
+    ...     for _ in range(5):
+    ...         step()
+    Traceback (most recent call last):
+    symlayout.meter.Exhausted: 3 steps
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+
+
+class Exhausted(Exception):
+    """The budget of a call ended; says which part of it. No SymlayoutError: a search that fails is another thing."""
+
+
+class Meter:
+    """Steps and seconds that are left."""
+
+    __slots__ = ("allowed", "end", "seconds", "steps")
+
+    def __init__(self, seconds: float, steps: int) -> None:
+        self.seconds, self.allowed, self.steps = seconds, steps, steps
+        self.end = time.perf_counter() + seconds
+
+    def take(self, work: int) -> None:
+        """Raise Exhausted where more work is beyond what was allowed."""
+        self.steps -= work
+        if self.steps < 0:
+            raise Exhausted(f"{self.allowed} steps")
+        if time.perf_counter() > self.end:
+            raise Exhausted(f"{self.seconds:g} s")
+
+    def remaining(self) -> float:
+        """The seconds that are left, 0 at least."""
+        return max(0.0, self.end - time.perf_counter())
+
+
+class _Here(threading.local):
+    meter: Meter | None = None
+
+
+_here = _Here()
+
+
+@contextlib.contextmanager
+def metered(seconds: float, steps: int) -> Iterator[Meter]:
+    """Count what is done inside; a budget inside another one has no more than is left of that one."""
+    outer = _here.meter
+    mine = Meter(seconds, steps)
+    if outer is not None:
+        mine.end, mine.steps = min(mine.end, outer.end), min(mine.steps, outer.steps)
+    begin = mine.steps
+    _here.meter = mine
+    try:
+        yield mine
+    finally:
+        _here.meter = outer
+        if outer is not None:
+            outer.steps -= begin - mine.steps
+
+
+def step(work: int = 1) -> None:
+    """One piece of work, of so many units: raises Exhausted where the budget around it has ended."""
+    meter = _here.meter
+    if meter is not None:
+        meter.take(work)
+
+
+def remaining() -> float | None:
+    """The seconds that the budget around has left, None where there is none."""
+    return None if _here.meter is None else _here.meter.remaining()
