@@ -248,7 +248,7 @@ class _Look:
         return ""
 
     def _alone(self, a: Access, b: Access) -> bool:
-        """Whether one copy completes on its barrier and one operation of the role of *b* waits, both without condition."""
+        """Whether one copy completes on its barrier, and one operation of the role of *b* waits, without conditions."""
         name = a.site.op.barrier.barrier  # type: ignore[attr-defined]
         fills = [s for s in self.every if getattr(getattr(s.op, "barrier", None), "barrier", "") == name]
         copies = [s for s in fills if hasattr(s.op, "src")]

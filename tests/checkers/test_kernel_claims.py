@@ -335,7 +335,7 @@ def test_what_is_not_asked_is_said() -> None:
     (values,) = (note for note in report.notes if not note.startswith("assumed:"))
     assert "which values are stored" in values
     assert "x(32) is never written" in str(report)
-    assert prove(COPY).notes == ()
+    assert all(note.startswith("assumed:") for note in prove(COPY).notes)
 
 
 def test_claims_and_bad_input() -> None:
