@@ -67,6 +67,7 @@ from .sites import Site, sites
 from .stores.sites import outputs, reduced
 from .weakest import joint
 
+NOTHING_ELSE = "not asked: anything else, since an operation cannot be read"
 PHASE_BYTES = 1024  # a tensor at a multiple of this has the swizzle's phase of its own offsets
 
 
@@ -86,7 +87,11 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
     """
     kernel = kernel.assuming(*facts_of(tuple(given)))
     report = prover.prove(claims_of(kernel, arch), **options)
-    report = replace(report, notes=(*report.notes, *_not_asked(kernel)))
+    digest, on = kernel.digest, str(arch)
+    verdicts = tuple(replace(v, digest=digest, arch=on) for v in report.verdicts)
+    readable = WellFormed(kernel).readable
+    notes = (*report.notes, *_not_asked(kernel)) if readable else (NOTHING_ELSE,)
+    report = replace(report, verdicts=verdicts, notes=notes, digest=digest, arch=on)
     needed = joint(f for v in report.verdicts if _of_a_map(v) for f in v.repairs)
     if not needed:
         return report
@@ -120,7 +125,12 @@ def _under(v: Verdict, needed: tuple[Fact, ...], options: Any) -> Verdict:
 
 
 def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
-    """The claims of a kernel, in the order in which an expert would ask: maps, memory, copies, cover, order."""
+    """The claims of a kernel, in the order in which an expert would ask: maps, memory, copies, cover, order.
+
+    Of a kernel with an operation that cannot be read there is one: that it is well formed, which is refuted.
+    """
+    if not WellFormed(kernel).readable:
+        return [WellFormed(kernel)]
     written, sized = kernel, list(_extents(kernel))
     kernel = kernel.plain.assuming(*(c.fact for c in sized))
     every = list(sites(kernel))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from symlayout.address_map import AddressMap
+from symlayout.arch import SM90, Arch
 from symlayout.errors import ClaimError, InternalError, SerialError, SymlayoutError
 from symlayout.expr import Expr, Fact, Quotient, Symbol, at_least
 from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
@@ -49,18 +50,37 @@ T = TypeVar("T")
 
 
 def prove(
-    *claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None, cache: Verdicts | None = None
+    *claims: Any,
+    given: Iterable[Fact] = (),
+    arch: Arch | None = None,
+    budget: Budget | None = None,
+    cache: Verdicts | None = None,
 ) -> Report:
     """The report on some claims (or lists of them), under the facts *given* to all.
 
     With a *cache*, claims that were decided before by this version are looked up. The obligations that the
-    layouts carry are part of the report. Of a kernel all claims are proved, see ``kernel_claims``. Raises ClaimError
-    for what is no claim.
+    layouts carry are part of the report. Of a kernel all claims are proved, on *arch* (SM90 unless told), see
+    ``kernel_claims``. Raises ClaimError for what is no claim, and for *arch* with claims: those that depend on an
+    architecture have it as a field.
+
+    >>> from symlayout import SM90, dim
+    >>> from symlayout.kernels import vector_copy
+    >>> kernel = vector_copy(dim("N"))
+    >>> report = prove(kernel, arch=SM90)
+    >>> bool(report), report.arch, report.digest == kernel.digest
+    (True, 'sm_90a', True)
     """
+    if arch is not None and not isinstance(arch, Arch):
+        raise ClaimError(f"expected an architecture such as SM90 as arch, got {arch!r} ({type(arch).__name__})")
     if len(claims) == 1 and isinstance(claims[0], Kernel):
         from .kernel_claims import prove_kernel
 
-        return prove_kernel(claims[0], given=given, budget=budget, cache=cache)
+        return prove_kernel(claims[0], arch or SM90, given=given, budget=budget, cache=cache)
+    if arch is not None:
+        raise ClaimError(
+            f"expected arch with a kernel, got {arch} with {len(claims)} claims; one that depends on an architecture "
+            f"has it as a field, as in SharedMemoryFits(kernel, arch={arch.name})"
+        )
     given = facts_of(given)
     found = [v for c in _flat(claims) for v in verdicts(c, given, budget or Budget(), cache)]
     idle = [str(f) for f in given if all(str(f) in v.unused for v in found)] if found else []
@@ -87,7 +107,9 @@ def verdicts(
     budget = budget or Budget()
     with metered(budget.seconds, budget.steps):
         found = list(_verdicts(claim, budget, cache))
-    yield from found
+    kernel, arch = getattr(claim, "kernel", None), getattr(claim, "arch", "")
+    digest = kernel.digest if isinstance(kernel, Kernel) else ""
+    yield from (replace(v, digest=digest, arch=str(arch)) for v in found) if digest or arch else found
 
 
 def _verdicts(claim: Claim, budget: Budget, cache: Verdicts | None) -> Iterator[Verdict]:

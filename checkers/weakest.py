@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from symlayout.errors import SymlayoutError
-from symlayout.expr import Fact, Quotient, Symbol, eq, multiple_of, terms_of
+from symlayout.expr import Fact, Quotient, Symbol, at_least, eq, multiple_of, terms_of
 from symlayout.facts import Facts, opaque_atoms
 from symlayout.meter import step
 from symlayout.obligations import as_divisibility
@@ -154,7 +154,7 @@ def _divisors(claim: Claim, facts: Facts) -> Iterator[Fact]:
 def _orders(claim: Claim, facts: Facts) -> Iterator[Fact]:
     """One size at least another, or equal to it; strides at least the modes below them."""
     for s, t in itertools.permutations(facts.symbols, 2):
-        yield s >= t
+        yield at_least(s, t)
     for s, t in itertools.combinations(facts.symbols, 2):
         yield eq(s, t)
 

@@ -142,9 +142,7 @@ def _runs(path: Path, search: Search, own: frozenset[str]) -> bool:
         return True  # to be reported
 
 
-def _in_file(
-    path: Path, build: Builder | None, kernels: bool, search: Search, own: frozenset[str]
-) -> Iterator[Found]:
+def _in_file(path: Path, build: Builder | None, kernels: bool, search: Search, own: frozenset[str]) -> Iterator[Found]:
     from . import comments
 
     stated: list[Stated | Found]

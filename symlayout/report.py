@@ -39,7 +39,7 @@ class Verdict:
 
     ``certificate`` can be checked again without a solver; ``condition`` says what repairs a refutation, and
     ``repairs`` are its facts, under which the claim is proved; ``open`` is the lemma that an UNKNOWN lacks and
-    ``checked`` how far it was tried.
+    ``checked`` how far it was tried. ``digest`` and ``arch`` say which kernel it is about, and on what.
     """
 
     claim: Any  # prints as the claim's sentence
@@ -59,6 +59,8 @@ class Verdict:
     expect: str = "proved"
     place: str = ""
     seconds: float = 0.0
+    digest: str = ""  # of the kernel that it is about
+    arch: str = ""  # the architecture, where it was asked about one
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -110,7 +112,7 @@ class Verdict:
                 "coords": [_plain(c) for c in self.witness.coords],
                 "story": self.witness.story,
             }
-        for name in ("condition", "reason", "open", "checked", "place"):
+        for name in ("condition", "reason", "open", "checked", "place", "digest", "arch"):
             if getattr(self, name):
                 out[name] = getattr(self, name)
         for name in ("lemmas", "closing", "unused"):
@@ -130,11 +132,16 @@ def _plain(x: Any) -> Any:
 
 @dataclass(frozen=True)
 class Report:
-    """The verdicts of some claims. True only if there is at least one and all are PROVED."""
+    """The verdicts of some claims. True only if there is at least one and all are PROVED.
+
+    A report on a kernel has the *digest* of it, with its assumptions, and the architecture that it was asked about.
+    """
 
     verdicts: tuple[Verdict, ...]
     repairs: tuple[Any, ...] = ()  # facts under which every refuted claim that has a repair is proved
     notes: tuple[str, ...] = ()
+    digest: str = ""
+    arch: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.verdicts) and all(v.outcome is Outcome.PROVED for v in self.verdicts)
@@ -176,4 +183,5 @@ class Report:
 
     def to_json(self) -> str:
         """The report as JSON text, with a schema number."""
-        return json.dumps({"schema": SCHEMA, "verdicts": [v.to_json() for v in self.verdicts]}, indent=1)
+        about = {name: getattr(self, name) for name in ("digest", "arch") if getattr(self, name)}
+        return json.dumps({"schema": SCHEMA, **about, "verdicts": [v.to_json() for v in self.verdicts]}, indent=1)

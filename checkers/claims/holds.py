@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.errors import ClaimError
-from symlayout.expr import Fact
+from symlayout.expr import Fact, at_least
 from symlayout.facts import Facts
 from symlayout.obligations import IN_DOMAIN
 from symlayout.report import Witness
@@ -81,7 +81,7 @@ class Holds(Claim):
     def violations(self, facts: Facts) -> list[Query] | None:
         if self.fact.relation == "%":
             e, m = self.fact.expr, self.fact.modulus
-            return [[e - m * (e // m) >= 1]]
+            return [[at_least(e - m * (e // m), 1)]]  # of a number too, where >= is no fact
         return [[self.fact.negated()]]
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:

@@ -166,6 +166,6 @@ def two_points(layout: Any) -> list[Fact | tuple[Fact, ...]]:
     second, _, b, valid_b = expression(layout, "q_")
     differ: tuple[Fact, ...] = ()
     for x, y in zip(first, second, strict=True):
-        differ += (x < y, x > y)
+        differ += (at_least(y, x + 1), at_least(x, y + 1))
     same = [eq(x, y) for x, y in zip(leaves(a), leaves(b), strict=True)]
     return [*ranges(first), *ranges(second), *valid_a, *valid_b, *same, differ]

@@ -43,12 +43,12 @@ from symlayout.ops import (
     WarpBarrier,
 )
 from symlayout.report import Witness
-from symlayout.semantics.maps import FUNCTIONS
 
 from ..aliases import changed_by
 from ..claim import Proof, TooLarge
 from ..sites import THREAD, Site, sites
 from ..stores.sites import written
+from ..structure import unreadable
 from .of_kernel import OfProgram
 
 DATA = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex)
@@ -95,9 +95,21 @@ class WellFormed(OfProgram):
         told = any(isinstance(op, TOLD) for op in self.kernel.walk())
         return told or bool(self.kernel.parameters) or any(self._found())
 
-    def _found(self) -> Iterator[Defect]:
+    @property
+    def readable(self) -> bool:
+        """Whether each operation can be read, so that other claims about the kernel mean something."""
+        return next(unreadable(self.kernel), None) is None and all(d.open for d in self._names())
+
+    def _names(self) -> Iterator[Defect]:
         sizes = dict.fromkeys(s.name for s in (*self.kernel.dims, *self.kernel.block))
-        yield from unknown_names(self.kernel.body, {**sizes, THREAD: None})
+        return unknown_names(self.kernel.body, {**sizes, THREAD: None})
+
+    def _found(self) -> Iterator[Defect]:
+        wrong = [Defect(what) for what in unreadable(self.kernel)]
+        if wrong:
+            yield from wrong
+            return
+        yield from self._names()
         every = list(sites(self.kernel))
         for s in every:
             yield from defects(self.kernel, s, every)
@@ -179,29 +191,16 @@ def _expressions(x: Any) -> Iterator[Any]:
 
 
 def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[Defect]:
-    row = ATOMS.get(op.atom)
-    if row is None:
-        yield Defect(f"{op}: {op.atom} is no instruction; those are rows of symlayout.atoms")
-        return
     if isinstance(op, Mma):
         yield from (Defect(f"{op}: expected sums in registers") for _ in _elsewhere(kernel, op.acc, "register"))
         yield from _types(kernel, op)
         return
     yield from (Defect(f"{op}: {x}") for x in _operands(op))
-    for what, x, space in (("source", op.src, row.src), ("target", op.dst, row.dst)):
-        if isinstance(x, Ref):
-            yield from (Defect(f"{op}: expected its {what} in {space}, got {y}") for y in _elsewhere(kernel, x, space))
-        elif not op.atom.startswith("tma."):
-            yield Defect(f"{op}: expected a place in a tensor, got {x}")
 
 
 def _operands(op: Copy) -> Iterator[str]:
     """What is wrong with the operands of a copy beside its source and target."""
     bulk = op.atom in bulk_atoms.WORDS
-    if bulk and op.bytes is None:
-        yield "expected how many bytes to copy"
-    if not bulk and op.bytes is not None:
-        yield "expected no number of bytes, which the instruction has"
     if bulk and (op.barrier is None) is (ATOMS[op.atom].completion == "mbarrier"):
         yield f"expected {'an' if op.barrier is None else 'no'} mbarrier that it completes on"
 
@@ -225,16 +224,8 @@ def _elsewhere(kernel: Kernel, x: Any, space: str) -> Iterator[str]:
 
 
 def _function(kernel: Kernel, op: Map) -> Iterator[Defect]:
-    row = FUNCTIONS.get(op.function)
-    if row is None:
-        yield Defect(f"{op}: {op.function} is no function; those are rows of symlayout.semantics.maps")
-    elif len(row.counts) != len(op.srcs):
-        yield Defect(f"{op}: expected {len(row.counts)} sources of {op.function}, got {len(op.srcs)}")
     for x in (*op.srcs, op.dst):
-        if isinstance(x, Param):
-            if x.name not in {p.name for p in kernel.parameters}:
-                yield Defect(f"{op}: {x} is no scalar parameter of {kernel.name}")
-        else:
+        if not isinstance(x, Param):
             yield from (Defect(f"{op}: expected registers, got {y}") for y in _elsewhere(kernel, x, "register"))
 
 

@@ -67,7 +67,7 @@ from symlayout.rules.tma_copy import TensorCopy
 from symlayout.rules.tma_tile import TileCopy
 from symlayout.tensor import Tensor
 from symlayout.tma import Im2col, TensorMap, TmaOobFill
-from symlayout.tma_copy import make_tma_copy
+from symlayout.tma_copy import TmaPart, make_tma_copy
 
 M, N = dims("M N")
 I = index("i", N)  # noqa: E741
@@ -96,7 +96,16 @@ EXAMPLES = [
     *(Applied("convert", (AT,), "f16"), Result("y", (I,), Scalar("alpha"))),
     *(KernelTensor("t", "shared", f32, Layout((M, 4)), 128, "role"), Parameter("alpha", f32, (0.0, 1.0))),
     *(KernelMap("map", "t", MAP), Mbarriers("full", 4, 1), RingUse("ring", "full", "empty", 4, 64 * M, 2)),
-    *(tma_copy(M, N), MAP, Im2col((0, 0), (1, 1), 64, 32), COPY, COPY.get_slice(0), bf16, SM90),
+    *(
+        tma_copy(M, N),
+        MAP,
+        Im2col((0, 0), (1, 1), 64, 32),
+        COPY,
+        COPY.get_slice(0),
+        TmaPart(COPY, 0, 1, 64),
+        bf16,
+        SM90,
+    ),
     *(LinearLayout((1, 2, 4)), MatrixDescriptor(0), TensorCopy(MAP, (0, I)), TileCopy(MAP, (0, I), shared_bytes=64)),
 ]
 

@@ -1,0 +1,155 @@
+"""Whether an operation can be read at all: its names are declared, its operands of the kinds that it takes.
+
+What cannot be read has no meaning that another claim could be about, so a kernel with such an operation has one claim,
+``WellFormed``, which is refuted.
+
+>>> from symlayout import dims
+>>> from symlayout.kernels import tma_copy
+>>> from symlayout.ops import Arrive, Slot
+>>> kernel = tma_copy(*dims("M N"))
+>>> list(unreadable(kernel)), list(unread(kernel, Arrive(Slot("nope"))))
+([], ['expected an mbarrier of full, empty, got nope[0]'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from symlayout.atoms import ATOMS, Atom, MmaAtom
+from symlayout.atoms import bulk as bulk_atoms
+from symlayout.expr import Expr, Fact
+from symlayout.kernel import Kernel
+from symlayout.ops import Box, Copy, If, Map, Matrix, Mma, Op, Param, Ref, Slot
+from symlayout.semantics.maps import FUNCTIONS
+
+# Fields of operations and what may stand in them, by name; a name has one meaning in all operations.
+PLACES: Mapping[str, tuple[type, ...]] = {
+    **dict.fromkeys(("src", "dst", "acc"), (Ref,)),
+    **dict.fromkeys(("a", "b"), (Ref, Matrix)),
+}
+NUMBERS = ("lane", "zero", "parity", "bytes", "multicast", "peer")
+OPTIONAL = ("multicast", "peer")  # and the number of bytes of a copy
+COUNTS = {  # and the least that they may be; whether hardware has so many is asked elsewhere
+    **dict.fromkeys(("count", "lanes", "warps"), 1),
+    **dict.fromkeys(("threads", "pending", "first_warp", "registers"), 0),
+}
+
+
+def unreadable(kernel: Kernel) -> Iterator[str]:
+    """What is wrong with the operations of a kernel that cannot be read, one sentence each."""
+    for op in kernel.walk():
+        if type(op).__module__ == Op.__module__:  # of one that is not of the language, ``WellFormed`` says so
+            for what in unread(kernel, op):
+                yield f"{op}: {what}"
+
+
+def unread(kernel: Kernel, op: Op) -> Iterator[str]:
+    """What is wrong with one operation, those inside it aside."""
+    wrong = [*_kinds(op)]
+    yield from wrong
+    if wrong:
+        return
+    yield from _names(kernel, op)
+    if isinstance(op, Copy | Mma):
+        yield from _instruction(kernel, op)
+    if isinstance(op, Map):
+        yield from _function(op)
+
+
+def _kinds(op: Op) -> Iterator[str]:
+    """Operands of the wrong kind."""
+    for name, x in vars(op).items():
+        if name in PLACES:
+            kinds = (Ref, Box) if isinstance(op, Copy) else PLACES[name]
+            if not isinstance(x, kinds):
+                yield f"expected {' or '.join(k.__name__ for k in kinds)} as {name}, got {x!r}"
+        elif name == "barrier" and not isinstance(x, Slot) and not (x is None and isinstance(op, Copy)):
+            yield f"expected a Slot of mbarriers as barrier, got {x!r}"
+        elif name in NUMBERS and not _is_number(x) and not (x is None and _may_lack(op, name)):
+            yield f"expected an integer or an expression as {name}, got {x!r}"
+        elif name in COUNTS and not (type(x) is int and x >= COUNTS[name]):
+            yield f"expected a number of at least {COUNTS[name]} as {name}, got {x!r}"
+    if isinstance(op, If) and not all(isinstance(f, Fact) for f in op.condition):
+        yield f"expected facts as its condition, got {op.condition!r}"
+    if isinstance(op, Map) and not all(isinstance(x, Ref | Param) for x in op.srcs):
+        yield f"expected places in registers or parameters as sources, got {op.srcs!r}"
+
+
+def _is_number(x: Any) -> bool:
+    return type(x) is int or isinstance(x, Expr)
+
+
+def _may_lack(op: Op, name: str) -> bool:
+    return name in OPTIONAL or isinstance(op, Copy)
+
+
+def _names(kernel: Kernel, op: Op) -> Iterator[str]:
+    """Names of tensors, tensor maps, mbarriers and parameters that are not declared; boxes of another rank."""
+    maps = {m.name: m.tensor_map for m in kernel.maps}
+    for x in _operands(op):
+        if isinstance(x, Matrix):
+            x = x.start
+        if isinstance(x, Ref):
+            yield from _declared("a tensor", x.tensor, x, [t.name for t in kernel.tensors])
+        elif isinstance(x, Slot):
+            yield from _declared("an mbarrier", x.barrier, x, [b.name for b in kernel.barriers])
+        elif isinstance(x, Param):
+            if x.name not in {p.name for p in kernel.parameters}:
+                yield f"{x} is no scalar parameter of {kernel.name}"
+        elif isinstance(x, Box):
+            yield from _declared("a tensor map", x.tensor_map, x, maps)
+            if x.tensor_map in maps and not _of_rank(x, maps[x.tensor_map].rank):
+                yield f"expected {maps[x.tensor_map].rank} coordinates of {x.tensor_map}, got {x}"
+
+
+def _of_rank(x: Box, rank: int) -> bool:
+    return len(x.coordinate) == rank and all(map(_is_number, x.coordinate))
+
+
+def _operands(op: Op) -> Iterator[Any]:
+    for x in vars(op).values():
+        yield from x if isinstance(op, Map) and isinstance(x, tuple) else (x,)
+
+
+def _declared(what: str, name: str, x: Any, known: Iterable[str]) -> Iterator[str]:
+    if name not in known:
+        yield f"expected {what} of {', '.join(known) or 'none that there are'}, got {x}"
+
+
+def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[str]:
+    """An instruction that there is, boxes where a tensor copy takes them, bytes where they are an operand."""
+    row = ATOMS.get(op.atom)
+    if row is None:
+        yield f"{op.atom} is no instruction; those are rows of symlayout.atoms"
+    elif isinstance(op, Mma) is not isinstance(row, MmaAtom):
+        yield f"expected {'a product' if isinstance(op, Mma) else 'a copy'}, got the instruction {op.atom}"
+    elif isinstance(op, Copy):
+        yield from _sides(kernel, op, row)
+
+
+def _sides(kernel: Kernel, op: Copy, row: Atom) -> Iterator[str]:
+    tensor_copy = op.atom.startswith("tma.")
+    for what, x, space in (("source", op.src, row.src), ("target", op.dst, row.dst)):
+        boxed = tensor_copy and space == "global"
+        if isinstance(x, Box) is not boxed:
+            yield f"expected {'a box of a tensor map' if boxed else 'a place in a tensor'} as its {what}, got {x}"
+        elif isinstance(x, Ref):
+            known = {t.name: t.space for t in kernel.tensors}
+            if known.get(x.tensor, space) != space:
+                yield f"expected its {what} in {space}, got {x} in {known[x.tensor]}"
+    bulk = op.atom in bulk_atoms.WORDS
+    if bulk and op.bytes is None:
+        yield "expected how many bytes to copy"
+    if not bulk and op.bytes is not None:
+        yield "expected no number of bytes, which the instruction has"
+    if type(op.bytes) is int and op.bytes < 1:
+        yield f"expected at least 1 byte, got {op.bytes}"
+
+
+def _function(op: Map) -> Iterator[str]:
+    row = FUNCTIONS.get(op.function)
+    if row is None:
+        yield f"{op.function} is no function; those are rows of symlayout.semantics.maps"
+    elif len(row.counts) != len(op.srcs):
+        yield f"expected {len(row.counts)} sources of {op.function}, got {len(op.srcs)}"
