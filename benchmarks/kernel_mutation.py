@@ -44,6 +44,7 @@ from symlayout.kernels import (
     vector_copy,
 )
 from symlayout.ops import (
+    ELECTIONS,
     FOLDS,
     GROUPS,
     PROXIES,
@@ -270,7 +271,7 @@ _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
     Commit: {"group": (_another(GROUPS),)},
     WaitGroup: {"group": (_another(GROUPS),), "pending": (_natural,), "read": (_flipped,)},
     If: {"condition": (_each(_fact),)},
-    Elect: {"each_warp": (_flipped,)},
+    Elect: {"each_warp": (_flipped,), "by": (_another(ELECTIONS),)},
     Shuffle: {
         **{"src": (_place,), "dst": (_place,), "lane": (_one_off,), "count": (_natural,)},
         "mode": (_another(SHUFFLES),),

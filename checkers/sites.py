@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from symlayout.expr import Fact, Int, Symbol, maximum, terms_of
+from symlayout.expr import Fact, Int, Symbol, index, maximum, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
-from symlayout.ops import Elect, For, If, LoadIndex, Op, Role
+from symlayout.ops import ELECTIONS, WARP, Elect, For, If, LoadIndex, Op, Role
 
 Wanted: TypeAlias = "Callable[[Op], bool]"
 
 THREAD = "thread"
+FIRST_LANE = index(THREAD, 1024) % WARP <= 0  # the fact by which an election takes lane 0
 
 
 class Uncounted(Exception):
@@ -91,7 +92,7 @@ class Site:
                 chosen = ()
                 first, warps, lanes = a.first_warp, list(range(a.first_warp, a.first_warp + a.warps)), 32
             elif isinstance(a, Elect):
-                warps, lanes = (warps if a.each_warp else warps[:1]), 1
+                warps, lanes, chosen = (warps if a.each_warp else warps[:1]), 1, chosen or leader(a)
             elif isinstance(a, If) and self.varying & symbols_in(a.condition):
                 return None
             elif isinstance(a, If) and any(map(about_thread, a.condition)):
@@ -111,8 +112,9 @@ class Site:
         for a in self.around:
             if isinstance(a, Role):
                 first, found = 32 * a.first_warp, frozenset(range(32 * a.first_warp, 32 * (a.first_warp + a.warps)))
-            elif isinstance(a, Elect) and not a.each_warp and self.team is not None:
-                found = frozenset(t for t in found if t // 32 == min(found) // 32)
+            elif isinstance(a, Elect) and self.team is not None:
+                found = found if a.each_warp else frozenset(t for t in found if t // 32 == min(found) // 32)
+                found = frozenset(t for t in found if t % WARP == 0) if leader(a) else found
             elif isinstance(a, If):
                 facts = [f for f in a.condition if about_thread(f) and len(f.symbols) == 1]
                 found = frozenset(t for t in found if all(f.at({f.symbols[0]: t - first}) for f in facts))
@@ -135,6 +137,11 @@ def unsteady(kernel: Kernel) -> frozenset[Symbol]:
             if symbols <= {*kernel.dims, *kernel.block, *steady}:
                 steady.add(op.name)
     return frozenset(set(kernel.opaque) - steady)
+
+
+def leader(op: Elect) -> tuple[Fact, ...]:
+    """The fact that chooses the lane of an election; none where PTX does not say which lane it is."""
+    return () if op.by == ELECTIONS[0] else (FIRST_LANE,)
 
 
 def about_thread(f: Fact) -> bool:

@@ -657,10 +657,10 @@ class Builder:
             yield
 
     @contextmanager
-    def elect(self, each_warp: bool = False) -> Iterator[None]:
+    def elect(self, each_warp: bool = False, by: str = "elect.sync") -> Iterator[None]:
         """The operations inside by one thread of the role, or by one of each of its warps: see ``ops.Elect``."""
         before, self.elected = self.elected, True
-        with self._inside(lambda body: Elect(body, each_warp)):
+        with self._inside(lambda body: Elect(body, each_warp, by)):
             yield
         self.elected = before
 

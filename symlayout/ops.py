@@ -21,6 +21,7 @@ PROXIES = ("async", "mbarrier_init", "wgmma")  # what a fence is about
 GROUPS = ("cp.async", "bulk", "wgmma")  # what can be committed and waited for
 SHUFFLES = ("idx", "up", "down", "bfly")  # shfl.sync: from lane n, n below, n above, at the distance xor n
 FOLDS = ("add", "mul", "min", "max")  # functions of ``semantics.maps`` that a reduction applies
+ELECTIONS = ("elect.sync", "lane 0")  # what chooses the one lane of a warp
 WARP = 32  # lanes
 USUAL_NAN = 0x7FF8000000000000  # the bits of float("nan")
 
@@ -330,7 +331,7 @@ class Barrier(Op):
 
 @dataclass(frozen=True)
 class WarpBarrier(Op):
-    """bar.warp.sync: the lanes of each warp that is here meet."""
+    """bar.warp.sync of the full mask: all lanes of each warp that is here meet, and know what each of them did."""
 
     def __str__(self) -> str:
         return "warp barrier"
@@ -434,17 +435,33 @@ class If(Op):
 
 @dataclass(frozen=True)
 class Elect(Op):
-    """The body by one thread of the first warp that is here, or by one of each warp."""
+    """The body by one thread of the first warp that is here, or by one of each warp.
+
+    *by* is what chooses it, one of ELECTIONS: ``elect.sync`` of the full mask, which takes the same lane each time and
+    does not say which (PTX ISA, elect.sync), or a comparison with lane 0. All 32 lanes of the warp come to either: the
+    first waits for them, and of some lanes none need be lane 0 (``WellFormed``). Neither orders memory between lanes:
+    what the others did before is known to the one only behind a barrier of the warp; see ``docs/memory_model.md``.
+
+    >>> print(Elect((), each_warp=True), Elect((), by="lane 0"))
+    elect one of each warp: elect lane 0:
+
+    Raises LayoutError for anything else that chooses.
+    """
 
     inside: tuple[Op, ...]
     each_warp: bool = False
+    by: str = ELECTIONS[0]
+
+    def __post_init__(self) -> None:
+        _expect(self.by, ELECTIONS, "an election")
 
     @property
     def body(self) -> tuple[Op, ...]:
         return self.inside
 
     def __str__(self) -> str:
-        return "elect one of each warp:" if self.each_warp else "elect one:"
+        which = "one" if self.by == ELECTIONS[0] else self.by
+        return f"elect {which}{' of each warp' if self.each_warp else ''}:"
 
 
 @dataclass(frozen=True)
@@ -475,7 +492,7 @@ def edited(ops: tuple[Op, ...], change: Callable[[Op], Iterable[Op]]) -> tuple[O
     """The operations with each, from the inside out, replaced by those that *change* makes of it.
 
     >>> edited((Fence("async"), Elect((Fence("async"),))), lambda op: [] if isinstance(op, Fence) else [op])
-    (Elect(inside=(), each_warp=False),)
+    (Elect(inside=(), each_warp=False, by='elect.sync'),)
     """
     return tuple(new for op in ops for new in change(op.with_body(edited(op.body, change))))
 

@@ -70,9 +70,9 @@ class Defect:
 class WellFormed(OfProgram):
     """Each operation is known, its operands are where it takes them, and names have a value where they are used.
 
-    Shuffles, reductions over lanes and barriers are issued by all lanes of their warps (PTX ISA, shfl.sync, bar.sync),
-    and tensors from which values with a contract are read are not written. That the data keep these contracts is
-    assumed.
+    Shuffles, reductions over lanes, barriers and elections are issued by all lanes of their warps (PTX ISA, shfl.sync,
+    bar.sync, bar.warp.sync, elect.sync), and tensors from which values with a contract are read are not written. That
+    the data keep these contracts is assumed.
 
     >>> from symlayout.kernels import tma_copy
     >>> print(WellFormed(tma_copy(64, 256, tile=(16, 64))))
@@ -143,7 +143,7 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
         yield from _function(kernel, op)
     elif isinstance(op, Shuffle | Reduce):
         yield from _lanes(kernel, site, op)
-    elif isinstance(op, Barrier | ClusterBarrier):
+    elif isinstance(op, Barrier | WarpBarrier | ClusterBarrier | Elect):
         yield from _together(kernel, site)
     elif isinstance(op, LoadIndex):
         yield from _loaded(kernel, op, every)
@@ -242,7 +242,7 @@ def _lanes(kernel: Kernel, site: Site, op: Shuffle | Reduce) -> Iterator[Defect]
 
 
 def _together(kernel: Kernel, site: Site) -> Iterator[Defect]:
-    """That all lanes of a warp issue an operation, or none: shfl.sync of all, bar.sync and barrier.cluster .aligned."""
+    """That all lanes of a warp issue an operation, or none: it is .aligned, or .sync of the full mask."""
     op = site.op
     team = replace(site, around=tuple(_by_lanes(a) for a in site.around)).team
     if team is None or (0 < team.lanes < WARP and not _reached(kernel, site)):

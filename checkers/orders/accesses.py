@@ -17,11 +17,12 @@ from functools import cached_property
 from typing import Any
 
 from symlayout.atoms import ATOMS, MatrixCopy
+from symlayout.expr import Fact
 from symlayout.kernel import Kernel
 from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Role
 
 from ..rings.programs import sources, targets
-from ..sites import Site, Team, about_thread, sites
+from ..sites import Site, Team, about_thread, leader, sites
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +87,16 @@ def everyone(site: Site) -> Team:
     if site.team is not None:
         return site.team
     warps, lanes, vague = frozenset(range(site.kernel_threads // 32)), 32, False
+    chosen: tuple[Fact, ...] = ()
     for a in site.around:
         if isinstance(a, Role):
             warps, lanes, vague = frozenset(range(a.first_warp, a.first_warp + a.warps)), 32, False
+            chosen = ()
         elif isinstance(a, If) and any(map(about_thread, a.condition)):
             vague = True
         elif isinstance(a, Elect) and not vague:
-            warps, lanes = (warps if a.each_warp else frozenset({min(warps)})), 1
-    return Team(warps, 32 if vague else lanes)
+            warps, lanes, chosen = (warps if a.each_warp else frozenset({min(warps)})), 1, leader(a)
+    return Team(warps, 32) if vague else Team(warps, lanes, chosen)
 
 
 def covers(w: Site, a: Access) -> bool:

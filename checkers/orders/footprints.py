@@ -23,7 +23,7 @@ from symlayout.ops import Box, Copy, Fill, For, LoadIndex, Map, Mma, Op, Reduce,
 from symlayout.semantics.maps import FUNCTIONS
 
 from ..bulk import most_moved
-from ..sites import THREAD
+from ..sites import FIRST_LANE, THREAD
 from .accesses import Access
 from .residues import unturned
 from .ways import Way, Ways
@@ -271,9 +271,11 @@ class Footprints:
         role = next((x for x in reversed(a.site.around) if isinstance(x, Role)), None)
         first = 32 * role.first_warp if role else 0
         warps = np.array(sorted(a.team.warps), dtype=np.int64)
-        elected = a.team.lanes == 1 and not a.team.chosen
-        if elected and not by_thread:
+        unsaid = a.team.lanes == 1 and not a.team.chosen  # which lane an election takes
+        if unsaid and not by_thread:
             return 32 * warps - first, LANE * 32 * warps + 1
+        if a.team.chosen == (FIRST_LANE,):
+            return 32 * warps - first, LANE * 32 * warps
         row = ATOMS.get(getattr(a.site.op, "atom", ""))
         lanes = addressing(row, a.kind) if isinstance(row, MatrixCopy) else 32
         every = (32 * warps[:, None] + np.arange(lanes)).reshape(-1)

@@ -29,7 +29,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Copy, Elect, For, If, Op, Role, rewritten
 from symlayout.semantics.compiled import holds, value
 
-from ..sites import Site, about_thread
+from ..sites import Site, about_thread, leader
 from .accesses import Access, warps_of
 from .footprints import LANE, Footprints, Touched, addressing, by_element, elements_of
 from .ways import Places, Ways
@@ -189,14 +189,14 @@ def touched_at(footprints: Footprints, a: Access, env: dict[str, Any]) -> Touche
 
 
 def active(site: Site, env: dict[str, Any], count: int) -> tuple[Any, int, int]:
-    """(threads within the role that execute an operation, the role's first thread, 1 where an election chose them)."""
+    """(threads within the role that execute an operation, the role's first thread, 1 where elect.sync chose them)."""
     threads, first, elected = np.arange(count), 0, 0
     for x in site.around:
         if isinstance(x, Role):
             threads, first = np.arange(x.threads), 32 * x.first_warp
         elif isinstance(x, Elect) and len(threads):
             _, at = np.unique(threads // 32, return_index=True)
-            threads, elected = (threads[at] if x.each_warp else threads[:1]), 1
+            threads, elected = (threads[at] if x.each_warp else threads[:1]), int(not leader(x))
         elif isinstance(x, If):
             keep = np.ones(len(threads), dtype=bool)
             for f in x.condition:

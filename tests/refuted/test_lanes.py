@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from checkers import HappensBefore, RingProtocol, prove
+from checkers import HappensBefore, RingProtocol, WellFormed, prove
 from symlayout import Layout, dim
 from symlayout.errors import ExecutionError
 from symlayout.expr import eq
@@ -76,7 +76,7 @@ def _sync(k: Builder, sync: str, x: Any, y: Any) -> None:
 
 
 def _give(k: Builder, release: str, slot: Slot) -> None:
-    by = {"all": nullcontext(), "elect": k.elect(each_warp=True)}
+    by = {"all": nullcontext(), "elect": k.elect(True), "lane 0": k.elect(True, "lane 0")}
     with by[release] if release in by else k.where(eq(k.thread, int(release))):
         k.arrive(slot)
 
@@ -107,11 +107,13 @@ RACES = {
     "lane 0 arrives": {"release": "0"},
     "one lane reads and another arrives": {"read": "one", "release": "0"},
     "three slots": {"slots": 3},
+    "lane 0 is taken by a comparison": {"release": "lane 0"},
 }
 ORDERED = {
     "a barrier of the warp": {"sync": "warp"},
     "a barrier of the role": {"sync": "bar"},
     "each lane arrives": {"release": "all"},
+    "lane 0, by a comparison, behind a barrier": {"sync": "warp", "release": "lane 0"},
     "lane 0 arrives after a barrier": {"sync": "warp", "release": "0"},
     "half of the lanes read, then a barrier": {"sync": "warp", "read": "half"},
     "one lane reads and arrives": {"read": "one", "release": "7"},
@@ -185,8 +187,82 @@ def test_the_assumption_is_part_of_the_kernel() -> None:
     kernel = rows()
     stated = kernel.assuming(converged_warps=True)
 
-    assert stated.assumed == (CONVERGED,)
-    assert not kernel.assumed
+    assert set(stated.assumed) - set(kernel.assumed) == {CONVERGED}
     assert stated.digest != kernel.digest
     assert "given converged_warps" in stated.text()
-    assert stated.bind(L=3).assumed == stated.assumed == stated.assuming(L >= 3).assumed
+    assert CONVERGED in stated.bind(L=3).assumed
+    assert CONVERGED in stated.assuming(L >= 3).assumed
+
+
+# -- elections ------------------------------------------------------------------------------------------
+
+
+def elected(around: str, by: str) -> Kernel:
+    """An election in some place, of two warps."""
+    n = dim("n")
+    k = Builder("elected", n, grid=(1,), threads=64)
+    dst, x = k.global_tensor("dst", "f32", Layout(64)), k.registers("x", "f32", 1)
+    k.fill(x(), 1)
+    at = {
+        "all": (),
+        "a warp": (k.thread >= 32,),
+        "a warp, by number": (k.thread // 32 >= 1,),
+        "some lanes": (k.thread % 32 >= 5,),
+        "all but some": (k.thread >= 40,),
+        "as many as there are": (k.thread < n,),
+    }
+    with (k.elect() if around == "an election" else k.where(*at[around])), k.elect(each_warp=True, by=by):
+        k.copy("st.global.4", x(), dst(k.thread))
+    return k.kernel()
+
+
+@pytest.mark.parametrize("by", ["elect.sync", "lane 0"])
+@pytest.mark.parametrize(
+    "around, outcome",
+    [
+        *((x, Outcome.PROVED) for x in ("all", "a warp", "a warp, by number")),
+        *((x, Outcome.REFUTED) for x in ("some lanes", "all but some", "an election")),
+        ("as many as there are", Outcome.UNKNOWN),
+    ],
+)
+def test_all_lanes_come_to_an_election(around: str, outcome: Outcome, by: str) -> None:
+    """elect.sync of the full mask waits for all 32 lanes, and of some lanes 0 need not be one.
+
+    Nothing asked where an election stands: each took the first of the threads that were there.
+    """
+    claim = WellFormed(elected(around, by))
+
+    assert prove(claim).verdicts[0].outcome is outcome
+    assert claim.telling is (outcome is not Outcome.PROVED)
+
+
+def test_a_barrier_of_a_warp_by_some_lanes() -> None:
+    kernel = rows(sync="half")
+
+    assert prove(WellFormed(kernel)).verdicts[0].outcome is Outcome.REFUTED
+    assert prove(HappensBefore(kernel)).verdicts[0].outcome is not Outcome.PROVED
+
+
+def test_two_elections_need_not_take_the_same_lane() -> None:
+    """A store by the lane that elect.sync takes, waited for by lane 0: the wait is that of another lane's groups."""
+
+    def stored(by: str, then: str) -> Kernel:
+        k = Builder("stored", grid=(1,), threads=32)
+        dst, tile = k.global_tensor("dst", "f32", Layout(32)), k.shared_tensor("tile", "f32", Layout(32))
+        x = k.registers("x", "f32", 1)
+        k.fill(x(), 1)
+        k.copy("st.shared.4", x(), tile(k.thread))
+        k.fence("async")
+        k.warp_sync()
+        with k.elect(by=by):
+            k.copy("bulk.store", tile(), dst(), nbytes=128)
+            k.commit("bulk")
+        with k.elect(by=then):
+            k.wait_group("bulk")
+        return k.kernel()
+
+    for by in ("elect.sync", "lane 0"):
+        assert prove(HappensBefore(stored(by, by)))
+        other = prove(HappensBefore(stored(by, "lane 0" if by == "elect.sync" else "elect.sync")))
+        assert other.verdicts[0].outcome is Outcome.REFUTED
+        assert "no wait_group bulk 0 after the last store" in str(other) or "no commit bulk" in str(other)
