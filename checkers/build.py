@@ -124,7 +124,8 @@ def claim_from(
     """
     row = KINDS.get(str(kind).strip().replace("-", "_").replace(" ", "_"))
     if row is None:
-        raise ClaimError(f"expected a kind of claim ({', '.join(KINDS)}), got {kind!r}{suggestion(str(kind), KINDS)}")
+        known = f"expected a kind of claim ({', '.join(KINDS)}), got {kind!r}{suggestion(str(kind), KINDS)}"
+        raise ClaimError(known).told_at("kind")
     symbols = dims if isinstance(dims, Declared) else tuple(dims)
     facts = [f for g in given for f in ((g,) if isinstance(g, Fact) else parse_fact(g, symbols))]
     values = _values(row, fields, symbols)
@@ -139,28 +140,31 @@ def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> d
     """The arguments of the class."""
     alias = dict(zip(("map", "and"), row.first, strict=False))
     texts: dict[str, Any] = {}
+    written: dict[str, str] = {}  # the name of each field as the text has it
     own = {f.name: f for f in row.fields}
     for name, value in given.items():
         field = name if name in own else alias.get(name, name)
         if field not in own and not (name in BOX and row.subjects):
             known = [*own, *BOX, *SHARED]
-            raise ClaimError(
-                f"expected fields of {row.name} ({', '.join(known)}), got {name!r}{suggestion(name, known)}"
-            )
+            said = f"expected fields of {row.name} ({', '.join(known)}), got {name!r}{suggestion(name, known)}"
+            raise ClaimError(said).told_at(name)
         if field in texts:
-            raise ClaimError(f"expected {field} of {row.name} once, got it twice, the second time as {name!r}")
+            twice = f"expected {field} of {row.name} once, got it twice, the second time as {name!r}"
+            raise ClaimError(twice).told_at(name)
         texts[field] = value
+        written[field] = name
     box = _Box(texts.pop("over"), texts.pop("when", None), symbols) if "over" in texts else None
     if "when" in texts and "when" not in own:
-        raise ClaimError(f"expected over, the coordinates of the predicate, with when = {texts['when']!r}, got none")
-    values = {name: _read(own[name], value, symbols, box) for name, value in texts.items()}
+        none = f"expected over, the coordinates of the predicate, with when = {texts['when']!r}, got none"
+        raise ClaimError(none).told_at("when")
+    values = {name: _read(own[name], value, symbols, box, written[name]) for name, value in texts.items()}
     missing = [f.name for f in row.fields if f.required and f.name not in values]
     if missing:
         raise ClaimError(f"expected {names(missing)} for {row.name}, got {names(values) or 'no field'}")
     return values
 
 
-def _read(field: Field, value: Any, symbols: Iterable[Symbol], box: _Box | None) -> Any:
+def _read(field: Field, value: Any, symbols: Iterable[Symbol], box: _Box | None, written: str) -> Any:
     """The value of one field; what cannot be read is said with the field's name."""
     try:
         if field.what == "layout":
@@ -169,7 +173,7 @@ def _read(field: Field, value: Any, symbols: Iterable[Symbol], box: _Box | None)
             return box.map(value) if box else _value(value, symbols)
         return READERS[field.what](value, symbols)
     except SymlayoutError as e:
-        raise type(e)(f"{field.name}: {e}") from None
+        raise e.about(field.name).told_at(e.field or written, e.at) from None
 
 
 def _text(value: Any) -> str:
@@ -295,7 +299,7 @@ class _Box:
             if empty:
                 raise ClaimError(f"expected extents of at least 1, got {empty[0]}")
         except SymlayoutError as e:
-            raise type(e)(f"over: {e}") from None
+            raise e.about("over") from None
 
     def map(self, source: Any) -> AddressMap:
         """An index expression over the box, or a layout as one."""
@@ -326,7 +330,7 @@ class _Box:
         try:
             return () if self.when is None else parse_fact(_text(self.when), _and(self.symbols, coords))
         except SymlayoutError as e:
-            raise type(e)(f"when: {e}") from None
+            raise e.about("when") from None
 
 
 def _apart(claim: Claim) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import os
@@ -12,7 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,11 +110,9 @@ def _results(
         yield i, pickle.loads(result) if isinstance(result, bytes) else _failed(jobs[i], result)
 
 
-def _remote(function: Callable[[Any], Any], i: int, data: bytes, parent: int = 0) -> tuple[int, bytes]:
-    """One job in a worker: whatever happens comes back as a pickle. *parent* is the process that it ends with."""
+def _remote(function: Callable[[Any], Any], i: int, data: bytes) -> tuple[int, bytes]:
+    """One job in a worker: whatever happens comes back as a pickle."""
     job: Any = f"job {i}"
-    if parent and os.getppid() == parent:
-        _follow(parent)
     with _turn:
         try:
             job = pickle.loads(data)
@@ -122,9 +121,8 @@ def _remote(function: Callable[[Any], Any], i: int, data: bytes, parent: int = 0
             return i, packed(_failed(job, e))
 
 
-@functools.cache
 def _follow(parent: int) -> None:
-    """In a worker process: end with the parent, and leave Ctrl-C to it."""
+    """In a worker process as it starts: end with the parent, and leave Ctrl-C to it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def look() -> None:
@@ -143,37 +141,55 @@ def _failed(job: Any, e: BaseException) -> Failed:
 def _on_cores(
     function: Callable[[Any], Any], jobs: dict[int, bytes], workers: int
 ) -> Iterator[tuple[int, bytes | BaseException]]:
-    from joblib import Parallel, delayed
-    from joblib.externals.loky import get_reusable_executor
-
-    waiting = dict(jobs)
+    waiting = collections.deque(jobs.items())
+    pool: Any = None
     ended = False
     try:
         while waiting:
-            sent: list[int] = []
+            pool, ahead = _pool(workers)
+            sent: dict[Future[tuple[int, bytes]], tuple[int, bytes]] = {}
             try:
-                pool = Parallel(n_jobs=workers, return_as="generator_unordered")
-                for i, result in pool(_sent(delayed(_remote), function, waiting, sent)):
-                    del waiting[i]
-                    yield i, result
+                while waiting or sent:
+                    while waiting and len(sent) < ahead:
+                        i, data = waiting.popleft()
+                        sent[pool.submit(_remote, function, i, data)] = i, data
+                    for f in wait(sent, return_when=FIRST_COMPLETED).done:
+                        result = f.result()
+                        del sent[f]
+                        yield result
             except BrokenExecutor:  # one of those on their way killed its worker: each of them again, alone
-                for i in [i for i in sent if i in waiting]:
-                    data = waiting.pop(i)
-                    try:
-                        yield Parallel(n_jobs=2)([delayed(_remote)(function, i, data, os.getpid())])[0]
-                    except BrokenExecutor as e:
-                        yield i, e
+                for i, data in sent.values():
+                    yield _alone(function, i, data)
         ended = True
     finally:
-        if not ended:  # left early, by an interrupt perhaps: what is still at work is not waited for
-            get_reusable_executor().shutdown(wait=False, kill_workers=True)
+        if pool is not None and not ended:  # left early, by an interrupt perhaps: nobody waits for what is at work
+            _kill(pool)
 
 
-def _sent(task: Any, function: Callable[[Any], Any], waiting: dict[int, bytes], sent: list[int]) -> Iterator[Any]:
-    """The waiting jobs as tasks; *sent* remembers those that were taken."""
-    for i, data in list(waiting.items()):
-        sent.append(i)
-        yield task(function, i, data, os.getpid())
+def _pool(workers: int) -> tuple[Any, int]:
+    """Worker processes that end with this one, and how many jobs are sent ahead of their results."""
+    from joblib import cpu_count
+    from joblib.externals.loky import get_reusable_executor
+
+    count = cpu_count() if workers == -1 else workers
+    return get_reusable_executor(count, initializer=_follow, initargs=(os.getpid(),)), 2 * count
+
+
+def _kill(pool: Any) -> None:
+    """End the workers at once. The pool's own way prints a traceback where a result arrives meanwhile."""
+    from joblib.externals.loky.backend.utils import kill_process_tree
+
+    for process in list(pool._processes.values()):
+        kill_process_tree(process)
+    pool.shutdown(wait=True)
+
+
+def _alone(function: Callable[[Any], Any], i: int, data: bytes) -> tuple[int, bytes | BaseException]:
+    try:
+        result: tuple[int, bytes] = _pool(1)[0].submit(_remote, function, i, data).result()
+        return result
+    except BrokenExecutor as e:
+        return i, e
 
 
 def _on_cluster(

@@ -7,6 +7,7 @@ Exit status: 2 wrong usage or bad input, 1 a verdict other than the expected one
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
 import time
@@ -22,7 +23,8 @@ from .collect import Search, collect
 from .errors import CertificateError, InternalError, LayoutError, NotationError, SymlayoutError
 from .found import Builder, Found, Stated
 from .judging import Judged, Manner, NoWorkers, judged
-from .outputs import Format, rendered, stored_in
+from .outputs import Format, rendered, step_summary, stored_in
+from .place import Place
 from .report import Outcome, Report
 from .settings import Settings, settings_at
 
@@ -126,7 +128,7 @@ def prove(
     interrupted = _shown(judged(found, manner, into, console.working, console.progress), aloud, verbose)
     if not into.verdicts and not into.errors and not interrupted:
         none = "expected claims such as Bijective(layout, onto=64), got none"
-        into.errors.append(Found(" ".join(paths), "", error=none))
+        into.errors.append(Found(Place(name=" ".join(paths)), error=none))
     report = into.report
     if aloud and report.verdicts:
         console.show_summary(report, time.perf_counter() - begin)
@@ -136,6 +138,9 @@ def prove(
         _write({output: rendered(format, report, into.errors)})
     elif not aloud:
         sys.stdout.write(rendered(format, report, into.errors))
+    if format is Format.GITHUB and os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a", encoding="utf-8") as file:
+            file.write(step_summary(report, into.errors))
     if interrupted:
         _fail(f"interrupted: the report has the {len(report.verdicts)} verdicts until then", INTERRUPTED)
     raise typer.Exit(status(report, bool(into.errors)))
@@ -150,15 +155,14 @@ def _settings() -> Settings:
         raise
 
 
-def _shown(reports: Iterator[tuple[str, Report]], aloud: bool, verbose: bool) -> bool:
+def _shown(reports: Iterator[tuple[Found, Report]], aloud: bool, verbose: bool) -> bool:
     """Show each report as soon as it is known, under its file; whether this was interrupted."""
     shown = ""
     try:
-        for place, some in reports:
-            file = place.rpartition(":")[0] or place
-            if aloud and file != shown:
-                shown = file
-                console.show_place(file)
+        for f, some in reports:
+            if aloud and f.place.group != shown:
+                shown = f.place.group
+                console.show_place(shown)
             if aloud:
                 console.show_report(some, verbose)
     except KeyboardInterrupt:

@@ -7,7 +7,6 @@ process (``importer``).
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -17,6 +16,7 @@ from types import ModuleType
 from .errors import InternalError, SymlayoutError
 from .found import Builder, Found, Stated
 from .importer import IMPORTER, SECONDS
+from .place import Place
 from .python_claims import OURS, mentions_us
 from .reader import excerpt
 
@@ -62,9 +62,11 @@ def collect(
         if search.run_modules:
             yield from IMPORTER.claims(target, named=True, kernels=kernels, seconds=search.import_seconds)
         else:
-            yield Found(target, "", error=f"expected a file or folder where modules are not imported, got {target}")
+            said = f"expected a file or folder where modules are not imported, got {target}"
+            yield Found(Place(name=target), error=said)
     else:
-        yield Found(target, "", error=f"expected a file, a folder or module:name, got {target!r}, which does not exist")
+        said = f"expected a file, a folder or module:name, got {target!r}, which does not exist"
+        yield Found(Place(name=target), error=said)
 
 
 def _in_folder(folder: Path, build: Builder | None, kernels: bool, search: Search) -> Iterator[Found]:
@@ -76,7 +78,7 @@ def _in_folder(folder: Path, build: Builder | None, kernels: bool, search: Searc
     if not files:
         also = "" if build is None else ", TOML files with a [[claim]] table or comments with claims"
         what = f"Python files that import symlayout or checkers{also}"
-        yield Found(str(folder), "", error=f"expected {what} below {folder}, got none")
+        yield Found(Place(str(folder)), error=f"expected {what} below {folder}, got none")
     for p in files:
         yield from _in_file(p, build, kernels, search, own)
 
@@ -86,7 +88,7 @@ def _named(path: Path, build: Builder | None, kernels: bool, search: Search) -> 
     found = list(_in_file(path, build, kernels, search, frozenset()))
     if not found and path.suffix == ".py" and search.run_modules and not _runs(path, search, frozenset()):
         also = f"; to import it anyway, name an object of it: {path.stem}:NAME"
-        yield Found(str(path), "", error=f"expected a module that imports symlayout or checkers, got {path}{also}")
+        yield Found(Place(str(path)), error=f"expected a module that imports symlayout or checkers, got {path}{also}")
     yield from found
 
 
@@ -156,7 +158,7 @@ def _in_file(path: Path, build: Builder | None, kernels: bool, search: Search, o
         stated = list(comments.read(path, build.kinds))
     else:
         known = "a Python file" if build is None else f"a file with claims ({', '.join((*comments.SUFFIXES, '.toml'))})"
-        stated = [Found(str(path), "", error=f"expected {known}, got {path}")]
+        stated = [Found(Place(str(path)), error=f"expected {known}, got {path}")]
     for s in stated:
         if isinstance(s, Found):
             yield s
@@ -165,14 +167,16 @@ def _in_file(path: Path, build: Builder | None, kernels: bool, search: Search, o
 
 
 def _built(s: Stated, builder: Builder) -> Found:
-    """The claim that a text states, or why there is none."""
+    """The claim that a text states, or why there is none, at the field that cannot be read."""
     try:
-        return Found(s.place, s.name, builder.make(s))
+        return Found(s.place, builder.make(s))
     except InternalError:
         raise
-    except (SymlayoutError, ArithmeticError, RecursionError, MemoryError) as e:
-        message = str(e) or type(e).__name__
+    except SymlayoutError as e:
+        place = s.locate(e.field, e.at) if s.locate is not None and e.field else s.place
+        message = str(e)
         if s.source and "\n" not in message:
-            word = re.search(r"got '([^']*)'", message)
-            message += f"\n{excerpt(s.source, max(0, s.source.find(word[1])) if word else 0)}"
-        return Found(s.place, s.name, error=message)
+            message += f"\n{excerpt(s.source, s.offsets.get(e.field, 0))}"
+        return Found(place.named(s.place.name), error=message)
+    except (ArithmeticError, RecursionError, MemoryError) as e:
+        return Found(s.place, error=str(e) or type(e).__name__)

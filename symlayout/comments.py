@@ -15,10 +15,11 @@ file, wherever they stand. A comment line that begins with ``...`` goes on with 
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import tokenize
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -28,6 +29,7 @@ from .expr import Fact
 from .found import Found, Stated
 from .near_misses import MARK, may_have_slips, slip
 from .notation import COMPOSED, Declared, parse_dims, parse_fact
+from .place import Place
 from .reader import DIGITS, END, Reader
 
 # fmt: off
@@ -54,10 +56,37 @@ CLOSERS = {")": "(", "]": "[", ">": "<"}
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a comment, without its marks."""
+    """A line of a comment, without its marks, and where it stands; lines that go on with it are joined.
+
+    *starts* says for characters of the text at which line and column they are: of the first of each line.
+    """
 
     number: int
     text: str
+    starts: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def single(cls, number: int, column: int, text: str) -> Line:
+        """A line without spaces around it, of which the first character stands at a column from 1 on."""
+        bare = text.lstrip()
+        return cls(number, bare.rstrip(), ((0, number, column + len(text) - len(bare)),))
+
+    def place(self, file: str, at: int) -> Place:
+        """The place of a character of the text."""
+        start, line, column = max((s for s in self.starts if s[0] <= at), default=self.starts[0])
+        return Place(file, line, column + at - start)
+
+    def after(self, mark: str) -> Line:
+        """The text behind a mark at its beginning."""
+        rest = self.text[len(mark) :]
+        (_, line, column), *_ = self.starts
+        return Line.single(line, column + len(mark), rest)
+
+    def joined(self, more: Line) -> Line:
+        """This line and one that goes on with it."""
+        begin = len(self.text) + 1
+        starts = ((begin + at, line, column) for at, line, column in more.starts)
+        return Line(self.number, f"{self.text} {more.text}", (*self.starts, *starts))
 
     @property
     def word(self) -> str:
@@ -72,7 +101,7 @@ def states_claims(source: str, suffix: str, kinds: Kinds = tuple) -> bool:
     """Whether a source text has a comment that begins with ``symlayout:``, or that was meant to."""
     if MARK in source and any(True for _ in statements(source, suffix)):
         return True
-    return may_have_slips(source) and any(slip(line.text.strip(), kinds()) for line in _comments(source, suffix))
+    return may_have_slips(source) and any(slip(line.text, kinds()) for line in _comments(source, suffix))
 
 
 def read(path: Path, kinds: Kinds = tuple) -> Iterator[Stated | Found]:
@@ -82,12 +111,12 @@ def read(path: Path, kinds: Kinds = tuple) -> Iterator[Stated | Found]:
         found = list(statements(source, path.suffix)) if MARK in source else []
         if may_have_slips(source):
             for line in _comments(source, path.suffix):
-                said = slip(line.text.strip(), kinds())
+                said = slip(line.text, kinds())
                 if said is not None:
-                    yield Found(f"{path}:{line.number}", "", error=f"expected {said}: {line.text.strip()}")
+                    yield Found(line.place(str(path), 0), error=f"expected {said}: {line.text}")
     except (OSError, SyntaxError, tokenize.TokenError) as e:
         if path.suffix != ".py":  # importing it says so
-            yield Found(str(path), "", error=f"expected a source file, got {type(e).__name__}: {e}")
+            yield Found(Place(str(path)), error=f"expected a source file, got {type(e).__name__}: {e}")
         return
     sizes, given, claims = (
         [s for s in found if s.word == "dims"],
@@ -102,21 +131,39 @@ def read(path: Path, kinds: Kinds = tuple) -> Iterator[Stated | Found]:
             else:
                 shared += parse_fact(s.rest, symbols or ())
         except SymlayoutError as e:
-            yield _wrong(path, s, e)
+            yield _wrong(path, s, e, len(s.word) + 1)
             return
     for s in claims:
         try:
             kind, fields, facts, expect = parse_claim(s.text)
-            own = parse_fact(facts, symbols or ()) if facts is not None else ()
-            yield Stated(
-                f"{path}:{s.number}", kind, kind, fields, symbols or (), own, tuple(shared), expect, source=s.text
-            )
+            at = offsets(s.text)
+            own = _facts(facts, symbols, at["given"][1]) if facts is not None else ()
+            locate = functools.partial(_locate, s, str(path), at)
+            where = s.place(str(path), 0).named(kind)
+            begins = {k: begin for k, (begin, _) in at.items()}
+            about: dict[str, Any] = {"source": s.text, "offsets": begins, "locate": locate}
+            yield Stated(where, kind, fields, symbols or (), own, tuple(shared), expect, **about)
         except SymlayoutError as e:
             yield _wrong(path, s, e)
 
 
-def _wrong(path: Path, s: Line, e: SymlayoutError) -> Found:
-    return Found(f"{path}:{s.number}", "", error=str(e))
+def _wrong(path: Path, s: Line, e: SymlayoutError, begin: int = 0) -> Found:
+    """What cannot be read, at its character, where the text that was read begins at *begin* of the comment."""
+    return Found(s.place(str(path), begin + (e.at or 0)), error=str(e))
+
+
+def _facts(source: str, symbols: Declared, begin: int) -> tuple[Fact, ...]:
+    """The facts of a claim; the place of what cannot be read counts from the claim's beginning."""
+    try:
+        return parse_fact(source, symbols or ())
+    except SymlayoutError as e:
+        raise e.told_at("given", begin + (e.at or 0)) from None
+
+
+def _locate(s: Line, file: str, at: Mapping[str, tuple[int, int]], field: str, character: int | None) -> Place:
+    """The place of a character of a field's value, else of its keyword."""
+    keyword, value = at.get(field, (0, 0))
+    return s.place(file, keyword if character is None else value + character)
 
 
 def parse_claim(source: str) -> tuple[str, dict[str, Any], str | None, str]:
@@ -127,16 +174,31 @@ def parse_claim(source: str) -> tuple[str, dict[str, Any], str | None, str]:
     """
     text = _Words(source, ())
     kind = text.name("a kind of claim, dims or given")
-    fields = dict(text.parts(kind))
+    fields = {keyword: value for keyword, value, _ in text.parts(kind)}
     given, expect = fields.pop("given", None), fields.pop("expect", "proved")
     return kind, fields, given, expect
+
+
+def offsets(source: str) -> dict[str, tuple[int, int]]:
+    """Where each keyword of a claim and its value begin; the first value has none.
+
+    >>> offsets("bijective (4,8):(8,1) onto 32")
+    {'kind': (0, 0), 'map': (10, 10), 'onto': (22, 27)}
+    """
+    text = _Words(source, ())
+    kind = text.name("a kind of claim, dims or given")
+    places = {"kind": (0, 0)}
+    for keyword, _, at in text.parts(kind):
+        before = text.source.rfind(keyword, 0, at) if keyword != "map" else at
+        places[keyword] = (before if before >= 0 else at, at)
+    return places
 
 
 class _Words(Reader):
     """A claim cut at its keywords: names that stand where no value can go on."""
 
-    def parts(self, kind: str) -> Iterator[tuple[str, str]]:
-        """(keyword, value) in order; the first value has the keyword ``map``."""
+    def parts(self, kind: str) -> Iterator[tuple[str, str, int]]:
+        """(keyword, value, where the value begins) in order; the first value has the keyword ``map``."""
         seen: set[str] = set()
         at, keyword = self.position, "map"
         while True:
@@ -144,7 +206,7 @@ class _Words(Reader):
             if stop == at:
                 raise self.error("a layout after the kind" if keyword == "map" else f"a value of {keyword}", at)
             last = self.places[stop - 1] + len(self.tokens[stop - 1])
-            yield keyword, self.source[self.places[at] : last]
+            yield keyword, self.source[self.places[at] : last], self.places[at]
             seen.add(keyword)
             if self.tokens[stop] == END:
                 return
@@ -193,13 +255,12 @@ def statements(source: str, suffix: str) -> Iterator[Line]:
     """What follows ``symlayout:`` in each comment that begins with it, continuations joined."""
     current: Line | None = None
     for line in _comments(source, suffix):
-        text = line.text.strip()
-        if current is not None and text.startswith(MORE):
-            current = Line(current.number, f"{current.text} {text.removeprefix(MORE).strip()}")
+        if current is not None and line.text.startswith(MORE):
+            current = current.joined(line.after(MORE))
             continue
         if current is not None:
             yield current
-        current = Line(line.number, text.removeprefix(MARK).strip()) if text.startswith(MARK) else None
+        current = line.after(MARK) if line.text.startswith(MARK) else None
     if current is not None:
         yield current
 
@@ -212,15 +273,19 @@ def _comments(source: str, suffix: str) -> Iterator[Line]:
 def _python_comments(source: str) -> Iterator[Line]:
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
-            yield Line(token.start[0], token.string.lstrip("#!: "))
+            text = token.string.lstrip("#!: ")
+            yield Line.single(token.start[0], token.start[1] + 1 + len(token.string) - len(text), text)
 
 
 def _c_comments(source: str) -> Iterator[Line]:
     number, counted = 1, 0
     for found in C_TOKENS.finditer(source):
         number, counted = number + source.count("\n", counted, found.start()), found.start()
+        column = found.start() - source.rfind("\n", 0, found.start()) + 2  # behind the two characters that begin it
         if found["line"] is not None:
-            yield Line(number, found["line"].lstrip("/!< "))
+            text = found["line"].lstrip("/!< ")
+            yield Line.single(number, column + len(found["line"]) - len(text), text)
         elif found["block"] is not None:
-            for i, text in enumerate(found["block"].split("\n")):
-                yield Line(number + i, text.strip().lstrip("*! "))
+            for i, line in enumerate(found["block"].split("\n")):
+                text = line.lstrip().lstrip("*! ")
+                yield Line.single(number + i, (1 if i else column) + len(line) - len(text), text)

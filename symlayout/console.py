@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from .int_tuple import text
-from .report import Outcome, Report, Verdict
+from .report import Outcome, Report, Verdict, indented
 
 STYLES = {
     Outcome.PROVED: "green",
@@ -39,19 +39,21 @@ def _about_an_access(v: Verdict) -> bool:
     return v.outcome is Outcome.PROVED and v.as_expected and getattr(v.claim, "kind", "") in ACCESSES
 
 
-def show_line(outcome: Outcome, said: str) -> None:
+def show_line(outcome: Outcome, said: str, where: str = "") -> None:
     """One line that begins like a verdict."""
-    out.print(Text("  ").append(f"{outcome.value:8}", style=f"bold {STYLES[outcome]}").append(f"  {said}"))
+    head = Text("  ").append(indented(where), style="dim")
+    out.print(head.append(f"{outcome.value:8}", style=f"bold {STYLES[outcome]}").append(f"  {said}"))
 
 
-def show_verdict(v: Verdict) -> None:
-    """One verdict, its outcome coloured; an expected refutation is not red."""
+def show_verdict(v: Verdict, where: str = "") -> None:
+    """One verdict at a line and column, its outcome coloured; an expected refutation is not red."""
     style = STYLES[v.outcome] if v.as_expected is (v.outcome is Outcome.PROVED) else "cyan"
     head, *rest = v.lines()
     word, tail = head[:8], head[8:]
-    out.print(Text("  ").append(word, style=f"bold {style}").append(tail))
+    out.print(Text("  ").append(indented(where), style="dim").append(word, style=f"bold {style}").append(tail))
+    indent = "  " + indented("" if not v.place.line else " ")
     for line in rest:
-        out.print(Text("  ").append(line, style="default" if v.outcome is not Outcome.PROVED else "dim"))
+        out.print(Text(indent).append(line, style="default" if v.outcome is not Outcome.PROVED else "dim"))
 
 
 MANY = 4  # proofs of accesses, one after the other, that are told in one line
@@ -62,20 +64,28 @@ def show_report(report: Report, verbose: bool = False) -> None:
 
     Proofs about single accesses that follow each other are counted, unless all are to be shown.
     """
+    shown = ""
     for alike, some in itertools.groupby(report.verdicts, _about_an_access):
         run = list(some)
+        where, shown = _where(run[0], shown), run[0].place.where
         if alike and len(run) >= MANY and not verbose:
             kinds = collections.Counter(v.claim.kind for v in run)
             counts = ", ".join(f"{n} times {kind}" for kind, n in kinds.items())
-            show_line(Outcome.PROVED, f"the accesses: {counts} (--verbose shows each)")
+            show_line(Outcome.PROVED, f"the accesses: {counts} (--verbose shows each)", where)
         else:
             for v in run:
-                show_verdict(v)
+                show_verdict(v, where)
+                where = _where(v, shown)
     failed = [v for v in report.verdicts if v.outcome is Outcome.REFUTED and not v.as_expected]
     if len(failed) > 1 and report.repairs and all(v.repairs for v in failed):
         out.print(Text(f"  all hold if {' and '.join(map(str, report.repairs))}"))
     for note in report.notes:
         out.print(Text(f"  {note}", style="dim"))
+
+
+def _where(v: Verdict, shown: str) -> str:
+    """Line and column of a verdict; blank where they have been shown."""
+    return " " if v.place.where and v.place.where == shown else v.place.where
 
 
 def show_place(place: str) -> None:

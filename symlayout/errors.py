@@ -4,7 +4,24 @@ from __future__ import annotations
 
 
 class SymlayoutError(Exception):
-    """Base of the errors raised by these packages."""
+    """Base of the errors raised by these packages.
+
+    Where it is about text, ``field`` is the part of a claim that cannot be read and ``at`` the character of it.
+    """
+
+    field = ""
+    at: int | None = None
+
+    def about(self, field: str) -> SymlayoutError:
+        """The same error about a field, whose name its message begins with."""
+        found = type(self)(f"{field}: {self}")
+        found.field, found.at = self.field or field, self.at
+        return found
+
+    def told_at(self, field: str, at: int | None = None) -> SymlayoutError:
+        """This error, about a field and a character of it, which its message names already."""
+        self.field, self.at = field, at
+        return self
 
 
 class LayoutError(SymlayoutError, ValueError):

@@ -7,24 +7,27 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from .expr import Fact, Symbol
+from .place import Place
 
 
 @dataclass(frozen=True)
 class Found:
-    """A claim with its name and place, or the message why a place gave none."""
+    """A claim with its place, or the message why a place gave none."""
 
-    place: str
-    name: str
+    place: Place
     claim: Any = None
     error: str = ""
 
 
 @dataclass(frozen=True)
 class Stated:
-    """A claim as text states it: *shared* are facts of its file, *source* the text where a caret may point."""
+    """A claim as text states it, with the facts *shared* by its file.
 
-    place: str
-    name: str
+    *source* is the text where a caret may point, *offsets* where its fields begin there; *locate* gives the place of a
+    field, or of a character of its value.
+    """
+
+    place: Place
     kind: str
     fields: Mapping[str, Any]
     dims: Iterable[Symbol] = ()
@@ -32,6 +35,8 @@ class Stated:
     shared: tuple[Fact, ...] = ()
     expect: str = "proved"
     source: str = field(default="", kw_only=True)
+    offsets: Mapping[str, int] = field(default_factory=dict, kw_only=True)
+    locate: Callable[[str, int | None], Place] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)

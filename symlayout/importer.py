@@ -25,6 +25,7 @@ from typing import IO
 
 from .errors import InternalError
 from .found import Found
+from .place import Place
 from .python_claims import forget, of_file, of_name
 
 SECONDS = 60.0  # a module that takes longer to import is taken to hang
@@ -66,7 +67,7 @@ class Importer:
             self.close()
             raise
         if isinstance(answer, str):
-            yield Found(target, target.partition(":")[2] if named else "", error=_said(target, named, answer))
+            yield Found(Place(name=target) if named else Place(target), error=_said(target, named, answer))
             return
         found, printed = answer
         sys.stderr.write(printed)
@@ -224,7 +225,7 @@ def _packed(found: list[Found]) -> bytes:
             kept.append(f)
         except Exception as e:  # whatever a class of the user does when it is pickled
             got = f"{type(e).__name__}: {e}"
-            kept.append(Found(f.place, f.name, error=f"expected a claim that can be pickled, got {got}"))
+            kept.append(Found(f.place, error=f"expected a claim that can be pickled, got {got}"))
     return packed(kept)
 
 

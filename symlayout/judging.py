@@ -64,8 +64,8 @@ def judged(
     into: Judged,
     working: Callable[[str], Any],
     progress: Callable[[int], Any],
-) -> Iterator[tuple[str, Report]]:
-    """(place, report) of each claim, in order; *into* collects them and what goes wrong.
+) -> Iterator[tuple[Found, Report]]:
+    """Each claim and its report, in order; *into* collects them and what goes wrong.
 
     *working* and *progress* are context managers for the terminal: the claim at hand, and how many of so many are
     done. Raises NoWorkers where there are none to share the claims with.
@@ -73,7 +73,7 @@ def judged(
     each = _elsewhere(found, manner, into, progress) if manner.shared else _here(found, manner, into, working)
     for f, report in each:
         into.add(report)
-        yield f.place, report
+        yield f, report
 
 
 def _here(
@@ -86,7 +86,7 @@ def _here(
         if f.error:
             into.errors.append(f)
             continue
-        with working(f"{f.place} {f.name}"):
+        with working(f"{f.place} {f.place.name}"):
             report = _tried(f, judge, into)
         if report is not None:
             yield f, report
@@ -102,12 +102,12 @@ def _tried(f: Found, judge: Judge, into: Judged) -> Report | None:
         message = str(e) or type(e).__name__
     except (TypeError, ValueError, IndexError, ArithmeticError) as e:  # parts that do not fit each other
         message = f"expected a claim that can be judged, got {type(e).__name__}: {e}"
-    into.errors.append(Found(f.place, f.name, error=f"{f.name}: {message}"))
+    into.errors.append(Found(f.place, error=f"{f.place.name}: {message}"))
     return None
 
 
 def _placed(report: Report, found: Found) -> Report:
-    return replace(report, verdicts=tuple(v.placed(f"{found.place} {found.name}") for v in report.verdicts))
+    return replace(report, verdicts=tuple(v.placed(found.place) for v in report.verdicts))
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def _elsewhere(
             f = claims[left[j]]
             done[left[j]] = None
             if isinstance(result, Failed):
-                into.errors.append(Found(f.place, f.name, error=f"{f.name}: {result.error}"))
+                into.errors.append(Found(f.place, error=f"{f.place.name}: {result.error}"))
             else:
                 report, rows = result
                 done[left[j]] = _placed(report, f)

@@ -10,20 +10,23 @@ import xml.etree.ElementTree as ElementTree
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from . import __version__
 from .errors import CertificateError
 from .found import Found
+from .place import NOWHERE, Place
 from .reader import short
-from .report import SCHEMA, Outcome, Report, Verdict
+from .report import SCHEMA, Outcome, Report, Verdict, indented
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 SARIF_RESULTS = 5000  # what GitHub keeps of a run
+INPUT_ERROR = "input_error"
+ANNOTATIONS = {"error": "error", "warning": "warning", "note": "notice"}
 LEVELS = {Outcome.PROVED: "error", Outcome.REFUTED: "error", Outcome.VACUOUS: "warning", Outcome.UNKNOWN: "note"}
-PLACE = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?: (?P<name>.*))?", re.DOTALL)
 UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # XML has no place for these
 
 
@@ -34,28 +37,12 @@ class Format(enum.StrEnum):
     JSON = "json"
     JUNIT = "junit"
     SARIF = "sarif"
+    GITHUB = "github"
 
 
 def rendered(format: Format, report: Report, errors: Iterable[Found] = ()) -> str:
     """The report and the places that gave no claim, as one text."""
     return WRITERS[format](report, list(errors))
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a claim stands: a file with a line, or a name alone."""
-
-    file: str
-    line: int
-    name: str
-
-    @classmethod
-    def of(cls, text: str) -> Place:
-        """``kernels/claims.py:12 no_overlap`` taken apart."""
-        found = PLACE.fullmatch(text)
-        if found is None:
-            return cls("", 0, text)
-        return cls(found["file"], int(found["line"]), found["name"] or "")
 
 
 def rule_of(claim: Any) -> str:
@@ -72,12 +59,12 @@ def rule_of(claim: Any) -> str:
 def _text(report: Report, errors: list[Found]) -> str:
     out, shown = [], ""
     for v in report.verdicts:
-        place = Place.of(v.place)
-        file = place.file or place.name
-        if file != shown:
-            shown = file
-            out.append(file)
-        out += [f"  {line}" for line in v.lines()]
+        if v.place.group != shown:
+            shown = v.place.group
+            out.append(shown)
+        head, *rest = v.lines()
+        out.append(f"  {indented(v.place.where)}{head}")
+        out += [f"  {indented(' ' if v.place.where else '')}{line}" for line in rest]
     out.append(report.summary())
     out += [f"error: {e.place}: {e.error}" for e in errors]
     return "\n".join(out) + "\n"
@@ -87,7 +74,7 @@ def _json(report: Report, errors: list[Found]) -> str:
     data = {
         "schema": SCHEMA,
         "verdicts": [v.to_json() for v in report.verdicts],
-        "errors": [{"place": e.place, "message": e.error} for e in errors],
+        "errors": [{"place": e.place.to_json(), "message": e.error} for e in errors],
     }
     return json.dumps(data, indent=1) + "\n"
 
@@ -101,7 +88,7 @@ def _junit(report: Report, errors: list[Found]) -> str:
     root = ElementTree.Element("testsuites", name="symlayout")
 
     def case(place: Place, name: str, seconds: float = 0.0) -> ElementTree.Element:
-        file = place.file or place.name or "claims"
+        file = place.group or "claims"
         if file not in suites:
             suites[file] = ElementTree.SubElement(root, "testsuite", name=_plain(file))
         out = ElementTree.SubElement(suites[file], "testcase", classname=_plain(file), name=_plain(name))
@@ -109,19 +96,20 @@ def _junit(report: Report, errors: list[Found]) -> str:
         if place.line:
             out.set("file", _plain(file))
             out.set("line", str(place.line))
+        if place.column:
+            out.set("column", str(place.column))
         return out
 
     for v in report.verdicts:
-        place = Place.of(v.place)
-        own_name = f"{place.name}: " if place.file and place.name not in ("", rule_of(v.claim)) else ""
-        added = case(place, f"{own_name}{v.claim}", v.seconds)
+        own_name = f"{v.place.name}: " if v.place.file and v.place.name not in ("", rule_of(v.claim)) else ""
+        added = case(v.place, f"{own_name}{v.claim}", v.seconds)
         if not v.as_expected:
             headline, *_ = v.lines()
             failure = ElementTree.SubElement(added, "failure", type=v.outcome.value, message=_plain(headline))
             failure.text = _plain(str(v))
     for e in errors:
         headline, *_ = e.error.splitlines() or [""]
-        problem = ElementTree.SubElement(case(Place.of(e.place), e.name or "claims"), "error", message=_plain(headline))
+        problem = ElementTree.SubElement(case(e.place, e.place.name or "claims"), "error", message=_plain(headline))
         problem.set("type", "bad input")
         problem.text = _plain(e.error)
     for element in (*suites.values(), root):
@@ -146,9 +134,10 @@ def _sarif(report: Report, errors: list[Found]) -> str:
     order = list(dict.fromkeys(LEVELS.values()))
     wrong = sorted((v for v in report.verdicts if not v.as_expected), key=lambda v: order.index(LEVELS[v.outcome]))
     rules = {rule_of(v.claim): _sentence(v.claim) for v in report.verdicts}
+    rules |= {INPUT_ERROR: "A claim or a file of claims that cannot be read."} if errors else {}
     notes = [_notification(e.place, e.error) for e in errors]
     if len(wrong) > SARIF_RESULTS:
-        notes.append(_notification("", f"{len(wrong) - SARIF_RESULTS} results are left out"))
+        notes.append(_notification(NOWHERE, f"{len(wrong) - SARIF_RESULTS} results are left out"))
     seen: Counter[str] = Counter()
     driver = {
         "name": "symlayout",
@@ -158,7 +147,7 @@ def _sarif(report: Report, errors: list[Found]) -> str:
     run = {
         "tool": {"driver": driver},
         "invocations": [{"executionSuccessful": not errors, "toolExecutionNotifications": notes}],
-        "results": [_result(v, seen) for v in wrong[:SARIF_RESULTS]],
+        "results": [*map(_input_error, errors), *(_result(v, seen) for v in wrong[:SARIF_RESULTS])],
         "columnKind": "unicodeCodePoints",
     }
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
@@ -168,6 +157,18 @@ def _rule(name: str, text: str) -> dict[str, Any]:
     said = {"text": text}
     help_ = {"text": f"{text} `symlayout explain {name}` says more."}
     return {"id": name, "shortDescription": said, "fullDescription": said, "help": help_}
+
+
+def _input_error(e: Found) -> dict[str, Any]:
+    """An alert for a place that gave no claim: code scanning shows no notifications."""
+    content = hashlib.sha256(f"{INPUT_ERROR}\n{e.error}".encode()).hexdigest()[:16]
+    return {
+        "ruleId": INPUT_ERROR,
+        "level": "error",
+        "message": {"text": e.error or "no claim"},
+        "partialFingerprints": {"primaryLocationLineHash": f"{content}:1"},
+        **_location(e.place),
+    }
 
 
 def _result(v: Verdict, seen: Counter[str]) -> dict[str, Any]:
@@ -183,12 +184,12 @@ def _result(v: Verdict, seen: Counter[str]) -> dict[str, Any]:
     }
 
 
-def _location(text: str) -> dict[str, Any]:
-    place = Place.of(text)
+def _location(place: Place) -> dict[str, Any]:
     names = {"logicalLocations": [{"fullyQualifiedName": place.name}]} if place.name else {}
     if not place.file:
         return {"locations": [names]} if names else {}
-    physical = {"artifactLocation": _artifact(place.file), "region": {"startLine": place.line}}
+    column = {"startColumn": place.column} if place.column else {}
+    physical = {"artifactLocation": _artifact(place.file), "region": {"startLine": place.line or 1, **column}}
     return {"locations": [{"physicalLocation": physical, **names}]}
 
 
@@ -210,9 +211,50 @@ def _sentence(claim: Any) -> str:
     return ((type(claim).__doc__ or "").strip().splitlines() or [type(claim).__name__])[0]
 
 
-def _notification(place: str, message: str) -> dict[str, Any]:
+def _notification(place: Place, message: str) -> dict[str, Any]:
     shown = f"{place}: {message}" if place else message
     return {"level": "error" if place else "note", "message": {"text": shown}, **_location(place)}
+
+
+# -- GitHub's workflow commands -----------------------------------------------------------------------------
+
+
+def _github(report: Report, errors: list[Found]) -> str:
+    """A line for each verdict that is not as expected and for each error, which GitHub shows beside the code."""
+    wrong = [v for v in report.verdicts if not v.as_expected]
+    lines = [_command("error", e.place, "bad input", e.error) for e in errors]
+    lines += [_command(ANNOTATIONS[LEVELS[v.outcome]], v.place, f"{v.outcome.value}: {v.claim}", str(v)) for v in wrong]
+    return "\n".join([*lines, report.summary()]) + "\n"
+
+
+def _command(level: str, place: Place, title: str, message: str) -> str:
+    """``::error file=a.cu,line=3,col=4,title=refuted::what fails``."""
+    parts = {"file": place.file and unquote(_artifact(place.file)["uri"]), "line": place.line, "col": place.column}
+    properties = [f"{k}={_escaped(str(v), ':,')}" for k, v in {**parts, "title": title}.items() if v]
+    return f"::{level} {','.join(properties)}::{_escaped(message)}"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """Text in which the characters that end a command, or a property of one, are written as GitHub reads them."""
+    return "".join(f"%{ord(c):02X}" if c in f"%\r\n{more}" else c for c in text)
+
+
+def step_summary(report: Report, errors: Iterable[Found]) -> str:
+    """The report as Markdown, for the summary of a job: the sum, and a row for all that is not as expected."""
+    rows = [(e.place, "bad input", e.error) for e in errors]
+    rows += [(v.place, v.outcome.value, str(v)) for v in report.verdicts if not v.as_expected]
+    lines = [f"**symlayout**: {report.summary()}", ""]
+    if rows:
+        lines += ["| where | verdict | what |", "|---|---|---|"]
+        lines += [f"| {_cell(str(p))} | {outcome} | {_cell(said)} |" for p, outcome, said in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Text in a cell of a Markdown table, as it is."""
+    for plain, written in (("|", "&#124;"), ("\n", "<br>"), ("  ", "&nbsp;&nbsp;")):
+        text = escape(text).replace(plain, written) if plain == "|" else text.replace(plain, written)
+    return f"<code>{text}</code>"
 
 
 WRITERS: Mapping[Format, Callable[[Report, list[Found]], str]] = {
@@ -220,6 +262,7 @@ WRITERS: Mapping[Format, Callable[[Report, list[Found]], str]] = {
     Format.JSON: _json,
     Format.JUNIT: _junit,
     Format.SARIF: _sarif,
+    Format.GITHUB: _github,
 }
 
 

@@ -73,11 +73,15 @@ def _report(request: pytest.FixtureRequest, claims: tuple[Any, ...], given: Iter
     from checkers import Budget
     from checkers import prove as report_on
 
+    from .place import Place
+
     __tracebackhide__ = True
     seconds = request.config.getoption("--symlayout-budget")
     budget = None if seconds is None else Budget(solver_ms=max(1, round(1000 * seconds)))
     report = report_on(*claims, given=given, budget=budget)
-    return replace(report, verdicts=tuple(v.placed(request.node.nodeid) for v in report.verdicts))
+    file, line, _ = request.node.location
+    place = Place(file, (line or 0) + 1, name=request.node.nodeid)
+    return replace(report, verdicts=tuple(v.placed(place) for v in report.verdicts))
 
 
 def _headline(report: Report) -> str:

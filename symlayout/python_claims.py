@@ -27,6 +27,7 @@ from typing import Any
 
 from .errors import ClaimError, SymlayoutError
 from .found import Found, Kinds
+from .place import Place
 
 OURS = ("symlayout", "checkers")
 PACKAGES = (*OURS, "simulator", "gpu")
@@ -72,11 +73,11 @@ def of_file(path: Path, kind: type, whole: type | None, seconds: float) -> Itera
     except BaseException as e:  # whatever a user's module raises, an exit or pytest's skip too
         yield _failure(path, e)
         return
-    lines = _lines(tree)
-    names = sorted((n for n in vars(module) if n in lines), key=lines.__getitem__)
+    places = _places(tree, str(path))
+    names = sorted((n for n in vars(module) if n in places), key=lambda n: (places[n].line, places[n].column))
 
     def of(kinds: Kinds, some: Iterable[str]) -> list[Found]:
-        return [f for n in some for f in _claims(f"{path}:{lines[n]}", n, getattr(module, n), kinds, seconds)]
+        return [f for n in some for f in _claims(places[n], getattr(module, n), kinds, seconds)]
 
     both = kind if whole is None else (kind, whole)
     functions = [n for n in names if n.startswith("claim_")]
@@ -129,36 +130,38 @@ def of_name(target: str, kind: Kinds, seconds: float) -> Iterator[Found]:
     except KeyboardInterrupt:
         raise
     except BaseException as e:  # an import can raise anything
-        yield Found(target, name, error=f"expected {target} to be importable, got {type(e).__name__}: {e}")
+        yield Found(Place(name=target), error=f"expected {target} to be importable, got {type(e).__name__}: {e}")
         return
-    claims = list(_claims(target, name, found, kind, seconds))
+    place = Place(name=target)
+    claims = list(_claims(place, found, kind, seconds))
     if not claims and callable(found):
-        claims = list(_claims(target, f"claim_{name}", found, kind, seconds))
-    yield from claims or [Found(target, name, error=f"expected a claim at {target}, got {reprlib.repr(found)}")]
+        claims = list(_claims(place, found, kind, seconds, called=True))
+    yield from claims or [Found(place, error=f"expected a claim at {target}, got {reprlib.repr(found)}")]
 
 
-def _claims(place: str, name: str, value: Any, kind: Kinds, seconds: float) -> Iterator[Found]:
+def _claims(place: Place, value: Any, kind: Kinds, seconds: float, called: bool = False) -> Iterator[Found]:
     """The claims that a module-level value stands for."""
-    called = name.startswith("claim_") and callable(value)
+    name = place.name
+    called = called or (name.startswith("claim_") and callable(value))
     if called:
         try:
-            with limited(place, seconds):
+            with limited(str(place), seconds):
                 value = _called(value)
         except KeyboardInterrupt:
             raise
         except BaseException as e:  # a user's function can raise anything
-            yield Found(place, name, error=f"expected claims from {name}(), got {type(e).__name__}: {e}")
+            yield Found(place, error=f"expected claims from {name}(), got {type(e).__name__}: {e}")
             return
     other = list(itertools.islice((v for v in _flat(value) if not isinstance(v, kind)), 1))
     claims = [] if other else list(_flat(value))
     if claims:
-        yield from (Found(place, name, claim) for claim in claims)
+        yield from (Found(place, claim) for claim in claims)
     elif called:
         got = reprlib.repr(value)
-        yield Found(place, name, error=f"expected a claim or a list of claims from {name}(), got {got}")
+        yield Found(place, error=f"expected a claim or a list of claims from {name}(), got {got}")
     elif isinstance(value, list | tuple) and any(isinstance(v, kind) for v in value):
         got = reprlib.repr(other[0])
-        yield Found(place, name, error=f"expected nothing but claims in the list {name}, got {got}")
+        yield Found(place, error=f"expected nothing but claims in the list {name}, got {got}")
 
 
 def _called(f: Callable[[], Any]) -> Any:
@@ -176,28 +179,29 @@ def _flat(value: Any, depth: int = 8) -> Iterator[Any]:
         yield value
 
 
-def _lines(tree: ast.Module) -> dict[str, int]:
-    """The line on which each name is first assigned or defined, at any depth; imported names have none."""
-    out: dict[str, int] = {}
+def _places(tree: ast.Module, file: str) -> dict[str, Place]:
+    """Where each name is first assigned or defined, at any depth; imported names have no place."""
+    out: dict[str, Place] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            out.setdefault(node.name, node.lineno)
+            out.setdefault(node.name, Place(file, node.lineno, node.col_offset + 1, node.name))
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            out.setdefault(node.id, node.lineno)
+            out.setdefault(node.id, Place(file, node.lineno, node.col_offset + 1, node.id))
     return out
 
 
 def _failure(path: Path, e: BaseException) -> Found:
     """One line about a module that could not be read, with the line of the file where it happened."""
-    line = e.lineno if isinstance(e, SyntaxError) else None
+    line, column = (e.lineno, e.offset) if isinstance(e, SyntaxError) else (None, None)
     if line is None:
         frames = [f for f in traceback.extract_tb(e.__traceback__) if Path(f.filename) == path]
         line = frames[-1].lineno if frames else None
-    place = f"{path}:{line}" if line else str(path)
+        column = frames[-1].colno + 1 if frames and frames[-1].colno is not None else None
+    place = Place(str(path), line or 0, column or 0)
     message = str(e).strip() if isinstance(e, SymlayoutError) else f"{type(e).__name__}: {str(e).strip()}"
     if isinstance(e, SystemExit):
         message = f"SystemExit({e.code})"
-    return Found(place, "", error=f"expected a module that can be imported, got {message}{_shadowing(path, e)}")
+    return Found(place, error=f"expected a module that can be imported, got {message}{_shadowing(path, e)}")
 
 
 def _shadowing(path: Path, e: BaseException) -> str:

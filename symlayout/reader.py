@@ -125,7 +125,9 @@ class Reader:
         return self.pointed(f"expected {expected}, got {got}", at)
 
     def pointed(self, message: object, at: int) -> NotationError:
-        return NotationError(f"{message}\n{excerpt(self.source, self.places[at])}")
+        error = NotationError(f"{message}\n{excerpt(self.source, self.places[at])}")
+        error.at = self.places[at]
+        return error
 
     def natural(self, what: str) -> int:
         """A number without a sign: ``4``, or ``_4`` for CuTe's static integers."""

@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-SCHEMA = 1
+from .place import NOWHERE, Place
+
+SCHEMA = 2  # docs/report.schema.json
 
 
 class Outcome(enum.Enum):
@@ -57,7 +59,7 @@ class Verdict:
     closing: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
     expect: str = "proved"
-    place: str = ""
+    place: Place = NOWHERE
     seconds: float = 0.0
     digest: str = ""  # of the kernel that it is about
     arch: str = ""  # the architecture, where it was asked about one
@@ -93,7 +95,7 @@ class Verdict:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
-    def placed(self, place: str) -> Verdict:
+    def placed(self, place: Place) -> Verdict:
         """The verdict with the place of its claim."""
         return replace(self, place=place)
 
@@ -112,9 +114,11 @@ class Verdict:
                 "coords": [_plain(c) for c in self.witness.coords],
                 "story": self.witness.story,
             }
-        for name in ("condition", "reason", "open", "checked", "place", "digest", "arch"):
+        for name in ("condition", "reason", "open", "checked", "digest", "arch"):
             if getattr(self, name):
                 out[name] = getattr(self, name)
+        if self.place:
+            out["place"] = self.place.to_json()
         for name in ("lemmas", "closing", "unused"):
             if getattr(self, name):
                 out[name] = list(getattr(self, name))
@@ -124,6 +128,11 @@ class Verdict:
             out["certificate"] = self.certificate
         out["seconds"] = round(self.seconds, 6)
         return out
+
+
+def indented(where: str) -> str:
+    """A line and column in a column of their own; nothing where there are none."""
+    return f"{where:<8}" if where else ""
 
 
 def _plain(x: Any) -> Any:

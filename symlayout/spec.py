@@ -28,6 +28,7 @@ from .errors import SymlayoutError
 from .expr import Fact, Symbol, dim, names
 from .found import Found, Stated
 from .notation import Declared, parse_expression, parse_fact
+from .place import Place
 from .reader import suggestion
 
 HEADER = re.compile(r"""^\s*\[\[\s*["']?claim["']?\s*\]\]""")
@@ -83,8 +84,9 @@ def read(path: Path) -> Iterator[Stated | Found]:
         data = tomllib.loads(source)
     except (OSError, ValueError, RecursionError) as e:
         line = re.search(r"at line (\d+)", str(e))
-        place = f"{path}:{line[1]}" if line else str(path)
-        yield Found(place, "", error=f"expected a TOML file, got {e or type(e).__name__}")
+        column = re.search(r"column (\d+)", str(e))
+        place = Place(str(path), int(line[1]) if line else 0, int(column[1]) if column else 0)
+        yield Found(place, error=f"expected a TOML file, got {e or type(e).__name__}")
         return
     yield from _Reading(path, source).claims(data)
 
@@ -104,13 +106,13 @@ class _Reading:
             return
         if not file.claim:
             known = f"the tables {names(data)}" if data else "an empty file"
-            yield Found(str(self.path), "", error=f"expected [[claim]] tables, got {known}")
+            yield Found(Place(str(self.path)), error=f"expected [[claim]] tables, got {known}")
             return
         try:
             symbols = self.sizes(file.dims)
             shared = tuple(f for text in file.given for f in self.facts(text, symbols))
         except _AtLine as e:
-            yield Found(f"{self.path}:{e.line}", "", error=str(e))
+            yield Found(self.place(e.line), error=str(e))
             return
         for i, table in enumerate(file.claim):
             yield from self.claim(table, self.span(i, len(file.claim)), symbols, shared)
@@ -125,11 +127,15 @@ class _Reading:
             yield from (self.wrong(problem, span) for problem in e.errors())
             return
         except _AtLine as e:
-            yield Found(f"{self.path}:{e.line}", row.name or row.kind, error=str(e))
+            yield Found(self.place(e.line, row.name or row.kind), error=str(e))
             return
         fields = dict(row.__pydantic_extra__ or {})
-        place = f"{self.path}:{span[0]}"
-        yield Stated(place, row.name or row.kind, row.kind, fields, symbols, given, shared, row.expect)
+
+        def locate(field: str, character: int | None) -> Place:
+            return self.of_key(field, span, character)
+
+        where = self.place((span[0], 1), row.name or row.kind)
+        yield Stated(where, row.kind, fields, symbols, given, shared, row.expect, locate=locate)
 
     def span(self, i: int, count: int) -> tuple[int, int]:
         """The first and last line of a claim; of the file where its tables cannot be told apart."""
@@ -137,11 +143,22 @@ class _Reading:
             return 1, len(self.lines)
         return self.headers[i], self.headers[i + 1] - 1 if i + 1 < count else len(self.lines)
 
-    def line(self, key: str, span: tuple[int, int]) -> int:
-        """The first line in *span* that sets *key*."""
-        pattern = re.compile(rf"""(^|[\s{{,.\["']){re.escape(key)}["']?\s*[=\]]""")
+    def place(self, at: tuple[int, int], name: str = "") -> Place:
+        """The place of a line and column."""
+        return Place(str(self.path), *at, name)
+
+    def of_key(self, key: str, span: tuple[int, int], character: int | None = None) -> Place:
+        """The place of the key in *span*; of a character of its value where that is text on the same line."""
+        line, column = self.at(key, span)
+        value = re.compile(r"[\w.\"'-]+\s*=\s*[\"'](?![\"'])").match(self.lines[line - 1], column - 1)
+        return self.place((line, column if character is None or value is None else value.end() + 1 + character))
+
+    def at(self, key: str, span: tuple[int, int]) -> tuple[int, int]:
+        """The first line and column in *span* that sets *key*."""
+        pattern = re.compile(rf"""(?:^|[\s{{,.\["'])(?P<key>{re.escape(key)}["']?\s*[=\]])""")
         first, last = span
-        return next((i for i in range(first, last + 1) if pattern.search(self.lines[i - 1])), first)
+        found = ((i, pattern.search(self.lines[i - 1])) for i in range(first, last + 1))
+        return next(((i, m.start("key") + 1) for i, m in found if m), (first, 1))
 
     def sizes(self, declared: Mapping[str, _Size]) -> Iterable[Symbol]:
         """The symbols of the dims table; a bound may use the names before."""
@@ -151,22 +168,22 @@ class _Reading:
                 limits = {k: parse_expression(v, Declared(out)) for k, v in size if isinstance(v, str)}
                 out = (*out, dim(name, multiple_of=size.multiple_of, **limits))
             except SymlayoutError as e:
-                raise _AtLine(self.line(name, (1, len(self.lines))), f"dims.{name}: {e}") from None
+                raise _AtLine(self.at(name, (1, len(self.lines))), f"dims.{name}: {e}") from None
         return Declared(out) if declared else ()
 
     def facts(self, text: str, symbols: Iterable[Symbol], span: tuple[int, int] | None = None) -> tuple[Fact, ...]:
         try:
             return parse_fact(text, symbols)
         except SymlayoutError as e:
-            raise _AtLine(self.line("given", span or (1, len(self.lines))), f"given: {e}") from None
+            raise _AtLine(self.at("given", span or (1, len(self.lines))), f"given: {e}") from None
 
     def wrong(self, problem: Any, span: tuple[int, int]) -> Found:
         """One problem that the models found, at the line of its key."""
         where = [str(part) for part in problem["loc"] if isinstance(part, str)]
         key, kind, got = ".".join(where), problem["type"], problem["input"]
-        line = span[0]
+        at = (span[0], 1)
         for name in where[:1] if kind == "missing" else where:
-            line = self.line(name, (line, span[1]))
+            at = self.at(name, (at[0], span[1]))
         if kind == "missing":
             message = f"expected {key} in a claim, got {names(got) or 'nothing'}"
         elif kind == "extra_forbidden":
@@ -175,13 +192,13 @@ class _Reading:
             message = f"expected one of {names(known)}, got {key!r}{suggestion(where[-1], known)}"
         else:
             message = f"{key}: expected {EXPECTED.get(kind, problem['msg'])}, got {got!r}"
-        return Found(f"{self.path}:{line}", "", error=message)
+        return Found(self.place(at), error=message)
 
 
 class _AtLine(SymlayoutError):
-    """What cannot be read, with its line."""
+    """What cannot be read, with its line and column."""
 
-    def __init__(self, line: int, message: str) -> None:
+    def __init__(self, line: tuple[int, int], message: str) -> None:
         super().__init__(message)
         self.line = line
 

@@ -54,7 +54,7 @@ def _row(v: Verdict) -> str:
     colour = COLOURS[v.outcome] if v.expect == "proved" else EXPECTED if v.as_expected else UNEXPECTED
     expected = "" if v.expect == "proved" else "<br>as expected" if v.as_expected else f"<br>expected {v.expect}"
     details = "".join(f"<br>{escape(line.strip())}" for line in list(v.lines())[1:])
-    place = f'<br><small style="color:#59636e">{escape(v.place)}</small>' if v.place else ""
+    place = f'<br><small style="color:#59636e">{escape(str(v.place))}</small>' if v.place else ""
     return (
         f'<tr><td style="{CELL}"><span style="{WORD}{colour}">{v.outcome.value}</span>{expected}</td>'
         f'<td style="{CELL}"><code>{escape(str(v.claim))}</code>{details}{place}</td>'

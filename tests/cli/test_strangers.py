@@ -281,7 +281,8 @@ def test_cache_and_jobs_work_together(tmp_path):
     here = run("--cache", cache, path)
 
     def told(result):
-        return [line for line in result.stdout.splitlines() if "would close it" not in line]  # as far as time allows
+        timed = ("would close it", "gave up")  # what the time of the machine decides
+        return [line for line in result.stdout.splitlines() if not any(word in line for word in timed)]
 
     assert cache.exists()
     assert told(first)[:-1] == told(second)[:-1] == told(here)[:-1] == told(alone)[:-1]
@@ -289,7 +290,7 @@ def test_cache_and_jobs_work_together(tmp_path):
 
 
 def test_an_interrupt_keeps_what_was_proved(tmp_path):
-    path = module(tmp_path, SLOW.format(seconds=1.0))
+    path = module(tmp_path, SLOW.format(seconds=0.3))
     process = command("prove", "--jobs", 2, path, start_new_session=True)
     lines = [process.stdout.readline() for _ in range(2)]  # the file, and the first verdict as soon as it is known
     os.killpg(process.pid, signal.SIGINT)
@@ -303,7 +304,7 @@ def test_an_interrupt_keeps_what_was_proved(tmp_path):
 
 
 def test_a_kill_leaves_no_process_and_the_cache_whole(tmp_path):
-    path = module(tmp_path, SLOW.format(seconds=0.5))
+    path = module(tmp_path, SLOW.format(seconds=0.1))
     cache = tmp_path / "verdicts.sqlite"
     process = command("prove", "--jobs", 2, "--cache", cache, path, start_new_session=True)
     process.stdout.readline()

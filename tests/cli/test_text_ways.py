@@ -215,10 +215,10 @@ def test_toml_and_comments_are_proved_where_they_stand(tmp_path: Path) -> None:
     run = Run("prove", tmp_path / "a.toml", tmp_path / "b.cu", "--format", "json")
 
     assert run.status == 1
-    assert [(v["place"], v["outcome"]) for v in json.loads(run.out)["verdicts"]] == [
-        (f"{tmp_path}/a.toml:1 rows", "proved"),
-        (f"{tmp_path}/a.toml:5 bijective", "refuted"),
-        (f"{tmp_path}/b.cu:2 bijective", "proved"),
+    assert [(":".join(map(str, v["place"].values())), v["outcome"]) for v in json.loads(run.out)["verdicts"]] == [
+        (f"{tmp_path}/a.toml:1:1:rows", "proved"),
+        (f"{tmp_path}/a.toml:5:1:bijective", "refuted"),
+        (f"{tmp_path}/b.cu:2:22:bijective", "proved"),
     ]
 
 
@@ -244,7 +244,7 @@ def test_folders_are_searched_for_all_three(tmp_path: Path) -> None:
     write(tmp_path, {"d/a.toml": GOOD, "d/b.cuh": COMMENT, "c.py": python, **other})
     run = Run("prove", tmp_path, "--format", "json")
 
-    places = [Path(v["place"].partition(":")[0]).name for v in json.loads(run.out)["verdicts"]]
+    places = [Path(v["place"]["file"]).name for v in json.loads(run.out)["verdicts"]]
     assert (run.status, places) == (0, ["c.py", "a.toml", "b.cuh"])
 
 
@@ -267,23 +267,23 @@ def test_python_files_may_state_claims_both_ways(tmp_path: Path) -> None:
     [
         (
             {"a.toml": "[[claim]]\nkind = 'bijectve'\n"},
-            ["a.toml:1: expected a kind of claim (", "did you mean bijective?"],
+            ["a.toml:2:1: expected a kind of claim (", "did you mean bijective?"],
         ),
-        ({"a.toml": GOOD + "bits = 3\n"}, ["a.toml:1: expected fields of injective (layout, ", "got 'bits'"]),
+        ({"a.toml": GOOD + "bits = 3\n"}, ["a.toml:5:1: expected fields of injective (layout, ", "got 'bits'"]),
         (
             {"a.toml": "[[claim]]\nkind = 'injective'\nlayout = '(4,8'\n"},
-            ["a.toml:1: layout: expected ',' or ')'", "\n    ^"],
+            ["a.toml:3:15: layout: expected ',' or ')'", "\n    ^"],
         ),
-        ({"a.toml": "x = \n"}, ["a.toml:1: expected a TOML file, got "]),
-        ({"a.toml": "[tool.x]\n"}, ["a.toml:1: expected one of dims, given, claim, got 'tool'"]),
-        ({"a.cu": "// symlayout: bijectve 4 onto 4\n"}, ["a.cu:1: expected a kind", "bijectve 4 onto 4\n^"]),
+        ({"a.toml": "x = \n"}, ["a.toml:1:5: expected a TOML file, got "]),
+        ({"a.toml": "[tool.x]\n"}, ["a.toml:1:1: expected one of dims, given, claim, got 'tool'"]),
+        ({"a.cu": "// symlayout: bijectve 4 onto 4\n"}, ["a.cu:1:15: expected a kind", "bijectve 4 onto 4\n^"]),
         (
             {"a.cu": "// symlayout: bijective 4 unto 4\n"},
-            ["got 'unto'; did you mean onto?\nbijective 4 unto 4\n            ^"],
+            ["a.cu:1:27: expected fields", "got 'unto'; did you mean onto?\nbijective 4 unto 4\n            ^"],
         ),
         (
             {"a.cu": "// symlayout: bijective (4,8 onto 4\n"},
-            ["a.cu:1: layout: expected ',' or ')'", "(4,8 onto 4\n     ^"],
+            ["a.cu:1:30: layout: expected ',' or ')'", "(4,8 onto 4\n     ^"],
         ),
         ({"a.cu": "int x;\n"}, ["expected claims such as Bijective(layout, onto=64), got none"]),
         ({"a.txt": "x"}, ["expected a file with claims (.c, ", "a.txt"]),
@@ -305,7 +305,7 @@ def test_parts_that_do_not_fit_are_bad_input_and_leave_the_others(tmp_path: Path
     run = Run("prove", write(tmp_path, {"a.toml": wrong + GOOD}))
 
     assert run.status == 2
-    assert f"{tmp_path}/a.toml:1: expected " in run.err
+    assert f"{tmp_path}/a.toml:1:1: expected " in run.err
     assert "1 proved" in run.out
 
 
@@ -338,11 +338,11 @@ def test_reports_go_to_a_file_and_text_to_the_terminal(tmp_path: Path) -> None:
         assert "proved    injective: (M,4):(4,1)" in run.out
         texts[name] = (tmp_path / name).read_text()
 
-    assert texts["text"].startswith(f"{tmp_path}/a.toml\n  proved    injective: (M,4):(4,1)  [chain of strides, T2]\n")
+    assert texts["text"].startswith(f"{tmp_path}/a.toml\n  1:1     proved    injective: (M,4):(4,1)  [chain of strides, T2]\n")
     assert len(json.loads(texts["json"])["verdicts"]) == 2
     assert ElementTree.fromstring(texts["junit"]).get("failures") == "1"
     (result,) = json.loads(texts["sarif"])["runs"][0]["results"]
-    assert (result["ruleId"], result["locations"][0]["physicalLocation"]["region"]) == ("bijective", {"startLine": 5})
+    assert (result["ruleId"], result["locations"][0]["physicalLocation"]["region"]) == ("bijective", {"startLine": 5, "startColumn": 1})
 
 
 def test_machine_formats_print_nothing_else(tmp_path: Path) -> None:
@@ -422,7 +422,7 @@ def test_a_malformed_file_outweighs_a_rejected_one(report: Path, tmp_path: Path)
     run = Run("check-certificate", tmp_path / "old.json", tmp_path / "none.json", report)
 
     assert run.status == 2
-    assert "old.json: expected schema 1, got 0" in run.err
+    assert "old.json: expected schema 2, got 0" in run.err
     assert "none.json: expected a JSON file, got " in run.err
     assert "accepted" in run.out
 

@@ -12,6 +12,7 @@ from symlayout.collect import Found, Stated
 from symlayout.comments import parse_claim, read, statements, states_claims
 from symlayout.errors import NotationError
 from symlayout.notation import Declared
+from symlayout.place import Place
 
 SOURCE = r"""
 #include <cute/layout.hpp>
@@ -139,14 +140,15 @@ def test_dims_and_given_count_for_the_file_wherever_they_stand(tmp_path: Path) -
     ld = dim("ld", at_least=m)
 
     assert claim == Stated(
-        f"{tmp_path}/tile.cu:1",
-        "injective",
+        Place(f"{tmp_path}/tile.cu", 1, 15, "injective"),
         "injective",
         {"map": "(M,4):(4,1)"},
         Declared([m, ld]),
         (m < 64,),
         (ld >= m,),
         source="injective (M,4):(4,1) given M < 64",
+        offsets={"kind": 0, "map": 10, "given": 22},
+        locate=claim.locate,
     )
 
 
@@ -165,12 +167,12 @@ def test_bad_comments_name_their_line(tmp_path: Path, text: str, message: str) -
     (found,) = stated(tmp_path, text)
 
     assert isinstance(found, Found)
-    assert f"{Path(found.place).name}: {found.error}".startswith(message)
+    assert f"{Path(found.place.file).name}{f':{found.place.line}' if found.place.line else ''}: {found.error}".startswith(message)
     assert found.error.endswith("^")
 
 
 def test_files_that_are_no_utf_8_or_no_python(tmp_path: Path) -> None:
     (tmp_path / "old.h").write_bytes(b"// gr\xfc\xdfe\n// symlayout: injective 4\n")
 
-    assert [c.place for c in read(tmp_path / "old.h")] == [f"{tmp_path}/old.h:2"]
+    assert [str(c.place) for c in read(tmp_path / "old.h")] == [f"{tmp_path}/old.h:2:15"]
     assert stated(tmp_path, "def broken(:\n  # symlayout: injective 4\n '''", "broken.py") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,8 @@ from symlayout import Layout
 from symlayout.cli import app
 from symlayout.collect import Found
 from symlayout.errors import CertificateError
-from symlayout.outputs import SARIF_RESULTS, Format, Place, rendered, rule_of, stored_in
+from symlayout.outputs import SARIF_RESULTS, Format, rendered, rule_of, step_summary, stored_in
+from symlayout.place import Place
 from symlayout.report import Outcome, Report, Verdict
 from symlayout.tma import TensorMap
 
@@ -32,11 +34,17 @@ class InBounds:
         return self.text
 
 
+def placed(text: str) -> Place:
+    """``file:line:column name``, the column left out or not; else a name alone."""
+    found = re.fullmatch(r"(.+?):(\d+)(?::(\d+))? (.*)", text)
+    return Place(found[1], int(found[2]), int(found[3] or 0), found[4]) if found else Place(name=text)
+
+
 def verdict(outcome: str, place: str = "a.toml:3 in_bounds", text: str = "c", **parts: Any) -> Verdict:
-    return Verdict(InBounds(text), Outcome(outcome), place=place, **parts)
+    return Verdict(InBounds(text), Outcome(outcome), place=placed(place), **parts)
 
 
-ERRORS = [Found("b.toml:7", "", error="expected a table, got 4\n4\n^")]
+ERRORS = [Found(Place("b.toml", 7, 2), error="expected a table, got 4\n4\n^")]
 MIXED = Report(
     (
         verdict("proved", seconds=0.25),
@@ -50,17 +58,17 @@ MIXED = Report(
 
 
 @pytest.mark.parametrize(
-    "text, place",
+    "place, text, where",
     [
-        ("a/b.toml:12 the name: it holds:3 x", Place("a/b.toml", 12, "the name: it holds:3 x")),
-        ("a b.cu:1", Place("a b.cu", 1, "")),
-        ("C:\\x.py:4 n", Place("C:\\x.py", 4, "n")),
-        ("pkg.mod:claims name", Place("", 0, "pkg.mod:claims name")),
-        ("", Place("", 0, "")),
+        (Place("a/b.toml", 12, 3, "the name"), "a/b.toml:12:3", "12:3"),
+        (Place("a b.cu", 1), "a b.cu:1", "1"),
+        (Place("C:\\x.py", name="n"), "C:\\x.py", ""),
+        (Place(name="pkg.mod:claims"), "pkg.mod:claims", ""),
+        (Place(), "", ""),
     ],
 )
-def test_places(text: str, place: Place) -> None:
-    assert Place.of(text) == place
+def test_places(place: Place, text: str, where: str) -> None:
+    assert (str(place), place.where, bool(place)) == (text, where, bool(text))
 
 
 def test_rules_are_the_kinds_and_the_obligations() -> None:
@@ -130,8 +138,17 @@ def test_sarif_says_what_could_not_be_read() -> None:
     (note,) = invocation["toolExecutionNotifications"]
 
     assert not invocation["executionSuccessful"]
-    assert note["message"]["text"].startswith("b.toml:7: expected a table")
-    assert note["locations"][0]["physicalLocation"]["region"] == {"startLine": 7}
+    assert note["message"]["text"].startswith("b.toml:7:2: expected a table")
+    assert note["locations"][0]["physicalLocation"]["region"] == {"startLine": 7, "startColumn": 2}
+
+
+def test_sarif_shows_what_could_not_be_read_as_an_alert() -> None:
+    """Code scanning shows results alone: a claim that could not be read was seen by nobody."""
+    alert, *_ = sarif(MIXED, ERRORS)["results"]
+
+    assert (alert["ruleId"], alert["level"]) == ("input_error", "error")
+    assert alert["locations"][0]["physicalLocation"]["region"] == {"startLine": 7, "startColumn": 2}
+    assert "input_error" in {r["id"] for r in sarif(MIXED, ERRORS)["tool"]["driver"]["rules"]}
 
 
 def test_sarif_stays_below_what_code_scanning_keeps() -> None:
@@ -141,6 +158,29 @@ def test_sarif_stays_below_what_code_scanning_keeps() -> None:
     assert len(run["results"]) == SARIF_RESULTS
     assert "first" in run["results"][0]["message"]["text"]
     assert run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"] == "1 results are left out"
+
+
+# -- GitHub ---------------------------------------------------------------------------------------------------
+
+
+def test_github_reads_a_command_for_each_finding() -> None:
+    report = Report((verdict("refuted", "src/k, one.cu:12:3 n", "wrong", reason="50 %\nof it"), verdict("proved")))
+
+    lines = rendered(Format.GITHUB, report, ERRORS).splitlines()
+
+    assert lines == [
+        "::error file=b.toml,line=7,col=2,title=bad input::expected a table, got 4%0A4%0A^",
+        "::error file=src/k%2C one.cu,line=12,col=3,title=refuted%3A wrong::refuted   wrong%0A          50 %25%0Aof it",
+        "1 proved, 1 refuted",
+    ]
+
+
+def test_the_summary_of_a_job_is_a_table() -> None:
+    said = step_summary(Report((verdict("refuted", "a.cu:2:5 n", "a|b <c>"), verdict("proved"))), ERRORS)
+
+    assert said.splitlines()[0] == "**symlayout**: 1 proved, 1 refuted"
+    assert "| <code>a.cu:2:5</code> | refuted | <code>refuted&nbsp;&nbsp; a&#124;b &lt;c&gt;</code> |" in said
+    assert "| <code>b.toml:7:2</code> | bad input |" in said
 
 
 # -- JUnit ----------------------------------------------------------------------------------------------------
@@ -182,9 +222,9 @@ def test_junit_failures_hold_the_verdict_in_text_that_xml_can_hold() -> None:
 
 
 def test_text_is_what_the_terminal_shows() -> None:
-    assert rendered(Format.TEXT, Report((verdict("proved"), verdict("refuted", "b.cu:2 n", "d"))), ERRORS) == (
-        "a.toml\n  proved    c\nb.cu\n  refuted   d\n1 proved, 1 refuted\n"
-        "error: b.toml:7: expected a table, got 4\n4\n^\n"
+    assert rendered(Format.TEXT, Report((verdict("proved"), verdict("refuted", "b.cu:2:5 n", "d", reason="why"))), ERRORS) == (
+        "a.toml\n  3       proved    c\nb.cu\n  2:5     refuted   d\n                    why\n1 proved, 1 refuted\n"
+        "error: b.toml:7:2: expected a table, got 4\n4\n^\n"
     )
 
 
@@ -197,7 +237,7 @@ def test_json_reads_back(tmp_path: Path) -> None:
     data = json.loads((tmp_path / "r.json").read_text())
     (found,), without = stored_in(tmp_path / "r.json")
 
-    assert data["errors"] == [{"place": "b.toml:7", "message": ERRORS[0].error}]
+    assert data["errors"] == [{"place": {"file": "b.toml", "line": 7, "column": 2}, "message": ERRORS[0].error}]
     assert (found.certificate, found.claim, found.lemmas, without) == (CERTIFICATE, "c", ("l",), 1)
 
 
@@ -219,13 +259,13 @@ def test_certificates_alone_and_in_lists(tmp_path: Path) -> None:
         ("[]", "expected at least one certificate, got none"),
         ("{}", "expected a certificate with claim and proof, got {}"),
         ('[{"claim": {}}]', "expected a certificate with claim and proof"),
-        ('{"schema": 2, "verdicts": []}', "expected schema 1, got 2"),
-        ('{"schema": 2, "claim": {}, "proof": {}}', "expected schema 1, got 2"),
+        ('{"schema": 99, "verdicts": []}', "expected schema 2, got 99"),
+        ('{"schema": 99, "claim": {}, "proof": {}}', "expected schema 2, got 99"),
         ('{"verdicts": []}', "expected a report with its schema and a list of verdicts"),
-        ('{"schema": 1, "verdicts": 3}', "expected a report with its schema and a list of verdicts"),
-        ('{"schema": 1, "verdicts": [3]}', "expected a report with its schema and a list of verdicts"),
-        ('{"schema": 1, "verdicts": [{"certificate": 3}]}', "expected a certificate with claim and proof, got 3"),
-        ('{"schema": 1, "verdicts": [{"outcome": "proved"}]}', "expected at least one certificate, got none"),
+        ('{"schema": 2, "verdicts": 3}', "expected a report with its schema and a list of verdicts"),
+        ('{"schema": 2, "verdicts": [3]}', "expected a report with its schema and a list of verdicts"),
+        ('{"schema": 2, "verdicts": [{"certificate": 3}]}', "expected a certificate with claim and proof, got 3"),
+        ('{"schema": 2, "verdicts": [{"outcome": "proved"}]}', "expected at least one certificate, got none"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> None:

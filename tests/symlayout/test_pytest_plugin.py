@@ -105,7 +105,7 @@ def test_verdicts_decide_and_junit_carries_them(run, pytester, workers):
     assert [v["outcome"] for v in reports["test_proofs"][0]["verdicts"]] == ["proved", "proved"]
     [refuted] = reports["test_refuted"][0]["verdicts"]
     assert refuted["witness"]["sizes"] == {"M": 2, "N": 2, "ld": 1}
-    assert refuted["place"].endswith(".py::test_refuted")
+    assert refuted["place"]["name"].endswith(".py::test_refuted")
 
 
 def test_proofs_are_marked(run):

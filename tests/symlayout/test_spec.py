@@ -10,6 +10,7 @@ import pytest
 from symlayout import dim
 from symlayout.collect import Found, Stated
 from symlayout.notation import Declared
+from symlayout.place import Place
 from symlayout.spec import FIRST_FILES, read, states_claims
 
 EVERYTHING = """\
@@ -50,15 +51,15 @@ def test_claims_with_sizes_facts_and_places(tmp_path: Path) -> None:
     rows, inside = stated(tmp_path, EVERYTHING)
 
     assert rows == Stated(
-        f"{tmp_path}/claims.toml:8",
-        "rows",
+        Place(f"{tmp_path}/claims.toml", 8, 1, "rows"),
         "bijective",
         {"layout": "(M,4):(4,1)", "onto": "4*M"},
         Declared([m, ld, z]),
         shared=(ld >= m, m < 64),
+        locate=rows.locate,
     )
-    assert inside.place.endswith(":14")
-    assert (inside.name, inside.kind, inside.expect) == ("in_bounds", "in_bounds", "refuted")
+    assert inside.place.line == 14
+    assert (inside.place.name, inside.kind, inside.expect) == ("in_bounds", "in_bounds", "refuted")
     assert inside.fields == {"map": "i*ld + j", "over": {"i": "M", "j": 4}, "when": "i < M", "extent": [64, 64]}
     assert inside.given[0] == m.multiple_of(16)
     assert isinstance(inside.dims, Declared)
@@ -73,7 +74,7 @@ def test_without_a_dims_table_names_are_free(tmp_path: Path) -> None:
 def test_tables_that_cannot_be_told_apart_have_the_first_line(tmp_path: Path) -> None:
     claims = stated(tmp_path, 'claim = [\n{ kind = "a" },\n{ kind = "b" },\n]\n')
 
-    assert [c.place.rpartition(":")[2] for c in claims] == ["1", "1"]
+    assert [c.place.line for c in claims] == [1, 1]
 
 
 BAD = [
@@ -112,7 +113,7 @@ def test_bad_files_name_the_line_the_key_and_the_value(tmp_path: Path, text: str
     *_, found = stated(tmp_path, text)
 
     assert isinstance(found, Found)
-    assert f"{Path(found.place).name}: {found.error}".startswith(message)
+    assert f"{Path(found.place.file).name}{f':{found.place.line}' if found.place.line else ''}: {found.error}".startswith(message)
 
 
 def test_a_bad_claim_leaves_the_others(tmp_path: Path) -> None:
