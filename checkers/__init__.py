@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .claims import (
         Aligned,
         ApartInTime,
+        ArithmeticFits,
         Bijective,
         Coalesced,
         Computes,
@@ -49,17 +50,20 @@ if TYPE_CHECKING:
     )
     from .kernel_claims import claims_of, prove_kernel
     from .prover import prove
+    from .widths import with_widths
 
 _WHERE = {
     "prove": "prover",
     "claims_of": "kernel_claims",
     "prove_kernel": "kernel_claims",
     "Budget": "budget",
+    "with_widths": "widths",
     "verify": "certificate_checker",
     "Claim": "claim",
     "CLAIMS": "claims",
     "Aligned": "claims",
     "ApartInTime": "claims",
+    "ArithmeticFits": "claims",
     "Bijective": "claims",
     "Coalesced": "claims",
     "Computes": "claims",
@@ -92,6 +96,7 @@ _WHERE = {
 __all__ = [
     "Aligned",
     "ApartInTime",
+    "ArithmeticFits",
     "Bijective",
     "Budget",
     "Claim",
@@ -125,6 +130,7 @@ __all__ = [
     "prove",
     "prove_kernel",
     "verify",
+    "with_widths",
 ]
 
 

@@ -61,6 +61,7 @@ class Claim:
 
     kind: ClassVar[str] = ""
     weighs: ClassVar[bool] = True  # whether a proof is tried again without each assumption, to tell those it needs
+    divides: ClassVar[bool] = True  # whether a repair may be that a number divides a size
 
     def __post_init__(self) -> None:
         given = facts_of(self.given)
@@ -93,6 +94,10 @@ class Claim:
     def conditions(self, facts: Facts) -> Iterator[Fact]:
         """Facts that may repair the claim where it fails, the most telling first."""
         return iter(())
+
+    def otherwise(self) -> str:
+        """What would make the claim hold beside a fact about sizes, in words."""
+        return ""
 
     def lemma(self, facts: Facts) -> str:
         """What a proof lacks, in words, for an UNKNOWN."""

@@ -5,6 +5,7 @@
 >>> M, N = dims("M N")
 >>> for c in claims_of(tma_copy(M, N, tile=(16, 64)).assuming(N.multiple_of(4))):
 ...     print(c.kind)
+arithmetic fits
 tensor map valid
 tensor map valid
 shared memory fits
@@ -42,8 +43,8 @@ from .bulk import MOST_BYTES, is_bulk
 from .claim import Claim, TooLarge, facts_of
 from .claims import (
     Aligned,
+    ArithmeticFits,
     Computes,
-    FitsIn,
     HappensBefore,
     Holds,
     InBounds,
@@ -61,6 +62,7 @@ from .claims.global_order import global_orders
 from .claims.transaction_bytes import beside
 from .claims.updated_once import updates
 from .clusters import by_rank
+from .indices import over_indices
 from .orders.footprints import ROW_BYTES, elements_of
 from .rings.programs import rings_of, sources, targets
 from .sites import Site, sites
@@ -141,6 +143,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
         *sized,
         *_grid(kernel),
         *(c for c in (Launchable(kernel, arch),) if c.telling),
+        ArithmeticFits(written),
         *(TensorMapValid(x, name=m.name, given=kernel.given) for m in kernel.maps for x in at_its_bases(kernel, m)),
         SharedMemoryFits(kernel, arch),
         *(c for s in every if isinstance(s.op, Copy) for c in _copy(kernel, s, every)),
@@ -250,17 +253,9 @@ def _plain_access(kernel: Kernel, site: Site) -> Iterator[Claim]:
     op = site.op
     if isinstance(op, LoadIndex):
         yield from _access(kernel, site, op.src, kernel.tensor(op.src.tensor).dtype.bits // 8)
-        if not all(Facts.about(op.name).holds(f) is True for f in _representable(op.name, kernel.index_bits)):
-            at, given = over_indices(op.name, site, kernel.dims)
-            yield FitsIn(at, kernel.index_bits, given=(*kernel.given, *given))
     if isinstance(op, Fill):
         bits = kernel.tensor(op.dst.tensor).dtype.bits
         yield from _access(kernel, site, op.dst, op.count * bits // 8, max(1, bits // 8))
-
-
-def _representable(x: Symbol, bits: int) -> tuple[Fact, Fact]:
-    """That a value is an integer of so many bits."""
-    return x >= -(1 << (bits - 1)), x <= (1 << (bits - 1)) - 1
 
 
 def _bytes_at(tensor: KernelTensor, ref: Ref) -> Any:
@@ -281,20 +276,18 @@ def _armed(site: Site, every: list[Site]) -> Any:
 
 
 def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0) -> Iterator[Claim]:
-    """A vector access: aligned (by default to its bytes), inside its tensor, its index in the bits of the kernel's."""
+    """A vector access: aligned (by default to its bytes), inside its tensor."""
     tensor = kernel.tensor(ref.tensor)
     if tensor.space == "register":
         return
     width = max(1, 8 * nbytes // tensor.dtype.bits)
-    at, given = over_indices(ref.offset, site, kernel.dims)
+    at, given = over_indices(ref.offset, site.predicate, kernel.dims)
     unit = tensor.dtype.bits // 8
     base = tensor.base if tensor.space == "shared" else 0
     every: list[Claim] = [InBounds(at, tensor.layout.cosize() - width + 1)]
     if tensor.dtype.bits % 8 == 0:
         to = align or nbytes
         every.insert(0, Aligned(at_any_base(tensor, at, to) if tensor.space == "global" else at, to, unit, base))
-    if tensor.space == "global":
-        every.append(FitsIn(at, kernel.index_bits))
     slots = over_slots(at) or at
     for c in every:  # what numbers alone show needs no facts
         wider = slots if c.layout is at else over_slots(c.layout) or c.layout  # type: ignore[attr-defined]
@@ -354,7 +347,7 @@ def _slots(kernel: Kernel, site: Site) -> Iterator[Claim]:
 def _below(kernel: Kernel, site: Site, value: Any, n: Any) -> Iterator[Claim]:
     """That 0 <= value < n where an operation stands, unless the ranges of what is in the value say so already."""
     if not all(Facts.about(value).holds(f) is True for f in (Fact(value, ">="), Fact(n - 1 - value, ">="))):
-        at, given = over_indices(value, site, kernel.dims)
+        at, given = over_indices(value, site.predicate, kernel.dims)
         yield InBounds(at, n, given=(*kernel.given, *given))
 
 
@@ -413,32 +406,3 @@ def over_slots(at: AddressMap) -> AddressMap | None:
     if not coords or symbols_in((value,)) - {*coords, *(c for c, _ in kept)}:
         return None
     return AddressMap((*(c for c, _ in kept), *coords), (*(n for _, n in kept), *extents), value)
-
-
-def over_indices(value: Any, site: Site, dims: tuple[Symbol, ...]) -> tuple[AddressMap, tuple[Fact, ...]]:
-    """A value where an operation stands, as a map over the indices in it, with what it assumes beside sizes.
-
-    The conditions around are its predicate. An index whose range depends on others stays among the assumptions.
-    """
-    valid = tuple(f for a in site.around for f in getattr(a, "condition", ()))
-    found = [s for s in symbols_in((value, *valid)) if s.lower == 0 and s not in dims]
-    coords = tuple(sorted((s for s in found if _independent(s, dims)), key=lambda s: s.name))
-    others = _behind(s for s in symbols_in((value, *valid)) if s not in coords)
-    if not coords or others & set(coords):
-        return AddressMap((), (), value), valid
-    extents: tuple[Any, ...] = tuple(s.upper + 1 for s in coords if s.upper is not None)
-    return AddressMap(coords, extents, value, valid), ()
-
-
-def _behind(symbols: Iterable[Symbol]) -> set[Symbol]:
-    """The symbols in the ranges of some, and in the ranges of those."""
-    out: set[Symbol] = set()
-    new = {t for s in symbols for t in symbols_in((s.lower, s.upper))}
-    while new:
-        out |= new
-        new = {t for s in new for t in symbols_in((s.lower, s.upper))} - out
-    return out
-
-
-def _independent(s: Symbol, dims: tuple[Symbol, ...]) -> bool:
-    return s.upper is not None and not any(t.lower == 0 and t not in dims for t in symbols_in((s.upper,)))

@@ -425,7 +425,7 @@ class _Run:
             Outcome.REFUTED,
             witness=replace(failure.witness, sizes={s.name: v for s, v in failure.sizes.items()}),
             method=failure.method,
-            condition=str(found or ""),
+            condition=" or ".join(filter(None, (str(found or ""), self.claim.otherwise()))),
             repairs=found.facts if found else (),
         )
 

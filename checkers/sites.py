@@ -77,10 +77,14 @@ class Site:
         return tuple(a for a in self.around if isinstance(a, For))
 
     @property
+    def predicate(self) -> tuple[Fact, ...]:
+        """The facts of the conditions around."""
+        return tuple(f for a in self.around if isinstance(a, If) for f in a.condition)
+
+    @property
     def conditions(self) -> tuple[Fact, ...]:
         """The facts of the conditions around, those about threads aside."""
-        facts = (f for a in self.around if isinstance(a, If) for f in a.condition)
-        return tuple(f for f in facts if not about_thread(f))
+        return tuple(f for f in self.predicate if not about_thread(f))
 
     @cached_property
     def team(self) -> Team | None:

@@ -120,8 +120,8 @@ def _candidates(claim: Claim, facts: Facts) -> Iterator[Fact]:
     """The claim's own conditions first, then divisibility by its tiles, orders and equalities of its sizes."""
     seen: set[Fact] = set()
     sizes = set(facts.symbols) - claim.indices()  # a repair is about sizes, never about coordinates
-    sources = (_whole_quotients(claim), claim.conditions(facts), _divisors(claim, facts), _orders(claim, facts))
-    for f in itertools.chain(*sources):
+    whole, divisors = (_whole_quotients(claim), _divisors(claim, facts)) if claim.divides else ((), ())
+    for f in itertools.chain(whole, claim.conditions(facts), divisors, _orders(claim, facts)):
         f = _read(plain(as_divisibility(f)), facts)
         if f not in seen and f.value is None and sizes.issuperset(f.symbols):
             seen.add(f)

@@ -9,6 +9,7 @@ M % 8 ceil(M/8)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from .expr import (
@@ -33,13 +34,39 @@ from .expr import (
 )
 
 
+@dataclass(frozen=True)
+class Remainder:
+    """``x % d``, brought back from x - d*(x//d)."""
+
+    x: Int
+    d: Int
+
+    def __str__(self) -> str:
+        return f"({factor(self.x)} % {factor(self.d)})"
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """``ceil(x/d)``, brought back from (x - 1)//d + 1; it is computed as (x + d - 1)//d."""
+
+    x: Int
+    d: Int
+
+    def __str__(self) -> str:
+        return f"ceil({factor(self.x)}/{factor(self.d)})"
+
+
+Factor: TypeAlias = "Atom | Remainder | Ceiling"
+Term: TypeAlias = "tuple[int, tuple[Factor, ...]]"  # coefficient and factors, as they are read
+
+
 def text(x: Int) -> str:
     """The expression as an expert would write it, with % and ceil recovered from the normal form."""
     if not isinstance(x, Expr):
         return str(x)
     if isinstance(x, Atom):
         return _atom_text(x)
-    return _sum_text(list(_printed_terms(x)))
+    return _sum_text(terms_as_read(x))
 
 
 def _atom_text(a: Atom) -> str:
@@ -90,55 +117,66 @@ def compared(x: Int) -> str:
     return factor(x) if isinstance(x, Xor | And | PowerOfTwo) else str(x)
 
 
-def _printed_terms(x: Expr) -> Iterator[tuple[int, list[str]]]:
-    """(coefficient, factors) in print order, remainders first brought back from quotients."""
+def terms_as_read(x: Expr) -> list[Term]:
+    """The terms of a sum in the order in which its text has them: a positive one first, where there is one.
+
+    >>> from symlayout import dims
+    >>> M, N = dims("M N")
+    >>> terms_as_read(3 - 2 * M + N % 8)
+    [(1, (Remainder(x=N, d=8),)), (-2, (M,)), (3, ())]
+    """
+    parts = list(_terms(x))
+    first = next((i for i, (c, _) in enumerate(parts) if c > 0), 0)
+    return [parts[first], *parts[:first], *parts[first + 1 :]]
+
+
+def _terms(x: Expr) -> Iterator[Term]:
+    """The terms, remainders first brought back from quotients."""
     quotients = sorted({a for m in x.terms for a in m if isinstance(a, Quotient)}, key=key_of)
     for recovered in (_remainders, _ceilings):
         for quotient in quotients:
             linear = build({cast("Monomial", without(m, (quotient,))): c for m, c in x.terms.items() if quotient in m})
-            for k, word, rest in recovered(x, quotient, linear, quotients):
+            for k, found, rest in recovered(x, quotient, linear, quotients):
                 if isinstance(k, Expr) and len(k.terms) > 1:
                     continue
                 if len(terms_of(rest)) < len(x.terms) - 1 + (k == linear):
                     ((m, c),) = terms_of(k).items()
-                    yield c, [*map(factor, m), word]
+                    yield c, (*m, found)
                     if rest != 0:
-                        yield from _printed_terms(rest) if isinstance(rest, Expr) else iter([(rest, [])])
+                        yield from _terms(rest) if isinstance(rest, Expr) else iter([(rest, ())])
                     return
     for m, c in sorted(x.terms.items(), key=lambda t: (-len(t[0]), [a.key for a in t[0]])):
-        yield c, [factor(a) for a in m]
+        yield c, m
 
 
-Recovered: TypeAlias = "Iterator[tuple[Int, str, Int]]"
+Recovered: TypeAlias = "Iterator[tuple[Int, Factor, Int]]"
 
 
 def _remainders(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]) -> Recovered:
-    """(factor, text, rest) with x == factor*text + rest, for the remainders that *quotient* may belong to."""
+    """(factor, remainder, rest) with x == factor*remainder + rest, for the remainders that *quotient* may belong to."""
     p, d = quotient.args
     inner = [(p, d)] + [(q, cast("Int", divides(q.args[1], d))) for q in quotients if _nested(q, quotient)]
     for a, e in inner:
         k = divides(e, -linear)
         if k is not None and k != 0:
-            yield k, f"({factor(a)} % {factor(e)})", x + k * e * quotient - k * a
+            yield k, Remainder(a, e), x + k * e * quotient - k * a
 
 
 def _ceilings(x: Expr, quotient: Quotient, linear: Int, quotients: list[Quotient]) -> Recovered:
     """The same for ceil_div(y, d), which is (y - 1)//d + 1."""
     p, d = quotient.args
     if type(d) is not int and isinstance(p, Expr) and terms_of(p).get(()) == -1:
-        yield linear, f"ceil({factor(p + 1)}/{factor(d)})", x - linear * quotient - linear
+        yield linear, Ceiling(p + 1, d), x - linear * quotient - linear
 
 
 def _nested(inner: Quotient, outer: Quotient) -> bool:
     return inner is not outer and inner.args[0] == outer.args[0] and divides(inner.args[1], outer.args[1]) is not None
 
 
-def _sum_text(parts: list[tuple[int, list[str]]]) -> str:
+def _sum_text(parts: list[Term]) -> str:
     out = ""
-    if parts and parts[0][0] < 0:  # a positive term first, where there is one
-        first = next((i for i, (c, _) in enumerate(parts) if c > 0), 0)
-        parts = [parts[first], *parts[:first], *parts[first + 1 :]]
-    for c, factors in parts:
+    for c, found in parts:
+        factors = [str(f) if isinstance(f, Remainder | Ceiling) else factor(f) for f in found]
         magnitude = [str(abs(c))] if abs(c) != 1 or not factors else []
         term = "*".join(magnitude + factors)
         if len(parts) == 1 and term.startswith("(") and len(factors) == 1 and c == 1:

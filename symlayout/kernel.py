@@ -16,7 +16,7 @@ from typing import Any
 from .canonical import content, hashed
 from .dtype import DType
 from .errors import AssumptionError, LayoutError
-from .expr import Fact, Int, Symbol, dim, divides, index, integer
+from .expr import Expr, Fact, Int, Symbol, dim, divides, index, integer
 from .facts import Facts
 from .int_tuple import leaves, product, text
 from .layout import Layout, is_layout
@@ -196,8 +196,9 @@ class Kernel:
     reference: Callable[..., Any] | None = field(default=None, compare=False)
     results: tuple[Result, ...] = ()
     parameters: tuple[Parameter, ...] = ()
-    index_bits: int = 32  # of the arithmetic on indices
+    index_bits: int = 32  # of partial results of integers, signed; see ``widths``
     converged_warps: bool = False  # assumed: see CONVERGED
+    wide: tuple[Int, ...] = ()  # partial results, as written, of 64 bits
 
     def __post_init__(self) -> None:
         if self.index_bits not in (32, 64):
@@ -323,6 +324,7 @@ class Kernel:
             maps=tuple(replace(m, tensor_map=m.tensor_map.subs(env)) for m in self.maps),
             body=rewritten(self.body, put),
             results=tuple(r.rewritten(put) for r in self.results),
+            wide=tuple(dict.fromkeys(x for x in map(put, self.wide) if isinstance(x, Expr))),
         )
 
     def _expect_elements(self, put: Callable[[Any], Any], sizes: Mapping[str, int]) -> None:
@@ -361,6 +363,7 @@ class Kernel:
         sizes = ", ".join(map(declared, self.dims)) or ", ".join(f"{k} = {v}" for k, v in self.sizes)
         wide = "" if self.index_bits == 32 else f", indices of {self.index_bits} bits"
         lines = [f"kernel {self.name}({sizes})", f"  grid {text(self.grid)}{cluster}, {self.threads} threads{wide}"]
+        lines += [f"  64 bits: {x}" for x in self.wide]
         lines += [f"  given {f}" for f in self.given]
         lines += ["  given converged_warps"] if self.converged_warps else []
         lines += [f"  {x}" for x in (*self.parameters, *self.tensors, *self.maps, *self.barriers)]
@@ -423,7 +426,7 @@ class Builder:
         grid: tuple[Any, ...],
         threads: int,
         cluster: tuple[int, ...] = (1,),
-        index_bits: int = 32,
+        index_bits: int | None = None,
         converged_warps: bool = False,
     ) -> None:
         if threads % 32 or not 32 <= threads <= 1024:
@@ -677,9 +680,15 @@ class Builder:
         self.thread, self._role = before, ""
 
     def kernel(self, *given: Fact, reference: Callable[..., Any] | None = None) -> Kernel:
-        """The kernel that was built."""
+        """The kernel that was built.
+
+        Without ``index_bits`` partial results have 32 bits where the ranges of sizes and indices show that these are
+        enough, and 64 elsewhere; with them, all have so many.
+        """
+        from .widths import widened  # which knows kernels
+
         [body] = self._open
-        return Kernel(
+        made = Kernel(
             self.name,
             self.dims,
             self.grid,
@@ -694,6 +703,7 @@ class Builder:
             reference=reference,
             results=tuple(self.results),
             parameters=tuple(self.parameters),
-            index_bits=self.index_bits,
+            index_bits=32 if self.index_bits is None else self.index_bits,
             converged_warps=self.converged_warps,
         )
+        return widened(made) if self.index_bits is None else made

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeAlias, cast
 
+from .arithmetic import comparison
 from .atoms.descriptor import MatrixDescriptor
 from .errors import LayoutError
 from .expr import Expr, Fact, Int, Symbol, dim, integer
@@ -430,7 +431,7 @@ class If(Op):
         return self.inside
 
     def __str__(self) -> str:
-        return f"if {' and '.join(map(str, self.condition))}:"
+        return f"if {' and '.join(str(comparison(f)) for f in self.condition)}:"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from .aligned import Aligned
 from .apart_in_time import ApartInTime
+from .arithmetic_fits import ArithmeticFits
 from .bijective import Bijective
 from .coalesced import Coalesced
 from .computes import Computes
@@ -57,6 +58,7 @@ __all__ = [
     "CLAIMS",
     "Aligned",
     "ApartInTime",
+    "ArithmeticFits",
     "Bijective",
     "Coalesced",
     "Computes",

@@ -4,6 +4,7 @@
 >>> print(axpby(dim("N")).text())
 kernel axpby(N)
   grid (ceil(N/512),), 128 threads
+  64 bits: first + 4
   scalar alpha: f32
   scalar beta: f32
   global x: f32 N:1
@@ -20,7 +21,7 @@ kernel axpby(N)
     st.global.16 b -> dst[first]
   if first + 3 >= N:
     for j < 4:
-      if N >= first + j + 1:
+      if N > first + j:
         ld.global.4 x[first + j] -> a
         ld.global.4 y[first + j] -> b
         mul beta, b -> b x1

@@ -4,7 +4,9 @@
 >>> M, N = dims("M N")
 >>> print(row_sum(M, N, dim("ld", at_least=N), warps=4).text())
 kernel row_sum(M, N, ld(at_least=N))
-  grid (ceil(M/4),), 128 threads, indices of 64 bits
+  grid (ceil(M/4),), 128 threads
+  64 bits: N + 127
+  64 bits: ld*row
   global src: f32 (M,N):(ld,1)
   global dst: f32 M:1
   register x: f32 4:1
@@ -15,16 +17,16 @@ kernel row_sum(M, N, ld(at_least=N))
   fill part x4 with 0
   for j < ceil(N/128):
     let column = 128*j + 4*lane
-    if M >= row + 1 and N >= column + 4:
+    if M > row and N >= column + 4:
       ld.global.16 src[ld*row + column] -> x
       add part, x -> part x4
-    if M >= row + 1 and column + 3 >= N:
+    if M > row and column + 3 >= N:
       for q < 4:
-        if N >= column + q + 1:
+        if N > column + q:
           ld.global.4 src[ld*row + column + q] -> x[q]
           add part[q], x[q] -> part[q] x1
   reduce add part x4 over 32 lanes -> total
-  if lane <= 0 and M >= row + 1:
+  if lane <= 0 and M > row:
     st.global.4 total -> dst[row]
   result dst(m) = sum over n < N of src(m,n)
 
@@ -72,7 +74,7 @@ def row_sum(M: Any, N: Any, ld: Any, *, function: str = "add", warps: int = 8) -
     if function not in NEUTRAL:
         raise LayoutError(f"expected a function of {', '.join(NEUTRAL)}, got {function!r}")
     dims = (x for x in (M, N, ld) if not isinstance(x, int))
-    k = Builder(NAMES[function], *dims, grid=(ceil_div(M, warps),), threads=WARP * warps, index_bits=64)
+    k = Builder(NAMES[function], *dims, grid=(ceil_div(M, warps),), threads=WARP * warps)
     src, dst = k.global_tensor("src", f32, Layout((M, N), (ld, 1))), k.global_tensor("dst", f32, Layout(M))
     x, part, total = (k.registers(name, f32, n) for name, n in (("x", VECTOR), ("part", VECTOR), ("total", 1)))
     row, lane = k.let("row", warps * k.block[0] + k.thread // WARP), k.let("lane", k.thread % WARP)

@@ -4,6 +4,7 @@
 >>> print(vector_copy(dim("N"), dtype="bf16", vector_bytes=16).text())
 kernel vector_copy(N)
   grid (ceil(N/1024),), 128 threads
+  64 bits: 1024*block_x + 8*thread + 8
   global src: bf16 N:1
   global dst: bf16 N:1
   register x: bf16 8:1
@@ -12,7 +13,7 @@ kernel vector_copy(N)
     st.global.16 x -> dst[1024*block_x + 8*thread]
   if 1024*block_x + 8*thread + 7 >= N:
     for j < 8:
-      if N >= 1024*block_x + j + 8*thread + 1:
+      if N > 1024*block_x + j + 8*thread:
         ld.global.2 src[1024*block_x + j + 8*thread] -> x
         st.global.2 x -> dst[1024*block_x + j + 8*thread]
   result dst(i) = src(i)

@@ -77,6 +77,7 @@ def test_a_copy_holds_under_the_repairs_of_its_report() -> None:
     assert repaired, repaired
     assert time.perf_counter() - begin < 5  # 0.4 s on an idle machine
     assert [v.claim.kind for v in repaired.verdicts] == [
+        "arithmetic fits",
         "tensor map valid",
         "tensor map valid",
         "shared memory fits",
