@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from .bits import bit_and, power_of_two, shifted, xor
 from .choice import chosen, maximum, minimum
 from .errors import ExpressionError
-from .expr import Atom, Expr, Int, Symbol, floordiv, inside, integer, names, terms_of
+from .expr import Atom, Expr, Int, Symbol, floordiv, inside, integer, is_deep, names, terms_of
 
 
 class Domain(Protocol):
@@ -38,7 +38,7 @@ def interpret(x: Int, domain: Domain, seen: dict[Atom, Any] | None = None) -> An
     4
     """
     seen = {} if seen is None else seen
-    if isinstance(x, Expr):
+    if isinstance(x, Expr) and is_deep(x):
         for a in inside(x, seen.__contains__):
             _meaning(a, domain, seen)
     return _meaning(x, domain, seen)

@@ -346,12 +346,21 @@ class Quotient(Operation):
 SHALLOW = 50  # operations inside one another that recursion takes
 
 
+def is_deep(x: Expr) -> bool:
+    """Whether operations stand inside one another too often for recursion."""
+    for m in x.terms:
+        for a in m:
+            if a.depth >= SHALLOW:
+                return True
+    return False
+
+
 def inside(x: Expr, done: Callable[[Atom], bool]) -> list[Atom]:
     """The operations inside a deep expression that are not *done*, inner ones first; none inside a shallow one.
 
     What walks an expression handles these before: its recursion ends where they begin.
     """
-    if all(a.depth < SHALLOW for m in x.terms for a in m):
+    if not is_deep(x):
         return []
     found: dict[Atom, None] = {}
     todo: list[Any] = list(x.args) if isinstance(x, Atom) else [x]
@@ -766,6 +775,7 @@ __all__ = [
     "floordiv",
     "index",
     "inside",
+    "is_deep",
     "integer",
     "intern",
     "interpret",
