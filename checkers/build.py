@@ -23,8 +23,8 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, NotationError, SymlayoutError
-from symlayout.expr import Fact, Int, Symbol, dim, index, names, written_divisors
-from symlayout.facts import Facts, symbols_in
+from symlayout.expr import Fact, Int, Quotient, Symbol, at_least, dim, index, names, written_divisors
+from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.int_tuple import map_leaves, product
 from symlayout.notation import Declared, parse, parse_box, parse_expression, parse_fact, parse_int_tuple
 from symlayout.reader import suggestion
@@ -127,13 +127,24 @@ def claim_from(
         known = f"expected a kind of claim ({', '.join(KINDS)}), got {kind!r}{suggestion(str(kind), KINDS)}"
         raise ClaimError(known).told_at("kind")
     symbols = dims if isinstance(dims, Declared) else tuple(dims)
-    facts = [f for g in given for f in ((g,) if isinstance(g, Fact) else parse_fact(g, symbols))]
+    facts = _given(given, symbols)
     values = _values(row, fields, symbols)
     claim = row.make(**values)
     claim = replace(claim, given=(*claim.given, *facts), expect=expect)
     claim = replace(claim, given=(*claim.given, *_bearing(claim, shared)))
     _apart(claim)
     return claim
+
+
+def _given(given: Iterable[Fact | str], symbols: Iterable[Symbol]) -> list[Fact]:
+    """The facts in texts; a divisor that has cancelled in one is at least 1 by those before it, or an error."""
+    with written_divisors() as divisors:
+        facts = [f for g in given for f in ((g,) if isinstance(g, Fact) else parse_fact(g, symbols))]
+    left = {a.args[1] for a in opaque_atoms(*(f.expr for f in facts)) if isinstance(a, Quotient)}
+    for d, n in zip(divisors, divisors.guards(facts), strict=True):
+        if d not in left and Facts.about(d, given=facts[:n]).le(1, d) is not True:
+            raise ClaimError(f"given: expected a divisor of at least 1, got {d}; state {at_least(d, 1)} before it")
+    return facts
 
 
 def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> dict[str, Any]:
@@ -288,6 +299,10 @@ class _Box:
     def __init__(self, over: Any, when: Any, symbols: Iterable[Symbol]) -> None:
         self.when, self.symbols = when, symbols
         self.extents: tuple[Int, ...] | None
+        with written_divisors() as self.divisors:
+            self._read(over, symbols)
+
+    def _read(self, over: Any, symbols: Iterable[Symbol]) -> None:
         try:
             if isinstance(over, Mapping):
                 self.extents = tuple(parse_expression(_text(n), symbols) for n in over.values())
@@ -305,7 +320,9 @@ class _Box:
         """An index expression over the box, or a layout as one."""
         with written_divisors() as divisors:
             made = self._map(source)
-        return AddressMap(made.coords, made.extents, made.offset, made.valid, divisors=divisors)
+        guards = [*[0] * len(self.divisors), *divisors.guards(made.valid)]
+        every = (*self.divisors, *divisors)
+        return AddressMap(made.coords, made.extents, made.offset, made.valid, made.obligations, every, guards)
 
     def _map(self, source: Any) -> AddressMap:
         if self.extents is None:
@@ -315,13 +332,15 @@ class _Box:
             if len(modes) != len(self.names):
                 raise ClaimError(f"expected a coordinate for each of the {len(modes)} modes, got {names(self.names)}")
             coords = self._coords(tuple(map(product, modes)))
+            valid = self._valid(coords)
             offset: Any = layout(coords if isinstance(shape, tuple) else coords[0])
             extents = tuple(map(product, modes))
         else:
             extents = self.extents
             coords = self._coords(extents)
+            valid = self._valid(coords)
             offset = parse_int_tuple(_text(source), _and(self.symbols, coords))
-        return AddressMap(coords, extents, offset, self._valid(coords))
+        return AddressMap(coords, extents, offset, valid)
 
     def _coords(self, extents: tuple[Int, ...]) -> tuple[Symbol, ...]:
         return tuple(index(name, n) for name, n in zip(self.names, extents, strict=True))

@@ -20,19 +20,18 @@ from symlayout.expr import (
     PowerOfTwo,
     Quotient,
     Select,
-    Substitution,
     Symbol,
     Xor,
     build,
     divides,
     intern,
-    interpret,
     split,
     terms_of,
 )
 from symlayout.facts import Facts, OrderedFacts, Row, met_bits
 from symlayout.int_tuple import leaves
 from symlayout.positivity import bit_rows
+from symlayout.rows import through
 
 from .certificates import chain
 from .setting import bit_hints, hint, poly
@@ -99,7 +98,7 @@ def coefficient(p: Int, x: Atom) -> Any:
 
 def moved(p: Any, facts: Facts) -> Any:
     """p with what equalities and divisibility say."""
-    return interpret(p, Substitution(facts.let)) if facts.let and isinstance(p, Expr) else p
+    return through(facts.let, p)
 
 
 # -- the map --------------------------------------------------------------------------------------------

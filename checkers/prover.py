@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from symlayout.address_map import AddressMap
 from symlayout.arch import SM90, Arch
 from symlayout.errors import ClaimError, InternalError, SerialError, SymlayoutError
-from symlayout.expr import Expr, Fact, Quotient, Symbol, at_least
+from symlayout.expr import Expr, Fact, PowerOfTwo, Quotient, Symbol, at_least
 from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
 from symlayout.kernel import Kernel
 from symlayout.meter import Exhausted, metered, step
@@ -367,29 +367,34 @@ class _Run:
                 complaint = complaint or self._divisors_in([f], guards)
                 guards.append(f)
             complaint = complaint or self._divisors_in([x.offset], guards)
-            for d in x.divisors:  # also those that have cancelled
-                complaint = complaint or self._below_one(d, f"the code of {x}", guards)
+            for d, n in zip(x.divisors, x.guards, strict=True):  # also those that have cancelled
+                complaint = complaint or self._below_one(d, f"the code of {x}", [*given, *x.valid[:n]])
         return complaint
 
     def _divisors_in(self, parts: list[Any], known: list[Fact]) -> str:
         """A complaint about a divisor in *parts* that the facts known do not keep at 1 or more."""
         for a in opaque_atoms(*(e for x in parts for e in expressions(x))):
-            if not isinstance(a, Quotient) or type(a.args[1]) is int:
+            if not isinstance(a, Quotient | PowerOfTwo):
                 continue
-            complaint = self._below_one(a.args[1], str(a), known)
+            d = a.args[1] if isinstance(a, Quotient) else a
+            complaint = self._below_one(d, str(a), known)
             if complaint:
                 return complaint
         return ""
 
     def _below_one(self, d: Any, where: str, known: list[Fact]) -> str:
         """A complaint about one divisor, unless the facts known keep it at 1 or more."""
-        if _at_least_1(d, tuple(known)):
+        if (type(d) is int and d >= 1) or _at_least_1(d, tuple(known)):
             return ""
         lemma = f"{d} >= 1 [{smt.version()}]"
         if lemma in self.lemmas:
             return ""
         facts = Facts.about(d, given=known)
         if smt.satisfiable([*facts.ranges, *known, Fact(-d, ">=")], self.budget.solver_ms).status != "unsat":
+            if isinstance(d, PowerOfTwo):
+                count = d.args[0]
+                cure = f"; add the fact {simplest(at_least(count, 0))}" if isinstance(count, Expr) else ""
+                return f"expected to shift by at least 0 bits, got {count} in {where}{cure}"
             cure = f"; add the fact {simplest(at_least(d, 1))}" if isinstance(d, Expr) else ""
             return f"expected a divisor of at least 1, got {d} in {where}{cure}"
         self.lemmas.append(lemma)

@@ -52,7 +52,9 @@ class Setting:
         self.usable = True
         self.positive: dict[str, Any] = {}
         for a in self.atoms:
-            if isinstance(a, Quotient) and isinstance(a.args[1], Expr):
+            if isinstance(a, Quotient) and type(a.args[1]) is int:
+                self.usable = self.usable and a.args[1] >= 1
+            elif isinstance(a, Quotient):
                 found = in_order(facts).nonneg(a.args[1] - 1)
                 self.usable = self.usable and found is not None
                 if found is not None:

@@ -26,10 +26,11 @@ from .obligations import NONE, Obligations
 class AddressMap:
     """``coordinates -> offset``: an integer expression, or a tuple of them, over a box, where *valid* holds.
 
-    *divisors* are those that the code has and the normal form need not: at least 1 wherever the map is used.
+    *divisors* are those that the code has and the normal form need not: at least 1 wherever they are evaluated, which
+    is where as many facts of the predicate hold as *guards* says for each, all of them unless told.
     """
 
-    __slots__ = ("coords", "divisors", "extents", "obligations", "offset", "valid")
+    __slots__ = ("coords", "divisors", "extents", "guards", "obligations", "offset", "valid")
 
     def __init__(
         self,
@@ -39,6 +40,7 @@ class AddressMap:
         valid: tuple[Fact, ...] = (),
         obligations: Obligations = NONE,
         divisors: Iterable[Int] = (),
+        guards: Iterable[int] | None = None,
     ) -> None:
         for c, n in zip(coords, extents, strict=True):
             if c.lower != 0 or c.upper != n - 1:
@@ -49,7 +51,12 @@ class AddressMap:
         self.offset: IntTuple = map_leaves(integer, as_tuple(offset))
         self.valid = valid
         self.obligations = obligations  # of the layout that the map was made from
-        self.divisors = tuple(d for d in dict.fromkeys(divisors) if isinstance(d, Expr) or d < 1)
+        divisors = tuple(divisors)
+        first: dict[Int, int] = {}
+        for d, n in zip(divisors, [len(valid)] * len(divisors) if guards is None else guards, strict=True):
+            if isinstance(d, Expr) or d < 1:
+                first[d] = min(n, first.get(d, n))
+        self.divisors, self.guards = tuple(first), tuple(first.values())
 
     @classmethod
     def over(cls, f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = None) -> AddressMap:
@@ -73,7 +80,7 @@ class AddressMap:
         valid = tuple(valid) if isinstance(valid, tuple | list) else (valid,)
         if not all(isinstance(v, Fact) for v in valid):
             raise LayoutError(f"expected facts such as i < M from the predicate, got {valid}")
-        return cls(coords, extents, offset, valid, divisors=divisors)
+        return cls(coords, extents, offset, valid, NONE, divisors, divisors.guards(valid))
 
     @property
     def shape(self) -> tuple[Int, ...]:
@@ -111,7 +118,7 @@ class AddressMap:
         env = {**values, **dict(zip(self.coords, coords, strict=True))}
         offset = map_leaves(lambda e: substitute(e, env), self.offset)
         valid, divisors = tuple(f.subs(env) for f in self.valid), [substitute(d, env) for d in self.divisors]
-        return AddressMap(coords, extents, offset, valid, self.obligations.subs(values), divisors)
+        return AddressMap(coords, extents, offset, valid, self.obligations.subs(values), divisors, self.guards)
 
     def renamed(self, coords: tuple[Symbol, ...]) -> tuple[IntTuple, tuple[Fact, ...]]:
         """(offset, predicate) in other symbols for the coordinates."""
@@ -132,16 +139,22 @@ class AddressMap:
         dtype = np.int64 if self._magnitude(sizes) < 2**62 else object  # object: Python integers, exact and slow
         grids = np.meshgrid(*(np.arange(n).astype(dtype) for n in sizes), indexing="ij")
         at = np.stack([g.reshape(-1, order="F") for g in grids], axis=1)
-        for f in self.valid:
-            keep = _truth(f, Arrays(dict(zip(self.coords, at.T, strict=True))))
-            at = at[np.broadcast_to(keep.astype(bool), len(at))]
+        for tested, f in enumerate(self.valid):
+            arrays = self._divided(at, tested)
+            at = at[np.broadcast_to(_truth(f, arrays).astype(bool), len(at))]
             if not len(at):
                 return self._no_points()
-        arrays = Arrays(dict(zip(self.coords, at.T, strict=True)))
-        for d in self.divisors:
-            arrays.floordiv(0, interpret(d, arrays))
+        arrays = self._divided(at, len(self.valid))
         columns = [np.broadcast_to(interpret(e, arrays), len(at)) for e in leaves(self.offset)]
         return at, np.stack(columns, axis=1)
+
+    def _divided(self, at: np.ndarray[Any, Any], tested: int) -> Arrays:
+        """The coordinates as arrays, after the divisors that are evaluated once so many facts are tested."""
+        arrays = Arrays(dict(zip(self.coords, at.T, strict=True)))
+        for d, guards in zip(self.divisors, self.guards, strict=True):
+            if guards == tested:
+                arrays.floordiv(0, interpret(d, arrays))
+        return arrays
 
     def _no_points(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         wide = len(leaves(self.offset))
@@ -149,9 +162,11 @@ class AddressMap:
 
     def _one_point(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         """The table of a map without coordinates: one value, if the predicate holds."""
-        rows = [[evaluate(e, {}) for e in leaves(self.offset)]] if all(f.value for f in self.valid) else []
-        if rows and self.divisors:  # numbers below 1, as there are no coordinates
-            raise ZeroDivisionError(f"expected divisors of at least 1, got {self.divisors[0]}")
+        tested = next((i for i, f in enumerate(self.valid) if not f.value), len(self.valid))
+        for d, guards in zip(self.divisors, self.guards, strict=True):
+            if guards <= tested:  # numbers below 1, as there are no coordinates
+                raise ZeroDivisionError(f"expected divisors of at least 1, got {d}")
+        rows = [[evaluate(e, {}) for e in leaves(self.offset)]] if tested == len(self.valid) else []
         values = np.array(rows, dtype=object).reshape(len(rows), len(leaves(self.offset)))
         return np.zeros((len(rows), 0), dtype=np.int64), values
 

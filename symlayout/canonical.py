@@ -42,7 +42,7 @@ from .tensor import Tensor
 
 # What values that are no dataclasses consist of.
 PARTS: Mapping[type, tuple[str, ...]] = {
-    AddressMap: ("coords", "extents", "offset", "valid", "divisors", "obligations"),
+    AddressMap: ("coords", "extents", "offset", "valid", "divisors", "guards", "obligations"),
     ArithmeticTuple: ("parts",),
     ArithmeticTupleIterator: ("coord",),
     ComposedLayout: ("outer", "offset", "inner"),

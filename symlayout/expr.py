@@ -576,17 +576,33 @@ def without(m: Monomial, factor: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
+class Divisors(list["Int"]):
+    """The symbolic divisors that code has written so far, and how many of them before each fact."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.facts: list[tuple[Fact, int]] = []
+
+    def guards(self, valid: Iterable[Fact], first: int = 0) -> list[int]:
+        """For each divisor, how many of the facts of a predicate were there before; *first* facts come before all."""
+        before = {id(f): n for f, n in self.facts}
+        starts = [before.get(id(f), 0) for f in valid]
+        return [
+            first + next((j for j, n in enumerate(starts) if n > i), len(starts)) for i in range(len(self))
+        ]
+
+
 class Written(threading.local):
     """The divisors of a function while it is traced: ``M // M`` is 1, which no longer says that M is at least 1."""
 
-    divisors: list[Int] | None = None
+    divisors: Divisors | None = None
 
 
 _written = Written()
 
 
 @contextlib.contextmanager
-def written_divisors() -> Iterator[list[Int]]:
+def written_divisors() -> Iterator[Divisors]:
     """The symbolic divisors of every // and % inside, whether or not they stay in the result.
 
     >>> M = dim("M", at_least=0)
@@ -594,7 +610,7 @@ def written_divisors() -> Iterator[list[Int]]:
     ...     print((8 * M) // M, found)
     8 [M]
     """
-    found: list[Int] = []
+    found = Divisors()
     before = _written.divisors
     _written.divisors = found
     try:
@@ -602,7 +618,14 @@ def written_divisors() -> Iterator[list[Int]]:
     finally:
         _written.divisors = before
         if before is not None:
+            before.facts += [(f, len(before) + n) for f, n in found.facts]
             before += found
+
+
+def stated(fact: Fact) -> None:
+    """A fact that code states while it is traced: it guards what is written after it."""
+    if _written.divisors is not None:
+        _written.divisors.facts.append((fact, len(_written.divisors)))
 
 
 def evaluated(d: Int) -> Int:
@@ -741,6 +764,7 @@ __all__ = [
     "INT32_MAX",
     "And",
     "Atom",
+    "Divisors",
     "Domain",
     "Expr",
     "Fact",
@@ -775,10 +799,10 @@ __all__ = [
     "floordiv",
     "index",
     "inside",
-    "is_deep",
     "integer",
     "intern",
     "interpret",
+    "is_deep",
     "key_of",
     "maximum",
     "merge",
@@ -791,6 +815,7 @@ __all__ = [
     "shift_left",
     "shift_right",
     "split",
+    "stated",
     "substitute",
     "terms_of",
     "truth",

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .errors import ExpressionError, UndecidedError
-from .expr import Expr, Int, Symbol, build, divides, integer, names, terms_of
+from .expr import Expr, Int, Symbol, build, divides, integer, names, stated, terms_of
 
 
 class Fact:
@@ -22,6 +22,7 @@ class Fact:
 
     def __init__(self, expr: Int, relation: str, modulus: int = 0) -> None:
         self.expr, self.relation, self.modulus = expr, relation, modulus
+        stated(self)
 
     @property
     def value(self) -> bool | None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .expr import Expr, Int, Substitution, build, floordiv, split, terms_of
+from .expr import Expr, Int, build, floordiv, split, terms_of
 from .meter import step
-from .rows import through
+from .rows import Assumed, through
 
 if TYPE_CHECKING:
     from .facts import Facts
 
 
-class Resolving(Substitution):
+class Resolving(Assumed):
     """Quotients whose rest is small are divided out, extrema whose order is known are chosen."""
 
     def __init__(self, facts: Facts) -> None:
@@ -22,6 +22,8 @@ class Resolving(Substitution):
 
     def floordiv(self, a: Any, b: Any) -> Any:
         step()
+        if type(b) is int and b < 1:
+            return super().floordiv(a, b)
         q, r = split(a, b)
         for part_q, part_r in _rests(q, r, b):
             if self._nonneg(part_r) and self._nonneg(b - 1 - part_r):

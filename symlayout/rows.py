@@ -22,6 +22,7 @@ from .expr import (
     Expr,
     Fact,
     Int,
+    Quotient,
     Substitution,
     Symbol,
     build,
@@ -149,8 +150,18 @@ def tightened(p: Int) -> Int:
     return p if g <= 1 else build({m: c // g for m, c in t.items() if m or c // g})
 
 
+class Assumed(Substitution):
+    """Expressions with what is assumed put in; a divisor that comes out below 1 stays, for a proof to refuse."""
+
+    def floordiv(self, a: Any, b: Any) -> Any:
+        return intern(Quotient, (a, b)) if type(b) is int and b < 1 else super().floordiv(a, b)
+
+    def power_of_two(self, count: Any) -> Any:
+        return 0 if type(count) is int and count < 0 else super().power_of_two(count)
+
+
 def through(let: Mapping[Symbol, Int], x: Any) -> Any:
-    return interpret(x, Substitution(let)) if let and isinstance(x, Expr) else x
+    return interpret(x, Assumed(let)) if let and isinstance(x, Expr) else x
 
 
 def substitutions(
@@ -208,7 +219,7 @@ def restored(x: Int, wholes: Mapping[Atom, tuple[Symbol, int]]) -> Any:
                 g = math.gcd(c, d)
                 c, factor = c // g, floordiv(s, d // g)
             elif not isinstance(a, Symbol):
-                factor = getattr(Substitution({}), a.op)(*(restored(b, wholes) for b in a.args))
+                factor = getattr(Assumed({}), a.op)(*(restored(b, wholes) for b in a.args))
             product = product * factor
         out = out + c * product
     return out

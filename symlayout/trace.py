@@ -65,9 +65,14 @@ def steps(f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = N
             log.add(v.code, v.value)
     width = max(map(len, log.seen), default=0)
     return tuple(
-        Step(code, AddressMap(box.coords, box.extents, value, box.valid, divisors=(*box.divisors, *known)), width)
-        for code, (value, known) in log.seen.items()
+        Step(code, _after(box, value, known), width) for code, (value, known) in log.seen.items()
     )
+
+
+def _after(box: AddressMap, value: Int, known: tuple[Int, ...]) -> AddressMap:
+    """A value over a box, with the divisors that code evaluates once the predicate of the box holds."""
+    guards = (*box.guards, *[len(box.valid)] * len(known))
+    return AddressMap(box.coords, box.extents, value, box.valid, box.obligations, (*box.divisors, *known), guards)
 
 
 def _zero_of(f: Callable[..., Any]) -> Callable[..., int]:

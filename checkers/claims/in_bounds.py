@@ -102,9 +102,11 @@ def _predicated(layout: Any, when: Callable[..., Any]) -> AddressMap:
     if isinstance(layout, AddressMap):
         with written_divisors() as found:
             valid = when(*layout.coords)
-        valid = (*layout.valid, *(valid if isinstance(valid, tuple | list) else (valid,)))
+        more = tuple(valid) if isinstance(valid, tuple | list) else (valid,)
+        before, valid = len(layout.valid), (*layout.valid, *more)
+        guards = [n if n < before else len(valid) for n in layout.guards] + found.guards(more, before)
         divisors = (*layout.divisors, *found)
-        return AddressMap(layout.coords, layout.extents, layout.offset, valid, layout.obligations, divisors)
+        return AddressMap(layout.coords, layout.extents, layout.offset, valid, layout.obligations, divisors, guards)
     names = [p.name for p in inspect.signature(when).parameters.values()]
     shape = layout.shape if isinstance(layout.shape, tuple) else (layout.shape,)
     if len(names) != len(shape) or any(isinstance(s, tuple) for s in shape):
@@ -114,8 +116,8 @@ def _predicated(layout: Any, when: Callable[..., Any]) -> AddressMap:
         )
     coord = f"({', '.join(names)},)" if isinstance(layout.shape, tuple) else names[0]
     call = eval(f"lambda {', '.join(names)}: _({coord})", {"_": layout})  # names for messages
-    made = AddressMap.over(call, shape, when)
-    return AddressMap(made.coords, made.extents, made.offset, made.valid, layout.obligations, made.divisors)
+    m = AddressMap.over(call, shape, when)
+    return AddressMap(m.coords, m.extents, m.offset, m.valid, layout.obligations, m.divisors, m.guards)
 
 
 def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], facts: Facts) -> Proof | None:
