@@ -30,9 +30,9 @@ class Budget:
     >>> from symlayout import dims
     >>> from checkers import Holds, prove
     >>> M, N = dims("M N")
-    >>> print(prove(Holds((M * N + 7) // 8 <= M * N), budget=Budget(steps=5)))
-    unknown   holds: M*N >= ceil((M*N)/8)
-              the budget of 5 steps ended during the search for a certificate
+    >>> print(prove(Holds(M * M + N * N >= 2 * M * N), budget=Budget(steps=200)))
+    unknown   holds: M*M + N*N >= 2*M*N
+              the budget of 200 steps ended during the enumeration of small sizes
     """
 
     seconds: float = 20.0

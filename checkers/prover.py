@@ -236,15 +236,18 @@ class _Run:
         if not self.static:
             _check_sizes(self.claim)
             self.facts = Facts.about(self.claim.parameters(), given=self.claim.given)
+        self.doing = "the search for a certificate"
         found = self._certificate() if self.static else None
         if found is not None and not _divides_by_digits(self.claim):
             return found
+        self.doing = "the check of divisors"
         unsafe = self._unsafe_divisor()
         if unsafe:
             return self._end(Outcome.UNKNOWN, reason=unsafe, open="every divisor is at least 1")
         symbols = self.facts.symbols
         if not symbols:
             return self._static() if found is None else found
+        self.doing = "the search for sizes that meet the assumptions"
         hints = self.claim.hints()
         if not _admits_some(symbols, self.facts.given) and next(small_sizes(symbols, self.facts, hints), None) is None:
             empty = self._vacuous()
