@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from symlayout.address_map import AddressMap
@@ -23,6 +23,7 @@ from symlayout.facts import Facts, OrderedFacts, Row
 from .certificates import Certificate
 from .claim import Proof
 from .pieces import Digit, Map, NotShown, Piece, apart, coefficient, moved, put, show, shown, variable, variables
+from .recombine import Recombined, recombinations
 from .setting import Setting, poly
 
 ROUNDS = 12  # refinements of digits before giving up
@@ -53,6 +54,7 @@ def by_digits(certificate: Certificate | None) -> Proof | None:
         return None
     proof = certificate["proof"]
     used = {"T18": "split" in proof or len(proof["pieces"]) > 1, "T20": "fold" in proof}
+    used["T3"] = "recombine" in proof
     used["T19"] = any(p["turns"] or len(p.get("injective", ())) > 1 for p in proof["pieces"])
     theorems = ", ".join(["T10", *sorted(t for t, yes in used.items() if yes)])
     return Proof(f"digits and quotients, {theorems}", certificate)
@@ -61,16 +63,40 @@ def by_digits(certificate: Certificate | None) -> Proof | None:
 def _certificate(says: str, x: AddressMap, facts: Facts, **goal: Sequence[Int]) -> Certificate | None:
     if any(f.relation != ">=" for f in x.valid) or len({c.name for c in x.coords}) < len(x.coords):
         return None
-    for way in (DIGITS, WIDER, WHOLE) if says == "injective" else (DIGITS, WHOLE):
+    first, *others = (DIGITS, WIDER, WHOLE) if says == "injective" else (DIGITS, WHOLE)
+    ranged = says != "bounds" or goal["low"][0] == 0
+    guesses = ((DIGITS, g) for g in (recombinations(x, facts, _end(says, goal)) if ranged else ()))
+    for way, guess in itertools.chain([(first, None)], guesses, ((way, None) for way in others)):
         m = Map.of(x, facts, {k: [moved(p, facts) for p in ps] for k, ps in goal.items()})
         setting = Setting(facts, *m.polys())
         m.rows = list(setting.facts.rows)
         claim = setting.claim("map", says=says, **m.json())
+        hints = {} if guess is None else {"recombine": _recombined(m, says, guess, facts)}
         m.named(setting.atoms)
         if setting.usable:
             with contextlib.suppress(NotShown):
-                return {"claim": claim, "proof": _Search(says, m, way).proof()}
+                return {"claim": claim, "proof": {**_Search(says, m, way).proof(), **hints}}
     return None
+
+
+def _end(says: str, goal: Mapping[str, Sequence[Int]]) -> Int | None:
+    """Where the range of a single value ends, None where values are only to differ."""
+    return goal["onto"][0] if says == "bijective" else goal["high"][0] + 1 if says == "bounds" else None
+
+
+def _recombined(m: Map, says: str, guess: Recombined, facts: Facts) -> dict[str, Any]:
+    """The map with the parts of its value in place of it, and the box of these parts as its goal."""
+    m.value = [put(moved(p, facts), m.names) for p in guess.parts]
+    radices = [moved(n, facts) for n in guess.radices]
+    out = {"parts": list(map(poly, m.value)), "radices": list(map(poly, radices))}
+    if says == "injective":
+        m.goal = {"low": [0 for _ in radices], "high": [n - 1 for n in radices]}
+        return out
+    end = m.goal["onto"][0] if says == "bijective" else m.goal["high"][0] + 1
+    box = Recombined((), tuple(radices)).boxed(end)
+    assert box is not None, "radices divide the end, and do so when sizes are replaced"
+    m.goal = {"onto": box} if says == "bijective" else {"low": [0 for _ in box], "high": [n - 1 for n in box]}
+    return {**out, "last": poly(box[-1])}
 
 
 # -- the search -----------------------------------------------------------------------------------------
@@ -121,10 +147,9 @@ class _Search:
 
     def _limits(self) -> tuple[list[Int], list[Int]]:
         goal = self.map.goal
-        if self.says == "bounds":
-            return goal["low"], goal["high"]
-        onto = goal.get("onto", [])
-        return [0] * len(onto), [n - 1 for n in onto]
+        if self.says != "bijective":
+            return goal.get("low", []), goal.get("high", [])
+        return [0] * len(goal["onto"]), [n - 1 for n in goal["onto"]]
 
     def _count(self) -> list[Any]:
         """Lemmas that extents are at least 0, where there are as many points as values."""

@@ -4,6 +4,7 @@ A claim has ``coords`` with extents, polynomials ``valid`` that are >= 0 where t
 in which each rests on those before it, and the ``value``: polynomials in all of these. The proof replaces sizes and
 coordinates, each time by a bijection between what there was and what there is then:
 
+- ``recombine``: a value a + m*b is the pair (a, b), where 0 <= a < m is shown (T3);
 - ``split``: a size n is d*F + r with 0 <= r < d (T18);
 - ``widen``: where values are to differ, a coordinate runs on to the next multiple of something;
 - ``fold``: coordinates c with L(c) < W, L a mixed radix, are one coordinate w = L(c) of [0, W) (T20);
@@ -37,6 +38,10 @@ def check_map(claim: Hint, proof: Hint) -> None:
     low = [poly(p) for p in claim.get("low", ())] if says == "bounds" else [{} for _ in onto]
     high = [poly(p) for p in claim.get("high", ())] if says == "bounds" else [minus(n, ONE) for n in onto]
     m = _Map.read(claim, [*onto, *low, *high])
+    if "recombine" in proof:
+        box = m.recombine(proof["recombine"], says, onto if says == "bijective" else [plus(h, ONE) for h in high])
+        need(says != "bounds" or low == [{}], "expected a range that begins at 0")
+        onto, low, high = box if says == "bijective" else [], [{} for _ in box], [minus(n, ONE) for n in box]
     for step in proof.get("split", ()):
         env = m.split(*step)
         onto, low, high = ([put(p, env) for p in ps] for ps in (onto, low, high))
@@ -53,8 +58,8 @@ def check_map(claim: Hint, proof: Hint) -> None:
         piece.resolve(hint.get("atoms", {}))
         for turn in hint.get("turns", ()):
             piece.turn(turn)
-        if says != "injective":
-            piece.bounded(low, high, hint["bounds"])
+        if says != "injective" or low:
+            piece.bounded(low, high, hint["bounds"], every=says != "injective")
         if says != "bounds":
             piece.injective(hint["injective"])
     if says != "bounds":
@@ -142,6 +147,26 @@ class _Map:
         self.coords = [(c, put(e, env)) for c, e in self.coords]
         self._put(env)
         return env
+
+    def recombine(self, step: Hint, says: str, end: list[Poly]) -> list[Poly]:
+        """A value a + m*(b + n*(...)) as the entries a, b, ...: one for each of these, where a is in [0, m) and so on.
+
+        The extents of the box of entries come back; where values are only to differ, those of all but the last.
+        """
+        parts, radices = [poly(p) for p in step["parts"]], [poly(n) for n in step["radices"]]
+        need(len(self.value) == 1 and len(parts) == len(radices) + 1, "expected one value, and a radix between parts")
+        need(names_in(*radices) <= self.sizes and names_in(*parts) <= self.taken, "parts of what is not known")
+        stride: Poly = ONE
+        total: Poly = {}
+        for p, n in zip(parts, [*radices, ONE], strict=True):
+            total, stride = plus(total, times(p, stride)), times(stride, n)
+        need(total == self.value[0], "the parts do not make up the value")
+        self.value = parts
+        if says == "injective":
+            return radices
+        last = poly(step["last"])
+        need(len(end) == 1 and times(stride, last) == end[0], "the box has another size than the range")
+        return [*radices, last]
 
     def fold(self, step: Hint) -> None:
         """Coordinates with L < W as one: L is injective on the box, and every w < W has digits inside it."""
@@ -375,10 +400,11 @@ class _Piece:
             nonneg(minus({(): block - 1} if block > 1 else {}, x), self.gens, top)
         return minus(_name(hint["atom"]), high)
 
-    def bounded(self, low: list[Poly], high: list[Poly], hints: Any) -> None:
-        """low <= value <= high in each entry."""
-        need(len(low) == len(high) == len(self.value) == len(hints), "one pair of lemmas for each entry")
-        for v, a, b, (bottom, top) in zip(self.value, low, high, hints, strict=True):
+    def bounded(self, low: list[Poly], high: list[Poly], hints: Any, every: bool) -> None:
+        """low <= value <= high in each entry, or in the first ones."""
+        need(len(low) == len(high) == len(hints) <= len(self.value), "one pair of lemmas for each entry")
+        need(not every or len(hints) == len(self.value), "one pair of lemmas for each entry")
+        for v, a, b, (bottom, top) in zip(self.value, low, high, hints, strict=False):
             nonneg(minus(v, a), self.gens, bottom)
             nonneg(minus(b, v), self.gens, top)
 

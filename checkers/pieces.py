@@ -115,6 +115,7 @@ class Map:
     goal: dict[str, list[Int]]
     rows: list[Row] = field(default_factory=list)
     meant: dict[Atom, Atom] = field(default_factory=dict)  # the quotients and extrema of sizes by their names
+    names: dict[Any, Int] = field(default_factory=dict)  # variables for the coordinates, and for what rests on them
 
     @classmethod
     def of(cls, x: AddressMap, facts: Facts, goal: dict[str, list[Int]]) -> Map:
@@ -126,7 +127,8 @@ class Map:
             if set(a.symbols) & set(x.coords):
                 atoms.append((variable(a.key), a, [put(e, names) for e in a.args]))
                 names[a] = variable(a.key)
-        return cls(coords, [put(e, names) for e in valid], atoms, [put(e, names) for e in value], goal)
+        moving = [put(e, names) for e in value]
+        return cls(coords, [put(e, names) for e in valid], atoms, moving, goal, names=names)
 
     def polys(self) -> list[Int]:
         goal = [p for ps in self.goal.values() for p in ps]
@@ -401,8 +403,8 @@ class Piece:
             raise NotShown
         self._turn()
         out: dict[str, Any] = {"atoms": self.atoms, "turns": self.turns}
-        if says != "injective":
-            limits = zip(self.value, low, high, strict=True)
+        if low:
+            limits = zip(self.value, low, high, strict=says != "injective")
             out["bounds"] = [[self._show(v - a), self._show(b - v)] for v, a, b in limits]
         if says != "bounds":
             out["injective"] = list(self._steps())
