@@ -20,6 +20,7 @@ from symlayout.errors import CertificateError
 
 from .lemmas import ONE, Mode, Poly, chain, generators, minus, need, nonneg, permutation, plus, poly, signed, times
 from .map_checker import check_map
+from .statements.check import check_statement
 
 
 def verify(certificate: Mapping[str, Any]) -> None:
@@ -32,6 +33,8 @@ def verify(certificate: Mapping[str, Any]) -> None:
         claim, proof = certificate["claim"], certificate["proof"]
         check = KINDS[claim["kind"]]
         check(claim, proof)
+        if "statement" in certificate:
+            check_statement(certificate)
     except CertificateError:
         raise
     except RecursionError as e:

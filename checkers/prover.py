@@ -44,6 +44,7 @@ from .form import expressions
 from .refuter import SMALL_POINTS, Failure, Refuter, tried
 from .setting import poly, rows_used
 from .sizes import all_sizes, small_sizes
+from .statements.bound import bound
 from .weakest import closing, joint, repair
 
 T = TypeVar("T")
@@ -145,7 +146,7 @@ def _of_parts(claim: Claim, parts: tuple[Claim, ...], budget: Budget, cache: Ver
             method=claim.method,
             assumptions=tuple(dict.fromkeys(a for v in found for a in v.assumptions)),
             lemmas=tuple(dict.fromkeys(f"{v.claim} [{v.method}]" for v in found)),
-            certificate=together(certificates, claim.kind) if certificates else None,
+            certificate=bound(claim, NOTHING, together(certificates, claim.kind)) if certificates else None,
             unused=tuple(sorted(set.intersection(*unused))) if unused else (),
             expect=claim.expect,
             seconds=time.perf_counter() - begin,
@@ -327,7 +328,7 @@ class _Run:
         return self._end(
             Outcome.PROVED,
             method=proof.method,
-            certificate=proof.certificate,
+            certificate=None if proof.certificate is None else bound(self.claim, self.facts, proof.certificate),
             lemmas=(*self.lemmas, *proof.lemmas),
             unused=self._unused(proof),
         )

@@ -220,10 +220,11 @@ def _write(texts: dict[Path, str]) -> None:
 def check_certificate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON: reports, certificates, lists of them.")],
 ) -> None:
-    """Verify certificates again, without the solver: what each one proves, by its own data, and whether it does."""
+    """Verify certificates again, without the solver: what each one states, and whether that is proved."""
     from checkers.certificate_checker import verify
 
     from .explain import in_words
+    from .statement_text import statement_in_words
 
     bad = rejected = 0
     for file in files:
@@ -241,7 +242,12 @@ def check_certificate(
             except CertificateError as e:
                 reason = str(e)
                 rejected += 1
-            console.show_certificate(in_words(s.certificate["claim"]), reason, s.claim, s.lemmas)
+            if not reason and s.claim and "statement" not in s.certificate:
+                reason = "expected the statement of the claim in its certificate, got a proof about its parts alone"
+                rejected += 1
+            stated = statement_in_words(s.certificate["statement"]) if "statement" in s.certificate else ""
+            trusts = tuple(map(str, s.certificate.get("trusts", ())))
+            console.show_certificate(in_words(s.certificate["claim"]), reason, s.claim, s.lemmas, stated, trusts)
         if without:
             console.out.print(f"  {without} proofs without a certificate, by enumeration or solver", markup=False)
     raise typer.Exit(BAD_INPUT if bad else UNEXPECTED if rejected else OK)

@@ -93,11 +93,14 @@ def show_place(place: str) -> None:
     out.print(Text(place, style="bold"))
 
 
-def show_certificate(words: str, reason: str, claim: str, lemmas: tuple[str, ...]) -> None:
-    """What a certificate proves, or why it does not, and the verdict that it came with."""
+def show_certificate(
+    words: str, reason: str, claim: str, lemmas: tuple[str, ...], stated: str, trusts: tuple[str, ...]
+) -> None:
+    """What a certificate proves, or why it does not, what it states, and the verdict that it came with."""
     verdict = Text("rejected", style="bold red") if reason else Text("accepted", style="bold green")
     out.print(Text("  ").append(verdict).append(f"  {words}"))
-    for label, value in (("", reason), ("for ", claim), ("with ", "; ".join(lemmas))):
+    rest = (("states ", stated), ("trusts ", "; ".join(trusts)), ("for ", claim), ("with ", "; ".join(lemmas)))
+    for label, value in (("", reason), *rest):
         if value:
             out.print(Text(f"            {label}{value}", style="dim" if label else "default"))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import pkgutil
 
 import checkers.claims as claims
 from checkers.claim import Claim
@@ -22,9 +23,12 @@ PLACES = ("layouts", "kernels", "tma")
 AWAITED: dict[str, tuple[str, ...]] = {
     "kernels": (
         "ApartInTime",
+        "ArithmeticFits",
         "Computes",
+        "GlobalOrder",
         "HappensBefore",
         "Launchable",
+        "PartialFits",
         "RegistersFit",
         "RingProtocol",
         "SharedMemoryFits",
@@ -49,10 +53,15 @@ def rows() -> tuple[Row, ...]:
 
 
 def kinds() -> tuple[type[Claim], ...]:
-    """Every class of claim that a user can state or a kernel makes: all that ``checkers.claims`` names."""
-    named = (getattr(claims, name) for name in claims.__all__)
-    found = {c for c in named if isinstance(c, type) and issubclass(c, Claim)}
+    """Every class of claim in the modules of ``checkers.claims`` that says what kind it is, helpers with a _ aside."""
+    for module in pkgutil.iter_modules(claims.__path__):
+        importlib.import_module(f"{claims.__name__}.{module.name}")
+    found = {c for c in _below(Claim) if c.kind and c.__module__.startswith(claims.__name__) and c.__name__[0] != "_"}
     return tuple(sorted(found, key=lambda c: c.__name__))
+
+
+def _below(c: type[Claim]) -> set[type[Claim]]:
+    return {c}.union(*map(_below, c.__subclasses__()))
 
 
 def complaints() -> list[str]:

@@ -417,6 +417,24 @@ def test_a_changed_certificate_is_rejected(report: Path, tmp_path: Path) -> None
     )
 
 
+def test_a_certificate_states_its_whole_claim(report: Path, tmp_path: Path) -> None:
+    """A report whose certificate was of other lanes, or of none, was accepted: the claim's words were not looked at."""
+    run = Run("check-certificate", report)
+    assert "states Injective of layout (M,4):(4,1), where 1 <= M <= 2147483647" in run.out
+    data = json.loads(report.read_text())
+    for slip, reason in (
+        (lambda c: c["statement"]["layout"]["layout"].update(stride=[4, 5]), "are not those of the statement"),
+        (lambda c: c["statement"]["sizes"].update(M=[0, 5, 1]), "an assumption that the statement does not make"),
+        (lambda c: c.pop("statement"), "expected the statement of the claim in its certificate"),
+    ):
+        changed = json.loads(json.dumps(data))
+        slip(changed["verdicts"][0]["certificate"])
+        (tmp_path / "c.json").write_text(json.dumps(changed))
+        run = Run("check-certificate", tmp_path / "c.json")
+        assert run.status == 1
+        assert reason in run.out
+
+
 def test_a_malformed_file_outweighs_a_rejected_one(report: Path, tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text('{"schema": 0, "verdicts": []}')
     run = Run("check-certificate", tmp_path / "old.json", tmp_path / "none.json", report)
