@@ -36,6 +36,7 @@ from symlayout.kernel import Kernel, KernelMap, KernelTensor
 from symlayout.ops import WARP, Box, Copy, ExpectTx, Fill, LoadIndex, Matrix, Mma, Op, Ref, Shuffle, Slot
 from symlayout.report import Outcome, Report, Verdict
 from symlayout.rules.readings import alignment
+from symlayout.scope import ranges_in_words
 from symlayout.tma import TensorMap
 
 from . import prover
@@ -93,12 +94,18 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
     verdicts = tuple(replace(v, digest=digest, arch=on) for v in report.verdicts)
     readable = WellFormed(kernel).readable
     notes = (*report.notes, *_not_asked(kernel)) if readable else (NOTHING_ELSE,)
-    report = replace(report, verdicts=verdicts, notes=notes, digest=digest, arch=on)
+    report = replace(report, verdicts=verdicts, notes=notes, digest=digest, arch=on, **_scope(kernel))
     needed = joint(f for v in report.verdicts if _of_a_map(v) for f in v.repairs)
     if not needed:
         return report
     found = tuple(v if _of_a_map(v) else _under(v, needed, options) for v in report.verdicts)
     return replace(report, verdicts=found, repairs=joint(f for v in found for f in v.repairs))
+
+
+def _scope(kernel: Kernel) -> Any:
+    """For which sizes and under which assumptions a kernel is proved."""
+    given, sizes = tuple(map(str, kernel.given)), ranges_in_words(kernel.dims)
+    return {"name": kernel.name, "sizes": sizes, "given": given, "assumed": kernel.assumed}
 
 
 def _not_asked(kernel: Kernel) -> Iterator[str]:

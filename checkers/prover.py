@@ -29,9 +29,11 @@ from symlayout.kernel import Kernel
 from symlayout.meter import Exhausted, metered, step
 from symlayout.obligations import EXACT, Obligation, as_divisibility
 from symlayout.report import Outcome, Report, Verdict
+from symlayout.scope import ranges_in_words
 
 from . import smt
 from .budget import DOING, Budget, ended
+from .bundle import ProofReport
 from .cache import Verdicts, key_of
 from .certificate_checker import verify
 from .certificates import together
@@ -83,10 +85,19 @@ def prove(
             f"has it as a field, as in SharedMemoryFits(kernel, arch={arch.name})"
         )
     given = facts_of(given)
-    found = [v for c in _flat(claims) for v in verdicts(c, given, budget or Budget(), cache)]
+    every = list(_flat(claims))
+    found = [v for c in every for v in verdicts(c, given, budget or Budget(), cache)]
     idle = [str(f) for f in given if all(str(f) in v.unused for v in found)] if found else []
     notes = (f"assumed, but no claim needs it: {', '.join(idle)}",) if idle else ()
-    return Report(tuple(found), joint(f for v in found for f in v.repairs), notes)
+    repairs, sizes = joint(f for v in found for f in v.repairs), ranges_in_words(_sizes(every, given))
+    return ProofReport(tuple(found), repairs, notes, sizes=sizes, given=tuple(map(str, given)))
+
+
+def _sizes(claims: list[Claim], given: tuple[Fact, ...]) -> list[Symbol]:
+    """The sizes that some claims are about, without block and loop indices."""
+    found = dict.fromkeys(s for c in claims for s in symbols_in((*c.parameters(), *c.given, *given)))
+    indices = {s for c in claims for s in c.indices()}
+    return sorted((s for s in found if s not in indices), key=lambda s: s.name)
 
 
 def _flat(claims: Iterable[Any]) -> Iterator[Claim]:

@@ -220,7 +220,11 @@ def _write(texts: dict[Path, str]) -> None:
 def check_certificate(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="JSON: reports, certificates, lists of them.")],
 ) -> None:
-    """Verify certificates again, without the solver: what each one states, and whether that is proved."""
+    """Verify certificates again, without the solver: what each one states, and whether that is proved.
+
+    A FILE that report.certificate has saved is checked as a whole: whether it was changed since, which certificates
+    hold, and by what each other proof would be repeated.
+    """
     from checkers.certificate_checker import verify
 
     from .explain import in_words
@@ -229,6 +233,10 @@ def check_certificate(
     bad = rejected = 0
     for file in files:
         try:
+            bundle = _bundle_in(file)
+            if bundle is not None:
+                rejected += not _checked(bundle, file)
+                continue
             found, without = stored_in(file)
         except CertificateError as e:
             console.show_error(f"{file}: {e}")
@@ -251,6 +259,25 @@ def check_certificate(
         if without:
             console.out.print(f"  {without} proofs without a certificate, by enumeration or solver", markup=False)
     raise typer.Exit(BAD_INPUT if bad else UNEXPECTED if rejected else OK)
+
+
+def _bundle_in(file: Path) -> Any:
+    """What ``report.certificate`` saved in a file; None where it is something else."""
+    from checkers.bundle import KIND, Bundle
+
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None  # which is told where it is read again
+    return Bundle.from_data(data) if isinstance(data, dict) and data.get("kind") == KIND else None
+
+
+def _checked(bundle: Any, file: Path) -> bool:
+    """Show what a bundle says and whether it holds."""
+    console.show_place(str(file))
+    found = bundle.check()
+    console.show_bundle(bundle.about(), str(found).splitlines())
+    return bool(found)
 
 
 @app.command()

@@ -105,6 +105,18 @@ def show_certificate(
             out.print(Text(f"            {label}{value}", style="dim" if label else "default"))
 
 
+CHECKED = {"accepted": "bold green", "rejected": "bold red", "repeat": "bold yellow"}
+
+
+def show_bundle(about: list[str], checks: list[str]) -> None:
+    """What a bundle of certificates is about, and what a check of it found, a line each."""
+    for line in about:
+        out.print(Text(f"  {line}", style="dim"))
+    for line in checks:
+        word, _, rest = line.partition("  ")
+        out.print(Text("  ").append(f"{word:8}", style=CHECKED.get(word, "bold")).append(f"  {rest.strip()}"))
+
+
 def show_layouts(layouts: dict[str, Any]) -> None:
     """Layouts by name, each with its size and shape and in coalesced form."""
     from .algebra import coalesce

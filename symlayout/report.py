@@ -70,6 +70,17 @@ class Verdict:
         )
 
     @property
+    def given(self) -> tuple[str, ...]:
+        """The facts given to the claim on which the verdict rests: those without which it holds too are left out."""
+        given = dict.fromkeys(map(str, getattr(self.claim, "given", ())))
+        return tuple(f for f in given if f not in self.unused)
+
+    @property
+    def sentence(self) -> str:
+        """What was asked: the claim, and what is assumed beside the ranges of its sizes."""
+        return f"{self.claim}  given {' and '.join(self.given)}" if self.given else str(self.claim)
+
+    @property
     def as_expected(self) -> bool:
         """Whether this is the outcome that the claim says it expects."""
         return self.outcome.value == self.expect
@@ -124,6 +135,8 @@ class Verdict:
                 out[name] = list(getattr(self, name))
         if self.repairs:
             out["repairs"] = list(map(str, self.repairs))
+        if self.given:
+            out["given"] = list(self.given)
         if self.certificate is not None:
             out["certificate"] = self.certificate
         out["seconds"] = round(self.seconds, 6)
@@ -151,6 +164,9 @@ class Report:
     notes: tuple[str, ...] = ()
     digest: str = ""
     arch: str = ""
+    sizes: tuple[str, ...] = ()  # their ranges, in words
+    given: tuple[str, ...] = ()  # facts assumed of sizes, of a kernel or for all claims
+    assumed: tuple[str, ...] = ()  # what proofs about a kernel rest on beside sizes, a sentence each
 
     def __bool__(self) -> bool:
         return bool(self.verdicts) and all(v.outcome is Outcome.PROVED for v in self.verdicts)
@@ -177,6 +193,10 @@ class Report:
     def __str__(self) -> str:
         return "\n".join([*map(str, self.verdicts), *self.notes]) or "no claims"
 
+    def size_lines(self) -> list[str]:
+        """One line with the ranges of the sizes, which holds for every verdict; none where there are no sizes."""
+        return [f"sizes     {'; '.join(self.sizes)}"] if self.sizes else []
+
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
@@ -192,5 +212,6 @@ class Report:
 
     def to_json(self) -> str:
         """The report as JSON text, with a schema number."""
-        about = {name: getattr(self, name) for name in ("digest", "arch") if getattr(self, name)}
+        names = ("digest", "arch", "sizes", "given", "assumed")
+        about = {name: getattr(self, name) for name in names if getattr(self, name)}
         return json.dumps({"schema": SCHEMA, **about, "verdicts": [v.to_json() for v in self.verdicts]}, indent=1)

@@ -45,6 +45,7 @@ from checkers.claims import (
     WellFormed,
     WrittenOnce,
 )
+from checkers.claims.arithmetic_fits import ArithmeticFits, PartialFits
 from checkers.claims.of_kernel import AtAllSizes, OfKernel, OfProgram
 from checkers.claims.updated_once import updated_once
 from checkers.prover import Budget
@@ -127,6 +128,7 @@ CLAIMS = [
         WellFormed(KERNEL),
         WrittenOnce(KERNEL, "dst"),
     ),
+    *(ArithmeticFits(KERNEL), PartialFits(M + 8, code="M + 8", place="if M + 8 <= N")),
     *(Launchable(KERNEL), Launchable(product(1.0)).parts()[0], Computes(KERNEL, "dst"), updated_once(REDUCED, "dst")),
     checkers.claims.transaction_bytes._Undecided("why", "where"),
 ]
