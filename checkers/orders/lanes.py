@@ -20,9 +20,10 @@ from .accesses import completion, everyone
 from .barriers import Meeting, number_of
 from .rules import Order
 from .runs import Event, Runs, active, told
+from .ways import TooMany, Way
 
 RULE = "lanes_met"
-Between = Callable[[Site, Site], list[Site]]
+MEETINGS = (WarpBarrier, Barrier, ClusterBarrier)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +33,6 @@ class Lanes:
     kernel: Kernel
     meetings: Mapping[int, Meeting]
     runs: Runs
-    between: Between  # what certainly comes between two operations
     late: Callable[[RingParts, Site], bool]  # whether a barrier of the warp is between the next wait and an arrival
 
     def orders(self, s: Site, over: Site, arrive: Site, ring: RingParts) -> Iterator[Order]:
@@ -42,11 +42,10 @@ class Lanes:
             return
         where, warps = f"{s}, then {arrive}", everyone(s).warps
         waited = over.team.includes(team) if over.team is not None and team is not None else None
-        met = next((x for x in self.between(over, arrive) if self._meet(x, warps, everyone(arrive).warps)), None)
         if completion(s.op) == "wgmma" and waited:
             yield Order(RULE, where, by=f"{over} by the thread that arrives")
-        elif met is not None:
-            yield Order(RULE, where, by=str(met))
+        elif self._always(over, arrive, warps):
+            yield Order(RULE, where, by="a barrier of all its lanes on every way")
         elif self.kernel.converged_warps and everyone(arrive).warps >= warps:
             yield Order(RULE, where, by=CONVERGED.partition(":")[0])
         elif over is s and everyone(arrive).warps >= warps and self.late(ring, arrive):
@@ -54,13 +53,30 @@ class Lanes:
         else:
             yield self._lacking(s, arrive, ring, where)
 
+    def _always(self, over: Site, arrive: Site, readers: frozenset[int]) -> bool:
+        """Whether lanes meet on every way from the end of a read to an arrival."""
+        givers, unmet = everyone(arrive).warps, list[Way]()
+
+        def at(p: str, x: Site, way: Way) -> str | None:
+            if x is arrive and way.possible(over):
+                unmet.append(way)
+            return None if x is arrive or self._meet(x, readers, givers) else p
+
+        try:
+            self.runs.ways.walk(over, readers | givers, "", at)
+        except TooMany:
+            return False
+        return not unmet
+
     def _meet(self, x: Site, readers: frozenset[int], givers: frozenset[int]) -> bool:
         """Whether all lanes that read meet those that arrive at an operation."""
-        if x.team is None or x.team.lanes != WARP or not x.team.warps >= readers | givers:
+        if not isinstance(x.op, MEETINGS) or x.team is None:
             return False
-        if isinstance(x.op, WarpBarrier):
-            return readers <= givers  # each warp for itself
-        return isinstance(x.op, Barrier | ClusterBarrier) and self.meetings[number_of(x.op)].sound
+        if x.team.lanes != WARP or not x.team.warps >= readers | givers:
+            return False
+        if readers <= givers:
+            return True  # each warp for itself
+        return not isinstance(x.op, WarpBarrier) and self.meetings[number_of(x.op)].sound
 
     # -- what lacks ---------------------------------------------------------------------------------
 
@@ -88,10 +104,10 @@ class Lanes:
             return ""
         for w in sorted(team.warps):
             mine = {int(t) + first for t in threads if (t + first) // WARP == w}
-            left = mine if elected or (not team.chosen and len(mine) > 1) else mine - arrive.candidates
+            left = mine if elected or not team.chosen else mine - arrive.candidates
             if left:
                 reader = "the elected lane" if elected else f"lane {max(left) % WARP}"
-                giver = f"lane {min(arrive.candidates) % WARP}" if team.chosen else "another lane, which is elected,"
+                giver = f"lane {min(arrive.candidates) % WARP}" if team.chosen else "another, which an election may take,"
                 return f"{reader} of warp {w} reads at {read.site}, {giver} arrives at {arrive}"
         return ""
 
@@ -117,12 +133,13 @@ def _given_back(events: list[Event], s: Site, arrive: Site, ring: RingParts) -> 
 
 
 def _perhaps(between: list[Event], arrive: Site) -> bool:
-    """Whether lanes may meet in what happens between two events: at a barrier, or one waits for what another tells."""
+    """Whether lanes may meet between two events: at a barrier of more than one, or one waits for what another tells."""
+    alone = [e.site.team is not None and e.site.team.lanes == 1 for e in between]
     tell = [isinstance(e.site.op, Arrive | ExpectTx) and e.site.team != arrive.team for e in between]
     first = tell.index(True) if True in tell else len(tell)
-    return any(isinstance(e.site.op, WarpBarrier | Barrier | ClusterBarrier) for e in between) or any(
-        isinstance(e.site.op, Wait) for e in between[first:]
-    )
+    if any(isinstance(e.site.op, MEETINGS) and not one for e, one in zip(between, alone, strict=True)):
+        return True
+    return any(isinstance(e.site.op, Wait) for e in between[first:])
 
 
 def _slot(s: Site) -> Slot:

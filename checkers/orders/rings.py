@@ -26,7 +26,7 @@ class RingOrders:
 
     def __init__(self, kernel: Kernel, every: list[Site], meetings: Mapping[int, Meeting], runs: Runs) -> None:
         self.kernel, self.every = kernel, every
-        self.lanes = Lanes(kernel, meetings, runs, self.between, self._met)
+        self.lanes = Lanes(kernel, meetings, runs, self._met)
         self.place = {id(s): i for i, s in enumerate(self.every)}
         self.shared = {t.name for t in kernel.tensors if t.space == "shared"}
         self.rings = rings_of(kernel)

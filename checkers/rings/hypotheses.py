@@ -348,7 +348,7 @@ class Reading:
         waits = _on((Wait,), self.ring.full)
         for back in map(_among, self._gives(self.ring.empty).values()):
             for a in (x for x in self.every if back(x.op) and x.places == places):
-                at = self._last(a, lambda x: isinstance(x.op, WarpBarrier) and _whole(x, a))  # noqa: B023
+                at = self._last(a, lambda x: isinstance(x.op, WarpBarrier | Barrier) and _whole(x, a))  # noqa: B023
                 if at is None:
                     raise Open(f"a barrier of the warp before {a}")
                 late = self.before(at, waits) - self.before(a, back) - 2
