@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from checkers.prover import Budget, decide
+from checkers.prover import Budget
 
 from .row import Row, stated
 
@@ -70,7 +70,7 @@ def trials(
     for _ in range(count):
         claim = stated(getattr(row, mode), r)
         try:
-            v = decide(claim, budget)
+            v = row.decided(claim, budget)
         except Exception as e:  # whatever it is, a claim that can be stated must have a verdict
             wrong.append(f"{claim}\n    {type(e).__name__}: {e}")
             continue

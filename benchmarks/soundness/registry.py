@@ -37,7 +37,6 @@ AWAITED: dict[str, tuple[str, ...]] = {
         "WellFormed",
         "WrittenOnce",
     ),
-    "tma": ("Obeys", "RowsApart", "SameBytes", "TensorMapValid", "TmaCopySafe"),
 }
 
 

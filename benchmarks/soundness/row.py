@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from checkers.claim import Claim
+from checkers.prover import Budget, decide
 from symlayout.errors import SymlayoutError
 from symlayout.facts import Facts
 from symlayout.report import Outcome, Verdict
@@ -15,6 +16,7 @@ from symlayout.report import Outcome, Verdict
 from .plain import Env, TooMany, admissible, number
 
 TRIES = 12  # sizes at which a proof is tried
+WORST = (Outcome.REFUTED, Outcome.UNKNOWN, Outcome.VACUOUS, Outcome.PROVED)
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,10 @@ class Row:
     @property
     def name(self) -> str:
         return self.kind.__name__
+
+    def decided(self, claim: Claim, budget: Budget) -> Verdict:
+        """The verdict on a claim."""
+        return judged(claim, budget)
 
     def complaint(self, claim: Claim, v: Verdict, r: random.Random) -> str:
         """What is wrong with a verdict: sizes at which a proved claim fails or a refuted one holds; else ''."""
@@ -58,6 +64,18 @@ class Row:
             return f"the witness {env} does not fail" if self.holds(claim, env) else ""
         except TooMany:
             return ""
+
+
+def judged(claim: Claim, budget: Budget) -> Verdict:
+    """The verdict on a claim; of one that its parts decide the part that is refuted, else one that is left open."""
+    parts = claim.parts()
+    if parts is None:
+        return decide(claim, budget)
+    found = [judged(replace(p, given=(*p.given, *claim.given)), budget) for p in parts]
+    worst = min(found, key=lambda v: WORST.index(v.outcome), default=None)
+    if worst is None or worst.outcome is Outcome.PROVED:
+        return Verdict(claim, Outcome.PROVED, method=claim.method)
+    return worst
 
 
 def stated(make: Callable[[random.Random], Claim], r: random.Random) -> Claim:
