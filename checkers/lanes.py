@@ -49,7 +49,7 @@ def moved_together(access: Any, facts: Facts, element_bytes: int, unit_bytes: in
         if steps > 1:
             kept.append((steps, s))
     start, away = (base, 0) if type(base) is int else (0, base)
-    why = divisible(moved, away, apart, facts) if moved or type(base) is not int else None
+    why = divisible(moved, away, apart, facts)
     if why is None:
         return None
     shape = (lanes, *(n for n, _ in kept[first:]))  # a nested mode stays the first one, also where it is alone

@@ -17,7 +17,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from checkers.certificate_checker import verify
 from checkers.prover import Budget
+from symlayout.errors import CertificateError
+from symlayout.report import Verdict
 
 from .row import Row, stated
 
@@ -62,8 +65,11 @@ def code_version() -> str:
 def trials(
     row: Row, mode: str, count: int, seed: str, solver_ms: int = 400
 ) -> tuple[collections.Counter[str], list[str]]:
-    """The outcomes of *count* random claims of a kind, and every verdict that the oracle contradicts."""
-    r = random.Random(seed)
+    """The outcomes of *count* random claims of a kind, and every verdict that the oracle contradicts.
+
+    The claims depend on the seed alone, not on verdicts, so that two versions of the code judge the same ones.
+    """
+    r, sizes = random.Random(seed), random.Random(f"sizes of {seed}")
     counts: collections.Counter[str] = collections.Counter()
     wrong: list[str] = []
     budget = Budget() if mode == "static" else Budget(solver_ms=solver_ms)
@@ -75,10 +81,21 @@ def trials(
             wrong.append(f"{claim}\n    {type(e).__name__}: {e}")
             continue
         counts[v.outcome.value] += 1
-        complaint = row.complaint(claim, v, r)
+        complaint = row.complaint(claim, v, sizes) or unbound(v)
         if complaint:
             wrong.append(f"{v}\n    {complaint}")
     return counts, wrong
+
+
+def unbound(v: Verdict) -> str:
+    """What is wrong with the certificate of a verdict, as JSON keeps it; '' where it is accepted or there is none."""
+    if v.certificate is None:
+        return ""
+    try:
+        verify(json.loads(json.dumps(v.certificate)))
+    except CertificateError as e:
+        return f"the certificate is refused: {e}"
+    return ""
 
 
 def run_slice(row: Row, mode: str, seed: int, number: int) -> Slice:

@@ -68,7 +68,7 @@ class Coalesced(Claim):
         return f"{self.kind}: {self.access}, {lanes} in at most {self.sectors} sectors"
 
     def certify(self, facts: Facts) -> Proof | None:
-        return certify_moved(self, facts, self.element_bytes, SECTOR_BYTES)
+        return certify_moved(self, facts, self.element_bytes, SECTOR_BYTES) if facts.symbols else None
 
     def counterexample(self) -> Witness | None:
         if points(self.access) > POINTS:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from symlayout.errors import ClaimError
-from symlayout.expr import integer
+from symlayout.expr import Symbol, integer
 from symlayout.facts import Facts
 from symlayout.int_tuple import product
 from symlayout.report import Witness
 
 from .. import far
 from ..certificates import injective
-from ..claim import Claim, Proof, TooLarge
+from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, repeats
 from ..form import at_text, check_subject, linear, points, table
+from .injective import Injective
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,14 @@ class Multiplicity(Claim):
     def __str__(self) -> str:
         return f"{self.kind} {self.copies}: {self.layout}"
 
+    @property
+    def _once(self) -> Injective | None:
+        """The same claim where each value is to occur once, with or without a predicate."""
+        return Injective(self.layout, given=self.given) if type(self.copies) is int and self.copies == 1 else None
+
     def certify(self, facts: Facts) -> Proof | None:
+        if self._once is not None:
+            return self._once.certify(facts)
         form = linear(self.layout, facts)
         c = form.single if form is not None and not getattr(self.layout, "valid", None) else None
         if c is None:
@@ -78,6 +87,12 @@ class Multiplicity(Claim):
         if n % self.copies and not getattr(self.layout, "valid", ()):
             return Witness({}, (), f"{n} coordinates are no multiple of {self.copies}")
         raise TooLarge
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        return None if self._once is None else self._once.violations(facts)
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        return None if self._once is None else self._once.replay(model, bound)
 
     def lemma(self, facts: Facts) -> str:
         return f"stride-0 modes make {self.copies} copies and the others are injective"

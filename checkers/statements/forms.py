@@ -57,7 +57,8 @@ def form_of(w: World, x: Data) -> Form:
 
 def _layout(w: World, x: Data) -> list[tuple[list[Mode], Poly]]:
     extents, strides = leaves(x["shape"]), leaves(x["stride"])
-    need(len(extents) == len(strides), "one stride for each extent")
+    need(_profile(x["shape"]) == _profile(x["stride"]), "one stride for each extent")
+    need(all(type(n) is not int or n >= 1 for n in extents), "an extent is at least 1")
     shape = [w.image(n) for n in extents]
     if not any(isinstance(d, Mapping) and "basis" in d for d in strides):
         return [([(n, w.image(d)) for n, d in zip(shape, strides, strict=True)], {})]
@@ -70,6 +71,11 @@ def _layout(w: World, x: Data) -> list[tuple[list[Mode], Poly]]:
         entry = [w.image(d["value"]) if m else {} for m, d in zip(moved, strides, strict=True)]
         out.append((list(zip(shape, entry, strict=True)), {}))
     return out
+
+
+def _profile(x: Any) -> Any:
+    """The nesting of a shape, its leaves aside."""
+    return list(map(_profile, x)) if isinstance(x, list | tuple) else 0
 
 
 def _linear_map(w: World, m: Data) -> Form:

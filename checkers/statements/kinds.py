@@ -137,6 +137,9 @@ def partition(w: World, s: Data, c: Data, how: Data) -> None:
 
 
 def multiplicity(w: World, s: Data, c: Data, how: Data) -> None:
+    if s["copies"] == 1:
+        injective(w, s, c, how)
+        return
     f = form_of(w, s["layout"])
     modes, _ = f.single
     need(not f.predicate, "a predicate")
