@@ -23,9 +23,11 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, NotationError, SymlayoutError
-from symlayout.expr import Fact, Int, Quotient, Symbol, at_least, dim, index, names, written_divisors
+from symlayout.expr import Expr, Fact, Int, Quotient, Symbol, at_least, dim, index, names, written_divisors
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.int_tuple import map_leaves, product
+from symlayout.int_tuple import text as text_of
+from symlayout.layout import Layout
 from symlayout.notation import Declared, parse, parse_box, parse_expression, parse_fact, parse_int_tuple
 from symlayout.reader import suggestion
 
@@ -33,6 +35,7 @@ from .claim import Claim
 from .claims import CLAIMS
 
 SHARED = ("given", "expect")
+PLACEHOLDERS = {"number": "NUMBER", "layout": "LAYOUT", "fact": "FACT", "truth": "true"}  # for a field that is missing
 BOX = ("over", "when")
 
 
@@ -130,9 +133,14 @@ def claim_from(
     facts = _given(given, symbols)
     values = _values(row, fields, symbols)
     claim = row.make(**values)
-    claim = replace(claim, given=(*claim.given, *facts), expect=expect)
+    try:
+        claim = replace(claim, given=(*claim.given, *facts), expect=expect)
+    except ClaimError as e:
+        raise e.told_at("expect") from None
     claim = replace(claim, given=(*claim.given, *_bearing(claim, shared)))
     _apart(claim)
+    if not isinstance(symbols, Declared):
+        _expect_known(claim, {s.name for s in symbols})
     return claim
 
 
@@ -171,7 +179,8 @@ def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> d
     values = {name: _read(own[name], value, symbols, box, written[name]) for name, value in texts.items()}
     missing = [f.name for f in row.fields if f.required and f.name not in values]
     if missing:
-        raise ClaimError(f"expected {names(missing)} for {row.name}, got {names(values) or 'no field'}")
+        how = ", ".join(f"'{name} {PLACEHOLDERS.get(own[name].what, 'VALUE')}'" for name in missing)
+        raise ClaimError(f"expected {how} for {row.name}, got {names(values) or 'no field'}").told_at("kind")
     return values
 
 
@@ -179,7 +188,7 @@ def _read(field: Field, value: Any, symbols: Iterable[Symbol], box: _Box | None,
     """The value of one field; what cannot be read is said with the field's name."""
     try:
         if field.what == "layout":
-            return box.map(value) if box else parse(_text(value), symbols)
+            return box.map(value) if box else _layout(_text(value), symbols)
         if field.what == "Indexed":
             return box.map(value) if box else _value(value, symbols)
         return READERS[field.what](value, symbols)
@@ -192,6 +201,24 @@ def _text(value: Any) -> str:
     if isinstance(value, str) or type(value) is int:
         return str(value)
     raise ClaimError(f"expected text or a whole number, got {value!r}")
+
+
+def _layout(source: str, symbols: Iterable[Symbol]) -> Any:
+    """A layout. A formula alone is refused: as a shape it would be another claim than the one meant."""
+    found = parse(source, symbols)
+    shape = found.shape if isinstance(found, Layout) else None
+    formula = shape[0] if isinstance(shape, tuple) and len(shape) == 1 else shape
+    if isinstance(formula, Expr) and not _may_be_a_shape(source, formula, symbols):
+        free = ", ".join(sorted(s.name for s in formula.symbols))
+        over = f"'over ({free}) < (...)' makes it a formula of these coordinates"
+        raise ClaimError(f"expected a layout, got the expression {formula}; {over}, and '{formula}:1' is a layout")
+    return found
+
+
+def _may_be_a_shape(source: str, shape: Expr, symbols: Iterable[Symbol]) -> bool:
+    """Whether an expression is a shape beyond doubt: it has a stride, is one name, or is of declared sizes alone."""
+    known = set(symbols)
+    return ":" in source or isinstance(shape, Symbol) or all(s in known for s in shape.symbols)
 
 
 def _number(value: Any, symbols: Iterable[Symbol]) -> int:
@@ -325,21 +352,26 @@ class _Box:
         return AddressMap(made.coords, made.extents, made.offset, made.valid, made.obligations, every, guards)
 
     def _map(self, source: Any) -> AddressMap:
-        if self.extents is None:
-            layout = parse(_text(source), self.symbols)
+        text = _text(source)
+        if self.extents is None or _is_layout(text):
+            layout = parse(text, self.symbols)
             shape = getattr(layout, "shape", ())
-            modes = shape if isinstance(shape, tuple) else (shape,)
-            if len(modes) != len(self.names):
-                raise ClaimError(f"expected a coordinate for each of the {len(modes)} modes, got {names(self.names)}")
-            coords = self._coords(tuple(map(product, modes)))
+            extents = tuple(map(product, shape if isinstance(shape, tuple) else (shape,)))
+            if len(extents) != len(self.names):
+                raise ClaimError(f"expected a coordinate for each of the {len(extents)} modes, got {names(self.names)}")
+            if self.extents not in (None, extents):
+                told, got = (text_of(e if len(e) > 1 else e[0]) for e in (self.extents or (), extents))
+                raise ClaimError(f"expected a layout of the extents of over, {told}, got one of {got}")
+            coords = self._coords(extents)
             valid = self._valid(coords)
             offset: Any = layout(coords if isinstance(shape, tuple) else coords[0])
-            extents = tuple(map(product, modes))
         else:
             extents = self.extents
             coords = self._coords(extents)
             valid = self._valid(coords)
-            offset = parse_int_tuple(_text(source), _and(self.symbols, coords))
+            offset = parse_int_tuple(text, _and(self.symbols, coords))
+            if isinstance(offset, tuple) and len(offset) == 1:
+                (offset,) = offset  # parentheses around a formula mean nothing
         return AddressMap(coords, extents, offset, valid)
 
     def _coords(self, extents: tuple[Int, ...]) -> tuple[Symbol, ...]:
@@ -352,12 +384,31 @@ class _Box:
             raise e.about("when") from None
 
 
+def _is_layout(source: str) -> bool:
+    """Whether a text among formulas is a layout: it has a stride or a swizzle; the : of a choice comes behind a ?."""
+    return re.match(r"\s*(?:Sw|S|Swizzle)\s*<", source) is not None or (":" in source and "?" not in source)
+
+
 def _apart(claim: Claim) -> None:
     """Raise where a size has the name of a coordinate: one of the two was meant."""
     coords = {c.name for x in claim.subjects() for c in getattr(x, "coords", ())}
     clash = sorted(coords & {s.name for s in symbols_in((claim.parameters(), claim.given))})
     if clash:
         raise ClaimError(f"expected {names(clash)} only where coordinates are known, got a size of that name")
+
+
+def _expect_known(claim: Claim, known: set[str]) -> None:
+    """Raise where a formula has a name that nothing else of the claim has: most often a slip, never shown otherwise."""
+    maps = [x for x in claim.subjects() if isinstance(x, AddressMap)]
+    others = [x for x in claim.parameters() if not isinstance(x, AddressMap)]
+    told = {s.name for s in symbols_in((*others, *claim.given, *(x.extents for x in maps)))} | known
+    for x in maps:
+        own = {c.name for c in x.coords}
+        free = sorted({s.name for s in symbols_in((x.offset, x.valid))} - own - told)
+        if free:
+            coords = ", ".join(c.name for c in x.coords)
+            said = f"expected coordinates ({coords}) and sizes that the claim names elsewhere, got {names(free)}"
+            raise ClaimError(f"{said}; 'dims {' '.join(free)}' declares a size").told_at("map")
 
 
 def _bearing(claim: Claim, shared: Iterable[Fact]) -> tuple[Fact, ...]:

@@ -30,7 +30,7 @@ from .found import Found, Stated
 from .near_misses import MARK, may_have_slips, slip
 from .notation import COMPOSED, Declared, parse_dims, parse_fact
 from .place import Place
-from .reader import DIGITS, END, Reader
+from .reader import DIGITS, END, Reader, is_name
 
 # fmt: off
 C_SUFFIXES = (
@@ -240,12 +240,12 @@ class _Words(Reader):
     def is_keyword(self, i: int, related: bool, goes_on: bool) -> bool:
         """Whether token *i* is a name right after the end of a value, which does not go on with the token before."""
         token, before = self.tokens[i], self.tokens[i - 1]
-        if not token.isidentifier() or token in (*COMPOSED, "const", "volatile") or (related and token == "and"):
+        if not is_name(token) or token in (*COMPOSED, "const", "volatile") or (related and token == "and"):
             return False
         if before in COMPOSED or goes_on or (related and before == "and"):
             return False
-        reference = before == "&" and self.tokens[i - 2] in (">", "const", "volatile", "&")
-        return before in (")", "]", ">") or reference or before[0] in DIGITS or before.isidentifier()
+        reference = before == "&" and not related and self.tokens[i - 2] in (">", "const", "volatile", "&")
+        return before in (")", "]", ">") or reference or before[0] in DIGITS or is_name(before)
 
 
 # -- comments in source text ------------------------------------------------------------------------------

@@ -727,7 +727,7 @@ def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = 
     Two different symbols of one name may not meet in a claim.
     Raises ExpressionError for a name that is no identifier or a multiple below 1.
     """
-    if not isinstance(name, str) or not name.isidentifier():
+    if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
         raise ExpressionError(f"expected an identifier as the name of a dimension, got {name!r}")
     multiple_of = integer(multiple_of)  # type: ignore[assignment]  # a number, as the next line checks
     if type(multiple_of) is not int or multiple_of < 1:

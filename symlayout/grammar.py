@@ -19,7 +19,7 @@ from .choice import select, test_of, truth
 from .errors import ExpressionError
 from .expr import Expr, Fact, Int, at_least, ceil_div_int, eq, floordiv, maximum, minimum, mod
 from .int_tuple import MAX_DEPTH
-from .reader import END, Reader, digits
+from .reader import END, Reader, digits, is_name
 
 BITWISE = ("|", "^", "&")
 BINDING = {"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6}
@@ -242,7 +242,7 @@ class Expressions(Reader):
             self.expect(")", "after an expression")
             self.groups -= 1
             return out
-        if self.token.isidentifier() and self.token != "_" and not digits(self.token):
+        if is_name(self.token) and self.token != "_" and not digits(self.token):
             return self.symbol()
         return self.natural(what)
 

@@ -270,6 +270,8 @@ class _Facts(_Text):
                 names.append(name)
             if not extents and self.token == END:
                 return tuple(names), None
+            if self.token == ",":
+                raise self.error("the coordinates in parentheses, such as (r, c) < (8, 8)")
             self.expect("<", "and an extent after the coordinates")
             at, found = self.position, self.int_tuple("an extent or a tuple of extents")
             flat = found if isinstance(found, tuple) else (found,)

@@ -150,7 +150,7 @@ def _claims(place: Place, value: Any, kind: Kinds, seconds: float, called: bool 
         except KeyboardInterrupt:
             raise
         except BaseException as e:  # a user's function can raise anything
-            yield Found(place, error=f"expected claims from {name}(), got {type(e).__name__}: {e}")
+            yield Found(place, error=f"expected claims from {name}(), got {_named(e)}")
             return
     other = list(itertools.islice((v for v in _flat(value) if not isinstance(v, kind)), 1))
     claims = [] if other else list(_flat(value))
@@ -198,10 +198,15 @@ def _failure(path: Path, e: BaseException) -> Found:
         line = frames[-1].lineno if frames else None
         column = frames[-1].colno + 1 if frames and frames[-1].colno is not None else None
     place = Place(str(path), line or 0, column or 0)
-    message = str(e).strip() if isinstance(e, SymlayoutError) else f"{type(e).__name__}: {str(e).strip()}"
-    if isinstance(e, SystemExit):
-        message = f"SystemExit({e.code})"
+    if isinstance(e, SymlayoutError) and not isinstance(e, _OutOfTime):
+        return Found(place, error=str(e).strip())
+    message = f"SystemExit({e.code})" if isinstance(e, SystemExit) else _named(e)
     return Found(place, error=f"expected a module that can be imported, got {message}{_shadowing(path, e)}")
+
+
+def _named(e: BaseException) -> str:
+    """An exception as Python's last line has it; one of ours says it all itself."""
+    return str(e).strip() if isinstance(e, SymlayoutError) else f"{type(e).__name__}: {str(e).strip()}"
 
 
 def _shadowing(path: Path, e: BaseException) -> str:

@@ -24,6 +24,35 @@ class Declared(tuple[Symbol, ...]):
     __slots__ = ()
 
 
+# What a token of C or Python that has no place in a text means there, and what says it.
+ADVICE = {
+    "/": "write // for the quotient that is rounded down, which C's / is for values from 0 on",
+    "[": "what is read from memory is no part of a formula: give it a name of its own",
+    "=": "equality is ==, and at least is >=",
+    ".": "numbers are integers",
+    ";": "shape and stride are separated by ':'",
+    "!=": "what is not equal is below or above: a < b || a > b",
+}
+
+
+def is_name(token: str) -> bool:
+    """Whether a token is a name, perhaps a member of one.
+
+    >>> is_name("threadIdx.x"), is_name("_"), is_name("4")
+    (True, True, False)
+    """
+    return bool(token) and all(part.isidentifier() for part in token.split("."))
+
+
+def _name_end(source: str, start: int) -> int:
+    """Where a name that begins at *start* ends, its members included: ``threadIdx.x``, ``params.ld``."""
+    stop = start + 1
+    while stop < len(source) and ("_" + source[stop]).isidentifier():
+        stop += 1
+    member = source[stop : stop + 1] == "." and source[stop + 1 : stop + 2].isidentifier()
+    return _name_end(source, stop + 1) if member else stop
+
+
 def tokenize(source: str) -> list[tuple[str, int]]:
     """(token, place) in order, ending with END: numbers, names, pairs such as //, and single characters."""
     out = []
@@ -34,8 +63,7 @@ def tokenize(source: str) -> list[tuple[str, int]]:
             while stop < len(source) and source[stop] in DIGITS:
                 stop += 1
         elif c.isidentifier():
-            while stop < len(source) and ("_" + source[stop]).isidentifier():
-                stop += 1
+            stop = _name_end(source, start)
         elif source[start : start + 2] in PAIRS:
             stop += 1
         if not c.isspace():
@@ -121,8 +149,17 @@ class Reader:
         """The error that points at the token with index *at*, the current one unless told."""
         at = self.position if at is None else at
         token = self.tokens[at]
-        got = got or (repr(short(token)) if token != END else "the end of the text")
+        got = got or f"{short(token)!r}{self.advice(at)}" if token != END or got else "the end of the text"
         return self.pointed(f"expected {expected}, got {got}", at)
+
+    def advice(self, at: int) -> str:
+        """What is meant by a token that has no place here, as far as it tells; nothing for others."""
+        token, before = self.tokens[at], self.tokens[at - 1] if at else END
+        if token == "(" and is_name(before):
+            return f"; {before} is no function that is known here"
+        if token in ADVICE and not (token == "." and not digits(before)):
+            return f"; {ADVICE[token]}"
+        return ""
 
     def pointed(self, message: object, at: int) -> NotationError:
         error = NotationError(f"{message}\n{excerpt(self.source, self.places[at])}")
@@ -157,7 +194,7 @@ class Reader:
 
     def name(self, what: str) -> str:
         """An identifier that is not a static integer such as ``_4``."""
-        if not self.token.isidentifier() or self.token == "_" or digits(self.token):
+        if not is_name(self.token) or self.token == "_" or digits(self.token):
             raise self.error(what)
         return self.advance()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
@@ -11,8 +12,10 @@ from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import evaluate
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, product, text
+from symlayout.layout import ComposedLayout
 from symlayout.linear import linear as over_f2
 from symlayout.report import Witness
+from symlayout.swizzle import Swizzle, upcast_swizzle
 
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS, unravel
@@ -101,15 +104,24 @@ class ConflictFree(Claim):
             raise TooLarge
         if self.lanes > 32:
             raise ClaimError(f"expected at most 32 lanes in the first mode, got {self.lanes}")
-        _, values = table(self.access)
-        rows = (values[:, 0] * self.element_bytes).reshape(-1, self.lanes)
-        for i, addresses in enumerate(rows):
-            lanes = [int(a) for a in addresses]
-            if any(a % self.width_bytes for a in lanes):
+        for i, lanes in self._rows():
+            if self._is_misaligned(lanes):
                 return self._misaligned(i, lanes)
-            if conflict_degree(lanes, self.width_bytes) > self.degree:
+            if self._conflicts(lanes):
                 return self._conflict(i, lanes)
         return None
+
+    def _rows(self) -> Iterator[tuple[int, list[int]]]:
+        """The byte addresses of the lanes at each of the other coordinates."""
+        _, values = table(self.access)
+        rows = (values[:, 0] * self.element_bytes).reshape(-1, self.lanes)
+        yield from ((i, [int(a) for a in addresses]) for i, addresses in enumerate(rows))
+
+    def _is_misaligned(self, addresses: list[int]) -> bool:
+        return any(a % self.width_bytes for a in addresses)
+
+    def _conflicts(self, addresses: list[int]) -> bool:
+        return conflict_degree(addresses, self.width_bytes) > self.degree
 
     def _rest(self, i: int) -> str:
         shape = self.access.shape
@@ -121,7 +133,20 @@ class ConflictFree(Claim):
 
     def _conflict(self, i: int, addresses: list[int]) -> Witness:
         self._replay(i, addresses)
-        return Witness({}, (i,), f"{worst_lanes(addresses, self.width_bytes)}{self._rest(i)}")
+        return Witness({}, (i,), f"{worst_lanes(addresses, self.width_bytes)}{self._rest(i)}{self._of_bytes()}")
+
+    def _of_bytes(self) -> str:
+        """The swizzle in elements, where the one at hand is without conflicts as a swizzle of byte addresses."""
+        if not isinstance(self.access, ComposedLayout) or not isinstance(self.access.outer, Swizzle):
+            return ""
+        given, size = self.access.outer, self.element_bytes
+        if size == 1 or size & (size - 1) or given.base < size.bit_length() - 1:
+            return ""
+        meant = upcast_swizzle(size, given)
+        mended = replace(self, access=ComposedLayout(meant, self.access.offset, self.access.inner))
+        if any(mended._is_misaligned(lanes) or mended._conflicts(lanes) for _, lanes in mended._rows()):
+            return ""
+        return f"; {given} swizzles bytes, and offsets are elements of {size} bytes: there {meant} has no conflicts"
 
     def _misaligned(self, i: int, addresses: list[int]) -> Witness:
         lane = next(k for k, a in enumerate(addresses) if a % self.width_bytes)

@@ -148,8 +148,8 @@ def test_a_new_class_needs_no_row() -> None:
 REFUSED = [
     ("bijectve", {}, "expected a kind of claim (aligned, bijective, ", "got 'bijectve'; did you mean bijective?"),
     ("", {}, "expected a kind of claim", "got ''"),
-    ("bijective", {"layout": "(4,8)"}, "expected onto for bijective, got layout", ""),
-    ("bijective", {}, "expected layout, onto for bijective, got no field", ""),
+    ("bijective", {"layout": "(4,8)"}, "expected 'onto VALUE' for bijective, got layout", ""),
+    ("bijective", {}, "expected 'layout LAYOUT', 'onto VALUE' for bijective, got no field", ""),
     ("bijective", {"layout": "4", "ontoo": 4}, "expected fields of bijective (layout, onto, ", "did you mean onto?"),
     ("bijective", {"layout": "4", "and": "4"}, "expected fields of bijective", "got 'and'"),
     ("bijective", {"layout": "4", "map": "4"}, "expected layout of bijective once", "'map'"),
