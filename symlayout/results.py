@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .dtype import DType, f32, i32, tf32
 from .errors import LayoutError
 from .expr import Expr, Int, Symbol, index, integer
 
@@ -57,34 +58,36 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Dot:
-    """The sum over an index of products of two elements."""
+    """The sum over an index of products of two elements, kept in the type *dtype* ("" for ``sum_type``)."""
 
     index: Symbol
     a: Element
     b: Element
+    dtype: str = ""
 
     @property
     def extent(self) -> Int:
         return integer(self.index.upper + 1)  # type: ignore[operator]
 
     def __str__(self) -> str:
-        return f"sum over {self.index} < {self.extent} of {self.a}*{self.b}"
+        return f"sum over {self.index} < {self.extent} of {self.a}*{self.b}{_kept(self.dtype)}"
 
 
 @dataclass(frozen=True)
 class Total:
-    """The fold of an element over an index: its sum, product, least or greatest."""
+    """The fold of an element over an index: its sum, product, least or greatest, kept in *dtype* as in ``Dot``."""
 
     function: str
     index: Symbol
     element: Element
+    dtype: str = ""
 
     @property
     def extent(self) -> Int:
         return integer(self.index.upper + 1)  # type: ignore[operator]
 
     def __str__(self) -> str:
-        return f"{TOTALS[self.function]} over {self.index} < {self.extent} of {self.element}"
+        return f"{TOTALS[self.function]} over {self.index} < {self.extent} of {self.element}{_kept(self.dtype)}"
 
 
 @dataclass(frozen=True)
@@ -157,15 +160,30 @@ def entry(tensor: str, *at: Any) -> Entry:
     return Entry(tensor, tuple(map(integer, at)))
 
 
-def dot(extent: Any, terms: Callable[[Any], tuple[Element, Element]]) -> Dot:
-    """The sum of products of two elements, for all values of an index that takes the parameter's name."""
+def sum_type(*kinds: DType) -> DType:
+    """The type of a sum of elements, or of products of elements, of some types, where a result states none.
+
+    >>> print(sum_type(DType.of("bf16")), sum_type(DType.of("f64")), sum_type(DType.of("i8"), DType.of("u8")))
+    f32 f64 i32
+    """
+    widest = max(kinds, key=lambda kind: (kind.kind == "float", kind.bits))
+    if widest.bits < 32 or widest is tf32:
+        return f32 if widest.kind == "float" else i32
+    return widest
+
+
+def dot(extent: Any, terms: Callable[[Any], tuple[Element, Element]], dtype: str = "") -> Dot:
+    """The sum of products of two elements, for all values of an index that takes the parameter's name.
+
+    It is kept in the type *dtype*: f32 for floats of fewer bits, i32 for integers of fewer, unless it says another.
+    """
     (name,) = inspect.signature(terms).parameters
     k = index(name, extent)
-    return Dot(k, *terms(k))
+    return Dot(k, *terms(k), _type_name(dtype))
 
 
-def total(extent: Any, term: Callable[[Any], Element], function: str = "add") -> Total:
-    """The fold of an element for all values of an index that takes the parameter's name.
+def total(extent: Any, term: Callable[[Any], Element], function: str = "add", dtype: str = "") -> Total:
+    """The fold of an element for all values of an index that takes the parameter's name, kept in *dtype* as in ``dot``.
 
     >>> from symlayout import dims
     >>> M, N = dims("M N")
@@ -178,7 +196,15 @@ def total(extent: Any, term: Callable[[Any], Element], function: str = "add") ->
         raise LayoutError(f"expected a function of {', '.join(TOTALS)}, got {function!r}")
     (name,) = inspect.signature(term).parameters
     i = index(name, extent)
-    return Total(function, i, term(i))
+    return Total(function, i, term(i), _type_name(dtype))
+
+
+def _type_name(dtype: str) -> str:
+    return DType.of(dtype).name if dtype else ""
+
+
+def _kept(dtype: str) -> str:
+    return f" in {dtype}" if dtype else ""
 
 
 def scalar(parameter: Any) -> Scalar:
@@ -224,9 +250,9 @@ def _rewritten(value: Value, change: Callable[[Any], Any]) -> Value:
     if isinstance(value, Scalar):
         return value
     if isinstance(value, Dot):
-        return Dot(change(value.index), _element(value.a, change), _element(value.b, change))
+        return Dot(change(value.index), _element(value.a, change), _element(value.b, change), value.dtype)
     if isinstance(value, Total):
-        return Total(value.function, change(value.index), _element(value.element, change))
+        return Total(value.function, change(value.index), _element(value.element, change), value.dtype)
     return Applied(value.function, tuple(_rewritten(x, change) for x in value.args), value.dtype)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,22 +10,24 @@ from typing import ClassVar
 
 from symlayout.errors import AssumptionError, ClaimError, ExecutionError, SymlayoutError
 from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
-from symlayout.facts import Facts, opaque_atoms
+from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import Kernel
 from symlayout.ops import For
 from symlayout.report import Witness
-from symlayout.results import Result
+from symlayout.results import Dot, Result, sums
 from symlayout.semantics.expected import expect_results
 
 from ..aliases import met
 from ..claim import Proof, TooLarge
+from ..flow.accumulators import stated, types_of
 from ..flow.match import Differs, Matcher
 from ..flow.state import Open
 from ..flow.walk import Walk
 from ..sites import Uncounted
 from .of_kernel import AtAllSizes
 
-ORDERS = ("eager", "lazy")
+RUNS = (("eager", 0), ("lazy", 0), ("eager", 1), ("eager", -1))  # orders, and the sign of loud inputs
+LONG = 600  # elements, of 8 bits, whose sum leaves 16
 SIZES = 16  # at which a kernel is run
 STEPS, ELEMENTS = 1 << 21, 1 << 16  # the product of such sizes, and the elements of a tensor: a run takes a second
 
@@ -35,7 +38,8 @@ class Computes(AtAllSizes):
 
     Each value is followed from the loads to the stores (``checkers.flow``), with accesses ordered as they stand: that
     they are is ``HappensBefore``'s and ``RingProtocol``'s, that every element is stored is ``WrittenOnce``'s. Sums may
-    be rounded in any order. A refutation is a run at some sizes: the first element that differs, and who wrote it.
+    be rounded in any order, in the type that the result has for them or in one that has all its numbers; those of
+    integers have to fit. A refutation is a run at some sizes: the first element that differs, and who wrote it.
 
     >>> from symlayout.kernels import tma_copy
     >>> print(Computes(tma_copy(64, 256, tile=(16, 64)), "dst"))
@@ -66,25 +70,46 @@ class Computes(AtAllSizes):
 
     def certify(self, facts: Facts) -> Proof | None:
         seen, why = self._followed()
-        return None if why else Proof(f"values followed through {seen} elements of stores")
+        if why:
+            return None
+        return Proof(f"values followed through {seen} elements of stores", lemmas=tuple(self._roundings()))
+
+    def _roundings(self) -> Iterator[str]:
+        """The roundings of sums that a proof allows, and of which a run may show any."""
+        for x in sums(self.result.value):
+            if isinstance(x, Dot) or x.function in ("add", "mul"):
+                kind = stated(x, types_of(self.kernel, x))
+                yield f"{x}: in {kind}, {'rounded in any order' if kind.kind == 'float' else 'exact'}"
 
     def lemma(self, facts: Facts) -> str:
         return self._followed()[1]
 
+    def conditions(self, facts: Facts) -> Iterator[Fact]:
+        """What gives sums of integers room in the registers that hold them."""
+        _, why = self._judged
+        if isinstance(why, Differs) and why.repair is not None:
+            yield why.repair
+
     def _followed(self) -> tuple[int, str]:
         """(elements of stores that are right in every turn, why a proof is open or "")."""
+        seen, why = self._judged
+        return seen, str(why or "")
+
+    @functools.cached_property
+    def _judged(self) -> tuple[int, Exception | str | None]:
+        """(elements of stores that are right in every turn, why a proof is open or None)."""
         aliased = met(self.kernel)
         if aliased:
             return 0, aliased
         try:
             try:
-                return self._walked(False), ""
+                return self._walked(False), None
             except Differs as e:
                 if not e.stale:
-                    return 0, str(e)
-                return self._walked(True), ""
+                    return 0, e
+                return self._walked(True), None
         except (Differs, Open, Uncounted, AssumptionError) as e:
-            return 0, str(e)
+            return 0, e
 
     def _walked(self, windows: bool) -> int:
         matcher = Matcher(self.kernel, self.result)
@@ -98,10 +123,13 @@ class Computes(AtAllSizes):
     # -- refutation ---------------------------------------------------------------------------------
 
     def counterexample(self) -> Witness | None:
-        """The first element that differs in a run, eager or lazy. Raises TooLarge where none does: inputs vary."""
-        for order in ORDERS:
+        """The first element that differs in a run, eager or lazy. Raises TooLarge where none does: inputs vary.
+
+        Where there are sums, they are also tried with inputs that types which are too narrow for them do not hold.
+        """
+        for order, loud in RUNS if any(sums(self.result.value)) else RUNS[:2]:
             try:
-                expect_results(self.kernel, order, self.output)
+                expect_results(self.kernel, order, self.output, loud)
             except ExecutionError as e:
                 return Witness({}, (), f"{order}: {e}")
             except SymlayoutError as e:
@@ -125,7 +153,19 @@ class Computes(AtAllSizes):
 
         fitting = (row for row in rows if facts.admits(row) and small(row))
         every = {tuple(row.values()): row for row in fitting}
-        return iter(sorted(_spread(list(every.values())), key=lambda row: math.prod(row.values())))
+        chosen = [*_spread(list(every.values())), *(row for row in self._long(facts, rows[0]) if small(row))]
+        return iter(sorted(chosen, key=lambda row: math.prod(row.values())))
+
+    def _long(self, facts: Facts, least: dict[Symbol, int]) -> Iterator[dict[Symbol, int]]:
+        """Sizes at which sums leave 16 bits, where they may be kept in too few."""
+        _, why = self._judged
+        if isinstance(why, Differs) and why.narrow:
+            extents = {s for x in sums(self.result.value) for s in symbols_in((x.extent,))}
+            row = _raised(
+                {s: -(-LONG // s.multiple) * s.multiple if s in extents else n for s, n in least.items()}, facts
+            )
+            if facts.admits(row):
+                yield row
 
 
 def _raised(row: dict[Symbol, int], facts: Facts) -> dict[Symbol, int]:

@@ -52,12 +52,16 @@ class Term:
 
 @dataclass(frozen=True, eq=False)
 class Fold(Origin):
-    """Elements folded by a function; *carry* is the loop under way that began with what stood there before it."""
+    """Elements folded by a function; *carry* is the loop under way that began with what stood there before it.
+
+    *kept* are the types of all registers that partial results went through.
+    """
 
     function: str
     dtype: DType
     terms: tuple[Term, ...]
     carry: Symbol | None = None
+    kept: frozenset[DType] = frozenset()
 
     def width(self, origins: Origins) -> int:
         return 1
@@ -99,8 +103,14 @@ def folded(state: State, function: str, dtype: DType, acc: Words, x: Words) -> W
         terms = [t.rows(acc.deltas[mine][:, 0]) for t in old.terms] if isinstance(old, Fold) else []
         carry = old.carry if isinstance(old, Fold) else old.loop if isinstance(old, Carried) else None
         terms += [_under(state, t, threads[mine]) for t in _terms(state.origins, b, x.deltas[mine])]
-        _put(state.origins, out, mine, Fold(function, dtype, tuple(terms), carry))
+        kept = _kept(dtype, old, state.origins[b])
+        _put(state.origins, out, mine, Fold(function, dtype, tuple(terms), carry, kept))
     return out
+
+
+def _kept(dtype: DType, *before: Origin) -> frozenset[DType]:
+    """The types through which a fold went that joins some others."""
+    return frozenset({dtype}).union(*(o.kept for o in before if isinstance(o, Fold)))
 
 
 def _terms(origins: Origins, number: int, deltas: Numbers) -> list[Term]:
@@ -146,7 +156,9 @@ def reduced(state: State, function: str, dtype: DType, words: Words, lanes: int)
         held = deltas[:, at]
         rows = np.arange(held.shape[0] * held.shape[1]).reshape(held.shape[:2])
         terms += [t.joined(rows) for t in _terms(state.origins, number, held.reshape(-1, WIDTH))]
-    out = Words.of(state.origins.number(Fold(function, dtype, tuple(terms))), (len(words.ids), 1))
+    kept = _kept(dtype, *(state.origins[i] for i in np.unique(ids[0]).tolist()))
+    made = Fold(function, dtype, tuple(terms), kept=kept)
+    out = Words.of(state.origins.number(made), (len(words.ids), 1))
     out.deltas[:, 0, 0] = np.arange(len(words.ids)) // lanes
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Op
 from symlayout.results import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, entries
 
+from .accumulators import Narrow, expect_held, types_of
 from .folds import Fold
 from .match_folds import NotAll, expect_all, picks
 from .rounding import exact
@@ -29,11 +30,14 @@ ROWS = 256  # combinations of deltas that are looked at one by one
 
 
 class Differs(Exception):
-    """What is stored is not seen to be what should be; *stale* where an earlier turn's value may be stored."""
+    """What is stored is not seen to be what should be; *stale* where an earlier turn's value may be stored.
 
-    def __init__(self, why: str, stale: bool = False) -> None:
+    *narrow* where a type on the way does not hold a sum, *repair* a fact under which it would, as far as is known.
+    """
+
+    def __init__(self, why: str, stale: bool = False, narrow: bool = False, repair: Fact | None = None) -> None:
         super().__init__(why)
-        self.stale = stale
+        self.stale, self.narrow, self.repair = stale, narrow, repair
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +117,7 @@ class Matcher:
                 else:
                     self._same(state.origins, number, words.deltas[mine], self.result.value, target, self.dtype)
             except Differs as e:
-                raise Differs(f"{op}: {e}", e.stale) from None
+                raise Differs(f"{op}: {e}", e.stale, e.narrow, e.repair) from None
         self.seen += words.ids.size
 
     def _same(
@@ -134,6 +138,7 @@ class Matcher:
         if isinstance(value, Element) and isinstance(origin, Loaded):
             return self._element(origin, deltas, value, target)
         if isinstance(value, Total) and isinstance(origin, Fold):
+            self._held(value, origin.kept or {origin.dtype}, target)
             target.expect_bound(*(s for t in origin.terms for s, _ in t.loops))
             try:
                 return expect_all(origins, origin, deltas[:, 0], value, target, self._entry)
@@ -203,6 +208,7 @@ class Matcher:
             raise Differs(f"expected {self.result.value}, got {op.atom}")
         if fold.function == "add" and self.dtype.kind != "float":
             raise Differs(f"sums of {self.dtype} may wrap")
+        self._held(fold, {self.dtype}, target)
         if not isinstance(origin, Loaded) or origin.tensor != fold.element.tensor or origin.dtype != self.dtype:
             raise Differs(f"expected {fold.element}, got {_told(origin)}")
         free = of_index(fold)
@@ -258,11 +264,19 @@ class Matcher:
 
     # -- sums ---------------------------------------------------------------------------------------
 
+    def _held(self, value: Dot | Total, kept: Iterable[DType], target: Target) -> None:
+        """Raise Differs where a type on the way does not hold the sums."""
+        try:
+            expect_held(value, types_of(self.kernel, value), kept, target.known.facts)
+        except Narrow as e:
+            raise Differs(str(e), narrow=True, repair=e.repair) from None
+
     def _dot(self, origins: Origins, origin: Sum, deltas: Numbers, value: Dot, target: Target) -> None:
         """Each product of a sum is one of the result's, and each of those is there once."""
         ra, rb = origin.ranks
         if origin.carry is not None:
             raise Differs(f"expected {value}, got a sum that goes on in the next turn")
+        self._held(value, {origin.dtype}, target)
         target.expect_bound(*(s.loop for s in origin.segments if s.loop is not None))
         terms: list[tuple[Segment, Any, list[int]]] = []
         for segment in origin.segments:

@@ -26,7 +26,7 @@ from ..expr import multiple_of
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..layout import Layout
-from ..results import applied, element, total
+from ..results import applied, element, sum_type, total
 from ..ring import make_ring
 from ..tma import TensorMap
 
@@ -84,9 +84,12 @@ def tma_reduce_add(
                 k.commit("bulk")
                 k.wait_group("bulk", 0, read=True)
         k.wait_group("bulk", 0)
+    kept = kind.name if sum_type(kind) != kind else ""  # each addition is rounded to the type of the tensors
     k.result(
         "dst",
-        lambda m, n: applied(function, element("dst", m, n), total(S, lambda s: element("src", s, m, n), function)),
+        lambda m, n: applied(
+            function, element("dst", m, n), total(S, lambda s: element("src", s, m, n), function, kept)
+        ),
     )
     units = [] if isinstance(N, int) else [multiple_of(N, UNIT_BYTES // kind.bytes)]
     return k.kernel(*units, reference=lambda src, dst: reference(src, dst, function))

@@ -10,16 +10,18 @@ True
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Mapping
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ..dtype import DType
 from ..errors import LayoutError
-from ..kernel import Kernel
+from ..kernel import Kernel, KernelTensor
 from ..ops import LoadIndex
-from ..results import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, sums
+from ..results import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, sum_type, sums
 from .compiled import value as number
 from .execute import expect_arrays
 from .maps import map_function
@@ -27,6 +29,7 @@ from .names import scalar
 
 Array = np.ndarray[Any, Any]
 
+EXACT_F64 = 1 << 53
 EXACT = 1 << 24  # integers below are exact in f32
 STRIDE = np.uint64(1001)  # multiples of which are not exact in bf16 and hardly in f16: rounding shows
 FEW = np.array([-2.0, -1.0, 1.0, 2.0])  # of which sums of products are exact
@@ -43,11 +46,13 @@ def expected(bound: Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
     return {r.tensor: _result(bound, r, {**inputs, **typed}) for r in bound.results}
 
 
-def telling_inputs(bound: Kernel) -> dict[str, Any]:
+def telling_inputs(bound: Kernel, loud: int = 0) -> dict[str, Any]:
     """Arrays for the tensors that are no outputs, of which elements and sums tell where they come from, and scalars.
 
     Elements that are only moved get 1001, 2002, .., or in few bits a hash of their place; those that are summed small
-    integers; those of other functions digits of all bits; tensors of indices what their contract allows.
+    integers; those of other functions digits of all bits; tensors of indices what their contract allows. With *loud*,
+    1 or -1 for their sign, elements that are summed are what types too narrow for the sums do not hold: the greatest
+    integers of their type, fractions.
     """
     updated = {r.tensor for r in bound.results if r.tensor in r.inputs}
     outputs = {r.tensor for r in bound.results} - updated
@@ -70,15 +75,56 @@ def telling_inputs(bound: Kernel) -> dict[str, Any]:
         elif tensor.name in moved:
             held = _numbers((hashed >> np.uint64(8)).astype(f"u{kind.itemsize}"), tensor.dtype)
         else:
+            if loud and tensor.name in summed:
+                out[tensor.name] = _shaped(_loud(tensor.dtype, hashed, loud), tensor)
+                continue
             few = np.abs(FEW) if kind.kind == "u" else FEW
             held = few[hashed >> np.uint64(13) & np.uint64(3)].astype(kind)
             if tensor.name in folded and kind.itemsize >= 4:
                 held = ((hashed >> np.uint64(13)).astype(np.int64) % 1000 - (kind.kind != "u") * 500).astype(kind)
             elif tensor.name not in summed and tensor.dtype.kind == "float":
                 held = ((1 + (hashed >> np.uint64(40)) / (1 << 24)) * held.astype(np.float64)).astype(kind)
-        shape = tensor.layout.shape
-        out[tensor.name] = held.reshape(shape if isinstance(shape, tuple) else (shape,))
+        out[tensor.name] = _shaped(held, tensor)
     return out
+
+
+def _shaped(held: Array, tensor: KernelTensor) -> Array:
+    shape = tensor.layout.shape
+    return held.reshape(shape if isinstance(shape, tuple) else (shape,))
+
+
+FRACTION = 4  # bits behind the point, where a type has so many
+
+
+def _loud(dtype: DType, hashed: Array, sign: int) -> Array:
+    """Elements whose sums leave types that are too narrow: the last of all integers, 17/16 and 17/8."""
+    kind = np.dtype(dtype.numpy())
+    odd = (hashed >> np.uint64(13) & np.uint64(1)).astype(np.int64)
+    if dtype.kind != "float":
+        ends = np.iinfo(kind)
+        return (ends.max - odd if sign > 0 or kind.kind == "u" else ends.min + odd).astype(kind)
+    return (sign * (1 + 2.0 ** -_fraction(dtype)) * (1 + odd)).astype(kind)
+
+
+def _fraction(dtype: DType) -> int:
+    return min(FRACTION, int(ml_dtypes.finfo(dtype.numpy()).nmant))  # type: ignore[no-untyped-call]
+
+
+def _tells(bound: Kernel, x: Dot | Total) -> bool:
+    """Whether loud inputs have exact sums in the type of a result, so that no order of additions makes a difference."""
+    of = [bound.tensor(e.tensor).dtype for e in elements(x)]
+    kept = DType.of(x.dtype) if x.dtype else sum_type(*of)
+    if isinstance(x, Total) and x.function != "add":
+        return isinstance(x, Total) and x.function != "mul"
+    if kept.kind != "float" and all(t.kind != "float" for t in of):
+        most = math.prod(max(abs(int(i.min)), int(i.max)) for i in (np.iinfo(t.numpy()) for t in of))
+        return int(x.extent) * most <= np.iinfo(kept.numpy()).max and int(x.extent) * most < EXACT_F64
+    if kept.kind != "float" or any(t.kind != "float" for t in of):
+        return False
+    if isinstance(x, Dot) and of[0].bits == 8:
+        return False  # tensor cores keep 14 bits of these sums
+    digits = sum(map(_fraction, of)) + (int(x.extent) * math.ceil(2.5 ** len(of))).bit_length()
+    return digits <= int(ml_dtypes.finfo(kept.numpy()).nmant)  # type: ignore[no-untyped-call]
 
 
 def _numbers(bits: Array, dtype: DType) -> Array:
@@ -91,9 +137,14 @@ def _numbers(bits: Array, dtype: DType) -> Array:
     return out
 
 
-def expect_results(bound: Kernel, order: str | int = "eager", output: str = "") -> None:
-    """Raise ExecutionError unless a run with telling inputs ends with the results, or with that of one output."""
-    inputs = telling_inputs(bound)
+def expect_results(bound: Kernel, order: str | int = "eager", output: str = "", loud: int = 0) -> None:
+    """Raise ExecutionError unless a run with telling inputs ends with the results, or with that of one output.
+
+    *loud* ones are left out where the sums of a result would not be exact with them.
+    """
+    if loud and not all(_tells(bound, x) for r in bound.results for x in sums(r.value)):
+        return
+    inputs = telling_inputs(bound, loud)
     wanted = {name: x for name, x in expected(bound, inputs).items() if output in ("", name)}
     expect_arrays(bound, inputs, wanted, order)
 

@@ -156,7 +156,12 @@ REFUSED = [
     ("bijective", {"layout": "(4,8", "onto": 4}, "layout: expected ',' or ')' in a tuple, got the end", "^"),
     ("bijective", {"layout": 4.5, "onto": 4}, "layout: expected text or a whole number, got 4.5", ""),
     ("bijective", {"layout": "4", "onto": True}, "onto: expected text or a whole number, got True", ""),
-    ("bijective", {"layout": "4", "onto": "M >= 3"}, "onto: expected a number, got the condition M >= 3; select(M >= 3, 1, 0)", "^"),
+    (
+        "bijective",
+        {"layout": "4", "onto": "M >= 3"},
+        "onto: expected a number, got the condition M >= 3; select(M >= 3, 1, 0)",
+        "^",
+    ),
     ("bijective", {"layout": "Sw<3,4,3>", "onto": 4}, "expected a Layout, ComposedLayout or AddressMap", ""),
     ("fits_in", {"layout": "4", "bits": "M"}, "bits: expected a number, got M", ""),
     ("fits_in", {"layout": "4", "bits": 0}, "expected 1 to 128 bits, got 0", ""),
@@ -338,11 +343,16 @@ def test_reports_go_to_a_file_and_text_to_the_terminal(tmp_path: Path) -> None:
         assert "proved    injective: (M,4):(4,1)" in run.out
         texts[name] = (tmp_path / name).read_text()
 
-    assert texts["text"].startswith(f"{tmp_path}/a.toml\n  1:1     proved    injective: (M,4):(4,1)  [chain of strides, T2]\n")
+    assert texts["text"].startswith(
+        f"{tmp_path}/a.toml\n  1:1     proved    injective: (M,4):(4,1)  [chain of strides, T2]\n"
+    )
     assert len(json.loads(texts["json"])["verdicts"]) == 2
     assert ElementTree.fromstring(texts["junit"]).get("failures") == "1"
     (result,) = json.loads(texts["sarif"])["runs"][0]["results"]
-    assert (result["ruleId"], result["locations"][0]["physicalLocation"]["region"]) == ("bijective", {"startLine": 5, "startColumn": 1})
+    assert (result["ruleId"], result["locations"][0]["physicalLocation"]["region"]) == (
+        "bijective",
+        {"startLine": 5, "startColumn": 1},
+    )
 
 
 def test_machine_formats_print_nothing_else(tmp_path: Path) -> None:

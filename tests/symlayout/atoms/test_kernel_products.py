@@ -107,10 +107,11 @@ def test_a_warpgroup(word, order):
     assert np.array_equal(got, wgmma(word, shared, start["a"], start["b"], c).values.T)
 
 
-def dots(word, steps=1):
-    """c = a b^T of a warp, fragments straight from row-major matrices."""
+def dots(word, steps=1, kept=None):
+    """c = a b^T of a warp, fragments straight from row-major matrices; the result has sums in the instruction's type."""
     row = atom(word)
     kind, sums, per = row.dtype, row.acc_dtype, 4 // row.dtype.bytes
+    kept = sums.name if kept is None else kept
     depth = steps * row.mnk[2]
     k = Builder("dots", grid=(1,), threads=32)
     a = k.global_tensor("a", kind, Layout((16, depth), (depth, 1)))
@@ -131,20 +132,25 @@ def dots(word, steps=1):
         k.mma(word, of_a(), of_b(), acc(), zero=int(step == 0))
     for w in range(2):
         k.copy(f"st.global.{2 * sums.bytes}", acc(2 * w), c((g + 8 * w) * 8 + 2 * i))
-    k.result("c", lambda m, n: dot(depth, lambda j: (element("a", m, j), element("b", n, j))))
+    k.result("c", lambda m, n: dot(depth, lambda j: (element("a", m, j), element("b", n, j)), kept))
     return k.kernel()
 
 
 @pytest.mark.parametrize("word", [*WARP, "mma.m16n8k16.bf16", "mma.m16n8k32.u8"])
 @pytest.mark.parametrize("steps", [1, 3])
-def test_what_a_warp_computes_is_proved_but_for_integers_that_may_wrap(word, steps):
+def test_what_a_warp_computes_is_proved(word, steps):
     kernel = dots(word, steps)
-    wraps = atom(word).acc_dtype.kind == "int" and steps > 1
     [verdict] = checkers.prove(Computes(kernel, "c")).verdicts
 
     expect_results(kernel.bind(), "lazy")
-    assert verdict.outcome.value == ("unknown" if wraps else "proved")
-    assert ("may wrap" in str(verdict)) == wraps
+    assert verdict.outcome.value == "proved"
+
+
+def test_sums_of_halves_in_f16_are_not_those_in_f32():
+    narrow = checkers.prove(Computes(dots("mma.m16n8k16.f16.f16", 9, ""), "c"))
+
+    assert narrow.verdicts[0].outcome.value == "refuted", narrow
+    assert checkers.prove(Computes(dots("mma.m16n8k16.f16", 9, ""), "c"))
 
 
 def test_registers_of_another_type_are_no_product():
