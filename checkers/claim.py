@@ -60,6 +60,7 @@ class Claim:
     expect: str = field(default="proved", kw_only=True)
 
     kind: ClassVar[str] = ""
+    by_rows: ClassVar[bool] = True  # whether an assumption counts in a proof as a row of its certificate alone
     weighs: ClassVar[bool] = True  # whether a proof is tried again without each assumption, to tell those it needs
     divides: ClassVar[bool] = True  # whether a repair may be that a number divides a size
 

@@ -356,7 +356,8 @@ class _Run:
         for f in given:
             rows = [r.poly for r in self.facts.rows if r.label == str(f)]
             needed = any(poly(p) in used and polys.count(p) == 1 for p in rows)
-            if not needed and ((rows and plain) or self._in_time(functools.partial(self._proved_without, f))):
+            idle = bool(rows) and plain and self.claim.by_rows
+            if not needed and (idle or self._in_time(functools.partial(self._proved_without, f))):
                 out.append(str(f))
         return tuple(out)
 

@@ -36,6 +36,7 @@ class Coalesced(Claim):
     sectors: Any = 0
 
     kind: ClassVar[str] = "coalesced"
+    by_rows: ClassVar[bool] = False  # residues of strides rest on congruences, which have no rows
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,7 +69,9 @@ class Coalesced(Claim):
         return f"{self.kind}: {self.access}, {lanes} in at most {self.sectors} sectors"
 
     def certify(self, facts: Facts) -> Proof | None:
-        return certify_moved(self, facts, self.element_bytes, SECTOR_BYTES) if facts.symbols else None
+        if not facts.symbols:
+            return None
+        return certify_moved(self, facts, self.element_bytes, SECTOR_BYTES, SECTOR_BYTES)
 
     def counterexample(self) -> Witness | None:
         if points(self.access) > POINTS:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
-from symlayout.banks import BANK_BYTES, WIDTHS_BYTES, conflict_degree, linear_degree, worst_lanes
+from symlayout.banks import BANK_BYTES, BANKS, WIDTHS_BYTES, conflict_degree, linear_degree, worst_lanes
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import evaluate
 from symlayout.facts import Facts
@@ -43,6 +43,7 @@ class ConflictFree(Claim):
     degree: int = 1
 
     kind: ClassVar[str] = "conflict-free"
+    by_rows: ClassVar[bool] = False  # residues of strides rest on congruences, which have no rows
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,7 +76,7 @@ class ConflictFree(Claim):
     def certify(self, facts: Facts) -> Proof | None:
         """On numbers by rank; symbolic modes that move all lanes together leave numbers."""
         if facts.symbols:
-            return certify_moved(self, facts, self.element_bytes, max(self.width_bytes, BANK_BYTES))
+            return certify_moved(self, facts, self.element_bytes, max(self.width_bytes, BANK_BYTES), BANKS * BANK_BYTES)
         return self._by_rank(facts)
 
     def _by_rank(self, facts: Facts) -> Proof | None:

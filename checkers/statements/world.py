@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from ..lemmas import ONE, Poly, generators, minus, need, nonneg, plus, poly, times
-from ..map_checker import names_in, put
+from ..map_checker import OPERANDS, names_in, put
 
 Data: TypeAlias = "Mapping[str, Any]"
 Meaning: TypeAlias = "tuple[str, list[Poly]]"
@@ -130,10 +130,13 @@ class World:
     def _check_atoms(self) -> None:
         known = {*self.sizes, *self.coords}
         for k, (op, args) in self.atoms.items():
-            need(op in ("floordiv", "minimum", "maximum", "xor") and len(args) > 0, "an unknown operation")
-            need(op != "floordiv" or len(args) == 2, "a quotient has a dividend and a divisor")
+            self._check_operation(op, args)
             need(names_in(*args) <= known, "an expression rests on a name that is not stated")
             known.add(k)
+
+    def _check_operation(self, op: str, args: list[Poly]) -> None:
+        need(op in OPERANDS and len(args) > 0, "an unknown operation")
+        need(OPERANDS[op] in (0, len(args)), "another number of operands than the operation has")
 
     def _ranges(self) -> Iterable[tuple[Poly, str, int]]:
         for name, (low, high, multiple) in self.sizes.items():
@@ -187,7 +190,7 @@ class World:
     # -- quotients and extrema --------------------------------------------------------------------------
 
     def _define(self, name: str, op: str, args: list[Poly]) -> None:
-        need(op in ("floordiv", "minimum", "maximum", "xor"), "an unknown operation")
+        self._check_operation(op, args)
         need(name not in {*self.sizes, *self.coords, *self.parts, *self.meanings}, "a name that is in use")
         known = ({*self.sizes} - {*self.lets}) | {*self.coords} | self.parts | {*self.meanings}
         need(names_in(*args) <= known, "a definition rests on what is not known yet")
@@ -218,12 +221,14 @@ class World:
                 return True
             if op in ("minimum", "maximum") and {frozen(minus(a, out)) for a in args} == set(map(frozen, theirs)):
                 return True
-            if op == "xor" and not out and set(map(frozen, args)) == set(map(frozen, theirs)):
+            if op in ("xor", "bit_and") and not out and set(map(frozen, args)) == set(map(frozen, theirs)):
                 return len(args) == len(theirs)
+            if op in ("power_of_two", "select") and not out and args == theirs:
+                return True
         if op == "floordiv":
             rest, d = number(minus(args[0], times(args[1], e))), number(args[1])
             return rest == 0 or (rest is not None and d is not None and 0 <= rest < d)
-        if op == "xor":
+        if op not in ("minimum", "maximum"):
             return False
         gaps = [number(minus(a, e) if op == "minimum" else minus(e, a)) for a in args]
         return e in args and all(g is not None and g >= 0 for g in gaps)
@@ -241,7 +246,7 @@ class World:
         return env
 
     def _by_hints(self, op: str, args: list[Poly], e: Poly, why: Any) -> None:
-        need(op != "xor", "a xor that is something else")
+        need(op in ("floordiv", "minimum", "maximum"), f"a {op} that is something else")
         if op == "floordiv":
             need(len(why) == 2, "a quotient takes two lemmas")
             rest = minus(args[0], times(args[1], e))

@@ -8,6 +8,7 @@ from symlayout.address_map import AddressMap
 from tests.checkers.plain import judged
 
 M, N, K, ld = dims("M N K ld")
+ENDLESS = dim("U", at_most=None)  # no word holds its bits
 z = dim("z", at_least=0)
 any_ = dim("any", at_least=None)
 down = dim("down", at_least=None, at_most=-1)
@@ -65,7 +66,8 @@ SW = Swizzle(3, 3, 3)
         (Injective(over(lambda i: i * i, M)), "proved", "z3"),
         (Injective(over(lambda i: (i - 2) * (i - 2), M)), "refuted", "fails for M = 4: coordinates 1 and 3 both map to 1"),
         (Injective(over(lambda i: i ^ 5, 16)), "proved", "digits and quotients, T10, T19"),
-        (Injective(over(lambda i: i ^ 8, M)), "unknown", "xor"),
+        (Injective(over(lambda i: i ^ 8, M)), "proved", "z3"),
+        (Injective(over(lambda i: i ^ 8, ENDLESS)), "unknown", "bits of integers without an end"),
     ],
     ids=str,
 )  # fmt: skip
