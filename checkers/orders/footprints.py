@@ -123,7 +123,13 @@ class Footprints:
         if moved is None:
             return "unknown"
         how = self._compared(a, b, *moved)
-        return "apart" if how == "same thread" and a is b and self._at_once(a, way) and self._once(a, moved[0]) else how
+        if how == "same thread" and a is b and self._at_once(a, way) and self._once(a, moved[0]):
+            return "apart"
+        return self.in_step(how)
+
+    def in_step(self, how: str) -> str:
+        """How two accesses meet for what must stand between them: lanes in lockstep are in program order."""
+        return "same thread" if how == "in a warp" and self.kernel.converged_warps else how
 
     def anyhow(self, a: Access, b: Access) -> str:
         """How two accesses may meet, at any turns of their loops."""

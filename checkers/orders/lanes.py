@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from symlayout.kernel import CONVERGED, Kernel
-from symlayout.ops import WARP, Arrive, Barrier, ClusterBarrier, ExpectTx, Slot, Wait, WarpBarrier
+from symlayout.ops import WARP, Arrive, Barrier, ClusterBarrier, ExpectTx, Op, Slot, Wait, WarpBarrier
 
 from ..rings.programs import RingParts
 from ..sites import Site, Team
@@ -80,6 +80,31 @@ class Lanes:
 
     # -- what lacks ---------------------------------------------------------------------------------
 
+    def unwaited(self, s: Site, wanted: Callable[[Op], bool]) -> str:
+        """A run in which some lanes have waited and another goes on whom nothing tells of that; "" for none."""
+        teams = {x.team for x in self.runs.ways.every if wanted(x.op) and x.role == s.role}
+        if len(teams) != 1 or None in teams or self.kernel.converged_warps:
+            return ""
+        for sizes, events in self.runs.of(everyone(s).warps):
+            last = -1
+            for i, e in enumerate(events):
+                last = i if wanted(e.site.op) else last
+                if e.site is s and last >= 0 and not _perhaps(events[last + 1 : i], events[last].site):
+                    lane = self._other(e, events[last])
+                    if lane:
+                        repair = "let all lanes wait that go on"
+                        return f"{lane} has not waited at {events[last].site}; {repair}; {told(sizes, events[last], e)}"
+        return ""
+
+    def _other(self, e: Event, wait: Event) -> str:
+        """A lane that executes one operation and not the other, in words; "" where there need be none."""
+        (mine, first, elected), (theirs, base, one) = (active(x.site, x.env, self.kernel.threads) for x in (e, wait))
+        left = {int(t) + first for t in mine} - {int(t) + base for t in theirs}
+        if not left or (elected and one):
+            return ""
+        which = "another lane than the elected one" if one else f"lane {max(left) % WARP}"
+        return f"{which} of warp {max(left) // WARP}"
+
     def _lacking(self, s: Site, arrive: Site, ring: RingParts, where: str) -> Order:
         seen = self._seen(s, arrive, ring)
         if seen:
@@ -107,7 +132,9 @@ class Lanes:
             left = mine if elected or not team.chosen else mine - arrive.candidates
             if left:
                 reader = "the elected lane" if elected else f"lane {max(left) % WARP}"
-                giver = f"lane {min(arrive.candidates) % WARP}" if team.chosen else "another, which an election may take,"
+                giver = (
+                    f"lane {min(arrive.candidates) % WARP}" if team.chosen else "another, which an election may take,"
+                )
                 return f"{reader} of warp {w} reads at {read.site}, {giver} arrives at {arrive}"
         return ""
 

@@ -8,13 +8,13 @@ from typing import Any
 from symlayout.atoms import ATOMS
 from symlayout.errors import AssumptionError
 from symlayout.kernel import Kernel
-from symlayout.ops import Arrive, Commit, Copy, Elect, For, Mma, Op, Role, Wait, WaitGroup
+from symlayout.ops import Arrive, Commit, Copy, Elect, For, If, Mma, Op, Role, Wait, WaitGroup
 
 from ..clusters import ctas
 from ..rings.fills import Open
 from ..rings.hypotheses import Known, Reading
 from ..rings.programs import RingParts, rings_of, sources, targets
-from ..sites import Site, Uncounted
+from ..sites import Site, Uncounted, about_thread
 from .barriers import Meeting
 from .lanes import Lanes
 from .rules import Order
@@ -58,6 +58,9 @@ class RingOrders:
             if wanted(w.op) and self._always(w, s) and _covers(w, s):
                 return Order(rule, str(s), by=str(w))
         if any(wanted(w.op) and w.role in (s.role, "") for w in self.every):
+            seen = self.lanes.unwaited(s, wanted)
+            if seen:
+                return Order(rule, str(s), missing=seen)
             return Order(rule, str(s), beyond=f"that a {what} comes before {s}, by all threads that need it")
         return Order(rule, str(s), missing=f"no {what} comes before it; add one in the same body")
 
@@ -133,12 +136,12 @@ class RingOrders:
     # -- ways through the program -------------------------------------------------------------------
 
     def _always(self, w: Site, s: Site) -> bool:
-        """Whether *w* is executed whenever *s* is, elections aside."""
-        return all(isinstance(x, Elect | Role) or x in s.around for x in w.around) and w.role in (s.role, "")
+        """Whether *w* is executed whenever *s* is, by whichever threads."""
+        return all(_by_threads(x) or x in s.around for x in w.around) and w.role in (s.role, "")
 
     def _leaves(self, x: Site, s: Site) -> bool:
         """Whether *x* comes after every execution of *s*: nothing around it is missing around *s*."""
-        return all(isinstance(a, Elect | Role) or any(a is b for b in s.around) for a in x.around)
+        return all(_by_threads(a) or any(a is b for b in s.around) for a in x.around)
 
     def _loop(self, a: Site, b: Site) -> For | None:
         """The innermost loop around both."""
@@ -165,8 +168,13 @@ class RingOrders:
 
 
 def _within(s: Site, known: list[Op]) -> bool:
-    """Whether nothing but elections and *known* operations stands around *s*."""
-    return all(isinstance(x, Elect | Role) or any(x is y for y in known) for x in s.around)
+    """Whether nothing but what chooses threads and *known* operations stands around *s*."""
+    return all(_by_threads(x) or any(x is y for y in known) for x in s.around)
+
+
+def _by_threads(x: Op) -> bool:
+    """Whether an operation chooses threads and nothing else decides about its body: who it is the team says."""
+    return isinstance(x, Elect | Role) or (isinstance(x, If) and all(map(about_thread, x.condition)))
 
 
 def _on(kind: type, barrier: str) -> Callable[[Op], bool]:

@@ -209,7 +209,7 @@ class Shared:
             if e.site is b.site and lacking(p, a, b, "unknown"):
                 second = self.runs.touched(b, e)
                 mine = first.by(remaining(p, a)) if p.others else first
-                how = "apart" if second is None else _surely_meet(p, pair, mine, second)
+                how = "apart" if second is None else self.footprints.in_step(_surely_meet(p, pair, mine, second))
                 lacks = lacking(p, a, b, how)
                 if lacks and second is not None:
                     return lacks, how, e, mine.shared(second)
