@@ -80,8 +80,9 @@ def rows(families: Iterable[str] = ()) -> list[Row]:
     for file in FILES:
         for found in collect(str(CORPUS / file), Builder(build, lambda: KINDS)):
             if found.error:
-                raise ValueError(f"{found.place}: {found.name}: {found.error}")
-            name = found.name if "/" in found.name else found.name.replace("_", "/", 1)
+                raise ValueError(f"{found.place}: {found.place.name}: {found.error}")
+            called = found.place.name
+            name = called if "/" in called else called.replace("_", "/", 1)
             if not name.isupper():  # names in capitals are parts of rows
                 counts[name] += 1
                 out.append(Row(name if counts[name] == 1 else f"{name}_{counts[name]}", found.claim))

@@ -31,7 +31,7 @@ from symlayout.obligations import EXACT, Obligation, as_divisibility
 from symlayout.report import Outcome, Report, Verdict
 from symlayout.scope import ranges_in_words
 
-from . import smt
+from . import smt, views
 from .budget import DOING, Budget, ended
 from .bundle import ProofReport
 from .cache import Verdicts, key_of
@@ -45,7 +45,7 @@ from .exhaustive import POINTS
 from .form import expressions
 from .refuter import SMALL_POINTS, Failure, Refuter, tried
 from .setting import poly, rows_used
-from .sizes import all_sizes, small_sizes
+from .sizes import Sizes, all_sizes, small_sizes
 from .statements.bound import bound
 from .weakest import closing, joint, repair
 
@@ -267,9 +267,8 @@ class _Run:
                 return empty
             self.doubt = "no sizes are known that meet the assumptions, and whether any do is open"
         sizes = self.refuter
-        for method in (
-            sizes.glance, self._certificate, self._every_size, sizes.small, sizes.large, self._solver, sizes.more
-        ):  # fmt: skip
+        algebra = (sizes.glance, self._certificate, self._every_size, self._from_fewer)
+        for method in (*algebra, sizes.small, sizes.large, self._solver, sizes.more):
             self.doing = DOING[method.__name__]
             said = method()
             if said is not None:
@@ -344,6 +343,26 @@ class _Run:
             unused=self._unused(proof),
         )
 
+    def _from_fewer(self) -> Verdict | None:
+        """A proof under some of the assumptions, where all of them lead the search astray; see ``views``."""
+        claim = self.claim
+        if not claim.given or not claim.weighs:
+            return None
+        failure = self.refuter.glance(every=True)
+        if failure is not None:
+            return self._refuted(failure)
+        found = views.certified(claim, certified)
+        if found is None:
+            return self._enumerated(views.few_sizes(claim), every=False)
+        proof, facts = found
+        return self._end(
+            Outcome.PROVED,
+            method=proof.method,
+            certificate=None if proof.certificate is None else bound(claim, facts, proof.certificate),
+            lemmas=(*self.lemmas, *proof.lemmas),
+            unused=tuple(str(f) for f in claim.given if f not in facts.given),
+        )
+
     def _unused(self, proof: Proof) -> tuple[str, ...]:
         """Assumptions given to the claim that its certificate does not rest on, or without which it is proved too."""
         given = self.claim.given
@@ -352,17 +371,19 @@ class _Run:
         used = list(rows_used(proof.certificate)) if proof.certificate is not None else []
         polys = [r.poly for r in self.facts.rows]
         plain = proof.certificate is not None and not opaque_atoms(*expressions(self.claim.parameters()))
-        out = []
+        out: list[Fact] = []
+        open_: list[Fact] = []
         for f in given:
             rows = [r.poly for r in self.facts.rows if r.label == str(f)]
-            needed = any(poly(p) in used and polys.count(p) == 1 for p in rows)
-            idle = bool(rows) and plain and self.claim.by_rows
-            if not needed and (idle or self._in_time(functools.partial(self._proved_without, f))):
-                out.append(str(f))
-        return tuple(out)
+            if not any(poly(p) in used and polys.count(p) == 1 for p in rows):
+                (out if rows and plain and self.claim.by_rows else open_).append(f)
+        if len(open_) > 1 and self._in_time(functools.partial(self._proved_without, *open_)):
+            open_, out = [], [*out, *open_]
+        out += [f for f in open_ if self._in_time(functools.partial(self._proved_without, f))]
+        return tuple(str(f) for f in given if f in out)
 
-    def _proved_without(self, f: Fact) -> bool:
-        weaker = replace(self.claim, given=tuple(g for g in self.claim.given if g is not f))
+    def _proved_without(self, *facts: Fact) -> bool:
+        weaker = replace(self.claim, given=tuple(g for g in self.claim.given if g not in facts))
         return certified(weaker, Facts.about(weaker.parameters(), given=weaker.given)) is not None
 
     def _unsafe_divisor(self) -> str:
@@ -418,10 +439,11 @@ class _Run:
 
     def _every_size(self) -> Verdict | None:
         """Where the assumptions leave few sizes, each is enumerated, in order of their sum: a proof if all hold."""
-        envs = all_sizes(self.facts.symbols, self.facts)
-        if not envs:
-            return None
-        for env in sorted(envs, key=lambda env: sum(env.values())):
+        return self._enumerated(all_sizes(self.facts.symbols, self.facts), every=True)
+
+    def _enumerated(self, envs: list[Sizes] | None, every: bool) -> Verdict | None:
+        """The verdict by these sizes; they are *every* admissible one, or the claim's own among more."""
+        for env in sorted(envs or (), key=lambda env: sum(env.values())):
             step()
             bound = self.refuter.bound(env)
             if bound is None or bound.points() > SMALL_POINTS:
@@ -431,8 +453,10 @@ class _Run:
             except (TooLarge, ZeroDivisionError, OverflowError):
                 return None
             if witness is not None:
-                return self._refuted(Failure(witness, env, f"enumeration of all {len(envs)} sizes"))
-        return self._end(Outcome.PROVED, method=f"enumeration of all {len(envs)} sizes", lemmas=tuple(self.lemmas))
+                failure = Failure(witness, env, f"enumeration of all {len(envs or ())} sizes")
+                return self._refuted(failure) if every else None
+        method = f"enumeration of all {len(envs or ())} sizes"
+        return self._end(Outcome.PROVED, method=method, lemmas=tuple(self.lemmas)) if envs else None
 
     # -- sizes that fail ----------------------------------------------------------------------------
 
@@ -471,9 +495,15 @@ class _Run:
             self.reasons.append("this claim has no solver form")
             return None
         lemmas, solvers = list(self.lemmas), {}
+        short = self.claim.given != ()  # with assumptions that may lead astray a solver first gets less work to do
         for q in queries:
             query = [*self._assumptions(), *q]
-            answer = smt.satisfiable(query, self.budget.solver_ms)
+            answer = smt.satisfiable(query, self.budget.solver_ms, views.SHORT if short else smt.RLIMIT)
+            if answer.status == "unknown" and short:
+                by = views.solved(self.claim, queries, self.facts.ranges, self.budget.solver_ms)
+                if by:
+                    return self._end(Outcome.PROVED, method=by, lemmas=tuple(lemmas))
+                short, answer = False, smt.satisfiable(query, self.budget.solver_ms)
             if answer.status == "sat":
                 return self._from_model(answer)
             if answer.status == "unknown":

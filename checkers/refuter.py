@@ -60,10 +60,10 @@ class Refuter:
 
     # -- small sizes --------------------------------------------------------------------------------
 
-    def glance(self) -> Failure | None:
+    def glance(self, every: bool = False) -> Failure | None:
         """The first few sizes, before algebra is asked: what is false about a map mostly fails there."""
         maps = any(hasattr(x, "extents") for x in self.claim.subjects())
-        return self._first(self._small(), GLANCE_SIZES, GLANCE_POINTS) if maps else None
+        return self._first(self._small(), GLANCE_SIZES, GLANCE_POINTS) if maps != every else None
 
     def small(self) -> Failure | None:
         """Enumerate at small admissible sizes, in order of their sum: the first failure is minimal."""

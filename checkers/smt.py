@@ -50,8 +50,8 @@ def version() -> str:
     return f"z3 {z3.get_version_string()}"
 
 
-def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAULT_MS) -> Answer:
-    """Whether all *facts* can hold at once; a tuple among them is a disjunction.
+def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAULT_MS, rlimit: int = RLIMIT) -> Answer:
+    """Whether all *facts* can hold at once; a tuple among them is a disjunction. *rlimit* counts the solver's work.
 
     >>> from symlayout import dim
     >>> M = dim("M")
@@ -63,7 +63,7 @@ def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAU
     budget_ms = budget_ms if left is None else min(budget_ms, int(2000 * left))
     for engine in (_words, *ENGINES) if _has_bits(facts) else ENGINES:
         step()
-        answer = engine(facts, budget_ms // 2)
+        answer = engine(facts, budget_ms // 2, rlimit)
         if answer.status != "unknown":
             return answer
         first = first or answer  # the first engine's reason is the telling one
@@ -82,6 +82,7 @@ def _ask(
     facts: Sequence[Fact | tuple[Fact, ...]],
     engine: Any,
     budget_ms: int,
+    rlimit: int,
     terms_in: Callable[[Any], _Terms] | None = None,
 ) -> Answer:
     """One engine in a fresh context: the SMT core and the default solver leave different queries open."""
@@ -89,7 +90,7 @@ def _ask(
     context = z3.Context()
     solver = engine(ctx=context)
     solver.set("timeout", max(1, int(budget_ms)))
-    solver.set("rlimit", RLIMIT)
+    solver.set("rlimit", rlimit)
     terms = (terms_in or _Terms)(context)
     try:
         _assert(facts, solver, terms)
@@ -125,22 +126,22 @@ def _reason(solver: Any, spent: float, budget_ms: int) -> str:
     return f"the solver gave up ({solver.reason_unknown()}) after {spent * 1000:.0f} ms"
 
 
-def _smt_core(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int) -> Answer:
-    return _ask(facts, z3.SimpleSolver, budget_ms)
+def _smt_core(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int, rlimit: int) -> Answer:
+    return _ask(facts, z3.SimpleSolver, budget_ms, rlimit)
 
 
-def _default(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int) -> Answer:
-    return _ask(facts, z3.Solver, budget_ms)
+def _default(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int, rlimit: int) -> Answer:
+    return _ask(facts, z3.Solver, budget_ms, rlimit)
 
 
-def _cvc5(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int) -> Answer:
+def _cvc5(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int, rlimit: int) -> Answer:
     """A third opinion on what Z3 leaves open; its proofs count, its models are not read."""
     begin = time.perf_counter()
     try:
         import cvc5
 
         solver = cvc5.Solver()
-        solver.setOption("tlimit-per", str(min(budget_ms, CVC5_MS)))
+        solver.setOption("tlimit-per", str(min(budget_ms, max(1, CVC5_MS * rlimit // RLIMIT))))
         parser = cvc5.InputParser(solver)
         parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, smtlib(facts), "query")
         said = ""
@@ -273,7 +274,7 @@ def _has_bits(facts: Sequence[Fact | tuple[Fact, ...]]) -> bool:
     return any(isinstance(a, And | Xor | PowerOfTwo) for a in opaque_atoms(*exprs))
 
 
-def _words(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int) -> Answer:
+def _words(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int, rlimit: int) -> Answer:
     """A query about bits whose symbols the facts bound: in words that are wide enough for every partial result."""
     ends = _ends(facts)
     exprs = [g.expr for f in facts for g in (f if isinstance(f, tuple) else (f,))]
@@ -287,7 +288,7 @@ def _words(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int) -> Answer:
     width = max(sizes.peak, *moduli).bit_length() + 2
     if width > WORD:
         return Answer("unknown", reason=f"words of {width} bits are longer than the {WORD} that the solver is given")
-    return _ask(facts, z3.SimpleSolver, budget_ms, lambda context: _Words(context, width))
+    return _ask(facts, z3.SimpleSolver, budget_ms, rlimit, lambda context: _Words(context, width))
 
 
 def _ends(facts: Sequence[Fact | tuple[Fact, ...]]) -> dict[Symbol, tuple[int, int]]:
