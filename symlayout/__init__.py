@@ -150,16 +150,18 @@ from .tma_descriptor import make_tma_descriptor
 
 __version__ = "0.1.0"
 
-_LAZY = {"prove": ("checkers", "prove")}
+_LAZY = {"prove": "checkers", "simulate": "simulator", "run": "gpu"}
 
 
 def __getattr__(name: str) -> Any:
-    """``prove`` loads the package that does it on first use."""
-    if name in _LAZY:
-        import importlib
+    """``prove``, ``simulate``, ``run`` and the claims load the package that has them on first use."""
+    package = _LAZY.get(name, "checkers" if name[:1].isupper() else "")
+    if package:
+        from .siblings import sibling
 
-        module, attribute = _LAZY[name]
-        return getattr(importlib.import_module(module), attribute)
+        found = sibling(package)
+        if name in getattr(found, "__all__", ()):
+            return getattr(found, name)
     raise AttributeError(f"module 'symlayout' has no attribute {name!r}")
 
 

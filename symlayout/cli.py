@@ -27,6 +27,7 @@ from .outputs import Format, rendered, step_summary, stored_in
 from .place import Place
 from .report import Outcome, Report
 from .settings import Settings, settings_at
+from .siblings import expect_ours
 
 app = typer.Typer(
     name="symlayout",
@@ -506,7 +507,13 @@ def _tile(source: str) -> tuple[int, int] | None:
 def main() -> None:
     """The entry point; a defect of ours ends in one line and status 70, a broken pipe in silence."""
     try:
+        expect_ours()
         app()
+    except ImportError as e:
+        if "of symlayout at" not in str(e):
+            raise
+        console.show_error(str(e))
+        sys.exit(BAD_INPUT)
     except InternalError as e:
         console.show_error(f"internal error, please report it: {e}")
         sys.exit(70)
