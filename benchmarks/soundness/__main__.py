@@ -9,7 +9,7 @@ from pathlib import Path
 from benchmarks import soundness
 
 from .campaign import campaign, code_version, table
-from .registry import AWAITED, rows
+from .registry import AWAITED, PLACES, rows, rows_of
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,11 +23,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--symbolic", type=int, default=4_000, help="symbolic claims in all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", default="", help="class names with commas; all kinds that have a row if left out")
+    parser.add_argument("--place", choices=PLACES, help="the kinds of one module")
     parser.add_argument("--resume", type=Path, help="a file of finished slices, one JSON object a line")
     parser.add_argument("--seconds", type=float, default=0, help="start no slice after so long")
     parser.add_argument("--every-version", action="store_true", help="add up slices of other code versions too")
     args = parser.parse_args(arguments)
-    known = {row.name: row for row in rows()}
+    known = {row.name: row for row in rows() if args.place is None or row in rows_of(args.place)}
     named = [k for k in args.kinds.split(",") if k] or list(known)
     unknown = [k for k in named if k not in known]
     if unknown:
