@@ -12,14 +12,15 @@
 
 A sum is computed from its first term on, each term just before it is added; a product from its coefficient on.
 Quotients, remainders, minima, maxima and bit operations come after their arguments, a choice after its condition and
-both values; ``ceil(x/d)`` is ``(x + d - 1)//d``. A condition is computed as the text of a kernel has it, see ``comparison``. So an expression has one
-order, and whoever prints code has nothing to decide. Integers are signed, sums and products wrap, and quotients round
-down: of a sum that is only taken modulo a power of two, such as a count of uses modulo the slots of a ring, low bits
-are enough.
+both values; ``ceil(x/d)`` is ``(x + d - 1)//d``. A condition is computed as the text of a kernel has it, see
+``comparison``. So an expression has one order, and whoever prints code has nothing to decide. Integers are signed, sums
+and products wrap, and quotients round down: of a sum that is only taken modulo a power of two, such as a count of uses
+modulo the slots of a ring, low bits are enough.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -36,7 +37,7 @@ LEAST_BITS = 32  # of any partial result
 class Partial:
     """One operation of the code: its word, its operands, and its *value* as an expression."""
 
-    word: str  # of + - * // %, or of the kind of an atom
+    word: str  # of + - * // %, or of the kind of an atom; = for the operand itself
     operands: tuple[Int, ...]
     value: Int
     low: bool = False  # whether all that is used are fewer low bits than any width has
@@ -81,6 +82,7 @@ def comparison(fact: Fact) -> Comparison:
     return Comparison(left, ">" if strict else fact.relation, right)
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def partial_results(*exprs: Int | Fact) -> tuple[Partial, ...]:
     """Every partial result of some expressions and conditions, in order, each once; symbols and numbers are none."""
     order = _Order()
@@ -123,7 +125,7 @@ class _Order:
                 value = total + term if c > 0 else total - term
                 total = self._add("+" if c > 0 else "-", (total, term), value, low)
         assert total is not None
-        return total
+        return total if total == x else self._add("=", (total,), x, low)  # in another normal form
 
     def _condition(self, q: Int) -> tuple[Int, ...]:
         """What a choice compares, for q >= 0; an equality is of a minimum of two."""
@@ -146,7 +148,7 @@ class _Order:
         if isinstance(f, Ceiling):
             x, d = self.compute(f.x), self.compute(f.d)
             above = self.compute(x + d - 1)
-            return self._add("//", (above, d), floordiv(above, d), 0)
+            return self._add("//", (above, d), floordiv(x - 1, d) + 1, 0)
         return self.compute(f, low)
 
     def _add(self, word: str, operands: tuple[Int, ...], value: Int, low: int) -> Int:
@@ -169,6 +171,16 @@ def _used(x: Atom, low: int) -> tuple[int, ...]:
 
 
 # -- widths ---------------------------------------------------------------------------------------------
+
+
+def wrapped(value: int, bits: int) -> int:
+    """The signed integer of so many bits that arithmetic modulo 2^bits leaves of a value.
+
+    >>> wrapped(2**31, 32), wrapped(-5, 32), wrapped(2**32 + 7, 32)
+    (-2147483648, -5, 7)
+    """
+    half = 1 << (bits - 1)
+    return (value + half) % (1 << bits) - half
 
 
 def within(interval: tuple[int, int], bits: int) -> bool:

@@ -151,6 +151,7 @@ ROWS: Mapping[str, Callable[..., Interval]] = {
     "//": _quotient,
     "floordiv": _quotient,
     "%": _remainder,
+    "=": lambda x: x,
     "xor": _bits,
     "bit_and": _common_bits,
     "power_of_two": lambda x: (1 << max(0, min(x[0], FAR_BITS)), 1 << max(0, min(x[1], FAR_BITS))),

@@ -199,6 +199,7 @@ class Kernel:
     index_bits: int = 32  # of partial results of integers, signed; see ``widths``
     converged_warps: bool = False  # assumed: see CONVERGED
     wide: tuple[Int, ...] = ()  # partial results, as written, of 64 bits
+    unbound: tuple[Kernel, tuple[Op, ...]] | None = field(default=None, compare=False)  # with the body made from it
 
     def __post_init__(self) -> None:
         if self.index_bits not in (32, 64):
@@ -313,6 +314,7 @@ class Kernel:
             raise AssumptionError(f"expected sizes that meet {broken}, got {at}")
         put = substitution(env)
         self._expect_elements(put, sizes)
+        body = rewritten(self.body, put)
         return replace(
             self,
             dims=(),
@@ -322,8 +324,9 @@ class Kernel:
             grid=tuple(put(n) for n in self.grid),
             tensors=tuple(replace(t, layout=t.layout.subs(env)) for t in self.tensors),
             maps=tuple(replace(m, tensor_map=m.tensor_map.subs(env)) for m in self.maps),
-            body=rewritten(self.body, put),
+            body=body,
             results=tuple(r.rewritten(put) for r in self.results),
+            unbound=(self, body),
             wide=tuple(dict.fromkeys(x for x in map(put, self.wide) if isinstance(x, Expr))),
         )
 

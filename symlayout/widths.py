@@ -202,11 +202,11 @@ class Ranges:
 
     def __init__(self, kernel: Kernel) -> None:
         self.given = (*kernel.given, *in_memory(kernel))
-        self._known: dict[tuple[int, ...], Intervals] = {}
+        self._known: dict[tuple[tuple[Symbol, int], ...], Intervals] = {}
 
     def of(self, x: Int, names: Mapping[Symbol, Int] | None = None) -> Interval:
         """The interval of an expression of sizes and indices, and of *names*, by what these stand for."""
-        key = tuple(map(id, (names or {}).values()))
+        key = tuple((s, id(stands)) for s, stands in (names or {}).items())
         if key not in self._known:
             self._known[key] = Intervals(self.given, names)
         return self._known[key].of(x)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from symlayout.arithmetic import within
+from symlayout.arithmetic import within, wrapped
 from symlayout.expr import Fact, Int, Symbol
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.intervals import Intervals
@@ -152,13 +152,3 @@ def partial_fits(kernel: Kernel, e: Evaluation, value: Int, bits: int) -> Partia
     at, given = over_indices(e.put(value), e.conditions, kernel.dims)
     given = (*kernel.given, *in_memory(kernel), *given)
     return PartialFits(at, bits, code=str(value), place=str(e.op), sizes=kernel.dims, given=given)
-
-
-def wrapped(value: int, bits: int) -> int:
-    """The signed integer of so many bits that arithmetic modulo 2^bits leaves of a value.
-
-    >>> wrapped(2**31, 32), wrapped(-5, 32), wrapped(2**32 + 7, 32)
-    (-2147483648, -5, 7)
-    """
-    half = 1 << (bits - 1)
-    return (value + half) % (1 << bits) - half

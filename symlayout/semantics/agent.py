@@ -145,6 +145,8 @@ class Agent:
                 break
             self.op = op
             try:
+                for doubt in self.machine.doubts.get(id(op), ()):
+                    doubt.expect_fit(self.env)
                 if type(op) not in STEPS:
                     raise LayoutError(f"expected an operation that can be run, got a {type(op).__name__}")
                 step = STEPS[type(op)](self, op)

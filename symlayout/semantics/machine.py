@@ -19,6 +19,7 @@ from ..ops import Op
 from .fences import fenced
 from .mbarrier import Mbarrier
 from .order import ASYNC, GENERIC, STRANDS, Bytes, Entries, Knowledge, Where
+from .widths import doubts
 
 Array = np.ndarray[Any, Any]
 
@@ -103,6 +104,7 @@ class Machine:
 
     def __post_init__(self) -> None:
         self.fenced = fenced(self.kernel)
+        self.doubts = doubts(self.kernel)
         self.tensors = {t.name: t for t in self.kernel.tensors}
         self.sizes = {t.name: int(t.bytes) for t in self.kernel.tensors}
         self.memory = {
