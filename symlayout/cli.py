@@ -381,11 +381,13 @@ def explain(
 ) -> None:
     """Say what a word in an answer means; without a name, list what there is."""
     from checkers.build import KINDS
+    from checkers.claims import OTHERS
 
     from . import explain as words
 
+    kinds = (*KINDS.values(), *OTHERS)
     try:
-        shown = str(words.explain(name, KINDS.values())) if name else words.overview(KINDS.values())
+        shown = str(words.explain(name, kinds)) if name else words.overview(kinds)
     except SymlayoutError as e:
         _fail(str(e))
     console.out.print(shown, markup=False)

@@ -7,6 +7,7 @@ T3 Mixed radix
 
 from __future__ import annotations
 
+import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
@@ -61,11 +62,14 @@ Bits of a sum that are multiples of 2^k pass by a xor with less than 2^k.
 
 **T15 Rank.** A linear map is injective iff it has a left inverse T A = I over GF(2); T is the certificate.
 
-**T16 Banks.** For lanes whose addresses are linear, the conflict degree is 2^(dim ker Bk - dim ker W), where W takes
-a lane to its unit of max(width, 4) bytes and Bk to that unit modulo 128 bytes. It is the same in every phase and for
-every base that is added after the swizzle and is a multiple of the unit. The split into phases (32 lanes up to 4
-bytes, 16 at 8, 8 at 16) is a model of the hardware, kept as data. Modes that move every lane by a multiple of the
-unit and of the swizzle's period change nothing; sectors of 32 bytes are counted alike.
+**T16 Banks.** For lanes whose addresses are linear, the conflict degree is 2^(dim ker Bk - dim ker W), where W takes a
+lane to its unit of max(width, 4) bytes and Bk to that unit modulo 128 bytes. It is the same in every phase and for every
+base that is added after the swizzle and is a multiple of the unit. The split into phases (32 lanes up to 4 bytes, 16 at
+8, 8 at 16) is a model of the hardware, kept as data. Modes that move every lane by a multiple of the
+unit and of the swizzle's period change nothing; sectors of 32 bytes are counted alike. Of a stride of lanes that is a
+size only the residue modulo a row of banks (128 bytes; a sector, 32) and the period counts: where lanes that it
+separates are taken to lie in different units, no phase has a lower degree. So every residue is tried that the
+congruences and equalities given allow: 32 k + 1 is one case, an odd row 16.
 
 **T17 Normal form.** Drop extents of 1 and merge neighbours with s_2 = n_1 s_1: two layouts of one size are the same
 function of the linear index iff these lists agree (for numbers; for symbols, identical lists suffice).
@@ -141,6 +145,41 @@ METHODS = {
         "Symbolic modes shift every address by a multiple of the unit (T16), which leaves a question about numbers."
     ),
     "normal form": "Both sides have one normal form as polynomials with quotients.",
+    "chain of strides": "Each stride exceeds the reach of those before it (T2).",
+    "the same modes of coordinates": "Both sides take each coordinate to the same modes, compared one by one.",
+    "rule by rule": (
+        "Each rule of tensor maps and their copies that bears on the claim was proved by itself; "
+        "`symlayout explain RULE` says what it asks and where it is from."
+    ),
+    "ranges of sizes and indices": (
+        "Each partial result lies between numbers that the ranges of its sizes and indices give, and fits its bits."
+    ),
+    "sums of bytes": (
+        "What the copies beside an expect_tx credit was added up, for every iteration and every CTA of a cluster, and "
+        "equals what it awaits."
+    ),
+    "invariant of one slot": (
+        "What holds of a slot of a ring and of its two barriers before an operation holds after it, whoever moves "
+        "next: an induction over steps, whose lemmas about integers were proved."
+    ),
+    "orderings of": (
+        "Each pair of accesses that must not overlap was found to be ordered by a rule of the memory model that is "
+        "named; docs/memory_model.md lists the rules."
+    ),
+    "values followed through": (
+        "The value of each stored element was followed from the loads on, and is what the result says (docs/values.md)."
+    ),
+    "operations, one by one": "Each operation was looked at by itself; what it needs depends on no size.",
+    "no access changes it, or all are one reduction": (
+        "Nothing writes the tensor while others use it, or all that is done to it commutes."
+    ),
+    "two stretches": "The stores of one stretch of memory and those of the next were judged apart (T21).",
+}
+
+# Other names under which verdicts print a kind of claim.
+ALSO = {
+    "tma_copy_safe": ("TMA load safe", "TMA store safe", "TMA reduce safe"),
+    "obeys": ("rule",),
 }
 
 OBLIGATIONS = {
@@ -192,8 +231,13 @@ class Entry:
 
 
 def entries(kinds: Iterable[Any] = ()) -> tuple[Entry, ...]:
-    """Everything that can be explained; *kinds* are the rows of ``checkers.build``."""
-    claims = [Entry("claims", k.name, "", _claim_text(k)) for k in kinds]
+    """Everything that can be explained; *kinds* are the rows of ``checkers.build``, and classes of other claims."""
+    claims = [
+        Entry("claims about kernels", _snake(k.__name__), "", inspect.getdoc(k) or "")
+        if isinstance(k, type)
+        else Entry("claims", k.name, "", _claim_text(k))
+        for k in kinds
+    ]
     rows = {"outcomes": OUTCOMES, "obligations": OBLIGATIONS, "methods": METHODS, "global memory": GLOBAL_MEMORY}
     plain = [Entry(group, name, "", _filled(text)) for group, row in rows.items() for name, text in row.items()]
     return (*claims, *plain, *_theorems(), *_rules())
@@ -233,13 +277,29 @@ def explain(name: str, kinds: Iterable[Any] = ()) -> Entry:
     known = entries(kinds)
     wanted = {_key(name), *map(_key, re.findall(r"\bT\d+\b", name))} - {""}
     for e in known:
-        if {_key(e.name), _key(e.title)} & wanted:
+        if {_key(e.name), _key(e.title), *map(_key, ALSO.get(e.name, ()))} & wanted:
             return e
+    printed = _printed(name, known)
+    if printed is not None:
+        return printed
     if name.upper().startswith("Z3"):
         return explain("solver")
     listed = [e.name for e in known if not e.group.startswith(RULES_OF)]
     found = suggestion(name, [e.name for e in known])
     raise ClaimError(f"expected one of {', '.join(listed)}, got {name!r}{found}; rules have entries too")
+
+
+def _printed(name: str, known: Iterable[Entry]) -> Entry | None:
+    """The entry of a method or kind as a verdict prints it, with numbers in it: "4 orderings of ptx-9.1 subset 3"."""
+    said = _key(re.sub(r"\d+", "", name))
+    found = [e for e in known if e.group == "methods" and _key(e.name) in said]
+    found += [e for e in known if e.group.startswith("claims") and said.startswith(_key(e.name))]
+    return max(found, key=lambda e: len(e.name), default=None)
+
+
+def _snake(name: str) -> str:
+    """``InBounds`` as ``in_bounds``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def _key(name: str) -> str:

@@ -33,6 +33,7 @@ from .vectorizable import Vectorizable
 from .well_formed import WellFormed
 from .written_once import WrittenOnce
 
+# What text can state; the others are about kernels and their parts.
 CLAIMS = (
     Aligned,
     Bijective,
@@ -54,8 +55,26 @@ CLAIMS = (
     Vectorizable,
 )
 
+OTHERS = (
+    ApartInTime,
+    ArithmeticFits,
+    GlobalOrder,
+    HappensBefore,
+    Launchable,
+    Obeys,
+    RegistersFit,
+    RingProtocol,
+    RowsApart,
+    SharedMemoryFits,
+    TransactionBytes,
+    UpdatedOnce,
+    WellFormed,
+    WrittenOnce,
+)
+
 __all__ = [
     "CLAIMS",
+    "OTHERS",
     "Aligned",
     "ApartInTime",
     "ArithmeticFits",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 from checkers import Aligned, Bijective, Covers, Equal, InBounds, Injective, Surjective, prove
 from checkers.build import KINDS
 from checkers.certificate_checker import KINDS as CERTIFICATES
+from checkers.claims import OTHERS
 from symlayout import ComposedLayout, E, Layout, Swizzle, ceil_div, dims
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError
 from symlayout.explain import SENTENCES, entries, explain, in_words, overview
 from symlayout.report import Outcome
+from tests.kernel_families import FAMILIES
 
 ROOT = Path(__file__).parents[2]
 M, N, ld = dims("M N ld")
@@ -70,6 +73,38 @@ def test_every_name_has_its_entry(name: str) -> None:
 )
 def test_names_as_answers_print_them(asked: str, name: str) -> None:
     assert explain(asked, KINDS.values()).name == name
+
+
+EVERY_KIND = (*KINDS.values(), *OTHERS)
+SENTENCE = re.compile(r"(?:proved|refuted|unknown|vacuous) +(?P<claim>.*?): .*?(?:  \[(?P<method>[^\[\]]*)\])?(?:  \(|$)")
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.word)
+def test_every_word_of_the_reports_on_kernels_is_explained(family) -> None:
+    """``explain`` lacked what most reports on kernels say: ring protocol, written once, rule by rule."""
+    kernel = family.build()
+    report = prove(kernel)
+
+    for v in (*report.verdicts, *prove(kernel.assuming(*report.repairs)).verdicts):
+        assert explain(v.outcome.value, EVERY_KIND).text
+        assert explain(v.claim.rule.id if hasattr(v.claim, "rule") else type(v.claim).__name__, EVERY_KIND).text
+        assert not v.method or explain(v.method, EVERY_KIND).text
+
+
+def test_every_method_of_the_examples_is_explained() -> None:
+    lines = [line for p in (ROOT / "examples" / "expected").glob("*.txt") for line in p.read_text().splitlines()]
+    methods = {m["method"] for line in lines if (m := SENTENCE.match(line)) and m["method"]}
+
+    assert len(methods) > 15
+    for method in methods:
+        assert explain(method, EVERY_KIND).text
+
+
+@pytest.mark.parametrize("claim", OTHERS, ids=lambda c: c.__name__)
+def test_claims_about_kernels_are_explained_by_class_and_by_kind(claim) -> None:
+    for word in (claim.__name__, getattr(claim, "kind", claim.__name__)):
+        if isinstance(word, str):
+            assert explain(word, EVERY_KIND).text.startswith(inspect.getdoc(claim).splitlines()[0])
 
 
 def test_a_kind_shows_its_fields_and_its_comment() -> None:
