@@ -96,6 +96,11 @@ def prove(
 def _sizes(claims: list[Claim], given: tuple[Fact, ...]) -> list[Symbol]:
     """The sizes that some claims are about, without block and loop indices."""
     found = dict.fromkeys(s for c in claims for s in symbols_in((*c.parameters(), *c.given, *given)))
+    todo = list(found)
+    while todo:  # what their ranges name is one of them
+        new = [t for s in todo for t in symbols_in((s.lower, s.upper)) if t not in found]
+        found |= dict.fromkeys(new)
+        todo = new
     indices = {s for c in claims for s in c.indices()}
     return sorted((s for s in found if s not in indices), key=lambda s: s.name)
 

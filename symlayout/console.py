@@ -16,6 +16,7 @@ from rich.text import Text
 
 from .int_tuple import text
 from .report import Outcome, Report, Verdict, indented
+from .scope import USUAL, is_usual
 
 STYLES = {
     Outcome.PROVED: "green",
@@ -71,7 +72,9 @@ def show_report(report: Report, verbose: bool = False) -> None:
         if alike and len(run) >= MANY and not verbose:
             kinds = collections.Counter(v.claim.kind for v in run)
             counts = ", ".join(f"{n} times {kind}" for kind, n in kinds.items())
-            show_line(Outcome.PROVED, f"the accesses: {counts} (--verbose shows each)", where)
+            facts = " and ".join(dict.fromkeys(f for v in run for f in v.given if f in report.given))
+            given = f"  given {facts}" if facts else ""
+            show_line(Outcome.PROVED, f"the accesses: {counts}{given} (--verbose shows each)", where)
         else:
             for v in run:
                 show_verdict(v, where)
@@ -79,6 +82,9 @@ def show_report(report: Report, verbose: bool = False) -> None:
     failed = [v for v in report.verdicts if v.outcome is Outcome.REFUTED and not v.as_expected]
     if len(failed) > 1 and report.repairs and all(v.repairs for v in failed):
         out.print(Text(f"  all hold if {' and '.join(map(str, report.repairs))}"))
+    if not all(map(is_usual, report.sizes)):
+        for line in report.size_lines():
+            out.print(Text(f"  {line}", style="dim"))
     for note in report.notes:
         out.print(Text(f"  {note}", style="dim"))
 
@@ -131,6 +137,8 @@ def show_summary(report: Report, seconds: float) -> None:
     wrong = [v for v in report.verdicts if not v.as_expected]
     expected = sum(v.as_expected and v.outcome is not Outcome.PROVED for v in report.verdicts)
     note = f" ({expected} of them expected)" if expected else ""
+    if any(map(is_usual, report.sizes)):
+        out.print(Text(f"sizes are {USUAL} unless said otherwise", style="dim"))
     line = Text(f"{report.summary()}{note} in {seconds:.1f} s")
     if wrong:
         line.append(f"; {len(wrong)} not as expected", style="bold red")

@@ -10,6 +10,7 @@ from typing import Any
 from .errors import InternalError, SymlayoutError
 from .found import Found
 from .report import Report, Verdict
+from .scope import USUAL, is_usual, names_in
 
 
 class NoWorkers(SymlayoutError):
@@ -47,15 +48,24 @@ class Judged:
 
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    usual: dict[str, None] = field(default_factory=dict)  # the names of sizes of the usual range
+    sizes: dict[str, None] = field(default_factory=dict)  # other ranges, each with its place
+    assumed: dict[str, None] = field(default_factory=dict)
     errors: list[Found] = field(default_factory=list)
 
     def add(self, report: Report) -> None:
         self.verdicts += report.verdicts
         self.notes += report.notes
+        place = next((f" ({v.place})" for v in report.verdicts if str(v.place)), "")
+        self.usual |= dict.fromkeys(name for x in report.sizes if is_usual(x) for name in names_in(x))
+        self.sizes |= dict.fromkeys(f"{x}{place}" for x in report.sizes if not is_usual(x))
+        self.assumed |= dict.fromkeys(f"{x}{place}" for x in report.assumed)
 
     @property
     def report(self) -> Report:
-        return Report(tuple(self.verdicts), notes=tuple(self.notes))
+        usual = [f"{', '.join(self.usual)} {USUAL}"] if self.usual else []
+        sizes, assumed = (*usual, *self.sizes), tuple(self.assumed)
+        return Report(tuple(self.verdicts), notes=tuple(self.notes), sizes=sizes, assumed=assumed)
 
 
 def judged(

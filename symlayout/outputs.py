@@ -65,6 +65,7 @@ def _text(report: Report, errors: list[Found]) -> str:
         head, *rest = v.lines()
         out.append(f"  {indented(v.place.where)}{head}")
         out += [f"  {indented(' ' if v.place.where else '')}{line}" for line in rest]
+    out += [*report.size_lines(), *(f"assumed   {x}" for x in report.assumed)]
     out.append(report.summary())
     out += [f"error: {e.place}: {e.error}" for e in errors]
     return "\n".join(out) + "\n"
@@ -73,6 +74,8 @@ def _text(report: Report, errors: list[Found]) -> str:
 def _json(report: Report, errors: list[Found]) -> str:
     data = {
         "schema": SCHEMA,
+        "sizes": list(report.sizes),
+        "assumed": list(report.assumed),
         "verdicts": [v.to_json() for v in report.verdicts],
         "errors": [{"place": e.place.to_json(), "message": e.error} for e in errors],
     }
@@ -102,7 +105,8 @@ def _junit(report: Report, errors: list[Found]) -> str:
 
     for v in report.verdicts:
         own_name = f"{v.place.name}: " if v.place.file and v.place.name not in ("", rule_of(v.claim)) else ""
-        added = case(v.place, f"{own_name}{v.claim}", v.seconds)
+        added = case(v.place, f"{own_name}{v.sentence}", v.seconds)
+        _properties(added, {"assumptions": "; ".join(v.assumptions)})
         if not v.as_expected:
             headline, *_ = v.lines()
             failure = ElementTree.SubElement(added, "failure", type=v.outcome.value, message=_plain(headline))
@@ -112,6 +116,8 @@ def _junit(report: Report, errors: list[Found]) -> str:
         problem = ElementTree.SubElement(case(e.place, e.place.name or "claims"), "error", message=_plain(headline))
         problem.set("type", "bad input")
         problem.text = _plain(e.error)
+    for suite in suites.values():
+        _properties(suite, {"sizes": "; ".join(report.sizes), "assumed": "; ".join(report.assumed)})
     for element in (*suites.values(), root):
         cases = list(element.iter("testcase"))
         element.set("tests", str(len(cases)))
@@ -120,6 +126,16 @@ def _junit(report: Report, errors: list[Found]) -> str:
         element.set("time", f"{sum(float(c.get('time', '0')) for c in cases):.6f}")
     ElementTree.indent(root, " ")
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _properties(element: ElementTree.Element, known: Mapping[str, str]) -> None:
+    """What is assumed, as properties of a suite or a case, before all else in it, where there is something to say."""
+    told = {name: text for name, text in known.items() if text}
+    if told:
+        properties = ElementTree.Element("properties")
+        element.insert(0, properties)
+        for name, text in told.items():
+            ElementTree.SubElement(properties, "property", name=name, value=_plain(text))
 
 
 def _plain(text: str) -> str:
@@ -149,6 +165,7 @@ def _sarif(report: Report, errors: list[Found]) -> str:
         "invocations": [{"executionSuccessful": not errors, "toolExecutionNotifications": notes}],
         "results": [*map(_input_error, errors), *(_result(v, seen) for v in wrong[:SARIF_RESULTS])],
         "columnKind": "unicodeCodePoints",
+        "properties": {"sizes": list(report.sizes), "assumed": list(report.assumed)},
     }
     return json.dumps({"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1) + "\n"
 
@@ -180,6 +197,7 @@ def _result(v: Verdict, seen: Counter[str]) -> dict[str, Any]:
         "level": LEVELS[v.outcome],
         "message": {"text": str(v)},
         "partialFingerprints": {"primaryLocationLineHash": f"{content}:{seen[content]}"},
+        "properties": {"assumptions": list(v.assumptions)},
         **_location(v.place),
     }
 
@@ -223,8 +241,10 @@ def _github(report: Report, errors: list[Found]) -> str:
     """A line for each verdict that is not as expected and for each error, which GitHub shows beside the code."""
     wrong = [v for v in report.verdicts if not v.as_expected]
     lines = [_command("error", e.place, "bad input", e.error) for e in errors]
-    lines += [_command(ANNOTATIONS[LEVELS[v.outcome]], v.place, f"{v.outcome.value}: {v.claim}", str(v)) for v in wrong]
-    return "\n".join([*lines, report.summary()]) + "\n"
+    lines += [
+        _command(ANNOTATIONS[LEVELS[v.outcome]], v.place, f"{v.outcome.value}: {v.sentence}", str(v)) for v in wrong
+    ]
+    return "\n".join([*lines, *report.size_lines(), report.summary()]) + "\n"
 
 
 def _command(level: str, place: Place, title: str, message: str) -> str:
@@ -244,6 +264,7 @@ def step_summary(report: Report, errors: Iterable[Found]) -> str:
     rows = [(e.place, "bad input", e.error) for e in errors]
     rows += [(v.place, v.outcome.value, str(v)) for v in report.verdicts if not v.as_expected]
     lines = [f"**symlayout**: {report.summary()}", ""]
+    lines += [f"Sizes: {'; '.join(report.sizes)}.", ""] if report.sizes else []
     if rows:
         lines += ["| where | verdict | what |", "|---|---|---|"]
         lines += [f"| {_cell(str(p))} | {outcome} | {_cell(said)} |" for p, outcome, said in rows]

@@ -90,4 +90,4 @@ def _headline(report: Report) -> str:
     if not wrong:
         return "expected claims, got none"
     more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
-    return f"expected {wrong[0].expect}, got {wrong[0].outcome.value}{more}: {wrong[0].claim}"
+    return f"expected {wrong[0].expect}, got {wrong[0].outcome.value}{more}: {wrong[0].sentence}"

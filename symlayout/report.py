@@ -11,6 +11,7 @@ from typing import Any
 from .place import NOWHERE, Place
 
 SCHEMA = 2  # docs/report.schema.json
+LONGEST = 120  # columns of a line that has a claim, what it is given, and how it was decided
 
 
 class Outcome(enum.Enum):
@@ -87,12 +88,15 @@ class Verdict:
 
     def lines(self) -> Iterator[str]:
         """The verdict as text, one finding to a line."""
-        head = f"{self.outcome.value:<8}  {self.claim}"
-        head += f"  [{self.method}]" if self.method else ""
+        end = f"  [{self.method}]" if self.method else ""
         if self.expect != "proved":
-            head += "  (as expected)" if self.as_expected else f"  (expected {self.expect})"
+            end += "  (as expected)" if self.as_expected else f"  (expected {self.expect})"
+        head, given = f"{self.outcome.value:<8}  {self.sentence}{end}", ""
+        if len(head) > LONGEST and self.given:  # then what is assumed has a line of its own
+            head, given = f"{self.outcome.value:<8}  {self.claim}{end}", " and ".join(self.given)
         yield head
         for label, value in (
+            ("given ", given),
             ("", str(self.witness) if self.witness else ""),
             ("holds if ", self.condition),
             ("", self.reason),
@@ -191,7 +195,7 @@ class Report:
         return ", ".join(parts) or "no claims"
 
     def __str__(self) -> str:
-        return "\n".join([*map(str, self.verdicts), *self.notes]) or "no claims"
+        return "\n".join([*map(str, self.verdicts), *self.size_lines(), *self.notes]) or "no claims"
 
     def size_lines(self) -> list[str]:
         """One line with the ranges of the sizes, which holds for every verdict; none where there are no sizes."""

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .expr import Symbol, dim
+from .expr import Symbol
 
+USUAL = "in 1 .. 2^31 - 1"  # of a size of which nothing is said
 BIG = 1 << 16  # from here on, powers of two are written as such
 
 
@@ -26,9 +27,14 @@ def ranges_in_words(symbols: Iterable[Symbol]) -> tuple[str, ...]:
     return tuple(_phrase(names, *limits) for limits, names in groups.items())
 
 
-def is_usual(s: Symbol) -> bool:
-    """Whether nothing is known of a size but that it is in 1 .. 2^31 - 1."""
-    return s.args[1:] == dim(s.name).args[1:]
+def is_usual(phrase: str) -> bool:
+    """Whether a phrase of ``ranges_in_words`` says no more than that sizes are in 1 .. 2^31 - 1."""
+    return phrase.endswith(USUAL)
+
+
+def names_in(phrase: str) -> list[str]:
+    """The names of the sizes of the usual range, from the phrase about them."""
+    return phrase.removesuffix(USUAL).strip().split(", ")
 
 
 def _phrase(names: list[str], lower: Any, upper: Any, multiple: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, SymlayoutError
-from symlayout.expr import Int, integer
+from symlayout.expr import Int, Symbol, integer
 from symlayout.int_tuple import leaves, text
 from symlayout.layout import Layout
 from symlayout.rules import rule_named
@@ -112,6 +112,9 @@ class TmaCopySafe(Claim):
     def tensor_map(self) -> Any:
         """The map of the copy."""
         return getattr(self.copy, "tensor_map", self.copy)
+
+    def indices(self) -> frozenset[Symbol]:
+        return self._tile().indices
 
     def _tile(self) -> TileCopy:
         rank = self.tensor_map.rank if self.tensor_map.is_im2col else len(self.coordinate)

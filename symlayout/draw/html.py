@@ -43,7 +43,7 @@ def report_html(report: Report) -> str:
     """The verdicts as an HTML table, outcomes in colour; an outcome that its claim expects says so."""
     rows = "\n".join(map(_row, report.verdicts))
     head = "".join(f'<th style="{CELL}">{name}</th>' for name in ("outcome", "claim", "by"))
-    notes = "".join(f"<p>{escape(n)}</p>" for n in report.notes)
+    notes = "".join(f"<p>{escape(n)}</p>" for n in (*report.size_lines(), *report.notes))
     return (
         f"<p><b>{escape(report.summary())}</b></p>\n"
         f'<table style="border-collapse:collapse"><tr>{head}</tr>\n{rows}\n</table>{notes}'
@@ -53,11 +53,13 @@ def report_html(report: Report) -> str:
 def _row(v: Verdict) -> str:
     colour = COLOURS[v.outcome] if v.expect == "proved" else EXPECTED if v.as_expected else UNEXPECTED
     expected = "" if v.expect == "proved" else "<br>as expected" if v.as_expected else f"<br>expected {v.expect}"
-    details = "".join(f"<br>{escape(line.strip())}" for line in list(v.lines())[1:])
+    given = f"given {' and '.join(v.given)}"
+    lines = [line.strip() for line in v.lines()][1:]
+    details = "".join(f"<br>{escape(line)}" for line in lines if line != given)  # which the sentence says
     place = f'<br><small style="color:#59636e">{escape(str(v.place))}</small>' if v.place else ""
     return (
         f'<tr><td style="{CELL}"><span style="{WORD}{colour}">{v.outcome.value}</span>{expected}</td>'
-        f'<td style="{CELL}"><code>{escape(str(v.claim))}</code>{details}{place}</td>'
+        f'<td style="{CELL}"><code>{escape(v.sentence)}</code>{details}{place}</td>'
         f'<td style="{CELL}">{escape(v.method)}</td></tr>'
     )
 

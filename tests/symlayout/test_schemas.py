@@ -33,7 +33,7 @@ ERRORS = [Found(Place("b.toml", 7, 2), error="expected a table, got 4\n4\n^"), F
 # element: (elements inside, attributes); those of the JUnit of Ant and Jenkins, pytest's file and line, and a column
 JUNIT = {
     "testsuites": (("testsuite",), ("name", "tests", "failures", "errors", "time")),
-    "testsuite": (("testcase",), ("name", "tests", "failures", "errors", "time")),
+    "testsuite": (("properties", "testcase"), ("name", "tests", "failures", "errors", "time")),
     "testcase": (
         ("failure", "error", "properties", "system-out"),
         ("classname", "name", "time", "file", "line", "column"),
