@@ -36,7 +36,8 @@ class RingProtocol(AtAllSizes):
     *ring* names the barrier that the fills of the ring complete on; without it the claim is about every ring of the
     kernel. What the operations must have is read off them: use n waits for slot n % S with the parity of n//S,
     arrives after its wait, as often as the barrier awaits, and not later than S - 1 uses behind; both sides make
-    the same number of uses; bytes awaited are bytes copied. That this suffices is proved once, by ``LEMMAS``.
+    the same number of uses; bytes awaited are bytes copied. That this suffices is proved once, by ``LEMMAS``. A
+    warp takes its steps as one here: what lanes of it know of one another is ``HappensBefore``'s.
 
     >>> from symlayout import dims
     >>> from symlayout.kernels import tma_copy

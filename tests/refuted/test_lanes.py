@@ -24,6 +24,8 @@ from symlayout.report import Outcome
 from symlayout.ring import make_ring
 from symlayout.semantics import execute
 from symlayout.tma import TensorMap
+from tests.kernel_families import FAMILIES as EVERY
+from tests.kernel_families import Family
 
 L = dim("L", at_least=2)
 
@@ -143,6 +145,14 @@ def test_lanes_that_are_ordered(case: str) -> None:
 
     assert report, report
     assert not caught(kernel)
+
+
+@pytest.mark.parametrize("family", EVERY, ids=lambda f: f.word)
+def test_no_family_assumes_that_warps_stay_converged(family: Family) -> None:
+    kernel = family.build()
+
+    assert CONVERGED not in kernel.assumed
+    assert prove([HappensBefore(kernel), WellFormed(kernel)])
 
 
 FAMILIES = {

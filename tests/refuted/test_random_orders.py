@@ -1,6 +1,6 @@
 """Random kernels whose threads meet in shared memory: the proof and the run agree on which of them race.
 
-No two lanes of one warp meet, which a run does not see: threads touch their own element, or that 32 further.
+Threads touch their own element, or that 1 or 32 further: they meet their neighbours of a warp, and threads of another.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Writer:
 
     def at(self, turn: Any) -> Any:
         """A place in the slot of a turn, of each thread."""
-        further = self.random.choice([0, 32])
+        further = self.random.choice([0, 0, 1, 32])
         return SLOT * (turn % self.slots) + (self.k.thread + further) % THREADS
 
     def access(self, kind: str, turn: Any, x: Any) -> None:
@@ -74,11 +74,26 @@ class Writer:
             k.fence("async")
         elif kind == "sync":
             k.sync()
+        elif kind == "warp":
+            k.warp_sync()
 
     def body(self, loops: list[Any], x: Any) -> None:
         for _ in range(self.random.randint(2, 5)):
             turn = self.random.choice(loops or [0]) + self.random.randint(0, 3)
-            kinds = ("write", "read", "copy", "store", "wait", "wait bulk", "fence", "sync", "sync", "loop")
+            kinds = (
+                "write",
+                "read",
+                "copy",
+                "store",
+                "wait",
+                "wait bulk",
+                "fence",
+                "sync",
+                "sync",
+                "warp",
+                "warp",
+                "loop",
+            )
             kind = self.random.choice(kinds)
             if kind == "loop" and len(loops) < 2:
                 self.named += 1
@@ -107,7 +122,7 @@ class Writer:
                 with self.k.loop("i", self.n) as i:
                     for barrier in meet if self.random.random() < 0.9 else meet[::-1]:
                         for _ in range(self.random.randint(0, 2)):
-                            kind = self.random.choice(["write", "read", "copy", "wait"])
+                            kind = self.random.choice(["write", "read", "copy", "wait", "warp"])
                             self.access(kind, i + self.random.randint(0, 3), x)
                             self.order(kind)
                         self.k.sync(barrier, 2 * THREADS)
