@@ -103,7 +103,8 @@ def show_certificate(
     words: str, reason: str, claim: str, lemmas: tuple[str, ...], stated: str, trusts: tuple[str, ...]
 ) -> None:
     """What a certificate proves, or why it does not, what it states, and the verdict that it came with."""
-    verdict = Text("rejected", style="bold red") if reason else Text("accepted", style="bold green")
+    accepted = "accepted in parts" if trusts else "accepted"
+    verdict = Text("rejected", style="bold red") if reason else Text(accepted, style="bold green")
     out.print(Text("  ").append(verdict).append(f"  {words}"))
     rest = (("states ", stated), ("trusts ", "; ".join(trusts)), ("for ", claim), ("with ", "; ".join(lemmas)))
     for label, value in (("", reason), *rest):

@@ -28,28 +28,39 @@ def rewriting(claim: Claim, facts: Facts, certificate: Certificate) -> dict[str,
     known = facts if subject is None or plain else map_facts(subject, facts)
     atoms = inner_first(opaque_atoms(*polys(claim)))
     by_form = {a: through(facts.let, a) for a in atoms}
-    resolved = {a: (by_form[a] if _in_map(inner) else known.normal(a)) for a in atoms}
+    coords = set(subject.coords) if subject is not None else set()
+    own = [a for a in atoms if not coords & set(a.symbols)]  # the others are about a point
+    resolved = {a: (facts if a in own else known).normal(a) for a in atoms} if not _in_map(inner) else by_form
     counts = _counts(claim, facts, _in_map(inner))
-    lemmas = [known.normal(p) for p in _asked(claim)]
-    setting = _setting(known, [*by_form.values(), *resolved.values(), *counts, *lemmas])
-    names = inner_first(opaque_atoms(*by_form.values(), *resolved.values(), *counts, *(r.poly for r in known.rows)))
-    steps = [[s.name, poly(e)] for s, e in _steps(facts)]
+    lemmas = [facts.normal(p) for p in _asked(claim)]
+    divisors = [known.normal(d - 1) for d in (subject.divisors if subject is not None else ())]
+    setting = _setting(facts, [*(by_form[a] for a in own), *(resolved[a] for a in own), *counts, *lemmas])
+    points = _setting(known, [*by_form.values(), *resolved.values(), *divisors]) if coords else setting
+    every = [*by_form.values(), *resolved.values(), *counts, *(r.poly for r in known.rows)]
     out: dict[str, Any] = {
-        "let": steps,
-        "names": {a.key: [a.op, *map(poly, a.args)] for a in names},
+        "let": [[s.name, poly(e)] for s, e in _steps(facts)],
+        "names": {a.key: [a.op, *map(poly, a.args)] for a in inner_first(opaque_atoms(*every))},
         "rows": {a.key: poly(e) for a, e in by_form.items() if e is not a},
         "goal": [
-            [a.key, poly(e), *_why(a, e, resolved, facts, setting)]
+            [a.key, poly(e), *_why(a, e, resolved, facts, setting if a in own else points)]
             for a, e in resolved.items()
             if e is not by_form[a] and e != by_form[a]
         ],
-        "counts": [[poly(c), *why] for c, why in zip(counts, _tiles(claim, counts, known, setting), strict=True)],
+        "counts": [[poly(c), *why] for c, why in zip(counts, _tiles(claim, counts, facts, setting), strict=True)],
         "lemmas": [[poly(p), why] for p in lemmas if (why := _shown(setting, p)) is not None],
+        "divisors": [_shown(points, p) for p in divisors],
     }
     out = {k: v for k, v in out.items() if v}
     if any(k in out for k in ("goal", "counts", "lemmas")):
-        out["world"] = {k: v for k, v in setting.claim("world").items() if k != "kind"}
+        out["world"] = _assumed(setting)
+    if any(k in out for k in ("goal", "divisors")) and coords:
+        out["points"] = _assumed(points)
     return out
+
+
+def _assumed(setting: Setting) -> dict[str, Any]:
+    """What hints rest on."""
+    return {k: v for k, v in setting.claim("world").items() if k != "kind"}
 
 
 def _setting(facts: Facts, polys: list[Any]) -> Setting:
@@ -121,12 +132,11 @@ def _asked(claim: Claim) -> list[Any]:
     """What must be at least 0 for a count to be one: extents, or extents less one."""
     kind = type(claim).__name__
     x = claim.subjects()[0] if claim.subjects() else None
-    divisors = [d - 1 for d in getattr(x, "divisors", ())]
     if kind not in ("Bijective", "Partition", "Surjective", "Covers", "Multiplicity") or x is None:
-        return divisors
+        return []
     extents = [*leaves(x.shape)]
     onto = [*leaves(getattr(claim, "counts", getattr(claim, "onto", ())))]
-    return [*divisors, *extents, *onto, *(n - 1 for n in extents)]
+    return [*extents, *onto, *(n - 1 for n in extents)]
 
 
 def _counts(claim: Claim, facts: Facts, moved: bool) -> list[Any]:

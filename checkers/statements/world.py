@@ -85,7 +85,11 @@ def tightened(p: Poly) -> Poly:
 
 
 class World:
-    """The names of a statement and their images; ``gens`` are the assumptions that hints may rest on."""
+    """The names of a statement and their images.
+
+    Hints rest on ``gens``, which hold at all sizes, those with an empty box included; on ``point_gens``, with the box
+    and the predicate, only where they are about a point.
+    """
 
     def __init__(self, statement: Data, how: Data) -> None:
         self.sizes = {str(n): bounds for n, bounds in statement.get("sizes", {}).items()}
@@ -114,16 +118,18 @@ class World:
         self.row_env = self._images({str(k): poly(p) for k, p in how.get("rows", {}).items()})
         self.of_sizes = self._rows([*self.ranges, *self.facts])
         self.of_points = self.of_sizes | self._rows([*self._box(), *self.valid])
-        world = how.get("world", {})
-        self.gens = self._generators(world)
+        self._check_solved()
+        self.gens = self._generators(how.get("world", {}), self.of_sizes)
+        self.point_gens = self._generators(how["points"], self.of_points) if "points" in how else self.gens
         self.env = self._resolved(how.get("goal", ()))
         self.lemmas = set[frozenset[Any]]()
         for rows, hint in how.get("lemmas", ()):
             shown(poly(rows), self.gens, hint)
             self.lemmas.add(frozen(poly(rows)))
-        for m in maps:
-            for d in m.get("divisors", ()):  # also those that have cancelled
-                self.known(minus(self.image(d), ONE))
+        divisors = [minus(self.image(d), ONE) for m in maps for d in m.get("divisors", ())]
+        need(len(divisors) == len(how.get("divisors", ())), "one lemma for each divisor of the code")
+        for p, hint in zip(divisors, how.get("divisors", ()), strict=True):  # also those that have cancelled
+            shown(p, self.point_gens, hint)
 
     # -- what is stated ---------------------------------------------------------------------------------
 
@@ -187,6 +193,11 @@ class World:
                 out.add(k)
         return out
 
+    def _check_solved(self) -> None:
+        """A quotient in what a size is solved for is the one that is stated."""
+        for k in names_in(*self.lets.values()) & {*self.atoms}:
+            need(self.row_env.get(k, {(k,): 1}) == {(k,): 1}, f"{k} means two things")
+
     # -- quotients and extrema --------------------------------------------------------------------------
 
     def _define(self, name: str, op: str, args: list[Poly]) -> None:
@@ -236,26 +247,28 @@ class World:
     def _resolved(self, told: Iterable[Any]) -> dict[str, Poly]:
         """The images under the assumptions."""
         hints = {str(k): (poly(p), why) for k, p, *why in told}
-        env = dict(self.lets)
+        env, at_points = dict(self.lets), {*self.coords}
         for k, (op, args) in self.atoms.items():
+            if names_in(*args) & at_points:
+                at_points.add(k)
             e, why = hints.get(k, (self.row_env.get(k, {(k,): 1}), ()))
             mine = [put(a, env) for a in args]
             if not self._by_form(op, mine, e):
-                self._by_hints(op, mine, e, why)
+                self._by_hints(op, mine, e, why, self.point_gens if k in at_points else self.gens)
             env[k] = e
         return env
 
-    def _by_hints(self, op: str, args: list[Poly], e: Poly, why: Any) -> None:
+    def _by_hints(self, op: str, args: list[Poly], e: Poly, why: Any, gens: list[Poly]) -> None:
         need(op in ("floordiv", "minimum", "maximum"), f"a {op} that is something else")
         if op == "floordiv":
             need(len(why) == 2, "a quotient takes two lemmas")
             rest = minus(args[0], times(args[1], e))
-            shown(rest, self.gens, why[0])
-            shown(minus(minus(args[1], rest), ONE), self.gens, why[1])
+            shown(rest, gens, why[0])
+            shown(minus(minus(args[1], rest), ONE), gens, why[1])
             return
         need(e in args and len(why) == len(args), "an extremum is one of its arguments")
         for a, hint in zip(args, why, strict=True):
-            shown(minus(a, e) if op == "minimum" else minus(e, a), self.gens, hint)
+            shown(minus(a, e) if op == "minimum" else minus(e, a), gens, hint)
 
     # -- assumptions ------------------------------------------------------------------------------------
 
@@ -286,8 +299,8 @@ class World:
                 out = {key: c // m for key, c in rest.items() if c // m}
                 yield minus(e, times({(): m}, plus(out, {(name,): 1})))
 
-    def _generators(self, claim: Data) -> list[Poly]:
-        self.expect(claim, self.of_points)
+    def _generators(self, claim: Data, allowed: set[frozenset[Any]]) -> list[Poly]:
+        self.expect(claim, allowed)
         return generators(claim)
 
     def expect(self, claim: Data, allowed: set[frozenset[Any]]) -> None:
