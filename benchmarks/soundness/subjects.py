@@ -246,7 +246,7 @@ def some_size(r: random.Random, s: Sizes, x: Any) -> Any:
 # -- warps ------------------------------------------------------------------------------------------------
 
 
-def lanes(r: random.Random) -> tuple[Any, Any]:
+def lanes(r: random.Random, s: Sizes | None) -> tuple[Any, Any]:
     """(shape, stride) of the lanes of a warp: up to 32, as one mode or nested, some broadcast or of extent 1."""
     left = r.choice((1, 4, 8, 8, 16, 32, 32, 32, 24))
     modes: Modes = []
@@ -261,6 +261,9 @@ def lanes(r: random.Random) -> tuple[Any, Any]:
     for n, _ in modes:
         strides.append(r.choice((step,) * 5 + (0, 32, 64, 33, 128, step + 1, -step)))
         step *= n
+    if s is not None and r.random() < 0.25:
+        odd = (s.ld, s.N, 32 * s.M + 1, 2 * s.ld + 1, 8 * s.ld, 64 * s.S, s.M + s.N, -s.ld)
+        strides[r.randrange(len(strides))] = r.choice(odd)
     order = list(range(len(modes)))
     if r.random() < 0.4:
         r.shuffle(order)
@@ -274,7 +277,7 @@ def lanes(r: random.Random) -> tuple[Any, Any]:
 
 def warp_access(r: random.Random, s: Sizes | None) -> Any:
     """Lanes in mode 0 and up to two other modes, symbolic where there are *s*; sometimes swizzled or past an offset."""
-    shape, stride = lanes(r)
+    shape, stride = lanes(r, s)
     modes: Modes = [(shape, stride)]
     for _ in range(r.choice((0, 1, 1, 1, 2))):
         strides = (0, 1, 4, 8, 32, 64, 128, 256, 512, 513)
