@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .budget import Budget
+    from .bundle import Bundle
     from .certificate_checker import verify
     from .claim import Claim
     from .claims import (
@@ -57,6 +58,7 @@ _WHERE = {
     "claims_of": "kernel_claims",
     "prove_kernel": "kernel_claims",
     "Budget": "budget",
+    "Bundle": "bundle",
     "with_widths": "widths",
     "verify": "certificate_checker",
     "Claim": "claim",
@@ -99,6 +101,7 @@ __all__ = [
     "ArithmeticFits",
     "Bijective",
     "Budget",
+    "Bundle",
     "Claim",
     "Coalesced",
     "Computes",

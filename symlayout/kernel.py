@@ -204,6 +204,9 @@ class Kernel:
     def __post_init__(self) -> None:
         if self.index_bits not in (32, 64):
             raise LayoutError(f"expected indices of 32 or 64 bits, got {self.index_bits}")
+        loose = [f for f in self.given if not isinstance(f, Fact)]
+        if loose:
+            raise LayoutError(f"expected facts such as N.multiple_of(8) as given, got {loose[0]!r} in {self.name}")
         known = {t.name for t in self.tensors if t.space == "global"}
         for t in self.tensors:
             wrong = [name for name in t.may_alias if name == t.name or name not in known]
@@ -645,8 +648,14 @@ class Builder:
 
     @contextmanager
     def where(self, *facts: Fact) -> Iterator[None]:
-        """The operations inside where the facts hold."""
-        with self._inside(lambda body: If(facts, body)):
+        """The operations inside where the facts hold; a comparison of numbers, so True or False, is a fact too."""
+        told = tuple(Fact(-1, ">=") if f is False else f for f in facts if f is not True) or (Fact(0, ">="),)
+        wrong = [f for f in told if not isinstance(f, Fact)]
+        if wrong:
+            raise LayoutError(
+                f"expected facts such as i < N as a condition, got {wrong[0]!r}; eq(a, b) is one, a == b not"
+            )
+        with self._inside(lambda body: If(told, body)):
             yield
 
     @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
+from numbers import Real
 from typing import Any, ClassVar, TypeAlias, cast
 
 from .arithmetic import comparison
@@ -180,6 +181,10 @@ class Fill(Op):
     dst: Ref
     value: float = 0
     count: int = 1
+
+    def __post_init__(self) -> None:
+        if isinstance(self.value, bool) or not isinstance(self.value, Real):
+            raise LayoutError(f"expected a number to fill {self.dst} with, got {self.value!r}")
 
     def __str__(self) -> str:
         return f"fill {self.dst} x{self.count} with {number_text(self.value)}"

@@ -17,8 +17,9 @@ from checkers.kernel_claims import claims_of
 from checkers.prover import Budget
 from checkers.structure import unread
 from symlayout import SM90, Layout, dim, dims
-from symlayout.errors import ClaimError
+from symlayout.errors import ClaimError, LayoutError
 from symlayout.expr import Fact
+from symlayout.kernel import Builder
 from symlayout.kernels import cp_async_copy, tma_copy
 from symlayout.ops import Arrive, Box, Copy, Fill, Map, Ref, Role, Slot, Wait
 from symlayout.report import Outcome
@@ -143,6 +144,30 @@ def test_an_operation_that_cannot_be_read_refutes_the_kernel(kind, field, value,
     report = prove(broken, budget=QUICK)
     assert [v.outcome for v in report.verdicts] == [Outcome.REFUTED]
     assert said in str(report)
+
+
+@pytest.mark.parametrize("low, proofs", [(1, True), (3, False)])
+def test_conditions_of_numbers_are_facts(low, proofs):
+    """A comparison of numbers in a builder is True or False, which was kept as a condition and failed later."""
+    n = dim("N")
+    k = Builder("where", n, grid=(n,), threads=32)
+    y, r = k.global_tensor("y", "f32", Layout((32, n))), k.registers("r", "f32", 1)
+    k.fill(r(), 1.0)
+    with k.where(low < 2, k.thread < 32):
+        k.copy("st.global.4", r(), y(32 * k.block[0] + k.thread))
+
+    assert bool(prove(k.kernel(), budget=QUICK)) is proofs
+
+
+def test_what_is_no_fact_and_no_number_is_refused_where_it_is_said():
+    k = Builder("where", N, grid=(1,), threads=32)
+    with pytest.raises(LayoutError, match="expected facts such as i < N as a condition, got 3"), k.where(3):
+        pass
+    with pytest.raises(LayoutError, match=r"expected facts such as N.multiple_of\(8\) as given, got True in tma_copy"):
+        KERNEL.assuming(64 % 8 == 0)
+    for value in (True, "1", None, [1]):
+        with pytest.raises(LayoutError, match="expected a number to fill r with"):
+            Fill(Ref("r"), value)
 
 
 def test_operations_of_registers_are_read_too():

@@ -258,7 +258,7 @@ def test_a_type_that_is_not_known_is_an_error():
         with pytest.raises(SerialError, match="expected frozen values of the language"):
             serial(x)
     with pytest.raises(SerialError, match=r"in Fill\.value, got \[1\] \(list\)"):
-        _ = kernel_of(Fill(HERE, [1])).digest
+        _ = kernel_of(changed(WORK, "value", [1])).digest
 
 
 def test_layouts_are_told_with_what_they_still_need():
