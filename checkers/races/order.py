@@ -91,6 +91,7 @@ class _Look:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.given = kernel, kernel.given
         self.facts = Facts.about(*kernel.dims, given=kernel.given)
+        self._once: dict[str, bool] = {}
 
     @cached_property
     def every(self) -> list[Site]:
@@ -108,7 +109,23 @@ class _Look:
                 return self._of(a, b, *way())
             except Open as e:
                 reasons.append(e)
+        if _stores(a, b) and self._stored_once(a.tensor):
+            return "each element is stored once"
         raise reasons[-1]
+
+    def _stored_once(self, tensor: str) -> bool:
+        """Whether that is proved of a tensor, all stores to it together."""
+        from ..claims.written_once import WrittenOnce  # claims are proved with what is here
+        from ..prover import certified
+
+        if tensor not in self._once:
+            try:
+                claim = WrittenOnce(self.kernel, tensor)
+                facts = Facts.about(claim.parameters(), given=claim.given)
+                self._once[tensor] = certified(claim, facts) is not None
+            except SymlayoutError:
+                self._once[tensor] = False
+        return self._once[tensor]
 
     def _places(self, a: Access, b: Access) -> Iterator[Callable[[], tuple[Store, Store]]]:
         """Ways to see the two as boxes of the same points."""
