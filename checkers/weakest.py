@@ -1,7 +1,8 @@
 """The condition that repairs a refuted claim: found by a small search, proved by the ordinary certificates.
 
 A repair is satisfiable with the assumptions, excludes the counterexample, and the claim is proved under it (T24).
-It is called the weakest of its form only where every immediate weaker neighbour has a counterexample of its own.
+It is called the weakest of its form only where every immediate weaker neighbour has a counterexample of its own, and
+sufficient elsewhere; what the form is stands in ``weaker``.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from .conditions import plain, primes, threshold
 from .form import expressions
 from .refuter import BIND
 from .sizes import small_sizes
+from .weaker import FAR, at_worst, bounds, implied, is_index, loosened, neighbours, weaker_divisors
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Repair:
     weakest: bool = False
 
     def __str__(self) -> str:
-        return " and ".join(map(str, self.facts)) + (", the weakest condition of this form" if self.weakest else "")
+        kind = "the weakest condition of this form" if self.weakest else "a sufficient condition"
+        return f"{' and '.join(map(str, self.facts))}, {kind}"
 
 
 CANDIDATES, PAIRS = 40, 12  # tried before giving up; counts and not seconds, so that answers repeat
@@ -44,7 +47,9 @@ POINTS = 20_000  # of a claim that is tried on numbers here
 def repair(claim: Claim, facts: Facts, witness: Mapping[Symbol, int]) -> Repair | None:
     """The first candidate that excludes the counterexample and under which the claim is proved, weakened."""
     tried = _Tried(claim, facts, witness)
-    failing = [f for f in _candidates(claim, facts) if not _true_at(f, witness)][:CANDIDATES]
+    sized = [s for s in facts.symbols if witness.get(s, 0) >= FAR and s not in claim.indices() and not is_index(s)]
+    every = itertools.chain(_bounds(tried, sized), _candidates(claim, facts))  # what is large asks for a bound
+    failing = [f for f in every if not _true_at(f, witness)][:CANDIDATES]
     for f in failing:
         if not tried.refute((f,)) and proved_under(claim, (f,), tried):
             return _weakened(tried, f)
@@ -120,9 +125,10 @@ def _candidates(claim: Claim, facts: Facts) -> Iterator[Fact]:
     """The claim's own conditions first, then divisibility by its tiles, orders and equalities of its sizes."""
     seen: set[Fact] = set()
     sizes = set(facts.symbols) - claim.indices()  # a repair is about sizes, never about coordinates
+    sizes = {s for s in sizes if not is_index(s)} or sizes
     whole, divisors = (_whole_quotients(claim), _divisors(claim, facts)) if claim.divides else ((), ())
     for f in itertools.chain(whole, claim.conditions(facts), divisors, _orders(claim, facts)):
-        f = _read(plain(as_divisibility(f)), facts)
+        f = _read(plain(as_divisibility(at_worst(f, {*facts.symbols} - sizes))), facts)
         if f not in seen and f.value is None and sizes.issuperset(f.symbols):
             seen.add(f)
             yield f
@@ -160,24 +166,37 @@ def _orders(claim: Claim, facts: Facts) -> Iterator[Fact]:
 
 
 def _weakened(tried: _Tried, f: Fact) -> Repair:
-    """The weakest divisor that still proves the claim, or *f* as it is."""
+    """The weakest condition of the form of *f* that is shown to repair the claim, or *f* as it is; see ``weaker``."""
+
+    def proves(g: Fact) -> bool:
+        return not tried.refute((g,)) and proved_under(tried.claim, (g,), tried)
+
     if f.relation == "%" and isinstance(f.expr, Symbol):
-        q = f.modulus
-        shrunk = True
-        while shrunk:
-            shrunk = False
-            for p in primes(q):
-                if q // p >= 1 and (q // p) % f.expr.multiple == 0 and q // p != f.expr.multiple:
-                    weaker = f.expr.multiple_of(q // p)
-                    if proved_under(tried.claim, (weaker,), tried):
-                        q, shrunk = q // p, True
-                        break
-        best = f.expr.multiple_of(q)
-        return Repair((best,), all(_fails_under(tried, (f.expr.multiple_of(q // p),)) for p in primes(q)))
+        shrunk: Fact | None = f
+        while shrunk is not None:
+            f, shrunk = shrunk, next(filter(proves, weaker_divisors(shrunk)), None)
+        bound = next((g for g in _bounds(tried, f.symbols) if implied(g, f, tried.facts) and proves(g)), None)
+        if bound is None:
+            divisors = [multiple_of(f.expr, f.modulus // p) for p in primes(f.modulus)]
+            return Repair((f,), all(_fails_under(tried, (g,)) for g in divisors) and not _bounded(tried, f))
+        f = bound
     if f.relation == ">=":
-        slack = Fact(f.expr + 1, ">=")
-        return Repair((f,), _fails_under(tried, (slack,), Fact(-f.expr - 1, ">=")))
+        f = loosened(f, proves)
+        return Repair((f,), all(_fails_under(tried, (g,), where) for g, where in neighbours(f)))
     return Repair((f,))
+
+
+def _bounds(tried: _Tried, symbols: Iterable[Symbol]) -> Iterator[Fact]:
+    """Bounds of single sizes that leave out every failure that is known, where the failures end."""
+    for s in symbols:
+        failing = sorted({dict(key)[s] for key, fails in tried.known.items() if fails})
+        if failing:
+            yield from (g for g in bounds(s, failing) if not _fails_under(tried, (g,)))
+
+
+def _bounded(tried: _Tried, f: Fact) -> bool:
+    """Whether no failure is known beyond a bound that a divisibility implies, so that one might do as well."""
+    return any(implied(g, f, tried.facts) for g in _bounds(tried, f.symbols))
 
 
 def _fails_under(tried: _Tried, extra: tuple[Fact, ...], where: Fact | None = None) -> bool:
