@@ -198,10 +198,10 @@ def _too_long(e: Evaluation, fits: Callable[[Evaluation, Int], bool]) -> Iterato
 
 
 class Ranges:
-    """The intervals of a kernel's integers by the ranges of what they are computed from."""
+    """The intervals of a kernel's integers by the ranges of what they are computed from, and by what fits *memory*."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.given = (*kernel.given, *in_memory(kernel))
+    def __init__(self, kernel: Kernel, memory: bool = True) -> None:
+        self.given = (*kernel.given, *(in_memory(kernel) if memory else ()))
         self._known: dict[tuple[tuple[Symbol, int], ...], Intervals] = {}
 
     def of(self, x: Int, names: Mapping[Symbol, Int] | None = None) -> Interval:

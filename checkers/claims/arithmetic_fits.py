@@ -13,7 +13,7 @@ from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.intervals import Intervals
 from symlayout.kernel import Kernel
 from symlayout.report import Witness
-from symlayout.widths import HOST_BITS, Evaluation, Ranges, evaluations, in_memory, of_host
+from symlayout.widths import ADDRESS_BITS, HOST_BITS, Evaluation, Ranges, evaluations, in_memory, of_host
 
 from ..claim import Claim, Proof
 from ..indices import over_indices
@@ -126,16 +126,18 @@ class ArithmeticFits(AtAllSizes):
 
     @property
     def method(self) -> str:
+        needed = any(c is not None for c in _partials(self.kernel, memory=False))
+        reach = f", global tensors of at most 2^{ADDRESS_BITS} bytes" if needed else ""
         narrow = len(self.parts())
-        return RANGES if not narrow else f"{RANGES}, and {narrow} partial results by themselves"
+        return f"{RANGES}{reach}" + (f", and {narrow} partial results by themselves" if narrow else "")
 
     def __str__(self) -> str:
         return f"{self.kind}: {self._asked[1]} partial results of {self.kernel.name}"
 
 
-def _partials(kernel: Kernel) -> Iterator[PartialFits | None]:
-    """A claim about each partial result, None for those that ranges show to fit."""
-    known = Ranges(kernel)
+def _partials(kernel: Kernel, memory: bool = True) -> Iterator[PartialFits | None]:
+    """A claim about each partial result, None for those that ranges show to fit, with or without the reach of memory."""
+    known = Ranges(kernel, memory)
     for s in kernel.dims:
         bits = 64 if s in kernel.wide else kernel.index_bits
         yield None if within(known.of(s), bits) else PartialFits(s, bits, code=s.name, place="the launch")

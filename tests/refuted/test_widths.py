@@ -7,6 +7,7 @@ the access it guards leaves the tensor. No test looked at a value that is not an
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +17,9 @@ import pytest
 from checkers import ArithmeticFits, Budget, prove, with_widths
 from symlayout import Layout, ceil_div, dim, dims
 from symlayout.kernel import Builder, Kernel
-from symlayout.kernels import vector_copy
+from symlayout.kernels import tma_reduce_add, vector_copy
 from symlayout.report import Outcome, Verdict
+from symlayout.widths import widened
 from tests.kernel_families import FAMILIES
 
 N = dim("N")
@@ -31,7 +33,9 @@ def refuted(kernel: Kernel, **options: Any) -> list[Verdict]:
 def test_the_predicate_of_the_last_vector_wraps() -> None:
     (v,) = refuted(NARROW)
 
-    assert "1024*block_x + 8*thread + 8 = 2147483648, past the last valid 2147483647: 32 bits hold -2147483648" in str(v)
+    assert "1024*block_x + 8*thread + 8 = 2147483648, past the last valid 2147483647: 32 bits hold -2147483648" in str(
+        v
+    )
     assert [str(f) for f in v.repairs] == ["N <= 2147482624"]
     assert "or 1024*block_x + 8*thread + 8 has 64 bits (checkers.with_widths)" in v.condition
 
@@ -132,3 +136,30 @@ def test_a_size_past_32_bits_is_a_parameter_of_64() -> None:
     assert "L = 2147483648" in str(refuted(kernel, budget=Budget(repairs=False))[0])
     assert with_widths(kernel).wide == (L,)
     assert prove(with_widths(kernel))
+
+
+def test_conditions_around_count_and_the_one_at_hand_does_not() -> None:
+    """Of `if N <= 1000: if N*N <= 1000` the product fits; of `if N*N <= 1000` alone it does not."""
+
+    def guarded(*conditions: Any) -> Kernel:
+        k = Builder("guarded", N, grid=(1,), threads=32, index_bits=32)
+        r = k.registers("r", "f32", 1)
+        with contextlib.ExitStack() as stack:
+            for c in conditions:
+                stack.enter_context(k.where(c))
+            k.fill(r())
+        return k.kernel()
+
+    inside, alone = guarded(N <= 1000, N * N <= 1000), guarded(N * N <= 1000)
+    assert prove(ArithmeticFits(inside))
+    assert with_widths(inside).wide == ()
+    assert [str(x) for x in widened(inside).wide] == ["N*N"]  # ranges do not know of the condition
+    assert "N*N = " in str(refuted(alone, budget=Budget(repairs=False))[0])
+
+
+def test_what_rests_on_the_reach_of_addresses_says_so() -> None:
+    S = dim("S")
+    M, L = dims("M L")
+    reached = prove(ArithmeticFits(tma_reduce_add(S, M, L)))
+    assert "global tensors of at most 2^57 bytes" in reached.verdicts[0].method
+    assert "bytes" not in prove(ArithmeticFits(vector_copy(N))).verdicts[0].method

@@ -38,13 +38,17 @@ def drawn(r: random.Random, depth: int) -> Any:
     if depth == 0 or r.random() < 0.15:
         return r.choice((A, B, C, r.randint(-9, 9), r.choice((1, 2, 8, 100, 65536))))
     x, y = drawn(r, depth - 1), drawn(r, depth - 1)
-    kind = r.randrange(10)
+    kind = r.randrange(12)
     if kind < 5:
         return (x + y, x - y, x * y, x * r.choice((3, 64, 4096)), x + r.randint(-99, 99))[kind]
     if kind < 7:
         d = r.choice((2, 3, 4, 8, 64, C, C + 3))
         return x // d if kind == 5 else x % d
-    return (xor(x, y), minimum(x, y), maximum(x, y))[kind - 7]
+    if kind == 10:
+        return x << r.randint(0, 12)
+    if kind == 11:
+        return 1 << (B % 24)
+    return (xor(x, y), minimum(x, y), maximum(x, y) & y)[kind - 7]
 
 
 def computed(x: Any, env: Mapping[Symbol, int], bits: int) -> tuple[int, bool]:
