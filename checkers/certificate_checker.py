@@ -1,7 +1,9 @@
 """Re-verify certificates by plain polynomial arithmetic: no solver, no layouts, nothing of the provers imported.
 
 A certificate is ``{"claim": ..., "proof": ...}``. The claim says what is proved; the proof holds only hints,
-so a wrong hint can be rejected but never believed: every gap, corner and product is rebuilt here.
+so a wrong hint can be rejected but never believed: every gap, corner and product is rebuilt here. The certificate of a
+verdict also has the ``statement``, the user's whole claim as data, and the claim must be what the statement needs: see
+``checkers.statements``. Parts of a certificate, and claims made by hand, have none.
 
 A polynomial is a list of rows ``[coefficient, name, name, ...]`` or an integer. A claim may ``define`` names
 as quotients, minima and maxima of polynomials; what that means for them is derived here too.
@@ -25,6 +27,9 @@ from .statements.check import check_statement
 
 def verify(certificate: Mapping[str, Any]) -> None:
     """Accept a certificate silently, or raise CertificateError with what fails.
+
+    With a ``statement`` it is accepted only where its claim is what that statement needs; where it has ``trusts``
+    these are not checked, and a ``binding`` only shows that the parts belong together.
 
     >>> verify({"claim": {"kind": "injective", "modes": [[4, 1], [8, 4]]},
     ...         "proof": {"sign": [1, 1], "order": [0, 1], "gaps": [{"sum": [[0]]}, {"sum": [[0]]}]}})
