@@ -6,6 +6,7 @@ over i and j whose ends may depend on sizes; copies made from layouts go by seve
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -263,14 +264,19 @@ def _drawn(symbols: tuple[Any, ...], r: random.Random) -> dict[str, int]:
     return env
 
 
-def _row(kind: Any, make: Any, says: Any, weight: int) -> Row:
-    return Row(kind, make(False), make(True), oracle.at_all_sizes(says), weight, sizes)
+def few_sizes(claim: Any, r: random.Random) -> Iterator[Env]:
+    """The first of them, for a claim in which sizes change little."""
+    return itertools.islice(sizes(claim, r), 2)
+
+
+def _row(kind: Any, make: Any, says: Any, weight: int, tried: Any = sizes) -> Row:
+    return Row(kind, make(False), make(True), oracle.at_all_sizes(says), weight, tried)
 
 
 ROWS = (
     _row(Obeys, rule_claim, oracle.obeyed, 2),
     _row(RowsApart, rows_claim, oracle.apart, 10),
-    _row(SameBytes, same_claim, oracle.same, 10),
+    _row(SameBytes, same_claim, oracle.same, 10, few_sizes),
     _row(TensorMapValid, map_claim, oracle.valid, 4),
     _row(TmaCopySafe, copy_claim, oracle.safe, 10),
 )

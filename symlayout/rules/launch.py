@@ -44,6 +44,11 @@ class Limited:
         return tuple(sorted(symbols_in(tuple(vars(self).values())), key=lambda s: s.name))
 
     @property
+    def indices(self) -> frozenset[Symbol]:
+        """Block and loop indices, which count from 0: no repair is about them."""
+        return frozenset(s for s in self.symbols if s.lower == 0)
+
+    @property
     def static(self) -> bool:
         return not self.symbols
 
