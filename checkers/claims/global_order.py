@@ -89,6 +89,10 @@ class GlobalOrder(AtAllSizes):
             raise TooLarge("no two accesses of a run at these sizes are seen to race")
         return Witness({}, (), found)
 
+    def indices(self) -> frozenset[Symbol]:
+        """All sizes: a race is in the program, and no condition on sizes is sought that hides it."""
+        return frozenset(self.kernel.dims)
+
     def hints(self) -> tuple[int, ...]:
         """Extents of the grid and of loops, and conditions."""
         every = list(self.kernel.plain.walk())
