@@ -369,22 +369,30 @@ class _Run:
         )
 
     def _unused(self, proof: Proof) -> tuple[str, ...]:
-        """Assumptions given to the claim that its certificate does not rest on, or without which it is proved too."""
-        given = self.claim.given
+        """Assumptions without all of which the claim is proved too: its certificate, or another, does not rest on them.
+
+        They are left out together, not each alone: of two facts that say the same, one is needed.
+        """
+        given = tuple(dict.fromkeys(self.claim.given))
         if not given or not self.claim.weighs or any(getattr(x, "obligations", ()) for x in self.claim.subjects()):
             return ()
         used = list(rows_used(proof.certificate)) if proof.certificate is not None else []
-        polys = [r.poly for r in self.facts.rows]
+        told = set(map(str, given))
+        provided = [r.poly for r in self.facts.rows if r.label not in told]  # by ranges, and by facts that are needed
         plain = proof.certificate is not None and not opaque_atoms(*expressions(self.claim.parameters()))
         out: list[Fact] = []
         open_: list[Fact] = []
         for f in given:
             rows = [r.poly for r in self.facts.rows if r.label == str(f)]
-            if not any(poly(p) in used and polys.count(p) == 1 for p in rows):
+            if any(poly(p) in used and p not in provided for p in rows):
+                provided += rows
+            else:
                 (out if rows and plain and self.claim.by_rows else open_).append(f)
-        if len(open_) > 1 and self._in_time(functools.partial(self._proved_without, *open_)):
+        if len(open_) > 1 and self._in_time(functools.partial(self._proved_without, *out, *open_)):
             open_, out = [], [*out, *open_]
-        out += [f for f in open_ if self._in_time(functools.partial(self._proved_without, f))]
+        for f in open_:
+            if self._in_time(functools.partial(self._proved_without, *out, f)):
+                out.append(f)
         return tuple(str(f) for f in given if f in out)
 
     def _proved_without(self, *facts: Fact) -> bool:

@@ -19,6 +19,7 @@ from symlayout.console import show_report
 from symlayout.draw import html_page
 from symlayout.kernels import tma_copy
 from symlayout.outputs import Format, rendered
+from symlayout.report import Outcome
 from symlayout.scope import is_usual, names_in, ranges_in_words
 
 M, N, ld = dims("M N ld")
@@ -71,6 +72,32 @@ def test_a_fact_that_a_proof_does_not_need_is_not_said_to_be_assumed():
     assert report.verdicts[0].given == ("ld >= M",)
     assert report.given == ("ld >= M", "N % 8 == 0")
     assert "no claim needs it: N % 8 == 0" in str(report)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *([ld >= M, ld >= M], [ld >= M, 2 * ld >= 2 * M], [2 * ld >= 2 * M, ld >= M], [ld >= M, ld >= M + 1]),
+        *([ld >= N, N >= M, ld >= M], [ld >= M, N >= M, ld >= N]),
+    ],
+)
+def test_facts_are_left_out_together(given):
+    """Of two facts that say the same each could be left out alone, so neither was said to be assumed."""
+    [v] = prove(Injective(PADDED), given=given).verdicts
+
+    assert v.outcome is Outcome.PROVED
+    left = [f for f in given if str(f) in v.given]
+    assert prove(Injective(PADDED), given=left).verdicts[0].outcome is Outcome.PROVED
+    assert 1 <= len(left) < len(given) or given[0] == given[1]
+
+
+def test_facts_about_quotients_are_left_out_together():
+    given = [N.multiple_of(8), N.multiple_of(16), (3 * N).multiple_of(8)]
+    [v] = prove(Aligned(Layout(M, N), 16, 2), given=given).verdicts
+    left = [f for f in given if str(f) in v.given]
+
+    assert v.outcome is Outcome.PROVED
+    assert prove(Aligned(Layout(M, N), 16, 2), given=left)
 
 
 def test_what_is_given_has_a_line_of_its_own_where_the_line_is_long():
