@@ -549,11 +549,13 @@ class _Run:
             where = f" at {at}" if at else ""
             self.reasons.append(f"the solver offers a counterexample{where} that cannot be replayed")
             return None
-        return (
-            self._refuted(Failure(witness, env, smt.version()))
-            if env
-            else self._end(Outcome.REFUTED, witness=witness, method=smt.version())
-        )
+        if not env:
+            return self._end(Outcome.REFUTED, witness=witness, method=smt.version())
+        try:
+            return self._refuted(Failure(witness, env, smt.version()))
+        except OverflowError as e:  # an assumption shifts too far to be replayed
+            self.reasons.append(str(e))
+            return None
 
 
 @functools.lru_cache(maxsize=1 << 8)

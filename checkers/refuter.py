@@ -13,7 +13,7 @@ from symlayout.meter import step
 from symlayout.report import Witness
 
 from .claim import Claim, TooLarge
-from .sizes import Sizes, drawn_sizes, every_small_size, small_sizes
+from .sizes import Sizes, admitted, drawn_sizes, every_small_size, small_sizes
 
 SMALL_POINTS = 20_000  # a small size is skipped beyond this many points
 REFUTER_POINTS = 400_000  # points tried over all small sizes together
@@ -134,7 +134,7 @@ class Refuter:
         env = dict(lows)
         for _ in range(40):  # the points need not depend on this size
             env = {**env, s: 2 * env[s]}
-            bound = self.bound(env) if env[s] > 0 and self.facts.admits(env) else None
+            bound = self.bound(env) if env[s] > 0 and admitted(self.facts, env) else None
             if bound is None or not hasattr(bound, "limits") or bound.points() > DOUBLED_POINTS:
                 return []
             if bound.points() > SMALL_POINTS and self._fails(env):
@@ -144,7 +144,7 @@ class Refuter:
         return []
 
     def _fails(self, env: Sizes) -> Witness | None:
-        if not self.facts.admits(env):
+        if not admitted(self.facts, env):
             return None
         bound = self.bound(env)
         if bound is None or bound.points() <= SMALL_POINTS or not hasattr(bound, "limits"):

@@ -48,8 +48,16 @@ def every_small_size(symbols: tuple[Symbol, ...], facts: Facts) -> Iterator[Size
         boxes = itertools.product(range(1, TO_THE_LAST + 1), repeat=len(symbols))
         for values in sorted(boxes, key=lambda values: (sum(values), values)):
             env = dict(zip(symbols, values, strict=True))
-            if facts.admits(env):
+            if admitted(facts, env):
                 yield env
+
+
+def admitted(facts: Facts, env: Sizes) -> bool:
+    """Whether sizes meet the assumptions; where these shift too far to tell, a search passes the sizes over."""
+    try:
+        return facts.admits(env)
+    except OverflowError:
+        return False
 
 
 def all_sizes(symbols: tuple[Symbol, ...], facts: Facts, limit: int = 256) -> list[Sizes] | None:
@@ -70,7 +78,10 @@ def all_sizes(symbols: tuple[Symbol, ...], facts: Facts, limit: int = 256) -> li
             return None
         boxes.append(range(low, high + 1))
     envs = (dict(zip(symbols, values, strict=True)) for values in itertools.product(*boxes))
-    return [env for env in envs if facts.admits(env)]
+    try:
+        return [env for env in envs if facts.admits(env)]
+    except OverflowError:  # a shift so far that it cannot be told
+        return None
 
 
 class _Tried:

@@ -23,7 +23,7 @@ from .claim import Claim, TooLarge
 from .conditions import plain, primes, threshold
 from .form import expressions
 from .refuter import BIND
-from .sizes import small_sizes
+from .sizes import admitted, small_sizes
 from .weaker import FAR, at_worst, bounds, implied, is_index, loosened, neighbours, weaker_divisors
 
 
@@ -220,7 +220,7 @@ def _edges(facts: Facts) -> Iterator[dict[Symbol, int]]:
         s, value = found
         env = {t: (t.lower if type(t.lower) is int else 1) for t in facts.symbols}
         env[s] = value // s.multiple * s.multiple
-        if facts.admits(env):
+        if admitted(facts, env):
             yield env
 
 

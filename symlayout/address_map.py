@@ -16,7 +16,7 @@ import numpy as np
 
 from .basis import as_tuple
 from .bits import LONGEST_SHIFT, shifted
-from .errors import LayoutError
+from .errors import LayoutError, ShiftError
 from .expr import Expr, Fact, Int, Integers, Symbol, evaluate, index, integer, interpret, substitute, written_divisors
 from .facts import symbols_in
 from .int_tuple import IntTuple, leaves, map_leaves, product, text, unflatten
@@ -75,8 +75,8 @@ class AddressMap:
             raise LayoutError(f"expected a function of coordinates that gives facts as when, got {when!r}")
         coords = tuple(index(name, n) for name, n in zip(names, extents, strict=True))
         with written_divisors() as divisors:
-            valid = when(*coords) if when else ()
-            offset = f(*coords)
+            valid = _called(when, "when", coords) if when else ()
+            offset = _called(f, "a function", coords)
         valid = tuple(valid) if isinstance(valid, tuple | list) else (valid,)
         if not all(isinstance(v, Fact) for v in valid):
             raise LayoutError(f"expected facts such as i < M from the predicate, got {valid}")
@@ -209,6 +209,18 @@ def _parameters(f: Any) -> list[str]:
     return [p.name for p in found if p.kind is p.POSITIONAL_OR_KEYWORD]
 
 
+def _called(f: Callable[..., Any], what: str, coords: tuple[Symbol, ...]) -> Any:
+    """What a function gives for the coordinates; LayoutError where it does not take as many."""
+    try:
+        inspect.signature(f).bind(*coords)
+    except TypeError as e:
+        at = ", ".join(map(str, coords))
+        raise LayoutError(f"expected {what} of the coordinates {at}, got one with {e}") from None
+    except ValueError:  # a built-in function without a signature
+        pass
+    return f(*coords)
+
+
 def _truth(f: Fact, arrays: Arrays) -> np.ndarray[Any, Any]:
     x = interpret(f.expr, arrays)
     if f.relation == ">=":
@@ -287,7 +299,7 @@ class Arrays(Integers):
 
     def power_of_two(self, count: Any) -> Any:
         if np.any(np.asarray(count) > LONGEST_SHIFT):
-            raise OverflowError(f"expected to shift by at most {LONGEST_SHIFT} bits, got {np.max(count)}")
+            raise ShiftError(f"expected to shift by at most {LONGEST_SHIFT} bits, got {np.max(count)}")
         return np.where(count < 0, 0, 1 << np.maximum(count, 0))
 
     def select(self, test: Any, a: Any, b: Any) -> Any:

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Any
 
-from .errors import ExpressionError
-from .expr import Int, Operation, Quotient, evaluated, floordiv, intern, mod, terms_of
+from .errors import ExpressionError, ShiftError
+from .expr import Int, Operation, Quotient, evaluated, floordiv, intern, is_deep, mod, terms_of
 
 RUNS = 8  # of ones in a mask that is written as digits
 LONGEST_SHIFT = 1 << 16  # a number of more bits is no index of anything
@@ -78,10 +79,12 @@ def _apart(x: Int, y: Int) -> bool:
     return any(k is not None and k <= _zeros(a) for a, b in ((x, y), (y, x)) for k in (_bits(b),))
 
 
-def _bits(x: Int) -> int | None:
+def _bits(x: Any) -> int | None:
     """A k for which the form shows that 0 <= x < 2^k: numbers, remainders, and what bits are made of."""
     if type(x) is int:
         return x.bit_length() if x >= 0 else None
+    if is_deep(x):
+        return None
     if isinstance(x, Xor | And):
         known = [_bits(a) for a in x.args]
         if isinstance(x, Xor):
@@ -162,9 +165,9 @@ def power_of_two(count: Int) -> Int:
 
 
 def shifted(count: int) -> int:
-    """``1 << count``, and 0 for a negative count. Raises OverflowError for a count beyond any use."""
+    """``1 << count``, and 0 for a negative count. Raises ShiftError for a count beyond any use."""
     if count > LONGEST_SHIFT:
-        raise OverflowError(f"expected to shift by at most {LONGEST_SHIFT} bits, got {count}")
+        raise ShiftError(f"expected to shift by at most {LONGEST_SHIFT} bits, got {count}")
     return 1 << count if count >= 0 else 0
 
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .expr import Int, Symbol, interpret
+from .errors import ExpressionError
+from .expr import SHALLOW, Expr, Int, Symbol, interpret, is_deep
 
 HELPERS = """\
 static inline long long floor_div(long long a, long long b) { return a / b - (a % b < 0); }
@@ -26,7 +27,12 @@ static inline long long power_of_two(long long k) { return k < 0 ? 0 : 1LL << k;
 
 
 def c_text(x: Int) -> str:
-    """The expression in C, over the names of its symbols and ``HELPERS``."""
+    """The expression in C, over the names of its symbols and ``HELPERS``.
+
+    Raises ExpressionError for operations nested so deep that their text, which shares nothing, has no end in sight.
+    """
+    if isinstance(x, Expr) and is_deep(x):
+        raise ExpressionError(f"expected at most {SHALLOW} operations inside one another, got {x}; name its parts")
     return str(interpret(x, CText()))
 
 

@@ -40,6 +40,10 @@ class ExpressionError(SymlayoutError, TypeError):
     """A value that is no integer expression, or an operation that expressions do not have."""
 
 
+class ShiftError(ExpressionError, OverflowError):
+    """A shift so far that no index has as many bits."""
+
+
 class UndecidedError(SymlayoutError, TypeError):
     """A symbolic fact used where a plain True or False is needed."""
 

@@ -109,6 +109,9 @@ class Expr:
     def __pow__(self, exponent: Any) -> Any:
         if type(exponent) is not int or exponent < 0:
             raise ExpressionError(f"expected a non-negative integer exponent, got {exponent!r}")
+        most = LONGEST_POWER if len(self.terms) == 1 else LONGEST_POWER // 64  # whose terms become many
+        if exponent > most:
+            raise ExpressionError(f"expected a power of at most {most} of {self}, got {exponent}")
         out: Any = 1
         for _ in range(exponent):
             out = out * self
@@ -214,6 +217,8 @@ class Expr:
 
     def subs(self, values: Mapping[Any, Any]) -> Any:
         """Replace symbols (or their names) by integers or expressions, everywhere."""
+        if not isinstance(values, Mapping):
+            raise ExpressionError(f"expected values by symbol or name, such as {{'M': 4}}, got {values!r}")
         return interpret(self, Substitution(values))
 
     def __str__(self) -> str:
@@ -389,6 +394,7 @@ def intern(kind: type[Atom], args: tuple[Any, ...]) -> Atom:
         return Atom._interned.setdefault((kind, args), made)
 
 
+LONGEST_POWER = 1 << 12  # factors of one term; nothing that indexes memory has as many
 LONGEST = 2000  # characters; what shares its insides may have text of exponential length
 
 
@@ -689,7 +695,7 @@ def _quotient(x: Int, d: Int) -> Int:
         return x
     if type(x) is int and type(d) is int:
         return x // d
-    if isinstance(x, Xor | And) and type(d) is int and not d & (d - 1):  # each bit moves by itself
+    if isinstance(x, Xor | And) and x.depth < SHALLOW and type(d) is int and not d & (d - 1):  # each bit moves by itself
         return shifted_down(x, d)
     if isinstance(x, Quotient):  # (a // b) // d == a // (b*d) for d >= 1
         return floordiv(x.args[0], x.args[1] * d)
@@ -762,6 +768,7 @@ from .domains import Domain, Integers, Substitution, evaluate, interpret, substi
 
 __all__ = [
     "INT32_MAX",
+    "SHALLOW",
     "And",
     "Atom",
     "Divisors",

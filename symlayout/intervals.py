@@ -154,7 +154,7 @@ ROWS: Mapping[str, Callable[..., Interval]] = {
     "=": lambda x: x,
     "xor": _bits,
     "bit_and": _common_bits,
-    "power_of_two": lambda x: (1 << max(0, min(x[0], FAR_BITS)), 1 << max(0, min(x[1], FAR_BITS))),
+    "power_of_two": lambda x: (1 << min(x[0], FAR_BITS) if x[0] >= 0 else 0, 1 << max(0, min(x[1], FAR_BITS))),
     "select": lambda *xs: (min(a for a, _ in xs[-2:]), max(b for _, b in xs[-2:])),
     "minimum": lambda *xs: (min(a for a, _ in xs), min(b for _, b in xs)),
     "maximum": lambda *xs: (max(a for a, _ in xs), max(b for _, b in xs)),

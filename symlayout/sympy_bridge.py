@@ -107,7 +107,12 @@ def _symbol(x: Any) -> ours.Symbol:
 
 
 def to_sympy(x: Any) -> Any:
-    """The SymPy expression for one of ours; symbols carry integer, positive or nonnegative."""
+    """The SymPy expression for one of ours; symbols carry integer, positive or nonnegative.
+
+    Raises ExpressionError for operations nested so deep that SymPy does not take them.
+    """
+    if isinstance(x, ours.Expr) and ours.is_deep(x):
+        raise ExpressionError(f"expected at most {ours.SHALLOW} operations inside one another for SymPy, got {x}")
     return ours.interpret(x, _Terms())
 
 
