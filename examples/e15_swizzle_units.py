@@ -22,9 +22,9 @@ def claim_recast() -> list[Equal]:
     """A tile of 8 rows of 128 bytes, seen as bytes, halves and words."""
     tile = swizzled(BYTES, Layout((8, 128), (128, 1)))
     return [
-        Equal(recast(8, 16, tile), swizzled(Swizzle(3, 3, 3), Layout((8, 64), (64, 1)))),
-        Equal(recast(8, 32, tile), swizzled(Swizzle(3, 2, 3), Layout((8, 32), (32, 1)))),
-        Equal(bytes_of(recast(8, 16, tile), 2), swizzled(BYTES, Layout((8, 64), (128, 2)))),
+        Equal(recast(tile, old=8, new=16), swizzled(Swizzle(3, 3, 3), Layout((8, 64), (64, 1)))),
+        Equal(recast(tile, old=8, new=32), swizzled(Swizzle(3, 2, 3), Layout((8, 32), (32, 1)))),
+        Equal(bytes_of(recast(tile, old=8, new=16), 2), swizzled(BYTES, Layout((8, 64), (128, 2)))),
     ]
 
 

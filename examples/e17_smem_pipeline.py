@@ -15,7 +15,7 @@ m, k, stages = dims("m k stages")
 def atom(bits, element_bits, k_major=True):
     width = (128 << bits) // element_bits
     layout = Layout((8, width), (width, 1)) if k_major else Layout((width, 8), (1, width))
-    return ComposedLayout(recast(8, element_bits, Swizzle(bits, 4, 3)), 0, layout)
+    return ComposedLayout(recast(Swizzle(bits, 4, 3), old=8, new=element_bits), 0, layout)
 
 
 def claim_atoms() -> list[Bijective]:

@@ -85,6 +85,15 @@ from .border import (
     weakly_congruent,
 )
 from .composition import composition, slice_and_offset
+from .cute_names import (
+    Integer,
+    LayoutBase,
+    leading_dim,
+    make_composed_layout,
+    make_layout_tv,
+    shiftl,
+    shiftr,
+)
 from .dlpack import DLTensor
 from .dtype import DType, bf16, e4m3, e5m2, f16, f32, f64, i8, i32, tf32, u8, u16, u32
 from .errors import (
@@ -183,8 +192,10 @@ __all__ = [
     "Facts",
     "Im2col",
     "InexactError",
+    "Integer",
     "InternalError",
     "Layout",
+    "LayoutBase",
     "LayoutError",
     "LayoutLeft",
     "LayoutRight",
@@ -265,6 +276,7 @@ __all__ = [
     "is_int",
     "is_layout",
     "is_tuple",
+    "leading_dim",
     "left_inverse",
     "lex_less",
     "local_partition",
@@ -272,6 +284,7 @@ __all__ = [
     "logical_divide",
     "logical_product",
     "make_basis_like",
+    "make_composed_layout",
     "make_coord_tensor",
     "make_fragment_like",
     "make_identity_layout",
@@ -279,6 +292,7 @@ __all__ = [
     "make_inttuple_iter",
     "make_layout",
     "make_layout_like",
+    "make_layout_tv",
     "make_ordered_layout",
     "make_swizzle",
     "make_tensor",
@@ -306,6 +320,8 @@ __all__ = [
     "round_up",
     "select",
     "shape_div",
+    "shiftl",
+    "shiftr",
     "signum",
     "size",
     "slice_",

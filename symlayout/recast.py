@@ -66,16 +66,28 @@ def downcast(n: int, layout: Any) -> Any:
     return transform_leaves(layout, lambda s, d: (s * n, d) if next(at) == grown else (s, d * n))
 
 
-def recast_layout(old_bits: int, new_bits: int, layout: Any) -> Any:
-    """The layout of elements of *old_bits* as one of elements of *new_bits*.
+def recast_layout(*args: Any, old: Any = None, new: Any = None) -> Any:
+    """The layout of elements of *old* bits as one of elements of *new* bits: ``recast_layout(layout, old=16, new=32)``.
 
     >>> swizzled = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 64), (64, 1)))
-    >>> print(recast_layout(16, 32, swizzled))
+    >>> print(recast_layout(swizzled, old=16, new=32))
     Sw<3,2,3> o 0 o (8,32):(32,1)
+
+    The two widths have names because their order differs: C++ has ``recast_layout<Old, New>(layout)``, the CuTe DSL
+    ``recast_layout(new_type_bits, old_type_bits, layout)``. Raises LayoutError where they are given by place.
     """
-    old_bits, new_bits = _factor(old_bits), _factor(new_bits)
+    if len(args) == 3:
+        a, b, _ = args
+        raise LayoutError(
+            f"expected the widths by name, got {a} and {b} by place: as in C++, recast_layout<Old, New>, that is "
+            f"recast_layout(layout, old={a}, new={b}); as in the CuTe DSL, new_type_bits first, "
+            f"recast_layout(layout, old={b}, new={a})"
+        )
+    if len(args) != 1 or old is None or new is None:
+        raise LayoutError(f"expected recast_layout(layout, old=16, new=8), got {len(args)} arguments, {old=}, {new=}")
+    old_bits, new_bits = _factor(old), _factor(new)
     g = math.gcd(old_bits, new_bits)
-    return downcast(old_bits // g, upcast(new_bits // g, layout))
+    return downcast(old_bits // g, upcast(new_bits // g, args[0]))
 
 
 recast = recast_layout

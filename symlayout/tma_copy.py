@@ -235,7 +235,7 @@ def make_tma_copy(
     gmem, (smem, swizzle) = _global(gmem), shared_operand(smem_layout, element)
     tile_map = composition(make_identity_layout(gmem.shape), product_each(smem.shape) if tile is None else tile)
     expect_whole_tile(tile_map, smem)
-    inverse, in_units = right_inverse(smem), recast_layout(element.bits, unit.bits, gmem)
+    inverse, in_units = right_inverse(smem), recast_layout(gmem, old=element.bits, new=unit.bits)
     gbasis = construct_tma_gbasis(gmem, tile_map, inverse, element.bits, unit.bits)
     box = _parted(product_each(gbasis.shape), cta_count(multicast))
     dims = [Dimension.of(mode, in_units, n) for mode, n in zip(gbasis, box, strict=True)]
@@ -297,11 +297,11 @@ def shared_operand(x: Any, element: DType) -> tuple[Layout, TmaSwizzle]:
         return x, TmaSwizzle.none
     if not isinstance(x.outer, Swizzle) or not isinstance(x.inner, Layout) or x.offset != 0:
         raise LayoutError(f"expected a swizzle, an offset of 0 and a layout for shared memory, got {x}")
-    in_bytes = recast_layout(element.bits, 8, x.outer)
+    in_bytes = recast_layout(x.outer, old=element.bits, new=8)
     for kind, known in BYTE_SWIZZLES.items():
         if in_bytes == known or not in_bytes.bits:
             return x.inner, TmaSwizzle(kind)
-    names = ", ".join(str(recast_layout(8, element.bits, s)) for s in list(BYTE_SWIZZLES.values())[1:])
+    names = ", ".join(str(recast_layout(s, old=8, new=element.bits)) for s in list(BYTE_SWIZZLES.values())[1:])
     raise LayoutError(f"expected a swizzle of {element} that TMA has ({names}), got {x.outer}, in bytes {in_bytes}")
 
 

@@ -36,7 +36,7 @@ def construct_tma_gbasis(gmem: Layout, tile_map: Layout, inverse: Layout, bits: 
     """
     spanned = _spanned(tile_map, inverse)
     strided = from_modes([(n, basis_get(e, gmem.stride)) for n, e in spanned])
-    units = recast_layout(bits, unit_bits, strided)
+    units = recast_layout(strided, old=bits, new=unit_bits)
     if units.size() * unit_bits != strided.size() * bits:
         raise InexactError(
             f"expected a box of whole units of {unit_bits} bits, got {text(strided.shape)} elements of {bits} bits"
@@ -44,7 +44,7 @@ def construct_tma_gbasis(gmem: Layout, tile_map: Layout, inverse: Layout, bits: 
     box = _coalesced([(n, d, e) for (n, d), (_, e) in zip(units.modes(), spanned, strict=True)])
     have = {e for mode in box for e in leaves(mode.stride)}
     identity = leaves(make_identity_layout(gmem.shape).stride)
-    every = zip(recast_layout(bits, unit_bits, gmem).modes(), identity, strict=True)
+    every = zip(recast_layout(gmem, old=bits, new=unit_bits).modes(), identity, strict=True)
     box += [Layout(1, e) for (n, d), e in every if not contributes_nothing(n, d) and e not in have]
     made: Layout = make_layout(*box)
     return group(made, RANK_LIMIT - 1) if len(box) >= RANK_LIMIT else made

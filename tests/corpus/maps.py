@@ -128,11 +128,11 @@ units_downcast = Equal(downcast(2, ROWS), Layout((M, 2 * N), (2 * N, 1)))
 units_upcast = Equal(upcast(2, Layout((M, even), (even, 1))), Layout((M, even // 2), (even // 2, 1)))
 units_there_and_back = Equal(downcast(2, upcast(2, Layout((even, M), (1, even)))), Layout((even, M), (1, even)))
 units_recast_swizzle = Equal(
-    recast(8, 16, ComposedLayout(Swizzle(3, 4, 3), 0, Layout((8 * M, 128), (128, 1)))),
+    recast(ComposedLayout(Swizzle(3, 4, 3), 0, Layout((8 * M, 128), (128, 1))), old=8, new=16),
     ComposedLayout(SW128, 0, Layout((8 * M, 64), (64, 1))),
 )
 units_recast_to_the_wrong_base = Equal(
-    recast(8, 16, ComposedLayout(Swizzle(3, 4, 3), 0, Layout((8 * M, 128), (128, 1)))),
+    recast(ComposedLayout(Swizzle(3, 4, 3), 0, Layout((8 * M, 128), (128, 1))), old=8, new=16),
     ComposedLayout(Swizzle(3, 4, 3), 0, Layout((8 * M, 64), (64, 1))),
     expect="refuted",
 )

@@ -156,7 +156,7 @@ def test_recasting_a_swizzled_tile_moves_swizzle_offset_and_layout_alike():
         smaller = downcast(n, tile)
 
         assert upcast(n, smaller) == tile
-        assert recast_layout(8 * n, 8, tile) == smaller
+        assert recast_layout(tile, old=8 * n, new=8) == smaller
         want = [n * x + k for x in tile.offsets().tolist() for k in range(n)]
         assert sorted(smaller.offsets().tolist()) == sorted(want)
         assert [bytes_of(tile, n)(i) for i in range(tile.size())] == [n * tile(i) for i in range(tile.size())]

@@ -51,7 +51,7 @@ def test_casts(op, n, layout, expected):
     ],
 )
 def test_recast_layout(old, new, layout, expected):
-    assert str(recast_layout(old, new, read(layout))) == expected
+    assert str(recast_layout(read(layout), old=old, new=new)) == expected
     assert recast is recast_layout
 
 
@@ -67,7 +67,7 @@ def test_recast_layout(old, new, layout, expected):
         (lambda: downcast(2, read("8:2")), "expected a mode of stride 1 to downcast, got 8:2"),
         (lambda: upcast(0, read("8:2")), "expected .* got 0"),
         (lambda: downcast(-2, read("8:1")), "expected .* got -2"),
-        (lambda: recast_layout(0, 16, read("8:1")), "expected .* got 0"),
+        (lambda: recast_layout(read("8:1"), old=0, new=16), "expected .* got 0"),
         (lambda: bytes_of(read("8:1"), 0), "expected .* got 0"),
     ],
 )
