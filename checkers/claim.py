@@ -62,6 +62,7 @@ class Claim:
     kind: ClassVar[str] = ""
     by_rows: ClassVar[bool] = True  # whether an assumption counts in a proof as a row of its certificate alone
     weighs: ClassVar[bool] = True  # whether a proof is tried again without each assumption, to tell those it needs
+    mendable: ClassVar[bool] = True  # whether conditions on sizes are sought that repair it, or close a proof
     divides: ClassVar[bool] = True  # whether a repair may be that a number divides a size
 
     def __post_init__(self) -> None:

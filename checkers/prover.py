@@ -297,7 +297,12 @@ class _Run:
     def _closing(self) -> tuple[str, ...]:
         """Facts that would close what is left open."""
         search = functools.partial(closing, self.claim, self.facts)
-        return (self._in_time(search) or ()) if self.budget.repairs else ()
+        return (self._in_time(search) or ()) if self._mends else ()
+
+    @property
+    def _mends(self) -> bool:
+        """Whether conditions are sought under which the claim would be proved."""
+        return self.budget.repairs and self.claim.mendable
 
     def _end(self, outcome: Outcome, **parts: Any) -> Verdict:
         spent = time.perf_counter() - self.begin
@@ -478,7 +483,7 @@ class _Run:
         if not self.facts.admits(failure.sizes):
             raise InternalError(f"the counterexample {failure.sizes} of {self.claim} does not meet the assumptions")
         search = functools.partial(repair, self.claim, self.facts, failure.sizes)
-        found = self._in_time(search) if self.budget.repairs else None
+        found = self._in_time(search) if self._mends else None
         return self._end(
             Outcome.REFUTED,
             witness=replace(failure.witness, sizes={s.name: v for s, v in failure.sizes.items()}),

@@ -41,6 +41,7 @@ class GlobalOrder(AtAllSizes):
 
     kind: ClassVar[str] = "global order"
     weighs: ClassVar[bool] = False
+    mendable: ClassVar[bool] = False  # a race is in the program: sizes at which it does not show are no repair
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -88,10 +89,6 @@ class GlobalOrder(AtAllSizes):
         if not found:
             raise TooLarge("no two accesses of a run at these sizes are seen to race")
         return Witness({}, (), found)
-
-    def indices(self) -> frozenset[Symbol]:
-        """All sizes: a race is in the program, and no condition on sizes is sought that hides it."""
-        return frozenset(self.kernel.dims)
 
     def hints(self) -> tuple[int, ...]:
         """Extents of the grid and of loops, and conditions."""

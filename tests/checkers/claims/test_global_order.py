@@ -335,3 +335,13 @@ def test_no_random_kernel_that_is_proved_races_in_a_run(seed: int) -> None:
 def test_random_kernels_are_proved_and_refuted() -> None:
     found = [prove(GlobalOrder(k, "a")).verdicts[0].outcome for s in range(16) if "a" in shared(k := random_kernel(s))]
     assert min(found.count(Outcome.PROVED), found.count(Outcome.REFUTED)) >= 2
+
+
+def test_no_size_is_said_to_repair_a_race_and_sizes_are_shown() -> None:
+    m = Made()
+    m.load(minimum(m.i + 1, N - 1))
+    with m.k.where(m.i < N):
+        m.store(m.i)
+    report = prove(GlobalOrder(m.k.kernel(), "a"))
+    assert report.repairs == ()
+    assert report.sizes == prove(GlobalOrder(vector_copy(N), "dst")).sizes != ()
