@@ -203,10 +203,11 @@ def _reduce(walk: Walk, state: State, op: Op) -> None:
     assert isinstance(op, Reduce)
     if op.lanes > 1:
         _groups(state, WARP)
+    kind, to = (state.kernel.tensor(r.tensor).dtype for r in (op.src, op.dst))
+    if kind != to:
+        raise Open(f"a reduction of {kind} into {to}: {op}; expected registers of one type")
     words = _typed(state, op, op.src, read(walk, state, op, op.src, op.count))
-    write(
-        walk, state, op, op.dst, reduced(state, op.function, state.kernel.tensor(op.dst.tensor).dtype, words, op.lanes)
-    )
+    write(walk, state, op, op.dst, reduced(state, op.function, kind, words, op.lanes))
 
 
 def _pick(walk: Walk, state: State, op: Op) -> None:

@@ -130,3 +130,16 @@ def test_a_reduction_in_memory_rounds_each_addition_to_the_type_of_the_tensor() 
 
     assert judged(kernel).outcome is Outcome.PROVED
     assert Computes(loose, "dst").certify(Facts.about(M, N)) is None
+
+
+def test_a_reduction_into_registers_of_another_type_is_none() -> None:
+    k = Builder("joined", M, grid=(M,), threads=32)
+    s, d = k.global_tensor("src", "i8", Layout((M, 4), (4, 1))), k.global_tensor("dst", "i32", Layout(M))
+    x, o = k.registers("x", "i8", 4), k.registers("o", "i32", 1)
+    k.copy("ld.global.4", s(4 * k.block[0]), x())
+    k.reduce("add", x(), o(), 4)
+    with k.where(k.thread <= 0):
+        k.copy("st.global.4", o(), d(k.block[0]))
+    k.result("dst", lambda m: total(4, lambda n: element("src", m, n)))
+
+    assert judged(k.kernel()).outcome is not Outcome.PROVED
