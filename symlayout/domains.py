@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from .bits import bit_and, power_of_two, shifted, xor
 from .choice import chosen, maximum, minimum
 from .errors import ExpressionError
-from .expr import Atom, Expr, Int, Symbol, floordiv, inside, integer, is_deep, names, terms_of
+from .expr import SHALLOW, Atom, Expr, Int, Symbol, floordiv, inside, integer, is_deep, names, terms_of
 
 
 class Domain(Protocol):
@@ -164,7 +164,10 @@ def evaluate(x: Any, env: Mapping[Any, int]) -> int:
     for m, c in terms_of(integer(x)).items():
         for a in m:
             known = env.get(a)  # a symbol whose value is not given under its name, the common case
-            c *= interpret(a, Integers(env)) if known is None else known
+            if known is None:
+                domain = Integers(env)
+                known = _meaning(a, domain, {}) if a.depth < SHALLOW else interpret(a, domain)
+            c *= known
         total += c
     return cast(int, integer(total))
 
