@@ -92,6 +92,7 @@ def _compose(a: Layout, b: Layout, mode: str) -> Layout:
         return _compose_by_basis(a, b, mode)
     static = _all_numbers(a) and _all_numbers(b)
     run = _Static(a) if static else _Symbolic(a, b)
+    run.as_cute = mode == "cute"
     shape, stride = run.walk(b.shape, b.stride)
     obligations = a.obligations | b.obligations
     out = make_raw(shape, stride, obligations)
@@ -122,6 +123,7 @@ class _Static:
         self.last = self.modes[-1][1]
         self.taken = [0] * len(self.inner)
         self.steps_exact = True
+        self.as_cute = False  # whether to refuse what CuTe refuses
         self.leaves = 0
 
     def walk(self, shape: IntTuple, stride: IntTuple) -> tuple[IntTuple, IntTuple]:
@@ -142,6 +144,9 @@ class _Static:
             if step % s == 0:
                 step //= s
                 continue
+            last = all(t == 1 for t, _ in self.modes[i + 1 :])  # where CuTe has no further modes
+            if step > s and n == 1 and (last or not self.as_cute):  # it moves nothing: every stride is exact
+                return 1, sign * step * e
             if step > s:
                 raise self._unsplittable(n, d, f"stride {step} neither divides nor is divided by the extent {s}")
             have = -(-s // step)

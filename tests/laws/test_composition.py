@@ -125,7 +125,12 @@ def test_the_named_coordinate_is_the_first_that_differs():
             found = pattern.search(str(refusal))
             if found is None:
                 continue
-            r = composition(a, b, "cute")
+            try:
+                r = composition(a, b, "cute")
+            except InexactError as both:  # a mode of extent 1 that CuTe refuses is not what differs
+                assert "got none: stride" in str(both)
+                assert 1 in leaves(b.shape)
+                continue
             first = next(c for c in range(b.size()) if b(c) < a.size() and r(c) != a(b(c)))
 
             assert found[1].replace(" ", "") == str(idx2crd(first, b.shape)).replace(" ", ""), seed

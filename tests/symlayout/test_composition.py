@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from symlayout import (
@@ -111,7 +113,7 @@ def test_inexact_rows_are_refused_with_the_coordinate(a, b, cute, message):
     [
         ("(8,8):(8,1)", "4:3", r"expected a layout for .* got none: 4 elements do not split into runs of 3"),
         ("(4,6):(1,10)", "6:1", r"got none: 6 elements .*A\(B\(4\)\) = 10 is not 4 times A\(B\(1\)\) = 1"),
-        ("(4,3):(3,1)", "(1,2):(5,2)", "got none: stride 5 neither divides nor is divided by the extent 4"),
+        ("(4,3):(3,1)", "(2,2):(5,2)", "got none: stride 5 neither divides nor is divided by the extent 4"),
         ("(4,2,5):(16,12,6)", "(3,5):(1,1)", "expected .* got"),
     ],
 )
@@ -192,3 +194,30 @@ def test_coordinates_flow_through_composition():
 
     assert str(composition(identity, Layout(48))) == "(8,6):(1@0,1@1)"
     assert composition(identity, Layout(48))(i) == identity(i)
+
+
+@pytest.mark.parametrize("shape", [(4, 3, 1), (4, 3), (2, 3, 5), (6, 4, 3), (1, 5, 2), (7,)])
+def test_an_extent_of_1_composes_with_every_stride(shape):
+    """It moves nothing, so every stride is exact; one that neither divides an extent nor is divided by it was refused."""
+    for strides in itertools.product((0, 1, 3, 8), repeat=len(shape)):
+        a = Layout(shape, strides)
+        for d in range(60):
+            for b in (Layout(1, d), Layout((1, 2), (d, 0)), Layout((2, 1), (1, d))):
+                try:
+                    found = composition(a, b)
+                except InexactError:
+                    assert not isinstance(b.shape, int), (a, b)
+                    continue
+                inside = [i for i in range(b.size()) if b(i) < a.size()]
+                assert [found(i) for i in inside] == [a(b(i)) for i in inside], (a, b)
+
+
+def test_cute_gives_an_extent_of_1_the_stride_of_the_last_mode():
+    assert str(composition(Layout((4, 3, 1), (3, 1, 1)), Layout(1, 32))) == "1:8"
+
+
+def test_what_cute_refuses_of_an_extent_of_1_stays_refused_in_its_mode():
+    a, b = read("(4,3):(3,1)"), read("(1,2):(5,2)")
+    with pytest.raises(InexactError, match="stride 5 neither divides nor is divided by the extent 4"):
+        composition(a, b, mode="cute")
+    assert [composition(a, b)(i) for i in range(2)] == [a(b(i)) for i in range(2)]
