@@ -127,10 +127,10 @@ def test_the_named_coordinate_is_the_first_that_differs():
                 continue
             try:
                 r = composition(a, b, "cute")
-            except InexactError as both:  # a mode of extent 1 that CuTe refuses is not what differs
-                assert "got none: stride" in str(both)
-                assert 1 in leaves(b.shape)
-                continue
+            except InexactError:
+                if 1 in leaves(b.shape):  # a mode of extent 1 that CuTe refuses is not what differs
+                    continue
+                raise
             first = next(c for c in range(b.size()) if b(c) < a.size() and r(c) != a(b(c)))
 
             assert found[1].replace(" ", "") == str(idx2crd(first, b.shape)).replace(" ", ""), seed
