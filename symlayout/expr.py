@@ -35,6 +35,7 @@ Int: TypeAlias = "int | Expr"
 Monomial: TypeAlias = "tuple[Atom, ...]"
 
 INT32_MAX = 2**31 - 1
+LARGEST = 1 << 16  # terms of a product: of dozens of sums there would be no end
 
 
 class Expr:
@@ -97,6 +98,9 @@ class Expr:
         if not isinstance(other, Expr):
             other = coerce_or_none(other)
             return NotImplemented if other is None else self * other
+        if len(self.terms) * len(other.terms) > LARGEST:
+            counts = f"{len(self.terms)} and {len(other.terms)}"
+            raise ExpressionError(f"expected a product of at most {LARGEST} terms, got factors of {counts} terms")
         out: dict[Monomial, int] = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -71,6 +72,7 @@ DEEP = nested(10_000)
 CALLS = {
     # what is no shape, function or name, and what is too much
     "dims of a number": lambda: dims(7),
+    "a product of 40 sums": lambda: math.prod(x + 1 for x in dims(" ".join(f"A{i}" for i in range(40)))),
     "a function without names": lambda: AddressMap.over(max, (4, 8)),
     "a fact as predicate": lambda: AddressMap.over(lambda i: i, (8,), when=dim("M") < 4),
     "a layout as target": lambda: tile_to_shape(L, L),
