@@ -100,7 +100,7 @@ class Match:
         return f"no: {self.reason}" if self.reason else "yes"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bundle:
     """All that a report with nothing but proofs rests on; see the module.
 
@@ -120,6 +120,15 @@ class Bundle:
     solver: str
     verdicts: tuple[Proved, ...]
     seal: str = ""
+
+    def __str__(self) -> str:
+        proofs = sum(bool(v.proof) for v in self.verdicts)
+        count = f"{len(self.verdicts)} claims, {proofs} with a certificate of their own"
+        return "\n".join([*self.about(), f"proved    {count}"])
+
+    def __repr__(self) -> str:
+        kernel = f" about {self.name} {self.kernel[:16]}" if self.kernel else ""
+        return f"<certificate of {len(self.verdicts)} claims{kernel}>"
 
     # -- files --------------------------------------------------------------------------------------
 

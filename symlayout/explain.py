@@ -62,14 +62,15 @@ Bits of a sum that are multiples of 2^k pass by a xor with less than 2^k.
 
 **T15 Rank.** A linear map is injective iff it has a left inverse T A = I over GF(2); T is the certificate.
 
-**T16 Banks.** For lanes whose addresses are linear, the conflict degree is 2^(dim ker Bk - dim ker W), where W takes a
-lane to its unit of max(width, 4) bytes and Bk to that unit modulo 128 bytes. It is the same in every phase and for every
-base that is added after the swizzle and is a multiple of the unit. The split into phases (32 lanes up to 4 bytes, 16 at
-8, 8 at 16) is a model of the hardware, kept as data. Modes that move every lane by a multiple of the
-unit and of the swizzle's period change nothing; sectors of 32 bytes are counted alike. Of a stride of lanes that is a
-size only the residue modulo a row of banks (128 bytes; a sector, 32) and the period counts: where lanes that it
-separates are taken to lie in different units, no phase has a lower degree. So every residue is tried that the
-congruences and equalities given allow: 32 k + 1 is one case, an odd row 16.
+**T16 Banks.** For lanes whose addresses are linear, the conflict degree is 2^(dim ker Bk - dim ker W), where W
+takes a lane to its unit of max(width, 4) bytes and Bk to that unit modulo 128 bytes. It is the same in every phase
+and for every base that is added after the swizzle and is a multiple of the unit. The split into phases (32 lanes up
+to 4 bytes, 16 at 8, 8 at 16) is a model of the hardware, kept as data. Modes that move every lane by a multiple of
+the unit and of the swizzle's period change nothing; sectors of 32 bytes are counted alike. The lanes are all leaves
+of the first top-level mode. Of a stride of lanes that is a size only the residue modulo a row of banks (128 bytes;
+a sector, 32) and the period counts: where lanes that it separates are taken to lie in different units, no phase has
+a lower degree. So every residue is tried that the congruences and equalities given allow: 32 k + 1 is one case, an
+odd row 16.
 
 **T17 Normal form.** Drop extents of 1 and merge neighbours with s_2 = n_1 s_1: two layouts of one size are the same
 function of the linear index iff these lists agree (for numbers; for symbols, identical lists suffice).

@@ -699,7 +699,8 @@ def _quotient(x: Int, d: Int) -> Int:
         return x
     if type(x) is int and type(d) is int:
         return x // d
-    if isinstance(x, Xor | And) and x.depth < SHALLOW and type(d) is int and not d & (d - 1):  # each bit moves by itself
+    # each bit moves by itself
+    if isinstance(x, Xor | And) and x.depth < SHALLOW and type(d) is int and not d & (d - 1):
         return shifted_down(x, d)
     if isinstance(x, Quotient):  # (a // b) // d == a // (b*d) for d >= 1
         return floordiv(x.args[0], x.args[1] * d)

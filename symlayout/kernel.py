@@ -647,7 +647,7 @@ class Builder:
             yield i
 
     @contextmanager
-    def where(self, *facts: Fact) -> Iterator[None]:
+    def where(self, *facts: Fact | bool) -> Iterator[None]:
         """The operations inside where the facts hold; a comparison of numbers, so True or False, is a fact too."""
         told = tuple(Fact(-1, ">=") if f is False else f for f in facts if f is not True) or (Fact(0, ">="),)
         wrong = [f for f in told if not isinstance(f, Fact)]

@@ -136,7 +136,7 @@ class ArithmeticFits(AtAllSizes):
 
 
 def _partials(kernel: Kernel, memory: bool = True) -> Iterator[PartialFits | None]:
-    """A claim about each partial result, None for those that ranges show to fit, with or without the reach of memory."""
+    """A claim about each partial result, None for those that ranges show to fit; *memory* bounds what tensors reach."""
     known = Ranges(kernel, memory)
     for s in kernel.dims:
         bits = 64 if s in kernel.wide else kernel.index_bits
