@@ -157,7 +157,7 @@ def _given(given: Iterable[Fact | str], symbols: Iterable[Symbol]) -> list[Fact]
 
 def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> dict[str, Any]:
     """The arguments of the class."""
-    alias = dict(zip(("map", "and"), row.first, strict=False))
+    alias = {**dict(zip(("map", "and"), row.first, strict=False)), "layout": row.first[0]}
     texts: dict[str, Any] = {}
     written: dict[str, str] = {}  # the name of each field as the text has it
     own = {f.name: f for f in row.fields}
