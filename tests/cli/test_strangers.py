@@ -346,3 +346,23 @@ def test_a_scheduler_that_is_not_there_is_said_within_seconds(tmp_path):
     assert result.exit_code == 2
     assert "expected a Dask scheduler at tcp://127.0.0.1:9, got" in result.stderr
     assert time.monotonic() - begin < 4
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_and_the_cache_work_together(tmp_path):
+    pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    from dask import config
+    from dask.distributed import LocalCluster
+
+    path = module(tmp_path, f"a = {CLAIMS['proved']}\nb = {CLAIMS['refuted']}\nc = {CLAIMS['known bug']}\n")
+    cache = tmp_path / "verdicts.sqlite"
+    with (
+        config.set({"distributed.worker.daemon": False}),
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+    ):
+        far = run("--scheduler", cluster.scheduler_address, "--cache", cache, path)
+        again = run("--scheduler", cluster.scheduler_address, "--cache", cache, path)
+    here = run("--cache", cache, path)
+
+    assert far.exit_code == again.exit_code == here.exit_code == 1
+    assert far.stdout.splitlines()[:-1] == again.stdout.splitlines()[:-1] == here.stdout.splitlines()[:-1]
