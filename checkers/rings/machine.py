@@ -15,10 +15,12 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 from symlayout.errors import ExpressionError, InternalError
+from symlayout.meter import step
 from symlayout.ops import Op, rewritten
 
 STATES = 5_000  # explored before a search gives up
 MANY = 10  # agents: so many interleave in too many ways to be searched far
+DEADLOCK = "deadlock"
 LONG = 250  # moves of a story that is not shortened
 
 Memory: TypeAlias = "tuple[str, int, int]"  # tensor, slot, and the place in the slot at which a fill starts
@@ -248,7 +250,7 @@ class Machine:
             return ""
         if any(not a.whole and p == len(a.program) for a, p in zip(self.agents, at, strict=True)):
             return ""
-        return "deadlock: " + ", ".join(f"{a.name} stays at {s}" for a, s in left)
+        return f"{DEADLOCK}: " + ", ".join(f"{a.name} stays at {s}" for a, s in left)
 
     def ended(self, state: State) -> str:
         """What is wrong with a state in which every agent of some CTA is done."""
@@ -289,6 +291,11 @@ class Machine:
             level = following
         return None
 
+    def replayed(self, about: frozenset[str] = frozenset(), tries: int = 0) -> Fault | None:
+        """The first fault that some interleavings meet, so many or all that ``run`` knows."""
+        found = (self.run(n, about) for n in range(min(tries or self.tries, self.tries)))
+        return next((f for f in found if f is not None), None)
+
     @property
     def tries(self) -> int:
         """How many interleavings ``run`` knows."""
@@ -314,6 +321,7 @@ class Machine:
             return last if state[3][k][0] in late else 0
 
         for _ in range(100_000):
+            step()
             moves = list(self.moves(state))
             if not moves:
                 break
@@ -347,10 +355,12 @@ class Machine:
         return wrong
 
     def _concerns(self, wrong: str, about: frozenset[str]) -> bool:
+        """Whether a fault is about some barriers and tensors; a deadlock at no mbarrier is about all of them."""
         return (
             not about
             or any(f"{name}[" in wrong or f"{name} slot" in wrong for name in about)
             or " ends while a copy " in wrong
+            or (wrong.startswith(DEADLOCK) and not any(f"{name}[" in wrong for (name, _), _ in self.barriers))
         )
 
     def _fault(self, what: str, moves: list[tuple[int, int]], about: frozenset[str]) -> Fault:
