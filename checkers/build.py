@@ -25,6 +25,7 @@ from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, NotationError, SymlayoutError
 from symlayout.expr import Expr, Fact, Int, Quotient, Symbol, at_least, dim, index, names, written_divisors
 from symlayout.facts import Facts, opaque_atoms, symbols_in
+from symlayout.grammar import as_claims
 from symlayout.int_tuple import map_leaves, product
 from symlayout.int_tuple import text as text_of
 from symlayout.layout import Layout
@@ -130,8 +131,9 @@ def claim_from(
         known = f"expected a kind of claim ({', '.join(KINDS)}), got {kind!r}{suggestion(str(kind), KINDS)}"
         raise ClaimError(known).told_at("kind")
     symbols = dims if isinstance(dims, Declared) else tuple(dims)
-    facts = _given(given, symbols)
-    values = _values(row, fields, symbols)
+    with as_claims():
+        facts = _given(given, symbols)
+        values = _values(row, fields, symbols)
     claim = row.make(**values)
     try:
         claim = replace(claim, given=(*claim.given, *facts), expect=expect)
@@ -280,7 +282,8 @@ def _function(value: Any, symbols: Iterable[Symbol]) -> Callable[..., Any]:
         raise NotationError(f"expected names of coordinates before '->', got {head.strip()!r}")
     coords = tuple(dim(n, at_least=None, at_most=None) for n in found)
     known = _and(symbols, coords)
-    out: Any = _facts_or_values(body, known)
+    with as_claims(False):  # coordinates are of any sign here: a function is a hint, and judged by the claim
+        out: Any = _facts_or_values(body, known)
     related = isinstance(out, tuple) and Fact in map(type, out)
 
     def function(*at: Any) -> Any:

@@ -27,6 +27,7 @@ from typing import Any, TypeAlias
 from .errors import SymlayoutError
 from .expr import Fact
 from .found import Found, Stated
+from .grammar import as_claims
 from .near_misses import MARK, may_have_slips, slip
 from .notation import COMPOSED, Declared, parse_dims, parse_fact
 from .place import Place
@@ -129,7 +130,8 @@ def read(path: Path, kinds: Kinds = tuple) -> Iterator[Stated | Found]:
             if s.word == "dims":
                 symbols = Declared(dict.fromkeys((*symbols, *parse_dims(s.rest, symbols))))
             else:
-                shared += parse_fact(s.rest, symbols or ())
+                with as_claims():
+                    shared += parse_fact(s.rest, symbols or ())
         except SymlayoutError as e:
             yield _wrong(path, s, e, len(s.word) + 1)
             return
@@ -155,7 +157,8 @@ def _wrong(path: Path, s: Line, e: SymlayoutError, begin: int = 0) -> Found:
 def _facts(source: str, symbols: Declared, begin: int) -> tuple[Fact, ...]:
     """The facts of a claim; the place of what cannot be read counts from the claim's beginning."""
     try:
-        return parse_fact(source, symbols or ())
+        with as_claims():
+            return parse_fact(source, symbols or ())
     except SymlayoutError as e:
         raise e.told_at("given", begin + (e.at or 0)) from None
 

@@ -4,25 +4,28 @@
     >>> parse_expression("(t & 7) ^ (t >> 3)"), parse_expression("i < M && j < N ? 8*i + j : 0")
     ((t % 8) ^ (t//8), select(min(M - i - 1, N - j - 1) >= 0, 8*i + j, 0))
 
-What binds tighter comes first: ``**``, ``+ - ~ !`` before an operand, ``* // %``, ``+ -``, ``<< >>``, ``&``, ``^``,
+What binds tighter comes first: ``**``, ``+ - ~ !`` before an operand, ``* // / %``, ``+ -``, ``<< >>``, ``&``, ``^``,
 ``|``, relations, ``&&`` (also ``and``), ``||``, ``? :``. C and Python differ in one of these: ``a & b == c`` compares
 first in C and last in Python. It is refused, with the place for parentheses, and so is ``2^21``, which means 23.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from .bits import shift_left, shift_right
 from .choice import select, test_of, truth
 from .errors import ExpressionError
 from .expr import Expr, Fact, Int, at_least, ceil_div_int, eq, floordiv, maximum, minimum, mod
+from .facts import Facts
 from .int_tuple import MAX_DEPTH
 from .reader import END, Reader, digits, is_name
 
 BITWISE = ("|", "^", "&")
-BINDING = {"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5, "*": 6, "//": 6, "%": 6}
+BINDING = {"|": 1, "^": 2, "&": 3, "<<": 4, ">>": 4, "+": 5, "-": 5, "*": 6, "//": 6, "/": 6, "%": 6}
 PAIRED = ("<<", ">>", "&&", "||", "**")  # tokens that are one operator where nothing is between them
 PREFIXES = ("+", "-", "~", "!")
 OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -35,6 +38,7 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
     "//": floordiv,
+    "/": lambda a, b: truncated(a, b),
     "%": mod,
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -42,9 +46,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ceil_div": ceil_div_int,
     "max": maximum,
     "min": minimum,
+    "mod": mod,
     "select": select,
 }
-OPERANDS = {"ceil": 2, "ceil_div": 2, "select": 3}
+OPERANDS = {"ceil": 2, "ceil_div": 2, "mod": 2, "select": 3}
 RELATIONS: dict[str, Callable[[Int, Int], Fact]] = {
     "==": eq,
     "<=": lambda a, b: at_least(b, a),
@@ -52,6 +57,7 @@ RELATIONS: dict[str, Callable[[Int, Int], Fact]] = {
     ">=": at_least,
     ">": lambda a, b: at_least(a, b + 1),
 }
+CLAIMS: ContextVar[bool] = ContextVar("whether the text is that of a claim", default=False)
 LONGEST_POWER = 1 << 12  # bits of a number, or terms of a product, that ** may make
 
 
@@ -86,6 +92,28 @@ def power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
+@contextmanager
+def as_claims(on: bool = True) -> Iterator[None]:
+    """What is read inside is the text of claims, where C's reading and Python's must be one; or no longer is."""
+    token = CLAIMS.set(on)
+    try:
+        yield
+    finally:
+        CLAIMS.reset(token)
+
+
+def never_negative(x: Any) -> bool:
+    """Whether an integer is at least 0 at all sizes and coordinates, as their ranges tell."""
+    return x >= 0 if type(x) is int else Facts.about(x).le(0, x) is True
+
+
+def truncated(a: Any, b: Any) -> Any:
+    """C's ``a / b``, which rounds towards 0; that of numbers from 0 on is ``a // b``."""
+    if never_negative(a):
+        return floordiv(a, b)
+    return select((at_least(a, 0),), floordiv(a, b), -floordiv(-a, b))
+
+
 class Expressions(Reader):
     """Recursive descent over expressions.
 
@@ -96,10 +124,22 @@ class Expressions(Reader):
 
     groups = 0  # open parentheses inside arithmetic
     loose: int | None = None  # where an & ^ or | outside of parentheses stands
+    doubtful: list[tuple[int, Any, Any]]  # remainders of what may be negative, with their places
 
     def __init__(self, source: str, symbols: Any) -> None:
         super().__init__(source, symbols)
         self.remainders: dict[Expr, tuple[Any, int]] = {}  # x % m as (x, m): the normal form has quotients
+        self.doubtful = []
+        self.divides = CLAIMS.get()  # whether / is an operator: in ceil(x/y) it is not
+
+    def end(self, expected: str) -> None:
+        """Raise where text goes on, and in claims for a remainder that C and Python take apart."""
+        super().end(expected)
+        if self.doubtful and CLAIMS.get():
+            at, left, right = self.doubtful[0]
+            sign = "C's has the sign of its dividend, and Python's is never negative"
+            instead = f"mod({left}, {right}) is Python's"
+            raise self.error("a remainder of what is at least 0", at, f"{left}: {sign}; {instead}")
 
     def operator(self, at: int | None = None) -> str:
         """The operator at a token, of one token or of two that stand together."""
@@ -175,6 +215,7 @@ class Expressions(Reader):
             if relation == "==" and remainder in self.remainders and type(r) is int:
                 x, modulus = self.remainders[remainder]
                 if 0 <= r < modulus:
+                    self.doubtful = [d for d in self.doubtful if r or d[1:] != (x, modulus)]  # 0 is 0 in C too
                     return Fact(x - r, "%", modulus)
         return RELATIONS[relation](left, right)
 
@@ -183,13 +224,15 @@ class Expressions(Reader):
     def expression(self, what: str, floor: int = 0) -> Any:
         """Operands and operators that bind tighter than *floor*, from the left."""
         out = self.operand(what)
-        while BINDING.get(name := self.operator(), 0) > floor:
+        while BINDING.get(name := self.operator(), 0) > floor and (name != "/" or self.divides):
             at = self.position
             self.skip(name)
             after = self.position
             left, right = number(out), number(self.expression(f"an operand of '{name}'", BINDING[name]))
             if name == "^":
                 self.no_power(at)
+            if name == "%" and not never_negative(left):
+                self.doubtful.append((at, left, right))
             if name in BITWISE and self.loose is None:
                 self.loose = at
             out = self.made(after, OPERATIONS[name], left, right)
@@ -249,6 +292,7 @@ class Expressions(Reader):
     def call(self, name: str) -> Any:
         """The value of ceil(x/y), ceil_div(x, y), max, min or select, up to the closing parenthesis."""
         slash = name == "ceil"  # it binds least there: ceil(M + 1/8) is the ceiling of (M + 1)/8
+        before, self.divides = self.divides, self.divides and not slash
         operands: list[Any] = [self.value(f"{'a condition' if name == 'select' else 'an operand'} of {name}")]
         at = self.position
         while self.take("/" if slash else ","):
@@ -258,5 +302,6 @@ class Expressions(Reader):
         if len(operands) != OPERANDS.get(name, len(operands)):
             expected = {2: "two", 3: "three"}[OPERANDS[name]]
             raise self.error(f"{expected} operands of {name}", got=str(len(operands)))
+        self.divides = before
         first = tuple(condition(operands[0])) if name == "select" else number(operands[0])
         return self.made(at, FUNCTIONS[name], first, *map(number, operands[1:]))

@@ -26,7 +26,6 @@ class Declared(tuple[Symbol, ...]):
 
 # What a token of C or Python that has no place in a text means there, and what says it.
 ADVICE = {
-    "/": "write // for the quotient that is rounded down, which C's / is for values from 0 on",
     "[": "what is read from memory is no part of a formula: give it a name of its own",
     "=": "equality is ==, and at least is >=",
     ".": "numbers are integers",

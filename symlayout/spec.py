@@ -27,6 +27,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from .errors import SymlayoutError
 from .expr import Fact, Symbol, dim, names
 from .found import Found, Stated
+from .grammar import as_claims
 from .notation import Declared, parse_expression, parse_fact
 from .place import Place
 from .reader import suggestion
@@ -173,7 +174,8 @@ class _Reading:
 
     def facts(self, text: str, symbols: Iterable[Symbol], span: tuple[int, int] | None = None) -> tuple[Fact, ...]:
         try:
-            return parse_fact(text, symbols)
+            with as_claims():
+                return parse_fact(text, symbols)
         except SymlayoutError as e:
             raise _AtLine(self.at("given", span or (1, len(self.lines))), f"given: {e}") from None
 

@@ -31,7 +31,9 @@ bijective 8*r+c onto 64 over (r,c) < 8
 bijective 8*r+c onto 64 over (r,r) < (8,8)
 equal 8*r + c and 64:1 over (r,c) < (8,8)
 equal 8*r + c and (4,16):(16,1) over (r,c) < (8,8)
-injective t/2 over t < 8
+injective t/0 over t < 8
+in_bounds (i - 4) % 8 over i < 16 extent 8
+injective (M,8):(1,M) given (M - 3) % 8 == 1
 injective i over i < 8 when i = 2
 injective i over i < 8 when i != 2
 injective i over i < 8 when j > 2 && i
@@ -151,3 +153,22 @@ def test_each_slip_has_its_message(tmp_path, kind, text):
     assert found.rstrip("\n") == recorded()[entry(kind, text)].rstrip("\n")
     assert "Traceback" not in found
     assert not found.endswith("status 0\n")
+
+
+@pytest.mark.parametrize(
+    "text, outcome",
+    [
+        ("equal (t - 4)/8 and select(t >= 4, (t - 4)//8, -((4 - t)//8)) over t < 16", "proved"),
+        ("equal (t - 4)/8 and (t - 4)//8 over t < 16", "refuted"),  # C rounds towards 0
+        ("equal t/8 and t//8 over t < M", "proved"),
+        ("equal mod(i - 4, 8) and (i + 4) % 8 over i < 16", "proved"),
+        ("injective (M,8):(1,M) given (M - 3) % 8 == 0", "proved"),  # 0 is 0 in C too
+        ("bijective (threadIdx.x & 7) + 8*(threadIdx.x >> 3) onto 32 over threadIdx.x < 32", "proved"),
+    ],
+)
+def test_what_c_means_is_what_is_proved(tmp_path, text, outcome):
+    (tmp_path / "a.cu").write_text(f"// symlayout: dims M\n// symlayout: {text} expect {outcome}\n")
+
+    run = Run("prove", tmp_path / "a.cu")
+
+    assert run.status == 0, run.out + run.err
