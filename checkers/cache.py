@@ -11,6 +11,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from symlayout.report import Outcome, Verdict, Witness
 
 from .claim import Claim
 from .orders.rules import MODEL
+from .statements.bound import bound, unbound
 
-SCHEMA = 3
+SCHEMA = 4
 
 
 def default_path() -> Path:
@@ -62,7 +64,7 @@ class Verdicts:
         """Keep a verdict, its repairs as text; one whose repairs do not read back is left out."""
         try:
             if _read(map(str, verdict.repairs), verdict.claim) == verdict.repairs:
-                self._put(key, json.dumps(verdict.to_json()))
+                self._put(key, json.dumps(replace(verdict, certificate=unbound(verdict.certificate)).to_json()))
         except (sqlite3.Error, TypeError, ValueError, SymlayoutError):
             return
 
@@ -154,16 +156,25 @@ def _verdict(data: dict[str, Any], claim: Claim) -> Verdict:
     """A verdict from its JSON form."""
     w = data.get("witness")
     witness = None if w is None else Witness(w["sizes"], _tuples(w["coords"]), w["story"])
-    same = ("method", "condition", "reason", "open", "checked", "expect", "certificate", "seconds")
+    same = ("method", "condition", "reason", "open", "checked", "expect", "seconds")
     parts: dict[str, Any] = {name: data[name] for name in same if name in data}
     for name in ("assumptions", "lemmas", "closing", "unused"):
         parts[name] = tuple(data.get(name, ()))
     parts["repairs"] = _read(data.get("repairs", ()), claim)
+    parts["certificate"] = _bound(data.get("certificate"), claim)
     return Verdict(claim, Outcome(data["outcome"]), witness=witness, **parts)
+
+
+def _bound(stored: dict[str, Any] | None, claim: Claim) -> dict[str, Any] | None:
+    """A stored certificate with what binds it to its claim, which is written when it is looked at."""
+    return stored if stored is None or "statement" in stored else bound(claim, None, stored)
 
 
 def _read(texts: Iterable[str], claim: Claim) -> tuple[Fact, ...]:
     """Facts about the sizes of a claim from their text."""
+    texts = tuple(texts)
+    if not texts:
+        return ()
     symbols = Facts.about(claim.parameters(), given=claim.given).symbols
     return tuple(f for t in texts for f in parse_fact(t, symbols))
 

@@ -115,6 +115,7 @@ def ctas(kernel: Kernel) -> tuple[Cta, ...]:
     return tuple(out)
 
 
+@functools.lru_cache(maxsize=16)
 def by_rank(kernel: Kernel) -> Callable[[Any], Any]:
     """Puts c*q + rank for the block indices of a grid of whole clusters into an expression or a fact, for all ranks.
 
@@ -132,8 +133,10 @@ def by_rank(kernel: Kernel) -> Callable[[Any], Any]:
     def put(x: Any) -> Any:
         if isinstance(x, Fact):
             return Fact(put(x.expr), x.relation, x.modulus)
-        if not isinstance(x, Expr):
-            return x
+        return by_clusters(x) if isinstance(x, Expr) else x
+
+    @functools.cache
+    def by_clusters(x: Expr) -> Any:
         x = moved(x)
         ranges = {s: index(s.name, put(s.upper + 1)) for s in x.symbols if s.lower == 0 and isinstance(s.upper, Expr)}
         return facts.resolved(x.subs(ranges) if ranges else x)

@@ -89,10 +89,11 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
     ((N % 4 == 0,), True)
     """
     kernel = kernel.assuming(*facts_of(tuple(given)))
-    report = prover.prove(claims_of(kernel, arch), **options)
+    claims = claims_of(kernel, arch)
+    report = prover.prove(claims, **options)
     digest, on = kernel.digest, str(arch)
     verdicts = tuple(replace(v, digest=digest, arch=on) for v in report.verdicts)
-    readable = WellFormed(kernel).readable
+    readable = any(not isinstance(c, WellFormed) for c in claims)
     notes = (*report.notes, *_not_asked(kernel)) if readable else (NOTHING_ELSE,)
     report = replace(report, verdicts=verdicts, notes=notes, digest=digest, arch=on, **_scope(kernel))
     needed = joint(f for v in report.verdicts if _of_a_map(v) for f in v.repairs)

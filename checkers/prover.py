@@ -178,7 +178,7 @@ def _recalled(claim: Claim, budget: Budget, cache: Verdicts | None) -> Verdict:
     if cache is None:
         return decide(claim, budget)
     try:
-        key = key_of(claim, budget, smt.version())
+        key = key_of(claim, budget, smt.installed())
     except SerialError:
         return decide(claim, budget)
     found = cache.find(key, claim)
@@ -348,7 +348,7 @@ class _Run:
         return self._end(
             Outcome.PROVED,
             method=proof.method,
-            certificate=None if proof.certificate is None else bound(self.claim, self.facts, proof.certificate),
+            certificate=None if proof.certificate is None else bound(self.claim, None, proof.certificate),
             lemmas=(*self.lemmas, *proof.lemmas),
             unused=self._unused(proof),
         )

@@ -7,10 +7,12 @@ replays on plain integers, and everything else is unknown with the reason.
 from __future__ import annotations
 
 import functools
+import importlib.util
 import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 from symlayout.address_map import Magnitudes
@@ -48,6 +50,15 @@ class Answer:
 def version() -> str:
     """The solver as it goes into a verdict."""
     return f"z3 {z3.get_version_string()}"
+
+
+@functools.cache
+def installed() -> str:
+    """The solver as it goes into keys of caches: what is installed, so that a proof without solver does not load it."""
+    found = importlib.util.find_spec("z3")
+    place = Path(found.origin).parents[1] if found is not None and found.origin else None
+    named = sorted(x.name for x in place.glob("z3_solver-*.dist-info")) if place is not None else []
+    return named[0].removesuffix(".dist-info") if len(named) == 1 else version()
 
 
 def satisfiable(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int = DEFAULT_MS, rlimit: int = RLIMIT) -> Answer:

@@ -7,13 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from symlayout.errors import CertificateError
-from symlayout.facts import Facts
+from symlayout.facts import NOTHING, Facts
 
 from ..claim import Claim
-from .check import binding, check_statement
-from .kinds import DERIVED
-from .names import rewriting
-from .write import statement
 
 # What a statement that the checker cannot read may raise on the way.
 NOT_READ = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
@@ -26,7 +22,7 @@ class Bound(dict[str, Any]):
     """
 
     __slots__ = ("_bind",)
-    _bind: tuple[Claim, Facts] | None
+    _bind: tuple[Claim, Facts | None] | None
 
     def _whole(self) -> None:
         bind, self._bind = self._bind, None
@@ -86,15 +82,33 @@ class Bound(dict[str, Any]):
         return dict, (super().copy(),)
 
 
-def bound(claim: Claim, facts: Facts, certificate: Mapping[str, Any]) -> Bound:
-    """The certificate with its statement, written when it is looked at."""
+def bound(claim: Claim, facts: Facts | None, certificate: Mapping[str, Any]) -> Bound:
+    """The certificate with its statement, written when it is looked at; *facts* are those of the claim unless told."""
     out = Bound(certificate)
     out._bind = claim, facts
     return out
 
 
-def parts_of(claim: Claim, facts: Facts, certificate: dict[str, Any]) -> dict[str, Any]:
+def unbound(certificate: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The certificate without what ``bound`` writes anew from the claim alone; another as it is."""
+    if not isinstance(certificate, Bound) or certificate._bind is None or certificate._bind[1] is not None:
+        return certificate
+    return {k: dict.__getitem__(certificate, k) for k in ("claim", "proof")}
+
+
+def facts_about(claim: Claim) -> Facts:
+    """What is known of the sizes of a claim."""
+    return NOTHING if claim.static() else Facts.about(claim.parameters(), given=claim.given)
+
+
+def parts_of(claim: Claim, facts: Facts | None, certificate: dict[str, Any]) -> dict[str, Any]:
     """What binds a certificate to a claim: its statement and the rewriting, else its hash with what is trusted."""
+    from .check import binding, check_statement
+    from .kinds import DERIVED
+    from .names import rewriting
+    from .write import statement
+
+    facts = facts_about(claim) if facts is None else facts
     said = statement(claim)
     if said["kind"] in DERIVED:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from .rule import Between, MultipleOf, Rule, Violation, accepted, broken, facts, place_text, violation, violations
@@ -10,6 +11,7 @@ from .rule import Between, MultipleOf, Rule, Violation, accepted, broken, facts,
 TABLES = ("tma", "dlpack", "tma_copy", "tma_tile", "launch")
 
 
+@functools.cache
 def rule_named(name: str) -> Any:
     """The row of an id. Raises KeyError for an id that no table has."""
     import importlib

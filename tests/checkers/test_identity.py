@@ -11,7 +11,7 @@ import dataclasses
 import pytest
 
 import checkers.claims.transaction_bytes
-from checkers import Computes, cache, prove
+from checkers import Computes, cache, prove, smt
 from checkers.cache import Cache, key_of
 from checkers.claim import Claim
 from checkers.claims import (
@@ -251,3 +251,20 @@ def test_no_claim_is_served_the_verdict_about_a_size_of_another_range(tmp_path):
     first = store.hits
     prove(rows[1], cache=store, budget=Budget(repairs=False))
     assert store.hits - first < 3  # only what is about no size
+
+
+def test_what_is_looked_up_has_the_certificate_that_was_found(tmp_path):
+    """It is stored without its statement, which the claim alone gives again."""
+    kernel = tma_copy(M, dim("N", multiple_of=4), tile=(16, 64))
+    first, again = (prove(kernel, cache=Cache(tmp_path / "verdicts.sqlite")) for _ in range(2))
+
+    certificates = [v.certificate for v in first.verdicts if v.certificate is not None]
+    assert certificates
+    assert all("statement" in c for c in certificates)
+    assert [v.certificate for v in again.verdicts if v.certificate is not None] == certificates
+    assert again.certificate == first.certificate
+    assert again.certificate.check()
+
+
+def test_a_key_names_the_solver_that_is_installed():
+    assert smt.version().removeprefix("z3 ") in smt.installed()
