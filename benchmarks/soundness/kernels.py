@@ -423,13 +423,14 @@ def launches(claim: Any, env: Env) -> bool:
         grid = [evaluate(n, env) for n in k.grid]
     except SymlayoutError as e:
         raise TooMany(str(e)) from e
+    grid += [1] * (len(k.cluster) - len(grid))  # along an axis without a name there is one CTA
     cluster = [*k.cluster, *(1,) * (len(grid) - len(k.cluster))]
     numbers = [op for op in k.walk() if isinstance(op, Barrier)]
     right = [
         len(grid) <= 3,
         all(n <= most for n, most in zip(grid, (2**31 - 1, 65535, 65535), strict=False)),
         k.threads <= 1024 and k.threads % 32 == 0,
-        len(cluster) <= len(grid) and all(n % c == 0 for n, c in zip(grid, cluster, strict=False)),
+        all(n % c == 0 for n, c in zip(grid, cluster, strict=True)),
         math.prod(cluster) <= 16,
         all(0 <= b.number <= 15 and b.threads <= k.threads for b in numbers),
         all(1 <= b.arrivals < 2**20 for b in k.barriers),

@@ -63,12 +63,19 @@ class Limited:
 
 @dataclass(frozen=True)
 class Launch(Limited):
-    """What a kernel asks of a launch: CTAs along each axis of the grid, those of a cluster, threads of a CTA."""
+    """What a kernel asks of a launch: CTAs along each axis of the grid, those of a cluster, threads of a CTA.
+
+    A grid has one CTA along each axis that the cluster has and the grid does not name.
+    """
 
     grid: tuple[Int, ...]
     cluster: tuple[int, ...] = (1,)
     threads: int = WARP
     parameter_bytes: int = 0  # at least
+
+    def __post_init__(self) -> None:
+        unnamed = (1,) * (len(self.cluster) - len(self.grid)) if self.grid else ()
+        object.__setattr__(self, "grid", (*self.grid, *unnamed))
 
 
 @dataclass(frozen=True)

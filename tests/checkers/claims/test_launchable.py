@@ -98,6 +98,9 @@ def test_a_kernel_that_replace_made_is_refuted_too():
     assert "cluster_axis" in broken(replace(kernel, cluster=(-1, -2), grid=(4, 8)))
     assert "cluster_divides_grid" in broken(replace(kernel, cluster=(2,), grid=(3,)))
     assert "cluster_divides_grid" in broken(replace(kernel, cluster=(2,)))
+    # an axis that the grid does not name has one CTA: the old test, its oracle and the rule all stopped at the grid's axes
+    assert "cluster_divides_grid" in broken(replace(kernel, cluster=(3, 2), grid=(3,)))
+    assert not broken(replace(kernel, cluster=(3, 1), grid=(3,)))
     assert not broken(replace(kernel, cluster=(2,), grid=(2 * ceil_div(N, 2048),)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Iterator
@@ -75,7 +76,7 @@ def launches(claim: Any, env: Env) -> bool:
     """Launchable: a launch takes it, by the tables of the programming guide and the PTX ISA."""
     k, hopper = claim.kernel, claim.arch is not SM80
     grid, ctas = [number(n, env) for n in k.grid], math.prod(k.cluster)
-    whole = all(n % c == 0 for n, c in zip(grid, (*k.cluster, 1, 1, 1), strict=False) if c > 1)
+    whole = all(n % c == 0 for n, c in itertools.zip_longest(grid, k.cluster, fillvalue=1) if c > 1)
     ok = 1 <= len(grid) <= 3 and all(n <= most for n, most in zip(grid, GRID, strict=False))
     ok = ok and 32 <= k.threads <= 1024 and k.threads % 32 == 0
     ok = ok and 1 <= ctas <= (16 if hopper else 1) and min(k.cluster) >= 1 and (ctas == 1 or whole)
