@@ -26,6 +26,7 @@ from .layout import (
     make_raw,
     with_obligations,
 )
+from .meter import ends
 from .obligations import EXACT, NONE, Obligations
 from .swizzle import Swizzle
 
@@ -35,6 +36,7 @@ Modes = list[tuple[Any, Any]]
 # -- coalesce and filter --------------------------------------------------------------------------------
 
 
+@ends
 def coalesce(layout: Any, profile: IntTuple = None) -> Any:
     """The layout with as few modes as possible that is the same function of a linear index.
 
@@ -106,6 +108,7 @@ def _by_profile(f: Any, layout: Layout, profile: IntTuple) -> Layout:
     )
 
 
+@ends
 def filter_zeros(layout: Any, profile: IntTuple = None) -> Any:
     """Extents become 1 where the stride (or the paired leaf of *profile*) is 0."""
     expect_layouts(layout)
@@ -133,6 +136,7 @@ def _is_zero(x: Any) -> bool:
     return type(x) is int and x == 0
 
 
+@ends
 def filter(layout: Any, profile: IntTuple = None) -> Any:
     """The layout without the modes that repeat values (stride 0, extent 1); the image stays the same.
 
@@ -147,6 +151,7 @@ def filter(layout: Any, profile: IntTuple = None) -> Any:
     return coalesce(filter_zeros(layout))
 
 
+@ends
 def nullspace(layout: Any) -> Layout:
     """A layout of linear indices at which *layout* stays at 0: its stride-0 modes; 1:0 if there are none."""
     expect_layouts(layout)
@@ -198,6 +203,7 @@ def _positive_strides(layout: Layout, what: str) -> None:
             raise LayoutError(f"expected strides of at least 0 for {what}, got {d} in {layout}")
 
 
+@ends
 def complement(layout: Any, target: Any = None) -> Layout:
     """The layout that fills, in ascending order, the gaps of *layout* up to *target* and repeats beyond.
 
@@ -262,6 +268,7 @@ def _overlap(layout: Layout, d: Any, last: Any) -> LayoutError:
     )
 
 
+@ends
 def right_inverse(layout: Any) -> Any:
     """R with layout(R(i)) == i for every i below its size: the longest contiguous run from 0 that modes chain to.
 
@@ -287,6 +294,7 @@ def right_inverse(layout: Any) -> Any:
         current = n * d
 
 
+@ends
 def left_inverse(layout: Any) -> Any:
     """Q with Q(layout(i)) == i; where stride-0 modes repeat values, layout(Q(layout(i))) == layout(i).
 
@@ -357,6 +365,7 @@ def _inverse_of_composed(layout: ComposedLayout, inverse: Any) -> Any:
 # -- common layouts -------------------------------------------------------------------------------------
 
 
+@ends
 def max_common_layout(a: Any, b: Any) -> Any:
     """The largest R with a(R(i)) == b(R(i)) == i.
 
@@ -393,6 +402,7 @@ def _swizzle_of(layout: Any) -> Swizzle | None:
     return outer if isinstance(outer, Swizzle) and outer.bits else None
 
 
+@ends
 def max_common_vector(a: Any, b: Any) -> Any:
     """The number of leading elements that lie contiguously and alike in both layouts.
 
@@ -438,6 +448,7 @@ def _inside(inverse: Layout, run: Any, size: Any) -> Any:
     return min(run, inside)
 
 
+@ends
 def max_alignment(layout: Any) -> int:
     """The greatest number of elements to which every vector of that length is aligned, from the static parts."""
     if isinstance(layout, Swizzle):
@@ -459,6 +470,7 @@ def _content(x: Any) -> int:
 # -- orders ---------------------------------------------------------------------------------------------
 
 
+@ends
 def make_ordered_layout(shape: Any, order: IntTuple) -> Layout:
     """The compact layout in which modes with smaller order values are faster.
 
@@ -488,6 +500,7 @@ def _order_groups(shape: IntTuple, order: IntTuple) -> list[tuple[IntTuple, Any]
     return [g for s, o in zip(shape, order, strict=True) for g in _order_groups(s, o)]
 
 
+@ends
 def make_layout_like(layout: Layout) -> Layout:
     """A compact layout of the same shape, ordered by the strides; stride 0 stays 0."""
     shape = filter_zeros(layout).shape
@@ -496,6 +509,7 @@ def make_layout_like(layout: Layout) -> Layout:
     return make_raw(layout.shape, unflatten(strides, layout.shape))
 
 
+@ends
 def make_fragment_like(layout: Any) -> Layout:
     """A compact register layout: mode 0 column-major, the other modes ordered by their strides."""
     layout = plain(layout)
@@ -509,6 +523,7 @@ def make_fragment_like(layout: Any) -> Layout:
     return make_raw((layout.shape[0], *scaled.shape), (first, *scaled.stride))
 
 
+@ends
 def domain_distribute(shape: Any, n: int) -> Layout:
     """A layout of linear indices that takes gcd(extent, n) from each mode in turn, to spread work over *n*.
 
@@ -531,6 +546,7 @@ def domain_distribute(shape: Any, n: int) -> Layout:
 # -- modes as a tuple -----------------------------------------------------------------------------------
 
 
+@ends
 def select(layout: Any, *modes: Any) -> Any:
     """The listed top-level modes, in that order; of a condition one of two values, ``select(i < M, i, 0)``."""
     if isinstance(layout, Fact | Expr | int) or (isinstance(layout, tuple) and Fact in map(type, layout)):
@@ -542,6 +558,7 @@ def select(layout: Any, *modes: Any) -> Any:
     return make_layout(*(get(layout, i) for i in modes))
 
 
+@ends
 def take(layout: Any, begin: int, end: int) -> Any:
     """Modes begin .. end - 1."""
     if not 0 <= begin < end <= rank(layout):
@@ -549,11 +566,13 @@ def take(layout: Any, begin: int, end: int) -> Any:
     return select(layout, *range(begin, end))
 
 
+@ends
 def append(layout: Any, extra: Any = None, n: int | None = None) -> Any:
     """The layout with one more mode, or padded to rank *n* with 1:0 (or *extra*)."""
     return _extended(layout, extra, n, lambda mine, new: (*mine, *new))
 
 
+@ends
 def prepend(layout: Any, extra: Any = None, n: int | None = None) -> Any:
     """The layout with one more mode in front, or padded there to rank *n*."""
     return _extended(layout, extra, n, lambda mine, new: (*new, *mine))
@@ -574,6 +593,7 @@ def _extended(layout: Any, extra: Any, n: int | None, join: Any) -> Any:
     return make_raw(tuple(p.shape for p in parts), tuple(p.stride for p in parts), obligations)
 
 
+@ends
 def replace(layout: Layout, i: int, mode: Layout) -> Layout:
     """The layout with one top-level mode swapped."""
     if not 0 <= i < rank(layout):
@@ -582,6 +602,7 @@ def replace(layout: Layout, i: int, mode: Layout) -> Layout:
     return with_obligations(make_layout(*parts), layout.obligations)
 
 
+@ends
 def group(layout: Any, begin: int, end: int = -1) -> Any:
     """The layout with modes begin .. end - 1 as one nested mode; end -1 means all that follow."""
     if isinstance(layout, ComposedLayout):
@@ -599,6 +620,7 @@ def group(layout: Any, begin: int, end: int = -1) -> Any:
     )
 
 
+@ends
 def zip_modes(*layouts: Any) -> Any:
     """The two outer levels transposed: ((a,b),(x,y)) becomes ((a,x),(b,y))."""
     layout = layouts[0] if len(layouts) == 1 else make_layout(*layouts)
@@ -612,6 +634,7 @@ def zip_modes(*layouts: Any) -> Any:
     return make_raw(tuple(columns), tuple(strides), layout.obligations)
 
 
+@ends
 def flatten_layout(layout: Any) -> Any:
     """All modes at depth at most 1."""
     if isinstance(layout, ComposedLayout):

@@ -18,6 +18,7 @@ from .errors import ExpressionError, LayoutError
 from .expr import Expr, integer
 from .facts import Facts
 from .int_tuple import IntTuple, checked, get, text
+from .meter import ends
 
 
 class ScaledBasis:
@@ -196,6 +197,7 @@ def as_arithmetic(x: Any) -> Any:
     return x if isinstance(x, ArithmeticTuple) else integer(x)
 
 
+@ends
 def as_tuple(x: Any) -> IntTuple:
     """A plain tuple (or integer) from a basis element or an ArithmeticTuple: 3@1 is (0, 3)."""
     x = as_arithmetic(x)
@@ -209,6 +211,7 @@ def map_entries(f: Callable[[Any], Any], x: Any) -> Any:
     return ArithmeticTuple(*(map_entries(f, p) for p in x.parts)) if isinstance(x, ArithmeticTuple) else f(x)
 
 
+@ends
 def in_words(x: Any) -> str:
     """A coordinate as a sum of basis elements: (i, j) is ``i@0 + j@1``."""
 
@@ -220,11 +223,13 @@ def in_words(x: Any) -> str:
     return " + ".join(walk(as_tuple(x), ())) or "0"
 
 
+@ends
 def basis_get(basis: Any, x: IntTuple) -> Any:
     """The entry of *x* that a basis element points at; an integer stride points at all of it."""
     return get(x, *getattr(basis, "path", ()))
 
 
+@ends
 def basis_value(basis: Any) -> Any:
     """The scale of a basis element; an integer is its own."""
     return basis.value if isinstance(basis, ScaledBasis) else basis
@@ -235,6 +240,7 @@ def is_basis(x: Any) -> bool:
     return isinstance(x, ScaledBasis | ArithmeticTuple)
 
 
+@ends
 def make_basis_like(shape: IntTuple, path: tuple[int, ...] = ()) -> IntTuple:
     """The unit basis of each leaf: ``make_basis_like((3,(2,4)))`` is (1@0,(1@0@1,1@1@1)); 1 for an integer."""
     if isinstance(shape, tuple):
@@ -287,6 +293,7 @@ class ArithmeticTupleIterator:
         return f"ArithmeticTupleIterator({self.value!r})"
 
 
+@ends
 def make_inttuple_iter(*coord: Any) -> ArithmeticTupleIterator:
     """An iterator at a coordinate, given as one tuple or as its entries."""
     value = coord[0] if len(coord) == 1 else coord

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar
 
 from . import int_tuple
 from .basis import is_basis
 from .errors import LayoutError
 from .expr import Expr
 from .int_tuple import checked
+from .meter import ends
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -25,6 +26,7 @@ def from_outside(f: Callable[P, R], underscore: bool = False) -> Callable[P, R]:
     None is CuTe's underscore where coordinates are sliced, and no integer elsewhere.
     """
 
+    @ends
     @functools.wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         ours = tuple(map(taken, args))
@@ -32,7 +34,7 @@ def from_outside(f: Callable[P, R], underscore: bool = False) -> Callable[P, R]:
             raise LayoutError(f"expected integers or nested tuples of them for {f.__name__}, got an underscore (None)")
         return f(*ours, **{k: taken(v) for k, v in kwargs.items()})
 
-    return cast("Callable[P, R]", call)
+    return call
 
 
 def taken(x: Any, depth: int = 0) -> Any:

@@ -29,12 +29,14 @@ from .layout import (
     with_obligations,
 )
 from .linear_moves import through_layout
+from .meter import ends
 from .obligations import EXACT, NONE, Obligation, Obligations, exact, in_domain
 from .swizzle import Swizzle, compose_swizzles
 
 ENUMERATED = 1 << 22  # points up to which an unproved static composition is decided by evaluation
 
 
+@ends
 def composition(a: Any, b: Any, mode: str = "exact") -> Any:
     """The layout of c -> a(b(c)), with the profile of *b*.
 
@@ -335,6 +337,7 @@ def _mode_at(a: Layout, d: ScaledBasis, b: Layout) -> Layout:
     return found if isinstance(found, Layout) else make_raw(product(found), 1)
 
 
+@ends
 def slice_and_offset(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
     """(the modes where coord is None, the offset of the rest)."""
     if not is_layout(layout):

@@ -11,6 +11,7 @@ from .errors import LayoutError
 from .expr import integer
 from .int_tuple import checked, congruent, product_each, size, text
 from .layout import ComposedLayout, Layout, make_layout
+from .meter import ends
 from .tiling import raked_product
 
 
@@ -50,6 +51,7 @@ def shiftr(a: Any, s: Any) -> Any:
     return shiftl(a, -integer(s))
 
 
+@ends
 def make_composed_layout(inner: Any, offset: Any, outer: Any) -> ComposedLayout:
     """``c -> inner(offset + outer(c))`` in the order of the CuTe DSL, which calls what is applied last *inner*.
 
@@ -60,6 +62,7 @@ def make_composed_layout(inner: Any, offset: Any, outer: Any) -> ComposedLayout:
     return ComposedLayout(inner, offset, outer)
 
 
+@ends
 def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]:
     """(tile, thread-value layout): which threads, with which of their values, hold each element of the tile.
 
@@ -77,6 +80,7 @@ def make_layout_tv(thr_layout: Layout, val_layout: Layout) -> tuple[Any, Layout]
     return product_each(tiles.shape), composition(inverse, make_layout((threads, values)))
 
 
+@ends
 def leading_dim(shape: Any, stride: Any) -> int | tuple[int, ...] | None:
     """The mode of stride 1 whose extent is not 1: its number, its path where it is nested, None where there is none.
 

@@ -30,6 +30,7 @@ from typing import Any, ClassVar, TypeAlias, cast
 from weakref import WeakValueDictionary
 
 from .errors import ExpressionError, UndecidedError
+from .meter import step as spend
 
 Int: TypeAlias = "int | Expr"
 Monomial: TypeAlias = "tuple[Atom, ...]"
@@ -559,6 +560,7 @@ def _split_by_polynomial(x: Int, d: Int) -> tuple[Int, Int]:
     q: Int = 0
     rest = x
     for _ in range(64):  # each round removes the leading term; polynomials here have few
+        spend(len(terms_of(rest)))
         candidates = [(m, a) for m, a in terms_of(rest).items() if without(m, lead) is not None and a % c == 0]
         if not candidates:
             break

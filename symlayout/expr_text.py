@@ -57,6 +57,7 @@ class Ceiling:
 
 
 Factor: TypeAlias = "Atom | Remainder | Ceiling"
+READ_BACK = 4096  # terms of a sum times those of its quotients, beyond which they stand as they are
 Term: TypeAlias = "tuple[int, tuple[Factor, ...]]"  # coefficient and factors, as they are read
 
 
@@ -133,6 +134,8 @@ def terms_as_read(x: Expr) -> list[Term]:
 def _terms(x: Expr) -> Iterator[Term]:
     """The terms, remainders first brought back from quotients."""
     quotients = sorted({a for m in x.terms for a in m if isinstance(a, Quotient)}, key=key_of)
+    if len(x.terms) * sum(len(terms_of(p)) for a in quotients for p in a.args) > READ_BACK:
+        quotients = []
     for recovered in (_remainders, _ceilings):
         for quotient in quotients:
             linear = build({cast("Monomial", without(m, (quotient,))): c for m, c in x.terms.items() if quotient in m})

@@ -31,6 +31,7 @@ from .int_tuple import (
     text,
     unflatten,
 )
+from .meter import ends
 from .obligations import NONE, Obligations
 from .swizzle import Swizzle
 
@@ -433,17 +434,20 @@ def _compact(shape: IntTuple, current: Any, step: int) -> tuple[IntTuple, Any]:
     return tuple(out[::step]), current
 
 
+@ends
 def LayoutLeft(shape: Any) -> Layout:  # noqa: N802  # CuTe's name
     """The compact column-major layout of a shape."""
     return Layout(shape)
 
 
+@ends
 def LayoutRight(shape: Any) -> Layout:  # noqa: N802  # CuTe's name
     """The compact row-major layout of a shape."""
     shape = checked(shape, "shape")
     return Layout(shape, compact_row_major(shape))
 
 
+@ends
 def make_layout(*parts: Any) -> Any:
     """A layout from a shape, a shape and a stride (or LayoutLeft / LayoutRight), or the concatenation of layouts.
 
@@ -464,6 +468,7 @@ def make_layout(*parts: Any) -> Any:
     raise LayoutError(f"expected a shape, a shape and a stride, or layouts, got {len(parts)} arguments")
 
 
+@ends
 def make_identity_layout(shape: Any) -> Layout:
     """The layout whose value at a coordinate is that coordinate."""
     shape = checked(shape, "shape")
@@ -482,6 +487,7 @@ def expect_layouts(*operands: Any) -> None:
             raise LayoutError(f"expected a layout, got {reprlib.repr(x)}")
 
 
+@ends
 def slice_layout(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
     """(the modes where coord is None, the offset of the others): CuTe's slice_and_offset."""
     if isinstance(layout, ComposedLayout):
@@ -493,6 +499,7 @@ def slice_layout(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
     return kept, resolved(offset_at(coord, layout.shape, layout.stride))
 
 
+@ends
 def cosize(layout: Any) -> Any:
     """The extent of the image: 1 + the sum of (extent - 1)*|stride|, by component for coordinates.
 
@@ -505,6 +512,7 @@ def cosize(layout: Any) -> Any:
     return product(coshape(layout))
 
 
+@ends
 def coshape(layout: Layout) -> IntTuple:
     """The extent of the image in each component of the codomain."""
     reach = add([(n - 1) * magnitude(d) for n, d in layout.modes()])
@@ -520,6 +528,7 @@ def as_reach_zero(layout: Layout) -> Any:
     return as_arithmetic(coprofile(layout))
 
 
+@ends
 def coprofile(layout: Layout) -> IntTuple:
     """Zeros with the profile of the codomain: 0 for offsets, nested zeros for coordinates."""
     return coprofile_of(leaves(layout.stride))

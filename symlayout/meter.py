@@ -12,9 +12,19 @@ Every search takes a ``step`` for each piece of work; outside of ``metered`` a s
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import ParamSpec, TypeVar
+
+from .errors import LayoutError, UndecidedError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+NOT_YET = 0.0  # the end of a budget whose seconds begin with its first step
+CALL_SECONDS, CALL_STEPS = 5.0, 20_000_000  # of a public call that no budget is around
 
 
 class Exhausted(Exception):
@@ -35,16 +45,21 @@ class Meter:
         self.steps -= work
         if self.steps < 0:
             raise Exhausted(f"{self.allowed} steps")
+        if self.end == NOT_YET:
+            self.end = time.perf_counter() + self.seconds
         if time.perf_counter() > self.end:
             raise Exhausted(f"{self.seconds:g} s")
 
     def remaining(self) -> float:
         """The seconds that are left, 0 at least."""
-        return max(0.0, self.end - time.perf_counter())
+        return self.seconds if self.end == NOT_YET else max(0.0, self.end - time.perf_counter())
 
 
 class _Here(threading.local):
     meter: Meter | None = None
+
+    def __init__(self) -> None:
+        self.call = Meter(CALL_SECONDS, CALL_STEPS)  # that of public calls, used again: most take no step
 
 
 _here = _Here()
@@ -56,7 +71,8 @@ def metered(seconds: float, steps: int) -> Iterator[Meter]:
     outer = _here.meter
     mine = Meter(seconds, steps)
     if outer is not None:
-        mine.end, mine.steps = min(mine.end, outer.end), min(mine.steps, outer.steps)
+        mine.end = min(mine.end, time.perf_counter() + outer.remaining())
+        mine.steps = min(mine.steps, outer.steps)
     begin = mine.steps
     _here.meter = mine
     try:
@@ -77,3 +93,32 @@ def step(work: int = 1) -> None:
 def remaining() -> float | None:
     """The seconds that the budget around has left, None where there is none."""
     return None if _here.meter is None else _here.meter.remaining()
+
+
+def ends(f: Callable[P, R]) -> Callable[P, R]:
+    """*f*, every call of which ends: where no budget is around, it has CALL_SECONDS and CALL_STEPS of its own.
+
+    Raises UndecidedError where they do not suffice, LayoutError for what is nested deeper than Python's stack.
+    """
+
+    @functools.wraps(f)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if _here.meter is not None:
+            return f(*args, **kwargs)
+        _here.meter = meter = _here.call
+        meter.steps, meter.allowed, meter.end = CALL_STEPS, CALL_STEPS, NOT_YET
+        try:
+            return f(*args, **kwargs)
+        except Exhausted as e:
+            raise UndecidedError(
+                f"expected sizes whose signs and quotients are decided within the limit of a call, got more for "
+                f"{f.__name__}: it was not done after {e}; give numbers for some sizes, or fewer modes"
+            ) from None
+        except RecursionError:
+            raise LayoutError(
+                f"expected values of moderate depth for {f.__name__}, got some nested deeper than Python's stack"
+            ) from None
+        finally:
+            _here.meter = None
+
+    return call

@@ -272,6 +272,7 @@ def _replaced(p: Expr, x: Atom, b: Bound) -> Int | None:
         for m, a in p.terms.items():
             n = m.count(x)
             if n:
+                step(len(terms_of(out)))
                 out = out + build({tuple(y for y in m if y is not x): a}) * value**n
             else:
                 kept[m] = a

@@ -11,9 +11,11 @@ from .expr import Expr, divides, integer
 from .facts import Facts
 from .int_tuple import ceil_div
 from .layout import ComposedLayout, transform_leaves
+from .meter import ends
 from .swizzle import Swizzle, downcast_swizzle, upcast_swizzle
 
 
+@ends
 def upcast(n: int, layout: Any) -> Any:
     """The layout in units *n* times larger.
 
@@ -45,6 +47,7 @@ def upcast(n: int, layout: Any) -> Any:
     return transform_leaves(layout, leaf)
 
 
+@ends
 def downcast(n: int, layout: Any) -> Any:
     """The layout in units *n* times smaller: the unit-stride mode grows, the other strides scale.
 
@@ -66,6 +69,7 @@ def downcast(n: int, layout: Any) -> Any:
     return transform_leaves(layout, lambda s, d: (s * n, d) if next(at) == grown else (s, d * n))
 
 
+@ends
 def recast_layout(*args: Any, old: Any = None, new: Any = None) -> Any:
     """The layout of elements of *old* bits as one of elements of *new* bits: ``recast_layout(layout, old=16, new=32)``.
 
@@ -93,6 +97,7 @@ def recast_layout(*args: Any, old: Any = None, new: Any = None) -> Any:
 recast = recast_layout
 
 
+@ends
 def bytes_of(layout: Any, element_bytes: int) -> Any:
     """The layout whose offsets are bytes, one coordinate still being one element.
 

@@ -23,6 +23,7 @@ from .layout import (
     make_raw,
     slice_layout,
 )
+from .meter import ends
 from .tiling import zipped_divide
 
 
@@ -114,16 +115,19 @@ def moved(iterator: Any, offset: Any) -> Any:
     return iterator[offset:] if isinstance(iterator, np.ndarray) else iterator + offset
 
 
+@ends
 def make_tensor(iterator: Any, *layout: Any) -> Tensor:
     """A tensor from an iterator and a layout, or a shape and a stride."""
     return Tensor(iterator, layout[0] if len(layout) == 1 and is_layout(layout[0]) else Layout(*layout))
 
 
+@ends
 def make_coord_tensor(layout: Layout) -> Tensor:
     """The tensor of a basis-strided layout, based at the zero coordinate of its codomain."""
     return Tensor(ArithmeticTupleIterator(coprofile(layout)), layout)
 
 
+@ends
 def make_identity_tensor(shape: Any) -> Tensor:
     """The tensor whose element at a coordinate is that coordinate: tile it as the data to make predicates."""
     return make_coord_tensor(make_identity_layout(shape))
@@ -137,6 +141,7 @@ def _split(x: Any) -> tuple[Any, Any]:
     raise LayoutError(f"expected a tensor or a layout, got {x!r}")
 
 
+@ends
 def inner_partition(x: Any, tiler: Any, coord: Any) -> Tensor:
     """The tile at *coord* among the tiles: tile modes kept, rest modes sliced."""
     iterator, layout = _split(x)
@@ -145,6 +150,7 @@ def inner_partition(x: Any, tiler: Any, coord: Any) -> Tensor:
     return _unpacked(iterator, zipped, (None if rank(zipped.shape[0]) == 1 else (None,) * rank(zipped.shape[0]), rest))
 
 
+@ends
 def outer_partition(x: Any, tiler: Any, coord: Any) -> Tensor:
     """What position *coord* of every tile holds: tile modes sliced, rest modes kept."""
     iterator, layout = _split(x)
@@ -163,6 +169,7 @@ def _unpacked(iterator: Any, zipped: Any, coord: Any) -> Tensor:
     return Tensor(moved(iterator, offset), rest)
 
 
+@ends
 def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None) -> Tensor:
     """The tile of a tensor that a block works on.
 
@@ -176,6 +183,7 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None) -> Tensor:
     return inner_partition(x, tiler, coord)
 
 
+@ends
 def local_partition(x: Any, threads: Layout, index: Any, proj: Any = None) -> Tensor:
     """What thread *index* of a thread layout works on, over all tiles of that layout's shape.
 
@@ -197,6 +205,7 @@ def flat_coordinate(layout: Layout, index: Any) -> tuple[Any, ...]:
     return tuple(c if not isinstance(c, tuple) else Layout(s)(c) for c, s in zip(coords, shape, strict=True))
 
 
+@ends
 def domain_offset(coord: Any, x: Any) -> Tensor:
     """The tensor with coordinate 0 moved to *coord*."""
     iterator, layout = _split(x)

@@ -22,9 +22,11 @@ from .layout import (
     make_raw,
     with_obligations,
 )
+from .meter import ends
 from .obligations import in_domain
 
 
+@ends
 def logical_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
     """The layout as (tile, rest); by mode for a tuple tiler, whose further modes stay whole.
 
@@ -76,6 +78,7 @@ def _by_mode(f: Any, layout: Layout, tiler: Any, *options: Any) -> Any:
     return make_layout(*parts, *rest)
 
 
+@ends
 def zip2_by(layout: Any, guide: Any) -> Any:
     """Pairs collected at the guide's leaves: ((A,a),((B,b),(C,c)),d) by (X,(X,X)) is ((A,(B,C)),(a,(b,c),d))."""
     if isinstance(layout, ComposedLayout):
@@ -84,6 +87,7 @@ def zip2_by(layout: Any, guide: Any) -> Any:
     return make_raw(shape, stride, layout.obligations)
 
 
+@ends
 def hier_unzip(splitter: Any, layout: Any, tiler: Any) -> Any:
     """pycute's name for zip2_by(splitter(layout, tiler), tiler)."""
     return zip2_by(splitter(layout, tiler), tiler)
@@ -100,6 +104,7 @@ def _zip2(t: IntTuple, guide: Any) -> tuple[IntTuple, IntTuple]:
     return tuple(p[0] for p in pairs), tuple(p[1] for p in pairs) + t[len(pairs) :]
 
 
+@ends
 def zipped_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
     """((tile of each mode), (rest of each mode)).
 
@@ -112,11 +117,13 @@ def zipped_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
     return zip2_by(divided, tiler) if tiler_modes(tiler) else divided
 
 
+@ends
 def tiled_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
     """((tiles), rest0, rest1, ...)."""
     return _unpack(zipped_divide(layout, tiler, mode), first=False)
 
 
+@ends
 def flat_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
     """(tile0, tile1, ..., rest0, rest1, ...)."""
     return _unpack(zipped_divide(layout, tiler, mode), first=True)
@@ -133,6 +140,7 @@ def _unpack(zipped: Any, first: bool) -> Any:
     return make_raw(spread(zipped.shape), spread(zipped.stride), zipped.obligations)
 
 
+@ends
 def logical_product(layout: Any, tiler: Any) -> Any:
     """(block, tiles): *layout* repeated as *tiler* says, without overlap; by mode for a tuple tiler.
 
@@ -150,22 +158,26 @@ def logical_product(layout: Any, tiler: Any) -> Any:
     return make_layout(layout, composition(room, tile))
 
 
+@ends
 def zipped_product(layout: Any, tiler: Any) -> Any:
     """((blocks), (tiles))."""
     made = logical_product(layout, tiler)
     return zip2_by(made, tiler) if tiler_modes(tiler) else made
 
 
+@ends
 def tiled_product(layout: Any, tiler: Any) -> Any:
     """((blocks), tile0, tile1, ...)."""
     return _unpack(zipped_product(layout, tiler), first=False)
 
 
+@ends
 def flat_product(layout: Any, tiler: Any) -> Any:
     """(block0, block1, ..., tile0, tile1, ...)."""
     return _unpack(zipped_product(layout, tiler), first=True)
 
 
+@ends
 def blocked_product(block: Any, tiler: Any) -> Any:
     """Blocks side by side: in each mode the block is the fast part.
 
@@ -175,6 +187,7 @@ def blocked_product(block: Any, tiler: Any) -> Any:
     return _ranked_product(block, tiler, 0, 1)
 
 
+@ends
 def raked_product(block: Any, tiler: Any) -> Any:
     """Blocks interleaved: in each mode the tile index is the fast part."""
     return _ranked_product(block, tiler, 1, 0)
@@ -195,6 +208,7 @@ def _padded(layout: Any, n: int) -> Any:
     return append(layout, n=n) if n > rank(layout) else layout
 
 
+@ends
 def tile_to_shape(block: Any, target: Any, order: Any = LayoutLeft) -> Any:
     """The block repeated until it fills *target*, tiles in the given order (column-major unless told).
 

@@ -39,6 +39,7 @@ from .layout import (
     make_layout,
     slice_layout,
 )
+from .meter import ends
 from .obligations import EXACT, NONE, Obligations
 from .recast import recast_layout
 from .rules.tma import violations
@@ -211,6 +212,7 @@ class TmaSlice:
         return self.partition_S(x)
 
 
+@ends
 def make_tma_copy(
     gmem: Any,
     smem_layout: Any,
@@ -362,6 +364,7 @@ def _expect_legal(m: TensorMap) -> None:
 # -- partitions of an atom, and masks -------------------------------------------------------------------
 
 
+@ends
 def tma_partition(copy: TmaCopy, cta_coord: Any, cta_layout: Layout, smem: Any, *gmem: Any) -> tuple[Tensor, ...]:
     """Tensors whose mode 0 is a tile, as ((TMA, TMA_Iter), rest ...): shared memory first, then each of *gmem*.
 
@@ -386,6 +389,7 @@ def tma_partition(copy: TmaCopy, cta_coord: Any, cta_layout: Layout, smem: Any, 
     return tuple(map(dealt, tensors))
 
 
+@ends
 def create_tma_multicast_mask(layout: Layout, coord: Any, *modes: int) -> int:
     """The mask of the CTAs that differ from the one at *coord* in *modes* only; bit k is the CTA of rank k.
 

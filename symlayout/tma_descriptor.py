@@ -18,6 +18,7 @@ from .arch import SM90, Arch
 from .dlpack import DLDeviceType, DLTensor, described, integers
 from .errors import LayoutError
 from .expr import Int, dim, integer
+from .meter import ends
 from .rules import Rule, Violation, dlpack
 from .rules import rule as engine
 from .rules.tma import BOX_RULES, rules_of
@@ -27,6 +28,7 @@ from .tma import TensorMap, TmaInterleaveLayout, TmaL2FetchSize, TmaOobFill, Tma
 STAND_INS = {8: TmaType.UINT8, 16: TmaType.UINT16, 32: TmaType.UINT32, 64: TmaType.UINT64}
 
 
+@ends
 def make_tma_descriptor(
     tensor: Any,
     box_sizes: Sequence[Int],
