@@ -12,7 +12,8 @@
     of its assumptions N >= 8 is one more
 
 ``save`` and ``load`` keep it in a file, ``gpu.run`` asks it whether a bound kernel is what was proved. A seal over all
-of it tells a file that was changed; it is no signature, and says nothing about who made it.
+of it tells a file that was changed; it is no signature, and says nothing about who made it. Without it
+``check`` finds a certificate that does not prove what it states, or states another claim than its entry.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from symlayout.report import Report, Verdict
 
 from .certificate_checker import verify
 from .orders.rules import MODEL
+from .statements.write import statement as stated
 
 SCHEMA = 1
 KIND = "symlayout certificate"
@@ -39,9 +41,10 @@ KIND = "symlayout certificate"
 
 @dataclass(frozen=True)
 class Proved:
-    """One verdict: the sentence of the claim, its canonical *statement* with every field, and how it was proved.
+    """One verdict: the sentence of the claim, its *statement* with every field as JSON text, and how it was proved.
 
-    *proof* is the certificate as JSON text; without one, a proof is repeated by *method*, with the same version.
+    The statement is the one that a certificate of the claim has, and is bound to. *proof* is that certificate as
+    JSON text; without one, a proof is repeated by *method*, with the same version.
     """
 
     claim: str
@@ -55,7 +58,7 @@ class Proved:
     def of(cls, v: Verdict) -> Proved:
         """The verdict on a claim. Raises CertificateError for a claim that has no canonical statement."""
         try:
-            statement = serial(v.claim)
+            statement = _json(stated(v.claim))
         except SerialError as e:
             raise CertificateError(f"expected a claim with a canonical statement, got {v.claim}: {e}") from e
         proof = "" if v.certificate is None else _json(v.certificate)
@@ -65,6 +68,21 @@ class Proved:
     def certificate(self) -> Mapping[str, Any] | None:
         """The certificate as data, or None."""
         return json.loads(self.proof) if self.proof else None
+
+    def check(self) -> None:
+        """Verify the certificate, if there is one, and that its statement is this one.
+
+        Raises CertificateError for another one, ValueError for what is no JSON.
+        """
+        said = json.loads(self.statement)
+        if not isinstance(said, dict) or "kind" not in said:
+            raise CertificateError(f"expected the statement of a claim, got {self.statement[:80]}")
+        if self.proof:
+            certificate: Any = json.loads(self.proof)
+            verify(certificate)
+            difference = _difference(said, certificate.get("statement"))
+            if difference:
+                raise CertificateError(f"the certificate is of another claim: {difference}")
 
 
 @dataclass(frozen=True)
@@ -181,19 +199,23 @@ class Bundle:
     def check(self) -> Checked:
         """Verify every certificate again, without prover or solver; say by what each other proof would be repeated.
 
+        A certificate counts for its own claim alone: one whose statement is not that of its entry is a problem.
         What was changed since, a digest, a statement or a version, is a problem, and so is a bundle of another version:
         what it does not certify would be repeated by something else.
         """
-        accepted, repeat, problems = [], [], [*self._changes()]
+        accepted: list[str] = []
+        repeat: list[str] = []
+        problems = [*self._changes()]
         for v in self.verdicts:
-            if not v.proof:
-                repeat.append(f"{v.claim}: by {v.method}, {self.tool}")
-                continue
             try:
-                verify(v.certificate)  # type: ignore[arg-type]  # there is one
-                accepted.append(v.claim)
-            except (CertificateError, ValueError) as e:
+                v.check()
+            except (CertificateError, ValueError, RecursionError) as e:
                 problems.append(f"{v.claim}: {e}")
+                continue
+            if v.proof:
+                accepted.append(v.claim)
+            else:
+                repeat.append(f"{v.claim}: by {v.method}, {self.tool}")
         return Checked(tuple(accepted), tuple(repeat), tuple(problems))
 
     def _changes(self) -> Iterator[str]:
@@ -291,8 +313,34 @@ what is not proved has no certificate
         return made.sealed()
 
 
+def _difference(entry: dict[str, Any], certificate: Any) -> str:
+    """What tells the statement of an entry from that of its certificate; "" where they are one."""
+    if not isinstance(certificate, dict):
+        return "it states none"
+    fields = dict.fromkeys(("kind", *entry, *certificate))
+    told = [(k, *(_short(x, k) for x in (entry, certificate))) for k in fields if not _same(entry, certificate, k)]
+    return "; ".join(f"expected {k} {mine}, got {its}" for k, mine, its in told[:2])
+
+
+def _same(a: Mapping[str, Any], b: Mapping[str, Any], name: str) -> bool:
+    """Whether two statements have a field in common, or both lack it; numbers are not truth values here."""
+    return (name in a) is (name in b) and _json(_sorted(a.get(name))) == _json(_sorted(b.get(name)))
+
+
+def _sorted(x: Any) -> Any:
+    """Data with the keys of each part in order."""
+    if isinstance(x, dict):
+        return {k: _sorted(x[k]) for k in sorted(x)}
+    return list(map(_sorted, x)) if isinstance(x, list) else x
+
+
+def _short(statement: Mapping[str, Any], name: str) -> str:
+    text = _json(statement[name]) if name in statement else "none"
+    return text if len(text) <= 60 else f"{text[:60]}.."
+
+
 def _json(x: Any) -> str:
-    return json.dumps(x, separators=(",", ":"))
+    return json.dumps(x, separators=(",", ":"))  # in the order that it has: definitions stand before their uses
 
 
 def _read(kind: Any, data: Any) -> Any:

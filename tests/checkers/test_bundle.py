@@ -105,6 +105,71 @@ def test_a_wrong_certificate_is_rejected_behind_a_new_seal(certificate):
     assert found.problems[0].startswith(v.claim)
 
 
+# -- behind a new seal ------------------------------------------------------------------------------------
+
+
+def resealed(bundle, k, **changes):
+    """The bundle with other fields in one entry, and the seal that goes with them."""
+    entry = replace(bundle.verdicts[k], **changes)
+    return replace(bundle, verdicts=(*bundle.verdicts[:k], entry, *bundle.verdicts[k + 1 :])).sealed()
+
+
+@pytest.mark.parametrize("other", [1, 2, "sizes", "given"])
+def test_a_certificate_of_another_claim_is_rejected_behind_a_new_seal(other):
+    """Each certificate is accepted by itself: the seal alone tied it to its entry, and a seal is computed by anybody."""
+    bundle = prove(*LAYOUTS).certificate
+    large = dim("M", at_least=2)
+    claims = {"sizes": Injective(Layout((large, N), (1, large))), "given": replace(LAYOUTS[0], given=(M >= 8,))}
+    entry = bundle.verdicts[other] if type(other) is int else Proved.of(prove(claims[other]).verdicts[0])
+    made = resealed(bundle, 0, proof=entry.proof)
+
+    assert entry.statement != bundle.verdicts[0].statement
+    assert bundle.check()
+    assert resealed(bundle, 0).check()
+    (problem,) = made.check().problems
+    assert problem.startswith(f"{LAYOUTS[0]}: the certificate is of another claim: expected ")
+    assert resealed(bundle, 0, proof=entry.proof, statement=entry.statement).check(), "and its statement is as proved"
+
+
+def test_a_certificate_of_another_kernel_is_rejected_behind_a_new_seal(certificate):
+    other = prove(tma_copy(M, N, tile=(8, 64)).assuming(N.multiple_of(4))).certificate
+    pairs = [(k, v) for k, v in enumerate(other.verdicts) if v.proof and '"digest"' in v.statement]
+
+    assert pairs
+    for k, v in pairs:
+        assert "is of another claim" in str(resealed(certificate, k, proof=v.proof).check())
+
+
+def test_each_field_of_a_statement_is_compared_behind_a_new_seal(certificate):
+    for k, v in enumerate(certificate.verdicts):
+        said = json.loads(v.statement)
+        for name in said if v.proof else ():
+            changed = {**said, name: "changed"}
+            assert not resealed(certificate, k, statement=json.dumps(changed)).check(), (v.claim, name)
+            del changed[name]
+            assert not resealed(certificate, k, statement=json.dumps(changed)).check(), (v.claim, name)
+        for text in ("", "[]", "{}", "no statement"):
+            assert not resealed(certificate, k, statement=text).check(), (v.claim, text)
+
+
+def test_a_certificate_without_a_statement_is_rejected_behind_a_new_seal(certificate):
+    k = next(k for k, v in enumerate(certificate.verdicts) if v.proof)
+    bare = {name: certificate.verdicts[k].certificate[name] for name in ("claim", "proof")}
+
+    assert "it states none" in str(resealed(certificate, k, proof=json.dumps(bare)).check())
+    for text in ("null", "[]", "{}", "0", " "):
+        assert not resealed(certificate, k, proof=text).check(), text
+
+
+def test_what_a_new_seal_cannot_hide_of_kernel_and_architecture(certificate):
+    """Both are compared with what is to be run: a bundle that was made to say another kernel matches another kernel."""
+    bound = KERNEL.bind(M=64, N=64)
+    for change in ({"kernel": "0" * 64}, {"arch": "sm_100a"}, {"tool": "symlayout 0"}, {"memory_model": "none"}):
+        assert not replace(certificate, **change).sealed().matches(bound, SM90), change
+    for change in ({"tool": "symlayout 0"}, {"memory_model": "none"}, {"verdicts": ()}):
+        assert not replace(certificate, **change).sealed().check(), change
+
+
 def test_another_version_has_to_prove_again(certificate, monkeypatch):
     monkeypatch.setattr(bundles, "TOOL", "symlayout 99.0")
 
