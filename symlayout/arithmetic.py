@@ -106,10 +106,11 @@ class _Order:
 
     def __init__(self) -> None:
         self.found: dict[Int, Partial] = {}
+        self._used: dict[Int, int] = {}  # the low bits that any use of a partial result takes, 0 for all
 
     def compute(self, x: Any, low: int = 0) -> Int:
         """The value of an expression after all its partial results, and it, are found."""
-        if not isinstance(x, Expr) or isinstance(x, Symbol) or (x in self.found and self.found[x].low <= bool(low)):
+        if not isinstance(x, Expr) or isinstance(x, Symbol) or (x in self.found and not self._more(x, low)):
             return integer(x)
         if isinstance(x, Select):
             return self._add("select", (*self._condition(x.args[0]), *map(self.compute, x.args[1:])), x, low)
@@ -152,11 +153,15 @@ class _Order:
         return self.compute(f, low)
 
     def _add(self, word: str, operands: tuple[Int, ...], value: Int, low: int) -> Int:
-        if isinstance(value, Expr) and not isinstance(value, Symbol):
-            known = self.found.get(value)
-            if known is None or known.low > bool(low):  # what is used in full is used in full
-                self.found[value] = Partial(word, operands, value, bool(low))
+        known = not isinstance(value, Expr) or isinstance(value, Symbol) or value in self.found
+        if not known or (value in self.found and self._more(value, low)):  # what is used in full is used in full
+            self.found[value], self._used[value] = Partial(word, operands, value, bool(low)), low
         return value
+
+    def _more(self, x: Int, low: int) -> bool:
+        """Whether so many low bits are more than uses of a partial result so far take: of its operands more count."""
+        known = self._used[x]
+        return known > 0 and (low == 0 or low > known)
 
 
 def _power(d: Int) -> int:

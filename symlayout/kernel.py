@@ -507,7 +507,15 @@ class Builder:
         return lambda offset=0: Ref(tensor.name, integer(offset))
 
     def tensor_map(self, name: str, tensor: Ref, tensor_map: TensorMap) -> Callable[..., Box]:
-        """A tensor map of a global tensor; call it with a coordinate, innermost first, for a box."""
+        """A tensor map of a global tensor; call it with a coordinate, innermost first, for a box.
+
+        Raises LayoutError for a place inside the tensor: where a map begins is its ``global_address``.
+        """
+        if tensor.offset != 0:
+            raise LayoutError(
+                f"expected a tensor map over {tensor.tensor} from its first element on, got {tensor}; "
+                f"state where it begins as the map's global_address, in bytes"
+            )
         self.maps.append(KernelMap(name, tensor.tensor, tensor_map))
         return lambda *coordinate: Box(name, tuple(map(integer, coordinate)))
 

@@ -88,6 +88,19 @@ def _change(op: object) -> str:
     return word.removeprefix(REDUCE) if ".reduce." in word else "write"
 
 
+def combined(kernel: Kernel, operand: Ref | Box, kind: str) -> str:
+    """A reduction with the type as which it takes the elements, which its tensor map may say; "" for another access."""
+    if not kind.startswith("reduce."):
+        return ""
+    if isinstance(operand, Box):
+        return f"{kind} {kernel.map(operand.tensor_map).tensor_map.dtype}"
+    return f"{kind} {kernel.tensor(operand.tensor).dtype}"
+
+
 def conflict(a: Access, b: Access) -> bool:
-    """Whether the order of two accesses to one element counts: one changes it, and they are not one reduction."""
-    return (a.changes or b.changes) and not (a.kind == b.kind and a.kind.startswith("reduce."))
+    """Whether the order of two accesses to one element counts: one changes it, and they are not one reduction.
+
+    Additions of floats and of integers to the same bytes are two reductions.
+    """
+    first, second = (combined(x.kernel, x.operand, x.kind) for x in (a, b))
+    return (a.changes or b.changes) and (not first or first != second)

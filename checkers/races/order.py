@@ -26,12 +26,12 @@ from symlayout.expr import Expr, Fact, Symbol
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.layout import Layout
-from symlayout.ops import Barrier, Box, ClusterBarrier, Elect, Fence, For, Op, Ref, Role, Wait, WaitGroup
+from symlayout.ops import Barrier, Box, ClusterBarrier, Commit, Elect, Fence, For, Op, Ref, Role, Wait, WaitGroup
 
 from ..orders.accesses import everyone
 from ..orders.barriers import Meeting, meetings, number_of
 from ..sites import Site, sites
-from ..stores.elements import in_a_map, in_modes
+from ..stores.elements import as_modes, in_a_map, in_modes
 from ..stores.sites import Open, Store
 from .accesses import Access, accesses, conflict
 from .homes import Home, home_of, is_block, never_meet, unrolled, ways
@@ -147,7 +147,7 @@ class _Look:
         if isinstance(a.operand, Box):
             through = self.kernel.map(a.operand.tensor_map)
             (found,) = in_a_map(self.kernel, name, (a.store,), (through,), self.facts).stores
-            return found
+            return as_modes(through.tensor_map, layout, found, self.facts)
         (found,) = in_modes(name, layout, (a.store,), self.facts).stores
         return found
 
@@ -224,6 +224,8 @@ class _Look:
             end = next((s for s in here if _ends(s.op, a.ends) and _covers(s, a.site)), None)
             if end is None:
                 raise Open(f"no wait_group {a.ends} 0 between {a} and {b}")
+            if not any(s.op == Commit(a.ends) and _covers(s, a.site) for s in here[: here.index(end)]):
+                raise Open(f"no commit {a.ends} between {a} and {end}, which waits for what is committed")
             here, steps = here[here.index(end) + 1 :], [str(end)]
         if a.changes and (a.proxy, b.proxy) == ("generic", "async"):
             fence = next((s for s in here if s.op == Fence("async") and _covers(s, a.site)), None)

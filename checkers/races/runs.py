@@ -38,6 +38,7 @@ from symlayout.ops import (
     Barrier,
     Box,
     ClusterBarrier,
+    Commit,
     Copy,
     Elect,
     ExpectTx,
@@ -56,6 +57,7 @@ from symlayout.ops import (
 from symlayout.semantics.compiled import holds, value
 
 from ..claim import TooLarge
+from .accesses import combined
 
 ROWS = 1 << 15  # accesses to elements that are looked at
 STEPS = 1 << 14  # operations of a CTA
@@ -79,7 +81,8 @@ class Touch:
     thread: int  # of the CTA
     env: dict[str, int]
     history: int  # of the barriers and waits that the thread has executed
-    ended: dict[str, int]  # how many waits for groups, and fences, the thread has executed
+    committed: dict[str, int]  # how many groups the thread has committed
+    ended: dict[str, int]  # how many of them it has waited for, and how many fences it has executed
     when: int  # the place in the order in which the CTA's operations were looked at
     role: int  # its first thread
 
@@ -161,7 +164,7 @@ class Run:
     def _racing(self, a: Touch, b: Touch) -> str:
         """Why nothing can order two accesses of which the order counts; "" where something may."""
         if a.kind == b.kind == "read" or (a.kind == b.kind and a.kind.startswith("reduce.")):
-            return ""
+            return ""  # a kind of reduction names its type
         first, second = (a, b) if a.when <= b.when else (b, a)
         if a.cta != b.cta:
             if self._cluster(a) == self._cluster(b) and any(isinstance(op, MEETING) for op in self.kernel.walk()):
@@ -182,8 +185,8 @@ class Run:
         """Of one thread: whether the first is asynchronous and nothing ends it, or nothing shows it to what follows."""
         if first.when == second.when:
             return ""
-        if first.group in ("bulk", "cp.async") and first.ended[first.group] == second.ended[first.group]:
-            return f"no wait_group {first.group} stands between"
+        if first.group in ("bulk", "cp.async") and first.committed[first.group] >= second.ended[first.group]:
+            return f"no commit {first.group} and wait_group {first.group} stand between"
         if first.group == "mbarrier" and first.history == second.history:
             return "no wait for the end of the copy stands between"
         crosses = first.kind == "write" and (first.proxy, second.proxy) == ("generic", "async")
@@ -208,6 +211,7 @@ class Run:
     def _cta(self, cta: tuple[int, ...]) -> None:
         n = self.kernel.threads
         self.history, self.silence, self.when = np.ones(n, dtype=np.int64), np.ones(n, dtype=bool), 0
+        self.committed = {name: np.zeros(n, dtype=np.int64) for name in ("bulk", "cp.async")}
         self.ended = {name: np.zeros(n, dtype=np.int64) for name in ("bulk", "cp.async", "fence")}
         env = {f"block_{axis}": x for axis, x in zip("xyz", cta, strict=False)}
         self._block = cta
@@ -278,8 +282,10 @@ class Run:
             for x in () if slot is None else (slot.slot, getattr(op, "parity", 0)):
                 code = (code * 31 + np.asarray(self._value(x, here))) % PRIME
             self.history[here.lanes] = (self.history[here.lanes] * 1_000_003 + code) % PRIME + 2
+        elif isinstance(op, Commit) and op.group in self.ended:
+            self.committed[op.group][here.lanes] += 1
         elif isinstance(op, WaitGroup) and not op.read and op.group in self.ended:
-            self.ended[op.group][here.lanes] += 1
+            self.ended[op.group][here.lanes] = self.committed[op.group][here.lanes]
         elif op == Fence("async"):
             self.ended["fence"][here.lanes] += 1
         for operand, kind in _operands(op):
@@ -291,12 +297,12 @@ class Run:
 
     def _touch(self, op: Op, operand: Any, kind: str, here: _Threads) -> None:
         row = ATOMS.get(getattr(op, "atom", ""))
-        group = row.completion if row is not None else ""
+        group, kind = (row.completion if row is not None else ""), combined(self.kernel, operand, kind) or kind
         for lane in here.lanes.tolist():
             env = {**here.env, "thread": lane - here.base}
-            ended = {name: int(x[lane]) for name, x in self.ended.items()}
+            committed, ended = ({name: int(x[lane]) for name, x in c.items()} for c in (self.committed, self.ended))
             history = int(self.history[lane])
-            t = Touch(op, operand, kind, group, self._block, lane, env, history, ended, self.when, here.base)
+            t = Touch(op, operand, kind, group, self._block, lane, env, history, committed, ended, self.when, here.base)
             for element in self._elements(op, operand, env):
                 self.left -= 1
                 if self.left < 0:

@@ -14,6 +14,7 @@ from symlayout.expr import Expr, Fact, Int, divides, index, split, terms_of
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.layout import Layout
+from symlayout.tma import TensorMap
 
 from ..certificates import Certificate, divisible, nonneg, together
 from ..claim import Proof
@@ -80,7 +81,7 @@ def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts) ->
 
     What is past the last mode need not be known where steps of it, being larger than all that is inside, lie apart.
     """
-    modes = sorted(layout.modes(), key=lambda mode: _length(mode[1]))
+    modes = in_order(layout)
     if modes[0][1] != 1:
         raise Open(f"a contiguous mode of {name}: {layout}")
     why = list(_apart(name, layout, facts))
@@ -103,6 +104,28 @@ def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts) ->
                     raise Open(f"that {s.site} stays inside a mode of {layout}: {f}")
                 why.append(found)
     return Places(tuple(moved), tuple(n for n, _ in modes), tuple(why))
+
+
+def in_order(layout: Layout) -> list[tuple[Any, Any]]:
+    """(extent, stride) of the modes of a layout, the contiguous one first."""
+    return sorted(layout.modes(), key=lambda mode: _length(mode[1]))
+
+
+def as_modes(m: TensorMap, layout: Layout, s: Store, facts: Facts) -> Store:
+    """Boxes of a map as those of the modes of its tensor, in their order: that of a map's dimensions may be another.
+
+    Raises Open where a mode is no dimension of the map.
+    """
+    strides = (1, *(divides(m.element_bytes, n) for n in m.global_stride_bytes))
+    dims = [(str(facts.normal(n)), str(facts.normal(d))) for n, d in zip(m.global_dim, strides, strict=True)]
+    order: list[int] = []
+    for n, d in in_order(layout):
+        row = str(facts.normal(n)), str(facts.normal(d))
+        found = next((i for i, dim in enumerate(dims) if dim == row and i not in order), None)
+        if found is None:
+            raise Open(f"which dimension of {m} is the mode {n}:{d} of {layout}")
+        order.append(found)
+    return replace(s, start=tuple(s.start[i] for i in order), width=tuple(s.width[i] for i in order))
 
 
 def _length(stride: Any) -> tuple[int, int]:
