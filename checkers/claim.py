@@ -156,11 +156,13 @@ class Claim:
 
 
 def _static(x: Any) -> bool:
+    if type(x) is int:
+        return True
     if isinstance(x, tuple):
         return all(map(_static, x))
     if isinstance(x, Fact):
         return not x.symbols
-    return type(x) is int or (not isinstance(x, Expr) and bool(getattr(x, "static", True)))
+    return not isinstance(x, Expr) and bool(getattr(x, "static", True))
 
 
 def facts_of(given: Any) -> tuple[Fact, ...]:

@@ -388,7 +388,8 @@ class _Run:
         out: list[Fact] = []
         open_: list[Fact] = []
         for f in given:
-            rows = [r.poly for r in self.facts.rows if r.label == str(f)]
+            label = str(f)
+            rows = [r.poly for r in self.facts.rows if r.label == label]
             if any(poly(p) in used and p not in provided for p in rows):
                 provided += rows
             else:
