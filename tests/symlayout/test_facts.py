@@ -200,7 +200,7 @@ class World:
         if d.chance(0.2):
             self.given.append(d.choice([eq(a, b), eq(c, 2 * b), eq(a + b, c), c.multiple_of(2), eq(c % 3, 1)]))
         self.facts = Facts.about(self.symbols, given=self.given)
-        box = itertools.product(range(-3, 10), repeat=3)
+        box = itertools.product(range(a.lower, a.upper + 1), range(1, b.upper + 1), range(10))  # c is at most 9
         points = [env for v in box if self.facts.admits(env := dict(zip(self.symbols, v, strict=True)))]
         self.points = d.sample(points, min(points_kept, len(points)))
 
