@@ -639,6 +639,7 @@ def flatten_layout(layout: Any) -> Any:
     """All modes at depth at most 1."""
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, flatten_layout(layout.inner))
+    expect_layouts(layout)
     if not isinstance(layout.shape, tuple):
         return layout
     return make_raw(tuple(leaves(layout.shape)), tuple(leaves(layout.stride)), layout.obligations)

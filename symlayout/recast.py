@@ -10,7 +10,7 @@ from .errors import LayoutError
 from .expr import Expr, divides, integer
 from .facts import Facts
 from .int_tuple import ceil_div
-from .layout import ComposedLayout, transform_leaves
+from .layout import ComposedLayout, expect_layouts, transform_leaves
 from .meter import ends
 from .swizzle import Swizzle, downcast_swizzle, upcast_swizzle
 
@@ -61,6 +61,7 @@ def downcast(n: int, layout: Any) -> Any:
         return downcast_swizzle(_power_of_two(n), layout)
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(downcast(n, layout.outer), layout.offset * n, downcast(n, layout.inner))
+    expect_layouts(layout)
     unit = [(s == 1, i) for i, (s, d) in enumerate(layout.modes()) if type(d) is int and abs(d) == 1]
     if not unit:
         raise LayoutError(f"expected a mode of stride 1 to downcast, got {layout}")
@@ -110,6 +111,7 @@ def bytes_of(layout: Any, element_bytes: int) -> Any:
     if isinstance(layout, ComposedLayout):
         inner = bytes_of(layout.inner, element_bytes)
         return ComposedLayout(bytes_of(layout.outer, element_bytes), layout.offset * element_bytes, inner)
+    expect_layouts(layout)
     return transform_leaves(layout, lambda s, d: (s, d * element_bytes))
 
 

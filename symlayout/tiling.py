@@ -203,6 +203,7 @@ def _ranked_product(block: Any, tiler: Any, first: int, second: int) -> Any:
 
 
 def _padded(layout: Any, n: int) -> Any:
+    expect_layouts(layout)
     if not isinstance(layout.shape, tuple):
         layout = make_layout(layout)
     return append(layout, n=n) if n > rank(layout) else layout

@@ -21,12 +21,15 @@ from symlayout import (
     UndecidedError,
     as_tuple,
     blocked_product,
+    bytes_of,
     complement,
     composition,
     dim,
     dims,
+    downcast,
     flat_divide,
     flat_product,
+    flatten_layout,
     local_tile,
     logical_divide,
     meter,
@@ -101,3 +104,18 @@ def test_what_is_nested_too_deep_is_refused() -> None:
         deep = (deep,)
     with pytest.raises(LayoutError, match="of moderate depth for as_tuple, got some nested deeper"):
         as_tuple(deep)
+
+
+NO_LAYOUT: dict[str, Callable[[], Any]] = {
+    "blocked_product of a tuple": lambda: blocked_product((4, 8), 4),
+    "tile_to_shape of a size": lambda: tile_to_shape(M, N),
+    "flatten_layout of a tuple": lambda: flatten_layout((4, 8)),
+    "downcast of a size": lambda: downcast(4, M * N),
+    "bytes_of of a tuple": lambda: bytes_of(SIZES, 4),
+}
+
+
+@pytest.mark.parametrize("what", NO_LAYOUT)
+def test_what_is_no_layout_is_refused_in_words(what: str) -> None:
+    with pytest.raises(LayoutError, match="expected a layout, got"):
+        NO_LAYOUT[what]()
