@@ -24,6 +24,7 @@ import contextlib
 import hashlib
 import math
 import operator
+import reprlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypeAlias, cast
@@ -504,8 +505,13 @@ def integer(x: Any) -> Int:
         return x
     out = coerce_or_none(x)
     if out is None:
-        raise ExpressionError(f"expected an integer or an integer expression, got {x!r} ({type(x).__name__})")
+        raise ExpressionError(f"expected an integer or an integer expression, got {_shown(x)} ({type(x).__name__})")
     return out
+
+
+def _shown(x: Any) -> str:
+    """A value in an error; one that is nested too deep for its repr is cut short."""
+    return reprlib.repr(x) if isinstance(x, tuple | list) else repr(x)
 
 
 def divides(d: Int, x: Int) -> Int | None:
@@ -741,7 +747,7 @@ def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = 
     Raises ExpressionError for a name that is no identifier or a multiple below 1.
     """
     if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
-        raise ExpressionError(f"expected an identifier as the name of a dimension, got {name!r}")
+        raise ExpressionError(f"expected an identifier as the name of a dimension, got {_shown(name)}")
     multiple_of = integer(multiple_of)  # type: ignore[assignment]  # a number, as the next line checks
     if type(multiple_of) is not int or multiple_of < 1:
         raise ExpressionError(f"expected multiple_of to be an integer of at least 1, got {multiple_of!r}")
@@ -753,7 +759,7 @@ def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = 
 def dims(text: str, **facts: Any) -> tuple[Symbol, ...]:
     """Several sizes at once: ``M, N = dims("M N", multiple_of=8)``."""
     if not isinstance(text, str):
-        raise ExpressionError(f"expected names such as 'M N', got {text!r} ({type(text).__name__})")
+        raise ExpressionError(f"expected names such as 'M N', got {_shown(text)} ({type(text).__name__})")
     return tuple(dim(name, **facts) for name in text.replace(",", " ").split())
 
 

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from symlayout import (
+    E,
+    ExpressionError,
     Layout,
     LayoutError,
     SymlayoutError,
@@ -27,9 +29,12 @@ from symlayout import (
     dim,
     dims,
     downcast,
+    eq,
+    evaluate,
     flat_divide,
     flat_product,
     flatten_layout,
+    index,
     local_tile,
     logical_divide,
     meter,
@@ -104,6 +109,10 @@ def test_what_is_nested_too_deep_is_refused() -> None:
         deep = (deep,)
     with pytest.raises(LayoutError, match="of moderate depth for as_tuple, got some nested deeper"):
         as_tuple(deep)
+    for call in (E, dim, dims, eq, lambda x: index("i", x), lambda x: downcast(x, FEW), lambda x: evaluate(x, {})):
+        args = (deep, 4) if call is eq else (deep,)
+        with pytest.raises(ExpressionError, match=r"expected .*, got \(\(\(\(\(\(.*\.\.\."):
+            call(*args)
 
 
 NO_LAYOUT: dict[str, Callable[[], Any]] = {
