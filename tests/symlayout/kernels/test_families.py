@@ -20,7 +20,8 @@ def test_a_family_computes_its_reference(family, order):
     kernel = family.build()
     assert len(family.sizes) == 10
 
-    for sizes in family.sizes:
+    turns = family.sizes if isinstance(order, str) else family.sizes[order - 1 :: 3]  # random orders share the sizes
+    for sizes in turns:
         bound = kernel.bind(**sizes)
         expect_reference(bound, inputs(bound), order)
 
