@@ -13,14 +13,16 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Mma, Op, Wait
+from symlayout.report import Witness
 from symlayout.rules.launch import RULES, Awaited, Instruction, Launch, Limited, NamedBarrier, Phases
 
-from ..claim import Claim
+from ..claim import Claim, Query, TooLarge
 from ..sites import Site, sites
-from .obeys import Named, open_rules
+from .obeys import Named, Obeys, open_rules
 from .of_kernel import AtAllSizes
 
 TENSOR_MAP_BYTES = 128
+SEVERAL = "that what all arrivals at a phase await together is within the limit: several operations arrive there"
 HOPPER = (9, 0)  # mbarrier.expect_tx and try_wait, clusters, multicast, fences of the async proxy: PTX ISA, each
 INSTRUCTIONS: dict[type[Op], str] = {
     ExpectTx: "mbarrier.arrive.expect_tx",
@@ -28,6 +30,24 @@ INSTRUCTIONS: dict[type[Op], str] = {
     ClusterBarrier: "barrier.cluster",
     Arrive: "mbarrier.arrive of a peer",
 }
+
+
+@dataclass(frozen=True)
+class AtMost(Obeys):
+    """A limit on the most that *subject* can come to: where the most breaks it, what the kernel asks for need not."""
+
+    mendable: ClassVar[bool] = False
+
+    def counterexample(self) -> Witness | None:
+        if super().counterexample() is not None:
+            raise TooLarge(SEVERAL)
+        return None
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        return None
+
+    def lemma(self, facts: Facts) -> str:
+        return SEVERAL
 
 
 @dataclass(frozen=True)
@@ -72,6 +92,9 @@ class Launchable(AtAllSizes):
         found: list[Claim] = []
         for name, record, conditions in records(self.kernel, self.arch):
             found += (replace(o, given=conditions) for o in open_rules(record, RULES, Named(name)))
+        for s, record in _together(self.kernel, self.arch):
+            some = open_rules(record, RULES, Named(str(s)))
+            found += (AtMost(o.subject, o.rule, o.place, o.name, given=s.conditions) for o in some)
         return tuple(found)
 
     def lemma(self, facts: Facts) -> str:
@@ -107,6 +130,16 @@ def _awaited(kernel: Kernel, site: Site, every: list[Site]) -> Any:
     if len(here) > 1:
         arrivals = min(arrivals, site.team.threads if site.team is not None else 1)
     return site.op.bytes * max(1, arrivals)
+
+
+def _together(kernel: Kernel, arch: Arch) -> Iterator[tuple[Site, Awaited]]:
+    """What a phase would await if each of its arrivals armed it as an expect_tx does that is not the only one."""
+    every = list(sites(kernel))
+    for s in every:
+        if isinstance(s.op, ExpectTx):
+            most = s.op.bytes * kernel.barrier(s.op.barrier.barrier).arrivals
+            if most != _awaited(kernel, s, every):
+                yield s, Awaited(arch, most)
 
 
 def _instructions(kernel: Kernel, ops: Iterable[Op]) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -46,6 +46,7 @@ from checkers.claims import (
     WrittenOnce,
 )
 from checkers.claims.arithmetic_fits import ArithmeticFits, PartialFits
+from checkers.claims.launchable import AtMost
 from checkers.claims.of_kernel import AtAllSizes, OfKernel, OfProgram
 from checkers.claims.updated_once import updated_once
 from checkers.prover import Budget
@@ -102,6 +103,8 @@ TWICE = twice()
 MAP = TensorMap.over(Layout((64, 64), (1, 64)), "f32", (32, 8))
 COPY = make_tma_copy(Layout((64, 64), (64, 1)), Layout((16, 64), (64, 1)), dtype="bf16")
 
+LIMIT = Launchable(product(1.0)).parts()[0]
+
 BASES = (Claim, OfKernel, AtAllSizes, OfProgram)  # which say nothing themselves
 
 CLAIMS = [
@@ -129,7 +132,8 @@ CLAIMS = [
         WrittenOnce(KERNEL, "dst"),
     ),
     *(ArithmeticFits(KERNEL), PartialFits(M + 8, code="M + 8", place="if M + 8 <= N")),
-    *(Launchable(KERNEL), Launchable(product(1.0)).parts()[0], Computes(KERNEL, "dst"), updated_once(REDUCED, "dst")),
+    AtMost(LIMIT.subject, LIMIT.rule),
+    *(Launchable(KERNEL), LIMIT, Computes(KERNEL, "dst"), updated_once(REDUCED, "dst")),
     checkers.claims.transaction_bytes._Undecided("why", "where"),
 ]
 

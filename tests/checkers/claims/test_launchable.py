@@ -147,6 +147,25 @@ def test_arrivals_that_all_await_bytes_await_them_together():
     assert not broken(kernel.edited(lambda op: [replace(op, bytes=200_000) if isinstance(op, ExpectTx) else op]))
 
 
+def test_arrivals_of_several_operations_may_await_bytes_together():
+    """Each operation was held to the limit by itself: two roles, or the iterations of a loop, arm one phase together."""
+    two = Builder("two", grid=(1,), threads=64)
+    full = two.mbarriers("full", 1, 2)
+    for name in ("a", "b"):
+        with two.role(name, 1), two.elect():
+            two.expect_tx(full(), 600_000)
+    seven = Builder("seven", grid=(1,), threads=64)
+    full = seven.mbarriers("full", 1, 8)
+    with seven.elect():
+        with seven.loop("i", 7):
+            seven.expect_tx(full(), 300_000)
+        seven.arrive(full())
+    for k in (two.kernel(), seven.kernel()):
+        assert prove(Launchable(k)).verdicts[0].outcome is Outcome.UNKNOWN
+        small = k.edited(lambda op: [replace(op, bytes=131_056) if isinstance(op, ExpectTx) else op])
+        assert prove(Launchable(small)).verdicts[0].outcome is Outcome.PROVED
+
+
 def test_an_architecture_without_the_instruction_is_told():
     found = broken(tma_copy(M, N).assuming(N.multiple_of(4)), SM80)
 
