@@ -174,6 +174,8 @@ class Reader:
         return self.number(found, self.position - 1)
 
     def number(self, found: str, at: int) -> int:
+        if len(found) > 1 and found[0] == "0":
+            raise self.error("a number without zeros before it, which make it octal in C", at, found)
         try:
             return int(found)
         except ValueError:  # the interpreter bounds the digits: the conversion takes quadratic time

@@ -128,3 +128,10 @@ def test_a_claim_with_operators_is_proved():
         ("injective", {"map": "t << 2 | (t & 0)", **box}),
     ):
         assert prove(claim_from(kind, fields, (dim("S"),)))
+
+
+@pytest.mark.parametrize("text", ["010*M", "M + 00", "1 << 017"])
+def test_zeros_before_a_number_are_refused(text):
+    """``010`` is 8 in C and was read as 10: no test had written a number so."""
+    with pytest.raises(NotationError, match="octal in C, got 0"):
+        parse_expression(text)
