@@ -151,8 +151,9 @@ def _on_cores(
             try:
                 while waiting or sent:
                     while waiting and len(sent) < ahead:
-                        i, data = waiting.popleft()
+                        i, data = waiting[0]
                         sent[pool.submit(_remote, function, i, data)] = i, data
+                        waiting.popleft()  # only now: a pool that is broken takes no job
                     for f in wait(sent, return_when=FIRST_COMPLETED).done:
                         result = f.result()
                         del sent[f]
