@@ -204,8 +204,11 @@ class Matcher:
     def _updated(self, origins: Origins, number: int, deltas: Numbers, op: Any, target: Target) -> None:
         """That elements that are combined with the output are terms of the fold of the result, whichever index."""
         fold, origin = combined(self.result), origins[number]
+        value = self.result.value
         if fold is None or op.atom != f"{WORD}{fold.function}":
-            raise Differs(f"expected {self.result.value}, got {op.atom}")
+            raise Differs(f"expected {value}, got {op.atom}")
+        if isinstance(value, Applied) and self._type(value) != self.dtype:
+            raise Differs(f"it is rounded to {self.dtype}, not to {self._type(value)}")
         if fold.function == "add" and self.dtype.kind != "float":
             raise Differs(f"sums of {self.dtype} may wrap")
         self._held(fold, {self.dtype}, target)

@@ -143,3 +143,14 @@ def test_a_reduction_into_registers_of_another_type_is_none() -> None:
     k.result("dst", lambda m: total(4, lambda n: element("src", m, n)))
 
     assert judged(k.kernel()).outcome is not Outcome.PROVED
+
+
+def test_a_reduction_in_memory_is_rounded_to_no_other_type_than_the_tensor_has() -> None:
+    """The campaign of random kernels found it: what a result says of its last rounding was read of stores alone."""
+    kernel = tma_reduce_add(dim("S"), M, N)
+    kernel = kernel.assuming(*prove(kernel).repairs)
+    (stated,) = kernel.results
+    other = replace(kernel, results=(replace(stated, value=replace(stated.value, dtype="bf16")),))
+
+    assert judged(kernel).outcome is Outcome.PROVED
+    assert judged(other).outcome is Outcome.REFUTED
