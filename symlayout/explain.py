@@ -2,7 +2,8 @@
 
 >>> print(explain("T3"))
 T3 Mixed radix
-  If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r).
+  If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r). Recombination: a value
+  a + m*b with 0 <= a < m determines the pair (a, b).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ injective: the highest digit that differs outweighs all lower ones. A gap is nee
 The chain may start at a block of numbers whose sums, written out, all differ.
 
 **T3 Mixed radix.** If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r).
+Recombination: a value a + m*b with 0 <= a < m determines the pair (a, b).
 
 **T5 Residues.** If g divides the strides of some modes A, the others are injective modulo g, and A is injective, then
 L is: equality modulo g fixes the other digits. Injective modulo g holds when strides reduced modulo g span less than
