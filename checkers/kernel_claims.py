@@ -153,6 +153,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
         *(c for c in (Launchable(kernel, arch),) if c.telling),
         ArithmeticFits(written),
         *(TensorMapValid(x, name=m.name, given=kernel.given) for m in kernel.maps for x in at_its_bases(kernel, m)),
+        *_inside(kernel),
         SharedMemoryFits(kernel, arch),
         *(c for s in every if isinstance(s.op, Copy) for c in _copy(kernel, s, every)),
         *(c for s in every for c in _plain_access(kernel, s)),
@@ -414,3 +415,21 @@ def over_slots(at: AddressMap) -> AddressMap | None:
     if not coords or symbols_in((value,)) - {*coords, *(c for c, _ in kept)}:
         return None
     return AddressMap((*(c for c, _ in kept), *coords), (*(n for _, n in kept), *extents), value)
+
+
+def _inside(kernel: Kernel) -> Iterator[Claim]:
+    """That each tensor map reaches no further than its tensor, where the forms of the two do not show it.
+
+    Boxes are cut off at the end of the map: of one that ends behind its tensor nothing else tells.
+    """
+    for m in kernel.maps:
+        tensor, through = kernel.tensor(m.tensor), m.tensor_map
+        if through.interleave:
+            continue  # whose first dimension is not that of the bytes
+        last = sum((n - 1) * d for n, d in zip(through.global_dim[1:], through.global_stride_bytes, strict=True))
+        end = 8 * (through.global_address + last) + through.global_dim[0] * through.element_bits
+        left = tensor.layout.cosize() * tensor.dtype.bits - end
+        if type(left) is not int or left < 0:
+            yield Holds(
+                Fact(left, ">="), f"{m.name} ends within {m.tensor}: bits left behind it >= 0", given=kernel.given
+            )

@@ -17,6 +17,7 @@ from checkers.claims.global_order import GlobalOrder
 from symlayout import Layout, dims, f32, i32
 from symlayout.arithmetic import partial_results
 from symlayout.errors import LayoutError
+from symlayout.expr import Symbol
 from symlayout.kernel import Builder, Kernel
 from symlayout.report import Outcome
 from symlayout.tma import TensorMap
@@ -149,3 +150,33 @@ def test_a_map_over_a_place_inside_a_tensor_is_refused() -> None:
     t = k.global_tensor("t", f32, FLAT)
     with pytest.raises(LayoutError, match=r"from its first element on, got t\[64\]"):
         k.tensor_map("rest", t(64), TensorMap.over(FLAT, f32, (64, 1)))
+
+
+def copied_through(rows: Any, more: Any) -> Kernel:
+    """Tiles of zeros are stored through a map that has more rows than its tensor."""
+    sizes = [rows] if isinstance(rows, Symbol) else []
+    k = Builder("copied_through", *sizes, grid=((rows + more + 7) // 8,), threads=32)
+    t = k.global_tensor("t", f32, Layout((64, rows), (1, 64)))
+    m = k.tensor_map("m", t(), TensorMap.over(Layout((64, rows + more), (1, 64)), f32, (64, 8)))
+    s, r = k.shared_tensor("s", f32, Layout(512)), k.registers("r", f32, 4)
+    k.fill(r(), 0, 4)
+    with k.loop("i", 4) as i:
+        k.copy("st.shared.16", r(), s(128 * i + 4 * k.thread))
+    k.fence("async")
+    k.sync()
+    with k.elect():
+        k.copy("tma.store", s(), m(0, 8 * k.block[0]))
+        k.commit("bulk")
+        k.wait_group("bulk", 0)
+    return k.kernel()
+
+
+@pytest.mark.parametrize("rows", [8, dims("R")[0]], ids=str)
+def test_a_map_that_ends_behind_its_tensor_is_refuted(rows: Any) -> None:
+    """Boxes were held to the ends of their map, and nothing held the map to those of its tensor: all was proved."""
+    found = {more: prove(copied_through(rows, more)).verdicts for more in (0, 8)}
+
+    assert all(v.outcome is Outcome.PROVED for v in found[0])
+    assert "m ends within t: bits left behind it >= 0" in {
+        str(v.claim) for v in found[8] if v.outcome is Outcome.REFUTED
+    }
