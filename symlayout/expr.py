@@ -605,9 +605,7 @@ class Divisors(list["Int"]):
         """For each divisor, how many of the facts of a predicate were there before; *first* facts come before all."""
         before = {id(f): n for f, n in self.facts}
         starts = [before.get(id(f), 0) for f in valid]
-        return [
-            first + next((j for j, n in enumerate(starts) if n > i), len(starts)) for i in range(len(self))
-        ]
+        return [first + next((j for j, n in enumerate(starts) if n > i), len(starts)) for i in range(len(self))]
 
 
 class Written(threading.local):

@@ -1,8 +1,8 @@
 """Where a claim stands.
 
-    >>> place = Place("kernels/load.cuh", 12, 4, "no overlap")
-    >>> print(place, "|", place.where, "|", Place(name="my.module:claims"))
-    kernels/load.cuh:12:4 | 12:4 | my.module:claims
+>>> place = Place("kernels/load.cuh", 12, 4, "no overlap")
+>>> print(place, "|", place.where, "|", Place(name="my.module:claims"))
+kernels/load.cuh:12:4 | 12:4 | my.module:claims
 """
 
 from __future__ import annotations

@@ -64,9 +64,7 @@ def steps(f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = N
         if not log.seen and isinstance(v, Traced):
             log.add(v.code, v.value)
     width = max(map(len, log.seen), default=0)
-    return tuple(
-        Step(code, _after(box, value, known), width) for code, (value, known) in log.seen.items()
-    )
+    return tuple(Step(code, _after(box, value, known), width) for code, (value, known) in log.seen.items())
 
 
 def _after(box: AddressMap, value: Int, known: tuple[Int, ...]) -> AddressMap:

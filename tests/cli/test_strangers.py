@@ -125,7 +125,9 @@ def test_no_import_reads_text_alone(tmp_path):
     assert run("--no-import", "json:loads").exit_code == 2
 
 
-@pytest.mark.parametrize("pattern", ["third_party", "third_party/", "third_party/*", "bad.py", "*d.py", "third_party/bad.py"])
+@pytest.mark.parametrize(
+    "pattern", ["third_party", "third_party/", "third_party/*", "bad.py", "*d.py", "third_party/bad.py"]
+)
 def test_what_is_excluded_is_not_read(tmp_path, pattern):
     module(tmp_path, f"c = {CLAIMS['proved']}\n", "good_one.py")
     module(tmp_path, "1 / 0\n", "third_party/bad.py")
@@ -174,7 +176,9 @@ def test_a_module_that_hears_no_alarm_is_killed(tmp_path, monkeypatch):
 
 
 def test_a_module_that_reads_its_input_finds_it_empty(tmp_path):
-    path = module(tmp_path, f"assert input is not None\nimport sys\nassert sys.stdin.read() == ''\nc = {CLAIMS['proved']}\n")
+    path = module(
+        tmp_path, f"assert input is not None\nimport sys\nassert sys.stdin.read() == ''\nc = {CLAIMS['proved']}\n"
+    )
 
     assert run(path).exit_code == 0
 

@@ -75,7 +75,8 @@ def toml(fields: dict) -> str:
 @pytest.fixture
 def three_ways(tmp_path):
     (tmp_path / "a.cu").write_text(
-        "// symlayout: dims M(multiple_of=8) ld(at_least=M)\n" + "".join(f"// symlayout: {text}\n" for text, _, _ in WAYS)
+        "// symlayout: dims M(multiple_of=8) ld(at_least=M)\n"
+        + "".join(f"// symlayout: {text}\n" for text, _, _ in WAYS)
     )
     (tmp_path / "a.toml").write_text(
         "[dims]\nM = { multiple_of = 8 }\nld = { at_least = 'M' }\n" + "".join(toml(fields) for _, fields, _ in WAYS)

@@ -167,7 +167,11 @@ def test_bad_comments_name_their_line(tmp_path: Path, text: str, message: str) -
     (found,) = stated(tmp_path, text)
 
     assert isinstance(found, Found)
-    assert f"{Path(found.place.file).name}{f':{found.place.line}' if found.place.line else ''}: {found.error}".startswith(message)
+    assert (
+        f"{Path(found.place.file).name}{f':{found.place.line}' if found.place.line else ''}: {found.error}".startswith(
+            message
+        )
+    )
     assert found.error.endswith("^")
 
 

@@ -76,7 +76,9 @@ def test_names_as_answers_print_them(asked: str, name: str) -> None:
 
 
 EVERY_KIND = (*KINDS.values(), *OTHERS)
-SENTENCE = re.compile(r"(?:proved|refuted|unknown|vacuous) +(?P<claim>.*?): .*?(?:  \[(?P<method>[^\[\]]*)\])?(?:  \(|$)")
+SENTENCE = re.compile(
+    r"(?:proved|refuted|unknown|vacuous) +(?P<claim>.*?): .*?(?:  \[(?P<method>[^\[\]]*)\])?(?:  \(|$)"
+)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.word)

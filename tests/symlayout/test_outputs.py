@@ -222,7 +222,9 @@ def test_junit_failures_hold_the_verdict_in_text_that_xml_can_hold() -> None:
 
 
 def test_text_is_what_the_terminal_shows() -> None:
-    assert rendered(Format.TEXT, Report((verdict("proved"), verdict("refuted", "b.cu:2:5 n", "d", reason="why"))), ERRORS) == (
+    assert rendered(
+        Format.TEXT, Report((verdict("proved"), verdict("refuted", "b.cu:2:5 n", "d", reason="why"))), ERRORS
+    ) == (
         "a.toml\n  3       proved    c\nb.cu\n  2:5     refuted   d\n                    why\n1 proved, 1 refuted\n"
         "error: b.toml:7:2: expected a table, got 4\n4\n^\n"
     )

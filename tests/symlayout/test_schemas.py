@@ -49,9 +49,7 @@ JUNIT = {
 @pytest.fixture(scope="module")
 def reports() -> list[Report]:
     """Of claims at all kinds of places, and of a kernel with what it assumes."""
-    placed = Report(
-        tuple(v.placed(p) for c, p in zip(CLAIMS, PLACES, strict=True) for v in checkers.prove(c).verdicts)
-    )
+    placed = Report(tuple(v.placed(p) for c, p in zip(CLAIMS, PLACES, strict=True) for v in checkers.prove(c).verdicts))
     kernel = tma_copy(M, N, dtype="f32", tile=(16, 64), slots=2, blocks=3)
     return [placed, checkers.prove(kernel), checkers.prove(kernel.assuming(N.multiple_of(4))), Report(())]
 

@@ -113,7 +113,11 @@ def test_bad_files_name_the_line_the_key_and_the_value(tmp_path: Path, text: str
     *_, found = stated(tmp_path, text)
 
     assert isinstance(found, Found)
-    assert f"{Path(found.place.file).name}{f':{found.place.line}' if found.place.line else ''}: {found.error}".startswith(message)
+    assert (
+        f"{Path(found.place.file).name}{f':{found.place.line}' if found.place.line else ''}: {found.error}".startswith(
+            message
+        )
+    )
 
 
 def test_a_bad_claim_leaves_the_others(tmp_path: Path) -> None:

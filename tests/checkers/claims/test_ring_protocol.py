@@ -233,7 +233,9 @@ def test_what_is_not_shown_is_named() -> None:
     k = copy(2)
     again = changed(k, lambda op: (Wait(Slot("other"), 1), op) if isinstance(op, Wait) else op)
     claim = RingProtocol(replace(again, barriers=(*k.barriers, Mbarriers("other", 1, 1))), "full")
-    other = prove_fully(claim, budget=Budget(repairs=False, refuter_points=1000)).verdicts[0]  # no search that finds nothing
+    other = prove_fully(claim, budget=Budget(repairs=False, refuter_points=1000)).verdicts[
+        0
+    ]  # no search that finds nothing
     assert other.outcome.value == "unknown"
     assert "that wait other[0] parity 1 does not depend on this ring" in other.open.replace(
         "other parity", "other[0] parity"
