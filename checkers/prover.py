@@ -195,13 +195,6 @@ def decide(claim: Claim, budget: Budget) -> Verdict:
     return _Run(claim, budget).verdict()
 
 
-def forget() -> None:
-    """Drop what is kept from earlier claims, so that a measurement starts afresh."""
-    Facts.forget()
-    _admits_some.cache_clear()
-    _at_least_1.cache_clear()
-
-
 def certified(claim: Claim, facts: Facts) -> Proof | None:
     """A proof by algebra whose certificate the independent checker has accepted, or None."""
     proof = claim.certify(facts)
@@ -240,11 +233,6 @@ class _Run:
     def refuter(self) -> Refuter:
         """The search for sizes at which the claim fails."""
         return Refuter(self.claim, self.facts, self.budget.refuter_points)
-
-    @functools.cached_property
-    def searches(self) -> views.Searches:
-        """The searches for a certificate."""
-        return views.Searches(self.claim, certified)
 
     def verdict(self) -> Verdict:
         """The verdict, with the time that it took: UNKNOWN where the budget ends before one is found."""
@@ -285,7 +273,7 @@ class _Run:
             self.doubt = "no sizes are known that meet the assumptions, and whether any do is open"
         sizes = self.refuter
         algebra = (sizes.glance, self._certificate, self._every_size, self._from_fewer)
-        for method in (*algebra, sizes.small, sizes.large, self._solver, self._from_any, sizes.more):
+        for method in (*algebra, sizes.small, sizes.large, self._solver, sizes.more):
             self.doing = DOING[method.__name__]
             said = method()
             if said is not None:
@@ -354,72 +342,54 @@ class _Run:
     # -- algebra ------------------------------------------------------------------------------------
 
     def _certificate(self) -> Verdict | None:
-        if not self._parted:
-            proof = certified(self.claim, self.facts)
-            return None if proof is None else self._proved(proof, self.facts, ())
-        searches = self.searches
-        found = searches.quick()
-        if found is None and not searches.over:  # what is long may be astray, or in vain
-            failure = self.refuter.glance(every=True)
-            if failure is not None:
-                return self._refuted(failure)
-            found = searches.first()
-        return None if found is None else self._proved(*found, self._unused(*found))
-
-    @property
-    def _parted(self) -> bool:
-        """Whether proofs are sought under parts of the assumptions too."""
-        return bool(self.claim.given) and self.claim.weighs
-
-    def _proved(self, proof: Proof, facts: Facts, unused: tuple[str, ...]) -> Verdict:
-        """The verdict by a proof that rests on these facts."""
-        needed = facts if facts.given != self.claim.given else None
+        proof = certified(self.claim, self.facts)
+        if proof is None:
+            return None
         return self._end(
             Outcome.PROVED,
             method=proof.method,
-            certificate=None if proof.certificate is None else bound(self.claim, needed, proof.certificate),
+            certificate=None if proof.certificate is None else bound(self.claim, None, proof.certificate),
             lemmas=(*self.lemmas, *proof.lemmas),
-            unused=unused,
+            unused=self._unused(proof),
         )
 
     def _from_fewer(self) -> Verdict | None:
         """A proof under some of the assumptions, where all of them lead the search astray; see ``views``."""
-        if not self._parted:
+        claim = self.claim
+        if not claim.given or not claim.weighs:
             return None
         failure = self.refuter.glance(every=True)
         if failure is not None:
             return self._refuted(failure)
-        found = self.searches.fewer()
+        found = views.certified(claim, certified)
         if found is None:
-            return self._enumerated(views.few_sizes(self.claim), every=False)
-        return self._proved_by(found)
+            return self._enumerated(views.few_sizes(claim), every=False)
+        proof, facts = found
+        return self._end(
+            Outcome.PROVED,
+            method=proof.method,
+            certificate=None if proof.certificate is None else bound(claim, facts, proof.certificate),
+            lemmas=(*self.lemmas, *proof.lemmas),
+            unused=tuple(str(f) for f in claim.given if f not in facts.given),
+        )
 
-    def _from_any(self) -> Verdict | None:
-        """A proof under some of the assumptions where nothing else has decided, however long the search is."""
-        found = self.searches.rest() if self._parted else None
-        return None if found is None else self._proved_by(found)
-
-    def _proved_by(self, found: views.Found) -> Verdict:
-        """The verdict by a proof under some of the assumptions."""
-        return self._proved(*found, tuple(str(f) for f in self.claim.given if f not in found[1].given))
-
-    def _unused(self, proof: Proof, facts: Facts) -> tuple[str, ...]:
+    def _unused(self, proof: Proof) -> tuple[str, ...]:
         """Assumptions without all of which the claim is proved too: its certificate, or another, does not rest on them.
 
         They are left out together, not each alone: of two facts that say the same, one is needed.
         """
-        every, given = (tuple(dict.fromkeys(x.given)) for x in (self.claim, facts))
-        if not every or not self.claim.weighs or any(getattr(x, "obligations", ()) for x in self.claim.subjects()):
+        given = tuple(dict.fromkeys(self.claim.given))
+        if not given or not self.claim.weighs or any(getattr(x, "obligations", ()) for x in self.claim.subjects()):
             return ()
         used = list(rows_used(proof.certificate)) if proof.certificate is not None else []
         told = set(map(str, given))
-        provided = [r.poly for r in facts.rows if r.label not in told]  # by ranges, and by facts that are needed
+        provided = [r.poly for r in self.facts.rows if r.label not in told]  # by ranges, and by facts that are needed
         plain = proof.certificate is not None and not opaque_atoms(*expressions(self.claim.parameters()))
-        out = [f for f in every if f not in given]
+        out: list[Fact] = []
         open_: list[Fact] = []
         for f in given:
             label = str(f)
-            rows = [r.poly for r in facts.rows if r.label == label]
+            rows = [r.poly for r in self.facts.rows if r.label == label]
             if any(poly(p) in used and p not in provided for p in rows):
                 provided += rows
             else:
@@ -429,10 +399,11 @@ class _Run:
         for f in open_:
             if self._in_time(functools.partial(self._proved_without, *out, f)):
                 out.append(f)
-        return tuple(str(f) for f in every if f in out)
+        return tuple(str(f) for f in given if f in out)
 
     def _proved_without(self, *facts: Fact) -> bool:
-        return self.searches.under(tuple(g for g in self.claim.given if g not in facts)) is not None
+        weaker = replace(self.claim, given=tuple(g for g in self.claim.given if g not in facts))
+        return certified(weaker, Facts.about(weaker.parameters(), given=weaker.given)) is not None
 
     def _unsafe_divisor(self) -> str:
         """The first symbolic divisor that may be below 1; // and % mean nothing there."""
