@@ -33,7 +33,7 @@ INSTRUCTIONS: dict[type[Op], str] = {
 
 
 @dataclass(frozen=True)
-class AtMost(Obeys):
+class _AtMost(Obeys):
     """A limit on the most that *subject* can come to: where the most breaks it, what the kernel asks for need not."""
 
     mendable: ClassVar[bool] = False
@@ -94,7 +94,7 @@ class Launchable(AtAllSizes):
             found += (replace(o, given=conditions) for o in open_rules(record, RULES, Named(name)))
         for s, record in _together(self.kernel, self.arch):
             some = open_rules(record, RULES, Named(str(s)))
-            found += (AtMost(o.subject, o.rule, o.place, o.name, given=s.conditions) for o in some)
+            found += (_AtMost(o.subject, o.rule, o.place, o.name, given=s.conditions) for o in some)
         return tuple(found)
 
     def lemma(self, facts: Facts) -> str:

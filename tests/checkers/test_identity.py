@@ -46,7 +46,7 @@ from checkers.claims import (
     WrittenOnce,
 )
 from checkers.claims.arithmetic_fits import ArithmeticFits, PartialFits
-from checkers.claims.launchable import AtMost
+from checkers.claims.launchable import _AtMost
 from checkers.claims.of_kernel import AtAllSizes, OfKernel, OfProgram
 from checkers.claims.updated_once import updated_once
 from checkers.prover import Budget
@@ -132,7 +132,7 @@ CLAIMS = [
         WrittenOnce(KERNEL, "dst"),
     ),
     *(ArithmeticFits(KERNEL), PartialFits(M + 8, code="M + 8", place="if M + 8 <= N")),
-    AtMost(LIMIT.subject, LIMIT.rule),
+    _AtMost(LIMIT.subject, LIMIT.rule),
     *(Launchable(KERNEL), LIMIT, Computes(KERNEL, "dst"), updated_once(REDUCED, "dst")),
     checkers.claims.transaction_bytes._Undecided("why", "where"),
 ]

@@ -89,7 +89,9 @@ def test_an_obligation_counts(tmp_path):
 
 
 @pytest.mark.parametrize("args", [[], ["--format"], ["--format", "xml", "x.py"], ["--nothing", "x.py"]], ids=str)
-def test_wrong_usage(args):
+def test_wrong_usage(tmp_path, monkeypatch, args):
+    monkeypatch.chdir(tmp_path)  # where no pyproject.toml says what is to be proved
+
     assert CliRunner().invoke(app, ["prove", *args]).exit_code == 2
 
 
