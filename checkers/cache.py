@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -39,16 +40,16 @@ def default_path() -> Path:
     return Path(base) / "symlayout" / "verdicts.sqlite"
 
 
-class Verdicts:
+class Verdicts(ABC):
     """Verdicts by key, as text; where they are kept is up to a class of its own."""
 
     hits = 0
 
-    def _get(self, key: str) -> str | None:
-        raise NotImplementedError
+    @abstractmethod
+    def _get(self, key: str) -> str | None: ...
 
-    def _put(self, key: str, text: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _put(self, key: str, text: str) -> None: ...
 
     def find(self, key: str, claim: Claim) -> Verdict | None:
         """The stored verdict of a claim, or None."""
@@ -130,6 +131,12 @@ class Remembered(Verdicts):
 
     def __init__(self, others: Verdicts) -> None:
         self.others = others
+
+    def _get(self, key: str) -> str | None:
+        return self.others._get(key)
+
+    def _put(self, key: str, text: str) -> None:
+        """Nothing: all that is found is stored already."""
 
     def find(self, key: str, claim: Claim) -> Verdict:
         """The stored verdict of a claim. Raises Missing."""

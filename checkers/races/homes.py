@@ -1,4 +1,4 @@
-"""Whose an element is: that all who touch it are one thread, or threads of one CTA in the same turn of their loops.
+"""Who has an element: one thread alone touches it, or threads of one CTA do in the same iteration of their loops.
 
 Where two operations touch ``far + near``, with the same *far* by blocks, loops and lanes and numbers for *near*, both
 stay in a home ``far + k`` of some numbers k. If no two homes share an element (``Injective``), then an element says at
@@ -163,7 +163,7 @@ def _turned(b: _Half, a: _Half) -> dict[Any, Any]:
     moved: dict[Any, Any] = {}
     for (i, n), (j, m) in zip(a.turns, b.turns, strict=True):
         if _put(m, moved) != n:
-            raise Open(f"how the loops of {b.store.site} go with those of {a.store.site}: {m} turns, and {n}")
+            raise Open(f"how the loops of {b.store.site} go with those of {a.store.site}: {m} iterations, and {n}")
         if i is not j:
             moved[j] = i
     return moved

@@ -166,11 +166,11 @@ class _Look:
             except Open as e:
                 reasons.append(str(e))
         if self._by_turns(a, b, first, second):
-            return f"{PROGRAM}, turn by turn of loops of numbers"
+            return f"{PROGRAM}, iteration by iteration of loops of numbers"
         raise Open(max(reasons, key=lambda r: r.startswith("no ")) if len(reasons) > 1 else reasons[0])
 
     def _by_turns(self, a: Access, b: Access, first: Store, second: Store) -> bool:
-        """Whether one thread comes to an element, in whatever turns of the loops of numbers."""
+        """Whether one thread comes to an element, in whatever iterations of the loops of numbers."""
         if (a.proxy, b.proxy, a.ends, b.ends) != ("generic", "generic", "", "") or not _same_threads(a.site, b.site):
             return False
         parts = (unrolled(first), unrolled(second))
@@ -195,11 +195,11 @@ class _Look:
         if a.proxy == b.proxy == "generic" and not a.ends and not b.ends:
             return PROGRAM
         if a is b:
-            raise Open(f"no end of {a} is seen before its next turn comes to the same element")
+            raise Open(f"no end of {a} is seen before its next iteration comes to the same element")
         return self._between(a, b, home, barrier=False)
 
     def _one_cta(self, a: Access, b: Access, home: Home) -> str:
-        """The two come to an element from the same CTA, in the same turns of their loops."""
+        """The two come to an element from the same CTA, in the same iterations of their loops."""
         if a is b:
             raise Open(f"no order between the threads of a CTA that come to one element by {a}")
         awaited = self._awaited(a, b, home) or self._awaited(b, a, home)
@@ -208,10 +208,10 @@ class _Look:
     # -- what stands between ------------------------------------------------------------------------
 
     def _between(self, a: Access, b: Access, home: Home, barrier: bool) -> str:
-        """What orders *a* before *b* where they stand in one body, in the same turn of the loops around both."""
+        """What orders *a* before *b* where they stand in one body, in the same iteration of the loops around both."""
         common = a.site.around[: _shared_depth(a.site, b.site)]
         if any(isinstance(x, For) for x in common) and not home.whole:
-            raise Open(f"no order between {a} in one turn and {b} in another")
+            raise Open(f"no order between {a} in one iteration and {b} in another")
         behind = [s for s in self.every if len(s.around) >= len(common) and a.site.places < s.places < b.site.places]
         here = [s for s in behind if _stands(s, b.site) < 0 or _stands(s, a.site) > 0]
         steps = []
@@ -237,7 +237,7 @@ class _Look:
             if met is None:
                 raise Open(f"no barrier of the threads of {a} and {b} between the two")
             steps.append(str(met))
-        return f"{', '.join(steps) or PROGRAM}, in one turn" if steps else PROGRAM
+        return f"{', '.join(steps) or PROGRAM}, in one iteration" if steps else PROGRAM
 
     def _meets(self, s: Site, user: Site) -> bool:
         """Whether all threads that execute an operation meet there."""
@@ -297,7 +297,7 @@ def _ends(op: Op, group: str) -> bool:
 def _stands(s: Site, user: Site) -> int:
     """-1 where an operation stands in a body around another before it, 1 behind it, 0 where it is in no such body.
 
-    In a turn in which the other is executed this is too, by all who come to that body.
+    In an iteration in which the other is executed this is too, by all who come to that body.
     """
     depth = len(s.around)
     if len(user.around) < depth or s.places[:depth] != user.places[:depth]:

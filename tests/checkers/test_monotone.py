@@ -7,69 +7,23 @@ bound is tried before the row that decides: beside such facts a fifth of a perce
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from benchmarks.corpus import rows
+from benchmarks.monotone import Extra, with_more
 from checkers import Bijective, Injective, verify
-from checkers.claim import Claim
 from checkers.prover import Budget, decide
-from checkers.sizes import small_sizes
 from checkers.views import views
 from symlayout import Layout, dim, dims
 from symlayout.address_map import AddressMap
-from symlayout.errors import AssumptionError
-from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.report import Outcome
 from tests.checkers.plain import QUICK
 
-M, N, L, ld, s, Extra = dims("M N L ld s Extra")
+M, N, L, ld, s = dims("M N L ld s")
 PROVED = [r for r in rows() if r.claim.expect == "proved" and Facts.about(r.claim.parameters()).symbols]
 SHARE = 3  # of the claims, another third with each seed
-
-
-def facts_at_random(r: random.Random, symbols: tuple[Any, ...]) -> Iterator[Fact]:
-    """Orders, bounds, products and divisors of a claim's symbols and of one that it does not have."""
-    while True:
-        a, b = r.choice(symbols), r.choice((*symbols, Extra))
-        yield r.choice(
-            [
-                a >= b,
-                a >= r.randint(1, 3),
-                a <= 10 ** r.randint(3, 8),
-                a.multiple_of(r.choice([2, 3, 4, 8])),
-                a * b >= r.randint(1, 8),
-                a + b <= 2 ** r.randint(8, 30),
-                b <= r.randint(1, 4) * a + r.randint(0, 2),
-                Extra.multiple_of(16),
-            ]
-        )
-
-
-def admissible(claim: Claim) -> bool:
-    try:
-        facts = Facts.about(claim.parameters(), given=claim.given)
-    except AssumptionError:
-        return False
-    return next(small_sizes(facts.symbols, facts, claim.hints()), None) is not None
-
-
-def with_more(claim: Claim, r: random.Random) -> Claim:
-    """The claim with one to three more facts that some sizes meet, before, between or after its own."""
-    more, wanted = claim, len(claim.given) + r.randint(1, 3)
-    for f in facts_at_random(r, Facts.about(claim.parameters(), given=claim.given).symbols):
-        given = list(more.given)
-        given.insert(r.randint(0, len(given)), f)
-        grown = replace(more, given=tuple(given))
-        if f.value is None and admissible(grown):
-            more = grown
-        if len(more.given) == wanted:
-            return more
-    raise AssertionError("facts at random do not end")
 
 
 @pytest.mark.parametrize("seed", range(SHARE))
