@@ -1,4 +1,39 @@
-"""What really happens: a kernel printed as CUDA and run on a device, its bytes and cycles compared with ours.
+"""What really happens: kernels compiled, launched on a device, and their bytes read back.
 
-Empty so far. Importing this package imports no CUDA; the modules that need a device load it when called.
+    >>> import gpu
+    >>> cubin = gpu.compile(source, arch="sm_90a")                                 # doctest: +SKIP
+    >>> print(cubin)                                                               # doctest: +SKIP
+    sm_90a cubin, 5152 bytes, by NVRTC 13.0.88 (headers 13.0.96, 13.0.85)
+    ...
+
+Importing this package imports no CUDA; the names load on first use, and need a device only where they say so.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .compiling import Options, compile
+    from .cubin import Cubin
+
+_WHERE = {
+    "Cubin": "cubin",
+    "Options": "compiling",
+    "compile": "compiling",
+}
+
+__all__ = ["Cubin", "Options", "compile"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module 'gpu' has no attribute {name!r}")
+    found = getattr(importlib.import_module(f".{_WHERE[name]}", __name__), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -29,17 +29,16 @@ DOORS = (
     "symlayout/pytest_plugin.py",
 )
 
-CUDA = ("gpu/compile.py", "gpu/device.py", "gpu/driver.py", "gpu/launch.py", "gpu/timing.py")
 CONSOLE = ("symlayout/cli.py", "symlayout/console.py")
 
 # dependency: the modules that may import it
 WALLS = {
     "cloudpickle": ("symlayout/campaigns.py",),
-    "cuda": CUDA,
+    "cuda": ("gpu/compiling/nvrtc.py", "gpu/driver.py"),
     "dask": ("symlayout/campaigns.py",),
     "hypothesis": ("symlayout/strategies.py",),
     "joblib": ("symlayout/campaigns.py",),
-    "pycuda": CUDA,
+    "pycuda": ("gpu/driver.py",),
     "pydantic": ("symlayout/spec.py",),
     "pytest": ("symlayout/pytest_plugin.py",),
     "rich": CONSOLE,
@@ -119,6 +118,7 @@ def test_importing_the_packages_loads_nothing_walled():
         ("checkers/claims/smt.py", "from z3 import Int", "expected z3 only in checkers/smt.py"),
         ("gpu/__init__.py", "if True:\n    import pycuda.driver as cu", ":2: expected pycuda only in"),
         ("gpu/codegen.py", "from cuda.bindings import nvrtc", "expected cuda only in"),
+        ("gpu/compiling/nvrtc.py", "import pycuda.driver", "expected pycuda only in"),
         ("symlayout/expr.py", "x = importlib.import_module('sympy')", "expected sympy only in"),
         ("symlayout/expr.py", "x = __import__('sympy.core')", "expected sympy only in"),
         ("symlayout/__init__.py", "import sympy", "expected sympy only in"),
@@ -139,7 +139,8 @@ def test_a_wrong_import_is_reported(path, source, finding):
         ("checkers/prove.py", "from symlayout import Layout\nfrom .smt import solve"),
         ("checkers/smt.py", "import z3"),
         ("gpu/verify.py", "import checkers, simulator, symlayout"),
-        ("gpu/device.py", "import pycuda.driver\nfrom cuda.bindings import driver"),
+        ("gpu/driver.py", "import pycuda.driver\nfrom cuda.bindings import driver"),
+        ("gpu/compiling/nvrtc.py", "from cuda.bindings import nvrtc"),
         ("symlayout/__init__.py", "def prove():\n    import checkers"),
         ("symlayout/cli.py", "import typer\nfrom gpu import run"),
         ("symlayout/draw/svg.py", "from ..rich import table"),
