@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from checkers import Claim
-from checkers.build import KINDS, claim_from
+from checkers.claim_text import KINDS, claim_from
 from checkers.prover import Budget, verdicts
-from symlayout.collect import collect
-from symlayout.found import Builder, Stated
-from symlayout.report import Verdict
+from symlayout.answers.report import Verdict
+from symlayout.finding.collect import collect
+from symlayout.finding.found import Builder, Stated
 
 CORPUS = Path(__file__).resolve().parents[1] / "tests" / "corpus"
 FILES = ("symbolic.toml", "maps.py")

@@ -17,7 +17,7 @@ import numpy as np
 
 from symlayout.rules import accepted
 from symlayout.rules.tma import rules_of, violations
-from symlayout.tensormap_rows import columns, read
+from symlayout.tma.recorded import columns, read
 from tests.symlayout.test_tma_rules import by_solver
 
 FILE = Path(__file__).parents[1] / "tests" / "data" / "driver_descriptors.jsonl.gz"

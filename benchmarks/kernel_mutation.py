@@ -27,6 +27,7 @@ import numpy as np
 from checkers import prove
 from checkers.prover import Budget
 from symlayout import dims
+from symlayout.answers.report import Outcome
 from symlayout.atoms import ATOMS
 from symlayout.errors import ExecutionError, SymlayoutError
 from symlayout.expr import Fact, Symbol, dim, eq, index
@@ -74,7 +75,6 @@ from symlayout.ops import (
     WaitGroup,
     rewritten,
 )
-from symlayout.report import Outcome
 from symlayout.semantics import expect_reference
 
 ORDERS: tuple[str | int, ...] = ("eager", "lazy", 1, 2)

@@ -17,15 +17,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from checkers import prover, sizes
+from checkers import prover
+from checkers import trial_sizes as sizes
 from checkers.budget import Budget
 from checkers.claim import Claim
 from symlayout import dim
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import AssumptionError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.meter import metered
-from symlayout.report import Outcome, Verdict
 
 from .corpus import Row, rows
 

@@ -26,7 +26,7 @@ from typing import Any
 import z3
 
 from checkers import Bijective, Equal, InBounds, Injective, verify
-from checkers.certificates import bounds, injective
+from checkers.algebra.certificates import bounds, injective
 from checkers.exhaustive import first_collision
 from checkers.prover import Budget, decide
 from symlayout import ComposedLayout, Facts, Layout, Swizzle, dim

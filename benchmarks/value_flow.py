@@ -25,14 +25,14 @@ import numpy as np
 from checkers import Computes, prove
 from checkers.kernel_claims import claims_of
 from checkers.prover import Budget
+from symlayout.answers.report import Outcome
 from symlayout.dtype import DTYPES
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Expr, Quotient, Symbol, index
 from symlayout.facts import opaque_atoms
 from symlayout.kernel import Kernel
+from symlayout.kernel.specification import Applied, Dot, Element, Result, Total
 from symlayout.ops import Box, Copy, Fill, For, If, Map, Matrix, Mma, Op, Ref, Shuffle, rewritten
-from symlayout.report import Outcome
-from symlayout.results import Applied, Dot, Element, Result, Total
 from symlayout.semantics.execute import as_bytes, run
 from symlayout.semantics.expected import expected, telling_inputs
 

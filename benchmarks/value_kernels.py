@@ -15,6 +15,8 @@ from symlayout import Layout, dim
 from symlayout.dtype import DType
 from symlayout.expr import minimum, xor
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.ring import make_ring
+from symlayout.kernel.specification import applied, dot, element, entry, scalar, total
 from symlayout.kernels import (
     axpby,
     bulk_copy,
@@ -26,8 +28,6 @@ from symlayout.kernels import (
     tma_reduce_add,
     tma_transpose,
 )
-from symlayout.results import applied, dot, element, entry, scalar, total
-from symlayout.ring import make_ring
 from symlayout.tma import TensorMap
 
 Drawn = tuple[Kernel, tuple[dict[str, int], ...]]

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .budget import Budget
     from .bundle import Bundle
-    from .certificate_checker import verify
     from .claim import Claim
     from .claims import (
         Aligned,
@@ -50,8 +49,9 @@ if TYPE_CHECKING:
         WrittenOnce,
     )
     from .kernel_claims import claims_of, prove_kernel
+    from .kernel_widths import with_widths
     from .prover import prove
-    from .widths import with_widths
+    from .trusted.certificate_checker import verify
 
 _WHERE = {
     "prove": "prover",
@@ -59,8 +59,8 @@ _WHERE = {
     "prove_kernel": "kernel_claims",
     "Budget": "budget",
     "Bundle": "bundle",
-    "with_widths": "widths",
-    "verify": "certificate_checker",
+    "with_widths": "kernel_widths",
+    "verify": "trusted.certificate_checker",
     "Claim": "claim",
     "CLAIMS": "claims",
     "Aligned": "claims",

@@ -34,6 +34,7 @@ class Budget:
     >>> print(prove(Holds(M * M + N * N >= 2 * M * N), budget=Budget(steps=200)))
     unknown   holds: M*M + N*N >= 2*M*N
               the budget of 200 steps ended during the enumeration of small sizes
+    sizes     M, N in 1 .. 2^31 - 1
     """
 
     seconds: float = 20.0

@@ -25,15 +25,15 @@ from pathlib import Path
 from typing import Any
 
 import symlayout
+from symlayout.answers.report import Report, Verdict
 from symlayout.arch import Arch
 from symlayout.canonical import hashed, serial
 from symlayout.errors import AssumptionError, CertificateError, SerialError
 from symlayout.kernel import Kernel
-from symlayout.report import Report, Verdict
 
-from .certificate_checker import verify
 from .orders.rules import MODEL
-from .statements.write import statement as stated
+from .trusted.certificate_checker import verify
+from .trusted.statements.write import statement as stated
 
 SCHEMA = 1
 KIND = "symlayout certificate"

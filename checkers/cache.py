@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import symlayout
+from symlayout.answers.report import Outcome, Verdict, Witness
 from symlayout.canonical import digest
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
-from symlayout.notation import parse_fact
-from symlayout.report import Outcome, Verdict, Witness
+from symlayout.text.notation import parse_fact
 
 from .claim import Claim
 from .orders.rules import MODEL
-from .statements.bound import bound, unbound
+from .trusted.statements.bound import bound, unbound
 
 SCHEMA = 4
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Symbol
 from symlayout.facts import Facts
-from symlayout.report import Witness
 
-from .form import numbers_in, points
+from .algebra.subject_form import numbers_in, points
 
 Query: TypeAlias = "Sequence[Fact | tuple[Fact, ...]]"
 

@@ -26,21 +26,21 @@ from dataclasses import replace
 from typing import Any
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome, Report, Verdict
 from symlayout.arch import SM90, Arch
 from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
 from symlayout.atoms.descriptor import LINE_BYTES
 from symlayout.expr import Fact, Quotient, Symbol, index, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
+from symlayout.facts.scope import ranges_in_words
 from symlayout.int_tuple import leaves, size
 from symlayout.kernel import Kernel, KernelMap, KernelTensor
 from symlayout.ops import WARP, Box, Copy, ExpectTx, Fill, LoadIndex, Matrix, Mma, Op, Ref, Shuffle, Slot
-from symlayout.report import Outcome, Report, Verdict
 from symlayout.rules.readings import alignment
-from symlayout.scope import ranges_in_words
 from symlayout.tma import TensorMap
 
 from . import prover
-from .bulk import MOST_BYTES, is_bulk
+from .bulk_sizes import MOST_BYTES, is_bulk
 from .claim import Claim, TooLarge, facts_of
 from .claims import (
     Aligned,
@@ -63,12 +63,12 @@ from .claims.global_order import global_orders
 from .claims.transaction_bytes import beside
 from .claims.updated_once import updates
 from .clusters import by_rank
+from .coverage.store_sites import outputs, reduced
 from .indices import over_indices
 from .orders.footprints import ROW_BYTES, elements_of
+from .repairs.weakest import joint
 from .rings.programs import rings_of, sources, targets
 from .sites import Site, sites
-from .stores.sites import outputs, reduced
-from .weakest import joint
 
 NOTHING_ELSE = "not asked: anything else, since an operation cannot be read"
 PHASE_BYTES = 1024  # a tensor at a multiple of this has the swizzle's phase of its own offsets

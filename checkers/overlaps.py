@@ -30,9 +30,9 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Barrier, ClusterBarrier, Role, Wait, WaitGroup
 
 from .clusters import size
-from .orders.accesses import Access, accesses, completion, everyone
 from .orders.barriers import Meeting, meetings, number_of
 from .orders.needs import Progress, begin, surely
+from .orders.shared_accesses import Access, accesses, completion, everyone
 from .orders.ways import TooMany, Way, Ways
 from .rings.programs import RingParts, rings_of, sources, targets
 from .sites import Site, sites

@@ -5,6 +5,7 @@
     >>> M, N = dims("M N")
     >>> print(prove(Injective(Layout((M, N), (1, M)))))
     proved    injective: (M,N):(1,M)  [chain of strides, T2]
+    sizes     M, N in 1 .. 2^31 - 1
 
 A certificate is verified by the independent checker before it counts; a counterexample is replayed on plain
 integers; what is left is UNKNOWN with the lemma that is missing and how far it was tried.
@@ -21,33 +22,33 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome, Report, Verdict
 from symlayout.arch import SM90, Arch
 from symlayout.errors import ClaimError, InternalError, SerialError, SymlayoutError
 from symlayout.expr import Expr, Fact, PowerOfTwo, Quotient, Symbol, at_least
 from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
+from symlayout.facts.scope import ranges_in_words
 from symlayout.kernel import Kernel
 from symlayout.meter import Exhausted, metered, step
 from symlayout.obligations import EXACT, Obligation, as_divisibility
-from symlayout.report import Outcome, Report, Verdict
-from symlayout.scope import ranges_in_words
 
 from . import smt, views
+from .algebra.certificates import together
+from .algebra.subject_form import expressions
 from .budget import DOING, Budget, ended
 from .bundle import ProofReport
 from .cache import Verdicts, key_of
-from .certificate_checker import verify
-from .certificates import together
 from .claim import Claim, Proof, Query, TooLarge, facts_of
 from .claims.holds import Holds
 from .claims.in_bounds import InBounds
-from .conditions import simplest
 from .exhaustive import POINTS
-from .form import expressions
 from .refuter import SMALL_POINTS, Failure, Refuter, tried
-from .setting import poly, rows_used
-from .sizes import Sizes, all_sizes, small_sizes
-from .statements.bound import bound
-from .weakest import closing, joint, repair
+from .repairs.conditions import simplest
+from .repairs.weakest import closing, joint, repair
+from .trial_sizes import Sizes, all_sizes, small_sizes
+from .trusted.certificate_checker import verify
+from .trusted.certificate_json import poly, rows_used
+from .trusted.statements.bound import bound
 
 T = TypeVar("T")
 

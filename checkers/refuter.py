@@ -6,14 +6,14 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from symlayout.answers.report import Witness
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Symbol
 from symlayout.facts import Facts
 from symlayout.meter import step
-from symlayout.report import Witness
 
 from .claim import Claim, TooLarge
-from .sizes import Sizes, admitted, drawn_sizes, every_small_size, small_sizes
+from .trial_sizes import Sizes, admitted, drawn_sizes, every_small_size, small_sizes
 
 SMALL_POINTS = 20_000  # a small size is skipped beyond this many points
 REFUTER_POINTS = 400_000  # points tried over all small sizes together

@@ -22,7 +22,7 @@ from symlayout.facts import Facts
 
 from . import smt
 from .claim import Claim, Proof, Query
-from .sizes import Sizes, all_sizes
+from .trial_sizes import Sizes, all_sizes
 
 VIEWS = 48  # with up to five assumptions, every part of them
 WHOLE = 5

@@ -49,41 +49,6 @@ from .basis import (
     make_basis_like,
     make_inttuple_iter,
 )
-from .border import (
-    ceil_div,
-    colex_less,
-    compatible,
-    congruent,
-    crd2crd,
-    crd2idx,
-    depth,
-    dice,
-    elem_all_leq,
-    elem_geq,
-    elem_gtr,
-    elem_leq,
-    elem_less,
-    elem_scale,
-    evenly_divides,
-    flatten,
-    get,
-    idx2crd,
-    inner_product,
-    lex_less,
-    prefix_product,
-    product,
-    product_each,
-    product_like,
-    rank,
-    round_up,
-    shape_div,
-    signum,
-    size,
-    slice_,
-    tuple_max,
-    unflatten,
-    weakly_congruent,
-)
 from .composition import composition, slice_and_offset
 from .cute_names import (
     Integer,
@@ -154,8 +119,43 @@ from .tiling import (
     zipped_product,
 )
 from .tma import Im2col, TensorMap, TmaInterleaveLayout, TmaL2FetchSize, TmaOobFill, TmaSwizzle, TmaType
-from .tma_copy import TmaCopy, create_tma_multicast_mask, make_tma_copy, tma_partition
-from .tma_descriptor import make_tma_descriptor
+from .tma.from_dlpack import make_tma_descriptor
+from .tma.tiled_copy import TmaCopy, create_tma_multicast_mask, make_tma_copy, tma_partition
+from .tuple_functions import (
+    ceil_div,
+    colex_less,
+    compatible,
+    congruent,
+    crd2crd,
+    crd2idx,
+    depth,
+    dice,
+    elem_all_leq,
+    elem_geq,
+    elem_gtr,
+    elem_leq,
+    elem_less,
+    elem_scale,
+    evenly_divides,
+    flatten,
+    get,
+    idx2crd,
+    inner_product,
+    lex_less,
+    prefix_product,
+    product,
+    product_each,
+    product_like,
+    rank,
+    round_up,
+    shape_div,
+    signum,
+    size,
+    slice_,
+    tuple_max,
+    unflatten,
+    weakly_congruent,
+)
 
 __version__ = "0.1.0"
 

@@ -15,9 +15,9 @@ from typing import Any, cast
 import numpy as np
 
 from .basis import as_tuple
-from .bits import LONGEST_SHIFT, shifted
 from .errors import LayoutError, ShiftError
 from .expr import Expr, Fact, Int, Integers, Symbol, evaluate, index, integer, interpret, substitute, written_divisors
+from .expr.bits import LONGEST_SHIFT, shifted
 from .facts import symbols_in
 from .int_tuple import IntTuple, leaves, map_leaves, product, text, unflatten
 from .obligations import NONE, Obligations

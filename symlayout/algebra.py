@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from typing import Any, cast
 
-from . import choice
 from .basis import is_basis
 from .errors import LayoutError
-from .expr import Expr, Fact, divides, floordiv, integer, minimum, terms_of
+from .expr import Expr, Fact, choice, divides, floordiv, integer, minimum, terms_of
 from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, ceil_div, checked, get, leaves, product, rank, text, unflatten
 from .layout import (

@@ -18,15 +18,15 @@ from typing import Annotated, Any
 
 import typer
 
-from . import console
-from .collect import Search, collect
+from .answers import console
+from .answers.formats import Format, rendered, step_summary, stored_in
+from .answers.judging import Judged, Manner, NoWorkers, judged
+from .answers.report import Outcome, Report
 from .errors import CertificateError, InternalError, LayoutError, NotationError, SymlayoutError
-from .found import Builder, Found, Stated
-from .judging import Judged, Manner, NoWorkers, judged
-from .outputs import Format, rendered, step_summary, stored_in
-from .place import Place
-from .report import Outcome, Report
-from .settings import Settings, settings_at
+from .finding.collect import Search, collect
+from .finding.found import Builder, Found, Stated
+from .finding.place import Place
+from .finding.settings import Settings, settings_at
 from .siblings import expect_ours
 
 app = typer.Typer(
@@ -175,14 +175,14 @@ def _shown(reports: Iterator[tuple[Found, Report]], aloud: bool, verbose: bool) 
 
 def _build(s: Stated) -> Any:
     """The claim that a text states."""
-    from checkers.build import claim_from
+    from checkers.claim_text import claim_from
 
     return claim_from(s.kind, s.fields, s.dims, s.given, s.expect, s.shared)
 
 
 def _kinds() -> Collection[str]:
     """The kinds of claims that text can state."""
-    from checkers.build import KINDS
+    from checkers.claim_text import KINDS
 
     return KINDS
 
@@ -226,10 +226,10 @@ def check_certificate(
     A FILE that report.certificate has saved is checked as a whole: whether it was changed since, which certificates
     hold, and by what each other proof would be repeated.
     """
-    from checkers.certificate_checker import verify
+    from checkers.trusted.certificate_checker import verify
 
-    from .explain import in_words
-    from .statement_text import statement_in_words
+    from .answers.explain import in_words
+    from .answers.statement_text import statement_in_words
 
     bad = rejected = 0
     for file in files:
@@ -296,7 +296,7 @@ def diff(
     from checkers import Equal
     from checkers import prove as proved
 
-    from .notation import parse, parse_dims, parse_fact
+    from .text.notation import parse, parse_dims, parse_fact
 
     try:
         symbols = parse_dims(" ".join(map(_size, dim))) if dim else ()
@@ -355,7 +355,7 @@ def tensormaps(
 
     documented: the text of the Driver API.
     """
-    from .tensormap_report import judged
+    from .tma.recorded_report import judged
 
     try:
         found = judged(file, profile.value, against)
@@ -380,10 +380,10 @@ def explain(
     ] = "",
 ) -> None:
     """Say what a word in an answer means; without a name, list what there is."""
-    from checkers.build import KINDS
+    from checkers.claim_text import KINDS
     from checkers.claims import OTHERS
 
-    from . import explain as words
+    from .answers import explain as words
 
     kinds = (*KINDS.values(), *OTHERS)
     try:
@@ -398,7 +398,7 @@ def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write; made if it does not exist.")] = Path(),
 ) -> None:
     """Write a first file of claims and a test, both of which pass."""
-    from .spec import FIRST_FILES
+    from .finding.toml_claims import FIRST_FILES
 
     files = {folder / name: text for name, text in FIRST_FILES.items()}
     there = [str(f) for f in files if f.exists()]
@@ -446,8 +446,8 @@ def _show(source: str, at: str, tile: str, drawn: bool) -> Any:
     """Print a layout, or its slice; the grid of it, which must be one where it is to be *drawn*."""
     from .draw import offset_grid, steps, thread_value_grid
     from .int_tuple import has_none
-    from .notation import parse, parse_int_tuple
     from .swizzle import Swizzle
+    from .text.notation import parse, parse_int_tuple
 
     found = parse(source)
     if isinstance(found, Swizzle):
@@ -495,7 +495,7 @@ def _over_period(sw: Any) -> Any:
 
 
 def _tile(source: str) -> tuple[int, int] | None:
-    from .notation import parse_int_tuple
+    from .text.notation import parse_int_tuple
 
     if not source:
         return None

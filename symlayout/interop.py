@@ -22,8 +22,8 @@ from .expr import Symbol, coerce_or_none, dim
 from .int_tuple import IntTuple, text
 from .layout import ComposedLayout, Layout, is_layout
 from .linear import LinearLayout, to_layout
-from .notation import parse, parse_int_tuple
 from .swizzle import Swizzle
+from .text.notation import parse, parse_int_tuple
 
 ACCEPTED = (
     "a layout, a swizzle or a tensor of symlayout, CuTe DSL, pycute or tensor-layouts",

@@ -81,7 +81,7 @@ class Layout:
     @staticmethod
     def parse(source: str, symbols: Iterable[Symbol] = ()) -> Any:
         """The layout, composed layout or swizzle that CuTe text or a CuTe C++ type denotes."""
-        from .notation import parse
+        from .text.notation import parse
 
         return parse(source, symbols)
 

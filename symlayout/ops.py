@@ -12,10 +12,10 @@ from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any, ClassVar, TypeAlias, cast
 
-from .arithmetic import comparison
 from .atoms.descriptor import MatrixDescriptor
 from .errors import LayoutError
 from .expr import Expr, Fact, Int, Symbol, dim, integer
+from .expr.partial_results import comparison
 from .facts import ranges
 from .int_tuple import text
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .report import Report
+    from .answers.report import Report
 
 MARKERS = ("gpu: needs a CUDA device", "proof: proves claims for all sizes; every test with the fixture prove is one")
 
@@ -73,7 +73,7 @@ def _report(request: pytest.FixtureRequest, claims: tuple[Any, ...], given: Iter
     from checkers import Budget
     from checkers import prove as report_on
 
-    from .place import Place
+    from .finding.place import Place
 
     __tracebackhide__ = True
     seconds = request.config.getoption("--symlayout-budget")

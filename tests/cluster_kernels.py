@@ -9,8 +9,8 @@ import numpy as np
 
 from symlayout import Layout, TensorMap, dim
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.ring import Ring, make_ring
 from symlayout.ops import Slot
-from symlayout.ring import Ring, make_ring
 
 PART = 32  # elements of f32: 128 bytes
 STEPS = dim("T", at_most=4096)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from symlayout import Layout, dim
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.ring import make_ring
+from symlayout.kernel.specification import element, total
 from symlayout.ops import Barrier, Op, Ref
-from symlayout.results import element, total
-from symlayout.ring import make_ring
 
 N, K = dim("N", at_most=1 << 20), dim("K", at_most=1 << 20)
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from checkers import prove
-from symlayout.collect import collect
-from symlayout.report import Outcome, Report
+from symlayout.answers.report import Outcome, Report
+from symlayout.finding.collect import collect
 
 FOLDER = Path(__file__).parents[1] / "examples"
 EXAMPLES = sorted(FOLDER.glob("e*.py"))

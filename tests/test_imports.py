@@ -24,12 +24,12 @@ BELOW = {
 DOORS = (
     "symlayout/__init__.py",
     "symlayout/cli.py",
-    "symlayout/importer.py",
-    "symlayout/judging.py",
+    "symlayout/finding/importer.py",
+    "symlayout/answers/judging.py",
     "symlayout/pytest_plugin.py",
 )
 
-CONSOLE = ("symlayout/cli.py", "symlayout/console.py")
+CONSOLE = ("symlayout/cli.py", "symlayout/answers/console.py")
 
 # dependency: the modules that may import it
 WALLS = {
@@ -39,10 +39,10 @@ WALLS = {
     "hypothesis": ("symlayout/strategies.py",),
     "joblib": ("symlayout/campaigns.py",),
     "pycuda": ("gpu/driver.py",),
-    "pydantic": ("symlayout/spec.py",),
+    "pydantic": ("symlayout/finding/toml_claims.py",),
     "pytest": ("symlayout/pytest_plugin.py",),
     "rich": CONSOLE,
-    "sympy": ("symlayout/sympy_bridge.py",),
+    "sympy": ("symlayout/expr/sympy_bridge.py",),
     "typer": CONSOLE,
     "z3": ("checkers/smt.py",),
     "cvc5": ("checkers/smt.py",),
@@ -119,8 +119,8 @@ def test_importing_the_packages_loads_nothing_walled():
         ("gpu/__init__.py", "if True:\n    import pycuda.driver as cu", ":2: expected pycuda only in"),
         ("gpu/codegen.py", "from cuda.bindings import nvrtc", "expected cuda only in"),
         ("gpu/compiling/nvrtc.py", "import pycuda.driver", "expected pycuda only in"),
-        ("symlayout/expr.py", "x = importlib.import_module('sympy')", "expected sympy only in"),
-        ("symlayout/expr.py", "x = __import__('sympy.core')", "expected sympy only in"),
+        ("symlayout/expr/expression.py", "x = importlib.import_module('sympy')", "expected sympy only in"),
+        ("symlayout/expr/expression.py", "x = __import__('sympy.core')", "expected sympy only in"),
         ("symlayout/__init__.py", "import sympy", "expected sympy only in"),
         ("symlayout/pytest_plugin.py", "import rich", "expected rich only in"),
     ],

@@ -27,7 +27,7 @@ from benchmarks.hardware.product_probe import Case, addresses, cases, inputs, ro
 from symlayout.atoms import MmaAtom
 from symlayout.semantics.matrix import to_matrix, to_threads
 from symlayout.semantics.matrix_sums import accumulated, product_bound, tensor_core_sums
-from symlayout.tensormap_rows import read
+from symlayout.tma.recorded import read
 
 Operands = tuple[Numbers, Numbers, Numbers]
 

@@ -41,7 +41,7 @@ from symlayout.semantics import (
     tma_store,
 )
 from symlayout.semantics.memory import Memory
-from symlayout.tensormap_rows import read, tensor_map
+from symlayout.tma.recorded import read, tensor_map
 
 Row = dict[str, Any]
 LEAD = 4096  # bytes of a store's target before the tensor

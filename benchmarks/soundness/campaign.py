@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from checkers.certificate_checker import verify
 from checkers.prover import Budget
+from checkers.trusted.certificate_checker import verify
+from symlayout.answers.report import Verdict
 from symlayout.errors import CertificateError
-from symlayout.report import Verdict
 
 from .row import Row, stated
 

@@ -39,24 +39,24 @@ from checkers.claims import (
 from checkers.claims.apart_in_time import apart_in_memory
 from checkers.claims.arithmetic_fits import PartialFits
 from checkers.claims.updated_once import updates
+from checkers.coverage.store_sites import outputs, reduced
 from checkers.kernel_claims import claims_of
 from checkers.overlaps import sharing
 from checkers.prover import Budget, prove
-from checkers.races.runs import Run
+from checkers.races.bound_runs import Run
 from checkers.rings.programs import rings_of
-from checkers.stores.sites import outputs, reduced
 from symlayout import Layout, dim
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import ExecutionError, SymlayoutError
 from symlayout.expr import evaluate
 from symlayout.facts import symbols_in
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.integer_widths import evaluations, in_memory
 from symlayout.kernels import tma_reduce_add
 from symlayout.ops import Barrier, ExpectTx, Role
-from symlayout.report import Outcome, Verdict
 from symlayout.semantics import execute
 from symlayout.semantics.expected import telling_inputs
-from symlayout.widths import evaluations, in_memory
 
 from . import plain
 from .layouts import fits_in, symbolic_fits_in

@@ -9,9 +9,9 @@ from typing import Any
 
 from checkers.claim import Claim
 from checkers.prover import Budget, decide
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import SymlayoutError
 from symlayout.facts import Facts
-from symlayout.report import Outcome, Verdict
 
 from .plain import Env, TooMany, admissible, number
 

@@ -20,7 +20,7 @@ from symlayout.rules.tma import rules_of
 from symlayout.rules.tma_copy import REDUCED
 from symlayout.rules.tma_tile import TileCopy
 from symlayout.tma import Im2col, TensorMap, TmaInterleaveLayout, TmaType
-from symlayout.tma_copy import make_tma_copy
+from symlayout.tma.tiled_copy import make_tma_copy
 
 from . import tma_oracle as oracle
 from .plain import Env, admissible, number

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Fact, Symbol, eq, integer
 from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import leaves
-from symlayout.report import Witness
 
-from .. import far
-from ..certificates import divisible
+from ..algebra import probes as far
+from ..algebra.certificates import divisible
+from ..algebra.subject_form import at_model, at_text, check_offsets, check_subject, expression, linear, points, table
 from ..claim import Claim, Proof, Query, TooLarge
-from ..conditions import divisibility
 from ..exhaustive import POINTS
-from ..form import at_model, at_text, check_offsets, check_subject, expression, linear, points, table
+from ..repairs.conditions import divisibility
 
 
 @dataclass(frozen=True)

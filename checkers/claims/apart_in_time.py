@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError, ExecutionError, SymlayoutError
 from symlayout.expr import Symbol
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
-from symlayout.report import Witness
 from symlayout.semantics import execute
 from symlayout.semantics.expected import telling_inputs
 
-from ..certificates import together
+from ..algebra.certificates import together
 from ..claim import Proof, TooLarge
-from ..orders.runs import sizes_of
+from ..orders.runs_at_sizes import sizes_of
 from ..overlaps import Together, apart, sharing
 from .of_kernel import AtAllSizes
 from .ring_protocol import RingProtocol

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from symlayout.arithmetic import within, wrapped
+from symlayout.answers.report import Witness
 from symlayout.expr import Fact, Int, Symbol
+from symlayout.expr.partial_results import within, wrapped
 from symlayout.facts import Facts, opaque_atoms, symbols_in
-from symlayout.intervals import Intervals
+from symlayout.facts.intervals import Intervals
 from symlayout.kernel import Kernel
-from symlayout.report import Witness
-from symlayout.widths import ADDRESS_BITS, HOST_BITS, Evaluation, Ranges, evaluations, in_memory, of_host
+from symlayout.kernel.integer_widths import ADDRESS_BITS, HOST_BITS, Evaluation, Ranges, evaluations, in_memory, of_host
 
 from ..claim import Claim, Proof
 from ..indices import over_indices
@@ -100,7 +100,7 @@ class PartialFits(FitsIn):
 
 @dataclass(frozen=True)
 class ArithmeticFits(AtAllSizes):
-    """Each partial result of a kernel's integers fits the bits in which ``symlayout.widths`` says that it is held.
+    """Each partial result of a kernel's integers fits the bits that ``symlayout.kernel.integer_widths`` gives it.
 
     A condition is computed before it is known to hold: only the conditions around it count, and the trip counts of
     loops. What the host computes for a launch fits 64 bits, what an instruction takes in a field 32.

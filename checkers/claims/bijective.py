@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Witness
 from symlayout.expr import Fact, Symbol, divides, eq
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, product, text
-from symlayout.report import Witness
 
-from .. import digits, far
-from ..certificates import bijective, together
+from ..algebra import digits
+from ..algebra import probes as far
+from ..algebra.certificates import bijective, together
+from ..algebra.digits import by_digits
+from ..algebra.subject_form import Linear, check_subject, checked_onto, linear, points
 from ..claim import Claim, Proof, Query, first_found
-from ..digits import by_digits
 from ..exhaustive import POINTS
-from ..form import Linear, check_subject, checked_onto, linear, points
 from .in_bounds import InBounds, at_digits, outside
 from .injective import SWIZZLE, Injective, collision, gaps, replayed
 

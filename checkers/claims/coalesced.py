@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.banks import SECTOR_BYTES, WIDTHS_BYTES, sectors
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import integer
 from symlayout.facts import Facts
 from symlayout.int_tuple import ceil_div, product, text
-from symlayout.report import Witness
 
+from ..algebra.subject_form import check_offsets, check_subject, points, table
+from ..algebra.warp_lanes import certify_moved
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS, unravel
-from ..form import check_offsets, check_subject, points, table
-from ..lanes import certify_moved
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.errors import AssumptionError, ClaimError, ExecutionError, SymlayoutError
 from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import Kernel
+from symlayout.kernel.specification import Dot, Result, sums
 from symlayout.ops import For
-from symlayout.report import Witness
-from symlayout.results import Dot, Result, sums
 from symlayout.semantics.expected import expect_results
 
 from ..aliases import met
 from ..claim import Proof, TooLarge
-from ..flow.accumulators import stated, types_of
-from ..flow.match import Differs, Matcher
-from ..flow.state import Open
-from ..flow.walk import Walk
+from ..dataflow.accumulators import stated, types_of
+from ..dataflow.match import Differs, Matcher
+from ..dataflow.state import Open
+from ..dataflow.value_walk import Walk
 from ..sites import Uncounted
 from .of_kernel import AtAllSizes
 
@@ -36,10 +36,11 @@ STEPS, ELEMENTS = 1 << 21, 1 << 16  # the product of such sizes, and the element
 class Computes(AtAllSizes):
     """What every store to *output* stores is what the kernel's result says, for all sizes.
 
-    Each value is followed from the loads to the stores (``checkers.flow``), with accesses ordered as they stand: that
-    they are is ``HappensBefore``'s and ``RingProtocol``'s, that every element is stored is ``WrittenOnce``'s. Sums may
-    be rounded in any order, in the type that the result has for them or in one that has all its numbers; those of
-    integers have to fit. A refutation is a run at some sizes: the first element that differs, and who wrote it.
+    Each value is followed from the loads to the stores (``checkers.dataflow``), with accesses ordered as they stand:
+    that they are is ``HappensBefore``'s and ``RingProtocol``'s, that every element is stored is ``WrittenOnce``'s.
+    Sums may be rounded in any order, in the type that the result has for them or in one that has all its numbers;
+    those of integers have to fit. A refutation is a run at some sizes: the first element that differs, and who
+    wrote it.
 
     >>> from symlayout.kernels import tma_copy
     >>> print(Computes(tma_copy(64, 256, tile=(16, 64)), "dst"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Witness
 from symlayout.banks import BANK_BYTES, BANKS, WIDTHS_BYTES, conflict_degree, linear_degree, worst_lanes
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import evaluate
@@ -14,13 +15,12 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, product, text
 from symlayout.layout import ComposedLayout
 from symlayout.linear import linear as over_f2
-from symlayout.report import Witness
 from symlayout.swizzle import Swizzle, upcast_swizzle
 
+from ..algebra.subject_form import check_offsets, check_subject, points, table
+from ..algebra.warp_lanes import certify_moved
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS, unravel
-from ..form import check_offsets, check_subject, points, table
-from ..lanes import certify_moved
 
 
 @dataclass(frozen=True)

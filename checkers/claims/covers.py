@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, Symbol, eq, integer
 from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import ceil_div, checked, leaves, map_leaves, text
-from symlayout.report import Witness
 
+from ..algebra.subject_form import check_subject, digit
 from ..claim import Claim, Proof, Query
-from ..form import check_subject, digit
 from .bijective import Bijective
 from .in_bounds import InBounds
 from .injective import Injective

@@ -8,19 +8,29 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Witness
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Symbol, eq, evaluate, index
 from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import congruent, idx2crd, leaves, product, text
 from symlayout.layout import as_modes
-from symlayout.report import Witness
 
-from .. import far
-from ..certificates import equal
+from ..algebra import probes as far
+from ..algebra.certificates import equal
+from ..algebra.subject_form import (
+    at_model,
+    at_text,
+    check_subject,
+    expression,
+    linear,
+    map_facts,
+    points,
+    profile,
+    table,
+)
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, first_difference, first_unshared
-from ..form import at_model, at_text, check_subject, expression, linear, map_facts, points, profile, table
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, Symbol
+from symlayout.expr.trace import steps
 from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import leaves
-from symlayout.report import Witness
-from symlayout.trace import steps
 
+from ..algebra.subject_form import at_text, check_subject, expression
 from ..claim import Claim, Proof, Query
-from ..form import at_text, check_subject, expression
 from .in_bounds import _outside, at_digits, certify_range, corners, outside, scalar
 
 

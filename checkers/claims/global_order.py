@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Symbol
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.ops import For, If
-from symlayout.report import Witness
 
+from ..algebra.subject_form import numbers_in
 from ..claim import Claim, Proof, TooLarge
-from ..form import numbers_in
-from ..sizes import small_sizes
+from ..trial_sizes import small_sizes
 from .of_kernel import AtAllSizes
 
 SIZES = 48  # at which a kernel is looked at
@@ -60,7 +60,7 @@ class GlobalOrder(AtAllSizes):
     # -- proof --------------------------------------------------------------------------------------
 
     def certify(self, facts: Facts) -> Proof | None:
-        from ..races.order import orders  # which makes use of other claims
+        from ..races.access_pairs import orders  # which makes use of other claims
 
         found = list(orders(self.kernel, self.tensor, self.given))
         if any(o.open for o in found):
@@ -75,7 +75,7 @@ class GlobalOrder(AtAllSizes):
         )
 
     def lemma(self, facts: Facts) -> str:
-        from ..races.order import orders
+        from ..races.access_pairs import orders
 
         return next((o.open for o in orders(self.kernel, self.tensor, self.given) if o.open), "")
 
@@ -83,7 +83,7 @@ class GlobalOrder(AtAllSizes):
 
     def counterexample(self) -> Witness | None:
         """Two accesses of a run that race. Raises TooLarge where none do: other data or lanes may."""
-        from ..races.runs import Run
+        from ..races.bound_runs import Run
 
         found = Run(self.kernel, self.tensor).race()
         if not found:
@@ -106,6 +106,6 @@ class GlobalOrder(AtAllSizes):
 
 def global_orders(kernel: Kernel) -> Iterator[Claim]:
     """The claims about all tensors that are written, and read or written in another way too."""
-    from ..races.order import shared
+    from ..races.access_pairs import shared
 
     yield from (GlobalOrder(kernel, name) for name in shared(kernel))

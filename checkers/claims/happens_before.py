@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.facts import Facts
-from symlayout.report import Witness
 
 from ..claim import Proof, TooLarge
 from ..orders.every import MODEL, Order, orders

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, at_least
 from symlayout.facts import Facts
 from symlayout.obligations import IN_DOMAIN
-from symlayout.report import Witness
 
-from ..certificates import nonneg, together
+from ..algebra.certificates import nonneg, together
 from ..claim import Claim, Proof, Query
-from ..conditions import divisibility, each_case, simplest
+from ..repairs.conditions import divisibility, each_case, simplest
 
 
 @dataclass(frozen=True)

@@ -8,20 +8,31 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Witness
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact, Symbol, divides, integer, written_divisors
 from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import checked, leaves, text, unflatten
-from symlayout.report import Witness
 
-from .. import digits, far
-from ..certificates import Certificate, bounds, nonneg, together
+from ..algebra import digits
+from ..algebra import probes as far
+from ..algebra.certificates import Certificate, bounds, nonneg, together
+from ..algebra.digits import by_digits
+from ..algebra.subject_form import (
+    Component,
+    at_model,
+    at_text,
+    check_subject,
+    expression,
+    linear,
+    map_facts,
+    points,
+    table,
+)
 from ..claim import Claim, Proof, Query, TooLarge
-from ..conditions import simplest
-from ..digits import by_digits
 from ..exhaustive import POINTS, first_outside
-from ..form import Component, at_model, at_text, check_subject, expression, linear, map_facts, points, table
+from ..repairs.conditions import simplest
 
 
 @dataclass(frozen=True)

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Witness
 from symlayout.basis import as_tuple
 from symlayout.errors import InternalError
 from symlayout.expr import Expr, Fact, Symbol, at_least, eq
 from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import leaves, text
-from symlayout.report import Witness
 
-from .. import digits, far
-from ..certificates import Certificate, f2_injective, injective, together
+from ..algebra import digits
+from ..algebra import probes as far
+from ..algebra.certificates import Certificate, f2_injective, injective, together
+from ..algebra.digits import by_digits
+from ..algebra.subject_form import Linear, at_model, at_text, check_subject, expression, linear, points, table
 from ..claim import Claim, Proof, Query, TooLarge
-from ..digits import by_digits
 from ..exhaustive import POINTS, first_collision
-from ..form import Linear, at_model, at_text, check_subject, expression, linear, points, table
 
 SWIZZLE = "a swizzle is a bijection of the integers (T14)"
 

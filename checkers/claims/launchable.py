@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.arch import SM90, Arch
 from symlayout.atoms import ATOMS
 from symlayout.expr import Fact
@@ -13,7 +14,6 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Mma, Op, Wait
-from symlayout.report import Witness
 from symlayout.rules.launch import RULES, Awaited, Instruction, Launch, Limited, NamedBarrier, Phases
 
 from ..claim import Claim, Query, TooLarge

@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Symbol, integer
 from symlayout.facts import Facts
 from symlayout.int_tuple import product
-from symlayout.report import Witness
 
-from .. import far
-from ..certificates import injective
+from ..algebra import probes as far
+from ..algebra.certificates import injective
+from ..algebra.subject_form import at_text, check_subject, linear, points, table
 from ..claim import Claim, Proof, Query, TooLarge
 from ..exhaustive import POINTS, repeats
-from ..form import at_text, check_subject, linear, points, table
 from .injective import Injective
 
 

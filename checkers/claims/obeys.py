@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.expr import Fact, Symbol, evaluate
 from symlayout.facts import Facts, symbols_in
-from symlayout.report import Witness
 from symlayout.rules import Rule, place_text, violation
 from symlayout.rules.tma_tile import TileCopy
 
-from ..certificates import divisible, nonneg, together
+from ..algebra.certificates import divisible, nonneg, together
 from ..claim import Claim, Proof, Query
-from ..conditions import without_quotient
-from ..stores.whole_tiles import whole_tiles
+from ..coverage.whole_tiles import whole_tiles
+from ..repairs.conditions import without_quotient
 from .holds import Holds
 
 

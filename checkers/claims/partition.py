@@ -7,17 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import integer
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, product, text
-from symlayout.report import Witness
 
-from .. import far
-from ..certificates import bijective
+from ..algebra import probes as far
+from ..algebra.certificates import bijective
+from ..algebra.subject_form import check_subject, checked_onto, linear, points, table
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS
-from ..form import check_subject, checked_onto, linear, points, table
 from .bijective import Bijective
 from .in_bounds import InBounds, outside
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.arch import SM90, Arch
 from symlayout.kernel import Kernel
 from symlayout.ops import Role
-from symlayout.report import Witness
 
 from .of_kernel import OfProgram
 

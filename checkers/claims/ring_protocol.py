@@ -8,22 +8,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.errors import AssumptionError, ClaimError
 from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
 from symlayout.facts import Facts, opaque_atoms
 from symlayout.kernel import Kernel
 from symlayout.ops import For
-from symlayout.report import Witness
 
-from ..certificates import together
+from ..algebra.certificates import together
 from ..claim import Claim, Proof, TooLarge
 from ..clusters import blocks_of, told, whole
 from ..overlaps import unsettled
-from ..rings.clusters import ClusterReading
+from ..rings.abstract_machine import Exhausted, Fault
+from ..rings.cluster_rings import ClusterReading
 from ..rings.fills import Open
-from ..rings.lemmas import lemmas
-from ..rings.machine import Exhausted, Fault
 from ..rings.programs import Absent, OutsideTheModel, RingParts, machine, rings_of
+from ..rings.ring_lemmas import lemmas
 from ..sites import Uncounted
 from .of_kernel import AtAllSizes
 

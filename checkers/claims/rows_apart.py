@@ -9,11 +9,11 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from symlayout.answers.report import Witness
 from symlayout.expr import Fact, Int, Min, Symbol, minimum
 from symlayout.facts import Facts
 from symlayout.int_tuple import ceil_div, idx2crd, text
 from symlayout.layout import Layout
-from symlayout.report import Witness
 from symlayout.rules.tma_tile import TileCopy
 from symlayout.semantics.footprint import Footprint, footprint, row_count
 from symlayout.semantics.reduction import INTEGERS, ORDERLESS

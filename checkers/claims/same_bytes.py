@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from symlayout.answers.report import Witness
 from symlayout.atoms import DescriptorRead, LdmatrixRead
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.int_tuple import idx2crd, leaves, product_each, text
 from symlayout.layout import ComposedLayout, Layout, is_layout
-from symlayout.report import Witness
 from symlayout.swizzle import Swizzle
 from symlayout.tma import TensorMap
 from symlayout.values import rows

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.arch import SM90, Arch
 from symlayout.expr import Fact
-from symlayout.report import Witness
 
 from ..claim import Claim
 from ..overlaps import sharing

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, text
-from symlayout.report import Witness
 
-from .. import far
-from ..certificates import covers
+from ..algebra import probes as far
+from ..algebra.certificates import covers
+from ..algebra.subject_form import check_subject, checked_onto, linear, points, table
 from ..claim import Claim, Proof, TooLarge
 from ..exhaustive import POINTS, first_missing
-from ..form import check_subject, checked_onto, linear, points, table
 from .bijective import Bijective
 
 

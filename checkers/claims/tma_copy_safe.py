@@ -14,7 +14,7 @@ from symlayout.rules import rule_named
 from symlayout.rules.tma_copy import REDUCED, SHARED_ALIGNMENT_BYTES
 from symlayout.rules.tma_tile import TileCopy, rules_of
 from symlayout.tma import TensorMap
-from symlayout.tma_copy import TmaPart
+from symlayout.tma.tiled_copy import TmaPart
 
 from ..claim import Claim
 from .obeys import Named, open_rules

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, eq
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.ops import Box, Copy, ExpectTx, For, Op
-from symlayout.report import Witness
 
 from ..claim import Claim, TooLarge
 from ..clusters import Cta, ctas

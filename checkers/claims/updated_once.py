@@ -10,7 +10,7 @@ from symlayout.errors import ClaimError
 from symlayout.kernel import Kernel
 from symlayout.ops import Box, Copy, Op
 
-from ..flow.updates import combined
+from ..dataflow.updates import combined
 from .written_once import WrittenOnce
 
 

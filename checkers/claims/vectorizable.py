@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
 from symlayout.algebra import coalesced_modes
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact
 from symlayout.facts import NOTHING, Facts
 from symlayout.int_tuple import idx2crd
-from symlayout.report import Witness
 
-from .. import far
-from ..certificates import divisible
+from ..algebra import probes as far
+from ..algebra.certificates import divisible
+from ..algebra.subject_form import at_text, check_offsets, check_subject, linear, points, table
 from ..claim import Claim, Proof, TooLarge
-from ..conditions import divisibility
 from ..exhaustive import POINTS
-from ..form import at_text, check_offsets, check_subject, linear, points, table
+from ..repairs.conditions import divisibility
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.atoms import ATOMS, MmaAtom
 from symlayout.atoms import bulk as bulk_atoms
 from symlayout.expr import Fact
@@ -42,12 +43,11 @@ from symlayout.ops import (
     WaitGroup,
     WarpBarrier,
 )
-from symlayout.report import Witness
 
 from ..aliases import changed_by
 from ..claim import Proof, TooLarge
+from ..coverage.store_sites import written
 from ..sites import THREAD, Site, sites
-from ..stores.sites import written
 from ..structure import unreadable
 from .of_kernel import OfProgram
 
@@ -76,7 +76,7 @@ class WellFormed(OfProgram):
 
     >>> from symlayout.kernels import tma_copy
     >>> print(WellFormed(tma_copy(64, 256, tile=(16, 64))))
-    well formed: 16 operations of tma_copy
+    well formed: 15 operations of tma_copy
 
     Raises ClaimError for what is no kernel.
     """

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.ops import For, If
-from symlayout.report import Witness
 
+from ..algebra.subject_form import numbers_in
 from ..aliases import changed_by
 from ..claim import Proof, TooLarge
-from ..form import numbers_in
-from ..stores.sites import Open, boxes, outputs, reduced, writers
-from ..stores.writes import Writes
+from ..coverage.store_sites import Open, boxes, outputs, reduced, writers
+from ..coverage.writes import Writes
 from .of_kernel import AtAllSizes
 
 
@@ -81,7 +81,7 @@ class WrittenOnce(AtAllSizes):
 
     def _argued(self, facts: Facts) -> Proof:
         """The proof. Raises Open with what it lacks."""
-        from ..stores.once import argued  # which makes use of other claims
+        from ..coverage.once import argued  # which makes use of other claims
 
         others = [x for x in changed_by(self.kernel, self.tensor) if x != self.tensor]
         if others:

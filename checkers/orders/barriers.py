@@ -13,7 +13,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Barrier, ClusterBarrier
 
 from ..sites import Site
-from .accesses import everyone
+from .shared_accesses import everyone
 
 
 @dataclass(frozen=True)

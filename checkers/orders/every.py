@@ -15,13 +15,13 @@ from symlayout.ops import Commit, Copy, Fence, Mma, Op, WaitGroup
 from ..overlaps import Together, apart, sharing
 from ..sites import Site, sites
 from .barriers import Meeting, meetings
-from .clusters import cluster_orders
+from .cluster_exit import cluster_orders
 from .footprints import Footprints
 from .hand_over import HandOver
 from .registers import Registers
-from .rings import RingOrders
+from .ring_slots import RingOrders
 from .rules import MODEL, RULES, Order
-from .runs import Runs
+from .runs_at_sizes import Runs
 from .shared import Shared
 from .ways import Ways
 

@@ -22,10 +22,10 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Box, Copy, Fill, For, LoadIndex, Map, Mma, Op, Reduce, Ref, Role, Shuffle
 from symlayout.semantics.maps import FUNCTIONS
 
-from ..bulk import most_moved
+from ..bulk_sizes import most_moved
 from ..sites import FIRST_LANE, THREAD
-from .accesses import Access
-from .residues import unturned
+from .remainder_values import unturned
+from .shared_accesses import Access
 from .ways import Way, Ways
 
 POINTS = 1 << 18  # threads times iterations times elements that are looked at

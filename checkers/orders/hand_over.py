@@ -20,12 +20,12 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, ExpectTx, For, If, Op, Role, Wait, WaitGroup
 
 from ..sites import Counter, Site, Uncounted, Wanted
-from .accesses import Access, accesses, parallel, warps_of
 from .barriers import Meeting, number_of
 from .footprints import Footprints, Touched
 from .needs import Progress, begin, needs_fence, perhaps, remaining, surely
 from .rules import Order
-from .runs import EVENTS, FURTHER, STARTS, Event, Runs, told
+from .runs_at_sizes import EVENTS, FURTHER, STARTS, Event, Runs, told
+from .shared_accesses import Access, accesses, parallel, warps_of
 from .ways import TooMany, Way, Ways
 
 RULE = "handed_over"

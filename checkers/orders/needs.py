@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, ExpectTx, Fence, Op, Wait, WaitGroup, WarpBarrier
 
 from ..sites import Site
-from .accesses import Access, covers, everyone, may_cover
 from .barriers import Meeting, number_of
+from .shared_accesses import Access, covers, everyone, may_cover
 
 NOBODY: frozenset[int] = frozenset()
 

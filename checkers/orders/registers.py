@@ -12,11 +12,11 @@ from symlayout.atoms import ATOMS, MmaAtom
 from symlayout.ops import Fence, Mma, Op, WaitGroup
 
 from ..sites import Site
-from .accesses import Access, accesses, completion, may_cover, parallel
 from .footprints import Footprints
 from .needs import Progress, begin, perhaps, remaining, surely
 from .rules import Order
-from .runs import FURTHER, STARTS, Event, Runs, told
+from .runs_at_sizes import FURTHER, STARTS, Event, Runs, told
+from .shared_accesses import Access, accesses, completion, may_cover, parallel
 from .ways import TooMany, Way, Ways
 
 NOBODY: frozenset[int] = frozenset()

@@ -14,12 +14,12 @@ from symlayout.kernel import Kernel
 from symlayout.ops import WaitGroup
 
 from ..sites import Site
-from .accesses import Access, accesses, parallel, whole_warps
 from .barriers import Meeting
 from .footprints import KINDS, Footprints, Touched
 from .needs import Progress, begin, lacking, needs_fence, perhaps, remaining, surely
 from .rules import Order
-from .runs import EVENTS, FURTHER, STARTS, Event, Runs, told
+from .runs_at_sizes import EVENTS, FURTHER, STARTS, Event, Runs, told
+from .shared_accesses import Access, accesses, parallel, whole_warps
 from .ways import TooMany, Way, Ways
 
 STAGES = ("", "barrier", "fence", "done")

@@ -16,7 +16,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Barrier, ClusterBarrier, Commit, Fence, For, If, Role, WaitGroup, WarpBarrier
 
 from ..sites import Site, about_thread, unsteady
-from .accesses import warps_of
+from .shared_accesses import warps_of
 
 ORDERS = (Barrier, ClusterBarrier, Commit, Fence, WaitGroup, WarpBarrier)
 MOST = 50_000  # steps of one walk

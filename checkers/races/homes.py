@@ -7,7 +7,7 @@ which blocks, loops and lanes it is touched, whichever of the two operations it 
 >>> from symlayout import dim
 >>> from symlayout.facts import Facts
 >>> from symlayout.kernels import vector_copy
->>> from checkers.stores.sites import stores
+>>> from checkers.coverage.store_sites import stores
 >>> N = dim("N")
 >>> whole, rest = stores(vector_copy(N), "dst")
 >>> home = home_of(whole, rest, (N,), lanes=True, loops=False)
@@ -33,9 +33,9 @@ from symlayout.facts import Facts, symbols_in
 
 from ..claim import TooLarge
 from ..claims.injective import Injective
-from ..stores.cells import CELLS
-from ..stores.elements import shown
-from ..stores.sites import Open, Store, listed
+from ..coverage.cells import CELLS
+from ..coverage.elements import shown
+from ..coverage.store_sites import Open, Store, listed
 
 RANK = "_rank"  # of the lane that tells the CTAs of a cluster apart, see ``stores.sites``
 TURNS = 8  # of loops that are written out

@@ -11,7 +11,7 @@ from symlayout.address_map import AddressMap
 from symlayout.expr import Expr, Fact, eq
 from symlayout.ops import Arrive, Box, Copy, ExpectTx, Wait
 
-from ..bulk import arguments
+from ..bulk_sizes import arguments
 from ..exhaustive import POINTS
 from ..sites import Site
 from .programs import slot_elements, targets

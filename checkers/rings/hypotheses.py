@@ -28,8 +28,8 @@ from symlayout.ops import (
     WarpBarrier,
 )
 
-from ..bulk import elements_moved
-from ..cases import shown, within
+from ..algebra.cases import shown, within
+from ..bulk_sizes import elements_moved
 from ..clusters import Cta
 from ..sites import Counter, Site, sites
 from .fills import Fill, Open, fills_of

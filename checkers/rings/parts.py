@@ -12,7 +12,7 @@ from symlayout.dtype import DType
 from symlayout.kernel import Kernel
 from symlayout.ops import Matrix, Mma, Op, Ref
 
-from .machine import Agent, Memory, Step
+from .abstract_machine import Agent, Memory, Step
 
 if TYPE_CHECKING:
     from .programs import RingParts

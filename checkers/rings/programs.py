@@ -46,7 +46,7 @@ from symlayout.ops import (
 
 from ..clusters import Cta, blocks_of, masked
 from ..sites import Site, about_thread, active_lanes, sites
-from .machine import Agent, Fault, Landing, Machine, Memory, Step
+from .abstract_machine import Agent, Fault, Landing, Machine, Memory, Step
 from .parts import extent_of, fillers_of, in_parts
 
 MEETING = ("cluster", -1)  # the barrier at which all warps of a cluster meet

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ..dtype import DType
 from ..errors import LayoutError
 from ..layout import Layout
-from ..reader import suggestion
+from ..text.reader import suggestion
 
 
 @dataclass(frozen=True)

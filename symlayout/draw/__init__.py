@@ -10,10 +10,10 @@
 Layouts, swizzles, grids and reports draw themselves in notebooks; ``html_page`` is one file to keep or to send.
 """
 
+from .evaluation import steps
 from .grid import Grid, offset_grid, swizzle_grid, thread_value_grid
 from .html import html_page, report_html
 from .picture import picture
-from .steps import steps
 from .svg import card, svg
 
 __all__ = [

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from html import escape
 from typing import Any
 
+from ..answers.report import Outcome, Report, Verdict
 from ..errors import SymlayoutError
 from ..facts import symbols_in
 from ..int_tuple import congruent
 from ..layout import ComposedLayout, Layout
-from ..report import Outcome, Report, Verdict
 from .grid import offset_grid
 from .picture import COLUMNS, ROWS, picture
 from .svg import svg

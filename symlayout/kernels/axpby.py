@@ -42,8 +42,8 @@ import numpy as np
 from ..dtype import DType
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
+from ..kernel.specification import applied, element, scalar
 from ..layout import Layout
-from ..results import applied, element, scalar
 
 SIZES = tuple({"N": n} for n in (1, 3, 4, 5, 511, 512, 513, 1030, 3000, 10001))
 VECTOR_BYTES = 16

@@ -17,8 +17,8 @@ import numpy as np
 from ..expr import multiple_of
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
+from ..kernel.specification import element
 from ..layout import Layout
-from ..results import element
 
 SIZES = tuple({"N": n} for n in (4, 8, 508, 512, 516, 1024, 2048, 3076, 8192, 20000))
 

@@ -19,9 +19,9 @@ from ..dtype import DType
 from ..expr import minimum
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
+from ..kernel.ring import make_ring
+from ..kernel.specification import element, entry
 from ..layout import Layout
-from ..results import element, entry
-from ..ring import make_ring
 from ..tma import TensorMap
 
 SIZES = (

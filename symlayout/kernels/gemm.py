@@ -24,10 +24,10 @@ from ..errors import LayoutError
 from ..expr import minimum, xor
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
+from ..kernel.ring import Ring, make_ring
+from ..kernel.specification import dot, element
 from ..layout import ComposedLayout, Layout
 from ..ops import Box, Matrix
-from ..results import dot, element
-from ..ring import Ring, make_ring
 from ..semantics.matrix_sums import aligned_magnitude, error_bound
 from ..swizzle import Swizzle
 from ..tiling import tile_to_shape

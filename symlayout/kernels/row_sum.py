@@ -45,10 +45,10 @@ from ..dtype import f32
 from ..errors import LayoutError
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
+from ..kernel.specification import element
+from ..kernel.specification import total as over
 from ..layout import Layout
 from ..ops import WARP
-from ..results import element
-from ..results import total as over
 
 SIZES = (
     *(

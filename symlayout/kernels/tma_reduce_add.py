@@ -25,9 +25,9 @@ from ..errors import LayoutError
 from ..expr import multiple_of
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
+from ..kernel.ring import make_ring
+from ..kernel.specification import applied, element, sum_type, total
 from ..layout import Layout
-from ..results import applied, element, sum_type, total
-from ..ring import make_ring
 from ..tma import TensorMap
 
 SIZES = (

@@ -19,9 +19,9 @@ import numpy as np
 from ..dtype import DType
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
+from ..kernel.ring import make_ring
+from ..kernel.specification import element
 from ..layout import Layout
-from ..results import element
-from ..ring import make_ring
 from ..swizzle import upcast_swizzle
 from ..tma import TensorMap, TmaSwizzle
 

@@ -28,8 +28,8 @@ import numpy as np
 from ..dtype import DType
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
+from ..kernel.specification import element
 from ..layout import Layout
-from ..results import element
 
 SIZES = tuple({"N": n} for n in (1, 3, 7, 8, 9, 1023, 1024, 1025, 3000, 10000))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..rules.tma_copy import TensorCopy
-from .bulk import bulk_copy
+from .bulk_bytes import bulk_copy
 from .conversion import filled, loaded, round_to_tf32
 from .execute import execute, expect_reference
 from .footprint import Footprint, footprint
@@ -11,7 +11,7 @@ from .matrix import Product, error_bound, ldmatrix, mma, operand, stmatrix, wgmm
 from .matrix_sums import aligned_magnitude, product_bound, tensor_core_sums
 from .memory import Memory, byte_ranges
 from .reduction import reduced
-from .tma import Effect, phase_completes, tma_load, tma_multicast, tma_reduce, tma_store
+from .tensor_copies import Effect, phase_completes, tma_load, tma_multicast, tma_reduce, tma_store
 
 __all__ = [
     "Effect",

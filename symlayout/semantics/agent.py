@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import ExecutionError, ExpressionError, LayoutError, TmaFault
+from ..expr.compiled import holds, value
 from ..kernel import KernelTensor
 from ..ops import Op, Ref, Slot
-from .compiled import holds, value
 from .fences import RegisterFences, expect_unused, touches
 from .machine import Array, Cta
 from .mbarrier import Mbarrier
@@ -137,7 +137,7 @@ class Agent:
 
     def run(self, ops: tuple[Op, ...]) -> Iterator[Blocked | None]:
         """The operations in order. Raises ExecutionError, which says what went wrong and where."""
-        from .steps import STEPS
+        from .op_steps import STEPS
 
         known = set(self.named)
         for op in ops:

@@ -12,7 +12,7 @@ from ..atoms.bulk import SIZE_UNIT_BYTES
 from ..errors import LayoutError
 from ..ops import Copy, Op, Ref, Slot
 from .agent import Agent
-from .bulk import bulk_copy
+from .bulk_bytes import bulk_copy
 from .copies import BulkStore, Flight, each_thread, hand_over, take_off
 from .effects import EFFECTS
 from .machine import Array, Cta, GlobalTensor

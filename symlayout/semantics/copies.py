@@ -22,7 +22,7 @@ from .footprint import footprint
 from .machine import UNIT_BYTES, Array, Cta, GlobalTensor
 from .memory import Memory
 from .order import ASYNC, UNFINISHED
-from .tma import Effect, tma_load, tma_reduce, tma_store
+from .tensor_copies import Effect, tma_load, tma_reduce, tma_store
 
 REDUCTION = "tma.reduce."
 

@@ -25,14 +25,14 @@ import numpy as np
 from ..errors import ExecutionError, LayoutError
 from ..int_tuple import text
 from ..kernel import Kernel
-from ..launch_checks import check_arrays
+from ..kernel.launch_checks import check_arrays
 from ..ops import Role
 from . import bulk_copies as bulk_copies  # registers its effects, as the next ones do
 from . import copies as copies
 from . import matrix_effects as matrix_effects
 from .agent import MISTAKES, Agent, Blocked
 from .machine import Cluster, Cta, Machine
-from .names import scalar
+from .named_values import scalar
 
 Array = np.ndarray[Any, Any]
 ORDERS = ("eager", "lazy")

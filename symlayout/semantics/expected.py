@@ -19,13 +19,13 @@ import numpy as np
 
 from ..dtype import DType
 from ..errors import LayoutError
+from ..expr.compiled import value as number
 from ..kernel import Kernel, KernelTensor
+from ..kernel.specification import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, sum_type, sums
 from ..ops import LoadIndex
-from ..results import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, sum_type, sums
-from .compiled import value as number
 from .execute import expect_arrays
 from .maps import map_function
-from .names import scalar
+from .named_values import scalar
 
 Array = np.ndarray[Any, Any]
 

@@ -19,7 +19,7 @@ from ..ops import Op
 from .fences import fenced
 from .mbarrier import Mbarrier
 from .order import ASYNC, GENERIC, STRANDS, Bytes, Entries, Knowledge, Where
-from .widths import doubts
+from .overflow import doubts
 
 Array = np.ndarray[Any, Any]
 

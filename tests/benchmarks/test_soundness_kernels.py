@@ -9,7 +9,7 @@ import pytest
 from benchmarks.soundness.campaign import trials
 from benchmarks.soundness.kernels import ROWS, KernelRow
 from benchmarks.soundness.row import stated
-from symlayout.report import Outcome, Verdict
+from symlayout.answers.report import Outcome, Verdict
 
 BY_NAME = {row.name: row for row in ROWS if isinstance(row, KernelRow)}
 

@@ -15,8 +15,8 @@ from benchmarks.soundness.row import stated
 from benchmarks.soundness.tma import ROWS
 from checkers import TmaCopySafe
 from symlayout.rules.tma import violations
-from symlayout.tensormap_rows import read
 from symlayout.tma import Im2col, TensorMap, TmaInterleaveLayout, TmaL2FetchSize, TmaOobFill, TmaSwizzle, TmaType
+from symlayout.tma.recorded import read
 
 RECORDED = Path(__file__).parents[1] / "data" / "driver_descriptors.jsonl.gz"
 COUNTS = {"static": 40, "symbolic": 8}

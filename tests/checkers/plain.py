@@ -31,10 +31,10 @@ from checkers import (
 from checkers.claim import Claim
 from checkers.prover import Budget, decide
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.basis import as_tuple
 from symlayout.errors import InternalError, SymlayoutError
 from symlayout.facts import Facts
-from symlayout.report import Outcome, Verdict
 
 QUICK = Budget(repairs=False)  # the resource limit decides; load does not
 

@@ -12,7 +12,7 @@ import pytest
 from checkers import Bijective, Budget, InBounds, Injective, prove, verify
 from symlayout import dim, dims, select
 from symlayout.address_map import AddressMap
-from symlayout.report import Outcome
+from symlayout.answers.report import Outcome
 
 S, M = dims("S M")
 over = AddressMap.over

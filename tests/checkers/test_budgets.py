@@ -17,9 +17,9 @@ from checkers.cache import Cache
 from checkers.prover import Budget
 from symlayout import Layout, dims, make_layout, minimum
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.facts import Facts
 from symlayout.meter import Exhausted, metered, remaining, step
-from symlayout.report import Outcome
 from tests.checkers.plain import within
 
 M, N, ld = dims("M N ld")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from checkers.certificate_checker import KINDS, verify
+from checkers.trusted.certificate_checker import KINDS, verify
 from symlayout.errors import CertificateError
 from symlayout.swizzle import Swizzle
 from tests.checkers import map_claims

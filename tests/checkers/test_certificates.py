@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from checkers import certificates as find
-from checkers.certificate_checker import verify
+from checkers.algebra import certificates as find
+from checkers.trusted.certificate_checker import verify
 from symlayout import ceil_div, dim, eq
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Fact, evaluate, maximum, minimum

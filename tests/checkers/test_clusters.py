@@ -10,12 +10,13 @@ import pytest
 
 from checkers import Budget, HappensBefore, RingProtocol, TmaCopySafe, TransactionBytes, claims_of, prove, smt
 from checkers.clusters import blocks_of, by_rank, ctas, places
-from checkers.orders.clusters import RULES, cluster_orders
-from checkers.rings.lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas
+from checkers.orders.cluster_exit import RULES, cluster_orders
 from checkers.rings.programs import machine
+from checkers.rings.ring_lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas
 from symlayout import Layout, TensorMap, dim
 from symlayout.expr import index
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.ring import make_ring
 from symlayout.kernels import gemm, tma_copy
 from symlayout.ops import (
     Arrive,
@@ -32,7 +33,6 @@ from symlayout.ops import (
     Slot,
     rewritten,
 )
-from symlayout.ring import make_ring
 from symlayout.semantics import expect_reference
 from tests.cluster_kernels import everyone, inputs, once, rows_and_columns
 

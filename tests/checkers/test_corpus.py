@@ -17,7 +17,7 @@ import pytest
 from benchmarks.corpus import CORPUS, RIGHT, WRONG, Judged, Row, judge, may_be_open, rows
 from checkers import verify
 from checkers.prover import Budget
-from checkers.sizes import small_sizes
+from checkers.trial_sizes import small_sizes
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 from tests.corpus import oracle

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from checkers import Holds, InBounds, Injective, prove
-from checkers.build import claim_from
+from checkers.claim_text import claim_from
 from symlayout import ClaimError, Layout, dim, dims, eq
 from symlayout.address_map import AddressMap
-from symlayout.report import Outcome
+from symlayout.answers.report import Outcome
 
 M, K = dims("M K")
 Z = dim("z", at_least=0)

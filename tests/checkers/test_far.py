@@ -19,14 +19,14 @@ from checkers import (
     Surjective,
     Vectorizable,
 )
+from checkers.algebra.probes import clipped, pair_of_modes, places, probes, residue
 from checkers.claim import TooLarge
-from checkers.far import clipped, pair_of_modes, places, probes, residue
 from checkers.prover import decide
 from symlayout import ComposedLayout, E, Layout, Swizzle, dim
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.basis import as_tuple
 from symlayout.expr import minimum
-from symlayout.report import Outcome
 from tests.checkers.plain import QUICK, graph, truth, within
 from tests.draw import Draw
 

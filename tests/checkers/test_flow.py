@@ -11,8 +11,10 @@ import pytest
 from checkers import Budget, Computes, prove
 from checkers.claims.updated_once import updates
 from symlayout import Layout, dim, dims
+from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError, ExecutionError, LayoutError
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.specification import applied, element, total
 from symlayout.kernels import (
     axpby,
     cp_async_copy,
@@ -25,8 +27,6 @@ from symlayout.kernels import (
     vector_copy,
 )
 from symlayout.ops import Box, Copy, Fill, For, If, LoadIndex, Map, Mma, Param, Reduce, Ref
-from symlayout.report import Outcome
-from symlayout.results import applied, element, total
 from symlayout.semantics.expected import expect_results, expected, telling_inputs
 from symlayout.tma import TmaOobFill
 

@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from checkers.form import check_subject, expression, linear, points, table
-from checkers.sizes import small_sizes
+from checkers.algebra.subject_form import check_subject, expression, linear, points, table
+from checkers.trial_sizes import small_sizes
 from symlayout import ComposedLayout, E, Layout, Swizzle, dim, dims, eq
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple

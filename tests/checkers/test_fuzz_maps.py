@@ -18,10 +18,10 @@ from checkers import Aligned, Bijective, FitsIn, InBounds, Injective, Multiplici
 from checkers.prover import decide
 from symlayout import dim, eq
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.errors import InternalError, SymlayoutError
 from symlayout.expr import maximum, minimum
 from symlayout.facts import Facts
-from symlayout.report import Outcome
 from tests.checkers.plain import QUICK
 
 COORDS = ("i", "j", "k")

@@ -52,16 +52,16 @@ from checkers.claims.updated_once import updated_once
 from checkers.prover import Budget
 from symlayout import Layout, dim, dims
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.arch import SM90
 from symlayout.errors import SerialError
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.specification import applied, element, total
 from symlayout.kernels import tma_copy, tma_reduce_add
-from symlayout.report import Outcome
-from symlayout.results import applied, element, total
 from symlayout.rules import rule_named
 from symlayout.rules.tma_tile import TileCopy
 from symlayout.tma import TensorMap
-from symlayout.tma_copy import make_tma_copy
+from symlayout.tma.tiled_copy import make_tma_copy
 from tests.reused_kernels import twice
 
 

@@ -20,6 +20,7 @@ from checkers import (
 )
 from checkers.rings.programs import machine
 from symlayout import Layout, TensorMap, dim, dims
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.arch import SM90
 from symlayout.errors import ClaimError, LayoutError
 from symlayout.expr import index
@@ -41,7 +42,6 @@ from symlayout.ops import (
     WarpBarrier,
     rewritten,
 )
-from symlayout.report import Outcome, Verdict
 
 M, N = dims("M N")
 COPY = tma_copy(M, N, tile=(16, 64), slots=4)

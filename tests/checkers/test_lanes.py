@@ -9,7 +9,7 @@ import pytest
 from checkers import Coalesced, ConflictFree, prove, verify
 from symlayout import ComposedLayout, Layout, Swizzle, dim, dims
 from symlayout.address_map import AddressMap
-from symlayout.report import Outcome
+from symlayout.answers.report import Outcome
 from tests.corpus import oracle
 
 S, K = dims("S K")

@@ -9,7 +9,8 @@ import random
 
 import pytest
 
-from checkers import digits, verify
+from checkers import verify
+from checkers.algebra import digits
 from symlayout import ceil_div, dim, dims, maximum, minimum
 from symlayout.address_map import AddressMap
 from symlayout.errors import CertificateError, SymlayoutError

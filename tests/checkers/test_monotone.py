@@ -17,8 +17,8 @@ from checkers.prover import Budget, decide
 from checkers.views import views
 from symlayout import Layout, dim, dims
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.facts import Facts
-from symlayout.report import Outcome
 from tests.checkers.plain import QUICK
 
 M, N, L, ld, s = dims("M N L ld s")

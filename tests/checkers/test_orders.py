@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 
 from checkers import HappensBefore, RingProtocol, prove
-from checkers.orders.accesses import accesses
 from checkers.orders.every import orders
 from checkers.orders.footprints import Footprints
-from checkers.orders.residues import unturned
+from checkers.orders.remainder_values import unturned
 from checkers.orders.rules import RULES
+from checkers.orders.shared_accesses import accesses
 from checkers.orders.ways import ANY, Way, Ways
 from checkers.sites import sites
 from symlayout import Layout, dim, dims
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import ExecutionError
 from symlayout.expr import xor
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import cp_async_copy, gemm, tma_copy
 from symlayout.ops import Barrier, Commit, Copy, Elect, Fence, Fill, For, Mma, Op, Ref, WaitGroup, WarpBarrier
-from symlayout.report import Outcome, Verdict
 from symlayout.semantics import execute, expect_reference
 from tests.kernel_families import FAMILIES
 from tests.shared_kernels import handed_over, inputs, multiplied, transposed

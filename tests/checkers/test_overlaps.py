@@ -10,10 +10,10 @@ import pytest
 from checkers import ApartInTime, HappensBefore, RingProtocol, SharedMemoryFits, prove
 from checkers.overlaps import Together, apart, sharing
 from symlayout import Layout, LayoutError
+from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
 from symlayout.kernel import Builder, Kernel
 from symlayout.ops import Fence, Ref, Wait, WaitGroup
-from symlayout.report import Outcome
 from symlayout.semantics.expected import expect_results
 from tests.reused_kernels import N, epilogue, twice, without_barrier
 

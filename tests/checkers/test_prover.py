@@ -28,10 +28,10 @@ from checkers import (
 from checkers.cache import Cache, key_of
 from symlayout import ComposedLayout, E, Layout, Swizzle, ceil_div, dim, dims, eq, tile_to_shape, zipped_divide
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.errors import AssumptionError, ClaimError
 from symlayout.kernels import tma_copy
 from symlayout.ops import WaitGroup
-from symlayout.report import Outcome
 
 M, N, K = dims("M N K")
 ld, lda, ldm = dim("ld"), dim("lda"), dim("ldm", at_least=M)

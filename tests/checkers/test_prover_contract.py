@@ -31,9 +31,9 @@ from checkers import (
 from checkers.prover import decide
 from symlayout import ComposedLayout, Layout, Swizzle, ceil_div, composition, dim, dims, eq, zipped_divide
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import SCHEMA, Outcome, Report
 from symlayout.errors import SymlayoutError
 from symlayout.facts import Facts
-from symlayout.report import SCHEMA, Outcome, Report
 from tests.checkers.plain import QUICK, within
 
 M, N, K, ld = dims("M N K ld")

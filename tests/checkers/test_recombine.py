@@ -16,7 +16,7 @@ from checkers import Bijective, InBounds, Injective, prove, verify
 from checkers.prover import Budget, decide
 from symlayout import CertificateError, dims, minimum
 from symlayout.address_map import AddressMap
-from symlayout.report import Outcome
+from symlayout.answers.report import Outcome
 from tests.checkers.plain import QUICK, complaint
 
 m, n, k, ld = dims("m n k ld")

@@ -13,11 +13,11 @@ import random
 import pytest
 
 from checkers import Coalesced, ConflictFree, prove, verify
-from checkers.residues import residues
+from checkers.algebra.residues import residues
 from symlayout import CertificateError, ComposedLayout, Layout, Swizzle, dim, dims, eq
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.facts import Facts
-from symlayout.report import Outcome
 from tests.corpus import oracle
 
 k, ld, M, S = dims("k ld M S")

@@ -15,12 +15,12 @@ import pytest
 from checkers import claims_of, prove
 from checkers.aliases import changed_by, met
 from symlayout import Layout, ceil_div, dim, dims
+from symlayout.answers.report import Outcome
 from symlayout.errors import AssumptionError, ExecutionError, LayoutError
 from symlayout.kernel import Builder, Kernel, KernelTensor
+from symlayout.kernel.launch_checks import check_launch, tensor_assumptions
+from symlayout.kernel.specification import element
 from symlayout.kernels import bulk_copy, tma_copy, vector_copy
-from symlayout.launch_checks import check_launch, tensor_assumptions
-from symlayout.report import Outcome
-from symlayout.results import element
 from symlayout.semantics import execute
 
 

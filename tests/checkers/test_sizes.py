@@ -10,11 +10,11 @@ import pytest
 from checkers import Injective
 from checkers.prover import Budget, decide
 from checkers.refuter import Refuter
-from checkers.sizes import drawn_sizes, every_small_size, small_sizes
+from checkers.trial_sizes import drawn_sizes, every_small_size, small_sizes
 from symlayout import dim, dims, eq
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.facts import Facts
-from symlayout.report import Outcome
 
 A, B, C, D, E, F, G, H = dims("A B C D E F G H")
 even = dim("even", multiple_of=2)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from checkers import SameBytes, TensorMapValid, TmaCopySafe, prove
-from checkers.build import claim_from
-from checkers.conditions import threshold
+from checkers.claim_text import claim_from
 from checkers.prover import Budget
+from checkers.repairs.conditions import threshold
 from symlayout import (
     ClaimError,
     ComposedLayout,
@@ -31,18 +31,18 @@ from symlayout import (
     maximum,
     minimum,
 )
+from symlayout.answers.report import Outcome
 from symlayout.errors import LayoutError, TmaFault
 from symlayout.expr import Fact, Symbol
 from symlayout.facts import symbols_in
-from symlayout.report import Outcome
 from symlayout.rules.tma import PROFILES as MAP_PROFILES
 from symlayout.rules.tma import violations as map_violations
 from symlayout.rules.tma_copy import REDUCED
 from symlayout.rules.tma_copy import rules_of as copy_rules
 from symlayout.semantics import tma_load, tma_reduce, tma_store
 from symlayout.tma import Im2col, TensorMap, TmaInterleaveLayout, TmaType
-from symlayout.tma_copy import make_tma_copy
-from symlayout.tma_descriptor import make_tma_descriptor
+from symlayout.tma.from_dlpack import make_tma_descriptor
+from symlayout.tma.tiled_copy import make_tma_copy
 from symlayout.values import rows
 from tests.tma_cases import drawn
 

@@ -16,13 +16,13 @@ from checkers.prover import Budget
 from checkers.rings.programs import rings_of, sources, targets
 from checkers.sites import Counter, Uncounted, sites, unsteady
 from symlayout import Layout, dim, dims
+from symlayout.answers.report import Outcome, Report
 from symlayout.facts import Facts
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.ring import make_ring
 from symlayout.kernels import axpby, cp_async_copy, gather_rows, gemm, row_sum, tma_copy, tma_reduce_add, vector_copy
 from symlayout.ops import Box, Copy, Elect, If, Let, LoadIndex, Map, Op, Param, Reduce, Ref, Role, Shuffle, Wait
-from symlayout.report import Outcome, Report
-from symlayout.ring import make_ring
-from symlayout.semantics.steps import STEPS
+from symlayout.semantics.op_steps import STEPS
 from symlayout.tma import TensorMap
 
 M, N, K, S = dims("M N K S")

@@ -15,12 +15,12 @@ import pytest
 from benchmarks.corpus import rows
 from checkers import Holds, InBounds, Injective
 from checkers.prover import Budget, decide
-from checkers.weaker import smaller_coefficients
+from checkers.repairs.weaker import smaller_coefficients
 from symlayout import Layout, dims, index
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.expr import Fact, Symbol, multiple_of
 from symlayout.facts import Facts
-from symlayout.report import Outcome, Verdict
 
 K, M, N = dims("K M N")
 over = AddressMap.over

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from symlayout.python_claims import mentions_us
+from symlayout.finding.python_claims import mentions_us
 from tests.cli.test_prove import CLAIMS, HEAD, ROOT, module, run
 
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -163,7 +163,7 @@ def test_a_module_that_ends_its_process_is_one_error_and_the_rest_goes_on(tmp_pa
 
 
 def test_a_module_that_hears_no_alarm_is_killed(tmp_path, monkeypatch):
-    monkeypatch.setattr("symlayout.importer.GRACE", 0.1)
+    monkeypatch.setattr("symlayout.finding.importer.GRACE", 0.1)
     path = tmp_path / "deaf.py"
     path.write_text(
         "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\ntime.sleep(60)\nimport symlayout\n"

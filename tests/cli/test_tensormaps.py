@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from symlayout.cli import app
 from symlayout.rules.tma import violations
-from symlayout.tensormap_report import PROFILES, UNKNOWN_TO_ROWS, judged
-from symlayout.tensormap_rows import columns
+from symlayout.tma.recorded import columns
+from symlayout.tma.recorded_report import PROFILES, UNKNOWN_TO_ROWS, judged
 from tests.checkers.plain import within
 
 TILED = {

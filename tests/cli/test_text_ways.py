@@ -16,13 +16,13 @@ import pytest
 from typer.testing import CliRunner
 
 from checkers import Claim, Injective, prove
-from checkers.build import KINDS, claim_from, kind_of
+from checkers.claim_text import KINDS, claim_from, kind_of
 from symlayout import Layout, SymlayoutError, dims, eq
 from symlayout.cli import app
-from symlayout.comments import PYTHON_SUFFIXES, SUFFIXES
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Fact
-from symlayout.notation import Declared, parse_fact
+from symlayout.finding.comments import PYTHON_SUFFIXES, SUFFIXES
+from symlayout.text.notation import Declared, parse_fact
 
 ROOT = Path(__file__).parents[2]
 M, N, ld = dims("M N ld")

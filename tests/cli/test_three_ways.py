@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from checkers.build import KINDS, claim_from
+from checkers.claim_text import KINDS, claim_from
 from symlayout.canonical import digest
-from symlayout.collect import collect
-from symlayout.found import Builder, Stated
+from symlayout.finding.collect import collect
+from symlayout.finding.found import Builder, Stated
 
 HEAD = """from checkers import *
 from symlayout import *

@@ -23,7 +23,7 @@ from symlayout import (
 )
 from symlayout.dtype import DType
 from symlayout.int_tuple import leaves, map_leaves
-from symlayout.tma_copy import TmaCopy, make_tma_copy
+from symlayout.tma.tiled_copy import TmaCopy, make_tma_copy
 from tests.draw import Draw
 from tests.tma_cases import Case, drawn
 

@@ -14,8 +14,8 @@ import pytest
 from symlayout import ComposedLayout, InexactError, Layout, LayoutError, Swizzle
 from symlayout.dtype import DType
 from symlayout.int_tuple import unflatten
-from symlayout.tma_copy import TmaCopy
-from symlayout.tma_im2col import make_im2col_tma_copy
+from symlayout.tma.im2col import make_im2col_tma_copy
+from symlayout.tma.tiled_copy import TmaCopy
 from tests.tma_cases import RUN_TIME, Case, drawn
 
 if importlib.util.find_spec("cutlass") is None:

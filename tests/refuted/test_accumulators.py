@@ -15,12 +15,12 @@ import pytest
 
 from checkers import Computes, prove
 from symlayout import Layout, ceil_div, dim, dims
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.dtype import DType
 from symlayout.facts import Facts
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.specification import element, total
 from symlayout.kernels import axpby, gemm, row_sum, tma_reduce_add
-from symlayout.report import Outcome, Verdict
-from symlayout.results import element, total
 from symlayout.semantics import execute
 
 M, N = dims("M N")

@@ -39,10 +39,10 @@ from symlayout import (
     upcast,
 )
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.banks import conflict_degree
 from symlayout.basis import E
 from symlayout.errors import InexactError, LayoutError
-from symlayout.report import Outcome, Verdict
 
 M, N, Q, B, n, m = dims("M N Q B n m")
 nm, nn, g, tiles = dims("nm nn g tiles")

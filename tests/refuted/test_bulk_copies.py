@@ -11,13 +11,13 @@ import pytest
 
 from checkers import Computes, RingProtocol, TransactionBytes, WellFormed, WrittenOnce, prove
 from symlayout import Layout, dim
+from symlayout.answers.report import Outcome
 from symlayout.errors import ExecutionError
 from symlayout.expr import minimum
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.ring import make_ring
 from symlayout.kernels import bulk_copy
 from symlayout.ops import Copy, ExpectTx, Op, Ref, Slot
-from symlayout.report import Outcome
-from symlayout.ring import make_ring
 from symlayout.semantics import execute, expect_reference
 from tests.kernel_families import inputs
 

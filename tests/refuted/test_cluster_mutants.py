@@ -9,12 +9,12 @@ import pytest
 
 from checkers import Budget, HappensBefore, RingProtocol, TransactionBytes, prove
 from symlayout import dim
+from symlayout.answers.report import Outcome
 from symlayout.errors import ExecutionError
 from symlayout.expr import Symbol, index
 from symlayout.kernel import Kernel
 from symlayout.kernels import gemm
 from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, For, If, Op, Role, rewritten
-from symlayout.report import Outcome
 from symlayout.semantics import expect_reference
 from tests.cluster_kernels import PART, everyone, inputs, rows_and_columns
 

@@ -11,9 +11,9 @@ from benchmarks.soundness.row import drawn
 from benchmarks.soundness.subjects import Sizes, nested, symbolic_modes
 from checkers import Coalesced, ConflictFree, Holds, prove
 from symlayout import ComposedLayout, Layout, Swizzle, dim, dims, max_alignment, max_common_layout, max_common_vector
+from symlayout.answers.report import Outcome
 from symlayout.errors import LayoutError, SymlayoutError
 from symlayout.expr import at_least
-from symlayout.report import Outcome
 
 S = dim("S")
 N, M, ld = dims("N M ld")

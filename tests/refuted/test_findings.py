@@ -24,9 +24,9 @@ from checkers import (
 from checkers.prover import decide
 from symlayout import ComposedLayout, E, Layout, Swizzle, ceil_div, dim, dims
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
 from symlayout.expr import minimum
-from symlayout.report import Outcome
 from tests.checkers.plain import QUICK, complaint
 
 M, N, K, ld, nm, nn = dims("M N K ld nm nn")

@@ -15,11 +15,11 @@ from checkers.claim import Claim
 from checkers.claims.arithmetic_fits import ArithmeticFits
 from checkers.claims.global_order import GlobalOrder
 from symlayout import Layout, dims, f32, i32
-from symlayout.arithmetic import partial_results
+from symlayout.answers.report import Outcome
 from symlayout.errors import LayoutError
 from symlayout.expr import Symbol
+from symlayout.expr.partial_results import partial_results
 from symlayout.kernel import Builder, Kernel
-from symlayout.report import Outcome
 from symlayout.tma import TensorMap
 
 ROWS = Layout((64, 8, 8), (1, 64, 512))

@@ -11,10 +11,10 @@ import pytest
 from benchmarks.kernel_mutation import BUDGET, FAMILIES, judged, main, mutants
 from checkers import HappensBefore, claims_of, prove
 from symlayout import LayoutError, dim
+from symlayout.answers.report import Outcome
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import gemm, tma_copy, tma_transpose, vector_copy
 from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Wait, WaitGroup
-from symlayout.report import Outcome
 
 EVERY = {
     **{"vector_copy": 8, "cp_async_copy": 11, "tma_copy": 9, "tma_transpose": 13, "gemm": 61, "bulk_copy": 9},

@@ -15,13 +15,13 @@ import pytest
 
 from checkers import HappensBefore, RingProtocol, WellFormed, prove
 from symlayout import Layout, dim
+from symlayout.answers.report import Outcome
 from symlayout.errors import ExecutionError
 from symlayout.expr import eq
 from symlayout.kernel import CONVERGED, Builder, Kernel
+from symlayout.kernel.ring import make_ring
 from symlayout.kernels import gemm, tma_transpose
 from symlayout.ops import For, Mma, Op, Slot, WarpBarrier
-from symlayout.report import Outcome
-from symlayout.ring import make_ring
 from symlayout.semantics import execute
 from symlayout.tma import TensorMap
 from tests.kernel_families import FAMILIES as EVERY

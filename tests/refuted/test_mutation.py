@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from checkers.build import claim_from
+from checkers.claim_text import claim_from
 from checkers.prover import Budget, decide
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import SymlayoutError
 from symlayout.expr import dim
 from symlayout.int_tuple import leaves
-from symlayout.report import Outcome, Verdict
 from tests.corpus import oracle
 
 Text = dict[str, Any]

@@ -11,11 +11,11 @@ import pytest
 
 from checkers import HappensBefore, prove
 from symlayout import dim
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import ExecutionError
 from symlayout.kernel import Kernel
 from symlayout.kernels import cp_async_copy
 from symlayout.ops import Barrier, Commit, Copy, Elect, Fence, For, If, Op, Ref, WaitGroup
-from symlayout.report import Outcome, Verdict
 from symlayout.semantics import expect_reference
 from tests import shared_kernels as small
 

@@ -13,11 +13,11 @@ import numpy as np
 from checkers import prove
 from checkers.prover import Budget
 from symlayout import Layout, dim
+from symlayout.answers.report import Outcome
 from symlayout.errors import ExecutionError
 from symlayout.expr import minimum
 from symlayout.kernel import Builder, Kernel
 from symlayout.ops import SHUFFLES, LoadIndex
-from symlayout.report import Outcome
 from symlayout.semantics import execute
 
 SEEDS = 150

@@ -18,9 +18,11 @@ import pytest
 
 from checkers import HappensBefore, RingProtocol, prove
 from symlayout import Layout, dim
+from symlayout.answers.report import Outcome
 from symlayout.errors import ExecutionError
 from symlayout.expr import eq, evaluate
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.ring import make_ring
 from symlayout.ops import (
     Arrive,
     Barrier,
@@ -37,8 +39,6 @@ from symlayout.ops import (
     WaitGroup,
     WarpBarrier,
 )
-from symlayout.report import Outcome
-from symlayout.ring import make_ring
 from symlayout.semantics import execute
 from symlayout.tma import TensorMap
 

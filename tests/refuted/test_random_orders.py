@@ -13,9 +13,9 @@ import pytest
 
 from checkers import HappensBefore, prove
 from symlayout import Layout, TensorMap, dim
+from symlayout.answers.report import Outcome
 from symlayout.errors import ExecutionError
 from symlayout.kernel import Builder, Kernel
-from symlayout.report import Outcome
 from symlayout.semantics import execute
 
 THREADS, SLOT = 64, 64

@@ -5,8 +5,8 @@ import pytest
 from checkers import Bijective, ConflictFree, Equal, FitsIn, InBounds, Surjective, prove
 from symlayout import Layout, dims
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.errors import LayoutError
-from symlayout.report import Outcome
 
 M, n = dims("M n")
 

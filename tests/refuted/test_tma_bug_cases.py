@@ -15,7 +15,7 @@ from symlayout.dlpack import DLTensor
 from symlayout.errors import LayoutError
 from symlayout.rules.tma import lints, violations
 from symlayout.tma import Im2col, TensorMap, TmaSwizzle
-from symlayout.tma_descriptor import make_tma_descriptor
+from symlayout.tma.from_dlpack import make_tma_descriptor
 
 PROFILES = ("driver", "documented", "cccl", "hardware")
 AT = 1 << 20  # an aligned address

@@ -6,7 +6,7 @@ import pytest
 
 from checkers import Aligned, Equal, InBounds, SameBytes, TensorMapValid, TmaCopySafe, prove
 from symlayout import AddressMap, ComposedLayout, Layout, Swizzle, ceil_div, dim, dims, index
-from symlayout.report import Outcome
+from symlayout.answers.report import Outcome
 from symlayout.tma import TensorMap
 
 M, N, K = dims("M N K")

@@ -11,16 +11,16 @@ import pytest
 
 from benchmarks.value_flow import KINDS, trials
 from checkers import Computes, prove
-from checkers.flow.rounding import exact
+from checkers.dataflow.rounding import exact
 from symlayout import Layout, dim
+from symlayout.answers.report import Outcome
 from symlayout.dtype import DTYPES, DType
 from symlayout.errors import SymlayoutError
 from symlayout.expr import minimum
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.ring import make_ring
+from symlayout.kernel.specification import applied, dot, element, entry, total
 from symlayout.ops import Ref, Slot
-from symlayout.report import Outcome
-from symlayout.results import applied, dot, element, entry, total
-from symlayout.ring import make_ring
 from symlayout.semantics.expected import expect_results
 from symlayout.tma import TensorMap
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from checkers import HappensBefore, prove
+from symlayout.answers.report import Outcome
 from symlayout.errors import ExecutionError
 from symlayout.kernel import Kernel
 from symlayout.ops import Barrier, Commit, Fence, Fill, Map, Mma, Op, Ref, WaitGroup
-from symlayout.report import Outcome
 from symlayout.semantics import execute
 from symlayout.semantics.fences import RegisterFences
 from tests.shared_kernels import inputs, multiplied

@@ -16,10 +16,10 @@ import pytest
 
 from checkers import ArithmeticFits, Budget, prove, with_widths
 from symlayout import Layout, ceil_div, dim, dims
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.integer_widths import widened
 from symlayout.kernels import tma_reduce_add, vector_copy
-from symlayout.report import Outcome, Verdict
-from symlayout.widths import widened
 from tests.kernel_families import FAMILIES
 
 N = dim("N")

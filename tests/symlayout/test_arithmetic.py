@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from symlayout import Layout, dim, dims
-from symlayout.arithmetic import comparison, partial_results, within
 from symlayout.expr import Fact, Symbol, eq, evaluate, maximum, minimum, select, xor
-from symlayout.intervals import Intervals
+from symlayout.expr.partial_results import comparison, partial_results, within
+from symlayout.facts.intervals import Intervals
 from symlayout.kernel import Builder
-from symlayout.widths import evaluations, widened
+from symlayout.kernel.integer_widths import evaluations, widened
 
 A, B, C = (dim(name, at_least=low, at_most=high) for name, low, high in (("a", 0, 5000), ("b", -70, 900), ("c", 1, 64)))
 WORDS: Mapping[str, Any] = {

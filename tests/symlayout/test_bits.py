@@ -17,12 +17,12 @@ import sympy as sp
 from checkers import smt
 from symlayout import ExpressionError, Facts, dim, dims, eq, evaluate, index, maximum, minimum, select, truth
 from symlayout.address_map import AddressMap
-from symlayout.c_text import HELPERS, c_text
 from symlayout.expr import Expr, Fact, chosen, integer
+from symlayout.expr.c_text import HELPERS, c_text
+from symlayout.expr.compiled import compiled
 from symlayout.facts import ranges
-from symlayout.notation import parse_expression
-from symlayout.samples import value as sampled
-from symlayout.semantics.compiled import compiled
+from symlayout.facts.samples import value as sampled
+from symlayout.text.notation import parse_expression
 from tests.draw import Draw
 
 M, N = dims("M N")

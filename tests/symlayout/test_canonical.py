@@ -31,6 +31,7 @@ from symlayout.dtype import bf16, f32
 from symlayout.errors import SerialError, SymlayoutError
 from symlayout.expr import Atom, Expr, Symbol, intern
 from symlayout.kernel import Builder, Kernel, KernelMap, KernelTensor, Mbarriers, Parameter, RingUse
+from symlayout.kernel.specification import Applied, Dot, Element, Entry, Result, Scalar, Total, applied, element
 from symlayout.kernels import tma_copy
 from symlayout.linear import LinearLayout
 from symlayout.ops import (
@@ -62,12 +63,11 @@ from symlayout.ops import (
     WaitGroup,
     WarpBarrier,
 )
-from symlayout.results import Applied, Dot, Element, Entry, Result, Scalar, Total, applied, element
 from symlayout.rules.tma_copy import TensorCopy
 from symlayout.rules.tma_tile import TileCopy
 from symlayout.tensor import Tensor
 from symlayout.tma import Im2col, TensorMap, TmaOobFill
-from symlayout.tma_copy import TmaPart, make_tma_copy
+from symlayout.tma.tiled_copy import TmaPart, make_tma_copy
 
 M, N = dims("M N")
 I = index("i", N)  # noqa: E741

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from symlayout import dim
-from symlayout.collect import Found, Stated
-from symlayout.comments import parse_claim, read, statements, states_claims
 from symlayout.errors import NotationError
-from symlayout.notation import Declared
-from symlayout.place import Place
+from symlayout.finding.collect import Found, Stated
+from symlayout.finding.comments import parse_claim, read, statements, states_claims
+from symlayout.finding.place import Place
+from symlayout.text.notation import Declared
 
 SOURCE = r"""
 #include <cute/layout.hpp>

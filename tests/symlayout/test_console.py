@@ -8,7 +8,7 @@ import time
 import pytest
 from rich.console import Console
 
-from symlayout import console
+from symlayout.answers import console
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from symlayout import Layout, dim
 from symlayout.basis import ArithmeticTuple
 from symlayout.errors import LayoutError, NotationError, SymlayoutError
-from symlayout.notation import parse, parse_cpp, to_cpp
+from symlayout.text.notation import parse, parse_cpp, to_cpp
 
 # What compilers print of types in CUTLASS 4.2: gcc 12 __PRETTY_FUNCTION__, gcc and clang demanglers,
 # and nvcc 13.0 diagnostics, which keep the aliases _4 and write 4L.

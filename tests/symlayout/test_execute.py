@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import random
 from fractions import Fraction
 
@@ -15,11 +13,11 @@ from symlayout import Layout, dim, dims
 from symlayout.dtype import DType
 from symlayout.errors import AssumptionError, ExecutionError, ExpressionError, LayoutError
 from symlayout.expr import evaluate, integer, maximum, minimum, xor
+from symlayout.expr.compiled import compiled, holds, value
 from symlayout.kernel import Builder
 from symlayout.kernels import tma_copy
 from symlayout.ops import Fence, Ref
 from symlayout.semantics import execute, expect_reference
-from symlayout.semantics.compiled import compiled, holds, value
 from symlayout.semantics.maps import FUNCTIONS, map_function
 from symlayout.semantics.mbarrier import LIMIT, Mbarrier
 from symlayout.swizzle import Swizzle
@@ -450,18 +448,3 @@ def test_a_swizzled_tile_is_read_where_the_copy_put_it():
 
     for order in ORDERS:
         expect_reference(kernel, {"src": WORDS.reshape(8, 32)}, order)
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        *(f"symlayout.semantics.{m}" for m in ("compiled", "execute", "maps", "mbarrier")),
-        *(f"symlayout.kernels.{m}" for m in ("cp_async_copy", "tma_copy", "tma_transpose", "vector_copy")),
-        *(f"symlayout.{m}" for m in ("kernel", "ops", "ring")),
-    ],
-)
-def test_the_examples_of_a_module(module):
-    found = doctest.testmod(importlib.import_module(module))
-
-    assert found.attempted
-    assert not found.failed

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from checkers import Aligned, Bijective, Covers, Equal, InBounds, Injective, Surjective, prove
-from checkers.build import KINDS
-from checkers.certificate_checker import KINDS as CERTIFICATES
+from checkers.claim_text import KINDS
 from checkers.claims import OTHERS
+from checkers.trusted.certificate_checker import KINDS as CERTIFICATES
 from symlayout import ComposedLayout, E, Layout, Swizzle, ceil_div, dims
 from symlayout.address_map import AddressMap
+from symlayout.answers.explain import SENTENCES, entries, explain, in_words, overview
+from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
-from symlayout.explain import SENTENCES, entries, explain, in_words, overview
-from symlayout.report import Outcome
 from tests.kernel_families import FAMILIES
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,9 @@ def test_theorems_are_those_of_the_page() -> None:
     here = {f"{e.name} {e.title}".strip(): plain(e.text) for e in entries() if e.group == "theorems"}
 
     assert len(there) >= 16
-    assert {head: here.get(head) for head in there} == there, "copy the paragraph to THEOREMS in symlayout/explain.py"
+    assert {head: here.get(head) for head in there} == there, (
+        "copy the paragraph to THEOREMS in symlayout/answers/explain.py"
+    )
 
 
 def test_every_theorem_that_a_method_names_is_explained() -> None:

@@ -12,7 +12,7 @@ import pytest
 from symlayout import AssumptionError, Expr, Facts, Symbol, ceil_div, dim, dims, eq, evaluate, index, maximum, minimum
 from symlayout.expr import floordiv, integer, mod, multiple_of
 from symlayout.facts import Evidence, Row, inner_first, opaque_atoms, residues_vanish
-from symlayout.positivity import Search
+from symlayout.facts.positivity import Search
 from tests.draw import Draw
 
 M, N, K = dims("M N K")

@@ -22,10 +22,10 @@ from symlayout import (
     select,
 )
 from symlayout.address_map import AddressMap
-from symlayout.c_text import c_text
+from symlayout.answers.report import Outcome
 from symlayout.expr import is_deep
-from symlayout.report import Outcome
-from symlayout.semantics.compiled import value
+from symlayout.expr.c_text import c_text
+from symlayout.expr.compiled import value
 
 M, N = dims("M N")
 J = dim("j", at_least=70_000, at_most=70_003)

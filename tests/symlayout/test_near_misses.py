@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from checkers.build import KINDS
-from symlayout.near_misses import may_have_slips, slip
+from checkers.claim_text import KINDS
+from symlayout.finding.near_misses import may_have_slips, slip
 from tests.cli.test_text_ways import Run
 
 SLIPS = [

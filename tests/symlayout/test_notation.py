@@ -18,7 +18,7 @@ from symlayout.errors import (
     SymlayoutError,
 )
 from symlayout.expr import Expr, Fact, Symbol, ceil_div_int, eq, floordiv, maximum, minimum, mod, xor
-from symlayout.notation import (
+from symlayout.text.notation import (
     Declared,
     parse,
     parse_box,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from symlayout import NotationError, dim, dims, evaluate, maximum, minimum, select, truth
-from symlayout.comments import parse_claim
-from symlayout.notation import parse, parse_dims, parse_expression, parse_fact, parse_int_tuple
+from symlayout.finding.comments import parse_claim
+from symlayout.text.notation import parse, parse_dims, parse_expression, parse_fact, parse_int_tuple
 
 M, N = dims("M N")
 T, I = dim("t"), dim("i")  # noqa: E741
@@ -119,7 +119,7 @@ def test_claims_in_comments_are_cut_at_their_keywords(source, fields):
 
 def test_a_claim_with_operators_is_proved():
     from checkers import prove
-    from checkers.build import claim_from
+    from checkers.claim_text import claim_from
 
     box = {"over": "t < 64*S"}
     for kind, fields in (

@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 
 from checkers import TensorMapValid, TmaCopySafe, prove
 from symlayout import Layout
+from symlayout.answers.formats import SARIF_RESULTS, Format, rendered, rule_of, step_summary, stored_in
+from symlayout.answers.report import Outcome, Report, Verdict
 from symlayout.cli import app
-from symlayout.collect import Found
 from symlayout.errors import CertificateError
-from symlayout.outputs import SARIF_RESULTS, Format, rendered, rule_of, step_summary, stored_in
-from symlayout.place import Place
-from symlayout.report import Outcome, Report, Verdict
+from symlayout.finding.collect import Found
+from symlayout.finding.place import Place
 from symlayout.tma import TensorMap
 
 

@@ -39,12 +39,12 @@ from symlayout import (
     make_tma_copy,
     maximum,
     minimum,
-    reproduce,
     zipped_divide,
 )
 from symlayout.address_map import AddressMap
-from symlayout.reproduce import _Python
-from symlayout.reproduce import reproduce as script
+from symlayout.answers import reproduce
+from symlayout.answers.reproduce import _Python
+from symlayout.answers.reproduce import reproduce as script
 from symlayout.tma import Im2col, TensorMap
 
 ROOT = Path(__file__).parents[2]

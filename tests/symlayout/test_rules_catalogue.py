@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from symlayout.explain import explain, overview
+from symlayout.answers.explain import explain, overview
 from symlayout.rules import TABLES
 from symlayout.rules.catalogue import PROFILES, SECTIONS, page, rows
 from symlayout.rules.rule import COUNTS, MOST

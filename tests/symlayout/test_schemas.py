@@ -10,11 +10,11 @@ import pytest
 
 import checkers
 from symlayout import Layout, dims
-from symlayout.found import Found
+from symlayout.answers.formats import Format, rendered
+from symlayout.answers.report import SCHEMA, Report
+from symlayout.finding.found import Found
+from symlayout.finding.place import Place
 from symlayout.kernels import tma_copy
-from symlayout.outputs import Format, rendered
-from symlayout.place import Place
-from symlayout.report import SCHEMA, Report
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
 

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from checkers import Aligned, Injective, prove
 from symlayout import Layout, dim, dims
+from symlayout.answers.console import show_report
+from symlayout.answers.formats import Format, rendered
+from symlayout.answers.report import Outcome
 from symlayout.cli import app
-from symlayout.console import show_report
 from symlayout.draw import html_page
+from symlayout.facts.scope import is_usual, names_in, ranges_in_words
 from symlayout.kernels import tma_copy
-from symlayout.outputs import Format, rendered
-from symlayout.report import Outcome
-from symlayout.scope import is_usual, names_in, ranges_in_words
 
 M, N, ld = dims("M N ld")
 PADDED = Layout((M, N), (1, ld))

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from symlayout import dim
-from symlayout.collect import Found, Stated
-from symlayout.notation import Declared
-from symlayout.place import Place
-from symlayout.spec import FIRST_FILES, read, states_claims
+from symlayout.finding.collect import Found, Stated
+from symlayout.finding.place import Place
+from symlayout.finding.toml_claims import FIRST_FILES, read, states_claims
+from symlayout.text.notation import Declared
 
 EVERYTHING = """\
 given = ["ld >= M", "M < 64"]

@@ -31,7 +31,7 @@ from symlayout.basis import ArithmeticTupleIterator, as_tuple
 from symlayout.layout import ComposedLayout
 from symlayout.swizzle import Swizzle
 from symlayout.tma import TmaSwizzle, TmaType
-from symlayout.tma_copy import TmaCopy, create_tma_multicast_mask, make_tma_copy, tma_partition
+from symlayout.tma.tiled_copy import TmaCopy, create_tma_multicast_mask, make_tma_copy, tma_partition
 from tests.draw import read
 
 SW128 = Swizzle(3, 3, 3)  # of f16

@@ -17,7 +17,7 @@ from symlayout.rules.dlpack import BY_ID as DL_RULES
 from symlayout.rules.dlpack import TYPES
 from symlayout.rules.tma import lints, rules_of, violations
 from symlayout.tma import TensorMap, TmaInterleaveLayout, TmaL2FetchSize, TmaOobFill, TmaSwizzle, TmaType
-from symlayout.tma_descriptor import make_tma_descriptor
+from symlayout.tma.from_dlpack import make_tma_descriptor
 
 M, N, K = dims("M N K")
 SM100 = replace(SM90, name="sm_100a", compute_capability=(10, 0))

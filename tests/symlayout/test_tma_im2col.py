@@ -10,8 +10,8 @@ import pytest
 
 from symlayout import ComposedLayout, Layout, LayoutError, Swizzle, Tensor, dim, dims, idx2crd, local_tile
 from symlayout.basis import ArithmeticTupleIterator
-from symlayout.tma_copy import TmaCopy
-from symlayout.tma_im2col import make_im2col_tma_copy
+from symlayout.tma.im2col import make_im2col_tma_copy
+from symlayout.tma.tiled_copy import TmaCopy
 
 TILE = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((64, 64), (64, 1)))
 

@@ -11,7 +11,7 @@ from benchmarks.hardware import models
 from benchmarks.hardware.cases import PLAIN
 from benchmarks.hardware.replay import COPIED, FAULTED, MISMATCH, REFUSED, UNSETTLED, replay
 from symlayout.semantics import phase_completes
-from symlayout.tensormap_rows import read
+from symlayout.tma.recorded import read
 
 ROWS = list(read(Path(__file__).parents[1] / "data" / "tma_probe.jsonl.gz"))
 FAMILIES = sorted({row["family"] for row in ROWS if "rule" not in row})

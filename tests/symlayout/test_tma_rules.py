@@ -14,8 +14,8 @@ from symlayout import dim, eq
 from symlayout.expr import Expr
 from symlayout.rules import accepted, broken, facts, rule_named
 from symlayout.rules.tma import RULES, rules_of, violations
-from symlayout.tensormap_rows import columns, read
 from symlayout.tma import Im2col, TensorMap, TmaSwizzle, TmaType
+from symlayout.tma.recorded import columns, read
 
 ROWS = Path(__file__).parents[1] / "data" / "driver_descriptors.jsonl.gz"
 DRIVER = rules_of("driver")

@@ -17,8 +17,8 @@ from symlayout.rules import rule as engine
 from symlayout.rules.readings import box_bytes, encoded_bytes, least_stride
 from symlayout.rules.tma import BY_ID, RULES, lints, rules_of, violations
 from symlayout.rules.tma import PROFILES as PROFILE_NAMES
-from symlayout.tensormap_rows import columns, tensor_map
 from symlayout.tma import Im2col, TensorMap, TmaSwizzle, TmaType
+from symlayout.tma.recorded import columns, tensor_map
 
 U8, I32, F16, F32, F64, TF32, U4A8, U4A16, U6A16 = 0, 3, 6, 7, 8, 11, 13, 14, 15
 

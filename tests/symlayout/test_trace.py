@@ -10,7 +10,7 @@ import pytest
 import symlayout
 from symlayout import Layout, ceil_div, dim, dims, maximum, minimum
 from symlayout.errors import LayoutError, UndecidedError
-from symlayout.trace import OPERATIONS, Traced, steps
+from symlayout.expr.trace import OPERATIONS, Traced, steps
 
 M, K = dims("M K")
 z = dim("z", at_least=0)

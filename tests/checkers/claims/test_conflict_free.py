@@ -8,8 +8,8 @@ from checkers import Coalesced, ConflictFree
 from checkers.prover import decide
 from symlayout import ComposedLayout, E, Layout, Swizzle, dim, dims
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
-from symlayout.report import Outcome
 from tests.checkers.plain import QUICK, graph, judged, truth
 
 M, N = dims("M N")

@@ -11,8 +11,8 @@ import pytest
 
 from checkers import SameBytes, TensorMapValid, TmaCopySafe, prove
 from symlayout import Layout, TensorMap, ceil_div, dims, index, local_tile, make_tma_copy
+from symlayout.answers.report import Outcome
 from symlayout.errors import TmaFault
-from symlayout.report import Outcome
 from symlayout.semantics import tma_load
 from symlayout.tensor import Tensor
 from tests.tma_cases import drawn

@@ -5,9 +5,9 @@ import pytest
 from checkers import FitsIn, prove
 from symlayout import ComposedLayout, E, Layout, Swizzle, dim, dims
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
 from symlayout.expr import minimum
-from symlayout.report import Outcome
 from tests.checkers.plain import judged, within
 
 M, N, K = dims("M N K")

@@ -17,15 +17,15 @@ import pytest
 from benchmarks.inplace_kernels import random_kernel
 from checkers import GlobalOrder, claims_of, prove
 from checkers.claim import TooLarge
-from checkers.races.order import shared
-from checkers.races.runs import Run
+from checkers.races.access_pairs import shared
+from checkers.races.bound_runs import Run
 from symlayout import Layout, ceil_div, dim, dims
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import ClaimError
 from symlayout.expr import minimum
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import axpby, bulk_copy, row_sum, tma_copy, tma_reduce_add, vector_copy
 from symlayout.ops import Box, Copy, Ref, Wait
-from symlayout.report import Outcome, Verdict
 from symlayout.semantics import execute
 
 N = dim("N")

@@ -5,9 +5,9 @@ import pytest
 from checkers import InBounds, prove
 from symlayout import ComposedLayout, E, Layout, Swizzle, ceil_div, composition, dim, dims, eq
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
 from symlayout.expr import maximum, minimum
-from symlayout.report import Outcome
 from tests.checkers.plain import judged
 
 M, N, K, ld = dims("M N K ld")

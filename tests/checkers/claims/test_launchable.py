@@ -11,14 +11,14 @@ from dataclasses import replace
 import pytest
 
 from checkers import Budget, Launchable, RegistersFit, claims_of, prove, prove_kernel
-from checkers.conditions import without_quotient
+from checkers.repairs.conditions import without_quotient
 from symlayout import Layout, LayoutError, ceil_div, dims
+from symlayout.answers.report import Outcome
 from symlayout.arch import SM80, SM90
 from symlayout.kernel import Builder
+from symlayout.kernel.specification import element
 from symlayout.kernels import gemm, tma_copy, vector_copy
 from symlayout.ops import Barrier, ExpectTx
-from symlayout.report import Outcome
-from symlayout.results import element
 
 M, N, B = dims("M N B")
 

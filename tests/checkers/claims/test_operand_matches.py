@@ -8,10 +8,10 @@ import pytest
 
 from checkers import SameBytes, prove
 from symlayout import ClaimError, ComposedLayout, E, Layout, LayoutError, Swizzle, dim, tile_to_shape
+from symlayout.answers.report import Outcome
 from symlayout.atoms import DescriptorRead, LdmatrixRead, MatrixDescriptor
-from symlayout.report import Outcome
 from symlayout.tma import TensorMap
-from symlayout.tma_copy import make_tma_copy
+from symlayout.tma.tiled_copy import make_tma_copy
 
 BITS = {0: 0, 32: 1, 64: 2, 128: 3}
 

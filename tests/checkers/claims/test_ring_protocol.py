@@ -9,16 +9,16 @@ import pytest
 
 from checkers import Budget, RingProtocol, smt
 from checkers import prove as prove_fully
-from checkers.rings.lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas, prove_lemmas
 from checkers.rings.programs import machine, rings_of
+from checkers.rings.ring_lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas, prove_lemmas
 from symlayout import Layout, TensorMap, dims
+from symlayout.answers.report import Report
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import index
 from symlayout.kernel import Builder, Kernel, Mbarriers
+from symlayout.kernel.ring import make_ring
 from symlayout.kernels import tma_copy
 from symlayout.ops import Arrive, Elect, ExpectTx, If, Op, Slot, Wait, WaitGroup
-from symlayout.report import Report
-from symlayout.ring import make_ring
 
 M, N = dims("M N")
 
@@ -263,7 +263,7 @@ def test_a_lemma_that_is_too_strong_is_not_proved(monkeypatch: pytest.MonkeyPatc
         if len(given) < 2:
             continue
         weaker = (*LEMMAS[:i], (text, given[:-1], goals), *LEMMAS[i + 1 :])
-        monkeypatch.setattr("checkers.rings.lemmas.LEMMAS", weaker)
+        monkeypatch.setattr("checkers.rings.ring_lemmas.LEMMAS", weaker)
         if text.startswith(("a producer passes", "a consumer passes", "no circle", "slot and turn")):
             with pytest.raises(InternalError, match="is not proved"):
                 prove_lemmas()

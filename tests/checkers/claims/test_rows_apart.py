@@ -14,8 +14,8 @@ import pytest
 
 from checkers import TensorMapValid, TmaCopySafe, prove
 from symlayout import TensorMap, ceil_div, dim, dims, index
+from symlayout.answers.report import Outcome
 from symlayout.errors import TmaFault
-from symlayout.report import Outcome
 from symlayout.semantics import tma_reduce, tma_store
 from symlayout.tma import Im2col, TmaInterleaveLayout
 

@@ -6,9 +6,9 @@ import pytest
 
 from checkers import SameBytes, prove
 from symlayout import ClaimError, ComposedLayout, E, Layout, Swizzle, dims, tile_to_shape
-from symlayout.report import Outcome
+from symlayout.answers.report import Outcome
 from symlayout.tma import Im2col, TensorMap
-from symlayout.tma_copy import make_tma_copy
+from symlayout.tma.tiled_copy import make_tma_copy
 
 M, K = dims("M K")
 K_MAJOR = Layout((64, 128), (1, 64))

@@ -9,7 +9,7 @@ import pytest
 import checkers
 from checkers import TensorMapValid, prove
 from symlayout import ClaimError, dim, dims
-from symlayout.report import Outcome
+from symlayout.answers.report import Outcome
 from symlayout.rules.tma import violations
 from symlayout.tma import Im2col, TensorMap
 

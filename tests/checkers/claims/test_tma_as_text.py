@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from checkers import prove
-from checkers.build import claim_from
+from checkers.claim_text import claim_from
 from symlayout import SymlayoutError
-from symlayout.report import Outcome
+from symlayout.answers.report import Outcome
 
 MAP = {"tensor": "(K,M):(1,K)", "dtype": "bf16", "box": "(64,128)", "swizzle": 128}
 LOOP = {**MAP, "start": "(64*k, 128*bm)", "over": "(k, bm, s) < (ceil_div(K, 64), ceil_div(M, 128), 4)"}

@@ -12,8 +12,8 @@ import checkers
 from checkers import TensorMapValid, TmaCopySafe, prove
 from symlayout import ClaimError, ceil_div, dim, dims, index
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import Outcome
 from symlayout.errors import TmaFault
-from symlayout.report import Outcome
 from symlayout.rules.tma import violations as map_violations
 from symlayout.semantics import tma_load, tma_store
 from symlayout.tma import Im2col, TensorMap

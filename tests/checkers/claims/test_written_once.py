@@ -14,11 +14,12 @@ import pytest
 from benchmarks.kernel_mutation import FAMILIES as MUTATED
 from benchmarks.kernel_mutation import mutants
 from checkers import Budget, WrittenOnce, prove
-from checkers.certificate_checker import verify
 from checkers.claim import TooLarge
-from checkers.stores.sites import outputs, reduced
-from checkers.stores.writes import Writes
+from checkers.coverage.store_sites import outputs, reduced
+from checkers.coverage.writes import Writes
+from checkers.trusted.certificate_checker import verify
 from symlayout import Layout, TensorMap, dim, dims
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import ClaimError, SymlayoutError
 from symlayout.expr import eq, minimum
 from symlayout.facts import symbols_in
@@ -26,7 +27,6 @@ from symlayout.int_tuple import ceil_div
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import cp_async_copy, gemm, tma_copy, tma_transpose, vector_copy
 from symlayout.ops import Copy, Elect, If, Op, Ref
-from symlayout.report import Outcome, Verdict
 from symlayout.semantics.execute import run
 from symlayout.semantics.machine import GlobalTensor
 from tests.kernel_families import FAMILIES, Family

@@ -12,8 +12,8 @@ from symlayout.atoms import MatrixDescriptor, atom
 from symlayout.dtype import DType, f32
 from symlayout.errors import ExecutionError
 from symlayout.kernel import Builder
+from symlayout.kernel.specification import dot, element
 from symlayout.ops import Matrix
-from symlayout.results import dot, element
 from symlayout.semantics import execute, mma, wgmma
 from symlayout.semantics.expected import expect_results
 from symlayout.semantics.matrix import by_thread

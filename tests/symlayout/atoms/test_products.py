@@ -18,7 +18,7 @@ from symlayout.atoms import ATOMS, MmaAtom, atom
 from symlayout.dtype import f16
 from symlayout.semantics import matrix_sums
 from symlayout.semantics.matrix_sums import accumulated, aligned_magnitude, error_bound, product_bound, tensor_core_sums
-from symlayout.tensormap_rows import read
+from symlayout.tma.recorded import read
 
 ROWS = list(read(Path(__file__).parents[2] / "data" / "product_probe.jsonl.gz"))
 WHOLE = [r for r in ROWS if r["family"] != "numbers"]

@@ -1,0 +1,4 @@
+"""Proofs by algebra: how a claim becomes polynomials and digits, and the search for certificates about them.
+
+Nothing here is trusted: what is found goes to ``checkers.trusted``.
+"""

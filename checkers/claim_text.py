@@ -1,0 +1,428 @@
+"""Claims from text: the rows that say what each kind takes, derived from the classes in ``checkers.claims``.
+
+    >>> print(claim_from("bijective", {"layout": "(4,8):(8,1)", "onto": 32}))
+    bijective: (4,8):(8,1) onto 32
+    >>> print(claim_from("in_bounds", {"map": "128*t + r", "over": "(r, t) < (128, 8)", "extent": "M", "low": 0},
+    ...                  given=["M >= 1024"]))
+    in bounds: (r,t) -> r + 128*t for r < 128, t < 8 in [0, M)
+
+A field is text, a number or a list of numbers. ``map`` is another name for the first layout that a kind is
+about (the fact, where it is about one), ``and`` for the second. With ``over`` they are index expressions of the
+coordinates that it names, or, where it gives no extents, layouts with one coordinate for each top-level mode;
+``when`` is their predicate.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any
+
+from symlayout.address_map import AddressMap
+from symlayout.errors import ClaimError, NotationError, SymlayoutError
+from symlayout.expr import Expr, Fact, Int, Quotient, Symbol, at_least, dim, index, names, written_divisors
+from symlayout.facts import Facts, opaque_atoms, symbols_in
+from symlayout.int_tuple import map_leaves, product
+from symlayout.int_tuple import text as text_of
+from symlayout.layout import Layout
+from symlayout.text.grammar import as_claims
+from symlayout.text.notation import Declared, parse, parse_box, parse_expression, parse_fact, parse_int_tuple
+from symlayout.text.reader import suggestion
+
+from .claim import Claim
+from .claims import CLAIMS
+
+SHARED = ("given", "expect")
+PLACEHOLDERS = {"number": "NUMBER", "layout": "LAYOUT", "fact": "FACT", "truth": "true"}  # for a field that is missing
+BOX = ("over", "when")
+
+
+@dataclass(frozen=True)
+class Field:
+    """One thing that a kind takes: what it is, and its default where it may be left out."""
+
+    name: str
+    what: str  # a row of READERS, or "layout"
+    default: Any = MISSING
+
+    @property
+    def required(self) -> bool:
+        return self.default is MISSING
+
+    def __str__(self) -> str:
+        return self.name if self.required else f"{self.name} = {self.default}"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of claim: its name in text, its class, its fields in order, and what makes a claim of them."""
+
+    name: str
+    made_by: type[Claim]
+    fields: tuple[Field, ...]
+    make: Callable[..., Claim]
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The fields that are layouts, or indexed by the coordinates of ``over``."""
+        return tuple(f.name for f in self.fields if f.what in ("layout", "Indexed"))
+
+    @property
+    def first(self) -> tuple[str, ...]:
+        """The fields that may go without their names: the layouts, else the first of all."""
+        layouts = tuple(f.name for f in self.fields if f.what == "layout")
+        return layouts or tuple(f.name for f in self.fields[:1])
+
+    @property
+    def text(self) -> str:
+        """What the kind says, from its class."""
+        return inspect.getdoc(self.made_by) or ""
+
+
+def kind_of(made_by: type[Claim]) -> Kind:
+    """The row of a class: ``InBounds`` is in_bounds, and what ``subjects`` looks at are layouts.
+
+    A class about more than layouts says in ``stated`` what text gives it; the annotations there are rows of READERS.
+    """
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made_by.__name__).lower()
+    stated = getattr(made_by, "stated", None)
+    if stated is not None:
+        given = inspect.signature(stated).parameters.values()
+        taken = (Field(p.name, str(p.annotation), MISSING if p.default is p.empty else p.default) for p in given)
+        return Kind(name, made_by, tuple(taken), stated)
+    looked_at = inspect.unwrap(made_by.subjects).__code__.co_names
+    own = [f for f in fields(made_by) if f.init and f.name not in SHARED]
+    layouts = {f.name for f in own if f.name in looked_at}
+    rows = [Field(f.name, _what(f, f.name in layouts, f is own[0] and not layouts), f.default) for f in own]
+    return Kind(name, made_by, tuple(rows), made_by)
+
+
+def _what(field: Any, subject: bool, alone: bool) -> str:
+    if subject or alone:
+        return "layout" if subject else "fact"  # a kind about no layout is about a fact
+    written = str(field.type)
+    if "Callable" in written:
+        return "function"
+    return {"int": "number", "bool": "truth", "str": "word"}.get(written.partition(" ")[0], "value")
+
+
+KINDS: Mapping[str, Kind] = {k.name: k for k in map(kind_of, CLAIMS)}
+
+
+def claim_from(
+    kind: str,
+    fields: Mapping[str, Any],
+    dims: Iterable[Symbol] = (),
+    given: Iterable[Fact | str] = (),
+    expect: str = "proved",
+    shared: Iterable[Fact] = (),
+) -> Claim:
+    """The claim of a kind with these fields, under the facts *given*.
+
+    Names are those of *dims*, else sizes of their own, unless *dims* are ``Declared`` to be all. Of the facts
+    *shared* with other claims it takes those that bear on its sizes. Raises ClaimError or NotationError with
+    the field that cannot be read.
+    """
+    row = KINDS.get(str(kind).strip().replace("-", "_").replace(" ", "_"))
+    if row is None:
+        known = f"expected a kind of claim ({', '.join(KINDS)}), got {kind!r}{suggestion(str(kind), KINDS)}"
+        raise ClaimError(known).told_at("kind")
+    symbols = dims if isinstance(dims, Declared) else tuple(dims)
+    with as_claims():
+        facts = _given(given, symbols)
+        values = _values(row, fields, symbols)
+    claim = row.make(**values)
+    try:
+        claim = replace(claim, given=(*claim.given, *facts), expect=expect)
+    except ClaimError as e:
+        raise e.told_at("expect") from None
+    claim = replace(claim, given=(*claim.given, *_bearing(claim, shared)))
+    _apart(claim)
+    if not isinstance(symbols, Declared):
+        _expect_known(claim, {s.name for s in symbols})
+    return claim
+
+
+def _given(given: Iterable[Fact | str], symbols: Iterable[Symbol]) -> list[Fact]:
+    """The facts in texts; a divisor that has cancelled in one is at least 1 by those before it, or an error."""
+    with written_divisors() as divisors:
+        facts = [f for g in given for f in ((g,) if isinstance(g, Fact) else parse_fact(g, symbols))]
+    left = {a.args[1] for a in opaque_atoms(*(f.expr for f in facts)) if isinstance(a, Quotient)}
+    for d, n in zip(divisors, divisors.guards(facts), strict=True):
+        if d not in left and Facts.about(d, given=facts[:n]).le(1, d) is not True:
+            raise ClaimError(f"given: expected a divisor of at least 1, got {d}; state {at_least(d, 1)} before it")
+    return facts
+
+
+def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> dict[str, Any]:
+    """The arguments of the class."""
+    alias = {**dict(zip(("map", "and"), row.first, strict=False)), "layout": row.first[0]}
+    texts: dict[str, Any] = {}
+    written: dict[str, str] = {}  # the name of each field as the text has it
+    own = {f.name: f for f in row.fields}
+    for name, value in given.items():
+        field = name if name in own else alias.get(name, name)
+        if field not in own and not (name in BOX and row.subjects):
+            known = [*own, *BOX, *SHARED]
+            said = f"expected fields of {row.name} ({', '.join(known)}), got {name!r}{suggestion(name, known)}"
+            raise ClaimError(said).told_at(name)
+        if field in texts:
+            twice = f"expected {field} of {row.name} once, got it twice, the second time as {name!r}"
+            raise ClaimError(twice).told_at(name)
+        texts[field] = value
+        written[field] = name
+    box = _Box(texts.pop("over"), texts.pop("when", None), symbols) if "over" in texts else None
+    if "when" in texts and "when" not in own:
+        none = f"expected over, the coordinates of the predicate, with when = {texts['when']!r}, got none"
+        raise ClaimError(none).told_at("when")
+    values = {name: _read(own[name], value, symbols, box, written[name]) for name, value in texts.items()}
+    missing = [f.name for f in row.fields if f.required and f.name not in values]
+    if missing:
+        how = ", ".join(f"'{name} {PLACEHOLDERS.get(own[name].what, 'VALUE')}'" for name in missing)
+        raise ClaimError(f"expected {how} for {row.name}, got {names(values) or 'no field'}").told_at("kind")
+    return values
+
+
+def _read(field: Field, value: Any, symbols: Iterable[Symbol], box: _Box | None, written: str) -> Any:
+    """The value of one field; what cannot be read is said with the field's name."""
+    try:
+        if field.what == "layout":
+            return box.map(value) if box else _layout(_text(value), symbols)
+        if field.what == "Indexed":
+            return box.map(value) if box else _value(value, symbols)
+        return READERS[field.what](value, symbols)
+    except SymlayoutError as e:
+        raise e.about(field.name).told_at(e.field or written, e.at) from None
+
+
+def _text(value: Any) -> str:
+    """Text of a text or a whole number."""
+    if isinstance(value, str) or type(value) is int:
+        return str(value)
+    raise ClaimError(f"expected text or a whole number, got {value!r}")
+
+
+def _layout(source: str, symbols: Iterable[Symbol]) -> Any:
+    """A layout. A formula alone is refused: as a shape it would be another claim than the one meant."""
+    found = parse(source, symbols)
+    shape = found.shape if isinstance(found, Layout) else None
+    formula = shape[0] if isinstance(shape, tuple) and len(shape) == 1 else shape
+    if isinstance(formula, Expr) and not _may_be_a_shape(source, formula, symbols):
+        free = ", ".join(sorted(s.name for s in formula.symbols))
+        over = f"'over ({free}) < (...)' makes it a formula of these coordinates"
+        raise ClaimError(f"expected a layout, got the expression {formula}; {over}, and '{formula}:1' is a layout")
+    return found
+
+
+def _may_be_a_shape(source: str, shape: Expr, symbols: Iterable[Symbol]) -> bool:
+    """Whether an expression is a shape beyond doubt: it has a stride, is one name, or is of declared sizes alone."""
+    known = set(symbols)
+    return ":" in source or isinstance(shape, Symbol) or all(s in known for s in shape.symbols)
+
+
+def _number(value: Any, symbols: Iterable[Symbol]) -> int:
+    found = parse_expression(_text(value), symbols)
+    if type(found) is not int:
+        raise ClaimError(f"expected a number, got {found}")
+    return found
+
+
+def _truth(value: Any, symbols: Iterable[Symbol]) -> bool:
+    found = {"true": True, "false": False}.get(str(value).lower())
+    if found is None:
+        raise ClaimError(f"expected true or false, got {value!r}")
+    return found
+
+
+def _word(value: Any, symbols: Iterable[Symbol]) -> str:
+    return _text(value)
+
+
+def _value(value: Any, symbols: Iterable[Symbol]) -> Any:
+    """An integer, an expression, or a tuple of them, which may be a list."""
+    if isinstance(value, list | tuple):
+        return tuple(_value(v, symbols) for v in value)
+    return parse_int_tuple(_text(value), symbols)
+
+
+def _fact(value: Any, symbols: Iterable[Symbol]) -> Fact:
+    found, *more = parse_fact(_text(value), symbols)
+    if more:
+        raise ClaimError(f"expected one fact, got {1 + len(more)}: {value}")
+    return found
+
+
+def _relates(source: str) -> bool:
+    return any(r in source.replace("<<", "").replace(">>", "") for r in "<>=")
+
+
+def _facts_or_values(body: str, symbols: Iterable[Symbol]) -> Any:
+    """Facts where there is a relation outside of every value, else what the text is worth."""
+    if not _relates(body):
+        return parse_int_tuple(body, symbols)
+    try:
+        return parse_fact(body, symbols)
+    except NotationError:
+        with contextlib.suppress(NotationError):
+            return parse_int_tuple(body, symbols)
+        raise
+
+
+def _function(value: Any, symbols: Iterable[Symbol]) -> Callable[..., Any]:
+    """``(r, t) -> 128*t + r < M`` as a function of the coordinates, with their names."""
+    source = _text(value)
+    head, arrow, body = source.partition("->")
+    if not arrow:
+        raise NotationError(f"expected a function such as (i, j) -> 8*i + j, got {source!r}")
+    found, extents = parse_box(head, symbols)
+    if extents is not None:
+        raise NotationError(f"expected names of coordinates before '->', got {head.strip()!r}")
+    coords = tuple(dim(n, at_least=None, at_most=None) for n in found)
+    known = _and(symbols, coords)
+    with as_claims(False):  # coordinates are of any sign here: a function is a hint, and judged by the claim
+        out: Any = _facts_or_values(body, known)
+    related = isinstance(out, tuple) and Fact in map(type, out)
+
+    def function(*at: Any) -> Any:
+        env = dict(zip(coords, at, strict=True))
+        if related:
+            return tuple(f.subs(env) for f in out)
+        return map_leaves(lambda e: e if type(e) is int else e.subs(env), out)
+
+    try:
+        parameters = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in found]
+    except ValueError:
+        raise NotationError(f"expected names that Python does not use, got {names(found)}") from None
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return function
+
+
+READERS: Mapping[str, Callable[[Any, Iterable[Symbol]], Any]] = {
+    "number": _number,
+    "truth": _truth,
+    "word": _word,
+    "value": _value,
+    "fact": _fact,
+    "function": _function,
+    # the annotations of ``stated``
+    "Layout": lambda value, symbols: parse(_text(value), symbols),
+    "int": _number,
+    "bool": _truth,
+    "str": _word,
+    "Any": _value,
+}
+
+
+def _and(symbols: Iterable[Symbol], coords: Iterable[Symbol]) -> Iterable[Symbol]:
+    """The sizes and the coordinates; a coordinate hides a size of its name."""
+    own = {c.name for c in coords}
+    both = (*(s for s in symbols if s.name not in own), *coords)
+    return Declared(both) if isinstance(symbols, Declared) else both
+
+
+class _Box:
+    """The coordinates of ``over``, their extents where it has any, and the predicate of ``when``."""
+
+    def __init__(self, over: Any, when: Any, symbols: Iterable[Symbol]) -> None:
+        self.when, self.symbols = when, symbols
+        self.extents: tuple[Int, ...] | None
+        with written_divisors() as self.divisors:
+            self._read(over, symbols)
+
+    def _read(self, over: Any, symbols: Iterable[Symbol]) -> None:
+        try:
+            if isinstance(over, Mapping):
+                self.extents = tuple(parse_expression(_text(n), symbols) for n in over.values())
+                pairs = ", ".join(f"{name} < {n}" for name, n in zip(over, self.extents, strict=True))
+                self.names, _ = parse_box(pairs, symbols)
+            else:
+                self.names, self.extents = parse_box(_text(over), symbols)
+            empty = [n for n in self.extents or () if type(n) is int and n < 1]
+            if empty:
+                raise ClaimError(f"expected extents of at least 1, got {empty[0]}")
+        except SymlayoutError as e:
+            raise e.about("over") from None
+
+    def map(self, source: Any) -> AddressMap:
+        """An index expression over the box, or a layout as one."""
+        with written_divisors() as divisors:
+            made = self._map(source)
+        guards = [*[0] * len(self.divisors), *divisors.guards(made.valid)]
+        every = (*self.divisors, *divisors)
+        return AddressMap(made.coords, made.extents, made.offset, made.valid, made.obligations, every, guards)
+
+    def _map(self, source: Any) -> AddressMap:
+        text = _text(source)
+        if self.extents is None or _is_layout(text):
+            layout = parse(text, self.symbols)
+            shape = getattr(layout, "shape", ())
+            extents = tuple(map(product, shape if isinstance(shape, tuple) else (shape,)))
+            if len(extents) != len(self.names):
+                raise ClaimError(f"expected a coordinate for each of the {len(extents)} modes, got {names(self.names)}")
+            if self.extents not in (None, extents):
+                told, got = (text_of(e if len(e) > 1 else e[0]) for e in (self.extents or (), extents))
+                raise ClaimError(f"expected a layout of the extents of over, {told}, got one of {got}")
+            coords = self._coords(extents)
+            valid = self._valid(coords)
+            offset: Any = layout(coords if isinstance(shape, tuple) else coords[0])
+        else:
+            extents = self.extents
+            coords = self._coords(extents)
+            valid = self._valid(coords)
+            offset = parse_int_tuple(text, _and(self.symbols, coords))
+            if isinstance(offset, tuple) and len(offset) == 1:
+                (offset,) = offset  # parentheses around a formula mean nothing
+        return AddressMap(coords, extents, offset, valid)
+
+    def _coords(self, extents: tuple[Int, ...]) -> tuple[Symbol, ...]:
+        return tuple(index(name, n) for name, n in zip(self.names, extents, strict=True))
+
+    def _valid(self, coords: tuple[Symbol, ...]) -> tuple[Fact, ...]:
+        try:
+            return () if self.when is None else parse_fact(_text(self.when), _and(self.symbols, coords))
+        except SymlayoutError as e:
+            raise e.about("when") from None
+
+
+def _is_layout(source: str) -> bool:
+    """Whether a text among formulas is a layout: it has a stride or a swizzle; the : of a choice comes behind a ?."""
+    return re.match(r"\s*(?:Sw|S|Swizzle)\s*<", source) is not None or (":" in source and "?" not in source)
+
+
+def _apart(claim: Claim) -> None:
+    """Raise where a size has the name of a coordinate: one of the two was meant."""
+    coords = {c.name for x in claim.subjects() for c in getattr(x, "coords", ())}
+    clash = sorted(coords & {s.name for s in symbols_in((claim.parameters(), claim.given))})
+    if clash:
+        raise ClaimError(f"expected {names(clash)} only where coordinates are known, got a size of that name")
+
+
+def _expect_known(claim: Claim, known: set[str]) -> None:
+    """Raise where a formula has a name that nothing else of the claim has: most often a slip, never shown otherwise."""
+    maps = [x for x in claim.subjects() if isinstance(x, AddressMap)]
+    others = [x for x in claim.parameters() if not isinstance(x, AddressMap)]
+    told = {s.name for s in symbols_in((*others, *claim.given, *(x.extents for x in maps)))} | known
+    for x in maps:
+        own = {c.name for c in x.coords}
+        free = sorted({s.name for s in symbols_in((x.offset, x.valid))} - own - told)
+        if free:
+            coords = ", ".join(c.name for c in x.coords)
+            said = f"expected coordinates ({coords}) and sizes that the claim names elsewhere, got {names(free)}"
+            raise ClaimError(f"{said}; 'dims {' '.join(free)}' declares a size").told_at("map")
+
+
+def _bearing(claim: Claim, shared: Iterable[Fact]) -> tuple[Fact, ...]:
+    """The facts that share a size with the claim, directly or through others; and those without any."""
+    seen = set(Facts.about(claim.parameters(), given=claim.given).symbols)
+    rest = {f: set(Facts.about(f).symbols) for f in shared}
+    kept: set[Fact] = set()
+    grown = True
+    while grown:
+        new = [f for f, symbols in rest.items() if f not in kept and (not symbols or symbols & seen)]
+        kept.update(new)
+        seen.update(*(rest[f] for f in new))
+        grown = bool(new)
+    return tuple(f for f in rest if f in kept)

@@ -1,0 +1,153 @@
+"""Starts of boxes by blocks and loops as whole tiles, of which a claim need only know how many there are.
+
+    >>> from symlayout import dims
+    >>> from symlayout.kernels import gemm
+    >>> M, N = dims("M N")
+    >>> store = next(op for op in gemm(M, N, 64).walk() if getattr(op, "atom", "") == "tma.store")
+    >>> short = whole_tiles(store.dst.coordinate, (N, M), Facts.about(M, N))
+    >>> short.coordinate, [s.upper for s in short.tiles]
+    ((256*[tile 0], 128*[tile 1] + 16*(thread//32)), [ceil(N/256) - 1, ceil(M/128) - 1])
+
+A raster in groups is a quotient by a minimum by a remainder. That its tiles lie in the tensor is shown by digits, once
+for all copies there; what then is asked of a box is asked of the tile with any number.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symlayout.address_map import AddressMap
+from symlayout.expr import (
+    Atom,
+    Expr,
+    Fact,
+    Int,
+    Max,
+    Min,
+    Quotient,
+    Symbol,
+    divides,
+    index,
+    integer,
+    terms_of,
+)
+from symlayout.facts import Facts, symbols_in
+from symlayout.int_tuple import ceil_div
+
+from ..algebra import digits
+from ..algebra.certificates import Certificate
+from ..algebra.subject_form import digit
+
+
+@dataclass(frozen=True)
+class Short:
+    """A coordinate in the numbers of *tiles*, each in its range, and the certificates of that."""
+
+    coordinate: tuple[Any, ...]
+    tiles: tuple[Symbol, ...]
+    why: tuple[Certificate, ...]
+
+
+def whole_tiles(coordinate: Sequence[Int], extents: Sequence[Int], facts: Facts) -> Short | None:
+    """The start of a box with its rasters replaced by a number of tiles each; None where there are none of these."""
+    out, tiles, why = list(coordinate), list[Symbol](), list[Certificate]()
+    for d, (start, n) in enumerate(zip(coordinate, extents, strict=True)):
+        moved = _moved_by(start)
+        if not moved:
+            continue
+        far = sum((math.prod(m, start=c) for m, c in terms_of(start).items() if _symbols(m) & moved), 0)
+        given = tuple(f for f in facts.given if not moved & set(f.symbols))
+        for unit, most in _counts(far, n):
+            found = _bounded(divides(unit, far), most, given)
+            if found is not None:
+                tile = digit(f"tile {d}", most)
+                out[d] = start - far + unit * tile
+                tiles.append(tile)
+                why.append(found)
+                break
+        else:
+            return None
+    return Short(tuple(out), tuple(tiles), tuple(why)) if tiles else None
+
+
+def _moved_by(start: Int) -> set[Symbol]:
+    """The indices in quotients of which divisors are no numbers, and in those of a minimum or maximum."""
+    atoms = [a for m in terms_of(start) for a in m if _is_raster(a)]
+    return {s for a in atoms for s in a.symbols if s.lower == 0}
+
+
+def _is_raster(a: Atom) -> bool:
+    if isinstance(a, Quotient) and type(a.args[1]) is int:
+        return any(_is_raster(b) for m in terms_of(a.args[0]) for b in m)
+    return isinstance(a, Quotient | Min | Max)
+
+
+def _symbols(m: Iterable[Atom]) -> set[Symbol]:
+    return {s for a in m for s in a.symbols}
+
+
+def _counts(far: Int, n: Int) -> list[tuple[int, Int]]:
+    """(T, tiles of T) as may be, from what divides all terms; boxes of part of a tile go up to its end."""
+    unit = math.gcd(*terms_of(far).values())
+    wider = dict.fromkeys(abs(c) for c in terms_of(far).values() if c % unit == 0)
+    return [(unit, integer(t // unit * ceil_div(n, t))) for t in (unit, *wider)]
+
+
+@functools.lru_cache(maxsize=1 << 8)
+def _bounded(tiles: Any, most: Int, given: tuple[Fact, ...]) -> Certificate | None:
+    """That 0 <= tiles < most for all values of the indices in it, by digits."""
+    known = box(tuple(s for s in symbols_in((tiles,)) if s.lower == 0), given)
+    if known is None:
+        return None
+    rows, env, reached = known
+    facts = Facts.about(most, *(n for _, n in rows), given=given)
+    at = AddressMap(tuple(i for i, _ in rows), tuple(n for _, n in rows), (tiles.subs(env),), reached)
+    return digits.bounded(at, [0], [most - 1], facts)
+
+
+def box(
+    indices: Sequence[Symbol], given: tuple[Fact, ...]
+) -> tuple[list[tuple[Symbol, Int]], dict[Any, Any], tuple[Fact, ...]] | None:
+    """(index, extent) for some indices, as a box; where their own ranges rest on others, with what puts them there.
+
+    None where the range of one has no closed bound.
+    """
+    plain = sorted((s for s in indices if _independent(s)), key=lambda s: s.name)
+    rows: list[tuple[Symbol, Int]] = [(s, integer(_upper(s) + 1)) for s in plain]
+    env: dict[Any, Any] = {}
+    reached: list[Fact] = []
+    for s in sorted(set(indices) - set(plain), key=lambda s: s.name):
+        found = turns(s.name, _upper(s) + 1, plain, given) if s.upper is not None else None
+        if found is None:
+            return None
+        i, bound, fact = found
+        rows.append((i, bound))
+        env[s] = i
+        reached.append(fact)
+    return rows, env, tuple(reached)
+
+
+def _upper(s: Symbol) -> Any:
+    return s.upper
+
+
+def _independent(s: Symbol) -> bool:
+    return s.upper is not None and not any(t.lower == 0 for t in symbols_in((s.upper,)))
+
+
+def turns(name: str, n: Any, blocks: Iterable[Symbol], given: tuple[Fact, ...]) -> tuple[Symbol, Int, Fact] | None:
+    """(index, bound, fact) for 0 <= index < n, where n = X//d + e or e depends on blocks: d*(index + 1 - e) <= X.
+
+    The bound is n at block 0. None where that is not shown to bound n.
+    """
+    quotients = [m[0] for m, c in terms_of(n).items() if len(m) == 1 and c == 1 and isinstance(m[0], Quotient)]
+    bound = n.subs(dict.fromkeys(blocks, 0)) if isinstance(n, Expr) else n
+    if len(quotients) > 1 or Facts.about(n, bound, given=given).le(n, bound) is not True:
+        return None
+    i = index(name, bound)
+    x, d, rest = (*quotients[0].args, n - quotients[0]) if quotients else (0, 1, n)
+    return i, bound, Fact(x - d * (i + 1 - rest), ">=")

@@ -1,0 +1,202 @@
+"""Every write of a bound kernel to a tensor, on plain integers: what a claim about its stores is tried on.
+
+    >>> from symlayout.kernels import vector_copy
+    >>> kernel = vector_copy(5, threads=32)
+    >>> [int(n) for n in Writes(kernel, "dst").times]
+    [1, 1, 1, 1, 1]
+
+Nothing of the provers is in it: blocks and threads are rows of arrays that loops repeat and conditions thin out.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from symlayout.expr import Fact
+from symlayout.expr.compiled import value
+from symlayout.facts import symbols_in
+from symlayout.int_tuple import idx2crd, text
+from symlayout.kernel import Kernel
+from symlayout.ops import WARP, Elect, For, If, Op, Role
+
+from ..claim import TooLarge
+from ..sites import THREAD
+from .store_sites import Open, boxes, map_of, written
+
+ROWS = 1 << 21  # executions that are looked at, of threads and turns
+ELEMENTS = 1 << 24
+MOST = 1024  # threads of a CTA, and more than its warps
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Executions: the values of blocks, loops and ``thread`` in each, who it is in the CTA, and which turn of it."""
+
+    env: dict[str, Array]
+    lane: Array  # of the CTA
+    turn: Array  # the same for the threads of a CTA in the same turn of all loops
+    doubts: list[str]  # what rests on the lane that an election finds, where the first one was taken
+    elected: bool = False
+
+    def __len__(self) -> int:
+        return len(self.lane)
+
+    def where(self, which: Array) -> Rows:
+        """Some of the executions, by number or by truth."""
+        env = {name: x[which] for name, x in self.env.items()}
+        return replace(self, env=env, lane=self.lane[which], turn=self.turn[which])
+
+    def of(self, x: Any) -> Array:
+        """The value of an expression in each."""
+        names = {s.name for s in symbols_in((x,))}
+        if names - set(self.env):
+            raise TooLarge(f"what {min(names - set(self.env))} is, numbers do not say")
+        found = np.asarray(value(x, self.env), dtype=np.int64)
+        if self.elected and THREAD in names:
+            first = self.env[THREAD] // WARP * WARP
+            if any((value(x, {**self.env, THREAD: first + lane}) != found).any() for lane in range(WARP)):
+                self.doubts.append(f"{x} is another for each lane that an election may find")
+        return np.broadcast_to(found, self.lane.shape)
+
+
+@dataclass(frozen=True)
+class Write:
+    """An operation with its executions and where the box of each begins."""
+
+    op: Op
+    rows: Rows
+    starts: Array
+    width: tuple[int, ...]
+
+    def told(self, i: int) -> str:
+        """``st.global.4 x -> dst[..], CTA 3, thread 5, i = 0``."""
+        env = {name: int(x[i]) for name, x in self.rows.env.items()}
+        block = tuple(env.pop(f"block_{axis}") for axis in "xyz" if f"block_{axis}" in env)
+        thread = env.pop(THREAD)
+        at = "".join(f", {name} = {n}" for name, n in env.items())
+        return f"{self.op}, CTA {text(block[0] if len(block) == 1 else block)}, thread {thread}{at}"
+
+
+class Writes:
+    """How often each element of a tensor is written. Raises TooLarge for what is too much, or too little known.
+
+    An election finds the first lane, as it may; what would be otherwise with another is among the ``doubts``.
+    """
+
+    def __init__(self, kernel: Kernel, name: str) -> None:
+        self.kernel, self.tensor = kernel.plain, kernel.tensor(name)
+        self.doubts: list[str] = []
+        self.found = list(self._inside(self.kernel.body, _everyone(kernel, self.doubts)))
+        if self.tensor.layout.size() > ELEMENTS or self.tensor.layout.cosize() > ELEMENTS:
+            raise TooLarge(f"{name} has more than {ELEMENTS} elements")
+        self.memory = np.zeros(int(self.tensor.layout.cosize()), dtype=np.int64)
+        for w in self.found:
+            for at in self._everywhere(w):
+                np.add.at(self.memory, at, 1)
+
+    @property
+    def times(self) -> Array:
+        """For each element, in the order of the layout, how often it is written."""
+        return self.memory[self.tensor.layout.offsets()]
+
+    def wrong(self) -> str:
+        """The first element that is not written once, with who writes it; "" where there is none."""
+        bad = np.flatnonzero(self.times != 1)
+        if not len(bad):
+            return ""
+        shape, offset = self.tensor.layout.shape, int(self.tensor.layout.offsets()[bad[0]])
+        at = idx2crd(int(bad[0]), shape)
+        element = f"{self.tensor.name}{text(at) if isinstance(at, tuple) else f'({at})'}"
+        n = int(self.times[bad[0]])
+        if not n:
+            return f"{element} is never written"
+        who = [w.told(i) for w in self.found for i, offsets in self._offsets(w) if (offsets == offset).any()]
+        return f"{element} is written {n} times: by {who[0]}; and by {who[1]}" + ("; .." if n > 2 else "")
+
+    # -- executions ---------------------------------------------------------------------------------
+
+    def _inside(self, body: tuple[Op, ...], rows: Rows) -> Iterator[Write]:
+        for op in body:
+            if not any(written(self.kernel, x) == self.tensor.name for x in op.walk()):
+                continue
+            if written(self.kernel, op) == self.tensor.name:
+                try:
+                    start, width = boxes(self.kernel, op)
+                except Open as e:
+                    raise TooLarge(str(e)) from e
+                yield Write(op, rows, np.stack([rows.of(x) for x in start], axis=1), width)
+            yield from self._inside(op.body, _entered(op, rows))
+
+    def _everywhere(self, w: Write) -> Iterator[Array]:
+        """Where the executions of an operation write, those of ranges of memory together."""
+        if map_of(self.kernel, w.op) is None:
+            at = (w.starts[:, :1] + np.arange(w.width[0])).ravel()
+            yield at[(at >= 0) & (at < len(self.memory))]
+        else:
+            yield from (at for _, at in self._offsets(w))
+
+    def _offsets(self, w: Write) -> Iterator[tuple[int, Array]]:
+        """(execution, where it writes), what is outside the tensor left out."""
+        through = map_of(self.kernel, w.op)
+        m = None if through is None else through.tensor_map
+        extents = (len(self.memory),) if m is None else m.global_dim
+        strides = [1] if m is None else [1, *(int(n) // m.element_bytes for n in m.global_stride_bytes)]
+        for i, start in enumerate(w.starts.tolist()):
+            ranges = [np.arange(max(0, a), min(n, a + k)) for a, k, n in zip(start, w.width, extents, strict=True)]
+            at = np.zeros(1, dtype=np.int64)
+            for r, d in zip(ranges, strides, strict=True):
+                at = (at[:, None] + r * d).ravel()
+            yield i, at[(at >= 0) & (at < len(self.memory))]
+
+
+def _everyone(kernel: Kernel, doubts: list[str]) -> Rows:
+    """All threads of all CTAs, thread after thread."""
+    grid = [int(n) for n in kernel.grid]
+    blocks = list(itertools.product(*map(range, grid)))
+    if len(blocks) * kernel.threads > ROWS:
+        raise TooLarge(f"{len(blocks)} CTAs of {kernel.threads} threads are more than the {ROWS} that are looked at")
+    at = np.array(blocks, dtype=np.int64).reshape(len(blocks), len(grid)).repeat(kernel.threads, axis=0)
+    lane = np.tile(np.arange(kernel.threads), len(blocks))
+    env = {f"block_{axis}": at[:, i] for i, axis in zip(range(len(grid)), "xyz", strict=False)}
+    return Rows({**env, THREAD: lane}, lane, np.arange(len(blocks)).repeat(kernel.threads), doubts)
+
+
+def _entered(op: Op, rows: Rows) -> Rows:
+    """The executions of what stands inside an operation."""
+    if isinstance(op, Role):
+        first = WARP * op.first_warp
+        rows = rows.where((rows.lane >= first) & (rows.lane < first + op.threads))
+        return replace(rows, env={**rows.env, THREAD: rows.lane - first})
+    if isinstance(op, If):
+        for f in op.condition:
+            rows = rows.where(_holds(f, rows))
+    if isinstance(op, Elect):
+        of = rows.turn * MOST + (rows.env[THREAD] // WARP if op.each_warp else 0)
+        _, chosen = np.unique(of, return_index=True)
+        rows = replace(rows.where(np.sort(chosen)), elected=True)
+    return _repeated(op, rows) if isinstance(op, For) else rows
+
+
+def _holds(f: Fact, rows: Rows) -> Array:
+    x = rows.of(f.expr)
+    return x >= 0 if f.relation == ">=" else x == 0 if f.relation == "==" else x % f.modulus == 0
+
+
+def _repeated(loop: For, rows: Rows) -> Rows:
+    turns = np.maximum(rows.of(loop.extent), 0)
+    total = int(turns.sum())
+    if total > ROWS:
+        raise TooLarge(f"{total} turns are more than the {ROWS} that are looked at")
+    which = np.repeat(np.arange(len(rows)), turns)
+    i = np.arange(total) - np.repeat(np.cumsum(turns) - turns, turns)
+    out = rows.where(which)
+    most = int(turns.max(initial=1)) or 1
+    _, turn = np.unique(out.turn, return_inverse=True)
+    return replace(out, env={**out.env, loop.index.name: i}, turn=turn.reshape(-1) * most + i)

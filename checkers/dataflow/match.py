@@ -1,0 +1,404 @@
+"""Whether what is stored is what the kernel's results say, for the elements of one store at once."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symlayout.dtype import DType
+from symlayout.expr import Expr, Fact, Symbol
+from symlayout.facts import Facts
+from symlayout.int_tuple import leaves
+from symlayout.kernel import Kernel
+from symlayout.kernel.specification import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, entries
+from symlayout.ops import Op
+
+from .accumulators import Narrow, expect_held, types_of
+from .contents import Computed, Constant, Given, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
+from .folds import Fold
+from .match_folds import NotAll, expect_all, picks
+from .rounding import exact
+from .state import Known, Open, State
+from .updates import WORD, combined, is_update, of_index
+
+COMMUTE = ("add", "mul", "fma")  # functions whose first two arguments may be exchanged
+ROWS = 256  # combinations of deltas that are looked at one by one
+
+
+class Differs(Exception):
+    """What is stored is not seen to be what should be; *stale* where an earlier turn's value may be stored.
+
+    *narrow* where a type on the way does not hold a sum, *repair* a fact under which it would, as far as is known.
+    """
+
+    def __init__(self, why: str, stale: bool = False, narrow: bool = False, repair: Fact | None = None) -> None:
+        super().__init__(why)
+        self.stale, self.narrow, self.repair = stale, narrow, repair
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Elements of an output: a coordinate, deltas for each element and mode, and what is known there."""
+
+    at: tuple[Any, ...]
+    deltas: Numbers  # (elements, modes)
+    known: Known
+    coords: tuple[Symbol, ...]
+    free: frozenset[Symbol]  # of the loops around
+
+    def put(self, x: Any) -> tuple[Any, Numbers]:
+        """(expression, integer for each element) whose sum is *x* at these coordinates.
+
+        Raises Differs where a coordinate stands in a quotient or product there.
+        """
+        steps = np.zeros(len(self.deltas), np.int64)
+        if not isinstance(x, Expr):
+            return x, steps
+        for m, c in x.terms.items():
+            mine = [i for i, s in enumerate(self.coords) if any(s in a.symbols for a in m)]
+            if mine and (len(m) != 1 or m[0] is not self.coords[mine[0]]):
+                raise Differs(f"expected multiples of coordinates, got {x}; a tensor may have a mode for each part")
+            for i in mine:
+                steps += c * self.deltas[:, i]
+        known = {s: a for s, a in zip(self.coords, self.at, strict=True) if s in x.symbols}
+        return x.subs(known), steps
+
+    def expect_bound(self, *loops: Symbol) -> None:
+        """Raise Differs where the index of a sum is that of a loop around, too."""
+        for s in loops:
+            if s in self.free:
+                raise Differs(f"a sum over the loop {s}, stored in a loop over {s}; expected another name for one")
+
+    def inside(self, x: Any, at: Any, deltas: Numbers) -> bool:
+        """Whether *x* is at + delta for each element that is inside of the output, as only those are stored."""
+        used = [i for i, s in enumerate(self.coords) if isinstance(x, Expr) and s in x.symbols]
+        rows = np.unique(np.column_stack([self.deltas[:, used], deltas]), axis=0)
+        for row in rows.tolist() if len(rows) <= ROWS else ():
+            here = {self.coords[i]: self.at[i] + d for i, d in zip(used, row, strict=False)}
+            ends = [f for s, a in here.items() for f in (Fact(a, ">="), Fact(s.upper - a, ">="))]
+            facts = Facts.about(at, *here.values(), given=(*self.known.facts.given, *ends))
+            if facts.normal((x.subs(here) if here else x) - at - row[-1]) != 0:
+                return False
+        return len(rows) <= ROWS
+
+    def number(self, x: Any) -> int | None:
+        """The integer that an expression is here, or None."""
+        found = self.known.normal(x)
+        return found if type(found) is int else None
+
+
+class Matcher:
+    """Compares stores with the results of a kernel; *seen* counts the elements of each output."""
+
+    def __init__(self, kernel: Kernel, result: Result) -> None:
+        self.kernel, self.result = kernel, result
+        self.entries: Mapping[Symbol, tuple[str, tuple[Any, ...]]] = {}  # of the walk
+        self.seen = 0
+        self.dtype = kernel.tensor(result.tensor).dtype
+        _expect_inside(kernel, result)
+
+    def stored(self, state: State, op: Op, tensor: str, at: tuple[Any, ...], deltas: Numbers, words: Words) -> None:
+        """Raise Differs unless the places *words* are what the elements at + deltas of the output should hold."""
+        if tensor != self.result.tensor:
+            return
+        deltas, words = deltas.reshape(-1, deltas.shape[-1]), words.reshape(-1)
+        coords = self.result.coords
+        free = frozenset(s for _, x in state.loops if isinstance(x, Expr) for s in x.symbols)
+        for number in words.kinds:
+            mine = words.ids == number
+            target = Target(at, deltas[mine], state.known, coords, free)
+            try:
+                if is_update(op):
+                    self._updated(state.origins, number, words.deltas[mine], op, target)
+                else:
+                    self._same(state.origins, number, words.deltas[mine], self.result.value, target, self.dtype)
+            except Differs as e:
+                raise Differs(f"{op}: {e}", e.stale, e.narrow, e.repair) from None
+        self.seen += words.ids.size
+
+    def _same(
+        self, origins: Origins, number: int, deltas: Numbers, value: Value, target: Target, dtype: DType | None
+    ) -> None:
+        """Raise Differs unless an origin is a value: rounded to a type, or as it is (*dtype* None)."""
+        origin = origins[number]
+        if isinstance(origin, Unknown):
+            raise Differs(f"what it stores is not known: {origin.why}", origin.stale)
+        if isinstance(origin, Computed) and origin.function == "convert":
+            return self._converted(origins, origin, deltas, value, target, dtype)
+        if dtype is not None and getattr(origin, "dtype", dtype) != dtype:
+            raise Differs(f"it is rounded to {origin.dtype}, not to {dtype}")  # type: ignore[attr-defined]
+        if isinstance(origin, Computed):
+            return self._applied(origins, origin, deltas, value, target)
+        if isinstance(origin, Given) and isinstance(value, Scalar) and origin.name == value.name:
+            return None
+        if isinstance(value, Element) and isinstance(origin, Loaded):
+            return self._element(origin, deltas, value, target)
+        if isinstance(value, Total) and isinstance(origin, Fold):
+            self._held(value, origin.kept or {origin.dtype}, target)
+            target.expect_bound(*(s for t in origin.terms for s, _ in t.loops))
+            try:
+                return expect_all(origins, origin, deltas[:, 0], value, target, self._entry)
+            except NotAll as e:
+                raise Differs(str(e)) from None
+        if isinstance(value, Dot) and isinstance(origin, Sum):
+            return self._dot(origins, origin, deltas, value, target)
+        raise Differs(f"expected {value}, got {_told(origin)}")
+
+    def _converted(
+        self, origins: Origins, origin: Computed, deltas: Numbers, value: Value, target: Target, dtype: DType | None
+    ) -> None:
+        """A conversion is the last rounding, one that the result names, or rounds nothing."""
+        (before,) = origin.args
+        inner = origins[before]
+        kind = getattr(inner, "dtype", origin.dtype)
+        if dtype is not None and origin.dtype != dtype:
+            raise Differs(f"it is rounded to {origin.dtype}, not to {dtype}")
+        if isinstance(value, Applied) and value.function == "convert" and origin.dtype == self._type(value):
+            return self._same(origins, before, deltas, value.args[0], target, None)
+        if dtype is None and not exact(kind, origin.dtype):
+            raise Differs(f"it is rounded to {origin.dtype} before it is used")
+        if dtype is not None and isinstance(value, Element) and isinstance(inner, Computed):
+            raise Differs(f"it is rounded to {kind}, then to {dtype}")
+        return self._same(origins, before, deltas, value, target, None)
+
+    def _applied(self, origins: Origins, origin: Computed, deltas: Numbers, value: Value, target: Target) -> None:
+        if not isinstance(value, Applied) or (value.function, len(value.args)) != (origin.function, len(origin.args)):
+            raise Differs(f"expected {value}, got {_told(origin)}")
+        if origin.dtype != self._type(value):
+            raise Differs(f"{value.function} is rounded to {origin.dtype}, not to {self._type(value)}")
+        if origin.function in COMMUTE:
+            try:
+                return self._each(origins, origin, deltas, value, value.args, target)
+            except Differs:
+                swapped = (value.args[1], value.args[0], *value.args[2:])
+                with contextlib.suppress(Differs):
+                    return self._each(origins, origin, deltas, value, swapped, target)
+                raise
+        return self._each(origins, origin, deltas, value, value.args, target)
+
+    def _each(
+        self,
+        origins: Origins,
+        origin: Computed,
+        deltas: Numbers,
+        value: Applied,
+        args: tuple[Value, ...],
+        target: Target,
+    ) -> None:
+        """Each argument of a function is that of the result."""
+        first = 0
+        for number, x in zip(origin.args, args, strict=True):
+            if origin.dtype.kind != "float" and _floats(origins, number) != _floats(origins, _plain(origins, number)):
+                raise Differs(f"{value.function} of integers that are converted to floats")
+            self._same(origins, number, deltas[:, first:], x, target, None)
+            first += origins.width(number)
+
+    def _type(self, value: Applied) -> DType:
+        """The type that the result of a function is rounded to."""
+        return DType.of(value.dtype) if value.dtype else self.dtype
+
+    def _updated(self, origins: Origins, number: int, deltas: Numbers, op: Any, target: Target) -> None:
+        """That elements that are combined with the output are terms of the fold of the result, whichever index."""
+        fold, origin = combined(self.result), origins[number]
+        value = self.result.value
+        if fold is None or op.atom != f"{WORD}{fold.function}":
+            raise Differs(f"expected {value}, got {op.atom}")
+        if isinstance(value, Applied) and self._type(value) != self.dtype:
+            raise Differs(f"it is rounded to {self.dtype}, not to {self._type(value)}")
+        if fold.function == "add" and self.dtype.kind != "float":
+            raise Differs(f"sums of {self.dtype} may wrap")
+        self._held(fold, {self.dtype}, target)
+        if not isinstance(origin, Loaded) or origin.tensor != fold.element.tensor or origin.dtype != self.dtype:
+            raise Differs(f"expected {fold.element}, got {_told(origin)}")
+        free = of_index(fold)
+        for d, x in enumerate(fold.element.at):
+            if d != free and not isinstance(x, Entry):
+                self._equal(target, x, origin.at[d], deltas[:, d], f"coordinate {d} of {fold.element}")
+            elif d != free:
+                raise Differs(f"{x} in a fold")
+        if fold.function == "add" and origin.outside == "zero":
+            return  # what is outside adds nothing
+        low, high = origin.at[free] + int(deltas[:, free].min()), origin.at[free] + int(deltas[:, free].max())
+        facts = target.known.facts
+        if facts.le(0, low) is not True or facts.le(high, fold.extent - 1) is not True:
+            raise Differs(f"{fold.index} may be {low} .. {high}, expected 0 .. {fold.extent - 1}")
+
+    # -- elements -----------------------------------------------------------------------------------
+
+    def _element(self, origin: Loaded, deltas: Numbers, value: Element, target: Target) -> None:
+        if origin.tensor != value.tensor:
+            raise Differs(f"expected {value}, got an element of {origin.tensor}")
+        for d, x in enumerate(value.at):
+            what = f"coordinate {d} of {value}"
+            if isinstance(x, Entry):
+                self._entry(origin, d, deltas[:, d], x, target, what)
+            else:
+                self._equal(target, x, origin.at[d], deltas[:, d], what)
+
+    def _entry(self, origin: Loaded, d: int, deltas: Numbers, x: Entry, target: Target, what: str) -> None:
+        """That a coordinate is the entry of a tensor of indices, and that its contract keeps it in the tensor."""
+        picked: Any = origin.at[d]
+        tensor, place = self.entries.get(picked, ("", ()))
+        if tensor != x.tensor or deltas.any():
+            raise Differs(f"{what} is not read from {x.tensor}")
+        (low, high), n = picked.args[1:3], tuple(leaves(self.kernel.tensor(origin.tensor).layout.shape))[d]
+        facts = target.known.facts
+        if facts.le(0, low) is not True or facts.le(high, n - 1) is not True:
+            raise Differs(f"{what} may be {low} .. {high}, of {n}")
+        for i, at in zip(x.at, place, strict=True):
+            self._equal(target, i, at, np.zeros_like(deltas), f"the coordinate of {x}")
+
+    def _equal(self, target: Target, x: Any, at: Any, deltas: Numbers, what: str) -> None:
+        """Raise Differs unless *x* at the target is at + delta for each element."""
+        base, steps = target.put(x)
+        c = target.number(base - at)
+        if c is None and target.inside(x, at, deltas):
+            return
+        if c is None:
+            raise Differs(f"{what} is {base}, and {at} is loaded")
+        wrong = np.flatnonzero(steps + c != deltas)
+        if len(wrong):
+            i = int(wrong[0])
+            raise Differs(f"{what} is {base + int(steps[i])}, and {at + int(deltas[i])} is loaded")
+
+    # -- sums ---------------------------------------------------------------------------------------
+
+    def _held(self, value: Dot | Total, kept: Iterable[DType], target: Target) -> None:
+        """Raise Differs where a type on the way does not hold the sums."""
+        try:
+            expect_held(value, types_of(self.kernel, value), kept, target.known.facts)
+        except Narrow as e:
+            raise Differs(str(e), narrow=True, repair=e.repair) from None
+
+    def _dot(self, origins: Origins, origin: Sum, deltas: Numbers, value: Dot, target: Target) -> None:
+        """Each product of a sum is one of the result's, and each of those is there once."""
+        ra, rb = origin.ranks
+        if origin.carry is not None:
+            raise Differs(f"expected {value}, got a sum that goes on in the next turn")
+        self._held(value, {origin.dtype}, target)
+        target.expect_bound(*(s.loop for s in origin.segments if s.loop is not None))
+        terms: list[tuple[Segment, Any, list[int]]] = []
+        for segment in origin.segments:
+            found: list[tuple[Any, int]] = []
+            for s in segment.slices:
+                a = self._terms(origins, s.a, s.a_deltas, deltas[:, :ra], value.a, value, target)
+                b = self._terms(origins, s.b, s.b_deltas, deltas[:, ra : ra + rb], value.b, value, target)
+                for (x, i), (y, j) in zip(a, b, strict=True):
+                    if target.number(x - y) != j - i:
+                        raise Differs(f"products of {value.index} = {x + i} and {y + j}")
+                found += a
+            steps = {x for x, _ in found}
+            if len(steps) != 1:
+                raise Differs(f"terms of {value.index} at {', '.join(map(str, steps))}")
+            terms.append((segment, steps.pop(), sorted(i for _, i in found)))
+        self._all(origins, value, target, terms)
+
+    def _terms(
+        self,
+        origins: Origins,
+        numbers: tuple[int, ...],
+        steps: Numbers,
+        deltas: Numbers,
+        element: Element,
+        value: Dot,
+        target: Target,
+    ) -> list[tuple[Any, int]]:
+        """The k of each factor of a slice, as an expression and an integer, where it is the element of that k."""
+        places = [i for i, x in enumerate(element.at) if isinstance(x, Expr) and value.index in x.symbols]
+        if len(places) != 1 or element.at[places[0]] is not value.index or picks(element, value.index):
+            raise Differs(f"{element} is not one element for each {value.index}")
+        (place,) = places
+        for origin in map(origins.__getitem__, numbers):
+            if not isinstance(origin, Loaded) or origin.tensor != element.tensor:
+                raise Differs(f"expected {element}, got {_told(origin)}")
+        if (deltas[:, place] != deltas[0, place]).any():
+            raise Differs(f"{value.index} differs among elements that are stored")
+        others = [d for d in range(len(element.at)) if d != place]
+        seen, out = set(), []
+        for number, step in zip(numbers, steps, strict=True):
+            origin, aside = origins[number], (number, *step[others].tolist())
+            assert isinstance(origin, Loaded)
+            for d in others if aside not in seen else ():
+                x, what = element.at[d], f"coordinate {d} of {element}"
+                if isinstance(x, Entry):
+                    self._entry(origin, d, deltas[:, d] + step[d], x, target, what)
+                else:
+                    self._equal(target, x, origin.at[d], deltas[:, d] + step[d], what)
+            seen.add(aside)
+            out.append((origin.at[place], int(deltas[0, place] + step[place])))
+        return out
+
+    def _all(self, origins: Origins, value: Dot, target: Target, terms: list[tuple[Segment, Any, list[int]]]) -> None:
+        """That the terms are those of 0 .. extent - 1, each once, and zeros."""
+        if len(terms) != 1:
+            raise Differs("a sum of several loops")
+        [(segment, at, found)] = terms
+        per = len(found)
+        if found != list(range(per)):
+            raise Differs(f"terms of {value.index} at {at} + {found[0]} .. {found[-1]}, {per} of them")
+        wanted = 0 if segment.loop is None else per * segment.loop
+        if target.number(at - wanted) != 0:
+            raise Differs(f"terms of {value.index} from {at} on, expected {wanted}")
+        n = per * segment.extent
+        if target.known.facts.le(value.extent, n) is not True:
+            raise Differs(f"terms of {value.index} below {n} of {value.extent}")
+        if target.number(n - value.extent) != 0:
+            self._zeros(origins, segment, value)
+
+    def _zeros(self, origins: Origins, segment: Segment, value: Dot) -> None:
+        """Terms behind the last one are products of zeros: outside of both tensors, where loads give zero."""
+        for element, numbers in ((value.a, [s.a for s in segment.slices]), (value.b, [s.b for s in segment.slices])):
+            shape = tuple(leaves(self.kernel.tensor(element.tensor).layout.shape))
+            (d,) = (i for i, x in enumerate(element.at) if x is value.index)
+            outside = {getattr(origins[i], "outside", "") for s in numbers for i in s}
+            if outside != {"zero"} or shape[d] - value.extent != 0:
+                raise Differs(f"terms of {value.index} behind the last are not zeros of {element}")
+
+
+def _told(origin: Any) -> str:
+    """What is stored instead of what should be."""
+    if isinstance(origin, Loaded):
+        return f"an element of {origin.tensor}"
+    if isinstance(origin, Computed):
+        return f"{origin.function} of {len(origin.args)}"
+    if isinstance(origin, Given):
+        return f"the scalar {origin.name}"
+    if isinstance(origin, Guarded):
+        return f"what need not have been written: it was under {origin.conditions[0]} >= 0 and the like"
+    if isinstance(origin, Constant):
+        return f"{origin.value:g}"
+    return f"a {type(origin).__name__.lower()}"
+
+
+def _plain(origins: Origins, number: int) -> int:
+    """What is converted, and converted again."""
+    origin = origins[number]
+    while isinstance(origin, Computed) and origin.function == "convert":
+        (number,) = origin.args
+        origin = origins[number]
+    return number
+
+
+def _floats(origins: Origins, number: int) -> bool:
+    dtype = getattr(origins[number], "dtype", None)
+    return dtype is None or dtype.kind == "float"
+
+
+def _expect_inside(kernel: Kernel, result: Result) -> None:
+    """Raise Open unless each element that a result names is there."""
+    coords: Mapping[str, Any] = {s.name: s for s in result.coords}
+    every: list[Element | Entry] = [*elements(result.value), *entries(result.value)]
+    for e in every:
+        shape = tuple(leaves(kernel.tensor(e.tensor).layout.shape))
+        if len(shape) != len(e.at):
+            raise Open(f"expected {len(shape)} coordinates of {e.tensor}, got {e}")
+        for x, n in zip(e.at, shape, strict=True):
+            if isinstance(x, Entry):
+                continue  # its contract says so
+            facts = Facts.about(x, n, *coords.values(), given=kernel.given)
+            if facts.le(0, x) is not True or facts.le(x, n - 1) is not True:
+                raise Open(f"{e} is an element of {e.tensor}: 0 <= {x} < {n}")

@@ -1,0 +1,319 @@
+"""What each operation does to the places of the walk; a row for each kind of operation and of instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
+from symlayout.dtype import DType
+from symlayout.expr import Expr, Symbol
+from symlayout.facts import Facts
+from symlayout.int_tuple import size
+from symlayout.ops import (
+    WARP,
+    Arrive,
+    Barrier,
+    ClusterBarrier,
+    Commit,
+    Copy,
+    Elect,
+    ExpectTx,
+    Fence,
+    Fill,
+    For,
+    If,
+    LoadIndex,
+    Map,
+    Matrix,
+    Mma,
+    Op,
+    Param,
+    Reduce,
+    Ref,
+    Shuffle,
+    Wait,
+    WaitGroup,
+    WarpBarrier,
+)
+from symlayout.semantics.maps import map_function
+from symlayout.semantics.matrix import by_thread, to_matrix
+
+from . import bulk_boxes as bulk
+from .contents import WIDTH, Computed, Constant, Given, Guarded, Unknown, Words
+from .folds import folded, folds, reduced
+from .places import carried, elements, inside, own_shared, read, settled, starts, write
+from .state import Open, State, Team
+from .sums import multiplied
+from .tensor_boxes import load, store
+from .updates import is_update, update
+from .uses import armed, waited
+from .value_walk import Walk
+
+# -- copies ---------------------------------------------------------------------------------------------
+
+
+def _copy(walk: Walk, state: State, op: Op) -> None:
+    assert isinstance(op, Copy)
+    row = ATOMS.get(op.atom)
+    if op.atom == "tma.load":
+        load(walk, state, op)
+    elif op.atom == "tma.store":
+        store(walk, state, op)
+    elif is_update(op):
+        update(walk, state, op)
+    elif op.atom == "bulk.load":
+        bulk.load(walk, state, op)
+    elif op.atom == "bulk.store":
+        bulk.store(walk, state, op)
+    elif isinstance(row, MatrixCopy):
+        _matrix_copy(walk, state, op, row)
+    elif row is not None and row.bytes and isinstance(op.src, Ref) and isinstance(op.dst, Ref):
+        src, dst = (state.kernel.tensor(r.tensor).dtype for r in (op.src, op.dst))
+        count, rest = divmod(8 * row.bytes, src.bits)
+        if src.bits != dst.bits or rest:
+            raise Open(f"a copy between {src} and {dst}: {op}")
+        write(walk, state, op, op.dst, read(walk, state, op, op.src, count))
+    else:
+        raise Open(f"{op.atom} is not followed")
+
+
+def _matrix_copy(walk: Walk, state: State, op: Copy, row: MatrixCopy) -> None:
+    """ldmatrix and stmatrix: rows of 8 elements, each from the place that one lane gives."""
+    src, dst = op.src, op.dst
+    if (
+        not isinstance(src, Ref)
+        or not isinstance(dst, Ref)
+        or any(state.kernel.tensor(r.tensor).dtype.bits != 16 for r in (src, dst))
+    ):
+        raise Open(f"elements of other than 16 bits: {op}")
+    for group in _groups(state, row.threads):
+        with state.inside(team=group):
+            rows_tv, tv = (row.src_tv, row.dst_tv) if row.word.startswith("ld") else (row.dst_tv, row.src_tv)
+            givers = Team(group.threads[: int(rows_tv.cosize()) // 8])
+            at = by_thread(tv)
+            if row.word.startswith("ld"):
+                with state.inside(team=givers):
+                    rows = read(walk, state, op, src, 8).reshape(-1)
+                write(walk, state, op, dst, rows[at])
+            else:
+                held = read(walk, state, op, src, int(size(tv.shape[1])))
+                rows = Words.of(0, at.size)
+                rows.put(at, held)
+                with state.inside(team=givers):
+                    write(walk, state, op, dst, rows.reshape(-1, 8))
+
+
+def _groups(state: State, n: int) -> list[Team]:
+    threads = state.team.threads
+    out = [threads[threads // n == g] for g in np.unique(threads // n)]
+    if state.team.elected or any(len(x) != n or not state.alike(x) for x in out):
+        raise Open(f"an instruction of {n} threads by some of them")
+    return [Team(x) for x in out]
+
+
+# -- arithmetic -----------------------------------------------------------------------------------------
+
+
+def _map(walk: Walk, state: State, op: Op) -> None:
+    assert isinstance(op, Map)
+    counts = map_function(op.function).counts
+    if any(counts):
+        raise Open(f"{op.function}, of which several elements make one")
+    words = [_source(walk, state, op, x) for x in op.srcs]
+    words = [w if x == op.dst else settled(state, w) for x, w in zip(op.srcs, words, strict=True)]
+    out = Words.of(0, words[0].ids.shape)
+    dtype = state.kernel.tensor(op.dst.tensor).dtype
+    if len(words) == 2 and op.dst in op.srcs:
+        acc, x = words if op.srcs[0] == op.dst else words[::-1]
+        if folds(state, op.function, acc, x):
+            write(walk, state, op, op.dst, folded(state, op.function, dtype, acc, x), whole=True)
+            return
+    words = [settled(state, w) for w in words]
+    ids = np.stack([w.ids for w in words], axis=-1)
+    for row in np.unique(ids.reshape(-1, len(words)), axis=0):
+        mine = (ids == row).all(axis=-1)
+        args, parts, conditions = [], [], {}
+        for w, i in zip(words, row.tolist(), strict=True):
+            origin = state.origins[i]
+            args.append(origin.origin if isinstance(origin, Guarded) else i)
+            n, deltas = state.origins.width(args[-1]), w.deltas[mine]
+            parts.append(deltas[:, :n])
+            for j, condition in enumerate(origin.conditions if isinstance(origin, Guarded) else ()):
+                conditions[condition, deltas[:, n + j].tobytes()] = deltas[:, n + j : n + j + 1]
+        parts += conditions.values()
+        held = np.concatenate(parts, axis=1)
+        if held.shape[1] > WIDTH:
+            raise Open(f"{op.function} of many values")
+        out.deltas[mine, : held.shape[1]] = held
+        number = _applied(state, op.function, tuple(args), dtype)
+        if conditions and not isinstance(state.origins[number], Unknown):
+            number = state.origins.number(Guarded(number, tuple(c for c, _ in conditions)))
+        out.ids[mine] = number
+    write(walk, state, op, op.dst, out)
+
+
+def _source(walk: Walk, state: State, op: Map, x: Ref | Param) -> Words:
+    if isinstance(x, Ref):
+        return _typed(state, op, x, carried(walk, state, op, x, op.count))
+    given = Given(x.name, state.kernel.parameter(x.name).dtype)
+    return Words.of(state.origins.number(given), (len(state.team.threads), op.count))
+
+
+def _typed(state: State, op: Op, ref: Ref, words: Words) -> Words:
+    """What is read from registers as numbers of their type. Raises Open where bits of another type stand there."""
+    dtype = state.kernel.tensor(ref.tensor).dtype
+    for number in words.kinds:
+        origin = state.origins[number]
+        origin = state.origins[origin.origin] if isinstance(origin, Guarded) else origin
+        found = getattr(origin, "dtype", dtype)
+        if found != dtype:
+            raise Open(f"{op} takes {ref} for {dtype}, and it holds {found}")
+    return words
+
+
+def _shuffle(walk: Walk, state: State, op: Op) -> None:
+    """Words of other lanes of the warp."""
+    assert isinstance(op, Shuffle)
+    src, dst = (state.kernel.tensor(r.tensor).dtype for r in (op.src, op.dst))
+    if src.bits != dst.bits:
+        raise Open(f"a shuffle from {src} to {dst}: {op}")
+    lane, by = state.team.threads % WARP, state.numbers(op.lane)
+    from_lane = {"idx": by, "up": lane - by, "down": lane + by, "bfly": lane ^ by}[op.mode]
+    from_lane = np.where((from_lane < 0) | (from_lane >= WARP), lane, from_lane)
+    for group in _groups(state, WARP):
+        mine = np.isin(state.team.threads, group.threads)
+        with state.inside(team=group):
+            held = read(walk, state, op, op.src, op.count)
+            write(walk, state, op, op.dst, held[from_lane[mine]])
+
+
+def _reduce(walk: Walk, state: State, op: Op) -> None:
+    """Elements of a thread and of its neighbours become one."""
+    assert isinstance(op, Reduce)
+    if op.lanes > 1:
+        _groups(state, WARP)
+    kind, to = (state.kernel.tensor(r.tensor).dtype for r in (op.src, op.dst))
+    if kind != to:
+        raise Open(f"a reduction of {kind} into {to}: {op}; expected registers of one type")
+    words = _typed(state, op, op.src, read(walk, state, op, op.src, op.count))
+    write(walk, state, op, op.dst, reduced(state, op.function, kind, words, op.lanes))
+
+
+def _pick(walk: Walk, state: State, op: Op) -> None:
+    """An index that is read has a name of its own for each entry of the tensor that it may be."""
+    assert isinstance(op, LoadIndex)
+    if op.src.tensor in walk.written:
+        raise Open(f"{op.src.tensor} is read and written")
+    names: dict[int, Symbol] = {}
+    low, high = (state.here(x) for x in (op.name.lower, op.name.upper))
+    for rows, at, deltas in elements(state, op.src, 1):
+        for i, mine in zip(rows.tolist(), deltas[:, 0].tolist(), strict=True):
+            place = tuple(x + d for x, d in zip(at, mine, strict=True))
+            symbol = walk.entry(op.src.tensor, place, low, high)
+            beside = state.team.threads[i : i + 1] if state.team.beside is None else state.team.beside[i]
+            names |= dict.fromkeys(beside.tolist(), symbol)
+    state.picked = {**state.picked, op.name: names}
+
+
+def _applied(state: State, function: str, args: tuple[int, ...], dtype: DType) -> int:
+    """A function of origins; of one that is not known it is not known either."""
+    for i in args:
+        if isinstance(state.origins[i], Unknown):
+            return i
+    return state.origins.number(Computed(function, args, dtype))
+
+
+def _fill(walk: Walk, state: State, op: Op) -> None:
+    assert isinstance(op, Fill)
+    number = state.origins.number(Constant(op.value, state.kernel.tensor(op.dst.tensor).dtype))
+    write(walk, state, op, op.dst, Words.of(number, (len(state.team.threads), op.count)))
+
+
+def _mma(walk: Walk, state: State, op: Op) -> None:
+    assert isinstance(op, Mma)
+    row = ATOMS.get(op.atom)
+    if not isinstance(row, MmaAtom):
+        raise Open(f"{op.atom} is not followed")
+    if state.kernel.tensor(op.acc.tensor).dtype != row.acc_dtype:
+        raise Open(f"expected registers of {row.acc_dtype} for the sums of {op.atom}, got {op.acc}")
+    m, n, k = row.mnk
+    for group in _groups(state, row.threads):
+        with state.inside(team=group):
+            a = _operand(walk, state, op, op.a, row, (m, k), row.tv_a)
+            b = _operand(walk, state, op, op.b, row, (n, k), row.tv_b)
+            held = carried(walk, state, op, op.acc, int(size(row.tv_c.shape[1])))
+            write(walk, state, op, op.acc, multiplied(state, row, a, b, held, _zero(state, op)))
+
+
+def _zero(state: State, op: Mma) -> Any:
+    """When the sums start anew: "now", "never", or the loop in whose first turn they do."""
+    zero = state.normal(state.here(op.zero))
+    if type(zero) is int:
+        return "now" if zero else "never"
+    if isinstance(op.zero, Expr) and state.loops:
+        loop, now = state.loops[-1]
+        if isinstance(now, Expr) and now in zero.symbols:
+            later = Facts.about(zero, given=(now >= 1,))
+            if zero.subs({now: 0}) == 1 and later.normal(zero) == 0:
+                return loop
+    raise Open(f"when the sums start anew: {op}")
+
+
+def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tuple[int, int], tv: Any) -> Words:
+    """A matrix (row, k), out of registers or out of shared memory by its descriptor."""
+    if isinstance(x, Ref):
+        held = read(walk, state, op, x, int(size(tv.shape[1])))
+        deltas = [to_matrix(tv, np.ascontiguousarray(held.deltas[..., i]), shape) for i in range(WIDTH)]
+        found = Words(to_matrix(tv, np.ascontiguousarray(held.ids), shape), np.stack(deltas, axis=-1))
+    else:
+        assert isinstance(x, Matrix)
+        name = x.start.tensor
+        tensor = state.kernel.tensor(name)
+        unit = row.dtype.bytes
+        if tensor.dtype.bits != row.dtype.bits:
+            raise Open(f"{op.atom} of {tensor.dtype}")
+        held = walk.filled(state, op, name) if name in walk.ring_of else own_shared(walk, state, tensor)
+        found_at = np.unique(starts(walk, state, op, tensor, x.start))
+        if len(found_at) != 1:
+            raise Open(f"a matrix that begins at several places: {x}")
+        repeat = x.descriptor.swizzle.repeat_bytes
+        if repeat > 1 and (len(held.ids) * unit) % repeat:
+            raise Open(f"slots of {len(held.ids) * unit} bytes, of which the swizzle's {repeat} are no divisor")
+        at = x.descriptor.addresses(*shape, row.dtype, tensor.base + int(found_at[0]) * unit) - tensor.base
+        inside(at // unit, len(held.ids), x.start)
+        found = held[at // unit]
+    for i in found.kinds:
+        origin = state.origins[i]
+        if isinstance(origin, Unknown | Guarded):
+            raise Open(f"{op.atom} reads {origin.why if isinstance(origin, Unknown) else 'what may not be there'}")
+        kind = getattr(origin, "dtype", row.dtype)
+        if kind != row.dtype:
+            raise Open(f"{op.atom} reads {kind}")
+    return found
+
+
+# -- the rows -------------------------------------------------------------------------------------------
+
+
+def _nothing(walk: Walk, state: State, op: Op) -> None:
+    """It orders accesses, and moves nothing."""
+
+
+STEPS: dict[type[Op], Callable[[Walk, State, Any], None]] = {
+    **dict.fromkeys((Arrive, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup), _nothing),
+    Wait: waited,
+    ExpectTx: armed,
+    Copy: _copy,
+    Map: _map,
+    Fill: _fill,
+    Mma: _mma,
+    Shuffle: _shuffle,
+    Reduce: _reduce,
+    LoadIndex: _pick,
+    For: Walk.loop,
+    If: Walk.condition,
+    Elect: Walk.elect,
+}

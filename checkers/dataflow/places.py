@@ -1,0 +1,185 @@
+"""Reading and writing places: registers, shared memory and global memory, with the conditions that stand around."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from symlayout.kernel import KernelTensor
+from symlayout.ops import Op, Ref
+
+from .contents import WIDTH, Carried, Guarded, Loaded, Numbers, Unknown, Words
+from .offsets import coordinate_of
+from .state import Open, State
+from .value_walk import Walk
+
+
+def read(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
+    """(active thread, element) of *count* elements from a place on; what turns of a loop add up is not known yet."""
+    return settled(state, carried(walk, state, op, ref, count))
+
+
+def settled(state: State, words: Words) -> Words:
+    """What is under way in accumulators is not known but to what adds to them."""
+    out = words
+    for number in words.kinds:
+        origin: Any = state.origins[number]
+        origin = state.origins[origin.origin] if isinstance(origin, Guarded) else origin
+        loop = origin.loop if isinstance(origin, Carried) else getattr(origin, "carry", None)
+        if loop is not None:
+            out, mine = out.copy() if out is words else out, words.ids == number
+            unknown = state.origins.number(Unknown("it is a sum of this turn and of those before", True))
+            out.put(mine, Words.of(unknown, int(mine.sum())))
+    return out
+
+
+def carried(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
+    """(active thread, element) of *count* elements from a place on, to which something is added there."""
+    tensor = state.kernel.tensor(ref.tensor)
+    if tensor.space == "global":
+        return _from_global(walk, state, tensor, ref, count)
+    at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(count)
+    if tensor.space == "register":
+        _own(walk, state, tensor)
+        held = state.held(tensor)
+        inside(at, held.ids.shape[1], ref)
+        _expect_own(state, held, at, ref)
+        return met(state, held[state.team.threads[:, None], at])
+    held = walk.filled(state, op, ref.tensor) if ref.tensor in walk.ring_of else own_shared(walk, state, tensor)
+    inside(at, len(held.ids), ref)
+    return met(state, held[at])
+
+
+def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words, whole: bool = False) -> None:
+    """Put (active thread, element) from a place on; *whole* where they say themselves what counts under conditions."""
+    tensor = state.kernel.tensor(ref.tensor)
+    if tensor.space == "global":
+        for rows, coordinate, deltas in elements(state, ref, words.ids.shape[1]) if walk.checking else ():
+            walk.stored(state, op, tensor.name, coordinate, deltas, words[rows])
+        return
+    at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(words.ids.shape[1])
+    words = words if whole else under(state, words)
+    if tensor.space == "register":
+        _own(walk, state, tensor)
+        held = state.held(tensor)
+        inside(at, held.ids.shape[1], ref)
+        held.put((state.team.threads[:, None], at), words)
+        return
+    if ref.tensor in walk.ring_of:
+        raise Open(f"{op} writes into a ring")
+    held = own_shared(walk, state, tensor)
+    inside(at, len(held.ids), ref)
+    if np.unique(at).size != at.size:
+        raise Open(f"threads that write one place of {tensor.name}: {op}")
+    state.forget(walk.overlapping[tensor.name], f"{tensor.name} has the same bytes of shared memory, and was written")
+    held.put(at, words)
+
+
+def starts(walk: Walk, state: State, op: Op, tensor: KernelTensor, ref: Ref) -> Numbers:
+    if ref.tensor in walk.ring_of:
+        return state.numbers(state.normal(walk.slot(state, op, ref.tensor, ref.offset)))
+    return state.numbers(ref.offset)
+
+
+def _own(walk: Walk, state: State, tensor: KernelTensor) -> None:
+    if state.team.elected:
+        raise Open(f"registers {tensor.name} of an elected thread")
+    if tensor.role not in ("", state.role):
+        raise Open(f"registers {tensor.name} of another role")
+    if len(walk.roles_of[tensor.name]) > 1 and "" in walk.roles_of[tensor.name]:
+        raise Open(f"registers {tensor.name} are used in a role and outside of roles; expected registers for each")
+
+
+def _expect_own(state: State, held: Words, at: Numbers, ref: Ref) -> None:
+    """Raise Open where what an accumulator held in the turn before stands in other registers now."""
+    rows = state.team.threads[:, None]
+    for number in np.unique(held.ids[rows, at]).tolist():
+        origin, mine = state.origins[number], held.ids[rows, at] == number
+        if isinstance(origin, Carried):
+            own = np.stack(np.broadcast_arrays(rows, at), axis=-1)
+            if origin.tensor != ref.tensor or (held.deltas[rows, at][mine][:, :2] != own[mine]).any():
+                raise Open(f"{ref} holds what other registers held in the turn before")
+
+
+def inside(at: Numbers, n: int, ref: Ref) -> None:
+    if at.size and (at.min() < 0 or at.max() >= n):
+        raise Open(f"{ref} is outside: {int(at.min())} .. {int(at.max())} of {n} elements")
+
+
+def own_shared(walk: Walk, state: State, tensor: KernelTensor) -> Words:
+    """The places of a tensor that one role has for itself."""
+    beside = walk.overlapping[tensor.name]
+    if len(walk.roles_of[tensor.name].union(*(walk.roles_of[name] for name in beside))) > 1:
+        what = f"{tensor.name}, with {', '.join(beside)} in the same bytes," if beside else tensor.name
+        raise Open(f"{what} is handed from role to role, and not by a ring")
+    if any(name in walk.ring_of for name in beside):
+        raise Open(f"{tensor.name} has bytes of shared memory in common with a ring; expected places apart")
+    return state.held(tensor)
+
+
+def _from_global(walk: Walk, state: State, tensor: KernelTensor, ref: Ref, count: int) -> Words:
+    if tensor.name in walk.written:
+        raise Open(f"{tensor.name} is read and written")
+    out = Words.of(0, (len(state.team.threads), count))
+    for rows, at, deltas in elements(state, ref, count):
+        out.ids[rows] = state.origins.number(Loaded(tensor.name, at, tensor.dtype))
+        out.deltas[rows, :, : len(at)] = deltas
+    return out
+
+
+def elements(state: State, ref: Ref, count: int) -> Iterator[tuple[Numbers, tuple[Any, ...], Numbers]]:
+    """(some of the active threads, coordinate, deltas) of *count* elements of a global tensor from a place on."""
+    tensor = state.kernel.tensor(ref.tensor)
+    for rows, rest, mine in state.places(ref.offset):
+        threads = state.team.threads[rows]
+        yield rows, *coordinate_of(state, tensor, rest, mine[:, None] + np.arange(count), threads)
+
+
+# -- conditions -----------------------------------------------------------------------------------------
+
+
+def under(state: State, words: Words) -> Words:
+    """What is written under conditions is there only where they hold."""
+    if not state.guards:
+        return words
+    out = words.copy()
+    for number in words.kinds:
+        origin, mine = state.origins[number], words.ids == number
+        if isinstance(origin, Unknown):
+            continue
+        base, known = (origin.origin, origin.conditions) if isinstance(origin, Guarded) else (number, ())
+        first = state.origins.width(number)
+        if first + len(state.guards) > WIDTH:
+            raise Open("values under many conditions")
+        conditions = (*known, *(g.condition for g in state.guards))
+        out.ids[mine] = state.origins.number(Guarded(base, conditions))
+        for i, g in enumerate(state.guards):
+            rows = np.broadcast_to(g.deltas[state.team.threads].reshape(-1, *[1] * (words.ids.ndim - 1)), mine.shape)
+            out.deltas[mine, first + i] = rows[mine]
+    return out
+
+
+def met(state: State, words: Words) -> Words:
+    """What is read, without the conditions that hold where it is read."""
+    out = words
+    for number in words.kinds:
+        origin = state.origins[number]
+        if not isinstance(origin, Guarded):
+            continue
+        mine, first = words.ids == number, state.origins.width(origin.origin)
+        rows, _ = np.nonzero(mine)
+        held = words.deltas[mine][:, first:]
+        pairs = list(enumerate(origin.conditions))
+        left = [(i, c) for i, c in pairs if not state.holds(c, held[:, i], state.team.threads[rows])]
+        if len(left) == len(pairs):
+            continue
+        out = out.copy() if out is words else out
+        deltas = np.zeros_like(words.deltas[mine])
+        deltas[:, :first] = words.deltas[mine][:, :first]
+        deltas[:, first : first + len(left)] = held[:, [i for i, _ in left]]
+        out.deltas[mine] = deltas
+        kept = tuple(c for _, c in left)
+        out.ids[mine] = state.origins.number(Guarded(origin.origin, kept)) if kept else origin.origin
+    return out

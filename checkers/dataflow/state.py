@@ -1,0 +1,225 @@
+"""Where the walk through a kernel stands: turns of loops, active threads, conditions, registers and shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symlayout.expr import Expr, Fact, Symbol
+from symlayout.expr.compiled import value
+from symlayout.facts import Facts
+from symlayout.kernel import Kernel, KernelTensor
+
+from ..sites import THREAD
+from .contents import Numbers, Origins, Unknown, Words, without_constant
+
+
+class Open(Exception):
+    """What is not followed, and why."""
+
+
+class Known:
+    """Facts, and the normal forms that were found by them."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self._normal: dict[Any, Any] = {}
+
+    def normal(self, x: Any) -> Any:
+        """``Facts.normal``, found once for each expression."""
+        if not isinstance(x, Expr):
+            return x
+        x, c = without_constant(x)
+        if x not in self._normal:
+            self._normal[x] = self.facts.normal(x)
+        return self._normal[x] + c
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """A condition of threads: condition + delta >= 0, with a delta for each thread of the role."""
+
+    condition: Any
+    deltas: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Team:
+    """Who is here: threads of the role; where one of each warp is elected, the others of its warp beside it."""
+
+    threads: Numbers
+    beside: Numbers | None = None  # (elected, 32), all of which must agree
+
+    @property
+    def elected(self) -> bool:
+        return self.beside is not None
+
+
+@dataclass
+class State:
+    """Everything that changes on the walk. ``env`` has what stands for block indices and indices of loops."""
+
+    kernel: Kernel
+    given: tuple[Fact, ...]
+    origins: Origins
+    env: dict[Symbol, Any]
+    role: str = ""
+    threads: int = 0  # of the role
+    team: Team = field(default_factory=lambda: Team(np.arange(0)))
+    guards: tuple[Guard, ...] = ()
+    loops: tuple[tuple[Symbol, Any], ...] = ()  # (index, what stands for it), outermost first
+    parted: bool = False  # whether threads may have left the loops around
+    picked: dict[Symbol, dict[int, Symbol]] = field(default_factory=dict)  # by thread, what a read index is called
+    registers: dict[str, Words] = field(default_factory=dict)
+    shared: dict[str, Words] = field(default_factory=dict)
+    _known: dict[Any, Known] = field(default_factory=dict)
+
+    # -- expressions --------------------------------------------------------------------------------
+
+    def holds(self, condition: Any, deltas: Numbers, threads: Numbers) -> bool:
+        """Whether condition + delta >= 0 follows for each thread, from a condition around or from what is known."""
+        for g in self.guards:
+            rest = self.normal(condition - g.condition)
+            if type(rest) is int and bool((deltas + rest >= g.deltas[threads]).all()):
+                return True
+        return self.facts.le(0, condition + int(deltas.min())) is True
+
+    def alike(self, threads: Numbers) -> bool:
+        """Whether threads are here together: under conditions that hold for all of them or for none."""
+        return not self.parted and all((g.deltas[threads] == g.deltas[threads[0]]).all() for g in self.guards)
+
+    @property
+    def known(self) -> Known:
+        """What is known here."""
+        symbols = frozenset(s for _, x in self.loops for s in _symbols(x))
+        key = self.given, symbols
+        if key not in self._known:
+            self._known[key] = Known(Facts.about(*self.kernel.dims, *symbols, given=self.given))
+        return self._known[key]
+
+    @property
+    def facts(self) -> Facts:
+        return self.known.facts
+
+    def normal(self, x: Any) -> Any:
+        """The normal form of an expression here, found once."""
+        return self.known.normal(x)
+
+    def here(self, x: Any) -> Any:
+        """An expression with what stands for the indices in it."""
+        if not isinstance(x, Expr):
+            return x
+        known = {s: self.env[s] for s in x.symbols if s in self.env}
+        return x.subs(known) if known else x
+
+    def numbers(self, x: Any) -> Numbers:
+        """The integer that an expression is for each active thread. Raises Open where it depends on more."""
+        x = self.here(x)
+        if any(s.name != THREAD for s in _symbols(x)):
+            x = self.normal(x)
+        if any(s.name != THREAD for s in _symbols(x)):
+            raise Open(f"{x} has no number here: it depends on {', '.join(str(s) for s in x.symbols)}")
+        return self._agreed(self._of_threads(x))
+
+    def places(self, x: Any) -> list[tuple[Numbers, Any, Numbers]]:
+        """(some of the active threads, expression without them, integer for each): their sum is the expression."""
+        x = self.normal(self.here(x))
+        rest, mine, mixed = _by_thread(x)
+        if not mixed and not any(s in self.picked for s in _symbols(x)):
+            rest, c = without_constant(rest)
+            return [(np.arange(len(self.team.threads)), rest, c + self._agreed(self._of_threads(mine)))]
+        found: dict[Any, list[tuple[int, int]]] = {}
+        for i, t in enumerate(self.team.threads.tolist()):
+            row = [t] if self.team.beside is None else self.team.beside[i].tolist()
+            values = {self.normal(self._of(x, n)) for n in row}
+            if len(values) != 1:
+                raise Open(f"{x} differs among the threads of which one is elected")
+            rest, c = without_constant(values.pop())
+            found.setdefault(rest, []).append((i, c))
+        return [(np.array([i for i, _ in v]), rest, np.array([c for _, c in v])) for rest, v in found.items()]
+
+    def _of(self, x: Any, thread: int) -> Any:
+        """An expression for one thread."""
+        known: dict[Symbol, Any] = {s: thread for s in _symbols(x) if s.name == THREAD}
+        known |= {s: self.picked[s][thread] for s in _symbols(x) if s in self.picked}
+        return x.subs(known) if known else x
+
+    def _of_threads(self, x: Any) -> Numbers:
+        """An expression of the thread for each active one, or for each row of those beside it."""
+        rows = self.team.threads if self.team.beside is None else self.team.beside
+        if not isinstance(x, Expr):
+            return np.full(rows.shape, x, np.int64)
+        return np.asarray(value(x, {THREAD: rows}), np.int64)
+
+    def _agreed(self, rows: Numbers) -> Numbers:
+        if self.team.beside is None:
+            return rows
+        if (rows != rows[:, :1]).any():
+            raise Open("a value that differs among the threads of which one is elected")
+        return rows[:, 0]
+
+    def uniform(self, x: Any) -> int:
+        """The one integer that an expression is for all active threads."""
+        found = np.unique(self.numbers(x))
+        if len(found) != 1:
+            raise Open(f"{x} differs among the threads")
+        return int(found[0])
+
+    # -- memory -------------------------------------------------------------------------------------
+
+    def held(self, tensor: KernelTensor) -> Words:
+        """The places of a tensor in registers (thread, element) or in shared memory (element)."""
+        space = self.registers if tensor.space == "register" else self.shared
+        if tensor.name not in space:
+            n = int(tensor.layout.cosize())
+            space[tensor.name] = Words.of(0, (self.threads, n) if tensor.space == "register" else n)
+        return space[tensor.name]
+
+    def forget(self, names: set[str], why: str) -> None:
+        """From now on it is not known what some tensors hold."""
+        number = self.origins.number(Unknown(why, True))
+        for name in names:
+            tensor = self.kernel.tensor(name)
+            if tensor.space != "global":
+                self.held(tensor).forget(number)
+
+    @contextmanager
+    def inside(self, **changes: Any) -> Iterator[None]:
+        """With some fields changed, the memory aside."""
+        before = {name: getattr(self, name) for name in changes}
+        for name, x in changes.items():
+            setattr(self, name, x)
+        try:
+            yield
+        finally:
+            for name, x in before.items():
+                setattr(self, name, x)
+
+
+def _symbols(x: Any) -> tuple[Symbol, ...]:
+    return x.symbols if isinstance(x, Expr) else ()
+
+
+def _by_thread(x: Any) -> tuple[Any, Any, bool]:
+    """(terms without the thread, terms of nothing else, whether there are others)."""
+    if not isinstance(x, Expr):
+        return x, 0, False
+    rest: Any = 0
+    mine: Any = 0
+    for m, c in x.terms.items():
+        symbols = {s for a in m for s in a.symbols}
+        about = {s for s in symbols if s.name == THREAD}
+        if about and about != symbols:
+            return x, 0, True
+        term: Any = c
+        for a in m:
+            term = term * a
+        if about:
+            mine = mine + term
+        else:
+            rest = rest + term
+    return rest, mine, False

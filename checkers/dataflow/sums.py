@@ -1,0 +1,175 @@
+"""Products of matrices: which elements are multiplied and added, for one instruction and over the turns of a loop.
+
+The sum of an accumulator is followed as a whole: for each of its elements the deltas of A and B at the first k, and for
+each further k the same steps from there, which all elements must share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from symlayout.atoms import MmaAtom
+from symlayout.expr import Symbol
+from symlayout.semantics.matrix import to_matrix, to_threads
+
+from .contents import WIDTH, Carried, Constant, Numbers, Origins, Segment, Slice, Sum, Unknown, Words
+from .folds import Fold, whole
+from .state import Open, State
+
+
+def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero: Any) -> Words:
+    """The registers (thread, value) after acc += a b^T, for A (m,k), B (n,k) and the registers before.
+
+    *zero* is "first", "never", "now", or the loop in whose first turn the sums start anew.
+    """
+    a_ids, a_base, a_steps = _rows(state.origins, a)
+    b_ids, b_base, b_steps = _rows(state.origins, b)
+    m, n, _ = row.mnk
+    ra, rb = a_base.shape[1], b_base.shape[1]
+    if ra + rb > WIDTH:
+        raise Open(f"products of elements with {ra} and {rb} coordinates")
+    before = _matrix(row, held, (m, n))
+    old = state.origins[_only(before)]
+    if zero == "now" or isinstance(old, Carried):
+        deltas = np.zeros((m, n, WIDTH), np.int64)
+        deltas[..., :ra], deltas[..., ra : ra + rb] = a_base[:, None], b_base[None]
+        carry = _carry(old, zero)
+        made = Sum((Segment((Slice(a_ids, a_steps, b_ids, b_steps),)),), row.acc_dtype, (ra, rb), carry)
+        if isinstance(old, Carried) and zero == "never":
+            made = replace(made, carry=("always", old.loop))
+        return _registers(row, state.origins, made, deltas)
+    if zero != "never":
+        raise Open("sums that start anew in some turn only, after others")
+    if _is_zero(old):
+        return multiplied(state, row, a, b, held, "now")
+    if not isinstance(old, Sum) or old.ranks != (ra, rb):
+        why = old.why if isinstance(old, Unknown) else f"it is {type(old).__name__}"
+        raise Open(f"what the sums of {row.word} are added to: {why}")
+    first = before.deltas
+    moved = Slice(
+        a_ids,
+        _shifted(a_base, first[:, :1, :ra], a_steps),
+        b_ids,
+        _shifted(b_base, first[:1, :, ra : ra + rb], b_steps),
+    )
+    *done, last = old.segments
+    grown = (
+        (*done, replace(last, slices=(*last.slices, moved)))
+        if last.loop is None
+        else (*old.segments, Segment((moved,)))
+    )
+    return _registers(row, state.origins, replace(old, segments=grown), first)
+
+
+def _is_zero(origin: Any) -> bool:
+    return isinstance(origin, Constant) and origin.value == 0
+
+
+def _carry(old: Any, zero: Any) -> tuple[str, Symbol] | None:
+    if zero == "now":
+        return None
+    if zero == "never":
+        return ("always", old.loop)
+    if isinstance(old, Carried) and old.loop == zero:
+        return ("first", zero)
+    raise Open(f"sums that start anew by {zero}, not in the first turn of the innermost loop")
+
+
+def _rows(origins: Origins, x: Words) -> tuple[tuple[int, ...], Numbers, Numbers]:
+    """(origin of each k, deltas of each row at the first k, steps from there), where all rows share the steps."""
+    ids = tuple(int(i) for i in x.ids[0])
+    widths = {origins.width(i) for i in ids}
+    if len(widths) != 1 or (x.ids != x.ids[:1]).any():
+        raise Open("a matrix whose rows come from different places")
+    (width,) = widths
+    held = x.deltas[..., :width]
+    steps = held - held[:, :1]
+    if (steps != steps[:1]).any():
+        raise Open("a matrix whose rows are not alike along k")
+    return ids, held[:, 0], steps[0]
+
+
+def _shifted(base: Numbers, first: Numbers, steps: Numbers) -> Numbers:
+    """Steps from where the first product of the sum began."""
+    away = base - first.reshape(base.shape)
+    if (away != away[:1]).any():
+        raise Open("products of other rows or columns than those summed so far")
+    return steps + away[0]
+
+
+def _only(x: Words) -> int:
+    kinds = x.kinds
+    if len(kinds) != 1:
+        raise Open("an accumulator of which parts were written by different operations")
+    return kinds[0]
+
+
+def _matrix(row: MmaAtom, held: Words, shape: tuple[int, int]) -> Words:
+    deltas = [to_matrix(row.tv_c, np.ascontiguousarray(held.deltas[..., i]), shape) for i in range(WIDTH)]
+    return Words(to_matrix(row.tv_c, np.ascontiguousarray(held.ids), shape), np.stack(deltas, axis=-1))
+
+
+def _registers(row: MmaAtom, origins: Origins, made: Sum, deltas: Numbers) -> Words:
+    parts = [to_threads(row.tv_c, deltas[..., i]) for i in range(WIDTH)]
+    return Words(np.full(parts[0].shape, origins.number(made), np.int32), np.stack(parts, axis=-1))
+
+
+# -- loops ----------------------------------------------------------------------------------------------
+
+
+def carried(state: State, name: str, loop: Symbol) -> None:
+    """At the start of a turn an accumulator holds what the turn before has left."""
+    held = state.held(state.kernel.tensor(name))
+    held.forget(state.origins.number(Carried(loop, name)))
+    held.deltas[..., 0], held.deltas[..., 1] = np.indices(held.ids.shape)
+
+
+def closed(state: State, loop: Symbol, turn: Symbol, before: dict[str, Words]) -> set[str]:
+    """Make sums of one turn those of all turns; the tensors for which that is so.
+
+    *turn* is the index that stood for any turn, *before* the registers before the loop.
+    """
+    out: set[str] = set()
+    for name, words in state.registers.items():
+        origins = [state.origins[i] for i in words.kinds]
+        if any(_carries(o, loop) for o in origins):
+            _close(state, words, before.get(name), loop, turn)
+            out.add(name)
+    return out
+
+
+def _carries(origin: Any, loop: Symbol) -> bool:
+    if isinstance(origin, Fold):
+        return origin.carry == loop
+    return isinstance(origin, Sum) and origin.carry is not None and origin.carry[1] == loop
+
+
+def _close(state: State, words: Words, before: Words | None, loop: Symbol, turn: Symbol) -> None:
+    extent = turn.upper + 1  # type: ignore[operator]
+    lost = state.origins.number(Unknown(f"it was left there by the last turn of the loop over {loop}", True))
+    for number in words.kinds:
+        origin, mine = state.origins[number], words.ids == number
+        done: Any = None
+        if isinstance(origin, Fold) and _carries(origin, loop):
+            done = whole(state, origin, before, mine, turn, extent)
+        elif isinstance(origin, Sum):
+            done = _whole(state, origin, before, mine, loop, turn, extent)
+        words.ids[mine] = lost if done is None else state.origins.number(done)
+
+
+def _whole(
+    state: State, origin: Any, before: Words | None, mine: Numbers, loop: Symbol, turn: Symbol, extent: Any
+) -> Sum | None:
+    """The sum over all turns; None where what it begins with is not zero."""
+    if not isinstance(origin, Sum) or origin.carry is None or origin.carry[1] != loop or len(origin.segments) != 1:
+        return None
+    if origin.carry[0] == "first":
+        if state.facts.le(1, extent) is not True:
+            return None
+    elif before is None or not all(_is_zero(state.origins[i]) for i in np.unique(before.ids[mine])):
+        return None
+    (once,) = origin.segments
+    return replace(origin, segments=(replace(once, loop=turn, extent=extent),), carry=None)

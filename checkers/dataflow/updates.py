@@ -1,0 +1,95 @@
+"""Reductions into a global tensor: each combines a whole tile of a ring with a box of an output, once for each use.
+
+That each element of the source is combined once is then that each is loaded once: ``UpdatedOnce``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from symlayout.expr import Expr
+from symlayout.facts import Facts
+from symlayout.kernel.specification import Applied, Element, Result, Total
+from symlayout.ops import Box, Copy, Op, Ref, Wait
+
+from ..rings.programs import RingParts
+from ..sites import Counter
+from .contents import Words
+from .places import met, starts
+from .state import Open, State
+from .tensor_boxes import corner_of, landing, singles
+from .uses import use
+from .value_walk import Walk
+
+WORD = "tma.reduce."
+
+
+def combined(result: Result) -> Total | None:
+    """The fold with which a result combines what an output held before; None for a result of another form.
+
+    >>> from symlayout.results import applied, element, result, total
+    >>> y = result("y", 8, lambda i: applied("add", element("y", i), total(4, lambda s: element("x", s, i))))
+    >>> print(combined(y))
+    sum over s < 4 of x(s,i)
+    """
+    value = result.value
+    if not isinstance(value, Applied) or len(value.args) != 2:
+        return None
+    before, fold = value.args
+    same = before == Element(result.tensor, result.coords) and isinstance(fold, Total)
+    return fold if same and isinstance(fold, Total) and fold.function == value.function else None
+
+
+def update(walk: Walk, state: State, op: Copy) -> None:
+    """A tile is combined with a box of an output."""
+    if not isinstance(op.src, Ref) or not isinstance(op.dst, Box) or op.src.tensor not in walk.ring_of:
+        raise Open(f"a reduction of what comes through no ring: {op}")
+    ring = walk.ring_of[op.src.tensor]
+    if state.guards or len(singles(state)) != 1 or math.prod(walk.kernel.cluster) != 1:
+        raise Open(f"a reduction under a condition, by several threads, or in a cluster: {op}")
+    _expect_each_use(walk, state, op, ring)
+    tensor, kernel_map = state.kernel.tensor(op.src.tensor), state.kernel.map(op.dst.tensor_map)
+    tile = walk.filled(state, op, tensor.name)
+    at, deltas = landing(state, kernel_map, tensor, int(starts(walk, state, op, tensor, op.src)[0]), len(tile.ids))
+    if np.unique(at).size != at.size or np.count_nonzero(tile.ids) != at.size or not tile.ids[at].all():
+        raise Open(f"expected all that fills a slot of {tensor.name} to be combined, got a part: {op}")
+    corner = corner_of(state, kernel_map, op.dst.coordinate)
+    if walk.checking:
+        moved = deltas + np.array([c for _, c in corner])
+        words: Words = met(state, tile[at][None])
+        walk.stored(state, op, kernel_map.tensor, tuple(x for x, _ in corner), moved[None], words)
+
+
+def _expect_each_use(walk: Walk, state: State, op: Copy, ring: RingParts) -> None:
+    """That an operation stands once in each use of a ring, and is the only one of its kind."""
+    updates = [s for s in walk.site.values() if is_update(s.op)]
+    site = walk.site[id(op)]
+    if len(updates) != 1:
+        raise Open(f"expected one operation that combines, got {len(updates)}")
+    waits = {id(s.op) for s in walk.site.values() if s.role == site.role and _waits(s.op, ring.full)}
+    loops = tuple(loop.index for loop in site.loops)
+    before = Counter(walk.kernel, Facts.about((*walk.kernel.dims, *walk.kernel.block, *loops), given=walk.given))
+    if state.normal(state.here(before.before(site, lambda x: x is op)) - use(walk, state, op, ring)) != 0:
+        raise Open(f"expected one {op} in each use of {ring.full}")
+    whole = Counter(walk.kernel, Facts.about((*walk.kernel.dims, *walk.kernel.block), given=walk.given))
+    if whole.facts.normal(whole.total(lambda x: x is op) - whole.total(lambda x: id(x) in waits)) != 0:
+        raise Open(f"expected as many {op} as uses of {ring.full}")
+
+
+def _waits(op: Op, barrier: str) -> bool:
+    return isinstance(op, Wait) and op.barrier.barrier == barrier
+
+
+def is_update(op: object) -> bool:
+    """Whether an operation is a reduction into a global tensor."""
+    return isinstance(op, Copy) and op.atom.startswith(WORD)
+
+
+def of_index(fold: Total) -> int:
+    """The coordinate of the element that is the index of the fold. Raises Open where none or several are."""
+    places = [d for d, x in enumerate(fold.element.at) if isinstance(x, Expr) and fold.index in x.symbols]
+    if len(places) != 1 or fold.element.at[places[0]] is not fold.index:
+        raise Open(f"{fold.element} is not one element for each {fold.index}")
+    return places[0]

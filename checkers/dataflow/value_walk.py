@@ -1,0 +1,355 @@
+"""A walk through a kernel that follows each value from where it is loaded to where it is stored, for all sizes.
+
+Sizes, block indices and turns of loops stay symbols; threads and tiles are numbers. A loop of unknown length is walked
+for one turn that stands for all: what earlier turns left is unknown at its start, but for accumulators. Where that is
+not enough, as in a pipeline of cp.async, each turn is walked after a window of those before it, and the first turns
+from the start. Roles follow one another: a tile that comes through a ring is what the same use of it was filled with.
+That accesses are ordered as they stand here is not looked at: ``HappensBefore`` and ``RingProtocol`` say so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, index
+from symlayout.facts import opaque_atoms
+from symlayout.kernel import Kernel
+from symlayout.ops import Box, Copy, Elect, For, If, Map, Mma, Op, Role
+
+from ..rings.programs import RingParts, rings_of, slot_elements, sources, targets
+from ..sites import THREAD, Site, sites
+from .contents import Loaded, Origins, Unknown, Words, without_constant
+from .distinct_names import expect_distinct, fresh, overlaps
+from .folds import NEUTRAL
+from .state import Guard, Open, State, Team
+from .sums import carried, closed
+from .uses import use
+
+UNROLLED = 64  # turns of a loop that are walked one by one
+RESIDUES = 16  # turns of a period that are walked
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """What one use of a ring is filled with: the number of the use, the indices in it, and the tile."""
+
+    number: Any
+    loops: tuple[Symbol, ...]
+    tiles: dict[str, Words]
+
+
+class Walk:
+    """The walk through the CTA of one rank of a cluster. *stored* is called with each store to global memory."""
+
+    def __init__(self, kernel: Kernel, given: tuple[Fact, ...], windows: bool, stored: Callable[..., None]) -> None:
+        kernel = kernel.plain.edited(lambda op: (replace(op),))  # each place has its own operation
+        self.kernel, self.given, self.windows, self.stored = kernel, given, windows, stored
+        expect_distinct(kernel)
+        self.origins = Origins()
+        every = list(sites(kernel))
+        self.site: dict[int, Site] = {id(s.op): s for s in every}
+        self.rings = rings_of(kernel)
+        self.ring_of = {t: r for r in self.rings for t in r.tensors}
+        self.roles_of = _roles_of(kernel, every)
+        self.overlapping = overlaps(kernel)
+        self.written = {name for s in every if (name := _written(kernel, s.op))}
+        self.images: dict[str, list[Image]] = {}
+        self.entries: dict[Symbol, tuple[str, tuple[Any, ...]]] = {}  # what an index that is read is an entry of
+        self.checking = True
+
+    # -- ranks and roles ----------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Walk all roles, those that fill rings first. Raises Open for what is not followed."""
+        ctas = math.prod(self.kernel.cluster)
+        if ctas > 1 and (len(self.kernel.cluster) > 1 or len(self.kernel.grid) > 1):
+            raise Open("clusters of several dimensions")
+        filling = {s.role for s in self.site.values() if isinstance(s.op, Copy) and s.op.barrier is not None}
+        for rank in range(ctas):
+            self.images = {}
+            self.window = False
+            for peer in range(ctas):
+                self._body(lambda name: name in filling, self._block(peer), peer, rank)
+            self.window = self.windows
+            self._body(lambda name: name not in filling, self._block(rank), rank, rank)
+
+    def _block(self, rank: int) -> dict[Symbol, Any]:
+        """What stands for the block index: of a cluster, a multiple of its CTAs and the rank."""
+        ctas = math.prod(self.kernel.cluster)
+        if ctas == 1:
+            return {}
+        (block,) = self.kernel.block
+        clusters = self.kernel.grid[0] // ctas
+        first: Any = 0 if clusters == 1 else index(self.fresh("cluster"), clusters)
+        return {block: ctas * first + rank}
+
+    def fresh(self, name: str) -> str:
+        """A name that nothing in the kernel has."""
+        return fresh(self.kernel, name)
+
+    def _body(self, wanted: Callable[[str], bool], env: dict[Symbol, Any], rank: int, at: int) -> None:
+        """The roles of a kind, of the CTA of *rank* as far as that of rank *at* is concerned."""
+        self.rank, self.at = rank, at
+        state = State(self.kernel, self.given, self.origins, env)
+        state.loops = tuple((b, env.get(b, b)) for b in self.kernel.block)
+        plain = [op for op in self.kernel.body if not isinstance(op, Role)]
+        if wanted(""):
+            with state.inside(threads=self.kernel.threads, team=Team(np.arange(self.kernel.threads))):
+                self.ops(state, tuple(plain))
+        for role in (op for op in self.kernel.body if isinstance(op, Role) and wanted(op.name)):
+            with state.inside(role=role.name, threads=role.threads, team=Team(np.arange(role.threads)), registers={}):
+                self.ops(state, role.inside)
+
+    # -- operations ---------------------------------------------------------------------------------
+
+    def ops(self, state: State, ops: tuple[Op, ...]) -> None:
+        """Some operations, one after the other."""
+        from .op_effects import STEPS
+
+        for op in ops:
+            if not len(state.team.threads):
+                return
+            step = STEPS.get(type(op))
+            if step is None:
+                raise Open(f"{type(op).__name__} is not followed: {op}")
+            step(self, state, op)
+
+    # -- loops --------------------------------------------------------------------------------------
+
+    def loop(self, state: State, op: For) -> None:
+        """All turns of a loop."""
+        extent = state.normal(state.here(op.extent))
+        parted = state.parted or not self._together(op.extent)
+        if type(extent) is int and extent <= UNROLLED:
+            for i in range(extent):
+                with state.inside(env={**state.env, op.index: i}, loops=(*state.loops, (op.index, i))):
+                    self.ops(state, op.inside)
+            return
+        changed = self._changed(op)
+        period = self._period(state, op)
+        window = period if self.window else 0
+        with state.inside(parted=parted):
+            kept = self._turns_of(state, op, extent, window, period)
+        state.forget(changed - kept, f"it was left there by the last turn of the loop over {op.index}")
+
+    def _changed(self, op: For) -> set[str]:
+        """The tensors that a loop writes, and those in the same bytes."""
+        written = {r.tensor for inner in op.walk() for r in targets(inner)}
+        return written.union(*(self.overlapping.get(name, ()) for name in written))
+
+    def _together(self, extent: Any) -> bool:
+        """Whether all threads make as many turns."""
+        symbols = extent.symbols if isinstance(extent, Expr) else ()
+        return not any(s.name == THREAD or s in self.kernel.opaque for s in symbols)
+
+    def _turns_of(self, state: State, op: For, extent: Any, window: int, period: int) -> set[str]:
+        """The turns of a loop, walked for one or some that stand for all; the tensors that hold sums of all."""
+        changed = self._changed(op)
+        before = {k: w.copy() for k, w in state.registers.items()}
+        for i in range(window):
+            self._turn(state, op, i, extent)
+        state.forget(changed, f"it was left there by an earlier turn of the loop over {op.index}")
+        for name in {r.tensor for inner in op.walk() if isinstance(inner, Mma) for r in targets(inner)}:
+            carried(state, name, op.index)
+        for inner in op.walk():
+            if isinstance(inner, Map) and inner.function in NEUTRAL and inner.dst in inner.srcs:
+                carried(state, inner.dst.tensor, op.index)
+        if window + period == 1:
+            self._turn(state, op, index(op.index.name, extent), extent)
+            return closed(state, op.index, index(op.index.name, extent), before)
+        turn: Any = period * dim(self.fresh(f"{op.index}_turn"), at_least=0)
+        checking = self.checking
+        for i in range(window + period):
+            self.checking = checking and i >= window
+            self._turn(state, op, turn + i, extent)
+        self.checking = checking
+        return set()
+
+    def _turn(self, state: State, op: For, i: Any, extent: Any) -> None:
+        """One turn, under the fact that there is one."""
+        there = Fact(extent - 1 - i, ">=")
+        known = isinstance(i, Symbol) and i.name == op.index.name  # of which the range says so
+        given = state.given if known or there.value else (*state.given, there)
+        if there.value is False:
+            return
+        with state.inside(env={**state.env, op.index: i}, loops=(*state.loops, (op.index, i)), given=given):
+            self.ops(state, op.inside)
+
+    def _period(self, state: State, op: For) -> int:
+        """After how many turns the offsets in memory that is no ring's repeat."""
+        out = 1
+        for inner in op.walk():
+            for ref in (*sources(inner), *targets(inner)):
+                if self.kernel.tensor(ref.tensor).space != "shared" or ref.tensor in self.ring_of:
+                    continue
+                for a in opaque_atoms(state.here(ref.offset)):
+                    if isinstance(a, Quotient) and type(a.args[1]) is int and op.index in a.symbols:
+                        c = a.args[0].terms.get((op.index,), 0)
+                        out = math.lcm(out, a.args[1] // math.gcd(a.args[1], c))
+        if out > RESIDUES:
+            raise Open(f"offsets that repeat after {out} turns of the loop over {op.index}")
+        return out
+
+    # -- conditions ---------------------------------------------------------------------------------
+
+    def condition(self, state: State, op: If) -> None:
+        """The operations of a condition by the threads for which it may hold, under it."""
+        keep = np.ones(len(state.team.threads), bool)
+        guards, given = list(state.guards), list(state.given)
+        for fact in op.condition:
+            there = Fact(state.normal(state.here(fact.expr)), fact.relation, fact.modulus)
+            symbols = there.expr.symbols if isinstance(there.expr, Expr) else ()
+            if all(s.name == THREAD for s in symbols):
+                x = state.numbers(there.expr)
+                keep &= (
+                    x >= 0 if there.relation == ">=" else x == 0 if there.relation == "==" else x % there.modulus == 0
+                )
+            elif not any(s.name == THREAD for s in symbols):
+                if state.facts.holds(there) is False:
+                    return
+                if state.facts.holds(there) is not True:
+                    given.append(there)
+                    guards.append(_guard(state, there))
+            else:
+                guards.append(_guard(state, there))
+        team = state.team
+        beside = None if team.beside is None else team.beside[keep]
+        with state.inside(team=Team(team.threads[keep], beside), guards=tuple(guards), given=tuple(given)):
+            self.ops(state, op.inside)
+
+    def elect(self, state: State, op: Elect) -> None:
+        """The operations of one thread of the first warp, or of one of each."""
+        team = state.team
+        if team.beside is not None:
+            chosen = team if op.each_warp else Team(team.threads[:1], team.beside[:1])
+            with state.inside(team=chosen):
+                return self.ops(state, op.inside)
+        warps = [list(x) for _, x in itertools.groupby(state.team.threads.tolist(), lambda t: t // 32)]
+        together = [np.array(w) for w in warps] if op.each_warp else [team.threads]
+        if any(len(w) != 32 for w in warps) or not all(map(state.alike, together)):
+            raise Open(f"an election among some lanes of a warp: {op}")
+        rows = np.array(warps if op.each_warp else warps[:1])
+        with state.inside(team=Team(rows[:, 0], rows)):
+            self.ops(state, op.inside)
+        return None
+
+    # -- rings --------------------------------------------------------------------------------------
+
+    def slot(self, state: State, op: Op, name: str, offset: Any) -> Any:
+        """An offset in a ring's tensor as one in the tile of the use at hand."""
+        ring = self.ring_of[name]
+        size = slot_elements(self.kernel, ring, name)
+        return state.here(offset) - size * (use(self, state, op, ring) % ring.slots)
+
+    def image(self, state: State, op: Op, ring: RingParts, name: str) -> Words:
+        """The tile of the use at hand, to be filled."""
+        number = use(self, state, op, ring)
+        forms = [x for s, x in state.loops if s not in self.kernel.block and type(x) is not int]
+        loops = tuple(x for x in forms if isinstance(x, Symbol))
+        if len(loops) < len(forms):
+            raise Open(f"fills of {name} turn by turn")
+        known = self.images.setdefault(ring.full, [])
+        found = next((x for x in known if x.loops == loops and state.normal(x.number - number) == 0), None)
+        if found is None:
+            found = Image(number, loops, {})
+            known.append(found)
+        if name not in found.tiles:
+            found.tiles[name] = Words.of(0, slot_elements(self.kernel, ring, name))
+        return found.tiles[name]
+
+    def filled(self, state: State, op: Op, name: str) -> Words:
+        """The tile that the use at hand of a ring finds."""
+        ring = self.ring_of[name]
+        if self.overlapping[name]:
+            raise Open(f"a ring, {name}, has bytes of shared memory in common with others; expected places apart")
+        number = use(self, state, op, ring)
+        for image in self.images.get(ring.full, []):
+            moved = self._turns(state, image, number)
+            if name in image.tiles and moved is not None:
+                return self._renamed(image.tiles[name], moved)
+        raise Open(f"use {number} of {name} is not seen to be filled")
+
+    def _turns(self, state: State, image: Image, number: Any) -> dict[Symbol, Any] | None:
+        """The turns of the loops in which a use of this number is filled, where that is seen."""
+        now = {s.name: x for s, x in state.loops}
+        moved = {s: now[s.name] for s in image.loops if s.name in now}
+        if len(moved) < len(image.loops) or state.normal(_put(image.number, moved) - number) != 0:
+            if len(image.loops) != 1 or image.number != image.loops[0]:
+                return None
+            moved = {image.loops[0]: number}
+        inside = all(x is s or state.facts.le(x, _put(s.upper, moved)) is True for s, x in moved.items())
+        return moved if inside else None
+
+    def _renamed(self, words: Words, moved: dict[Symbol, Any]) -> Words:
+        """A tile with other turns of the loops."""
+        if all(s is x for s, x in moved.items()):
+            return words
+        ids, deltas = words.ids.copy(), words.deltas.copy()
+        for number in words.kinds:
+            origin = self.origins[number]
+            if isinstance(origin, Unknown):
+                continue
+            if not isinstance(origin, Loaded) or any(x in self.entries for x in origin.at):
+                raise Open("a tile that is filled under conditions or by indices, in other turns than it is read")
+            parts = [without_constant(_put(x, moved)) for x in origin.at]
+            mine = words.ids == number
+            ids[mine] = self.origins.number(replace(origin, at=tuple(x for x, _ in parts)))
+            deltas[mine, : len(parts)] += np.array([c for _, c in parts])
+        return Words(ids, deltas)
+
+    def entry(self, tensor: str, place: tuple[Any, ...], low: Any, high: Any) -> Symbol:
+        """The name of an entry of a tensor of indices: one for each place."""
+        known = ((s, at) for s, at in self.entries.items() if (s.lower, s.upper) == (low, high))
+        found = next((s for s, at in known if at == (tensor, place)), None)
+        if found is None:
+            same = sum(1 for t, _ in self.entries.values() if t == tensor)
+            found = dim(self.fresh(f"{tensor}_entry_{same}"), at_least=low, at_most=high)
+            self.entries[found] = tensor, place
+        return found
+
+
+def _roles_of(kernel: Kernel, every: list[Site]) -> dict[str, set[str]]:
+    """Which roles touch each tensor in shared memory or registers."""
+    out: dict[str, set[str]] = {t.name: set() for t in kernel.tensors if t.space != "global"}
+    for s in every:
+        for r in (*sources(s.op), *targets(s.op)):
+            if r.tensor in out:
+                out[r.tensor].add(s.role)
+    return out
+
+
+def _written(kernel: Kernel, op: Op) -> str:
+    """The global tensor that an operation writes, or ""."""
+    names = [r.tensor for r in targets(op) if kernel.tensor(r.tensor).space == "global"]
+    if isinstance(op, Copy) and isinstance(op.dst, Box):
+        names.append(kernel.map(op.dst.tensor_map).tensor)
+    return names[0] if names else ""
+
+
+def _guard(state: State, fact: Fact) -> Guard:
+    """A condition as something that is at least 0, with a number for each thread of the role."""
+    if fact.relation != ">=":
+        raise Open(f"a condition other than an order of sizes: {fact}")
+    rows = state.places(fact.expr)
+    if len(rows) != 1:
+        raise Open(f"a condition in which threads and sizes mix: {fact}")
+    _, rest, mine = rows[0]
+    unit = math.gcd(*rest.terms.values()) if isinstance(rest, Expr) else 1
+    mine = mine // unit * unit  # a multiple of the unit is at least -mine where it is at least the next multiple
+    deltas = np.zeros(state.threads, np.int64)
+    if state.team.beside is None:
+        deltas[state.team.threads] = mine
+    else:
+        deltas[state.team.beside] = mine[:, None]
+    return Guard(rest, deltas)
+
+
+def _put(x: Any, moved: dict[Symbol, Any]) -> Any:
+    known = {s: moved[s] for s in x.symbols if s in moved} if isinstance(x, Expr) else {}
+    return x.subs(known) if known else x

@@ -1,0 +1,199 @@
+"""Slots of rings and the stores from them: what stands before a slot is read, filled or given back, and at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from symlayout.atoms import ATOMS
+from symlayout.errors import AssumptionError
+from symlayout.kernel import Kernel
+from symlayout.ops import Arrive, Commit, Copy, Elect, For, If, Mma, Op, Role, Wait, WaitGroup
+
+from ..clusters import ctas
+from ..rings.fills import Open
+from ..rings.hypotheses import Known, Reading
+from ..rings.programs import RingParts, rings_of, sources, targets
+from ..sites import Site, Uncounted, about_thread
+from .barriers import Meeting
+from .lane_release import Lanes
+from .rules import Order
+from .runs_at_sizes import Runs
+
+
+class RingOrders:
+    """The orders of a kernel's rings, of reads that nothing fills, and of stores at the end."""
+
+    def __init__(self, kernel: Kernel, every: list[Site], meetings: Mapping[int, Meeting], runs: Runs) -> None:
+        self.kernel, self.every = kernel, every
+        self.lanes = Lanes(kernel, meetings, runs, self._met)
+        self.place = {id(s): i for i, s in enumerate(self.every)}
+        self.shared = {t.name for t in kernel.tensors if t.space == "shared"}
+        self.rings = rings_of(kernel)
+        self.shown = Known()
+        self.late: dict[RingParts, str] = {}
+
+    def orders(self) -> Iterator[Order]:
+        yield from self._ring_orders()
+        yield from self._store_ends()
+        yield from self._never_written()
+
+    # -- rings --------------------------------------------------------------------------------------
+
+    def _ring_orders(self) -> Iterator[Order]:
+        for ring in self.rings:
+            for s in self.every:
+                if any(r.tensor in ring.tensors for r in sources(s.op)):
+                    yield self._after("full_acquire", s, _on(Wait, ring.full), f"wait {ring.full}")
+                if not _fill(s.op, ring.full) and any(r.tensor in ring.tensors for r in targets(s.op)):
+                    yield Order("slot_free", str(s), beyond=f"how {s}, into what {ring.full} guards, is ordered")
+                if _fill(s.op, ring.full) and ring.empty:
+                    yield self._after("slot_free", s, _on(Wait, ring.empty), f"wait {ring.empty}")
+                if ring.empty and isinstance(s.op, Arrive) and s.op.barrier.barrier == ring.empty:
+                    yield from self._retired(s, ring)
+
+    def _after(self, rule: str, s: Site, wanted: Callable[[Op], bool], what: str) -> Order:
+        """That an operation of a kind always comes before *s*, by the threads of *s*."""
+        for w in self.every[: self.place[id(s)]]:
+            if wanted(w.op) and self._always(w, s) and _covers(w, s):
+                return Order(rule, str(s), by=str(w))
+        if any(wanted(w.op) and w.role in (s.role, "") for w in self.every):
+            seen = self.lanes.unwaited(s, wanted)
+            if seen:
+                return Order(rule, str(s), missing=seen)
+            return Order(rule, str(s), beyond=f"that a {what} comes before {s}, by all threads that need it")
+        return Order(rule, str(s), missing=f"no {what} comes before it; add one in the same body")
+
+    def _retired(self, arrive: Site, ring: RingParts) -> Iterator[Order]:
+        for s in self.every:
+            group = ATOMS[s.op.atom].completion if isinstance(s.op, Copy | Mma) and s.op.atom in ATOMS else ""
+            if s.role != arrive.role or not any(r.tensor in ring.tensors for r in sources(s.op)):
+                continue
+            if group in ("", "mbarrier"):
+                yield from self.lanes.orders(s, s, arrive, ring)
+                continue
+            found = [w for w in self.between(s, arrive) if isinstance(w.op, WaitGroup) and w.op.group == group]
+            mine = [w for w in found if _covers(w, s)]
+            if mine:
+                late = self._late(ring)
+                yield Order("reads_retired", str(s), by="" if late else str(mine[0]), beyond=late)
+                yield from self.lanes.orders(s, mine[0], arrive, ring)
+            elif any(_may_cover(w, s) for w in found):
+                yield Order("reads_retired", str(s), beyond=f"that {found[0]} is by the threads of {s}")
+            else:
+                yield Order("reads_retired", str(s), missing=f"no wait_group {group} between it and {arrive}; add one")
+
+    def _late(self, ring: RingParts) -> str:
+        """Why asynchronous reads of slots may be under way when those are given back; "" where they are over."""
+        if ring not in self.late:
+            why = self._open(ring, Reading.retired)
+            self.late[ring] = why and f"whether reads are over when {ring} is given back: {why}"
+        return self.late[ring]
+
+    def _met(self, ring: RingParts, arrive: Site) -> bool:
+        """Whether a barrier of the warp stands between the wait for the next use and an arrival."""
+        return not self._open(ring, lambda reading: reading.lanes_meet(arrive.places))
+
+    def _open(self, ring: RingParts, check: Callable[[Reading], None]) -> str:
+        """What a check of the hypotheses of a ring leaves open in some CTA; "" for nothing."""
+        try:
+            for cta in ctas(self.kernel):
+                check(Reading(cta, ring, self.kernel.given, self.shown))
+        except (Open, Uncounted, AssumptionError) as e:
+            return str(e)
+        return ""
+
+    def _never_written(self) -> Iterator[Order]:
+        """Reads of shared memory that nothing writes."""
+        written = {r.tensor for s in self.every for r in targets(s.op)}
+        for s in self.every:
+            for name in dict.fromkeys(r.tensor for r in sources(s.op)):
+                if name in self.shared and name not in written:
+                    yield Order("full_acquire", str(s), missing=f"nothing writes {name}; fill it before")
+
+    def _store_ends(self) -> Iterator[Order]:
+        for s in self.every:
+            if isinstance(s.op, Copy) and s.op.atom in ATOMS and ATOMS[s.op.atom].completion == "bulk":
+                later = [x for x in self.every[self.place[id(s)] :] if x.role in (s.role, "")]
+                yield self._ends(s, later)
+
+    def _ends(self, s: Site, later: list[Site]) -> Order:
+        """That a store is committed and waited for by its threads, of the operations after it."""
+        rule, mine = "store_committed", [x for x in later if _covers(x, s)]
+        commit = next((i for i, x in enumerate(mine) if isinstance(x.op, Commit) and x.op.group == "bulk"), None)
+        waits = [] if commit is None else [x for x in mine[commit:] if _ends(x.op)]
+        found = [x for x in waits if self._leaves(x, s)]
+        if found:
+            return Order(rule, str(s), by=str(found[-1]))
+        unsure = [x.op for x in later if x not in mine and _may_cover(x, s)]
+        if waits or any(_ends(op) or isinstance(op, Commit) for op in unsure):
+            return Order(rule, str(s), beyond=f"that a commit and a wait_group bulk come after each {s}")
+        if commit is None:
+            return Order(rule, str(s), missing=f"no commit bulk after {s}; add it there")
+        missing = "no wait_group bulk 0 after the last store; add it before the role ends"
+        return Order(rule, str(s), missing=missing)
+
+    # -- ways through the program -------------------------------------------------------------------
+
+    def _always(self, w: Site, s: Site) -> bool:
+        """Whether *w* is executed whenever *s* is, by whichever threads."""
+        return all(_by_threads(x) or x in s.around for x in w.around) and w.role in (s.role, "")
+
+    def _leaves(self, x: Site, s: Site) -> bool:
+        """Whether *x* comes after every execution of *s*: nothing around it is missing around *s*."""
+        return all(_by_threads(a) or any(a is b for b in s.around) for a in x.around)
+
+    def _loop(self, a: Site, b: Site) -> For | None:
+        """The innermost loop around both."""
+        both = [x for x in a.around if isinstance(x, For) and any(x is y for y in b.around)]
+        return both[-1] if both else None
+
+    def between(self, a: Site, b: Site) -> list[Site]:
+        """What is certainly executed on the shortest way from *a* to *b*, round the loop if *b* is first."""
+        known = [*a.around, *b.around]
+        return [s for s in self._way(a, b) if _within(s, known)]
+
+    def _way(self, a: Site, b: Site) -> list[Site]:
+        """All operations of their roles on the shortest way from *a* to *b*."""
+        i, j = self.place[id(a)], self.place[id(b)]
+        loop = self._loop(a, b)
+        if i < j:
+            window = self.every[i + 1 : j]
+        elif loop is None:
+            window = []
+        else:
+            inside = [s for s in self.every if any(x is loop for x in s.around)]
+            window = [s for s in inside if self.place[id(s)] > i] + [s for s in inside if self.place[id(s)] < j]
+        return [s for s in window if s.role in (a.role, b.role, "")]
+
+
+def _within(s: Site, known: list[Op]) -> bool:
+    """Whether nothing but what chooses threads and *known* operations stands around *s*."""
+    return all(_by_threads(x) or any(x is y for y in known) for x in s.around)
+
+
+def _by_threads(x: Op) -> bool:
+    """Whether an operation chooses threads and nothing else decides about its body: who it is the team says."""
+    return isinstance(x, Elect | Role) or (isinstance(x, If) and all(map(about_thread, x.condition)))
+
+
+def _on(kind: type, barrier: str) -> Callable[[Op], bool]:
+    return lambda op: isinstance(op, kind) and op.barrier.barrier == barrier  # type: ignore[attr-defined]
+
+
+def _fill(op: Op, full: str) -> bool:
+    return isinstance(op, Copy) and op.barrier is not None and op.barrier.barrier == full
+
+
+def _covers(w: Site, s: Site) -> bool:
+    """Whether the threads of *s* are among those of *w*."""
+    return w.team is not None and s.team is not None and w.team.includes(s.team) is True
+
+
+def _may_cover(w: Site, s: Site) -> bool:
+    """Whether they are, or it is not known which lanes those are."""
+    return w.team is None or s.team is None or w.team.includes(s.team) is not False
+
+
+def _ends(op: Any) -> bool:
+    return isinstance(op, WaitGroup) and op.group == "bulk" and op.pending == 0

@@ -1,0 +1,432 @@
+"""What the words in answers mean: kinds of claims, outcomes, methods, theorems, rules, and certificates in words.
+
+>>> print(explain("T3"))
+T3 Mixed radix
+  If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r). Recombination: a value
+  a + m*b with 0 <= a < m determines the pair (a, b).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ClaimError
+from ..text.reader import suggestion
+
+# The paragraphs of docs/theorems.md, which an installed package does not have, and those of the repairs.
+THEOREMS = """\
+**T1 Differences.** L is injective iff sum delta_k s_k = 0 with |delta_k| <= n_k - 1 has only the zero solution: such
+vectors are exactly the differences of two coordinates. This is the form that goes to the solver.
+
+**T2 Chain.** If in some order every stride is at least 1 + sum of (n_j - 1) s_j over the modes before it, L is
+injective: the highest digit that differs outweighs all lower ones. A gap is needed only where n_k >= 2.
+The chain may start at a block of numbers whose sums, written out, all differ.
+
+**T3 Mixed radix.** If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r).
+Recombination: a value a + m*b with 0 <= a < m determines the pair (a, b).
+
+**T5 Residues.** If g divides the strides of some modes A, the others are injective modulo g, and A is injective, then
+L is: equality modulo g fixes the other digits. Injective modulo g holds when strides reduced modulo g span less than
+g.
+
+**T7 Counting.** Between finite sets of one size a map is injective iff it is onto. So bounds, injectivity and a
+polynomial identity of sizes prove a bijection, with no quantifier.
+
+**Strides without gaps.** If the modes so far reach every value of 0 .. R and 0 <= s <= R + 1, then a mode (n, s)
+makes it 0 .. R + (n - 1) s. This proves that a range is covered, also where values repeat.
+
+**T8 Corners.** With the sign of each stride known, the extreme values are at corners: two polynomial inequalities.
+
+**T9 Positivity.** p >= 0 if p, or m*p + m - 1 with m >= 1, is a sum of products of assumptions with non-negative
+coefficients. The search eliminates variables through their bounds; the checker only expands the identity.
+
+**T10 Quotients.** If p = D q + r with 0 <= r < D then p // D = q and p % D = r. Divisors are at least 1: where one is
+symbolic that is shown first. A coordinate of an index expression is counted by digits so that its quotients divide out.
+
+**T11 Alignment.** v divides base + L(d) at every coordinate iff it divides the base and the stride of every mode with
+n_k >= 2. A vector access of v elements along a unit-stride mode splits that mode as (v, n/v), and the rest must be
+aligned.
+
+**T12 Divisibility.** m divides p for all integers iff it does for all residues modulo m.
+
+**T13 Linear over GF(2).** A layout with power-of-two extents is linear over GF(2) iff the bits of its digit images
+are disjoint (no carries).
+
+**T14 Swizzles.** Sw<B,M,S> with |S| >= B is its own inverse, maps every aligned block of 2^(M+B) offsets (2^(M+|S|+B)
+for S < 0) onto itself, and commutes with adding multiples of 2^(M+|S|+B). So a common swizzle cancels from
+injectivity and equality, and from bounds and bijectivity when the block divides the extent.
+Bits of a sum that are multiples of 2^k pass by a xor with less than 2^k.
+
+**T15 Rank.** A linear map is injective iff it has a left inverse T A = I over GF(2); T is the certificate.
+
+**T16 Banks.** For lanes whose addresses are linear, the conflict degree is 2^(dim ker Bk - dim ker W), where W
+takes a lane to its unit of max(width, 4) bytes and Bk to that unit modulo 128 bytes. It is the same in every phase
+and for every base that is added after the swizzle and is a multiple of the unit. The split into phases (32 lanes up
+to 4 bytes, 16 at 8, 8 at 16) is a model of the hardware, kept as data. Modes that move every lane by a multiple of
+the unit and of the swizzle's period change nothing; sectors of 32 bytes are counted alike. The lanes are all leaves
+of the first top-level mode. Of a stride of lanes that is a size only the residue modulo a row of banks (128 bytes;
+a sector, 32) and the period counts: where lanes that it separates are taken to lie in different units, no phase has
+a lower degree. So every residue is tried that the congruences and equalities given allow: 32 k + 1 is one case, an
+odd row 16.
+
+**T17 Normal form.** Drop extents of 1 and merge neighbours with s_2 = n_1 s_1: two layouts of one size are the same
+function of the linear index iff these lists agree (for numbers; for symbols, identical lists suffice).
+
+**T18 Pieces.** A size n is g F + r with 0 <= r < g, so ceil(n/g) is F or F + 1 and min(n - k g, g) is g for k < F and r
+for k = F. On consecutive intervals of a coordinate, each with digits of its own, clips and minima are polynomials; what
+is injective on each piece is so on all if of two pieces one lies above the other in some entry of the value.
+
+**T19 Triangular maps.** A tuple-valued map is injective if its components, one after another, determine the digits
+that the ones before left open. A digit may first be rotated to (j + c) % n, reversed to n - 1 - j, or become j ^ c with
+0 <= c < 2^k where 2^k divides n, by a c that depends on the others only: each permutes 0 .. n - 1.
+
+**T20 Schedules.** Coordinates c with L(c) < W, where L is a mixed radix whose box reaches W, are one coordinate
+w = L(c) of 0 .. W - 1: so a persistent loop, a split of K and a predicated tile visit each w exactly once.
+
+**T21 Stores.** Let an element that a store writes be T s + r, with s by blocks and loops, r by lanes, 0 <= r < T in
+each mode. If s takes each tile of the tensor once, each r belongs to one lane of each store that has it, and of the
+stores that share an r the conditions of exactly one hold wherever T s + r is inside the tensor, then each element is
+stored exactly once: e // T fixes the step, e mod T the lanes, and the conditions leave one. Stores of one stretch of
+memory that stay in it and those of the next may be judged apart; so may rows, if no store leaves the row that it
+begins in.
+
+**T22 Thresholds.** Where f does not decrease and f(x*) <= limit < f(x* + 1), the claim f(x) <= limit holds exactly
+for x <= x*: no condition on x is weaker. Affine f gives x* by one division, any other by doubling and bisection.
+
+**T23 Weakest divisibility.** Of the q for which q | x makes m divide p(x), one divides all others. It is found prime
+by prime over the divisors of m, and is the weakest repair of this form.
+
+**T24 Repairs.** A repair is a condition that the assumptions admit and under which the claim is proved by the
+ordinary methods, never by samples. It is called the weakest of its form where each immediate weaker neighbour has a
+counterexample of its own.
+"""
+
+OUTCOMES = {
+    "proved": (
+        "It holds for all sizes that meet the assumptions listed. The method says how; an algebraic proof carries"
+        " a certificate that was verified before it counted, and that `symlayout check-certificate` verifies "
+        "again."
+    ),
+    "refuted": (
+        "It fails: the sizes and coordinates shown are the smallest found, and were replayed on plain integers. "
+        "Where it says 'holds if', the claim was proved under that condition."
+    ),
+    "unknown": (
+        "Neither proved nor refuted. It names the lemma that is open, how far sizes were tried, and facts that "
+        "would close it. Checked up to a bound is never proved."
+    ),
+    "vacuous": "No sizes meet the assumptions, so there is nothing to prove; they contradict each other.",
+}
+
+METHODS = {
+    "certificate": (
+        "An algebraic proof as data: the claim as polynomials and the hints that make each step a plain identity."
+        " A small checker that knows no solver and no layouts re-verifies it."
+    ),
+    "enumeration": "Every coordinate of a claim without symbols was looked at.",
+    "a few coordinates": (
+        "A claim with too many coordinates to enumerate fails by their number alone, at a corner, or where the modes "
+        "show it; what fails was evaluated on plain integers."
+    ),
+    "small sizes": (
+        "Sizes that meet the assumptions were tried in order of their sum, so the first failure is the least."
+    ),
+    "corners of large sizes": (
+        "Sizes at the upper end of their ranges were tried, where overflows happen, then bisected."
+    ),
+    "solver": "Z3, whose version the verdict names, found that no sizes and coordinates violate the claim.",
+    "digits and quotients": (
+        "Coordinates of an index expression were counted by digits so that its quotients, minima and predicates become "
+        "polynomials (T10, T18 to T20); the certificate says which."
+    ),
+    "the other modes move all lanes together": (
+        "Symbolic modes shift every address by a multiple of the unit (T16), which leaves a question about numbers."
+    ),
+    "normal form": "Both sides have one normal form as polynomials with quotients.",
+    "chain of strides": "Each stride exceeds the reach of those before it (T2).",
+    "the same modes of coordinates": "Both sides take each coordinate to the same modes, compared one by one.",
+    "rule by rule": (
+        "Each rule of tensor maps and their copies that bears on the claim was proved by itself; "
+        "`symlayout explain RULE` says what it asks and where it is from."
+    ),
+    "ranges of sizes and indices": (
+        "Each partial result lies between numbers that the ranges of its sizes and indices give, and fits its bits."
+    ),
+    "sums of bytes": (
+        "What the copies beside an expect_tx credit was added up, for every iteration and every CTA of a cluster, and "
+        "equals what it awaits."
+    ),
+    "invariant of one slot": (
+        "What holds of a slot of a ring and of its two barriers before an operation holds after it, whoever moves "
+        "next: an induction over steps, whose lemmas about integers were proved."
+    ),
+    "orderings of": (
+        "Each pair of accesses that must not overlap was found to be ordered by a rule of the memory model that is "
+        "named; docs/memory_model.md lists the rules."
+    ),
+    "values followed through": (
+        "The value of each stored element was followed from the loads on, and is what the result says (docs/values.md)."
+    ),
+    "operations, one by one": "Each operation was looked at by itself; what it needs depends on no size.",
+    "no access changes it, or all are one reduction": (
+        "Nothing writes the tensor while others use it, or all that is done to it commutes."
+    ),
+    "two stretches": "The stores of one stretch of memory and those of the next were judged apart (T21).",
+}
+
+# Other names under which verdicts print a kind of claim.
+ALSO = {
+    "tma_copy_safe": ("TMA load safe", "TMA store safe", "TMA reduce safe"),
+    "obeys": ("rule",),
+}
+
+OBLIGATIONS = {
+    "in domain": (
+        "A tile or operand may reach past the domain of a layout. It joins every claim about the result, and is "
+        "met by the divisibility that it names, or in bounds by a predicate that masks the overhang."
+    ),
+    "exact": (
+        "The result of an operation is the function asked for only under this condition. It joins every claim "
+        "about the result, and no predicate can stand for it."
+    ),
+}
+
+GLOBAL_MEMORY = {
+    "global order": (
+        "No two accesses to an element of a tensor in global memory race: they are of one thread, ordered by what "
+        "stands between them in their CTA, or never at one element; CTAs wait for no other CTA. Asked of tensors that "
+        "are written, and also read, reduced into or perhaps at the address of another. A refutation names an element, "
+        "two operations and their threads."
+    ),
+    "align_bytes": (
+        "What the base pointer of a tensor in global memory is a multiple of, 16 where nothing is said. Vector "
+        "accesses, bulk copies and tensor maps rest on it; a launch is checked for it."
+    ),
+    "const": "The kernel writes no byte of the tensor; that no operation does is part of 'well formed'.",
+    "may_alias": (
+        "Tensors in global memory that may be at one address, as in an update in place, or else share no byte. All "
+        "others share none with a tensor that is written. Claims that take tensors to be apart are left open where "
+        "they may not be; a launch is checked for it."
+    ),
+}
+
+
+RULES_OF = "rules of"  # groups of rules begin so
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A word that answers use, and what it means."""
+
+    group: str
+    name: str
+    title: str
+    text: str
+
+    def __str__(self) -> str:
+        head = f"{self.name} {self.title}".strip()
+        return "\n".join([head, *(f"  {line}".rstrip() for line in self.text.splitlines())])
+
+
+def entries(kinds: Iterable[Any] = ()) -> tuple[Entry, ...]:
+    """All that can be explained; *kinds* are the rows of ``checkers.claim_text``, and classes of other claims."""
+    claims = [
+        Entry("claims about kernels", _snake(k.__name__), "", inspect.getdoc(k) or "")
+        if isinstance(k, type)
+        else Entry("claims", k.name, "", _claim_text(k))
+        for k in kinds
+    ]
+    rows = {"outcomes": OUTCOMES, "obligations": OBLIGATIONS, "methods": METHODS, "global memory": GLOBAL_MEMORY}
+    plain = [Entry(group, name, "", _filled(text)) for group, row in rows.items() for name, text in row.items()]
+    return (*claims, *plain, *_theorems(), *_rules())
+
+
+def _filled(text: str) -> str:
+    return textwrap.fill(" ".join(text.split()), 110, break_on_hyphens=False)
+
+
+def _theorems() -> Iterable[Entry]:
+    for paragraph in THEOREMS.strip().split("\n\n"):
+        head, _, text = paragraph.removeprefix("**").partition(".** ")
+        number, _, title = head.partition(" ") if re.match(r"T\d+ ", head) else ("", "", head)
+        yield Entry("theorems", number or title, title if number else "", _filled(text))
+
+
+def _rules() -> Iterable[Entry]:
+    from ..rules.catalogue import SECTIONS, described, rows
+
+    for table, about in SECTIONS.items():
+        for rule in rows(table):
+            text = "\n".join(map(_filled, described(rule).splitlines()))
+            yield Entry(f"{RULES_OF} {about}", rule.id, "", text)
+
+
+def _claim_text(kind: Any) -> str:
+    """The sentence of a kind with its example, what it takes, and how a comment states it."""
+    first, *others = kind.first
+    own = [f for f in kind.fields if f.name not in kind.first]
+    values = [f"{f.name} {f.name.upper()}" if f.required else f"[{f.name} {f.name.upper()}]" for f in own]
+    usage = " ".join([kind.name, first.upper(), *(f"and {name.upper()}" for name in others), *values])
+    return f"{kind.text}\n\nfields: {', '.join(map(str, kind.fields))}\n// symlayout: {usage}"
+
+
+def explain(name: str, kinds: Iterable[Any] = ()) -> Entry:
+    """The entry of a name, a title or a method as a verdict prints it. Raises ClaimError with what there is."""
+    known = entries(kinds)
+    wanted = {_key(name), *map(_key, re.findall(r"\bT\d+\b", name))} - {""}
+    for e in known:
+        if {_key(e.name), _key(e.title), *map(_key, ALSO.get(e.name, ()))} & wanted:
+            return e
+    printed = _printed(name, known)
+    if printed is not None:
+        return printed
+    if name.upper().startswith("Z3"):
+        return explain("solver")
+    listed = [e.name for e in known if not e.group.startswith(RULES_OF)]
+    found = suggestion(name, [e.name for e in known])
+    raise ClaimError(f"expected one of {', '.join(listed)}, got {name!r}{found}; rules have entries too")
+
+
+def _printed(name: str, known: Iterable[Entry]) -> Entry | None:
+    """The entry of a method or kind as a verdict prints it, with numbers in it: "4 orderings of ptx-9.1 subset 3"."""
+    said = _key(re.sub(r"\d+", "", name))
+    found = [e for e in known if e.group == "methods" and _key(e.name) in said]
+    found += [e for e in known if e.group.startswith("claims") and said.startswith(_key(e.name))]
+    return max(found, key=lambda e: len(e.name), default=None)
+
+
+def _snake(name: str) -> str:
+    """``InBounds`` as ``in_bounds``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def overview(kinds: Iterable[Any] = ()) -> str:
+    """The names of everything that can be explained, by group."""
+    known = entries(kinds)
+    lines = []
+    for group in dict.fromkeys(e.group for e in known):
+        lines += [group, *(f"  {f'{e.name} {e.title}'.strip()}" for e in known if e.group == group)]
+    return "\n".join(lines)
+
+
+# -- certificates -----------------------------------------------------------------------------------------
+
+
+def in_words(claim: Any) -> str:
+    """What the claim of a certificate says, from its own data alone; also of one that does not hold.
+
+    >>> in_words({"kind": "injective", "modes": [[4, 1], [[[1, "N"]], 4]], "assume": [[[1, "N"], [-1]]]})
+    '(4,N):(1,4) is injective, where 1 <= N'
+    """
+    try:
+        return _sentence(claim)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError):
+        return "a claim that cannot be read"
+
+
+def _sentence(claim: Mapping[str, Any]) -> str:
+    names = {name: f"q{i}" for i, name in enumerate(claim.get("define", {}))}
+    said = SENTENCES[claim["kind"]](claim, names)
+    meant = [f"{names[n]} = {_definition(d, names)}" for n, d in claim.get("define", {}).items()]
+    known = ", ".join([*meant, *_relations(claim.get("assume", ()), names)])
+    return f"{said}, where {known}" if known else said
+
+
+def _poly(rows: Any, names: Mapping[str, str]) -> str:
+    """A polynomial of a certificate as text."""
+    out = ""
+    terms: Any = [[rows]] if type(rows) is int else rows
+    for c, *factors in terms:
+        word = "*".join([str(abs(c))] * (abs(c) != 1 or not factors) + [names.get(f, f) for f in factors])
+        out += (f" - {word}" if c < 0 else f" + {word}") if out else ("-" if c < 0 else "") + word
+    return out or "0"
+
+
+def _relations(assumed: Iterable[Any], names: Mapping[str, str]) -> list[str]:
+    """Assumptions p >= 0 as relations, those that bound one name in one."""
+    low: dict[str, int] = {}
+    high: dict[str, int] = {}
+    others: list[str] = []
+    for rows in assumed:
+        terms: Any = [[rows]] if type(rows) is int else list(rows)
+        left, right = [t for t in terms if t[0] > 0], [[-t[0], *t[1:]] for t in terms if t[0] < 0]
+        match left, right:
+            case [[1, name]], [] | [[int()]]:
+                low[name] = max(low.get(name, 0), right[0][0] if right else 0)
+            case [[c]], [[1, name]]:
+                high[name] = min(high.get(name, c), c)
+            case _:
+                others.append(f"{_poly(left, names)} >= {_poly(right, names)}")
+    ranges = [
+        f"{f'{low[n]} <= ' if n in low else ''}{names.get(n, n)}{f' <= {high[n]}' if n in high else ''}"
+        for n in dict.fromkeys((*low, *high))
+    ]
+    return [*ranges, *dict.fromkeys(others)]
+
+
+def _definition(d: Any, names: Mapping[str, str]) -> str:
+    op, *args = d
+    texts = [_poly(a, names) for a in args]
+    if op == "floordiv":
+        return "//".join(t if re.fullmatch(r"\w+", t) else f"({t})" for t in texts)
+    if op == "xor":
+        return " ^ ".join(f"({t})" if " " in t else t for t in texts)
+    return f"{'min' if op == 'minimum' else 'max'}({', '.join(texts)})"
+
+
+def _modes(modes: Any, names: Mapping[str, str], base: Any = 0) -> str:
+    extents, strides = ([_poly(m[i], names) for m in modes] for i in (0, 1))
+    layout = f"({','.join(extents)}):({','.join(strides)})"
+    return layout if base in (0, []) else f"{_poly(base, names)} + {layout}"
+
+
+def _swizzled(c: Any, n: Mapping[str, str]) -> str:
+    sw = c.get("swizzle", (0, 0, 0))
+    return f"Sw<{sw[0]},{sw[1]},{sw[2]}> o 0 o {_modes(c['modes'], n)}" if sw[0] else _modes(c["modes"], n)
+
+
+def _map(c: Any, n: Mapping[str, str]) -> str:
+    names = {**n, **{x: x.strip("[]") for x, _ in c["coords"]}}
+    atoms = c.get("atoms", ())
+    names |= {a: f"a{i}" for i, (a, *_) in enumerate(atoms)}
+    box = ", ".join(f"{names[x]} < {_poly(extent, names)}" for x, extent in c["coords"])
+    when = " and ".join(_relations([p], names)[0] for p in c.get("valid", ()))
+    meant = ", ".join(f"{names[a]} = {_definition(d, names)}" for a, *d in atoms)
+    said = (
+        f"({','.join(names[x] for x, _ in c['coords'])}) -> ({','.join(_poly(v, names) for v in c['value'])}) for {box}"
+    )
+    said += (f" when {when}" if when else "") + (f" with {meant}" if meant else "")
+    if c["says"] == "bijective":
+        return f"{said} is a bijection onto ({','.join(_poly(p, n) for p in c['onto'])})"
+    if c["says"] == "injective":
+        return f"{said} is injective"
+    ends = zip(c["low"], c["high"], strict=True)
+    return f"{said} lies in {' x '.join(f'[{_poly(a, n)}, {_poly(b, n)}]' for a, b in ends)}, both ends included"
+
+
+SENTENCES: Mapping[str, Callable[[Any, Mapping[str, str]], str]] = {
+    "nonneg": lambda c, n: f"{_poly(c['poly'], n)} >= 0",
+    "injective": lambda c, n: f"{_modes(c['modes'], n)} is injective",
+    "bijective": lambda c, n: f"{_modes(c['modes'], n)} is a bijection onto [0, {_poly(c['onto'], n)})",
+    "bounds": lambda c, n: (
+        f"{_modes(c['modes'], n, c['base'])} lies in [{_poly(c['low'], n)}, {_poly(c['high'], n)}], both ends included"
+    ),
+    "covers": lambda c, n: f"{_modes(c['modes'], n)} reaches every value of [0, {_poly(c['onto'], n)})",
+    "divmod": lambda c, n: (
+        f"({_poly(c['p'], n)})//({_poly(c['d'], n)}) == {_poly(c['q'], n)} and the remainder is {_poly(c['r'], n)}"
+    ),
+    "equal": lambda c, n: f"{_modes(c['a'], n, c['base_a'])} and {_modes(c['b'], n, c['base_b'])} are one function",
+    "divisible": lambda c, n: f"{c['modulus']} divides every value of {_modes(c['modes'], n, c['base'])}",
+    "f2": lambda c, n: f"{_swizzled(c, n)} is injective",
+    "map": _map,
+    "all": lambda c, n: f"{'; '.join(map(_sentence, c['parts']))} ({c.get('because', 'together')})",
+}

@@ -1,0 +1,216 @@
+"""In how many bits a kernel holds each partial result of its integers, and where its code computes them.
+
+    >>> from symlayout import dim
+    >>> from symlayout.kernels import vector_copy
+    >>> kernel = vector_copy(dim("N"), dtype="bf16")
+    >>> for e in evaluations(kernel):
+    ...     for value, bits in e.widths.items():
+    ...         if bits == 64:
+    ...             print(f"{value}, in: {e.op}")
+    1024*block_x + 8*thread + 8, in: if N >= 1024*block_x + 8*thread + 8:
+
+All are signed, two's complement. A kernel's ``index_bits`` are those of each partial result, but for the ``wide`` ones
+and what is computed from these, which have 64. The name of a value has the width of the value, the index of a loop that
+of its trip count. Sizes, block and thread indices are parameters of ``index_bits``, sizes among the wide ones of 64.
+What an instruction takes in a field of 32 bits (a coordinate of a box, a slot, a parity, a number of bytes, a lane) has
+to fit there, which other claims ask; an offset in global memory is converted to 64 bits before it is multiplied by the
+bytes of an element. The host computes grids and tensor maps in 64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from ..expr import Expr, Fact, Int, Symbol
+from ..expr.partial_results import Partial, partial_results, width_of, widths, within
+from ..facts.intervals import Interval, Intervals
+from ..ops import Box, For, If, Let, LoadIndex, Matrix, Op, Ref, Slot, substitution
+from .value import Kernel, KernelTensor
+
+HOST_BITS = 64
+ADDRESS_BITS = 57  # of the longest virtual addresses that a GPU has: no tensor spans more bytes
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What is known at a place of a body: conditions as written, what names stand for, widths of names and indices."""
+
+    conditions: tuple[Fact, ...]
+    values: Mapping[Any, Int]  # about sizes and indices
+    written: Mapping[Symbol, Int]
+    held: Mapping[Symbol, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """The integers of one operation, where the code computes them."""
+
+    op: Op  # as written, with the names of values
+    partials: tuple[Partial, ...]
+    widths: Mapping[Int, int]  # of each partial result, in order
+    loaded: Mapping[Symbol, int]  # the bits of a value that it reads
+    scope: Scope
+
+    @property
+    def held(self) -> Iterator[tuple[Int, int]]:
+        """The values that have to fit their bits: those of which more than low bits are used."""
+        yield from ((p.value, self.widths[p.value]) for p in self.partials if not p.low)
+        yield from self.loaded.items()
+
+    @property
+    def conditions(self) -> tuple[Fact, ...]:
+        """What holds where the integers are computed, about sizes and indices."""
+        return tuple(map(self.put, self.scope.conditions))
+
+    @property
+    def put(self) -> Callable[[Any], Any]:
+        """Replaces the names of values by what they stand for."""
+        return substitution(self.scope.values)
+
+
+def evaluations(kernel: Kernel) -> Iterator[Evaluation]:
+    """Every operation that computes integers, in order. A condition is computed before it is known to hold."""
+    yield from _inside(kernel, kernel.body, Scope((), {}, {}, {}))
+
+
+def _inside(kernel: Kernel, body: tuple[Op, ...], scope: Scope) -> Iterator[Evaluation]:
+    wide = frozenset(kernel.wide)
+
+    def held(s: Symbol) -> int:
+        return 64 if s in wide else scope.held.get(s, kernel.index_bits)
+
+    for op in body:
+        exprs = tuple(integers_of(op))
+        partials = partial_results(*exprs)
+        found = widths(partials, kernel.index_bits, wide, held)
+        loaded = {op.name: held(op.name)} if isinstance(op, LoadIndex) else {}
+        yield Evaluation(op, partials, found, loaded, scope)
+        inner = scope
+        if isinstance(op, Let):
+            bits = max(held(op.name), width_of(op.value, found, held))
+            scope = Scope(
+                scope.conditions,
+                {**scope.values, op.name: substitution(scope.values)(op.value)},
+                {**scope.written, op.name: op.value},
+                {**scope.held, op.name: bits},
+            )
+        elif isinstance(op, For):
+            inner = replace(scope, held={**scope.held, op.index: width_of(op.extent, found, held)})
+        elif isinstance(op, If):
+            inner = replace(scope, conditions=(*scope.conditions, *op.condition))
+        yield from _inside(kernel, op.body, inner)
+
+
+def integers_of(op: Op) -> Iterator[Int | Fact]:
+    """The expressions and conditions that one operation computes, those inside it aside.
+
+    >>> from symlayout import dims
+    >>> from symlayout.ops import Copy
+    >>> i, N = dims("i N")
+    >>> list(integers_of(Copy("ld.global.4", Ref("src", 4 * i), Ref("x"))))
+    [4*i, 0]
+    """
+    if isinstance(op, For):
+        yield op.extent
+        return
+    named = isinstance(op, Let | LoadIndex)
+    for f in fields(op):
+        if not (named and f.name == "name") and f.name != "inside":
+            yield from _integers(getattr(op, f.name))
+
+
+def _integers(x: Any) -> Iterator[Int | Fact]:
+    if isinstance(x, tuple):
+        for part in x:
+            yield from _integers(part)
+    elif isinstance(x, Ref):
+        yield x.offset
+    elif isinstance(x, Box):
+        yield from x.coordinate
+    elif isinstance(x, Slot):
+        yield x.slot
+    elif isinstance(x, Matrix):
+        yield x.start.offset
+    elif isinstance(x, Expr | Fact):
+        yield x
+
+
+def in_memory(kernel: Kernel) -> tuple[Fact, ...]:
+    """That each global tensor, since there is one, spans no more bytes than addresses reach.
+
+    >>> from symlayout import dims
+    >>> from symlayout.kernels import tma_copy
+    >>> in_memory(tma_copy(*dims("M N"), dtype="f32"))
+    (M*N <= 36028797018963968,)
+    """
+    facts = (_has_room(t) for t in kernel.tensors if t.space == "global")
+    return tuple(dict.fromkeys(f for f in facts if f.value is None))
+
+
+def _has_room(t: KernelTensor) -> Fact:
+    """That a tensor has no more elements than memory has room for."""
+    return Fact((8 << ADDRESS_BITS) // t.dtype.bits - t.layout.cosize(), ">=")
+
+
+def of_host(kernel: Kernel) -> Iterator[tuple[str, Int]]:
+    """The partial results that the host computes at a launch, and for what: the grid, the fields of tensor maps.
+
+    What is put into a field has limits of its own, far below 2^63: those of the grid and of ``TensorMapValid``.
+    """
+    fields = [(f"grid {axis}", n) for axis, n in zip("xyz", kernel.grid, strict=False)]
+    for m in kernel.maps:
+        fields += [(f"tensor map {m.name}", x) for x in (*m.tensor_map.global_dim, *m.tensor_map.global_stride_bytes)]
+    for where, x in fields:
+        for p in partial_results(x):
+            if p.value != x:
+                yield where, p.value
+
+
+# -- choosing widths -----------------------------------------------------------------------------------
+
+
+def widened(kernel: Kernel, fits: Callable[[Evaluation, Int], bool] | None = None) -> Kernel:
+    """The kernel with 32 bits wherever *fits* says that a partial result of an evaluation fits, and 64 elsewhere.
+
+    By default the ranges of sizes and indices decide; ``checkers.with_widths`` proves more to fit.
+
+    >>> from symlayout import dims
+    >>> from symlayout.kernels import row_sum
+    >>> M, N = dims("M N")
+    >>> [str(x) for x in widened(row_sum(M, N, N)).wide]
+    ['N + 127', 'N*row']
+    """
+    judge = fits or Ranges(kernel).fit
+    known = Ranges(kernel)
+    kernel = replace(kernel, index_bits=32, wide=tuple(s for s in kernel.dims if not within(known.of(s), 32)))
+    while True:
+        narrow = (tuple(_too_long(e, judge)) for e in evaluations(kernel))
+        found = next((some for some in narrow if some), None)
+        if found is None:
+            return kernel
+        kernel = replace(kernel, wide=(*kernel.wide, found[0]))
+
+
+def _too_long(e: Evaluation, fits: Callable[[Evaluation, Int], bool]) -> Iterator[Int]:
+    return (value for value, bits in e.held if bits == 32 and not fits(e, value))
+
+
+class Ranges:
+    """The intervals of a kernel's integers by the ranges of what they are computed from, and by what fits *memory*."""
+
+    def __init__(self, kernel: Kernel, memory: bool = True) -> None:
+        self.given = (*kernel.given, *(in_memory(kernel) if memory else ()))
+        self._known: dict[tuple[tuple[Symbol, int], ...], Intervals] = {}
+
+    def of(self, x: Int, names: Mapping[Symbol, Int] | None = None) -> Interval:
+        """The interval of an expression of sizes and indices, and of *names*, by what these stand for."""
+        key = tuple((s, id(stands)) for s, stands in (names or {}).items())
+        if key not in self._known:
+            self._known[key] = Intervals(self.given, names)
+        return self._known[key].of(x)
+
+    def fit(self, e: Evaluation, value: Int) -> bool:
+        """Whether a partial result of an evaluation fits 32 bits."""
+        return within(self.of(value, e.scope.written), 32)

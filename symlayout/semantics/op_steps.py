@@ -1,0 +1,189 @@
+"""What each operation is to an agent: a function of the two, which yields while the agent is blocked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..errors import LayoutError
+from ..ops import (
+    Arrive,
+    Barrier,
+    ClusterBarrier,
+    Commit,
+    Copy,
+    Elect,
+    ExpectTx,
+    Fence,
+    Fill,
+    For,
+    If,
+    Let,
+    LoadIndex,
+    Map,
+    Mma,
+    Param,
+    Reduce,
+    Role,
+    Shuffle,
+    Wait,
+    WaitGroup,
+    WarpBarrier,
+)
+from .agent import Agent, Blocked
+from .effects import effect
+from .machine import Meeting
+from .maps import map_function
+from .named_values import let, load_index
+from .warps import reduce, shuffle
+
+Steps = Iterator[Blocked | None]
+
+
+# -- data -----------------------------------------------------------------------------------------------
+
+
+def _instruction(agent: Agent, op: Copy | Mma) -> None:
+    effect(op.atom)(agent, op)
+
+
+def _map(agent: Agent, op: Map) -> None:
+    """Elements of registers in, elements of registers out; poison in any source is poison in the result."""
+    row, out = map_function(op.function), agent.tensor(op.dst, "register").dtype
+    if len(op.srcs) != len(row.counts):
+        raise LayoutError(f"expected {len(row.counts)} sources of {op.function}, got {len(op.srcs)}")
+    sources, poison = [], np.zeros((len(agent.active), op.count), dtype=np.uint8)
+    for ref, count in zip(op.srcs, row.counts, strict=True):
+        if isinstance(ref, Param):
+            kind = agent.machine.kernel.parameter(ref.name).dtype
+            sources.append((kind, np.broadcast_to(agent.machine.scalar(ref.name), (len(poison), count or op.count))))
+            continue
+        kind = agent.tensor(ref, "register").dtype
+        data, codes = agent.load(ref, kind.bytes * (count or op.count))
+        sources.append((kind, data.view(kind.numpy())))
+        poison = np.maximum(poison, codes.reshape(len(codes), -1, kind.bytes).max(axis=2))
+    result = row.result(sources, out, op.count)
+    agent.store(op.dst, result.view(np.uint8), np.repeat(poison, out.bytes, axis=1))
+
+
+def _fill(agent: Agent, op: Fill) -> None:
+    kind = agent.tensor(op.dst).dtype
+    one = np.full(op.count, op.value).astype(kind.numpy()).view(np.uint8)
+    data = np.broadcast_to(one, (len(agent.active), len(one)))
+    agent.store(op.dst, data, np.zeros(data.shape, dtype=np.uint8))
+
+
+# -- order ----------------------------------------------------------------------------------------------
+
+
+def _arrive(agent: Agent, op: Arrive) -> None:
+    peer = agent.cta.rank if op.peer is None else op.peer
+    for threads, (slot, rank) in agent.grouped(op.barrier.slot, peer):
+        barrier = agent.mbarrier(op.barrier, slot, agent.cta.cluster.cta(rank))
+        while len(threads):  # the last that a phase awaits end it; others count for the next
+            now, threads = np.split(threads, [max(1, barrier.pending)])
+            agent.release(now, barrier.told)
+            barrier.arrive(len(now))
+
+
+def _expect_tx(agent: Agent, op: ExpectTx) -> None:
+    for threads, (slot, nbytes) in agent.grouped(op.barrier.slot, op.bytes):
+        barrier = agent.mbarrier(op.barrier, slot)
+        for thread in threads:
+            agent.release(thread[None], barrier.told)
+            barrier.expect_tx(nbytes)
+            barrier.arrive(1)
+
+
+def _wait(agent: Agent, op: Wait) -> Steps:
+    for threads, (slot, parity) in agent.grouped(op.barrier.slot, op.parity):
+        barrier = agent.mbarrier(op.barrier, slot)
+        if not barrier.passes(parity):
+            said = f"{agent.told()}: {op} (parity {parity}): {{}}"
+            yield Blocked(lambda b=barrier, p=parity: b.passes(p), lambda b=barrier, s=said: s.format(b))  # type: ignore[misc]
+        agent.acquire(threads, barrier.known)
+
+
+def _barrier(agent: Agent, op: Barrier) -> Steps:
+    return _meet(agent, agent.cta.meeting(op.number), op.threads or agent.machine.kernel.threads, str(op))
+
+
+def _cluster_barrier(agent: Agent, op: ClusterBarrier) -> Steps:
+    cluster = agent.cta.cluster
+    return _meet(agent, cluster.meeting, agent.machine.kernel.threads * len(cluster.ctas), str(op))
+
+
+def _warp_barrier(agent: Agent, op: WarpBarrier) -> None:
+    """What one lane has seen, all of its warp that are here have."""
+    if agent.machine.ordered:
+        agent.knows.meet(agent.active)
+
+
+def _meet(agent: Agent, meeting: Meeting, count: int, op: str) -> Steps:
+    before = meeting.generation
+    agent.release(agent.active, meeting.told)
+    meeting.arrive(len(agent.active), count)
+    if meeting.generation == before:
+        told = agent.told()
+        yield Blocked(lambda: meeting.generation > before, lambda: f"{told}: {op}: {meeting}")
+    agent.acquire(agent.active, meeting.known)
+
+
+def _fence(agent: Agent, op: Fence) -> None:
+    if op.about == "async" and agent.machine.ordered:
+        agent.knows.fence(agent.active)
+    if op.about == "wgmma" and agent.fences is not None:
+        agent.fences.fence(agent.active - agent.first)
+
+
+def _commit(agent: Agent, op: Commit) -> None:
+    agent.commit(op.group)
+
+
+def _wait_group(agent: Agent, op: WaitGroup) -> None:
+    agent.wait_group(op.group, op.pending, op.read)
+
+
+# -- structure ------------------------------------------------------------------------------------------
+
+
+def _for(agent: Agent, op: For) -> Steps:
+    name, env = op.index.name, agent.env
+    before, extent = env.get(name), agent.uniform(op.extent)
+    agent.indices.append(name)
+    for i in range(extent):
+        env[name] = i
+        yield from agent.run(op.inside)
+    agent.indices.pop()
+    env.pop(name, None)
+    if before is not None:
+        env[name] = before
+
+
+def _if(agent: Agent, op: If) -> Steps:
+    with agent.scope(agent.base, agent.where(op.condition)):
+        yield from agent.run(op.inside)
+
+
+def _elect(agent: Agent, op: Elect) -> Steps:
+    _, first = np.unique(agent.here // 32, return_index=True)
+    with agent.scope(agent.base, agent.here[first] if op.each_warp else agent.here[:1]):
+        yield from agent.run(op.inside)
+
+
+def _role(agent: Agent, op: Role) -> Steps:
+    here = agent.here + agent.base - 32 * op.first_warp
+    with agent.scope(32 * op.first_warp, here[(here >= 0) & (here < op.threads)]):
+        yield from agent.run(op.inside)
+
+
+STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
+    **{Copy: _instruction, Mma: _instruction, Map: _map, Fill: _fill, Shuffle: shuffle, Reduce: reduce},
+    **{Let: let, LoadIndex: load_index},
+    **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
+    **{WarpBarrier: _warp_barrier},
+    **{Fence: _fence, Commit: _commit, WaitGroup: _wait_group},
+    **{For: _for, If: _if, Elect: _elect, Role: _role},
+}

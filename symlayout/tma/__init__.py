@@ -1,0 +1,27 @@
+"""Tensor maps and the copies through them: as data, from layouts and tiles, from DLPack, and as recorded calls."""
+
+from __future__ import annotations
+
+from .tensor_map import (
+    SPAN_BYTES,
+    TYPE_WORDS,
+    Im2col,
+    TensorMap,
+    TmaInterleaveLayout,
+    TmaL2FetchSize,
+    TmaOobFill,
+    TmaSwizzle,
+    TmaType,
+)
+
+__all__ = [
+    "SPAN_BYTES",
+    "TYPE_WORDS",
+    "Im2col",
+    "TensorMap",
+    "TmaInterleaveLayout",
+    "TmaL2FetchSize",
+    "TmaOobFill",
+    "TmaSwizzle",
+    "TmaType",
+]

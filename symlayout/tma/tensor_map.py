@@ -1,0 +1,432 @@
+"""Tensor maps as data: what ``cuTensorMapEncodeTiled`` and ``cuTensorMapEncodeIm2col`` are given, symbols allowed.
+
+    >>> from symlayout import dims
+    >>> M, K = dims("M K")
+    >>> print(TensorMap(TmaType.BFLOAT16, 0, (K, M), (2 * K,), (64, 128), swizzle=128))
+    TensorMap bf16 (K,M) strides (2*K,) B, box (64,128), swizzle 128B
+
+Dimension 0 is the contiguous one, as the driver has it; its stride is one element and is not stored.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum
+from operator import mul
+from typing import Any, cast
+
+from ..canonical import digest
+from ..dtype import DType, bf16, f16, f32, f64, i32, i64, tf32, u8, u16, u32, u64
+from ..errors import LayoutError
+from ..expr import Expr, Int, Symbol, integer
+from ..facts import symbols_in
+from ..int_tuple import ceil_div, leaves, product, text
+from ..layout import Layout
+from ..swizzle import Swizzle
+
+
+class TmaType(IntEnum):
+    """CUtensorMapDataType."""
+
+    UINT8 = 0
+    UINT16 = 1
+    UINT32 = 2
+    INT32 = 3
+    UINT64 = 4
+    INT64 = 5
+    FLOAT16 = 6
+    FLOAT32 = 7
+    FLOAT64 = 8
+    BFLOAT16 = 9
+    FLOAT32_FTZ = 10
+    TFLOAT32 = 11
+    TFLOAT32_FTZ = 12
+    PACKED_16U4_ALIGN8B = 13
+    PACKED_16U4_ALIGN16B = 14
+    PACKED_16U6_ALIGN16B = 15
+
+    @property
+    def bits(self) -> int:
+        """Bits of one value in global memory."""
+        return TYPE_BITS[self]
+
+    @property
+    def is_float(self) -> bool:
+        """Whether out-of-bounds elements may be filled with NaN."""
+        return TmaType.FLOAT16 <= self <= TmaType.TFLOAT32_FTZ
+
+    def __str__(self) -> str:
+        return TYPE_WORDS[self]
+
+
+TYPE_BITS = (8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6)
+TYPE_WORDS = (
+    *("u8", "u16", "u32", "i32", "u64", "i64", "f16", "f32", "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz"),
+    *("u4x16.align8", "u4x16.align16", "u6x16.align16"),
+)
+
+# CUTLASS copy_sm90_desc.hpp, to_CUtensorMapDataType: what one byte holds travels as UINT8.
+TYPE_OF: Mapping[DType, TmaType] = {
+    **{u8: TmaType.UINT8, u16: TmaType.UINT16, u32: TmaType.UINT32, u64: TmaType.UINT64, i32: TmaType.INT32},
+    **{i64: TmaType.INT64, f16: TmaType.FLOAT16, bf16: TmaType.BFLOAT16, f32: TmaType.FLOAT32, f64: TmaType.FLOAT64},
+    tf32: TmaType.TFLOAT32,
+}
+
+
+class _Enumerated(IntEnum):
+    """An enumeration of the driver whose members also go by their size in bytes or their names."""
+
+    @classmethod
+    def of(cls, x: Any) -> Any:
+        """The member of a member, of a name, or of a number of bytes. Raises LayoutError for none of these."""
+        if isinstance(x, cls):
+            return x
+        if x is None:
+            return cls(0)
+        known = {k: member for member in reversed(cls) for k in (member.name, member.word, member.size_bytes)}
+        try:
+            if x in known:
+                return known[x]
+        except TypeError:  # a list or an array
+            pass
+        raise LayoutError(f"expected one of {', '.join(m.name for m in cls)} for {cls.__name__}, got {x!r}")
+
+    @property
+    def word(self) -> str:
+        """``128B``; ``none`` for member 0."""
+        return self.name.replace("bytes", "") + "B" if self.name.startswith("bytes") else self.name
+
+    @property
+    def size_bytes(self) -> int | str:
+        """The bytes that the member is named after: 128 of ``bytes128``, 0 of ``none``; else its name."""
+        digits = self.name.removeprefix("bytes")
+        return int(digits) if digits.isdigit() else 0 if self == 0 else self.name
+
+    def __str__(self) -> str:
+        return self.word
+
+
+class TmaInterleaveLayout(_Enumerated):
+    """``cuda::tma_interleave_layout``; CUtensorMapInterleave."""
+
+    none = 0
+    bytes16 = 1
+    bytes32 = 2
+
+
+class TmaSwizzle(_Enumerated):
+    """``cuda::tma_swizzle``; CUtensorMapSwizzle. The atom modes need CC >= 10 and toolkit 12.8."""
+
+    none = 0
+    bytes32 = 1
+    bytes64 = 2
+    bytes128 = 3
+    bytes128_atom_32B = 4  # noqa: N815  (the enumerators of CCCL)
+    bytes128_atom_32B_flip_8B = 5  # noqa: N815
+    bytes128_atom_64B = 6  # noqa: N815
+
+    @property
+    def word(self) -> str:
+        return super().word.removesuffix("B") if self > TmaSwizzle.bytes128 else super().word
+
+    @property
+    def span_bytes(self) -> int:
+        """The longest inner box row, and the pitch of narrower ones; 0 without a swizzle."""
+        return SPAN_BYTES[self]
+
+    @property
+    def repeat_bytes(self) -> int:
+        """The period of the pattern in shared memory: a base that is a multiple of it has phase 0."""
+        return 1 if self == 0 else self.swizzle.period
+
+    @property
+    def swizzle(self) -> Swizzle:
+        """The swizzle of byte addresses in shared memory.
+
+        Raises LayoutError for the one mode that also swaps 8-byte halves, which is no CuTe swizzle.
+        """
+        if self == TmaSwizzle.bytes128_atom_32B_flip_8B:
+            raise LayoutError(f"expected a swizzle that CuTe can write, got {self.name}")
+        return BYTE_SWIZZLES[self]
+
+
+SPAN_BYTES = (0, 32, 64, 128, 128, 128, 128)
+# PTX ISA, "Swizzling Modes"; CUTLASS copy_traits_sm90_tma_swizzle.hpp, get_tma_swizzle_bits and _base.
+BYTE_SWIZZLES: Mapping[int, Swizzle] = {
+    **{k: Swizzle(k, 4, 3) for k in range(4)},
+    TmaSwizzle.bytes128_atom_32B: Swizzle(2, 5, 2),
+    TmaSwizzle.bytes128_atom_64B: Swizzle(1, 6, 1),
+}
+
+
+class TmaL2FetchSize(_Enumerated):
+    """``cuda::tma_l2_fetch_size``; CUtensorMapL2promotion."""
+
+    none = 0
+    bytes64 = 1
+    bytes128 = 2
+    bytes256 = 3
+
+
+class TmaOobFill(_Enumerated):
+    """``cuda::tma_oob_fill``; CUtensorMapFloatOOBfill: what a load writes for elements outside the tensor."""
+
+    none = 0
+    nan = 1
+
+
+@dataclass(frozen=True)
+class Im2col:
+    """What an im2col map has in place of a box; corners W first, then H, then D."""
+
+    lower_corner: tuple[Int, ...]
+    upper_corner: tuple[Int, ...]
+    channels_per_pixel: Int
+    pixels_per_column: Int
+
+    def __str__(self) -> str:
+        return (
+            f"im2col corners {text(self.lower_corner)}..{text(self.upper_corner)}, {self.pixels_per_column} pixels of "
+            f"{self.channels_per_pixel} channels"
+        )
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """The parameters of a tensor map. Sizes in elements, strides in bytes, innermost dimension first.
+
+    >>> print(TensorMap(TmaType.FLOAT32, 0, (64, 64), (256,), (8, 8), (1, 8)))
+    TensorMap f32 (64,64) strides (256,) B, box (8,8) every (1,8)
+
+    A map says what was asked for, legal or not: ``symlayout.rules.tma`` has what each profile accepts.
+    Raises LayoutError where the tuples do not have one entry for each dimension.
+    """
+
+    dtype: TmaType
+    global_address: Int
+    global_dim: tuple[Int, ...]
+    global_stride_bytes: tuple[Int, ...]
+    box_dim: tuple[Int, ...] = ()
+    element_stride: tuple[Int, ...] = ()
+    interleave: TmaInterleaveLayout = TmaInterleaveLayout.none
+    swizzle: TmaSwizzle = TmaSwizzle.none
+    l2_promotion: TmaL2FetchSize = TmaL2FetchSize.none
+    oob_fill: TmaOobFill = TmaOobFill.none
+    im2col: Im2col | None = None
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "dtype", _type(self.dtype))
+        put(self, "global_address", integer(self.global_address))
+        for name in ("global_dim", "global_stride_bytes", "box_dim", "element_stride"):
+            put(self, name, tuple(map(integer, getattr(self, name))))
+        if not self.element_stride:
+            put(self, "element_stride", (1,) * self.rank)
+        for name, kind in ENUMERATIONS.items():
+            put(self, name, kind.of(getattr(self, name)))
+        self._expect_lengths()
+
+    @classmethod
+    def over(cls, tensor: Layout, dtype: Any, box: Any, address: Int = 0, **more: Any) -> TensorMap:
+        """The tiled map of a flat layout in elements, innermost mode first.
+
+        >>> print(TensorMap.over(Layout((1024, 64), (1, 1024)), "bf16", (64, 8), swizzle=128))
+        TensorMap bf16 (1024,64) strides (2048,) B, box (64,8), swizzle 128B
+
+        Raises LayoutError unless the modes are flat and the first has stride 1.
+        """
+        modes = [(tensor.shape, tensor.stride)] if not isinstance(tensor.shape, tuple) else None
+        modes = modes or list(zip(tensor.shape, tensor.stride, strict=True))
+        if any(isinstance(n, tuple) for n, _ in modes):
+            raise LayoutError(f"expected flat modes, one for each dimension of a tensor map, got {tensor}")
+        if modes[0][1] != 1:
+            raise LayoutError(f"expected stride 1 in the first mode (dimension 0), got {modes[0][1]} in {tensor}")
+        kind = _type(dtype)
+        size = max(1, kind.bits // 8)
+        strides = tuple(d * size for _, d in modes[1:])
+        return cls(kind, address, tuple(n for n, _ in modes), strides, tuple(leaves(box)), **more)
+
+    def _expect_lengths(self) -> None:
+        r = self.rank
+        wanted = {"global_stride_bytes": max(0, r - 1), "element_stride": r}
+        if self.im2col is None:
+            wanted["box_dim"] = r
+        elif self.box_dim:
+            raise LayoutError(f"expected no box in an im2col map, got {text(self.box_dim)}")
+        else:
+            wanted |= {"lower_corner": max(0, r - 2), "upper_corner": max(0, r - 2)}
+        for name, n in wanted.items():
+            got = getattr(self, name)
+            if len(got) != n:
+                raise LayoutError(f"expected {n} entries of {name} for rank {r}, got {text(got)}")
+
+    # -- what follows from the parameters -----------------------------------------------------------
+
+    @property
+    def rank(self) -> int:
+        return len(self.global_dim)
+
+    @property
+    def is_im2col(self) -> bool:
+        return self.im2col is not None
+
+    @property
+    def lower_corner(self) -> tuple[Int, ...]:
+        return self.im2col.lower_corner if self.im2col else ()
+
+    @property
+    def upper_corner(self) -> tuple[Int, ...]:
+        return self.im2col.upper_corner if self.im2col else ()
+
+    @property
+    def channels_per_pixel(self) -> Int:
+        return self.im2col.channels_per_pixel if self.im2col else 0
+
+    @property
+    def pixels_per_column(self) -> Int:
+        return self.im2col.pixels_per_column if self.im2col else 0
+
+    @property
+    def element_bits(self) -> int:
+        return self.dtype.bits
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of an element; 1 for the packed types, of which no rule of CC 9.0 depends on the bytes."""
+        return max(1, self.dtype.bits // 8)
+
+    @property
+    def unit_bytes(self) -> int:
+        """Bytes of what dimension 0 counts: elements, or pixels of 16 or 32 bytes with interleave."""
+        return (self.element_bytes, 16, 32)[self.interleave]
+
+    @property
+    def span_bytes(self) -> int:
+        return self.swizzle.span_bytes
+
+    @property
+    def steps(self) -> tuple[Int, ...]:
+        """How many elements (pixels, with interleave) a tile copy takes along each dimension."""
+        if self.interleave == 0:
+            inner = self.box_dim[:1]
+            return inner + tuple(_steps(b, e) for b, e in zip(self.box_dim[1:], self.element_stride[1:], strict=True))
+        n = [_steps(b, e) for b, e in zip(self.box_dim, self.element_stride, strict=True)]
+        n[self.rank - 2] = 1  # one copy fetches one channel slice
+        return tuple(n)
+
+    @property
+    def row_bytes(self) -> Int:
+        """Bytes of data in one row of shared memory."""
+        if self.is_im2col:
+            return self.unit_bytes if self.interleave else self.channels_per_pixel * self.unit_bytes
+        return self.steps[0] * self.unit_bytes
+
+    @property
+    def rows(self) -> Int:
+        """Rows of shared memory that a copy fills: all steps but the innermost, or the pixels of im2col."""
+        return self.pixels_per_column if self.is_im2col else cast(Int, product(self.steps[1:]))
+
+    @property
+    def pitch_bytes(self) -> Int:
+        """From one row to the next in shared memory: a swizzled row takes its whole span, however narrow it is."""
+        return self.span_bytes if self.span_bytes and self.interleave == 0 else self.row_bytes
+
+    @property
+    def transaction_bytes(self) -> Int:
+        """What a copy credits to its barrier: data and fill, without the gaps of narrow swizzled rows."""
+        return self.row_bytes * self.rows
+
+    @property
+    def landed_bytes(self) -> Int:
+        """The shared memory that a copy occupies, gaps included.
+
+        With interleave rows are dense, and the swizzle moves the last pixels within its span.
+        """
+        bytes_ = self.pitch_bytes * self.rows
+        span = self.span_bytes if self.interleave else 0
+        return ceil_div(bytes_, span) * span if span else bytes_
+
+    @property
+    def extent_bytes(self) -> Int:
+        """From the global address to the end of the farthest element: what the tensor spans where strides are >= 0."""
+        outer = zip(self.global_dim[1:], self.global_stride_bytes, strict=True)
+        return integer(self.global_dim[0] * self.unit_bytes + sum((n - 1) * d for n, d in outer))
+
+    @property
+    def landing(self) -> Layout:
+        """Where the elements of a copy land: box position (dimension 0 first) to bytes past the tile, unswizzled.
+
+        >>> print(TensorMap(TmaType.FLOAT16, 0, (1024, 64), (2048,), (16, 8), swizzle=128).landing)
+        (16,8):(2,128)
+        """
+        inner, *outer = (self.row_bytes // self.unit_bytes, self.rows) if self.is_im2col else self.steps
+        strides = [self.unit_bytes, *(self.pitch_bytes * p for p in itertools.accumulate([1, *outer[:-1]], mul))]
+        return Layout((inner, *outer), tuple(strides[: 1 + len(outer)]))
+
+    # -- a value like the others --------------------------------------------------------------------
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return tuple(sorted(symbols_in(self._numbers()), key=lambda s: s.name))
+
+    @property
+    def static(self) -> bool:
+        return not any(isinstance(x, Expr) for x in self._numbers())
+
+    def _numbers(self) -> tuple[Any, ...]:
+        own: tuple[Any, ...] = (self.global_address, *self.global_dim, *self.global_stride_bytes, *self.box_dim)
+        corners = (*self.lower_corner, *self.upper_corner, self.channels_per_pixel, self.pixels_per_column)
+        return (*own, *self.element_stride, *corners)
+
+    def subs(self, env: Mapping[Any, Any]) -> TensorMap:
+        """The map at these sizes."""
+
+        def at(x: Any) -> Any:
+            return tuple(map(at, x)) if isinstance(x, tuple) else x.subs(env) if isinstance(x, Expr) else x
+
+        moved = {f.name: at(getattr(self, f.name)) for f in fields(self) if f.name not in ("im2col", *ENUMERATIONS)}
+        if self.im2col is not None:
+            moved["im2col"] = Im2col(*(at(getattr(self.im2col, f.name)) for f in fields(Im2col)))
+        return replace(self, **moved)
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of every parameter in its canonical serialisation, in 64 hex digits."""
+        return digest(self)
+
+    def __str__(self) -> str:
+        parts = [f"TensorMap {self.dtype} {text(self.global_dim)}"]
+        if self.global_stride_bytes:
+            parts[0] += f" strides {text(self.global_stride_bytes)} B"
+        if self.global_address != 0:
+            parts[0] += f" at {self.global_address}"
+        box = str(self.im2col) if self.im2col else f"box {text(self.box_dim)}"
+        every = "" if self.element_stride == (1,) * self.rank else f" every {text(self.element_stride)}"
+        parts.append(box + every)
+        words = {"interleave": "interleave", "swizzle": "swizzle", "l2_promotion": "L2 promotion", "oob_fill": "fill"}
+        parts += [f"{word} {getattr(self, name)}" for name, word in words.items() if getattr(self, name)]
+        return ", ".join(parts)
+
+
+ENUMERATIONS: Mapping[str, type[_Enumerated]] = {
+    "interleave": TmaInterleaveLayout,
+    "swizzle": TmaSwizzle,
+    "l2_promotion": TmaL2FetchSize,
+    "oob_fill": TmaOobFill,
+}
+
+
+def _type(x: Any) -> TmaType:
+    """The map type of a map type or of an element type."""
+    if isinstance(x, TmaType):
+        return x
+    row = DType.of(x)
+    if row in TYPE_OF or row.bits == 8:
+        return TYPE_OF.get(row, TmaType.UINT8)
+    raise LayoutError(f"expected an element type that a tensor map has, got {row}")
+
+
+def _steps(box: Any, every: Any) -> Any:
+    return box if type(every) is int and every == 1 else ceil_div(box, every)
