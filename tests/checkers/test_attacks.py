@@ -25,7 +25,7 @@ from checkers import (
 from symlayout import ComposedLayout, E, Layout, Swizzle, dim, dims, index
 from symlayout.address_map import AddressMap
 from symlayout.expr import minimum
-from tests.checkers.plain import answer, within
+from tests.support.plain import answer, within
 
 M, N, K = dims("M N K")
 z = dim("z", at_least=0)

@@ -20,7 +20,7 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome
 from symlayout.facts import Facts
 from symlayout.meter import Exhausted, metered, remaining, step
-from tests.checkers.plain import within
+from tests.support.plain import within
 
 M, N, ld = dims("M N ld")
 SHORT = Budget(steps=30_000, seconds=2, solver_ms=200)

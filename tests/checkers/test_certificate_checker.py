@@ -17,7 +17,7 @@ import pytest
 from checkers.trusted.certificate_checker import KINDS, verify
 from symlayout.errors import CertificateError
 from symlayout.swizzle import Swizzle
-from tests.checkers import map_claims
+from tests.support import map_claims
 
 LOW, HIGH = -3, 5
 LARGEST = 60  # an extent or value beyond this is not written out

@@ -18,7 +18,7 @@ from symlayout import ceil_div, dim, eq
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Fact, evaluate, maximum, minimum
 from symlayout.facts import Facts
-from tests.checkers.plain import admissible
+from tests.support.plain import admissible
 
 POINTS = 1500
 

@@ -34,7 +34,7 @@ from symlayout.ops import (
     rewritten,
 )
 from symlayout.semantics import expect_reference
-from tests.cluster_kernels import everyone, inputs, once, rows_and_columns
+from tests.support.cluster_kernels import everyone, inputs, once, rows_and_columns
 
 M, N, K = dim("M"), dim("N", multiple_of=8), dim("K", multiple_of=8)
 BUDGET = Budget(repairs=False)

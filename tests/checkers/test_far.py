@@ -27,8 +27,8 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome
 from symlayout.basis import as_tuple
 from symlayout.expr import minimum
-from tests.checkers.plain import QUICK, graph, truth, within
-from tests.draw import Draw
+from tests.support.draw import Draw
+from tests.support.plain import QUICK, graph, truth, within
 
 B = 2**40
 over = AddressMap.over

@@ -16,8 +16,8 @@ from symlayout.errors import ClaimError
 from symlayout.expr import evaluate, minimum
 from symlayout.facts import NOTHING, Facts
 from symlayout.int_tuple import leaves
-from tests.checkers.plain import flat, graph
-from tests.draw import Draw
+from tests.support.draw import Draw
+from tests.support.plain import flat, graph
 
 M, N, K = dims("M N K")
 over = AddressMap.over

@@ -22,7 +22,7 @@ from symlayout.answers.report import Outcome
 from symlayout.errors import InternalError, SymlayoutError
 from symlayout.expr import maximum, minimum
 from symlayout.facts import Facts
-from tests.checkers.plain import QUICK
+from tests.support.plain import QUICK
 
 COORDS = ("i", "j", "k")
 GIVEN = ("M >= 2", "M % 4 == 0", "M <= 12", "M >= N", "M == 2*N", "(M + N) % 4 == 0", "N >= M + 1", "M // 2 == 3")

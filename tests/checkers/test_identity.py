@@ -62,7 +62,7 @@ from symlayout.rules import rule_named
 from symlayout.rules.tma_tile import TileCopy
 from symlayout.tma import TensorMap
 from symlayout.tma.tiled_copy import make_tma_copy
-from tests.reused_kernels import twice
+from tests.support.reused_kernels import twice
 
 
 def product(start):

@@ -17,7 +17,7 @@ from symlayout.errors import CertificateError, SymlayoutError
 from symlayout.expr import evaluate, integer
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
-from tests.checkers import map_claims
+from tests.support import map_claims
 
 over = AddressMap.over
 M, N, B, K, G, g = dims("M N B K G g", at_most=9)

@@ -19,7 +19,7 @@ from symlayout import Layout, dim, dims
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome
 from symlayout.facts import Facts
-from tests.checkers.plain import QUICK
+from tests.support.plain import QUICK
 
 M, N, L, ld, s = dims("M N L ld s")
 PROVED = [r for r in rows() if r.claim.expect == "proved" and Facts.about(r.claim.parameters()).symbols]

@@ -26,8 +26,8 @@ from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import cp_async_copy, gemm, tma_copy
 from symlayout.ops import Barrier, Commit, Copy, Elect, Fence, Fill, For, Mma, Op, Ref, WaitGroup, WarpBarrier
 from symlayout.semantics import execute, expect_reference
-from tests.kernel_families import FAMILIES
-from tests.shared_kernels import handed_over, inputs, multiplied, transposed
+from tests.support.kernel_families import FAMILIES
+from tests.support.shared_kernels import handed_over, inputs, multiplied, transposed
 
 WHOLE: dict[str, Callable[[], Kernel]] = {
     **{f"cp_async_copy of {s} stages": lambda s=s: cp_async_copy(dim("N"), stages=s) for s in (2, 3, 4, 6)},

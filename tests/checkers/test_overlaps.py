@@ -15,7 +15,7 @@ from symlayout.errors import ClaimError
 from symlayout.kernel import Builder, Kernel
 from symlayout.ops import Fence, Ref, Wait, WaitGroup
 from symlayout.semantics.expected import expect_results
-from tests.reused_kernels import N, epilogue, twice, without_barrier
+from tests.support.reused_kernels import N, epilogue, twice, without_barrier
 
 
 def said(kernel: Kernel) -> str:

@@ -34,7 +34,7 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.report import SCHEMA, Outcome, Report
 from symlayout.errors import SymlayoutError
 from symlayout.facts import Facts
-from tests.checkers.plain import QUICK, within
+from tests.support.plain import QUICK, within
 
 M, N, K, ld = dims("M N K ld")
 ENDLESS = dim("U", at_most=None)  # no word holds its bits

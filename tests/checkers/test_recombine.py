@@ -17,7 +17,7 @@ from checkers.prover import Budget, decide
 from symlayout import CertificateError, dims, minimum
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome
-from tests.checkers.plain import QUICK, complaint
+from tests.support.plain import QUICK, complaint
 
 m, n, k, ld = dims("m n k ld")
 over = AddressMap.over

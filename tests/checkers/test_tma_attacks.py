@@ -44,7 +44,7 @@ from symlayout.tma import Im2col, TensorMap, TmaInterleaveLayout, TmaType
 from symlayout.tma.from_dlpack import make_tma_descriptor
 from symlayout.tma.tiled_copy import make_tma_copy
 from symlayout.values import rows
-from tests.tma_cases import drawn
+from tests.support.tma_cases import drawn
 
 A, B = dims("A B")
 M, N = dims("M N")

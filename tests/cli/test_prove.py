@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from symlayout.cli import app
 from symlayout.errors import InternalError
-from tests.checkers.plain import within
+from tests.support.plain import within
 
 ROOT = Path(__file__).parents[2]
 HEAD = """from checkers import *

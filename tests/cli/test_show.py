@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from symlayout import Layout, Swizzle
 from symlayout.cli import app
-from tests.checkers.plain import within
-from tests.draw import Draw
+from tests.support.draw import Draw
+from tests.support.plain import within
 
 SVG = "{http://www.w3.org/2000/svg}"
 

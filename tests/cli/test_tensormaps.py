@@ -12,7 +12,7 @@ from symlayout.cli import app
 from symlayout.rules.tma import violations
 from symlayout.tma.recorded import columns
 from symlayout.tma.recorded_report import PROFILES, UNKNOWN_TO_ROWS, judged
-from tests.checkers.plain import within
+from tests.support.plain import within
 
 TILED = {
     **{"mode": "tiled", "dtype": 6, "rank": 2, "addr": 0, "dim": [1024, 1024], "stride": [2048], "box": [64, 128]},

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from symlayout import LayoutError, coalesce, complement, cosize, filter, make_layout, round_up, size
-from tests.draw import INJECTIVE, KINDS, Draw
+from tests.support.draw import INJECTIVE, KINDS, Draw
 
 
 def divides_along(modes) -> bool:

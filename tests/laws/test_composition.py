@@ -21,7 +21,7 @@ from symlayout import (
 from symlayout.algebra import coalesce_extended
 from symlayout.basis import as_tuple
 from symlayout.int_tuple import leaves
-from tests.draw import INJECTIVE, KINDS, Draw, drawn, same_function
+from tests.support.draw import INJECTIVE, KINDS, Draw, drawn, same_function
 
 
 def right_operand(draw: Draw, size: int) -> Layout:

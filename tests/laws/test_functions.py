@@ -32,7 +32,7 @@ from symlayout import (
 )
 from symlayout.algebra import coalesce_extended, coalesced_modes, from_modes
 from symlayout.basis import as_tuple
-from tests.draw import KINDS, Draw, drawn, same_function
+from tests.support.draw import KINDS, Draw, drawn, same_function
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.honesty import ANSWERS, complement, judged, listed, run, trials
 from symlayout import Layout, SymlayoutError, coalesce
 from symlayout import complement as ours
-from tests.draw import Draw
+from tests.support.draw import Draw
 
 
 def test_two_thousand_answers_are_never_silently_wrong():

@@ -19,7 +19,7 @@ from symlayout import (
     unflatten,
 )
 from symlayout.int_tuple import leaves
-from tests.draw import INJECTIVE, KINDS, Draw, drawn
+from tests.support.draw import INJECTIVE, KINDS, Draw, drawn
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -21,7 +21,7 @@ from symlayout import (
     slice_and_offset,
     upcast,
 )
-from tests.draw import Draw
+from tests.support.draw import Draw
 
 SWIZZLES = [
     Swizzle(bits, base, sign * shift)

@@ -37,7 +37,7 @@ from symlayout import (
     zipped_divide,
 )
 from symlayout.obligations import IN_DOMAIN
-from tests.draw import INJECTIVE, KINDS, Draw, same_function
+from tests.support.draw import INJECTIVE, KINDS, Draw, same_function
 
 
 def bound(x: Any, env: dict) -> Any:

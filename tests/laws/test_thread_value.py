@@ -22,7 +22,7 @@ from symlayout import (
     zipped_divide,
 )
 from symlayout.basis import as_tuple
-from tests.draw import Draw, read
+from tests.support.draw import Draw, read
 
 # (thread, value) -> position in a column-major tile, of tensor core atoms (PTX ISA, matrix fragments)
 ATOMS = {

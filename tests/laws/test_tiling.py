@@ -33,7 +33,7 @@ from symlayout import (
     zipped_product,
 )
 from symlayout.tiling import same_leaves
-from tests.draw import INJECTIVE, Draw
+from tests.support.draw import INJECTIVE, Draw
 
 
 def leaf(draw: Draw, n: int) -> int | Layout:

@@ -24,8 +24,8 @@ from symlayout import (
 from symlayout.dtype import DType
 from symlayout.int_tuple import leaves, map_leaves
 from symlayout.tma.tiled_copy import TmaCopy, make_tma_copy
-from tests.draw import Draw
-from tests.tma_cases import Case, drawn
+from tests.support.draw import Draw
+from tests.support.tma_cases import Case, drawn
 
 SEEDS = range(120)  # 3000 hold as well, in a minute
 

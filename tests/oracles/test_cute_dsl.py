@@ -16,7 +16,7 @@ import pytest
 
 import symlayout as sl
 from symlayout import Layout, SymlayoutError
-from tests.draw import INJECTIVE, KINDS, Draw
+from tests.support.draw import INJECTIVE, KINDS, Draw
 
 if importlib.util.find_spec("cutlass") is None:
     pytest.skip("nvidia-cutlass-dsl is not installed", allow_module_level=True)

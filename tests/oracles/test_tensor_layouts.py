@@ -13,7 +13,7 @@ import pytest
 
 import symlayout as sl
 from symlayout import Layout, Swizzle, SymlayoutError, coalesce, cosize, crd2idx, filter, idx2crd, size
-from tests.draw import INJECTIVE, KINDS, Draw
+from tests.support.draw import INJECTIVE, KINDS, Draw
 
 tl = pytest.importorskip("tensor_layouts", reason="tensor-layouts is not installed")
 

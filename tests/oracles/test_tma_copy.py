@@ -16,7 +16,7 @@ from symlayout.dtype import DType
 from symlayout.int_tuple import unflatten
 from symlayout.tma.im2col import make_im2col_tma_copy
 from symlayout.tma.tiled_copy import TmaCopy
-from tests.tma_cases import RUN_TIME, Case, drawn
+from tests.support.tma_cases import RUN_TIME, Case, drawn
 
 if importlib.util.find_spec("cutlass") is None:
     pytest.skip("nvidia-cutlass-dsl is not installed", allow_module_level=True)

@@ -19,7 +19,7 @@ from symlayout.kernel.ring import make_ring
 from symlayout.kernels import bulk_copy
 from symlayout.ops import Copy, ExpectTx, Op, Ref, Slot
 from symlayout.semantics import execute, expect_reference
-from tests.kernel_families import inputs
+from tests.support.kernel_families import inputs
 
 N = dim("N", multiple_of=4, at_most=1 << 24)
 KERNEL = bulk_copy(N, chunk=64, slots=2, blocks=2)

@@ -16,7 +16,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernels import gemm
 from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, For, If, Op, Role, rewritten
 from symlayout.semantics import expect_reference
-from tests.cluster_kernels import PART, everyone, inputs, rows_and_columns
+from tests.support.cluster_kernels import PART, everyone, inputs, rows_and_columns
 
 BUDGET = Budget(repairs=False)
 Change = Callable[[Kernel], Kernel]

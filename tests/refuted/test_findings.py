@@ -27,7 +27,7 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
 from symlayout.expr import minimum
-from tests.checkers.plain import QUICK, complaint
+from tests.support.plain import QUICK, complaint
 
 M, N, K, ld, nm, nn = dims("M N K ld nm nn")
 g = dim("g", at_most=16)

@@ -27,7 +27,7 @@ from symlayout.ops import (
     WaitGroup,
 )
 from symlayout.semantics import expect_reference
-from tests.kernel_families import BY_WORD, inputs
+from tests.support.kernel_families import BY_WORD, inputs
 
 SIZES = {
     **{"tma_copy": {"M": 100, "N": 300}, "tma_transpose": {"M": 136, "N": 136}, "cp_async_copy": {"N": 9000}},

@@ -24,8 +24,8 @@ from symlayout.kernels import gemm, tma_transpose
 from symlayout.ops import For, Mma, Op, Slot, WarpBarrier
 from symlayout.semantics import execute
 from symlayout.tma import TensorMap
-from tests.kernel_families import FAMILIES as EVERY
-from tests.kernel_families import Family
+from tests.support.kernel_families import FAMILIES as EVERY
+from tests.support.kernel_families import Family
 
 L = dim("L", at_least=2)
 

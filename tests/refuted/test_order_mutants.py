@@ -17,7 +17,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernels import cp_async_copy
 from symlayout.ops import Barrier, Commit, Copy, Elect, Fence, For, If, Op, Ref, WaitGroup
 from symlayout.semantics import expect_reference
-from tests import shared_kernels as small
+from tests.support import shared_kernels as small
 
 Change = Callable[[Op], Iterable[Op]]
 ORDERS: tuple[str | int, ...] = ("lazy", 1, 2, 3)

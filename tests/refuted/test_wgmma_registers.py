@@ -16,7 +16,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Barrier, Commit, Fence, Fill, Map, Mma, Op, Ref, WaitGroup
 from symlayout.semantics import execute
 from symlayout.semantics.fences import RegisterFences
-from tests.shared_kernels import inputs, multiplied
+from tests.support.shared_kernels import inputs, multiplied
 
 Change = Callable[[Op], list[Op]]
 FENCE = Fence("wgmma")

@@ -20,7 +20,7 @@ from symlayout.answers.report import Outcome, Verdict
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernel.integer_widths import widened
 from symlayout.kernels import tma_reduce_add, vector_copy
-from tests.kernel_families import FAMILIES
+from tests.support.kernel_families import FAMILIES
 
 N = dim("N")
 NARROW = replace(vector_copy(N, dtype="bf16"), wide=())  # as with index_bits=32

@@ -35,7 +35,7 @@ from symlayout import (
     zip_modes,
 )
 from symlayout.algebra import coalesce_extended, from_modes
-from tests.draw import read
+from tests.support.draw import read
 
 SW128 = "Sw<3,3,3> o 0 o (8,64):(64,1)"
 

@@ -34,7 +34,7 @@ from symlayout import (
     make_inttuple_iter,
     zipped_divide,
 )
-from tests.draw import Draw, read
+from tests.support.draw import Draw, read
 
 M, N = dims("M N")
 I = make_identity_layout((4, (2, 3)))  # noqa: E741  # the identity

@@ -23,7 +23,7 @@ from symlayout.expr.compiled import compiled
 from symlayout.facts import ranges
 from symlayout.facts.samples import value as sampled
 from symlayout.text.notation import parse_expression
-from tests.draw import Draw
+from tests.support.draw import Draw
 
 M, N = dims("M N")
 T = index("t", 256)

@@ -18,7 +18,7 @@ from symlayout import (
     index,
     make_identity_layout,
 )
-from tests.draw import read
+from tests.support.draw import read
 
 A12 = "(12,(4,8)):(59,(13,1))"
 

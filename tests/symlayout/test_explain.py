@@ -18,7 +18,7 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.explain import SENTENCES, entries, explain, in_words, overview
 from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
-from tests.kernel_families import FAMILIES
+from tests.support.kernel_families import FAMILIES
 
 ROOT = Path(__file__).parents[2]
 M, N, ld = dims("M N ld")

@@ -35,7 +35,7 @@ from symlayout import (
 from symlayout.expr import Integers, Quotient, at_least, canonical, ceil_div_int, divides, interpret, split, xor
 from symlayout.facts import opaque_atoms
 from symlayout.text.notation import parse_int_tuple
-from tests.draw import Draw
+from tests.support.draw import Draw
 
 M, N, K = dims("M N K")
 Z = dim("z", at_least=None, at_most=None)

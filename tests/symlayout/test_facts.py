@@ -13,7 +13,7 @@ from symlayout import AssumptionError, Expr, Facts, Symbol, ceil_div, dim, dims,
 from symlayout.expr import floordiv, integer, mod, multiple_of
 from symlayout.facts import Evidence, Row, inner_first, opaque_atoms, residues_vanish
 from symlayout.facts.positivity import Search
-from tests.draw import Draw
+from tests.support.draw import Draw
 
 M, N, K = dims("M N K")
 M8 = dim("M8", multiple_of=8)

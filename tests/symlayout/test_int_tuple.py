@@ -49,7 +49,7 @@ from symlayout import (
     weakly_congruent,
 )
 from symlayout.int_tuple import tuple_sum
-from tests.draw import Draw
+from tests.support.draw import Draw
 
 M, N = dims("M N")
 NESTED, NESTED_STRIDE = (3, (2, 3)), (3, (12, 1))

@@ -33,7 +33,7 @@ from symlayout import (
     slice_and_offset,
     unflatten,
 )
-from tests.draw import Draw, drawn, read
+from tests.support.draw import Draw, drawn, read
 
 M, N = dims("M N")
 L = Layout((3, (2, 3)), (3, (12, 1)))

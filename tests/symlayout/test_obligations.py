@@ -49,7 +49,7 @@ from symlayout import (
     zipped_divide,
 )
 from symlayout.obligations import EXACT, IN_DOMAIN, NONE
-from tests.draw import read
+from tests.support.draw import read
 
 M, N = dims("M N")
 TILED = zipped_divide(Layout((M, N), (N, 1)), (64, 64))

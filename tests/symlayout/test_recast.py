@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from symlayout import Layout, LayoutError, Swizzle, bytes_of, dim, downcast, recast, recast_layout, upcast
-from tests.draw import read
+from tests.support.draw import read
 
 
 @pytest.mark.parametrize(

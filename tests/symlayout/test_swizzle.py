@@ -34,7 +34,7 @@ from symlayout import (
     zipped_divide,
 )
 from symlayout.layout import is_layout
-from tests.draw import read
+from tests.support.draw import read
 
 ATOM = ComposedLayout(Swizzle(3, 0, 3), 0, Layout((8, 8), (8, 1)))
 

@@ -27,7 +27,7 @@ from symlayout import (
     make_tensor,
     outer_partition,
 )
-from tests.draw import read
+from tests.support.draw import read
 
 M, N = dims("M N")
 T86 = make_identity_tensor((8, 6))

@@ -26,7 +26,7 @@ from symlayout import (
     zipped_divide,
     zipped_product,
 )
-from tests.draw import read
+from tests.support.draw import read
 
 A = "(9,(4,8)):(59,(13,1))"
 T = ("3:3", "(2,4):(1,8)")

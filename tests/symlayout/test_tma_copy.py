@@ -32,7 +32,7 @@ from symlayout.layout import ComposedLayout
 from symlayout.swizzle import Swizzle
 from symlayout.tma import TmaSwizzle, TmaType
 from symlayout.tma.tiled_copy import TmaCopy, create_tma_multicast_mask, make_tma_copy, tma_partition
-from tests.draw import read
+from tests.support.draw import read
 
 SW128 = Swizzle(3, 3, 3)  # of f16
 K_ATOM = ComposedLayout(SW128, 0, Layout((8, 64), (64, 1)))

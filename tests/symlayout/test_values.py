@@ -12,7 +12,7 @@ from symlayout.basis import as_tuple
 from symlayout.errors import LayoutError
 from symlayout.int_tuple import leaves
 from symlayout.values import by_entry, rows
-from tests.draw import Draw
+from tests.support.draw import Draw
 
 M, N = dims("M N")
 composed = ComposedLayout

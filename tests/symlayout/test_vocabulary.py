@@ -17,7 +17,7 @@ from symlayout.kernels.row_sum import bound as bound_of_sums
 from symlayout.ops import SHUFFLES, If, Let, LoadIndex, Op, Reduce, Shuffle, Wait
 from symlayout.semantics import execute, expect_reference
 from symlayout.tma import TensorMap
-from tests.kernel_families import BY_WORD, inputs
+from tests.support.kernel_families import BY_WORD, inputs
 
 ORDERS = ("eager", "lazy", 1)
 WARPS = 2

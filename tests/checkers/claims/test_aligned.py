@@ -6,7 +6,7 @@ from checkers import Aligned, Vectorizable, prove
 from symlayout import ComposedLayout, E, Layout, Swizzle, dim, dims
 from symlayout.address_map import AddressMap
 from symlayout.errors import SymlayoutError
-from tests.checkers.plain import judged
+from tests.support.plain import judged
 
 M, N, K = dims("M N K")
 K8 = dim("K8", multiple_of=8)

@@ -6,7 +6,7 @@ from checkers import Bijective
 from symlayout import ComposedLayout, E, Layout, Swizzle, ceil_div, dim, dims, eq
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, SymlayoutError
-from tests.checkers.plain import judged
+from tests.support.plain import judged
 
 M, N, K = dims("M N K")
 over = AddressMap.over

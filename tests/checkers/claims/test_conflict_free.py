@@ -10,7 +10,7 @@ from symlayout import ComposedLayout, E, Layout, Swizzle, dim, dims
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
-from tests.checkers.plain import QUICK, graph, judged, truth
+from tests.support.plain import QUICK, graph, judged, truth
 
 M, N = dims("M N")
 L = dim("L", at_most=32)

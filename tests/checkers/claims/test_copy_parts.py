@@ -15,7 +15,7 @@ from symlayout.answers.report import Outcome
 from symlayout.errors import TmaFault
 from symlayout.semantics import tma_load
 from symlayout.tensor import Tensor
-from tests.tma_cases import drawn
+from tests.support.tma_cases import drawn
 
 M, K = dims("M K", multiple_of=64)
 ROOM = 232448

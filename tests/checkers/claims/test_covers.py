@@ -8,7 +8,7 @@ from symlayout import E, Layout, ceil_div, dim, dims, eq
 from symlayout.address_map import AddressMap
 from symlayout.errors import SymlayoutError
 from symlayout.expr import maximum, minimum
-from tests.checkers.plain import QUICK, judged
+from tests.support.plain import QUICK, judged
 
 M, N, K = dims("M N K")
 z = dim("z", at_least=0)

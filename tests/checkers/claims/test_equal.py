@@ -6,7 +6,7 @@ from checkers import Equal
 from symlayout import ComposedLayout, E, Layout, Swizzle, dims, eq
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError
-from tests.checkers.plain import judged
+from tests.support.plain import judged
 
 M, N, ld = dims("M N ld")
 over = AddressMap.over

@@ -8,7 +8,7 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
 from symlayout.expr import minimum
-from tests.checkers.plain import judged, within
+from tests.support.plain import judged, within
 
 M, N, K = dims("M N K")
 small = dim("small", at_most=1000)

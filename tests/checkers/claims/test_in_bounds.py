@@ -8,7 +8,7 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError
 from symlayout.expr import maximum, minimum
-from tests.checkers.plain import judged
+from tests.support.plain import judged
 
 M, N, K, ld = dims("M N K ld")
 any_ = dim("any", at_least=None)

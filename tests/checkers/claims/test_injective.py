@@ -5,7 +5,7 @@ import pytest
 from checkers import Injective
 from symlayout import ComposedLayout, E, Layout, Swizzle, ceil_div, dim, dims, eq
 from symlayout.address_map import AddressMap
-from tests.checkers.plain import judged
+from tests.support.plain import judged
 
 M, N, K, ld = dims("M N K ld")
 ENDLESS = dim("U", at_most=None)  # no word holds its bits

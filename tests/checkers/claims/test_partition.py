@@ -6,7 +6,7 @@ from checkers import Multiplicity, Partition
 from symlayout import E, Layout, dims
 from symlayout.address_map import AddressMap
 from symlayout.errors import SymlayoutError
-from tests.checkers.plain import judged
+from tests.support.plain import judged
 
 M, N = dims("M N")
 over = AddressMap.over

@@ -29,7 +29,7 @@ from symlayout.kernels import cp_async_copy, gemm, tma_copy, tma_transpose, vect
 from symlayout.ops import Copy, Elect, If, Op, Ref
 from symlayout.semantics.execute import run
 from symlayout.semantics.machine import GlobalTensor
-from tests.kernel_families import FAMILIES, Family
+from tests.support.kernel_families import FAMILIES, Family
 
 M, N, K = dims("M N K")
 BUDGET = Budget(solver_ms=200, repairs=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from symlayout.semantics import execute, expect_reference
-from tests.kernel_families import FAMILIES, ORDERS, inputs
+from tests.support.kernel_families import FAMILIES, ORDERS, inputs
 
 GOLDEN = Path(__file__).parent / "golden"
 REFRESH = "SYMLAYOUT_REFRESH_GOLDEN"  # set it to write the files anew

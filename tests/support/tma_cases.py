@@ -9,7 +9,7 @@ from typing import Any
 from symlayout import Layout, Tensor, dim, local_tile, size, unflatten
 from symlayout.dtype import DType
 from symlayout.tma.tiled_copy import TmaCopy, make_tma_copy
-from tests.draw import Draw
+from tests.support.draw import Draw
 
 RUN_TIME = 16  # strides from here on are unknown in Case.at_run_time
 
