@@ -14,7 +14,8 @@ import pytest
 
 from checkers.algebra import certificates as find
 from checkers.trusted.certificate_checker import verify
-from symlayout import ceil_div, dim, eq
+from checkers.trusted.certificate_json import poly
+from symlayout import ceil_div, dim, dims, eq
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Fact, evaluate, maximum, minimum
 from symlayout.facts import Facts
@@ -260,3 +261,12 @@ def test_linear_certificates_survive_a_file(modes, bits):
 @pytest.mark.parametrize("modes", [[(4, 1), (2, 3)], [(3, 1)], [(4, 1), (4, 0)], [(2, -1)], [(4, 1), (4, 2)]], ids=str)
 def test_no_linear_certificate_with_carries_or_repeats(modes):
     assert find.f2_injective(modes, (0, 0, 0)) is None
+
+
+def test_terms_stand_in_the_order_of_their_names():
+    """Whichever order a process met them in: a certificate is the same text everywhere."""
+    a, b = dims("a b")
+    one, other = b * b + 3 * a * b + a + 7, 7 + a + 3 * a * b + b * b
+
+    assert list(one.terms) != list(other.terms)
+    assert poly(one) == poly(other) == [[7], [1, "a"], [3, "a", "b"], [1, "b", "b"]]

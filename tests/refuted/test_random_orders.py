@@ -144,7 +144,7 @@ def caught(kernel: Kernel) -> str:
 
 
 @pytest.mark.parametrize("roles", [False, True], ids=["one program", "two roles"])
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", range(5))
 def test_the_proof_and_the_run_agree(block: int, roles: bool) -> None:
     outcomes = set()
     for seed in range(10 * block, 10 * block + 10):

@@ -51,17 +51,7 @@ JUDGE = functools.partial(decide, budget=Budget())
 
 
 def outcomes(results):
-    return [(str(v.claim), v.outcome, v.witness, sorted_terms(v.certificate)) for v in results]
-
-
-def sorted_terms(x):
-    """A certificate with the terms of its polynomials in one order: theirs is that in which a process first met them."""
-    if isinstance(x, dict):
-        return {k: sorted_terms(v) for k, v in x.items()}
-    if isinstance(x, list | tuple):
-        terms = all(isinstance(t, list) and t and type(t[0]) is int and all(type(a) is str for a in t[1:]) for t in x)
-        return sorted(x) if x and terms else [sorted_terms(v) for v in x]
-    return x
+    return [(str(v.claim), v.outcome, v.witness, v.certificate) for v in results]
 
 
 # -- what travels ---------------------------------------------------------------------------------------
