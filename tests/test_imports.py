@@ -1,4 +1,4 @@
-"""Who may import whom: edges between the packages, and the one place of each walled dependency."""
+"""Who may import whom: edges between the packages, no circles of files, the one place of each walled dependency."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,75 @@ WALLS = {
     "z3": ("checkers/smt.py",),
     "cvc5": ("checkers/smt.py",),
 }
+
+# Circles that still stand: each may only become smaller, and its row goes when it is gone, until there are no rows.
+STANDING: tuple[set[str], ...] = (
+    {"symlayout.rules", "symlayout.rules.rule"},
+    {"checkers.claims.bijective", "checkers.claims.surjective"},
+    {"checkers.rings.fills", "checkers.rings.hypotheses"},
+    {"checkers.dataflow.match", "checkers.dataflow.match_folds"},
+    {"symlayout.facts.known", "symlayout.facts.positivity", "symlayout.facts.resolution"},
+    {"symlayout.kernel.integer_widths", "symlayout.kernel.launch_checks", "symlayout.kernel.value"},
+    {"symlayout.answers.report", "symlayout.answers.reproduce", "symlayout.draw", "symlayout.draw.html"},
+    {
+        "checkers.orders.footprints",
+        "checkers.orders.shared_accesses",
+        "checkers.orders.ways",
+        "checkers.rings.parts",
+        "checkers.rings.programs",
+    },
+    {
+        "symlayout.semantics.agent",
+        "symlayout.semantics.effects",
+        "symlayout.semantics.named_values",
+        "symlayout.semantics.op_steps",
+        "symlayout.semantics.warps",
+    },
+    {
+        "checkers.claims",
+        "checkers.claims.global_order",
+        "checkers.kernel_claims",
+        "checkers.prover",
+        "checkers.races.access_pairs",
+        "checkers.races.homes",
+    },
+    {
+        "symlayout.expr.bits",
+        "symlayout.expr.choice",
+        "symlayout.expr.domains",
+        "symlayout.expr.expression",
+        "symlayout.expr.fact",
+        "symlayout.expr.infix_text",
+        "symlayout.expr.sympy_bridge",
+    },
+    {
+        "checkers.dataflow.bulk_boxes",
+        "checkers.dataflow.op_effects",
+        "checkers.dataflow.places",
+        "checkers.dataflow.tensor_boxes",
+        "checkers.dataflow.updates",
+        "checkers.dataflow.uses",
+        "checkers.dataflow.value_walk",
+    },
+    {
+        "symlayout.algebra",
+        "symlayout.basis",
+        "symlayout.composition",
+        "symlayout.draw.grid",
+        "symlayout.draw.picture",
+        "symlayout.draw.svg",
+        "symlayout.fit",
+        "symlayout.int_tuple",
+        "symlayout.layout",
+        "symlayout.linear_moves",
+        "symlayout.swizzle",
+        "symlayout.text.cpp_types",
+        "symlayout.text.grammar",
+        "symlayout.text.notation",
+        "symlayout.text.reader",
+        "symlayout.values",
+    },
+)
 
 
 def absolute_imports(source: str) -> list[tuple[int, str]]:
@@ -148,3 +218,79 @@ def test_a_wrong_import_is_reported(path, source, finding):
 )
 def test_a_right_import_is_not_reported(path, source):
     assert wrong_edges(path, source) == []
+
+
+def modules() -> dict[str, Path]:
+    """Each file of the packages by its dotted name; a package is its ``__init__``."""
+    files = [f for package in BELOW for f in (ROOT / package).rglob("*.py")]
+    return {".".join(f.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): f for f in files}
+
+
+def imported(name: str, source: str, known: Iterable[str], is_package: bool = False) -> set[str]:
+    """The modules that a file imports anywhere: at the top, inside functions, and for the type checker alone."""
+    parts = name.split(".")
+    package = parts if is_package else parts[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names=names):
+                found |= {alias.name for alias in names}
+            case ast.ImportFrom(module=module, names=names, level=level):
+                above = package[: len(package) - level + 1] if level else []
+                origin = ".".join([*above, *([module] if module else [])])
+                members = [f"{origin}.{alias.name}" for alias in names]
+                found |= {member if member in known else origin for member in members}
+    return found & {*known} - {name}
+
+
+def circles(below: Mapping[str, set[str]]) -> list[set[str]]:
+    """The sets of modules that reach each other by imports, the largest such sets."""
+
+    def reached(start: str) -> set[str]:
+        found, todo = set(), [start]
+        while todo:
+            new = below[todo.pop()] - found
+            found |= new
+            todo += new
+        return found
+
+    reach = {m: reached(m) for m in below}
+    joined = {m: frozenset(n for n in reach[m] if m in reach[n]) for m in below}
+    return [set(c) for c in sorted({c for c in joined.values() if c}, key=sorted)]
+
+
+def test_no_circle_of_imports_between_files():
+    files = modules()
+    found = circles(
+        {
+            name: imported(name, path.read_text(encoding="utf-8"), files, path.name == "__init__.py")
+            for name, path in files.items()
+        }
+    )
+
+    assert [c for c in found if not any(c <= row for row in STANDING)] == []
+    assert [row for row in STANDING if not any(c <= row for c in found)] == []  # these are gone: take out their rows
+
+
+def test_circles_are_found():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"a"}}) == [{"b", "c"}]
+    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+IMPORTS = """
+from __future__ import annotations
+from typing import TYPE_CHECKING
+import q.c
+if TYPE_CHECKING:
+    from .a import b
+def f():
+    from . import anything
+    from .a import name
+"""
+
+
+def test_imports_at_any_depth_count():
+    known = {"p", "p.a", "p.a.b", "p.d", "q.c"}
+
+    assert imported("p.d", IMPORTS, known) == {"q.c", "p.a.b", "p", "p.a"}
+    assert imported("p", IMPORTS, known, is_package=True) == {"q.c", "p.a.b", "p.a"}
