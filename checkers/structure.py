@@ -20,7 +20,7 @@ from symlayout.atoms import ATOMS, Atom, MmaAtom
 from symlayout.atoms import bulk as bulk_atoms
 from symlayout.expr import Expr, Fact
 from symlayout.kernel import Kernel
-from symlayout.ops import Box, Copy, If, Map, Matrix, Mma, Op, Param, Ref, Slot
+from symlayout.ops import OPERATIONS, Box, Copy, If, Map, Matrix, Mma, Op, Param, Ref, Slot
 from symlayout.semantics.maps import FUNCTIONS
 
 # Fields of operations and what may stand in them, by name; a name has one meaning in all operations.
@@ -39,7 +39,7 @@ COUNTS = {  # and the least that they may be; whether hardware has so many is as
 def unreadable(kernel: Kernel) -> Iterator[str]:
     """What is wrong with the operations of a kernel that cannot be read, one sentence each."""
     for op in kernel.walk():
-        if type(op).__module__ == Op.__module__:  # of one that is not of the language, ``WellFormed`` says so
+        if isinstance(op, OPERATIONS):  # of one that is not of the language, ``WellFormed`` says so
             for what in unread(kernel, op):
                 yield f"{op}: {what}"
 

@@ -14,17 +14,13 @@ from symlayout.expr import Fact
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
 from symlayout.ops import (
+    OPERATIONS,
     WARP,
-    Arrive,
     Barrier,
     Box,
     ClusterBarrier,
-    Commit,
     Copy,
     Elect,
-    ExpectTx,
-    Fence,
-    Fill,
     For,
     If,
     Let,
@@ -36,11 +32,8 @@ from symlayout.ops import (
     Param,
     Reduce,
     Ref,
-    Role,
     Shuffle,
     Slot,
-    Wait,
-    WaitGroup,
     WarpBarrier,
 )
 
@@ -51,10 +44,6 @@ from ..sites import THREAD, Site, sites
 from ..structure import unreadable
 from .of_kernel import OfProgram
 
-DATA = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex)
-ORDER = (Arrive, ExpectTx, Wait, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup)
-STRUCTURE = (For, If, Elect, Role)
-KNOWN = (*DATA, *ORDER, *STRUCTURE)  # ``Let`` is gone from a plain kernel
 TOLD = (Shuffle, Reduce, LoadIndex)  # of which this claim is worth a line where all is well
 
 
@@ -132,7 +121,7 @@ class WellFormed(OfProgram):
 def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
     """What is wrong with an operation where it stands."""
     op = site.op
-    if not isinstance(op, KNOWN):
+    if not isinstance(op, OPERATIONS):
         yield Defect(f"{type(op).__name__} is no operation that provers know: {op}", open=True)
         return
     if isinstance(op, For) and any(s.name == THREAD or s in site.varying for s in symbols_in((op.extent,))):

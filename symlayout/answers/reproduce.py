@@ -89,13 +89,19 @@ def _body(claim: Any, coords: tuple[Any, ...]) -> Iterator[str]:
 
 
 def _imports(claim: Any, body: list[str]) -> Iterator[str]:
-    places = PLACES | {kind.__name__: kind.__module__ for kind in _kinds(claim)}
+    places = PLACES | {kind.__name__: _public(kind) for kind in _kinds(claim)}
     used = {name: place for name, place in places.items() if any(re.search(rf"\b{name}\b", line) for line in body)}
     name, place = type(claim).__name__, type(claim).__module__
     package = place.partition(".claims.")[0]
     used |= {name: package if hasattr(sys.modules[package], name) else place, "prove": "checkers"}
     for place in sorted(set(used.values())):
         yield f"from {place} import {', '.join(sorted(name for name in used if used[name] == place))}"
+
+
+def _public(kind: type) -> str:
+    """Where a class is to be imported from: the package of its module, if that has it, else the module."""
+    package = kind.__module__.rpartition(".")[0]
+    return package if getattr(sys.modules.get(package), kind.__name__, None) is kind else kind.__module__
 
 
 def _source(x: Any) -> str:

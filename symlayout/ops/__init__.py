@@ -1,0 +1,86 @@
+"""The operations of a kernel, as plain values: what a thread, a warp or the copy engine is asked to do.
+
+An instruction is an atom, named by a word such as ``tma.load``; an operation says where it reads and writes. Offsets,
+coordinates and slots are expressions of sizes, block and loop indices, and, for what each thread does, of ``thread``.
+
+What an operation names belongs in ``operands``, a new operation in ``data``, ``synchronisation`` or ``structure``. What
+provers, runs and printers ask of one is a method of ``Op`` (see ``op``), and of an instruction a field of its row in
+``symlayout.atoms``.
+"""
+
+from __future__ import annotations
+
+from .data import FOLDS, SHUFFLES, Copy, Fill, Let, LoadIndex, Map, Mma, Reduce, Shuffle, number_text
+from .op import WARP, Op
+from .operands import Box, Matrix, Operand, Param, Ref, Slot
+from .rewriting import edited, named, rewritten, substitution
+from .structure import ELECTIONS, Elect, For, If, Role
+from .synchronisation import (
+    GROUPS,
+    PROXIES,
+    Arrive,
+    Barrier,
+    ClusterBarrier,
+    Commit,
+    ExpectTx,
+    Fence,
+    Wait,
+    WaitGroup,
+    WarpBarrier,
+)
+
+__all__ = [
+    "DATA",
+    "ELECTIONS",
+    "FOLDS",
+    "GROUPS",
+    "NAMES",
+    "OPERATIONS",
+    "ORDER",
+    "PROXIES",
+    "SHUFFLES",
+    "STRUCTURE",
+    "WARP",
+    "Arrive",
+    "Barrier",
+    "Box",
+    "ClusterBarrier",
+    "Commit",
+    "Copy",
+    "Elect",
+    "ExpectTx",
+    "Fence",
+    "Fill",
+    "For",
+    "If",
+    "Let",
+    "LoadIndex",
+    "Map",
+    "Matrix",
+    "Mma",
+    "Op",
+    "Operand",
+    "Param",
+    "Reduce",
+    "Ref",
+    "Role",
+    "Shuffle",
+    "Slot",
+    "Wait",
+    "WaitGroup",
+    "WarpBarrier",
+    "edited",
+    "named",
+    "number_text",
+    "rewritten",
+    "substitution",
+]
+
+DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex)
+NAMES: tuple[type[Op], ...] = (Let,)
+ORDER: tuple[type[Op], ...] = (
+    *(Arrive, ExpectTx, Wait, Barrier, WarpBarrier, ClusterBarrier),
+    *(Fence, Commit, WaitGroup),
+)
+STRUCTURE: tuple[type[Op], ...] = (For, If, Elect, Role)
+OPERATIONS = (*DATA, *NAMES, *ORDER, *STRUCTURE)  # the language: a class of another's is no operation of it

@@ -1,0 +1,75 @@
+"""Other operations made of operations: some replaced, names put in, expressions changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from ..expr import Expr, Fact, Int, Symbol, dim
+from .data import Let
+from .op import Op
+from .operands import Box, Matrix, Param, Ref, Slot
+
+
+def edited(ops: tuple[Op, ...], change: Callable[[Op], Iterable[Op]]) -> tuple[Op, ...]:
+    """The operations with each, from the inside out, replaced by those that *change* makes of it.
+
+    >>> from symlayout.ops import Elect, Fence
+    >>> edited((Fence("async"), Elect((Fence("async"),))), lambda op: [] if isinstance(op, Fence) else [op])
+    (Elect(inside=(), each_warp=False, by='elect.sync'),)
+    """
+    return tuple(new for op in ops for new in change(op.with_body(edited(op.body, change))))
+
+
+def named(ops: tuple[Op, ...]) -> tuple[Op, ...]:
+    """The operations without ``Let``, whose names are replaced by what they stand for.
+
+    >>> from symlayout import dim, index
+    >>> from symlayout.ops import Fill
+    >>> i, x = index("i", 4), dim("x", at_least=None, at_most=None)
+    >>> print(*named((Let(x, 2 * i), Fill(Ref("r", x + 1)))))
+    fill r[2*i + 1] x1 with 0
+    """
+    out: list[Op] = []
+    for k, op in enumerate(ops):
+        if isinstance(op, Let):
+            return (*out, *named(rewritten(ops[k + 1 :], substitution({op.name: op.value}))))
+        out.append(op.with_body(named(op.body)))
+    return tuple(out)
+
+
+def substitution(env: Mapping[Any, Int]) -> Callable[[Any], Any]:
+    """Put values in for symbols, also in the ranges of other symbols, which keep their names.
+
+    >>> from symlayout import dim, index
+    >>> n = dim("n")
+    >>> print(substitution({n: 4})(2 * index("i", n) + n), substitution({n: 4})(index("i", n)).upper)
+    2*i + 4 3
+    """
+
+    def put(x: Any) -> Any:
+        if isinstance(x, Symbol):
+            return moved(x)
+        known = {s: to for s in getattr(x, "symbols", ()) if (to := moved(s)) is not s}
+        return x.subs(known) if known else x
+
+    def moved(s: Symbol) -> Any:
+        if s in env:
+            return env[s]
+        if isinstance(s.lower, Expr) or isinstance(s.upper, Expr):
+            return dim(s.name, at_least=put(s.lower), at_most=put(s.upper), multiple_of=s.multiple)
+        return s
+
+    return put
+
+
+def rewritten(op: Any, change: Any) -> Any:
+    """The operation, operand or tuple of them with each expression and fact *change*d, indices included."""
+    if isinstance(op, tuple):
+        return tuple(rewritten(x, change) for x in op)
+    if isinstance(op, Expr | Fact):
+        return change(op)
+    if isinstance(op, Op | Ref | Param | Matrix | Box | Slot):
+        return type(op)(**{f.name: rewritten(getattr(op, f.name), change) for f in fields(op)})
+    return op

@@ -1,0 +1,119 @@
+"""Operations that order others: mbarriers, barriers of a CTA, a warp and a cluster, fences, groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import LayoutError
+from ..expr import Int
+from .op import Op, expect_word
+from .operands import Slot
+
+PROXIES = ("async", "mbarrier_init", "wgmma")  # what a fence is about
+GROUPS = ("cp.async", "bulk", "wgmma")  # what can be committed and waited for
+
+
+@dataclass(frozen=True)
+class Arrive(Op):
+    """mbarrier.arrive by each thread that is here, at this CTA's barrier or that of a *peer* in the cluster."""
+
+    barrier: Slot
+    peer: Int | None = None
+
+    def __str__(self) -> str:
+        return f"arrive {self.barrier}" + ("" if self.peer is None else f" of CTA {self.peer}")
+
+
+@dataclass(frozen=True)
+class ExpectTx(Op):
+    """mbarrier.arrive.expect_tx: arrive, and let the phase await this many bytes."""
+
+    barrier: Slot
+    bytes: Int
+
+    def __str__(self) -> str:
+        return f"expect_tx {self.barrier} {self.bytes} B"
+
+
+@dataclass(frozen=True)
+class Wait(Op):
+    """mbarrier.try_wait.parity until the phase of this parity is over."""
+
+    barrier: Slot
+    parity: Int
+
+    def __str__(self) -> str:
+        return f"wait {self.barrier} parity {self.parity}"
+
+
+@dataclass(frozen=True)
+class Barrier(Op):
+    """bar.sync *number*: the *threads* of the CTA that use it meet."""
+
+    number: int = 0
+    threads: int = 0  # 0 for all of the CTA
+
+    def __str__(self) -> str:
+        return f"barrier {self.number}" + (f" of {self.threads} threads" if self.threads else "")
+
+
+@dataclass(frozen=True)
+class WarpBarrier(Op):
+    """bar.warp.sync of the full mask: all lanes of each warp that is here meet, and know what each of them did."""
+
+    def __str__(self) -> str:
+        return "warp barrier"
+
+
+@dataclass(frozen=True)
+class ClusterBarrier(Op):
+    """barrier.cluster.arrive and wait: all threads of the cluster meet."""
+
+    def __str__(self) -> str:
+        return "cluster barrier"
+
+
+@dataclass(frozen=True)
+class Fence(Op):
+    """A fence of one of PROXIES."""
+
+    about: str
+
+    def __post_init__(self) -> None:
+        expect_word(self.about, PROXIES, "a fence")
+
+    def __str__(self) -> str:
+        return f"fence {self.about}"
+
+
+@dataclass(frozen=True)
+class Commit(Op):
+    """What was issued since the last commit becomes a group."""
+
+    group: str
+
+    def __post_init__(self) -> None:
+        expect_word(self.group, GROUPS, "a group")
+
+    def __str__(self) -> str:
+        return f"commit {self.group}"
+
+
+@dataclass(frozen=True)
+class WaitGroup(Op):
+    """Wait until at most *pending* groups are under way; with *read* only until their sources have been read.
+
+    Raises LayoutError for *read* of other than bulk groups, for which PTX has no such wait.
+    """
+
+    group: str
+    pending: int = 0
+    read: bool = False
+
+    def __post_init__(self) -> None:
+        expect_word(self.group, GROUPS, "a group")
+        if self.read and self.group != "bulk":
+            raise LayoutError(f"expected a wait for reads of bulk groups, got one of {self.group} groups")
+
+    def __str__(self) -> str:
+        return f"wait_group{'.read' if self.read else ''} {self.group} {self.pending}"
