@@ -5,6 +5,8 @@
     >>> print(cubin)                                                               # doctest: +SKIP
     sm_90a cubin, 5152 bytes, by NVRTC 13.0.88 (headers 13.0.96, 13.0.85)
     ...
+    >>> with gpu.Device():                                                         # doctest: +SKIP
+    ...     gpu.load(cubin).launch("scale", grid=1, block=128, args=[x, 128, 2.0])
 
 Importing this package imports no CUDA; the names load on first use, and need a device only where they say so.
 """
@@ -17,14 +19,37 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .compiling import Options, compile
     from .cubin import Cubin
+    from .device import Buffer, Device
+    from .driver import Availability, availability
+    from .launch import In, Mapped, Module, load
 
 _WHERE = {
+    "Availability": "driver",
+    "Buffer": "device",
     "Cubin": "cubin",
+    "Device": "device",
+    "In": "launch",
+    "Mapped": "launch",
+    "Module": "launch",
     "Options": "compiling",
+    "availability": "driver",
     "compile": "compiling",
+    "load": "launch",
 }
 
-__all__ = ["Cubin", "Options", "compile"]
+__all__ = [
+    "Availability",
+    "Buffer",
+    "Cubin",
+    "Device",
+    "In",
+    "Mapped",
+    "Module",
+    "Options",
+    "availability",
+    "compile",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -35,6 +35,9 @@ def compile(
     >>> cubin = compile('extern "C" __global__ void k(int* p) { *p = 1; }')        # doctest: +SKIP
     >>> print(cubin.kernel("k").registers, cubin.kernel("k").parameters)           # doctest: +SKIP
     8 (Parameter(offset=0, size=8),)
+    >>> compile("", arch="90a")
+    Traceback (most recent call last):
+    gpu.errors.CompileError: expected an architecture such as sm_90a, got '90a'
 
     *options* are the fields of Options: ``defines``, ``max_registers``, ``line_info``, ... *headers* are texts by the
     name under which the source includes them. Spilled registers, local memory and serialised wgmma are errors; *allow*

@@ -68,6 +68,9 @@ class Cubin:
     168
     >>> cubin.instructions("wgmma_gemm").count("HGMMA")                            # doctest: +SKIP
     4
+    >>> Cubin(b"PTX is text")
+    Traceback (most recent call last):
+    gpu.errors.CubinError: expected a cubin, an ELF file of 64 bits, got bytes that begin with b'PTX is'
 
     Raises CubinError for bytes that are no cubin.
     """

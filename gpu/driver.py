@@ -1,0 +1,418 @@
+"""The few calls of the CUDA driver that a launch needs, through PyCUDA; what PyCUDA lacks, through cuda-bindings.
+
+PyCUDA has context, memory, modules, streams and events. It has no tensor maps, no run-time clusters, and no way to
+name a stream that another library made: those calls go through cuda-bindings, in the same primary context.
+Addresses and handles are plain integers here; nothing above this module imports CUDA.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import functools
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from symlayout import TensorMap
+
+from .errors import DeviceError, NoDeviceError
+
+Three: TypeAlias = "tuple[int, int, int]"
+
+INSTALL = "python -m pip install 'symlayout[gpu]' where an NVIDIA driver is"
+DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
+TENSOR_MAP_BYTES = 128
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether a device can be used here, and why not, or how many there are."""
+
+    ok: bool
+    reason: str
+    devices: int = 0
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+@functools.cache
+def availability() -> Availability:
+    """Whether kernels can be launched here: ``1 device, driver API 13.0``, or the reason why not.
+
+    Loads PyCUDA and the driver, and creates no context.
+    """
+    try:
+        pc = _pycuda()
+        count = pc.Device.count()
+    except NoDeviceError as e:
+        return Availability(False, str(e))
+    except Exception as e:  # PyCUDA's own error, where the driver finds no device
+        return Availability(False, f"expected a driver with a device, got {e}")
+    if not count:
+        return Availability(False, "expected a device, got a driver that has none")
+    api = pc.get_driver_version()
+    return Availability(True, f"{count} device{'s' * (count != 1)}, driver API {api // 1000}.{api % 1000 // 10}", count)
+
+
+def _pycuda() -> Any:
+    """PyCUDA's driver module, initialised. Raises NoDeviceError where it, or the driver, is missing."""
+    try:
+        import pycuda.driver as pc
+    except ImportError as e:  # not installed, or no libcuda.so.1
+        raise NoDeviceError(f"expected PyCUDA and a driver, got: {e}; {INSTALL}") from e
+    try:
+        pc.init()
+    except pc.Error as e:
+        raise NoDeviceError(f"expected a driver that starts, got: {e}") from e
+    return pc
+
+
+def _bindings() -> Any:
+    """cuda-bindings' driver module. Raises NoDeviceError where it is missing."""
+    try:
+        from cuda.bindings import driver
+    except ImportError as e:
+        wanted = "expected cuda-bindings for tensor maps, clusters and streams of other libraries"
+        raise NoDeviceError(f"{wanted}, got: {e}; {INSTALL}") from e
+    return driver
+
+
+@contextlib.contextmanager
+def _answered(what: str, pc: Any) -> Iterator[None]:
+    """Raise DeviceError for PyCUDA's errors, naming the call."""
+    try:
+        yield
+    except pc.Error as e:
+        raise DeviceError(f"expected {what}, got: {e}") from e
+
+
+def _value(what: str, result: tuple[Any, ...]) -> Any:
+    """The value of a call through cuda-bindings. Raises DeviceError with the driver's name for its error."""
+    code, *values = result
+    if code.value:
+        raise DeviceError(f"expected {what}, got {code.name}")
+    return values[0] if values else None
+
+
+class Facts(NamedTuple):
+    """What a device says of itself; sizes in bytes."""
+
+    ordinal: int
+    name: str
+    compute_capability: tuple[int, int]
+    multiprocessors: int
+    memory_bytes: int
+    shared_bytes_per_block: int  # what a kernel may opt in to
+    shared_bytes_per_sm: int
+    driver_api: int  # 13000 for 13.0
+
+
+class Configuration(NamedTuple):
+    """One launch: CTAs of the grid, threads of a CTA, CTAs of a cluster (None: as compiled), dynamic shared bytes."""
+
+    grid: Three
+    block: Three
+    cluster: Three | None
+    shared_bytes: int
+
+
+class _Retained(threading.local):
+    """Primary contexts by ordinal; PyCUDA binds each to the thread that retained it."""
+
+    def __init__(self) -> None:
+        self.contexts: dict[int, Any] = {}
+
+
+_RETAINED = _Retained()
+
+
+def _release(context: Any) -> None:
+    """Give a primary context back at the end of the process; PyCUDA's destructor would take it for one it created."""
+    with contextlib.suppress(Exception):
+        context.detach()
+
+
+class Driver:
+    """The calls, on one device. Enter it before any of them: it makes the device's primary context current.
+
+    Raises NoDeviceError where PyCUDA, the driver or the device is missing.
+    """
+
+    def __init__(self, ordinal: int = 0) -> None:
+        there = availability()
+        if not there.ok:
+            raise NoDeviceError(there.reason)
+        if not 0 <= ordinal < there.devices:
+            raise NoDeviceError(f"expected a device of 0 .. {there.devices - 1}, got {ordinal}")
+        self._pc = _pycuda()
+        self.ordinal = ordinal
+        self._device = self._pc.Device(ordinal)
+
+    # -- context ---------------------------------------------------------------------------------------
+
+    def enter(self) -> None:
+        """Make the primary context current, which torch, CuPy and cuda-bindings share.
+
+        It is retained once for a thread and stays: releasing it while another library uses it would end its work.
+        """
+        kept = _RETAINED.contexts
+        with _answered("the primary context", self._pc):
+            if self.ordinal not in kept:
+                kept[self.ordinal] = self._device.retain_primary_context()
+                atexit.register(_release, kept[self.ordinal])
+            kept[self.ordinal].push()
+
+    def leave(self) -> None:
+        self._pc.Context.pop()
+
+    def abandon(self) -> None:
+        """Let the process end without the context, which is busy for ever: releasing it would wait."""
+        atexit.unregister(_release)
+
+    @functools.cached_property
+    def facts(self) -> Facts:
+        attribute = self._pc.device_attribute
+        return Facts(
+            self.ordinal,
+            self._device.name(),
+            self._device.compute_capability(),
+            self._device.get_attribute(attribute.MULTIPROCESSOR_COUNT),
+            self._device.total_memory(),
+            self._device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+            self._device.get_attribute(attribute.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
+            self._pc.get_driver_version(),
+        )
+
+    def synchronize(self) -> None:
+        """Wait for all work of the context, however long it takes."""
+        with _answered("the work of the device to end well", self._pc):
+            self._pc.Context.synchronize()
+
+    # -- memory ----------------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> Any:
+        """Device memory; ``int()`` gives its address, ``.free()`` gives it back."""
+        with _answered(f"{nbytes} bytes of device memory", self._pc):
+            return self._pc.mem_alloc(nbytes)
+
+    def to_device(self, address: int, data: np.ndarray[Any, Any]) -> None:
+        with _answered(f"a copy of {data.nbytes} bytes to {address:#x}", self._pc):
+            self._pc.memcpy_htod(address, data)
+
+    def to_host(self, data: np.ndarray[Any, Any], address: int) -> None:
+        with _answered(f"a copy of {data.nbytes} bytes from {address:#x}", self._pc):
+            self._pc.memcpy_dtoh(data, address)
+
+    def fill(self, address: int, byte: int, nbytes: int) -> None:
+        with _answered(f"{nbytes} bytes of {byte:#x} at {address:#x}", self._pc):
+            self._pc.memset_d8(address, byte, nbytes)
+
+    # -- modules and launches --------------------------------------------------------------------------
+
+    def load(self, image: bytes) -> Loaded:
+        return Loaded(self, image)
+
+    def launch(self, function: Function, c: Configuration, stream: int | Any, arguments: bytes) -> None:
+        """Launch, with one buffer of arguments at the offsets of the cubin."""
+        what = f"a launch of {function.name}"
+        if c.cluster is None and self._is_ours(stream):
+            own = {} if isinstance(stream, int) else {"stream": stream}
+            with _answered(what, self._pc):
+                function.ours(np.void(arguments), grid=c.grid, block=c.block, shared=c.shared_bytes, **own)
+            return
+        d = _bindings()
+        buffer = ctypes.create_string_buffer(arguments, len(arguments))
+        start = ctypes.addressof(buffer)
+        pointers = (ctypes.c_void_p * len(function.offsets))(*(start + offset for offset in function.offsets))
+        configured = self._configured(d, c, stream)
+        _value(what, d.cuLaunchKernelEx(configured, function.theirs, ctypes.addressof(pointers), 0))
+
+    def _configured(self, d: Any, c: Configuration, stream: int | Any) -> Any:
+        made = d.CUlaunchConfig()
+        made.gridDimX, made.gridDimY, made.gridDimZ = c.grid
+        made.blockDimX, made.blockDimY, made.blockDimZ = c.block
+        made.sharedMemBytes, made.hStream = c.shared_bytes, d.CUstream(handle_of(stream))
+        if c.cluster is not None:
+            cluster = d.CUlaunchAttribute()
+            cluster.id = d.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            shape = cluster.value.clusterDim
+            shape.x, shape.y, shape.z = c.cluster
+            made.attrs, made.numAttrs = [cluster], 1
+        return made
+
+    def active_clusters(self, function: Function, c: Configuration) -> int:
+        """How many clusters of this launch the device runs at once. Raises DeviceError."""
+        d = _bindings()
+        found = d.cuOccupancyMaxActiveClusters(function.theirs, self._configured(d, c, 0))
+        return int(_value(f"the clusters of {function.name} that run at once", found))
+
+    # -- streams and events ----------------------------------------------------------------------------
+
+    def stream(self) -> Any:
+        """A new stream of PyCUDA's."""
+        with _answered("a stream", self._pc):
+            return self._pc.Stream()
+
+    def _is_ours(self, stream: int | Any) -> bool:
+        """Whether PyCUDA can name a stream: the default one, or one that it made."""
+        return stream == 0 if isinstance(stream, int) else isinstance(stream, self._pc.Stream)
+
+    def record(self, stream: int | Any) -> Any:
+        """An event behind all work that the stream has now."""
+        if not self._is_ours(stream):
+            return _ForeignEvent(handle_of(stream))
+        with _answered("an event", self._pc):
+            event = self._pc.Event(self._pc.event_flags.DISABLE_TIMING)
+            event.record(None if isinstance(stream, int) else stream)
+        return event
+
+    def is_done(self, event: Any) -> bool:
+        """Whether all work before an event is done. Raises DeviceError where it ended in a fault."""
+        with _answered("work on the device to end well", self._pc):
+            return bool(event.query())
+
+    # -- tensor maps -----------------------------------------------------------------------------------
+
+    def encode(self, m: TensorMap) -> bytes:
+        """The 128 bytes of a tensor map of numbers. Raises DeviceError where the driver refuses."""
+        d = _bindings()
+
+        def long(xs: Any) -> list[Any]:
+            return [d.cuuint64_t(int(x)) for x in xs]
+
+        def word(xs: Any) -> list[Any]:
+            return [d.cuuint32_t(int(x)) for x in xs]
+
+        tensor = (
+            d.CUtensorMapDataType(int(m.dtype)),
+            m.rank,
+            int(m.global_address),
+            long(m.global_dim),
+            long(m.global_stride_bytes),
+        )
+        modes = (
+            word(m.element_stride),
+            d.CUtensorMapInterleave(int(m.interleave)),
+            d.CUtensorMapSwizzle(int(m.swizzle)),
+            d.CUtensorMapL2promotion(int(m.l2_promotion)),
+            d.CUtensorMapFloatOOBfill(int(m.oob_fill)),
+        )
+        if m.im2col is None:
+            result = d.cuTensorMapEncodeTiled(*tensor, word(m.box_dim), *modes)
+        else:
+            corners = (list(map(int, m.lower_corner)), list(map(int, m.upper_corner)))
+            box = (int(m.channels_per_pixel), int(m.pixels_per_column))
+            result = d.cuTensorMapEncodeIm2col(*tensor, *corners, *box, *modes)
+        return ctypes.string_at(_value(f"the driver to encode {m}", result).getPtr(), TENSOR_MAP_BYTES)
+
+
+def handle_of(stream: int | Any) -> int:
+    """The driver's handle of a stream of any library, as an integer."""
+    return stream if isinstance(stream, int) else int(stream.handle)
+
+
+class Loaded:
+    """A cubin in the context. PyCUDA loads it; cuda-bindings loads it once more where a launch needs its functions,
+    so that the two kinds of launches do not share ``__device__`` variables.
+    """
+
+    def __init__(self, driver: Driver, image: bytes) -> None:
+        self._driver, self._image = driver, image
+        with _answered("the driver to load the cubin", driver._pc):
+            self.ours = driver._pc.module_from_buffer(image)
+        self._theirs: Any = None
+
+    @property
+    def theirs(self) -> Any:
+        if self._theirs is None:
+            self._theirs = _value("the driver to load the cubin", _bindings().cuModuleLoadData(self._image))
+        return self._theirs
+
+    def function(self, name: str, offsets: Sequence[int]) -> Function:
+        """A kernel, with the offsets of its parameters."""
+        return Function(self._driver, self, name, tuple(offsets))
+
+    def unload(self) -> None:
+        """Give the module back. PyCUDA unloads its own when nothing refers to it any more."""
+        theirs, self._theirs, self.ours = self._theirs, None, None
+        if theirs is not None:
+            _bindings().cuModuleUnload(theirs)
+
+
+class Function:
+    """A kernel of a loaded cubin, for both libraries; dynamic shared memory is opted in to where it needs that."""
+
+    def __init__(self, driver: Driver, module: Loaded, name: str, offsets: tuple[int, ...]) -> None:
+        self._driver, self._module, self.name, self.offsets = driver, module, name, offsets
+        self.shared_bytes = 0
+        with _answered(f"kernel {name} in the cubin", driver._pc):
+            self.ours = module.ours.get_function(name)
+
+    @functools.cached_property
+    def theirs(self) -> Any:
+        d = _bindings()
+        found = _value(
+            f"kernel {self.name} in the cubin", d.cuModuleGetFunction(self._module.theirs, self.name.encode())
+        )
+        for i, offset in enumerate(self.offsets):
+            placed, _ = self._parameter(d, found, i)
+            if placed != offset:
+                wanted = f"expected parameter {i} of {self.name} at byte {offset}, as the cubin has it"
+                raise DeviceError(f"{wanted}, got {placed} from the driver")
+        if self.shared_bytes:
+            self._opt_in_theirs(d, found)
+        return found
+
+    @staticmethod
+    def _parameter(d: Any, function: Any, i: int) -> tuple[int, int]:
+        code, offset, size = d.cuFuncGetParamInfo(function, i)
+        _value(f"parameter {i} of a kernel", (code,))
+        return offset, size
+
+    def opt_in(self, shared_bytes: int) -> None:
+        """Allow this much dynamic shared memory, and clusters of more than 8 CTAs."""
+        if shared_bytes <= self.shared_bytes:
+            return
+        self.shared_bytes = shared_bytes
+        attribute = self._driver._pc.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+        with _answered(f"{shared_bytes} bytes of dynamic shared memory for {self.name}", self._driver._pc):
+            self.ours.set_attribute(attribute, shared_bytes)
+        if "theirs" in self.__dict__:
+            self._opt_in_theirs(_bindings(), self.theirs)
+
+    def _opt_in_theirs(self, d: Any, function: Any) -> None:
+        attribute = d.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        what = f"{self.shared_bytes} bytes of dynamic shared memory for {self.name}"
+        _value(what, d.cuFuncSetAttribute(function, attribute, self.shared_bytes))
+
+    def allow_large_clusters(self) -> None:
+        """Allow clusters of more CTAs than every device of the architecture has (8)."""
+        d = _bindings()
+        attribute = d.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        _value(f"large clusters for {self.name}", d.cuFuncSetAttribute(self.theirs, attribute, 1))
+
+
+class _ForeignEvent:
+    """An event in a stream that PyCUDA cannot name, with the one method of PyCUDA's that is used here."""
+
+    def __init__(self, stream: int) -> None:
+        self._d = _bindings()
+        self._event = _value("an event", self._d.cuEventCreate(DISABLE_TIMING))
+        _value("an event in the stream", self._d.cuEventRecord(self._event, self._d.CUstream(stream)))
+
+    def query(self) -> bool:
+        (code,) = self._d.cuEventQuery(self._event)
+        if code == self._d.CUresult.CUDA_ERROR_NOT_READY:
+            return False
+        _value("work on the device to end well", (code,))
+        return True
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # at the end of the interpreter the module may be gone
+            self._d.cuEventDestroy(self._event)
