@@ -81,15 +81,6 @@ STANDING: tuple[set[str], ...] = (
         "checkers.races.homes",
     },
     {
-        "symlayout.expr.bits",
-        "symlayout.expr.choice",
-        "symlayout.expr.domains",
-        "symlayout.expr.expression",
-        "symlayout.expr.fact",
-        "symlayout.expr.infix_text",
-        "symlayout.expr.sympy_bridge",
-    },
-    {
         "checkers.dataflow.bulk_boxes",
         "checkers.dataflow.op_effects",
         "checkers.dataflow.places",

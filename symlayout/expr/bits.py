@@ -16,11 +16,14 @@ A count must be at least 0, as a divisor must be at least 1: ``2^k`` counts as 0
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..errors import ExpressionError, ShiftError
-from .expression import Int, Operation, Quotient, evaluated, floordiv, intern, is_deep, mod, terms_of
+from .arithmetic import defines
+from .division import Quotient, floordiv, mod
+from .expression import SHALLOW, Int, Operation, intern, is_deep, terms_of
+from .written import evaluated
 
 RUNS = 8  # of ones in a mask that is written as digits
 LONGEST_SHIFT = 1 << 16  # a number of more bits is no index of anything
@@ -32,12 +35,20 @@ class Xor(Operation):
     __slots__ = ()
     op = "xor"
 
+    def divided(self, d: Int) -> Int | None:
+        """Each bit moves by itself."""
+        return _shifted_down(self, d, xor)
+
 
 class And(Operation):
     """Bitwise and of its arguments."""
 
     __slots__ = ()
     op = "bit_and"
+
+    def divided(self, d: Int) -> Int | None:
+        """Each bit moves by itself."""
+        return _shifted_down(self, d, bit_and)
 
 
 class PowerOfTwo(Operation):
@@ -51,6 +62,7 @@ def _parts(kind: type[Operation], *xs: Int) -> Iterable[Int]:
     return (b for a in xs for b in (a.args if isinstance(a, kind) else (a,)))
 
 
+@defines
 def xor(x: Int, y: Int) -> Int:
     """Bitwise exclusive or, two's complement."""
     parts: dict[Int, bool] = {}
@@ -100,6 +112,7 @@ def _zeros(x: Int) -> int:
     return (g & -g).bit_length() - 1
 
 
+@defines
 def bit_and(x: Int, y: Int) -> Int:
     """Bitwise and, two's complement.
 
@@ -150,11 +163,13 @@ def _masked(x: Int, mask: int) -> Int:
     return out
 
 
+@defines
 def bit_or(x: Int, y: Int) -> Int:
     """Bitwise or: the sum less the bits that are in both."""
     return x + y - bit_and(x, y)
 
 
+@defines
 def power_of_two(count: Int) -> Int:
     """``1 << count``. Raises ExpressionError for a number below 0, or one beyond any use."""
     if type(count) is not int:
@@ -171,20 +186,23 @@ def shifted(count: int) -> int:
     return 1 << count if count >= 0 else 0
 
 
-def shifted_down(x: Operation, d: int) -> Int:
-    """x // d for a power of two and bits that are a ``&`` or ``^`` of others."""
-    combine = bit_and if isinstance(x, And) else xor
+def _shifted_down(x: Operation, d: Int, combine: Callable[[Int, Int], Int]) -> Int | None:
+    """x // d for a power of two and bits that are combined from those of the arguments; None for any other divisor."""
+    if type(d) is not int or d & (d - 1) or x.depth >= SHALLOW:
+        return None
     out, *others = (floordiv(a, d) for a in x.args)
     for a in others:
         out = combine(out, a)
     return out
 
 
+@defines
 def shift_left(x: Int, count: Int) -> Int:
     """``x << count``, without overflow."""
     return x * evaluated(power_of_two(count))
 
 
+@defines
 def shift_right(x: Int, count: Int) -> Int:
     """``x >> count``, rounded towards minus infinity."""
     return floordiv(x, power_of_two(count))

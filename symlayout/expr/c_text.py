@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..errors import ExpressionError
-from .expression import SHALLOW, Expr, Int, Symbol, interpret, is_deep
+from .domains import interpret
+from .expression import SHALLOW, Expr, Int, Symbol, is_deep
 
 HELPERS = """\
 static inline long long floor_div(long long a, long long b) { return a / b - (a % b < 0); }

@@ -16,10 +16,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import ExpressionError
-from .expression import Int, Monomial, Operation, build, integer, intern, key_of, mod, terms_of
-from .fact import Fact, eq
-
-__all__ = ["Max", "Min", "Select", "chosen", "maximum", "minimum", "select", "test_of", "truth"]
+from .arithmetic import defines, key_of
+from .division import mod
+from .expression import Fact, Int, Monomial, Operation, build, intern, terms_of
+from .fact import eq
+from .operands import integer
 
 
 class Min(Operation):
@@ -79,6 +80,7 @@ def select(condition: Any, a: Any, b: Any) -> Int:
     return chosen(test_of(condition), integer(a), integer(b))
 
 
+@defines
 def truth(condition: Any) -> Int:
     """1 where a condition holds, else 0: the value that a comparison has in C."""
     return select(condition, 1, 0)

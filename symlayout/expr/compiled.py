@@ -16,7 +16,8 @@ import numpy as np
 
 from ..errors import ExpressionError
 from .bits import shifted
-from .expression import Expr, Fact, Symbol, interpret
+from .domains import interpret
+from .expression import Expr, Fact, Symbol
 
 Env: TypeAlias = Mapping[str, Any]  # the value of each symbol, by name: an integer or an array of int64
 

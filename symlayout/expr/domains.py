@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
 from ..errors import ExpressionError
+from .arithmetic import defines
 from .bits import bit_and, power_of_two, shifted, xor
 from .choice import chosen, maximum, minimum
-from .expression import SHALLOW, Atom, Expr, Int, Symbol, floordiv, inside, integer, is_deep, names, terms_of
+from .division import floordiv
+from .expression import SHALLOW, Atom, Expr, Int, Symbol, inside, is_deep, terms_of
+from .operands import integer, names
 
 
 class Domain(Protocol):
@@ -33,6 +36,7 @@ class Domain(Protocol):
 def interpret(x: Int, domain: Domain, seen: dict[Atom, Any] | None = None) -> Any:
     """Give *x* its meaning in *domain*. In *seen* the meanings of symbols and quotients are kept from call to call.
 
+    >>> from symlayout import dim
     >>> i = dim("i")
     >>> interpret((3 * i + 1) // 4, Integers({"i": 5}))
     4
@@ -156,6 +160,7 @@ class Substitution(Integers):
         return chosen(test, a, b)
 
 
+@defines
 def evaluate(x: Any, env: Mapping[Any, int]) -> int:
     """The integer value of *x* where *env* gives its symbols (or their names) values."""
     if type(x) is int:
@@ -170,6 +175,12 @@ def evaluate(x: Any, env: Mapping[Any, int]) -> int:
             c *= known
         total += c
     return cast(int, integer(total))
+
+
+@defines
+def substituted(x: Expr, values: Mapping[Any, Any]) -> Any:
+    """*x* with symbols replaced, which its method ``subs`` gives."""
+    return interpret(x, Substitution(values))
 
 
 def substitute(x: Int, values: Mapping[Any, Any]) -> Any:

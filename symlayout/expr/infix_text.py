@@ -8,30 +8,16 @@ M % 8 ceil(M/8)
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from .expression import (
-    And,
-    Atom,
-    Expr,
-    Fact,
-    Int,
-    Max,
-    Min,
-    Monomial,
-    PowerOfTwo,
-    Quotient,
-    Select,
-    Symbol,
-    Xor,
-    build,
-    divides,
-    key_of,
-    terms_of,
-    without,
-)
+from .arithmetic import defines, key_of
+from .bits import And, PowerOfTwo, Xor
+from .choice import Max, Min, Select
+from .division import Quotient, divides, without
+from .expression import LONGEST, Atom, Expr, Fact, Int, Monomial, Symbol, build, canonical, terms_of
 
 
 @dataclass(frozen=True)
@@ -61,13 +47,17 @@ READ_BACK = 4096  # terms of a sum times those of its quotients, beyond which th
 Term: TypeAlias = "tuple[int, tuple[Factor, ...]]"  # coefficient and factors, as they are read
 
 
-def text(x: Int) -> str:
+@defines
+def expression_text(x: Expr) -> str:
     """The expression as an expert would write it, with % and ceil recovered from the normal form."""
-    if not isinstance(x, Expr):
-        return str(x)
-    if isinstance(x, Atom):
-        return _atom_text(x)
-    return _sum_text(terms_as_read(x))
+    return _cut(_atom_text(x) if isinstance(x, Atom) else _sum_text(terms_as_read(x)), x)
+
+
+def _cut(source: str, x: Expr) -> str:
+    """Text of bearable length that still tells different expressions apart."""
+    if len(source) <= LONGEST:
+        return source
+    return f"{source[: LONGEST // 2]}... #{hashlib.sha256(canonical(x).encode()).hexdigest()[:16]}"
 
 
 def _atom_text(a: Atom) -> str:
@@ -111,6 +101,19 @@ def _remainder(x: Int) -> str:
 def _lead(x: Int) -> int:
     """The coefficient of the plainest term."""
     return min((max((a.depth for a in m), default=9), [a.key for a in m], c) for m, c in terms_of(x).items())[2]
+
+
+@defines
+def fact_text(f: Fact) -> str:
+    """A relation with positive terms on both sides: ``M + 1 <= 8``, ``N % 8 == 0``."""
+    if f.relation == "%":
+        return f"{factor(f.expr)} % {f.modulus} == 0"
+    t = terms_of(f.expr)
+    left = build({m: c for m, c in t.items() if c > 0})
+    right = build({m: -c for m, c in t.items() if c < 0})
+    if f.relation == ">=" and type(left) is int:
+        return f"{compared(right)} <= {left}"
+    return f"{compared(left)} {f.relation} {compared(right)}"
 
 
 def compared(x: Int) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .expression import Atom, Expr, Int, Max, Min, PowerOfTwo, Quotient, Select, Symbol
+from .bits import PowerOfTwo
+from .choice import Max, Min, Select
+from .division import Quotient
+from .expression import Atom, Expr, Int, Symbol
 
 
 def has_opaque(x: Expr) -> bool:

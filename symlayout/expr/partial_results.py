@@ -25,23 +25,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from .expression import (
-    Atom,
-    Expr,
-    Fact,
-    Int,
-    Min,
-    Quotient,
-    Select,
-    Symbol,
-    build,
-    floordiv,
-    inside,
-    integer,
-    mod,
-    terms_of,
-)
+from .choice import Min, Select
+from .division import Quotient, floordiv, mod
+from .expression import Atom, Expr, Fact, Int, Symbol, build, inside, terms_of
 from .infix_text import Ceiling, Factor, Remainder, terms_as_read
+from .operands import integer
 
 Held: TypeAlias = "Callable[[Symbol], int]"  # the bits in which a symbol is held
 

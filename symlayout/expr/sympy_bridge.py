@@ -12,7 +12,13 @@ from typing import Any
 import sympy as sp
 
 from ..errors import ExpressionError
-from . import expression as ours
+from . import bits
+from .bits import power_of_two
+from .choice import chosen, maximum, minimum
+from .division import ceil_div_int, floordiv, mod
+from .domains import interpret
+from .expression import SHALLOW, Expr, Symbol, is_deep
+from .operands import INT32_MAX, dim
 
 
 def from_sympy(x: Any) -> Any:
@@ -35,23 +41,23 @@ def from_sympy(x: Any) -> Any:
     if x.is_Pow and x.exp.is_Integer and x.exp >= 0:
         return from_sympy(x.base) ** int(x.exp)
     if isinstance(x, sp.floor):
-        return ours.floordiv(*map(from_sympy, _fraction(x.args[0])))
+        return floordiv(*map(from_sympy, _fraction(x.args[0])))
     if isinstance(x, sp.ceiling):
-        return ours.ceil_div_int(*map(from_sympy, _fraction(x.args[0])))
+        return ceil_div_int(*map(from_sympy, _fraction(x.args[0])))
     if isinstance(x, sp.Mod):
-        return ours.mod(*map(from_sympy, x.args))
+        return mod(*map(from_sympy, x.args))
     if isinstance(x, sp.Min):
-        return ours.minimum(*map(from_sympy, x.args))
+        return minimum(*map(from_sympy, x.args))
     if isinstance(x, sp.Max):
-        return ours.maximum(*map(from_sympy, x.args))
+        return maximum(*map(from_sympy, x.args))
     if isinstance(x, xor | bit_and):
-        return functools.reduce(ours.xor if isinstance(x, xor) else ours.bit_and, map(from_sympy, x.args))
+        return functools.reduce(bits.xor if isinstance(x, xor) else bits.bit_and, map(from_sympy, x.args))
     if x.is_Pow and x.base == 2:
-        return ours.power_of_two(from_sympy(x.exp))
+        return power_of_two(from_sympy(x.exp))
     if isinstance(x, sp.Piecewise) and len(x.args) == 2 and isinstance(x.args[0].cond, sp.Ge | sp.Gt | sp.Le | sp.Lt):
         (a, test), (b, _) = x.args
         strict = isinstance(test, sp.Gt | sp.Lt)
-        return ours.chosen(from_sympy(test.gts - test.lts) - int(strict), from_sympy(a), from_sympy(b))
+        return chosen(from_sympy(test.gts - test.lts) - int(strict), from_sympy(a), from_sympy(b))
     raise ExpressionError(
         "expected an integer expression of +, *, floor, ceiling, Mod, Min, Max, powers of two and the functions "
         f"of symlayout.expr.sympy_bridge, got {x} ({type(x).__name__})"
@@ -93,17 +99,17 @@ def _fraction(x: Any) -> tuple[Any, Any]:
     return numerator, denominator
 
 
-def _symbol(x: Any) -> ours.Symbol:
+def _symbol(x: Any) -> Symbol:
     if not x.is_integer:
         raise ExpressionError(
             f"expected an integer symbol, got Symbol({x.name!r}); "
             f"declare it as Symbol({x.name!r}, integer=True, positive=True) or symlayout.dim({x.name!r})"
         )
     if x.is_positive:
-        return ours.dim(x.name)
+        return dim(x.name)
     if x.is_nonnegative:
-        return ours.dim(x.name, at_least=0)
-    return ours.dim(x.name, at_least=-ours.INT32_MAX - 1)
+        return dim(x.name, at_least=0)
+    return dim(x.name, at_least=-INT32_MAX - 1)
 
 
 def to_sympy(x: Any) -> Any:
@@ -111,9 +117,9 @@ def to_sympy(x: Any) -> Any:
 
     Raises ExpressionError for operations nested so deep that SymPy does not take them.
     """
-    if isinstance(x, ours.Expr) and ours.is_deep(x):
-        raise ExpressionError(f"expected at most {ours.SHALLOW} operations inside one another for SymPy, got {x}")
-    return ours.interpret(x, _Terms())
+    if isinstance(x, Expr) and is_deep(x):
+        raise ExpressionError(f"expected at most {SHALLOW} operations inside one another for SymPy, got {x}")
+    return interpret(x, _Terms())
 
 
 def latex(x: Any) -> str:
@@ -127,7 +133,7 @@ class _Terms:
     def const(self, value: int) -> Any:
         return sp.Integer(value)
 
-    def symbol(self, s: ours.Symbol) -> Any:
+    def symbol(self, s: Symbol) -> Any:
         low = s.lower
         known = {}
         if type(low) is int and low >= 0:

@@ -27,7 +27,10 @@ from ..address_map import AddressMap
 from ..errors import ExpressionError, LayoutError, UndecidedError
 from ..facts import opaque_atoms
 from ..int_tuple import ceil_div, leaves
-from .expression import Expr, Fact, Int, Symbol, integer, maximum, minimum, written_divisors
+from .choice import maximum, minimum
+from .expression import Expr, Fact, Int, Symbol
+from .operands import integer
+from .written import written_divisors
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,86 @@
+"""What expressions are made of: integers of any library, symbols with their ranges, and their names in messages."""
+
+from __future__ import annotations
+
+import operator
+import reprlib
+from collections.abc import Iterable
+from typing import Any, cast
+
+from ..errors import ExpressionError
+from .arithmetic import defined, defines
+from .expression import Expr, Int, Symbol, intern
+
+INT32_MAX = 2**31 - 1
+
+
+@defines
+def coerce_or_none(x: Any) -> Int | None:
+    """An integer or expression from *x* (NumPy and SymPy integers and expressions included), else None."""
+    if isinstance(x, Expr) or type(x) is int:
+        return x
+    if isinstance(x, bool):
+        return None
+    if type(x).__module__.startswith(("sympy", "symlayout.expr.sympy")):
+        return defined.from_sympy(x)
+    try:
+        return operator.index(x)
+    except TypeError:
+        return None
+
+
+@defines
+def integer(x: Any) -> Int:
+    """*x* as an integer or an expression.
+
+    Raises ExpressionError for anything else, floats and booleans included.
+    """
+    if type(x) is int:
+        return x
+    out = coerce_or_none(x)
+    if out is None:
+        raise ExpressionError(f"expected an integer or an integer expression, got {_shown(x)} ({type(x).__name__})")
+    return out
+
+
+def _shown(x: Any) -> str:
+    """A value in an error; one that is nested too deep for its repr is cut short."""
+    return reprlib.repr(x) if isinstance(x, tuple | list) else repr(x)
+
+
+def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = None, multiple_of: int = 1) -> Symbol:
+    """A size: an integer symbol with its range (1 .. 2^31 - 1 unless told) and divisibility.
+
+    >>> N = dim("N", multiple_of=8)
+    >>> N // 8 * 8
+    8*(N//8)
+    >>> ld = dim("ld", at_least=N)          # bounds may be expressions
+
+    Two different symbols of one name may not meet in a claim.
+    Raises ExpressionError for a name that is no identifier or a multiple below 1.
+    """
+    if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
+        raise ExpressionError(f"expected an identifier as the name of a dimension, got {_shown(name)}")
+    multiple_of = integer(multiple_of)  # type: ignore[assignment]  # a number, as the next line checks
+    if type(multiple_of) is not int or multiple_of < 1:
+        raise ExpressionError(f"expected multiple_of to be an integer of at least 1, got {multiple_of!r}")
+    upper = at_most if below is None else integer(below) - 1
+    lower = None if at_least is None else integer(at_least)
+    return cast(Symbol, intern(Symbol, (name, lower, None if upper is None else integer(upper), multiple_of)))
+
+
+def dims(text: str, **facts: Any) -> tuple[Symbol, ...]:
+    """Several sizes at once: ``M, N = dims("M N", multiple_of=8)``."""
+    if not isinstance(text, str):
+        raise ExpressionError(f"expected names such as 'M N', got {_shown(text)} ({type(text).__name__})")
+    return tuple(dim(name, **facts) for name in text.replace(",", " ").split())
+
+
+def index(name: str, below: Any) -> Symbol:
+    """A coordinate: 0 <= name < below."""
+    return dim(name, at_least=0, below=below)
+
+
+def names(xs: Iterable[Any]) -> str:
+    """Names for a message: ``M, N``."""
+    return ", ".join(str(x) for x in xs)
