@@ -148,6 +148,18 @@ class Module:
                 arrays.copy_back()
         return pending
 
+    def active_clusters(self, name: str, block: Axes, cluster: Axes, shared: int = 0) -> int:
+        """How many clusters of a kernel the device runs at once: the size of a persistent grid.
+
+        Raises LaunchError for what the kernel or the device does not admit, DeviceError where the driver refuses.
+        """
+        shape = _three(cluster, "cluster")
+        asked = Configuration(shape, _three(block, "block"), shape, shared)
+        self._expect_launchable(self.cubin.kernel(name), asked)
+        function = self.function(name)
+        self._opt_in(function, asked)
+        return self.device.driver.active_clusters(function, asked)
+
     # -- parts of a launch -----------------------------------------------------------------------------
 
     def _expect_launchable(self, code: KernelCode, asked: Configuration) -> None:
