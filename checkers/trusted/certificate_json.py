@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from symlayout.expr import Expr, Int, Quotient
-from symlayout.facts import Evidence, Facts, Meet, Row, definition, in_order, inner_first, opaque_atoms
+from symlayout.facts import Evidence, Facts, Meet, Row, definition, inner_first, opaque_atoms
 
 
 def poly(x: Int) -> Any:
@@ -47,7 +47,7 @@ class Setting:
         defined = [Row(g, f"definition of {a}", a) for a in self.atoms for g in definition(a)]
         self.assumed = facts
         self.floors = facts.floors(self.atoms)
-        self.facts = in_order(facts).with_rows(
+        self.facts = facts.in_order().with_rows(
             *defined, *(Row(f.row, f"{f.atom} >= {f.k}", f.atom) for f in self.floors)
         )
         self.meets = facts.meets(self.atoms)
@@ -60,7 +60,7 @@ class Setting:
             if isinstance(a, Quotient) and type(a.args[1]) is int:
                 self.usable = self.usable and a.args[1] >= 1
             elif isinstance(a, Quotient):
-                found = in_order(facts).nonneg(a.args[1] - 1)
+                found = facts.in_order().nonneg(a.args[1] - 1)
                 self.usable = self.usable and found is not None
                 if found is not None:
                     self.positive[a.key] = hint(found)

@@ -1,23 +1,17 @@
-"""What is assumed, and what follows from it by cheap exact decisions: signs, ranges, divisors, samples."""
+"""What is assumed, and what follows from it by cheap exact decisions: signs, ranges, divisors, samples.
+
+A way to decide something about expressions without a solver belongs here, and so does what it needs to know of them:
+``assumptions`` makes rows, ``positivity`` searches, ``signs`` asks it, ``resolution`` simplifies, ``known`` is all
+of that together. ``intervals`` and ``scope`` look at the ranges of symbols alone.
+"""
 
 from __future__ import annotations
 
-from .known import (
-    NOTHING,
-    Evidence,
-    Facts,
-    Meet,
-    OrderedFacts,
-    Row,
-    definition,
-    in_order,
-    inner_first,
-    met_bits,
-    opaque_atoms,
-    ranges,
-    residues_vanish,
-    symbols_in,
-)
+from ..expr.nonlinear import definition, inner_first, opaque_atoms
+from .assumptions import Row, ranges, symbols_in
+from .known import NOTHING, Facts, OrderedFacts, residues_vanish
+from .positivity import Evidence, Meet
+from .signs import met_bits
 
 __all__ = [
     "NOTHING",
@@ -27,7 +21,6 @@ __all__ = [
     "OrderedFacts",
     "Row",
     "definition",
-    "in_order",
     "inner_first",
     "met_bits",
     "opaque_atoms",

@@ -14,14 +14,12 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
-from ..expr import Atom, Expr, Fact, Int, Max, Min, Quotient, Symbol, divides, evaluate, integer, interpret, terms_of
-from ..expr.nonlinear import definition, has_opaque, inner_first, opaque_atoms
-from . import samples
+from ..expr import Atom, Expr, Fact, Max, Min, Symbol, divides, evaluate, integer, interpret, terms_of
+from ..expr.nonlinear import has_opaque
 from .assumptions import (
     Row,
     at_least_0,
@@ -38,51 +36,15 @@ from .assumptions import (
     through,
     tightened,
 )
-from .positivity import Bound, Ceiling, Evidence, Floor, Meet, Search, Terms, bounds_by_variable
 from .resolution import Resolving
-
-__all__ = [
-    "NOTHING",
-    "Ceiling",
-    "Evidence",
-    "Facts",
-    "Floor",
-    "Meet",
-    "OrderedFacts",
-    "Row",
-    "definition",
-    "in_order",
-    "inner_first",
-    "opaque_atoms",
-    "part",
-    "ranges",
-    "residues_vanish",
-    "sample_value",
-    "symbols_in",
-]
+from .signs import Signs
 
 
-class Facts:
+class Facts(Signs):
     """What is assumed about some symbols: rows, and the substitutions that remove equalities.
 
     ``let`` maps a symbol to what replaces it: ``N % 8 == 0`` becomes N := 8*(N/8).
     """
-
-    def __init__(
-        self,
-        rows: tuple[Row, ...],
-        let: Mapping[Symbol, Int],
-        symbols: tuple[Symbol, ...],
-        given: tuple[Fact, ...],
-        parent: Facts | None = None,
-    ) -> None:
-        self.rows, self.let, self.symbols, self.given = rows, let, symbols, given
-        self.parent = parent  # the facts whose rows come first here
-        self.origin = parent  # the facts whose points are those of the first rows here
-        self.meant: Mapping[Atom, Atom] = {}  # the quotient or extremum that a variable stands for
-        self.digits: Sequence[
-            tuple[Symbol, Int]
-        ] = ()  # variables of 0 .. extent - 1, the last rows here being about them
 
     @classmethod
     def about(cls, *subjects: Any, given: Iterable[Fact] = ()) -> Facts:
@@ -124,7 +86,10 @@ class Facts:
         """*x* in its own symbols, with the quotients and extrema resolved that these facts decide (T10)."""
         if not isinstance(x, Expr) or not has_opaque(x):
             return x
-        return interpret(x, Resolving(self), self._seen if self.parent is None else None)
+        return interpret(x, Resolving(self._is_nonneg), self._seen if self.parent is None else None)
+
+    def _is_nonneg(self, p: Any) -> bool:
+        return self.nonneg(through(self.let, p)) is not None
 
     @cached_property
     def _seen(self) -> dict[Atom, Any]:
@@ -146,241 +111,6 @@ class Facts:
         """(N, 8) for the symbol that stands for N/8."""
         terms = ((s, m, c) for s, value in self.let.items() for m, c in terms_of(value).items())
         return {m[0]: (s, c) for s, m, c in terms if len(m) == 1 and self.let[s] == c * m[0] and m[0] is part(s, c)}
-
-    def with_rows(self, *extra: Row) -> Facts:
-        """These facts and some local ones after them, such as n >= 2 inside a gap lemma."""
-        if not extra:
-            return self
-        out = type(self)((*self.rows, *extra), self.let, self.symbols, self.given, self)
-        out.meant = self.meant
-        return out
-
-    def generators(self, *polys: Any) -> list[Int]:
-        """The rows as polynomials, then what defines the quotients and extrema that occur."""
-        rows = [r.poly for r in self.rows]
-        atoms = opaque_atoms(*polys, *rows)
-        floors = ((a, self._floor(a)) for a in inner_first(atoms))
-        bits = (g for m in self.meets(atoms) for g in m.rows)
-        defined = (g for a in atoms for g in definition(a))
-        return [*rows, *defined, *(cast(Int, a - k) for a, k in floors if k >= 0), *bits]
-
-    def _floor(self, a: Atom) -> int:
-        """1 or 0 where the atom is a quotient that is at least that, else -1; found once, from those inside it."""
-        found = self._known_floors.get(a)
-        if found is None:
-            found = -1
-            if isinstance(a, Quotient):
-                atoms = opaque_atoms(a, *(r.poly for r in self.rows))
-                inner = itertools.takewhile(lambda b: b is not a, inner_first(atoms))
-                rows = [Row(g, "", b) for b in atoms for g in definition(b)]
-                rows += [Row(cast(Int, b - k), "", b) for b in inner if (k := self._floor(b)) >= 0]
-                known = in_order(self.with_rows(*rows))
-                found = next((k for k in (1, 0) if known.nonneg(a.args[0] - k * a.args[1]) is not None), -1)
-            self._known_floors[a] = found
-        return found
-
-    @cached_property
-    def _known_floors(self) -> dict[Atom, int]:
-        return {}
-
-    def floors(self, atoms: Sequence[Atom]) -> list[Floor]:
-        """A number below each quotient whose dividend these facts bound: ceil(M/64) >= 1 for M >= 1."""
-        key = tuple(atoms)
-        if key not in self._floors_of:
-            self._floors_of[key] = self._found_floors(atoms) if atoms else []
-        return self._floors_of[key]
-
-    @cached_property
-    def _floors_of(self) -> dict[tuple[Atom, ...], list[Floor]]:
-        return {}
-
-    def _found_floors(self, atoms: Sequence[Atom]) -> list[Floor]:
-        out: list[Floor] = []
-        known = self.with_rows(*(Row(g, f"definition of {a}", a) for a in atoms for g in definition(a)))
-        for a in inner_first(atoms):
-            if isinstance(a, Quotient):
-                for k in (1, 0):
-                    why = in_order(known).nonneg(a.args[0] - k * a.args[1])
-                    if why is not None:
-                        out.append(Floor(a, k, why))
-                        known = known.with_rows(Row(a - k, f"{a} >= {k}", a))
-                        break
-        return out
-
-    def meets(self, atoms: Sequence[Atom]) -> list[Meet]:
-        """What the bits of each ``&`` and ``^`` are between, where these facts say that of the arguments."""
-        key = tuple(atoms)
-        if key not in self._meets_of:
-            self._meets_of[key] = self._found_meets(atoms) if any(a.op in BITS for a in atoms) else []
-        return self._meets_of[key]
-
-    @cached_property
-    def _meets_of(self) -> dict[tuple[Atom, ...], list[Meet]]:
-        return {}
-
-    def _found_meets(self, atoms: Sequence[Atom]) -> list[Meet]:
-        out: list[Meet] = []
-        known = self.with_rows(*(Row(g, f"definition of {a}", a) for a in atoms for g in definition(a)))
-        known = known.with_rows(*(Row(f.row, f"{f.atom} >= {f.k}", f.atom) for f in self.floors(atoms)))
-        for a in inner_first(atoms):
-            if a.op in BITS:
-                found = met_bits(a, a.args, in_order(known))
-                out += [found] if found.rows else []
-                known = known.with_rows(*(Row(r, f"bits of {a}", a) for r in found.rows))
-        return out
-
-    def ceilings(self, atoms: Sequence[Atom]) -> list[Ceiling]:
-        """A number above each quotient by a number whose dividend ends somewhere: ceil(M/128) <= 2^24 for M < 2^31.
-
-        That is less than M/128 and what rounding adds: 128*ceil(M/128) <= 2^31, which M <= 2^31 - 1 alone does not say.
-        """
-        out: list[Ceiling] = []
-        known = self
-        for a in inner_first(atoms):
-            x, d = a.args if isinstance(a, Quotient) else (0, 0)
-            most = known.most(x) if type(d) is int and d > 1 else None
-            if most is not None:
-                why = in_order(known).nonneg((most // d + 1) * d - 1 - x)
-                if why is not None:
-                    out.append(Ceiling(a, most // d, why))
-                    known = known.with_rows(Row(out[-1].row, f"{a} <= {most // d}", a))
-        return out
-
-    def most(self, x: Int) -> int | None:
-        """A number that a sum is never more than, each term of it at an end; None where a term has none."""
-        plain, ends = self.plain, self._ends
-        total = 0
-        for m, c in terms_of(x).items():
-            if any(a not in plain or (c > 0 and a not in ends) for a in m):
-                return None
-            total += c * math.prod(ends[a][1] for a in m) if c > 0 or not m else 0
-        return total
-
-    @cached_property
-    def plain(self) -> dict[Atom, int]:
-        """The number of the row x >= 0 for each variable that has one."""
-        return {r.poly: i for i, r in enumerate(self.rows) if isinstance(r.poly, Atom)}
-
-    @cached_property
-    def _ranks(self) -> dict[Atom, int]:
-        """How deep the bounds of a variable reach through other variables: deep ones are eliminated first."""
-        known = self.parent._ranks if self.parent is not None else {}
-        needs: dict[Atom, set[Atom]] = {}
-        for r in self.rows[len(self.parent.rows) :] if self.parent is not None else self.rows:
-            if self.parent is not None and (r.owner is None or r.owner in known):
-                continue
-            atoms = {a for m in terms_of(r.poly) for a in m}
-            lower = {m[0] for m, c in terms_of(r.poly).items() if len(m) == 1 and c == 1}
-            for x in {r.owner} if r.owner is not None else lower:
-                if x is not None and x in atoms:
-                    needs.setdefault(x, set()).update(atoms - {x})
-        ranks = dict(known)
-
-        def rank(x: Atom, above: tuple[Atom, ...]) -> int:
-            if x in above:
-                return 0
-            if x not in ranks:
-                ranks[x] = 1 + max((rank(y, (*above, x)) for y in needs.get(x, ())), default=0)
-            return ranks[x]
-
-        for x in needs:
-            rank(x, ())
-        return ranks
-
-    @cached_property
-    def _bounds(self) -> dict[Atom, tuple[Bound, ...]]:
-        if self.parent is None or not isinstance(self, OrderedFacts):  # definitions are numbered after all rows
-            return bounds_by_variable(self.generators())
-        out = dict(self.parent._bounds)
-        first = len(self.parent.rows)
-        for x, new in bounds_by_variable((r.poly for r in self.rows[first:]), first).items():
-            out[x] = out.get(x, ()) + new
-        return out
-
-    @cached_property
-    def points(self) -> tuple[samples.Point, ...]:
-        """A few admissible values of the variables: what is negative at one of them has no evidence."""
-        rows = [r.poly for r in self.rows]
-        if self.origin is not None:
-            known, new = self.origin.points, rows[len(self.origin.rows) :]
-            known = samples.in_box(known, self.digits)
-            missing = [a for a in self.meant if a not in known[0]] if known else []
-            known = samples.extended(known, {a: self.meant[a] for a in missing})
-            if known and symbols_in(new) <= known[0].keys():
-                return samples.admitted(known, new)
-        return samples.points(rows)
-
-    def nonneg(self, p: Any) -> Evidence | None:
-        """Evidence that p >= 0 for all admissible values, or None if the cheap search finds none.
-
-        *p* must be in the form that ``normal`` returns.
-        """
-        if type(p) is int:
-            return Evidence(((p, ()),)) if p >= 0 else None
-        plain = self.plain
-        if min(p.terms.values()) > 0 and all(a in plain for m in p.terms for a in m):
-            return Evidence(tuple((c, tuple(plain[a] for a in m)) for m, c in p.terms.items()))
-        for i, r in enumerate(self.rows):
-            if r.poly == p:
-                return Evidence(((1, (i,)),))
-        bounds = self._bounds
-        opaque = opaque_atoms(p)
-        if any(a not in bounds for a in opaque):
-            bounds = bounds_by_variable(self.generators(p))
-        ranks = self._ranks
-        search = Search(bounds, ranks, self)
-        terms = search.run(p)
-        if terms is not None:
-            return Evidence(terms)
-        if search.refuted:
-            return None
-        terms = self._below_ends(p)
-        if terms is not None:
-            return Evidence(terms)
-        met = (*opaque, *(self.meant[a] for m in p.terms for a in m if a in self.meant))
-        quotients = [a.args[1] for a in met if isinstance(a, Quotient)]
-        whole = tightened(p)
-        if quotients and whole is not p:
-            found = self.nonneg(whole)
-            return None if found is None else replace(found, multiple=math.gcd(*(c for m, c in p.terms.items() if m)))
-        for d in dict.fromkeys(quotients):  # d*p + d - 1 >= 0 is enough for an integer p
-            positive = self.nonneg(d - 1)
-            terms = None if positive is None else Search(bounds, ranks, self).run(d * p + d - 1)
-            if terms is not None:
-                return Evidence(terms, d, positive)
-        return None
-
-    def _below_ends(self, p: Expr) -> Terms | None:
-        """p >= 0 because it is so with every variable of a negative product at the end of its range.
-
-        x*y is U*V - (U - x)*y - U*(V - y), a sum over rows where x and y are at least 0.
-        """
-        plain, ends = self.plain, self._ends
-        out: list[tuple[int, tuple[int, ...]]] = []
-        left = p.terms.get((), 0)
-        for m, c in p.terms.items():
-            if m and c > 0:
-                out.append((c, tuple(plain.get(a, -1) for a in m)))
-            elif m:
-                for i, x in enumerate(m):
-                    row, end = ends.get(x, (-1, 0))
-                    out.append((-c, (row, *(plain.get(a, -1) for a in m[i + 1 :]))))
-                    c *= end
-                left += c
-        if left < 0 or any(c < 0 or min(rows) < 0 for c, rows in out):
-            return None
-        return ((left, ()), *out)
-
-    @cached_property
-    def _ends(self) -> dict[Atom, tuple[int, int]]:
-        """(row, U) with the least U for each variable that a row x <= U bounds from above."""
-        out: dict[Atom, tuple[int, int]] = {}
-        for i, r in enumerate(self.rows):
-            t = terms_of(r.poly)
-            alone = [m[0] for m, c in t.items() if len(m) == 1 and c == -1]
-            if alone and len(t) == 1 + (() in t) and (alone[0] not in out or t.get((), 0) < out[alone[0]][1]):
-                out[alone[0]] = i, t.get((), 0)
-        return out
 
     def le(self, a: Any, b: Any) -> bool | None:
         """Whether a <= b: True or False where decided for all values, else None."""
@@ -463,29 +193,8 @@ class Facts:
 class OrderedFacts(Facts):
     """Facts whose rows keep their numbers: definitions were appended before, none are added on demand."""
 
-    def generators(self, *polys: Any) -> list[Int]:
-        return [r.poly for r in self.rows]
+    ordered = True
 
-
-def in_order(facts: Facts) -> OrderedFacts:
-    """The same rows, fixed."""
-    out = OrderedFacts(facts.rows, facts.let, facts.symbols, facts.given)
-    out.origin = facts
-    return out
-
-
-def met_bits(a: Atom, args: Sequence[Any], known: Facts) -> Meet:
-    """What the bits of an ``&`` or ``^`` of some arguments are between."""
-    least = tuple(known.nonneg(x) for x in args)
-    if any(e is None for e in least):
-        return Meet(a, least)
-    ends = [known.most(x) for x in args]
-    bits = max(0, *(n.bit_length() for n in ends if n is not None)) if None not in ends else None
-    below = () if bits is None else tuple(known.nonneg((1 << bits) - 1 - x) for x in args)
-    return Meet(a, least) if None in below else Meet(a, least, bits, cast("tuple[Evidence, ...]", below))
-
-
-BITS = ("bit_and", "xor")
 
 NOTHING = Facts((), {}, (), ())
 
@@ -512,9 +221,3 @@ def residues_vanish(x: Any, modulus: int) -> bool:
         if sum(c * math.prod(env[a] for a in m) for m, c in x.terms.items()) % modulus:
             return False
     return True
-
-
-def sample_value(s: Symbol, fallback: int = 8) -> int:
-    """A small admissible-looking value of a symbol, for pictures and messages."""
-    low = s.lower if type(s.lower) is int else 1
-    return max(low, fallback) // s.multiple * s.multiple or s.multiple

@@ -9,14 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from ..expr import Atom, Expr, Int, Monomial, Symbol, build, divides, intern, terms_of
 from ..meter import step
 from . import samples
-
-if TYPE_CHECKING:
-    from .known import Facts
 
 # A sum of c * (product of rows), as ((c, (row, row, ...)), ...).
 Terms: TypeAlias = "tuple[tuple[int, tuple[int, ...]], ...]"
@@ -140,11 +137,23 @@ _ROWS: list[Symbol] = []  # stand-ins for the value of row i inside the search
 _NUMBER: dict[Atom, int] = {}
 
 
+class Ground(Protocol):
+    """What a search asks of the rows that it runs on."""
+
+    @property
+    def plain(self) -> Mapping[Atom, int]:
+        """The number of the row x >= 0 for each variable that has one."""
+
+    @property
+    def points(self) -> Sequence[samples.Point]:
+        """A few admissible values of the variables."""
+
+
 class Search:
     """Rewrite p in terms of the rows until only non-negative coefficients are left."""
 
-    def __init__(self, bounds: Mapping[Atom, tuple[Bound, ...]], ranks: Mapping[Atom, int], facts: Facts) -> None:
-        self.bounds, self.ranks, self.facts = bounds, ranks, facts
+    def __init__(self, bounds: Mapping[Atom, tuple[Bound, ...]], ranks: Mapping[Atom, int], ground: Ground) -> None:
+        self.bounds, self.ranks, self.ground = bounds, ranks, ground
         self.nodes = 0
         self.refuted = False  # by a point, looked at once the search turns out to be long
         self.ends = self.skipped = False  # whether ends of ranges are used, and were left out
@@ -169,7 +178,7 @@ class Search:
             if min(p.terms.values()) < 0:
                 return None
             return tuple((c, tuple(_NUMBER[a] for a in m)) for m, c in p.terms.items())
-        plain = self.facts.plain
+        plain = self.ground.plain
         if min(p.terms.values()) > 0 and left <= plain.keys():
             return tuple((c, tuple(plain[a] if a in plain else _NUMBER[a] for a in m)) for m, c in p.terms.items())
         if left & done or not left <= self.bounds.keys() or _hopeless(p):
@@ -178,7 +187,7 @@ class Search:
         for q in self._rewritten(p, x):
             self.nodes += 1
             if self.nodes == SHORT_SEARCH:
-                self.refuted = samples.negative(self.goal, self.facts.points)
+                self.refuted = samples.negative(self.goal, self.ground.points)
             if self.refuted or self.nodes > SEARCH_NODES:
                 return None
             found = self._solve(q, done | {x})
@@ -197,8 +206,8 @@ class Search:
         bounds = [b for b in self.bounds[x] if self.ends or not b.end]
         self.skipped = self.skipped or len(bounds) < len(self.bounds[x])
         bounds.sort(key=lambda b: (b.lower != wanted, b.end, *_remoteness(b.rest, inside)))
-        if x in self.facts.plain:
-            yield from _mixed(p, x, _row_symbol(self.facts.plain[x]), (b for b in bounds if not b.lower and not b.end))
+        if x in self.ground.plain:
+            yield from _mixed(p, x, _row_symbol(self.ground.plain[x]), (b for b in bounds if not b.lower and not b.end))
         for b in bounds:
             q = _replaced(p, x, b)
             if q is not None:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from ..expr import Expr, Int, build, floordiv, split, terms_of
 from ..meter import step
-from .assumptions import Assumed, through
-
-if TYPE_CHECKING:
-    from .known import Facts
+from .assumptions import Assumed
 
 
 class Resolving(Assumed):
     """Quotients whose rest is small are divided out, extrema whose order is known are chosen."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, nonneg: Callable[[Any], bool]) -> None:
         super().__init__({})
-        self.facts = facts
+        self._nonneg = nonneg  # whether assumptions show that an expression is at least 0
 
     def floordiv(self, a: Any, b: Any) -> Any:
         step()
@@ -29,9 +26,6 @@ class Resolving(Assumed):
             if self._nonneg(part_r) and self._nonneg(b - 1 - part_r):
                 return part_q
         return floordiv(a, b)
-
-    def _nonneg(self, p: Any) -> bool:
-        return self.facts.nonneg(through(self.facts.let, p)) is not None
 
     def minimum(self, *args: Any) -> Any:
         return self._choose(args, -1)
