@@ -163,8 +163,9 @@ def _verdict(data: dict[str, Any], claim: Claim) -> Verdict:
     """A verdict from its JSON form."""
     w = data.get("witness")
     witness = None if w is None else Witness(w["sizes"], _tuples(w["coords"]), w["story"])
-    same = ("method", "condition", "reason", "open", "checked", "expect", "seconds")
+    same = ("method", "condition", "reason", "open", "checked", "seconds")
     parts: dict[str, Any] = {name: data[name] for name in same if name in data}
+    parts["expect"] = Outcome(data.get("expect", Outcome.PROVED))
     for name in ("assumptions", "lemmas", "closing", "unused"):
         parts[name] = tuple(data.get(name, ()))
     parts["repairs"] = _read(data.get("repairs", ()), claim)

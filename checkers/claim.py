@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeAlias
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.outcome import Outcome
 from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Symbol
 from symlayout.facts import Facts
 
 from .algebra.subject_form import numbers_in, points
+from .claim_fields import SHARED, subjects_of
 
 Query: TypeAlias = "Sequence[Fact | tuple[Fact, ...]]"
-
-OUTCOMES = ("proved", "refuted", "unknown", "vacuous")
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,12 @@ def first_found(searches: Iterable[Callable[[], Witness | None]]) -> Witness | N
 class Claim:
     """The base of all claims; one file in ``checkers/claims`` for each.
 
-    ``given`` are assumptions, ``expect`` the outcome that counts as success (a known bug says "refuted").
+    ``given`` are assumptions, ``expect`` the outcome that counts as success (a known bug says "refuted");
+    text for it becomes a member of ``Outcome``.
     """
 
     given: tuple[Fact, ...] = field(default=(), kw_only=True)
-    expect: str = field(default="proved", kw_only=True)
+    expect: Outcome | str = field(default=Outcome.PROVED, kw_only=True)
 
     kind: ClassVar[str] = ""
     by_rows: ClassVar[bool] = True  # whether an assumption counts in a proof as a row of its certificate alone
@@ -68,14 +69,16 @@ class Claim:
     def __post_init__(self) -> None:
         given = facts_of(self.given)
         object.__setattr__(self, "given", given)
-        if self.expect not in OUTCOMES:
-            raise ClaimError(f"expected one of {', '.join(OUTCOMES)} as expect, got {self.expect!r}")
+        try:
+            object.__setattr__(self, "expect", Outcome(self.expect))
+        except ValueError:
+            raise ClaimError(f"expected one of {', '.join(Outcome)} as expect, got {self.expect!r}") from None
 
     # -- what a claim gives -------------------------------------------------------------------------
 
     def subjects(self) -> tuple[Any, ...]:
-        """The layouts and maps that the claim is about."""
-        raise NotImplementedError(f"{type(self).__name__} names no subjects")
+        """The layouts and maps that the claim is about: its fields of the type ``Subject``."""
+        return tuple([getattr(self, name) for name in self._subjects()])
 
     def certify(self, facts: Facts) -> Proof | None:
         """A proof by algebra, or None."""
@@ -109,6 +112,11 @@ class Claim:
         """The claims that together are this one, or None where it is decided as a whole."""
         return None
 
+    @property
+    def expected(self) -> Outcome:
+        """The outcome that counts as success."""
+        return Outcome(self.expect)
+
     # -- shared -------------------------------------------------------------------------------------
 
     def points(self) -> int:
@@ -132,7 +140,13 @@ class Claim:
     @functools.cache
     def _fields(cls) -> tuple[str, ...]:
         """The fields that say what the claim is about."""
-        return tuple(f.name for f in fields(cls) if f.name not in ("given", "expect"))
+        return tuple(f.name for f in fields(cls) if f.name not in SHARED)
+
+    @classmethod
+    @functools.cache
+    def _subjects(cls) -> tuple[str, ...]:
+        """The fields that are layouts and maps."""
+        return subjects_of(cls)
 
     def bind(self, env: Mapping[Any, int]) -> Claim:
         """The claim at these sizes."""

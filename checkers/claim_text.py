@@ -18,10 +18,11 @@ import contextlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from symlayout.address_map import AddressMap
+from symlayout.answers.report import identifier
 from symlayout.errors import ClaimError, NotationError, SymlayoutError
 from symlayout.expr import Expr, Fact, Int, Quotient, Symbol, at_least, dim, index, names, written_divisors
 from symlayout.facts import Facts, opaque_atoms, symbols_in
@@ -33,10 +34,9 @@ from symlayout.text.notation import Declared, parse, parse_box, parse_expression
 from symlayout.text.reader import suggestion
 
 from .claim import Claim
+from .claim_fields import SHARED, Reads, readings
 from .claims import CLAIMS
 
-SHARED = ("given", "expect")
-PLACEHOLDERS = {"number": "NUMBER", "layout": "LAYOUT", "fact": "FACT", "truth": "true"}  # for a field that is missing
 BOX = ("over", "when")
 
 
@@ -45,12 +45,12 @@ class Field:
     """One thing that a kind takes: what it is, and its default where it may be left out."""
 
     name: str
-    what: str  # a row of READERS, or "layout"
-    default: Any = MISSING
+    reads: Reads
+    default: Any = inspect.Parameter.empty
 
     @property
     def required(self) -> bool:
-        return self.default is MISSING
+        return self.default is inspect.Parameter.empty
 
     def __str__(self) -> str:
         return self.name if self.required else f"{self.name} = {self.default}"
@@ -68,12 +68,12 @@ class Kind:
     @property
     def subjects(self) -> tuple[str, ...]:
         """The fields that are layouts, or indexed by the coordinates of ``over``."""
-        return tuple(f.name for f in self.fields if f.what in ("layout", "Indexed"))
+        return tuple(f.name for f in self.fields if f.reads in (Reads.LAYOUT, Reads.INDEXED))
 
     @property
     def first(self) -> tuple[str, ...]:
         """The fields that may go without their names: the layouts, else the first of all."""
-        layouts = tuple(f.name for f in self.fields if f.what == "layout")
+        layouts = tuple(f.name for f in self.fields if f.reads is Reads.LAYOUT)
         return layouts or tuple(f.name for f in self.fields[:1])
 
     @property
@@ -83,30 +83,14 @@ class Kind:
 
 
 def kind_of(made_by: type[Claim]) -> Kind:
-    """The row of a class: ``InBounds`` is in_bounds, and what ``subjects`` looks at are layouts.
+    """The row of a class: ``InBounds`` is in_bounds, and its fields are read as their types say.
 
-    A class about more than layouts says in ``stated`` what text gives it; the annotations there are rows of READERS.
+    A class about more than layouts says in ``stated`` what text gives it.
     """
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", made_by.__name__).lower()
-    stated = getattr(made_by, "stated", None)
-    if stated is not None:
-        given = inspect.signature(stated).parameters.values()
-        taken = (Field(p.name, str(p.annotation), MISSING if p.default is p.empty else p.default) for p in given)
-        return Kind(name, made_by, tuple(taken), stated)
-    looked_at = inspect.unwrap(made_by.subjects).__code__.co_names
-    own = [f for f in fields(made_by) if f.init and f.name not in SHARED]
-    layouts = {f.name for f in own if f.name in looked_at}
-    rows = [Field(f.name, _what(f, f.name in layouts, f is own[0] and not layouts), f.default) for f in own]
-    return Kind(name, made_by, tuple(rows), made_by)
-
-
-def _what(field: Any, subject: bool, alone: bool) -> str:
-    if subject or alone:
-        return "layout" if subject else "fact"  # a kind about no layout is about a fact
-    written = str(field.type)
-    if "Callable" in written:
-        return "function"
-    return {"int": "number", "bool": "truth", "str": "word"}.get(written.partition(" ")[0], "value")
+    make = getattr(made_by, "stated", made_by)
+    takes = inspect.signature(make).parameters
+    rows = (Field(name, reads, takes[name].default) for name, reads in readings(make).items())
+    return Kind(identifier(made_by), made_by, tuple(rows), make)
 
 
 KINDS: Mapping[str, Kind] = {k.name: k for k in map(kind_of, CLAIMS)}
@@ -181,7 +165,7 @@ def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> d
     values = {name: _read(own[name], value, symbols, box, written[name]) for name, value in texts.items()}
     missing = [f.name for f in row.fields if f.required and f.name not in values]
     if missing:
-        how = ", ".join(f"'{name} {PLACEHOLDERS.get(own[name].what, 'VALUE')}'" for name in missing)
+        how = ", ".join(f"'{name} {own[name].reads.placeholder}'" for name in missing)
         raise ClaimError(f"expected {how} for {row.name}, got {names(values) or 'no field'}").told_at("kind")
     return values
 
@@ -189,11 +173,9 @@ def _values(row: Kind, given: Mapping[str, Any], symbols: Iterable[Symbol]) -> d
 def _read(field: Field, value: Any, symbols: Iterable[Symbol], box: _Box | None, written: str) -> Any:
     """The value of one field; what cannot be read is said with the field's name."""
     try:
-        if field.what == "layout":
-            return box.map(value) if box else _layout(_text(value), symbols)
-        if field.what == "Indexed":
-            return box.map(value) if box else _value(value, symbols)
-        return READERS[field.what](value, symbols)
+        if box is not None and field.reads in (Reads.LAYOUT, Reads.INDEXED):
+            return box.map(value)
+        return READERS[field.reads](value, symbols)
     except SymlayoutError as e:
         raise e.about(field.name).told_at(e.field or written, e.at) from None
 
@@ -300,19 +282,16 @@ def _function(value: Any, symbols: Iterable[Symbol]) -> Callable[..., Any]:
     return function
 
 
-READERS: Mapping[str, Callable[[Any, Iterable[Symbol]], Any]] = {
-    "number": _number,
-    "truth": _truth,
-    "word": _word,
-    "value": _value,
-    "fact": _fact,
-    "function": _function,
-    # the annotations of ``stated``
-    "Layout": lambda value, symbols: parse(_text(value), symbols),
-    "int": _number,
-    "bool": _truth,
-    "str": _word,
-    "Any": _value,
+READERS: Mapping[Reads, Callable[[Any, Iterable[Symbol]], Any]] = {
+    Reads.LAYOUT: lambda value, symbols: _layout(_text(value), symbols),
+    Reads.TENSOR: lambda value, symbols: parse(_text(value), symbols),
+    Reads.INDEXED: _value,
+    Reads.NUMBER: _number,
+    Reads.TRUTH: _truth,
+    Reads.WORD: _word,
+    Reads.VALUE: _value,
+    Reads.FACT: _fact,
+    Reads.FUNCTION: _function,
 }
 
 

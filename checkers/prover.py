@@ -134,7 +134,7 @@ def _verdicts(claim: Claim, budget: Budget, cache: Verdicts | None) -> Iterator[
     try:
         parts = claim.parts()
     except Exhausted as e:
-        yield Verdict(claim, Outcome.UNKNOWN, reason=ended(e, "the listing of its parts"), expect=claim.expect)
+        yield Verdict(claim, Outcome.UNKNOWN, reason=ended(e, "the listing of its parts"), expect=claim.expected)
         return
     if parts is not None:
         yield from _of_parts(claim, parts, budget, cache)
@@ -165,12 +165,12 @@ def _of_parts(claim: Claim, parts: tuple[Claim, ...], budget: Budget, cache: Ver
             lemmas=tuple(dict.fromkeys(f"{v.claim} [{v.method}]" for v in found)),
             certificate=bound(claim, NOTHING, together(certificates, claim.kind)) if certificates else None,
             unused=tuple(sorted(set.intersection(*unused))) if unused else (),
-            expect=claim.expect,
+            expect=claim.expected,
             seconds=time.perf_counter() - begin,
         )
     refuted = any(v.outcome is Outcome.REFUTED for v in left)
     for v in left:  # one part that fails refutes the whole, whatever is left open beside it
-        told = v.outcome.value if claim.expect == "refuted" and refuted else claim.expect
+        told = v.outcome if claim.expected is Outcome.REFUTED and refuted else claim.expected
         yield replace(v, expect=told)
 
 
@@ -310,7 +310,7 @@ class _Run:
         labels = () if self.static else self.facts.labels
         if outcome is Outcome.PROVED and self.doubt:
             parts["reason"] = self.doubt
-        return Verdict(self.claim, outcome, assumptions=labels, expect=self.claim.expect, seconds=spent, **parts)
+        return Verdict(self.claim, outcome, assumptions=labels, expect=self.claim.expected, seconds=spent, **parts)
 
     # -- numbers ------------------------------------------------------------------------------------
 
@@ -592,5 +592,5 @@ def _obligation(o: Obligation, claim: Claim, budget: Budget) -> Iterator[Verdict
             repairs = () if false else (as_divisibility(f),)
             condition = "a predicate masks the overhang" if false else f"{o.unless}, or a predicate masks the overhang"
             found = replace(found, condition=condition, repairs=repairs)
-        expect = found.outcome.value if claim.expect == "refuted" else "proved"  # the claim says what must fail
+        expect = found.outcome if claim.expected is Outcome.REFUTED else Outcome.PROVED  # the claim says what must fail
         yield replace(found, expect=expect)

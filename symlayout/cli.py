@@ -301,7 +301,8 @@ def diff(
     try:
         symbols = parse_dims(" ".join(map(_size, dim))) if dim else ()
         facts = tuple(f for text in given or () for f in parse_fact(text, symbols))
-        claim = Equal(parse(a, symbols), parse(b, symbols), given=facts)
+        sides: list[Any] = [parse(text, symbols) for text in (a, b)]
+        claim = Equal(*sides, given=facts)  # which refuses a swizzle by itself
         console.show_layouts({"a": claim.a, "b": claim.b})
         report = proved(claim)
     except InternalError:

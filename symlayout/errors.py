@@ -6,16 +6,26 @@ from __future__ import annotations
 class SymlayoutError(Exception):
     """Base of the errors raised by these packages.
 
-    Where it is about text, ``field`` is the part of a claim that cannot be read and ``at`` the character of it.
+    Where it is about text, ``field`` is the part of a claim that cannot be read, ``at`` the character of it, and
+    ``excerpt`` the text around that character with a caret below it, which is printed after the message.
     """
 
-    field = ""
+    field: str = ""
     at: int | None = None
+    excerpt: str = ""
+
+    @property
+    def message(self) -> str:
+        """What is wrong, without the excerpt."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        return f"{self.message}\n{self.excerpt}" if self.excerpt else self.message
 
     def about(self, field: str) -> SymlayoutError:
         """The same error about a field, whose name its message begins with."""
-        found = type(self)(f"{field}: {self}")
-        found.field, found.at = self.field or field, self.at
+        found = type(self)(f"{field}: {self.message}")
+        found.field, found.at, found.excerpt = self.field or field, self.at, self.excerpt
         return found
 
     def told_at(self, field: str, at: int | None = None) -> SymlayoutError:

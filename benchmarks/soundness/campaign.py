@@ -19,12 +19,12 @@ from pathlib import Path
 
 from checkers.prover import Budget
 from checkers.trusted.certificate_checker import verify
-from symlayout.answers.report import Verdict
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import CertificateError
 
 from .row import Row, stated
 
-OUTCOMES = ("proved", "refuted", "unknown", "vacuous")
+OUTCOMES = tuple(o.value for o in Outcome)
 MODES = {"static": 500, "symbolic": 50}  # claims of weight 1 in a slice
 
 

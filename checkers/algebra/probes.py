@@ -16,7 +16,7 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Witness
-from symlayout.expr import evaluate, index
+from symlayout.expr import Int, evaluate, index
 from symlayout.facts import NOTHING
 from symlayout.int_tuple import leaves, unflatten
 from symlayout.layout import ComposedLayout, Layout
@@ -27,7 +27,7 @@ CLIPPED = 1 << 16  # coordinates of a subject cut down
 PROBES = 4096
 
 
-def miscount(x: Any, values: int, copies: int = 1) -> Witness | None:
+def miscount(x: Any, values: Int, copies: Int = 1) -> Witness | None:
     """That there are not *copies* coordinates for each of the values; a predicate only takes some away."""
     n, wanted = points(x), values * copies
     if n == wanted or (n > wanted and bool(getattr(x, "valid", False))):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from symlayout.layout import ComposedLayout, Layout, coprofile
 from symlayout.swizzle import Swizzle
 from symlayout.values import by_entry, rows
 
-Subject: TypeAlias = "Layout | ComposedLayout | AddressMap"
+from ..claim_fields import Subject
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ CLAIMS = (
     Aligned,
     Bijective,
     Coalesced,
-    Computes,
     ConflictFree,
     Covers,
     Equal,
@@ -58,6 +57,7 @@ CLAIMS = (
 OTHERS = (
     ApartInTime,
     ArithmeticFits,
+    Computes,
     GlobalOrder,
     HappensBefore,
     Launchable,

@@ -17,6 +17,7 @@ from ..algebra import probes as far
 from ..algebra.certificates import divisible
 from ..algebra.subject_form import at_model, at_text, check_offsets, check_subject, expression, linear, points, table
 from ..claim import Claim, Proof, Query, TooLarge
+from ..claim_fields import Size, Subject
 from ..exhaustive import POINTS
 from ..repairs.conditions import divisibility
 
@@ -31,10 +32,10 @@ class Aligned(Claim):
     aligned to 16 bytes: (M,K):(K,8) of 2-byte elements
     """
 
-    layout: Any
+    layout: Subject
     to_bytes: int
     element_bytes: int = 1
-    base_bytes: Any = 0
+    base_bytes: Size = 0
 
     kind: ClassVar[str] = "aligned"
 
@@ -46,9 +47,6 @@ class Aligned(Claim):
             if type(getattr(self, name)) is not int or getattr(self, name) < 1:
                 raise ClaimError(f"expected {name} of at least 1, got {getattr(self, name)!r}")
         object.__setattr__(self, "base_bytes", integer(self.base_bytes))
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.layout,)
 
     def __str__(self) -> str:
         base = "" if self.base_bytes == 0 else f" at {self.base_bytes}"

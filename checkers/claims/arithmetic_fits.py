@@ -16,8 +16,10 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.integer_widths import ADDRESS_BITS, HOST_BITS, Evaluation, Ranges, evaluations, in_memory, of_host
 
 from ..claim import Claim, Proof
+from ..claim_fields import Map
 from ..indices import over_indices
 from .fits_in import FitsIn
+from .in_bounds import scalar
 from .of_kernel import AtAllSizes
 
 RANGES = "ranges of sizes and indices"
@@ -33,6 +35,7 @@ class PartialFits(FitsIn):
     partial result fits in int32: N + 8, in: if N + 8 <= M
     """
 
+    layout: Map
     code: str = ""
     place: str = ""
     sizes: tuple[Symbol, ...] = ()  # of the kernel: other symbols are indices
@@ -140,10 +143,10 @@ def _partials(kernel: Kernel, memory: bool = True) -> Iterator[PartialFits | Non
     known = Ranges(kernel, memory)
     for s in kernel.dims:
         bits = 64 if s in kernel.wide else kernel.index_bits
-        yield None if within(known.of(s), bits) else PartialFits(s, bits, code=s.name, place="the launch")
+        yield None if within(known.of(s), bits) else PartialFits(scalar(s), bits, code=s.name, place="the launch")
     for where, x in of_host(kernel):
         fine = within(known.of(x), HOST_BITS)
-        yield None if fine else PartialFits(x, HOST_BITS, code=str(x), place=where, given=known.given)
+        yield None if fine else PartialFits(scalar(x), HOST_BITS, code=str(x), place=where, given=known.given)
     for e in evaluations(kernel):
         for value, bits in e.held:
             yield None if within(known.of(value, e.scope.written), bits) else partial_fits(kernel, e, value, bits)

@@ -18,6 +18,7 @@ from ..algebra.certificates import bijective, together
 from ..algebra.digits import by_digits
 from ..algebra.subject_form import Linear, check_subject, checked_onto, linear, points
 from ..claim import Claim, Proof, Query, first_found
+from ..claim_fields import Subject, Value
 from ..exhaustive import POINTS
 from .in_bounds import InBounds, at_digits, outside
 from .injective import SWIZZLE, Injective, collision, gaps, replayed
@@ -32,8 +33,8 @@ class Bijective(Claim):
     bijective: (4,8):(8,1) onto 32
     """
 
-    layout: Any
-    onto: Any
+    layout: Subject
+    onto: Value
 
     kind: ClassVar[str] = "bijective"
 
@@ -41,9 +42,6 @@ class Bijective(Claim):
         super().__post_init__()
         check_subject(self.layout)
         object.__setattr__(self, "onto", checked_onto(self.layout, self.onto))
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.layout,)
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.layout} onto {text(self.onto)}"

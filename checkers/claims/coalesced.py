@@ -15,6 +15,7 @@ from symlayout.int_tuple import ceil_div, product, text
 from ..algebra.subject_form import check_offsets, check_subject, points, table
 from ..algebra.warp_lanes import certify_moved
 from ..claim import Claim, Proof, TooLarge
+from ..claim_fields import Size, Subject
 from ..exhaustive import POINTS, unravel
 
 
@@ -30,10 +31,10 @@ class Coalesced(Claim):
     coalesced: (32,4):(1,1024), 32 lanes of 4 bytes in at most 4 sectors
     """
 
-    access: Any
+    access: Subject
     element_bytes: int
     width_bytes: int
-    sectors: Any = 0
+    sectors: Size = 0
 
     kind: ClassVar[str] = "coalesced"
     by_rows: ClassVar[bool] = False  # residues of strides rest on congruences, which have no rows
@@ -54,9 +55,6 @@ class Coalesced(Claim):
             raise ClaimError(f"expected at least 1 sector, got {self.sectors}")
         least = ceil_div(self.lanes * self.width_bytes, SECTOR_BYTES)
         object.__setattr__(self, "sectors", least if self.sectors == 0 else integer(self.sectors))
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.access,)
 
     @property
     def lanes(self) -> Any:

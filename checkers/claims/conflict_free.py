@@ -20,6 +20,7 @@ from symlayout.swizzle import Swizzle, upcast_swizzle
 from ..algebra.subject_form import check_offsets, check_subject, points, table
 from ..algebra.warp_lanes import certify_moved
 from ..claim import Claim, Proof, TooLarge
+from ..claim_fields import Subject
 from ..exhaustive import POINTS, unravel
 
 
@@ -37,7 +38,7 @@ class ConflictFree(Claim):
     conflict-free: Sw<3,3,3> o 0 o (8,8):(64,8), 8 lanes of 16 bytes
     """
 
-    access: Any
+    access: Subject
     element_bytes: int
     width_bytes: int = 16
     degree: int = 1
@@ -59,9 +60,6 @@ class ConflictFree(Claim):
             raise ClaimError(f"expected an element of at least 1 byte, got {self.element_bytes!r}")
         if type(self.degree) is not int or self.degree < 1:
             raise ClaimError(f"expected a degree of at least 1, got {self.degree!r}")
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.access,)
 
     @property
     def lanes(self) -> Any:

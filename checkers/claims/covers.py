@@ -15,6 +15,7 @@ from symlayout.int_tuple import ceil_div, checked, leaves, map_leaves, text
 
 from ..algebra.subject_form import check_subject, digit
 from ..claim import Claim, Proof, Query
+from ..claim_fields import Function, Subject, Value
 from .bijective import Bijective
 from .in_bounds import InBounds
 from .injective import Injective
@@ -36,10 +37,10 @@ class Covers(Claim):
     covers: (b) -> (b % ceil(M/128),b//ceil(M/128)) for b < ceil(M/128)*ceil(N/64) over (M,N) in tiles of (128,64)
     """
 
-    tiles: Any
-    domain: Any
-    tile: Any = 1
-    by: Callable[..., Any] | None = None
+    tiles: Subject
+    domain: Value
+    tile: Value = 1
+    by: Function = None
 
     kind: ClassVar[str] = "covers"
 
@@ -69,9 +70,6 @@ class Covers(Claim):
     def counts(self) -> Any:
         """The number of tiles in each mode of the domain."""
         return map_leaves(lambda n, t: integer(ceil_div(n, t)), self.domain, self.tile)
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.tiles,)
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.tiles} over {text(self.domain)} in tiles of {text(self.tile)}"

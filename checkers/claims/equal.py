@@ -14,7 +14,7 @@ from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Symbol, eq, evaluate, index
 from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import congruent, idx2crd, leaves, product, text
-from symlayout.layout import as_modes
+from symlayout.layout import ComposedLayout, Layout, as_modes
 
 from ..algebra import probes as far
 from ..algebra.certificates import equal
@@ -30,6 +30,7 @@ from ..algebra.subject_form import (
     table,
 )
 from ..claim import Claim, Proof, Query, TooLarge
+from ..claim_fields import Subject
 from ..exhaustive import POINTS, first_difference, first_unshared
 
 
@@ -42,8 +43,8 @@ class Equal(Claim):
     equal: (2,4):(1,2) and 8:1
     """
 
-    a: Any
-    b: Any
+    a: Subject
+    b: Subject
 
     kind: ClassVar[str] = "equal"
 
@@ -51,27 +52,28 @@ class Equal(Claim):
         super().__post_init__()
         check_subject(self.a)
         check_subject(self.b)
-        maps = [isinstance(x, AddressMap) for x in (self.a, self.b)]
-        if maps == [True, False]:
+        if isinstance(self.a, AddressMap) and not isinstance(self.b, AddressMap):
             object.__setattr__(self, "b", _as_map(self.b, self.a))
-        elif maps == [False, True]:
+        elif isinstance(self.b, AddressMap) and not isinstance(self.a, AddressMap):
             object.__setattr__(self, "a", _as_map(self.a, self.b))
-        maps = [any(maps)] * 2
-        if all(maps) and len(self.a.coords) != len(self.b.coords):
+        maps = self._maps
+        if maps is not None and len(maps[0].coords) != len(maps[1].coords):
             raise ClaimError(f"expected maps of one rank, got {self.a} and {self.b}")
         if not congruent(profile(self.a), profile(self.b)):
             raise ClaimError(f"expected values of one profile, offsets or coordinates, got {self.a} and {self.b}")
 
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.a, self.b)
-
     def __str__(self) -> str:
         return f"{self.kind}: {self.a} and {self.b}"
 
+    @property
+    def _maps(self) -> tuple[AddressMap, AddressMap] | None:
+        """Both sides where they are maps: one alone makes the other a map too."""
+        a, b = self.a, self.b
+        return (a, b) if isinstance(a, AddressMap) and isinstance(b, AddressMap) else None
+
     def certify(self, facts: Facts) -> Proof | None:
-        if isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap):
-            return self._same_expression(facts)
-        return self._same_modes(facts)
+        maps = self._maps
+        return self._same_modes(facts) if maps is None else _same_expression(*maps, facts)
 
     def _same_modes(self, facts: Facts) -> Proof | None:
         """Identical coalesced modes under one swizzle (T17)."""
@@ -93,18 +95,6 @@ class Equal(Claim):
 
         same = modes(self.a) == modes(self.b)
         return Proof("the same modes of coordinates") if same else None
-
-    def _same_expression(self, facts: Facts) -> Proof | None:
-        """Maps over the same box whose values have one normal form."""
-        offset, valid = self.b.renamed(self.a.coords)
-        if self.a.valid != valid or not self._same_box(facts):
-            return None
-        known = map_facts(self.a, facts)
-        pairs = zip(leaves(self.a.offset), leaves(offset), strict=True)
-        return Proof("normal form") if all(_is_zero(known.normal(x - y)) for x, y in pairs) else None
-
-    def _same_box(self, facts: Facts) -> bool:
-        return all(_is_zero(facts.normal(n - m)) for n, m in zip(self.a.extents, self.b.extents, strict=True))
 
     def counterexample(self) -> Witness | None:
         n, m = points(self.a), points(self.b)
@@ -140,7 +130,8 @@ class Equal(Claim):
 
     def _differs(self, c: tuple[int, ...]) -> Witness | None:
         """What two maps have at a coordinate that is valid in one of them at least, where that is not the same."""
-        if self.a.valid_at(c) != self.b.valid_at(c):
+        maps = self._maps
+        if maps is not None and maps[0].valid_at(c) != maps[1].valid_at(c):
             return Witness({}, (c,), f"coordinate {at_text(c)} is valid in one of them only")
         x, y = self.a(c), self.b(c)
         return None if x == y else Witness({}, (c,), f"{text(x)} at {at_text(c)}, but {text(y)}")
@@ -166,11 +157,13 @@ class Equal(Claim):
         )
 
     def violations(self, facts: Facts) -> list[Query] | None:
-        if not (isinstance(self.a, AddressMap) and isinstance(self.b, AddressMap)):
+        maps = self._maps
+        if maps is None:
             return None
-        digits, _, x, valid = expression(self.a, "")
-        y, other = self.b.renamed(digits)
-        if valid != other or not self._same_box(facts):
+        a, b = maps
+        digits, _, x, valid = expression(a, "")
+        y, other = b.renamed(digits)
+        if valid != other or not _same_box(a, b, facts):
             return None
         pairs = zip(leaves(x), leaves(y), strict=True)
         return [[*ranges(digits), *valid, eq(v, w).negated()] for v, w in pairs]
@@ -184,7 +177,21 @@ def _box(x: Any) -> tuple[int, ...]:
     return tuple(max(0, evaluate(n, {})) for n in x.extents) if isinstance(x, AddressMap) else ()
 
 
-def _as_map(layout: Any, like: AddressMap) -> AddressMap:
+def _same_expression(a: AddressMap, b: AddressMap, facts: Facts) -> Proof | None:
+    """Maps over the same box whose values have one normal form."""
+    offset, valid = b.renamed(a.coords)
+    if a.valid != valid or not _same_box(a, b, facts):
+        return None
+    known = map_facts(a, facts)
+    pairs = zip(leaves(a.offset), leaves(offset), strict=True)
+    return Proof("normal form") if all(_is_zero(known.normal(x - y)) for x, y in pairs) else None
+
+
+def _same_box(a: AddressMap, b: AddressMap, facts: Facts) -> bool:
+    return all(_is_zero(facts.normal(n - m)) for n, m in zip(a.extents, b.extents, strict=True))
+
+
+def _as_map(layout: Layout | ComposedLayout, like: AddressMap) -> AddressMap:
     """A layout as a map over the coordinates of another, one for each of its top-level modes."""
     shape = as_modes(layout.shape)
     if len(shape) != len(like.coords):

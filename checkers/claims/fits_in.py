@@ -16,6 +16,7 @@ from symlayout.int_tuple import leaves
 
 from ..algebra.subject_form import at_text, check_subject, expression
 from ..claim import Claim, Proof, Query
+from ..claim_fields import Subject
 from .in_bounds import _outside, at_digits, certify_range, corners, outside, scalar
 
 
@@ -29,7 +30,7 @@ class FitsIn(Claim):
     fits in int32: (M,4):(4,1) in elements
     """
 
-    layout: Any
+    layout: Subject
     bits: int = 32
     signed: bool = True
     unit_bytes: int = 1
@@ -55,9 +56,6 @@ class FitsIn(Claim):
         *when* is a predicate that the code tests before it computes anything.
         """
         return [cls(s.value, **options) for s in steps(f, shape, when)]
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.layout,)
 
     def __str__(self) -> str:
         unit = "elements" if self.unit_bytes == 1 else f"bytes ({self.unit_bytes} an element)"

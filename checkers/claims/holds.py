@@ -14,6 +14,7 @@ from symlayout.obligations import IN_DOMAIN
 
 from ..algebra.certificates import nonneg, together
 from ..claim import Claim, Proof, Query
+from ..claim_fields import Statement
 from ..repairs.conditions import divisibility, each_case, simplest
 
 
@@ -27,7 +28,7 @@ class Holds(Claim):
     holds: M*N >= M
     """
 
-    fact: Any
+    fact: Statement
     label: str = ""
     obligation: str = ""
 
@@ -37,9 +38,6 @@ class Holds(Claim):
         super().__post_init__()
         if not isinstance(self.fact, Fact):
             raise ClaimError(f"expected a fact such as M <= ld or N.multiple_of(8), got {self.fact!r}")
-
-    def subjects(self) -> tuple[Any, ...]:
-        return ()
 
     def points(self) -> int:
         return 1

@@ -31,6 +31,7 @@ from ..algebra.subject_form import (
     table,
 )
 from ..claim import Claim, Proof, Query, TooLarge
+from ..claim_fields import Function, Size, Subject, Value
 from ..exhaustive import POINTS, first_outside
 from ..repairs.conditions import simplest
 
@@ -47,10 +48,10 @@ class InBounds(Claim):
     in bounds: (r,t) -> r + 128*t for r < 128, t < 8 when M >= r + 128*t + 1 in [0, M)
     """
 
-    layout: Any
-    extent: Any
-    when: Callable[..., Any] | None = None
-    low: Any = 0
+    layout: Subject
+    extent: Value
+    when: Function = None
+    low: Size = 0
 
     kind: ClassVar[str] = "in bounds"
 
@@ -64,9 +65,6 @@ class InBounds(Claim):
             object.__setattr__(self, "when", None)
         object.__setattr__(self, "extent", checked(self.extent, "extent"))
         object.__setattr__(self, "low", integer(self.low))
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.layout,)
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.layout} in [{self.low}, {text(self.extent)})"

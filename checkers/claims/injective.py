@@ -21,6 +21,7 @@ from ..algebra.certificates import Certificate, f2_injective, injective, togethe
 from ..algebra.digits import by_digits
 from ..algebra.subject_form import Linear, at_model, at_text, check_subject, expression, linear, points, table
 from ..claim import Claim, Proof, Query, TooLarge
+from ..claim_fields import Subject
 from ..exhaustive import POINTS, first_collision
 
 SWIZZLE = "a swizzle is a bijection of the integers (T14)"
@@ -35,16 +36,13 @@ class Injective(Claim):
     injective: (4,8):(8,1)
     """
 
-    layout: Any
+    layout: Subject
 
     kind: ClassVar[str] = "injective"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_subject(self.layout)
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.layout,)
 
     def certify(self, facts: Facts) -> Proof | None:
         form = linear(self.layout, facts)

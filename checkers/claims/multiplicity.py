@@ -18,6 +18,7 @@ from ..algebra import probes as far
 from ..algebra.certificates import injective
 from ..algebra.subject_form import at_text, check_subject, linear, points, table
 from ..claim import Claim, Proof, Query, TooLarge
+from ..claim_fields import Size, Subject
 from ..exhaustive import POINTS, repeats
 from .injective import Injective
 
@@ -31,8 +32,8 @@ class Multiplicity(Claim):
     multiplicity 32: (32,8):(0,1)
     """
 
-    layout: Any
-    copies: Any
+    layout: Subject
+    copies: Size
 
     kind: ClassVar[str] = "multiplicity"
 
@@ -42,9 +43,6 @@ class Multiplicity(Claim):
         object.__setattr__(self, "copies", integer(self.copies))
         if type(self.copies) is int and self.copies < 1:
             raise ClaimError(f"expected at least 1 copy, got {self.copies}")
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.layout,)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.copies}: {self.layout}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ..algebra import probes as far
 from ..algebra.certificates import bijective
 from ..algebra.subject_form import check_subject, checked_onto, linear, points, table
 from ..claim import Claim, Proof, TooLarge
+from ..claim_fields import Size, Subject, Value
 from ..exhaustive import POINTS
 from .bijective import Bijective
 from .in_bounds import InBounds, outside
@@ -29,9 +30,9 @@ class Partition(Claim):
     Stride-0 modes are broadcasts: an operand that every thread reads has as many copies as threads.
     """
 
-    layout: Any
-    onto: Any
-    copies: Any = 1
+    layout: Subject
+    onto: Value
+    copies: Size = 1
 
     kind: ClassVar[str] = "partition"
 
@@ -44,9 +45,6 @@ class Partition(Claim):
             raise ClaimError(f"expected at least 1 copy, got {self.copies}")
         if self.copies != 1 and isinstance(self.onto, tuple):
             raise ClaimError(f"expected a single extent with {self.copies} copies, got {text(self.onto)}")
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.layout,)
 
     def __str__(self) -> str:
         times = "exactly once" if self.copies == 1 else f"exactly {self.copies} times"

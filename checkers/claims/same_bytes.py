@@ -23,6 +23,7 @@ from symlayout.tma import TensorMap
 from symlayout.values import rows
 
 from ..claim import Claim, Proof, TooLarge
+from ..claim_fields import Tensor, Value
 from ..exhaustive import POINTS
 from .tensor_map_valid import map_over
 
@@ -82,7 +83,13 @@ class SameBytes(Claim):
 
     @classmethod
     def stated(
-        cls, consumer: Layout, dtype: str, box: Any, swizzle: int = 0, base_multiple_of: int = 0, absolute: bool = False
+        cls,
+        consumer: Tensor,
+        dtype: str,
+        box: Value,
+        swizzle: int = 0,
+        base_multiple_of: int = 0,
+        absolute: bool = False,
     ) -> SameBytes:
         """The claim as text states it: what lands is said by the type, the box and the swizzle."""
         extents = tuple(leaves(box))

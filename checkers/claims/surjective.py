@@ -13,6 +13,7 @@ from ..algebra import probes as far
 from ..algebra.certificates import covers
 from ..algebra.subject_form import check_subject, checked_onto, linear, points, table
 from ..claim import Claim, Proof, TooLarge
+from ..claim_fields import Subject, Value
 from ..exhaustive import POINTS, first_missing
 from .bijective import Bijective
 
@@ -21,8 +22,8 @@ from .bijective import Bijective
 class Surjective(Claim):
     """Each of 0 .. *onto* - 1 (or each point of a box) is the value of some coordinate."""
 
-    layout: Any
-    onto: Any
+    layout: Subject
+    onto: Value
 
     kind: ClassVar[str] = "surjective"
 
@@ -30,9 +31,6 @@ class Surjective(Claim):
         super().__post_init__()
         check_subject(self.layout)
         object.__setattr__(self, "onto", checked_onto(self.layout, self.onto))
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.layout,)
 
     def points(self) -> int:
         total = 1

@@ -13,6 +13,7 @@ from symlayout.rules.tma import PROFILES, rules_of
 from symlayout.tma import TensorMap
 
 from ..claim import Claim
+from ..claim_fields import Size, Tensor, Value
 from .holds import Holds
 from .obeys import open_rules
 
@@ -55,15 +56,15 @@ class TensorMapValid(Claim):
     @classmethod
     def stated(
         cls,
-        tensor: Layout,
+        tensor: Tensor,
         dtype: str,
-        box: Any,
-        element_stride: Any = (),
+        box: Value,
+        element_stride: Value = (),
         swizzle: int = 0,
         interleave: int = 0,
-        address: Any = 0,
+        address: Size = 0,
         profile: str = "hardware",
-        allocation_bytes: Any = None,
+        allocation_bytes: Size | None = None,
     ) -> TensorMapValid:
         """The claim as text states it: the tensor as a layout in elements, innermost mode first."""
         every = tuple(leaves(element_stride))

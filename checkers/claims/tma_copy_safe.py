@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ClaimError, SymlayoutError
 from symlayout.expr import Int, Symbol, integer
 from symlayout.int_tuple import leaves, text
-from symlayout.layout import Layout
 from symlayout.rules import rule_named
 from symlayout.rules.tma_copy import REDUCED, SHARED_ALIGNMENT_BYTES
 from symlayout.rules.tma_tile import TileCopy, rules_of
@@ -17,13 +16,12 @@ from symlayout.tma import TensorMap
 from symlayout.tma.tiled_copy import TmaPart
 
 from ..claim import Claim
+from ..claim_fields import Indexed, Size, Tensor, Value
 from .obeys import Named, open_rules
 from .rows_apart import RowsApart, order_shows
 from .tensor_map_valid import map_over
 
 PLACES = tuple(rule_named(name) for name in ("smem_alignment_128", "shared_footprint", "tile_in_block"))  # of each part
-
-Indexed: TypeAlias = Any  # an expression in the coordinates of ``over``, as text states it
 
 
 @dataclass(frozen=True)
@@ -90,16 +88,16 @@ class TmaCopySafe(Claim):
     @classmethod
     def stated(
         cls,
-        tensor: Layout,
+        tensor: Tensor,
         dtype: str,
-        box: Any,
+        box: Value,
         start: Indexed,
         swizzle: int = 0,
         shared_address: Indexed = 0,
         direction: str = "load",
-        shared_bytes: Any = None,
-        barrier_bytes: Any = None,
-        copies: Any = 1,
+        shared_bytes: Size | None = None,
+        barrier_bytes: Size | None = None,
+        copies: Size = 1,
         any_phase: bool = False,
         op: str = "",
     ) -> TmaCopySafe:

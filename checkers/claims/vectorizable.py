@@ -18,6 +18,7 @@ from ..algebra import probes as far
 from ..algebra.certificates import divisible
 from ..algebra.subject_form import at_text, check_offsets, check_subject, linear, points, table
 from ..claim import Claim, Proof, TooLarge
+from ..claim_fields import Subject
 from ..exhaustive import POINTS
 from ..repairs.conditions import divisibility
 
@@ -34,7 +35,7 @@ class Vectorizable(Claim):
     vectorizable by 8: (K,M):(1,K)
     """
 
-    layout: Any
+    layout: Subject
     elements: int
 
     kind: ClassVar[str] = "vectorizable"
@@ -47,9 +48,6 @@ class Vectorizable(Claim):
         check_offsets(self.layout)
         if type(self.elements) is not int or self.elements < 1:
             raise ClaimError(f"expected a vector of at least 1 element, got {self.elements!r}")
-
-    def subjects(self) -> tuple[Any, ...]:
-        return (self.layout,)
 
     def __str__(self) -> str:
         return f"{self.kind} by {self.elements}: {self.layout}"

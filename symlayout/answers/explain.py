@@ -17,110 +17,25 @@ from typing import Any
 
 from ..errors import ClaimError
 from ..text.reader import suggestion
+from .outcome import Outcome
+from .report import identifier
+from .theorems import THEOREMS
 
-# The paragraphs of docs/theorems.md, which an installed package does not have, and those of the repairs.
-THEOREMS = """\
-**T1 Differences.** L is injective iff sum delta_k s_k = 0 with |delta_k| <= n_k - 1 has only the zero solution: such
-vectors are exactly the differences of two coordinates. This is the form that goes to the solver.
-
-**T2 Chain.** If in some order every stride is at least 1 + sum of (n_j - 1) s_j over the modes before it, L is
-injective: the highest digit that differs outweighs all lower ones. A gap is needed only where n_k >= 2.
-The chain may start at a block of numbers whose sums, written out, all differ.
-
-**T3 Mixed radix.** If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r).
-Recombination: a value a + m*b with 0 <= a < m determines the pair (a, b).
-
-**T5 Residues.** If g divides the strides of some modes A, the others are injective modulo g, and A is injective, then
-L is: equality modulo g fixes the other digits. Injective modulo g holds when strides reduced modulo g span less than
-g.
-
-**T7 Counting.** Between finite sets of one size a map is injective iff it is onto. So bounds, injectivity and a
-polynomial identity of sizes prove a bijection, with no quantifier.
-
-**Strides without gaps.** If the modes so far reach every value of 0 .. R and 0 <= s <= R + 1, then a mode (n, s)
-makes it 0 .. R + (n - 1) s. This proves that a range is covered, also where values repeat.
-
-**T8 Corners.** With the sign of each stride known, the extreme values are at corners: two polynomial inequalities.
-
-**T9 Positivity.** p >= 0 if p, or m*p + m - 1 with m >= 1, is a sum of products of assumptions with non-negative
-coefficients. The search eliminates variables through their bounds; the checker only expands the identity.
-
-**T10 Quotients.** If p = D q + r with 0 <= r < D then p // D = q and p % D = r. Divisors are at least 1: where one is
-symbolic that is shown first. A coordinate of an index expression is counted by digits so that its quotients divide out.
-
-**T11 Alignment.** v divides base + L(d) at every coordinate iff it divides the base and the stride of every mode with
-n_k >= 2. A vector access of v elements along a unit-stride mode splits that mode as (v, n/v), and the rest must be
-aligned.
-
-**T12 Divisibility.** m divides p for all integers iff it does for all residues modulo m.
-
-**T13 Linear over GF(2).** A layout with power-of-two extents is linear over GF(2) iff the bits of its digit images
-are disjoint (no carries).
-
-**T14 Swizzles.** Sw<B,M,S> with |S| >= B is its own inverse, maps every aligned block of 2^(M+B) offsets (2^(M+|S|+B)
-for S < 0) onto itself, and commutes with adding multiples of 2^(M+|S|+B). So a common swizzle cancels from
-injectivity and equality, and from bounds and bijectivity when the block divides the extent.
-Bits of a sum that are multiples of 2^k pass by a xor with less than 2^k.
-
-**T15 Rank.** A linear map is injective iff it has a left inverse T A = I over GF(2); T is the certificate.
-
-**T16 Banks.** For lanes whose addresses are linear, the conflict degree is 2^(dim ker Bk - dim ker W), where W
-takes a lane to its unit of max(width, 4) bytes and Bk to that unit modulo 128 bytes. It is the same in every phase
-and for every base that is added after the swizzle and is a multiple of the unit. The split into phases (32 lanes up
-to 4 bytes, 16 at 8, 8 at 16) is a model of the hardware, kept as data. Modes that move every lane by a multiple of
-the unit and of the swizzle's period change nothing; sectors of 32 bytes are counted alike. The lanes are all leaves
-of the first top-level mode. Of a stride of lanes that is a size only the residue modulo a row of banks (128 bytes;
-a sector, 32) and the period counts: where lanes that it separates are taken to lie in different units, no phase has
-a lower degree. So every residue is tried that the congruences and equalities given allow: 32 k + 1 is one case, an
-odd row 16.
-
-**T17 Normal form.** Drop extents of 1 and merge neighbours with s_2 = n_1 s_1: two layouts of one size are the same
-function of the linear index iff these lists agree (for numbers; for symbols, identical lists suffice).
-
-**T18 Pieces.** A size n is g F + r with 0 <= r < g, so ceil(n/g) is F or F + 1 and min(n - k g, g) is g for k < F and r
-for k = F. On consecutive intervals of a coordinate, each with digits of its own, clips and minima are polynomials; what
-is injective on each piece is so on all if of two pieces one lies above the other in some entry of the value.
-
-**T19 Triangular maps.** A tuple-valued map is injective if its components, one after another, determine the digits
-that the ones before left open. A digit may first be rotated to (j + c) % n, reversed to n - 1 - j, or become j ^ c with
-0 <= c < 2^k where 2^k divides n, by a c that depends on the others only: each permutes 0 .. n - 1.
-
-**T20 Schedules.** Coordinates c with L(c) < W, where L is a mixed radix whose box reaches W, are one coordinate
-w = L(c) of 0 .. W - 1: so a persistent loop, a split of K and a predicated tile visit each w exactly once.
-
-**T21 Stores.** Let an element that a store writes be T s + r, with s by blocks and loops, r by lanes, 0 <= r < T in
-each mode. If s takes each tile of the tensor once, each r belongs to one lane of each store that has it, and of the
-stores that share an r the conditions of exactly one hold wherever T s + r is inside the tensor, then each element is
-stored exactly once: e // T fixes the step, e mod T the lanes, and the conditions leave one. Stores of one stretch of
-memory that stay in it and those of the next may be judged apart; so may rows, if no store leaves the row that it
-begins in.
-
-**T22 Thresholds.** Where f does not decrease and f(x*) <= limit < f(x* + 1), the claim f(x) <= limit holds exactly
-for x <= x*: no condition on x is weaker. Affine f gives x* by one division, any other by doubling and bisection.
-
-**T23 Weakest divisibility.** Of the q for which q | x makes m divide p(x), one divides all others. It is found prime
-by prime over the divisors of m, and is the weakest repair of this form.
-
-**T24 Repairs.** A repair is a condition that the assumptions admit and under which the claim is proved by the
-ordinary methods, never by samples. It is called the weakest of its form where each immediate weaker neighbour has a
-counterexample of its own.
-"""
-
-OUTCOMES = {
-    "proved": (
+OUTCOMES: Mapping[str, str] = {
+    Outcome.PROVED.value: (
         "It holds for all sizes that meet the assumptions listed. The method says how; an algebraic proof carries"
         " a certificate that was verified before it counted, and that `symlayout check-certificate` verifies "
         "again."
     ),
-    "refuted": (
+    Outcome.REFUTED.value: (
         "It fails: the sizes and coordinates shown are the smallest found, and were replayed on plain integers. "
         "Where it says 'holds if', the claim was proved under that condition."
     ),
-    "unknown": (
+    Outcome.UNKNOWN.value: (
         "Neither proved nor refuted. It names the lemma that is open, how far sizes were tried, and facts that "
         "would close it. Checked up to a bound is never proved."
     ),
-    "vacuous": "No sizes meet the assumptions, so there is nothing to prove; they contradict each other.",
+    Outcome.VACUOUS.value: "No sizes meet the assumptions, so there is nothing to prove; they contradict each other.",
 }
 
 METHODS = {
@@ -236,25 +151,26 @@ class Entry:
 def entries(kinds: Iterable[Any] = ()) -> tuple[Entry, ...]:
     """All that can be explained; *kinds* are the rows of ``checkers.claim_text``, and classes of other claims."""
     claims = [
-        Entry("claims about kernels", _snake(k.__name__), "", inspect.getdoc(k) or "")
+        Entry("claims about kernels", identifier(k), "", inspect.getdoc(k) or "")
         if isinstance(k, type)
         else Entry("claims", k.name, "", _claim_text(k))
         for k in kinds
     ]
-    rows = {"outcomes": OUTCOMES, "obligations": OBLIGATIONS, "methods": METHODS, "global memory": GLOBAL_MEMORY}
+    rows: Mapping[str, Mapping[str, str]] = {
+        "outcomes": OUTCOMES,
+        "obligations": OBLIGATIONS,
+        "methods": METHODS,
+        "global memory": GLOBAL_MEMORY,
+    }
     plain = [Entry(group, name, "", _filled(text)) for group, row in rows.items() for name, text in row.items()]
-    return (*claims, *plain, *_theorems(), *_rules())
+    theorems = [Entry("theorems", t.name, t.title if t.number else "", _filled(t.text)) for t in THEOREMS]
+    return (*claims, *plain, *theorems, *_rules())
 
 
 def _filled(text: str) -> str:
-    return textwrap.fill(" ".join(text.split()), 110, break_on_hyphens=False)
-
-
-def _theorems() -> Iterable[Entry]:
-    for paragraph in THEOREMS.strip().split("\n\n"):
-        head, _, text = paragraph.removeprefix("**").partition(".** ")
-        number, _, title = head.partition(" ") if re.match(r"T\d+ ", head) else ("", "", head)
-        yield Entry("theorems", number or title, title if number else "", _filled(text))
+    return "\n".join(
+        textwrap.fill(" ".join(p.split()), 110, break_on_hyphens=False) for p in text.strip().split("\n\n")
+    )
 
 
 def _rules() -> Iterable[Entry]:
@@ -298,11 +214,6 @@ def _printed(name: str, known: Iterable[Entry]) -> Entry | None:
     found = [e for e in known if e.group == "methods" and _key(e.name) in said]
     found += [e for e in known if e.group.startswith("claims") and said.startswith(_key(e.name))]
     return max(found, key=lambda e: len(e.name), default=None)
-
-
-def _snake(name: str) -> str:
-    """``InBounds`` as ``in_bounds``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def _key(name: str) -> str:

@@ -20,7 +20,7 @@ from ..errors import CertificateError
 from ..finding.found import Found
 from ..finding.place import NOWHERE, Place
 from ..text.reader import short
-from .report import SCHEMA, Outcome, Report, Verdict, indented
+from .report import SCHEMA, Outcome, Report, Verdict, identifier, indented
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 SARIF_RESULTS = 5000  # what GitHub keeps of a run
@@ -50,7 +50,7 @@ def rule_of(claim: Any) -> str:
     if hasattr(claim, "rule"):
         return str(claim.rule.id)
     obligation: str = getattr(claim, "obligation", "")
-    return obligation.replace(" ", "_") or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(claim).__name__).lower()
+    return obligation.replace(" ", "_") or identifier(type(claim))
 
 
 # -- text and JSON ----------------------------------------------------------------------------------------

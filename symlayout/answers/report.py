@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import enum
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..finding.place import NOWHERE, Place
+from .outcome import Outcome
+
+__all__ = ["LONGEST", "SCHEMA", "Outcome", "Report", "Verdict", "Witness", "identifier", "indented"]
 
 SCHEMA = 2  # docs/report.schema.json
 LONGEST = 120  # columns of a line that has a claim, what it is given, and how it was decided
-
-
-class Outcome(enum.Enum):
-    """How a claim ended. Only PROVED lets a build pass."""
-
-    PROVED = "proved"
-    REFUTED = "refuted"
-    UNKNOWN = "unknown"
-    VACUOUS = "vacuous"
 
 
 @dataclass(frozen=True)
@@ -59,7 +53,7 @@ class Verdict:
     checked: str = ""
     closing: tuple[str, ...] = ()
     unused: tuple[str, ...] = ()
-    expect: str = "proved"
+    expect: Outcome = Outcome.PROVED
     place: Place = NOWHERE
     seconds: float = 0.0
     digest: str = ""  # of the kernel that it is about
@@ -84,12 +78,12 @@ class Verdict:
     @property
     def as_expected(self) -> bool:
         """Whether this is the outcome that the claim says it expects."""
-        return self.outcome.value == self.expect
+        return self.outcome == self.expect
 
     def lines(self) -> Iterator[str]:
         """The verdict as text, one finding to a line."""
         end = f"  [{self.method}]" if self.method else ""
-        if self.expect != "proved":
+        if self.expect != Outcome.PROVED:
             end += "  (as expected)" if self.as_expected else f"  (expected {self.expect})"
         head, given = f"{self.outcome.value:<8}  {self.sentence}{end}", ""
         if len(head) > LONGEST and self.given:  # then what is assumed has a line of its own
@@ -119,7 +113,7 @@ class Verdict:
         out: dict[str, Any] = {
             "claim": str(self.claim),
             "outcome": self.outcome.value,
-            "expect": self.expect,
+            "expect": str(self.expect),
             "method": self.method,
             "assumptions": list(self.assumptions),
         }
@@ -145,6 +139,16 @@ class Verdict:
             out["certificate"] = self.certificate
         out["seconds"] = round(self.seconds, 6)
         return out
+
+
+def identifier(claim: type) -> str:
+    """The name of a kind of claim in text, in files of reports and to ``explain``.
+
+    >>> class InBounds: ...
+    >>> identifier(InBounds)
+    'in_bounds'
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", claim.__name__).lower()
 
 
 def indented(where: str) -> str:

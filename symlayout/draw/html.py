@@ -51,8 +51,8 @@ def report_html(report: Report) -> str:
 
 
 def _row(v: Verdict) -> str:
-    colour = COLOURS[v.outcome] if v.expect == "proved" else EXPECTED if v.as_expected else UNEXPECTED
-    expected = "" if v.expect == "proved" else "<br>as expected" if v.as_expected else f"<br>expected {v.expect}"
+    colour = COLOURS[v.outcome] if v.expect == Outcome.PROVED else EXPECTED if v.as_expected else UNEXPECTED
+    expected = "" if v.expect == Outcome.PROVED else "<br>as expected" if v.as_expected else f"<br>expected {v.expect}"
     given = f"given {' and '.join(v.given)}"
     lines = [line.strip() for line in v.lines()][1:]
     details = "".join(f"<br>{escape(line)}" for line in lines if line != given)  # which the sentence says

@@ -174,9 +174,8 @@ def _built(s: Stated, builder: Builder) -> Found:
         raise
     except SymlayoutError as e:
         place = s.locate(e.field, e.at) if s.locate is not None and e.field else s.place
-        message = str(e)
-        if s.source and "\n" not in message:
-            message += f"\n{excerpt(s.source, s.offsets.get(e.field, 0))}"
-        return Found(place.named(s.place.name), error=message)
+        if s.source and not e.excerpt:
+            e.excerpt = excerpt(s.source, s.offsets.get(e.field, 0))
+        return Found(place.named(s.place.name), error=str(e))
     except (ArithmeticError, RecursionError, MemoryError) as e:
         return Found(s.place, error=str(e) or type(e).__name__)

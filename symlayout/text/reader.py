@@ -161,8 +161,8 @@ class Reader:
         return ""
 
     def pointed(self, message: object, at: int) -> NotationError:
-        error = NotationError(f"{message}\n{excerpt(self.source, self.places[at])}")
-        error.at = self.places[at]
+        error = NotationError(str(message))
+        error.at, error.excerpt = self.places[at], excerpt(self.source, self.places[at])
         return error
 
     def natural(self, what: str) -> int:

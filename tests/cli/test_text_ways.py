@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -15,11 +16,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from checkers import Claim, Injective, prove
+from checkers import Claim, Computes, Equal, Holds, Injective, prove
+from checkers.claim_fields import Reads, Subject, Value, readings, subjects_of
 from checkers.claim_text import KINDS, claim_from, kind_of
 from symlayout import Layout, SymlayoutError, dims, eq
+from symlayout.answers.outcome import Outcome
 from symlayout.cli import app
-from symlayout.errors import ClaimError, InternalError
+from symlayout.errors import ClaimError, InternalError, NotationError
 from symlayout.expr import Fact
 from symlayout.finding.comments import PYTHON_SUFFIXES, SUFFIXES
 from symlayout.text.notation import Declared, parse_fact
@@ -128,20 +131,17 @@ def test_a_new_class_needs_no_row() -> None:
     class TwoWayMatch(Claim):
         """Both match."""
 
-        left: Any
-        right: Any
-        tile: Any
+        left: Subject
+        right: Subject
+        tile: Value
         label: str = "x"
         strict: bool = False
         depth: int = 2
 
-        def subjects(self) -> tuple[Any, ...]:
-            return (self.left, self.right)
-
     kind = kind_of(TwoWayMatch)
 
     assert (kind.name, kind.subjects, kind.text) == ("two_way_match", ("left", "right"), "Both match.")
-    assert [f.what for f in kind.fields] == ["layout", "layout", "value", "word", "truth", "number"]
+    assert [f.reads.name for f in kind.fields] == ["LAYOUT", "LAYOUT", "VALUE", "WORD", "TRUTH", "NUMBER"]
     assert [str(f) for f in kind.fields] == ["left", "right", "tile", "label = x", "strict = False", "depth = 2"]
 
 
@@ -595,3 +595,36 @@ def test_ci_files_have_no_tabs_and_even_indents(name: str) -> None:
         assert "\t" not in line
         assert indent % 2 == 0, line
         assert line == line.rstrip()
+
+
+def test_what_a_claim_is_about_are_its_fields_of_that_type() -> None:
+    assert {k.name: subjects_of(k.made_by) for k in KINDS.values() if k.make is k.made_by} == {
+        k.name: k.subjects for k in KINDS.values() if k.make is k.made_by
+    }
+    assert Equal(Layout(4), Layout((2, 2))).subjects() == (Layout(4), Layout((2, 2)))
+    assert Holds(ld >= M).subjects() == ()
+
+
+def test_what_text_cannot_give_is_no_field_of_a_kind() -> None:
+    assert readings(Computes) == {"output": Reads.WORD}
+    assert Computes not in {k.made_by for k in KINDS.values()}
+
+
+def test_an_error_about_text_has_its_caret_as_data() -> None:
+    with pytest.raises(NotationError) as caught:
+        claim_from("injective", {"layout": "(M,8:(1,ld)"})
+
+    e = caught.value
+    assert (e.field, e.at, e.excerpt.splitlines()) == ("layout", 4, ["(M,8:(1,ld)", "    ^"])
+    assert "\n" not in e.message
+    assert str(e) == f"{e.message}\n{e.excerpt}"
+    assert pickle.loads(pickle.dumps(e)).excerpt == e.excerpt
+
+
+def test_expectations_are_outcomes() -> None:
+    claim = Injective(Layout(4), expect="refuted")
+
+    assert claim.expect is Outcome.REFUTED
+    assert prove(claim).verdicts[0].expect is Outcome.REFUTED
+    with pytest.raises(ClaimError, match="expected one of proved, refuted, unknown, vacuous as expect, got 'wrong'"):
+        Injective(Layout(4), expect="wrong")
