@@ -202,11 +202,18 @@ class Device:
         self._owned.pop(id(thing), None)
 
     def give_back(self, thing: Any, free: Callable[[], None]) -> None:
-        """Free a thing of the driver; of a device that is lost it is kept, since freeing would wait for the device."""
-        if self._lost:
-            _ABANDONED.append(thing)
-        else:
-            free()
+        """Free a thing of the driver, once no launch runs any more: the driver would wait for those, without a limit.
+
+        Of a device that is lost things are kept. Raises DeviceError where a launch faults or reaches its limit.
+        """
+        try:
+            if not self._lost:
+                self.wait()
+        finally:
+            if self._lost:
+                _ABANDONED.append(thing)
+            else:
+                free()
 
     def _expect_entered(self) -> None:
         if not self._tokens:
@@ -225,10 +232,13 @@ class Device:
             each.wait(limit_s)
         self._pending.clear()
 
-    def synchronize(self) -> None:
-        """Wait for all launches, and for the work of other libraries on the device."""
-        self.wait()
-        self.driver.synchronize()
+    def synchronize(self, limit_s: float | None = None) -> None:
+        """Wait for all launches, copies, and work of other libraries for which the default stream waits.
+
+        Raises DeviceError where any of it faults, or takes longer than the limit.
+        """
+        self.wait(limit_s)
+        Pending(self, "work on the default stream", self.driver.record(0), ()).wait(limit_s)
 
     def lose(self, reason: str) -> DeviceError:
         """Note that nothing more will come from the device in this process; the error to raise."""

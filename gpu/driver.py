@@ -189,11 +189,6 @@ class Driver:
             self._pc.get_driver_version(),
         )
 
-    def synchronize(self) -> None:
-        """Wait for all work of the context, however long it takes."""
-        with _answered("the work of the device to end well", self._pc):
-            self._pc.Context.synchronize()
-
     # -- memory ----------------------------------------------------------------------------------------
 
     def allocate(self, nbytes: int) -> Any:

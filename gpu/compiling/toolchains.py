@@ -24,7 +24,8 @@ INSTALL = "python -m pip install 'symlayout[compile]'"
 
 # NVRTC has neither a C library nor the driver's header; these are all that kernels need of them.
 STAND_INS: Mapping[str, str] = {
-    "cuda.h": "#pragma once\nstruct alignas(128) CUtensorMap { unsigned long long opaque[16]; };\n",
+    "cuda.h": "#pragma once\n"
+    "typedef struct alignas(128) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;\n",  # as CUDA 13 has it
     "cstdint": "#pragma once\n#include <stdint.h>\n",
     "stdint.h": "#pragma once\n"
     + "".join(

@@ -12,6 +12,7 @@ SYNCS    1
 from __future__ import annotations
 
 import collections
+import functools
 import re
 import shutil
 import subprocess
@@ -113,6 +114,14 @@ def disassembled(image: bytes, name: str) -> Instructions:
     Raises CubinError where there is no disassembler, where it refuses the cubin, or prints nothing for the kernel.
     """
     program = disassembler()
+    found = _all(program, image).get(name)
+    if not found:
+        raise CubinError(f"expected instructions of {name} from {program.name}, got none")
+    return Instructions(tuple(found))
+
+
+@functools.lru_cache(maxsize=8)
+def _all(program: Path, image: bytes) -> dict[str, list[Instruction]]:
     options = ["-c"] if program.name.startswith("nvdisasm") else ["-sass"]
     with tempfile.TemporaryDirectory(prefix="symlayout-sass-") as scratch:
         file = Path(scratch) / "kernel.cubin"
@@ -123,10 +132,7 @@ def disassembled(image: bytes, name: str) -> Instructions:
             raise CubinError(f"expected {program.name} to end within {LIMIT_S:g} s, got none; killed") from None
     if ended.status:
         raise CubinError(f"expected {program.name} to read the cubin, got {ended.said.strip() or ended.status}")
-    found = read(ended.output.decode(errors="replace")).get(name)
-    if not found:
-        raise CubinError(f"expected instructions of {name} from {program.name}, got none")
-    return Instructions(tuple(found))
+    return read(ended.output.decode(errors="replace"))
 
 
 def disassembler() -> Path:

@@ -87,6 +87,15 @@ def test_options(by, options, kernel):
 
 
 @every_compiler
+def test_headers_that_kernels_include(by):
+    # CCCL declares CUtensorMap too; nvcc, which has the real header, would need seconds to say the same
+    names = ("cuda.h", "cstdint", "cuda_bf16.h", *("cuda/barrier",) * (by == "nvrtc"))
+    source = "".join(f"#include <{name}>\n" for name in names) + FILL.replace("int n", "uint64_t n, CUtensorMap m")
+
+    assert [p.size for p in gpu.compile(source, compiler=by, cache=False).kernel("fill").parameters] == [8, 8, 128]
+
+
+@every_compiler
 def test_contraction_is_an_option(by):
     try:
         sass.disassembler()

@@ -221,7 +221,8 @@ def test_a_stream_of_pycuda_goes_through_pycuda(machine, module, device):
     names = machine.names()
     assert machine.calls[names.index("launch")][-1] is stream
     # the copy was on the default stream, for which this one need not wait
-    assert names.index("memcpy_htod") < names.index("Context.synchronize") < names.index("launch")
+    copied, waited = names.index("memcpy_htod"), machine.calls.index(("Event.record", None))
+    assert copied < waited < names.index("Event.query") < names.index("launch")
 
 
 def test_no_stream(machine, module):
@@ -508,6 +509,23 @@ def test_a_kernel_that_hangs_is_an_error_after_its_limit(machine):
 
     assert "mem_free" not in machine.names()  # it would wait for the kernel
     assert machine.names()[-1] == "Context.pop"
+
+
+def test_every_wait_has_a_limit(machine):
+    """Copies, frees and ends would wait for a kernel that hangs for as long as the driver does."""
+    waits = [lambda d, b: b.free(), lambda d, b: b.download(), lambda d, b: d.synchronize(), lambda d, b: None]
+    for each in waits:
+        machine.busy, told = 10**9, "expected plain to end within 0.05 s, got none"
+
+        def launched(each=each):
+            with gpu.Device(limit_s=0.05) as device:
+                buffer = device.allocate(64)
+                gpu.load(CUBIN).launch("plain", 1, 64, [buffer, 1])
+                each(device, buffer)
+
+        with pytest.raises(DeviceError, match=told):
+            launched()
+    assert "mem_free" not in machine.names()
 
 
 def test_a_fault_that_nobody_waited_for_comes_out_at_the_end(machine):

@@ -114,10 +114,6 @@ def _pycuda(machine: Machine) -> Any:
         def pop() -> None:
             machine.call("Context.pop")
 
-        @staticmethod
-        def synchronize() -> None:
-            machine.call("Context.synchronize")
-
     class Device:
         count = staticmethod(lambda: machine.devices)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from .build import Kernel, Parameter
+from gpu.arguments import packed
+
+from .build import Kernel
 
 Launch = Callable[[], None]
 
@@ -24,24 +26,6 @@ class Matrix(NamedTuple):
     rows: int
     columns: int
     pitch: int
-
-
-def pack(values: Sequence[bytes], parameters: Sequence[Parameter]) -> bytes:
-    """The argument buffer of a launch: each value at the offset of its parameter, zeros between.
-
-    >>> pack([b"\\x07", b"\\x09"], [Parameter(2, 1), Parameter(4, 1)]).hex()
-    '0000070009'
-
-    Raises ValueError unless there is one value for each parameter, of its size.
-    """
-    if len(values) != len(parameters):
-        raise ValueError(f"expected {len(parameters)} arguments, got {len(values)}")
-    buffer = bytearray(max((p.offset + p.size for p in parameters), default=0))
-    for i, (value, (offset, size)) in enumerate(zip(values, parameters, strict=True)):
-        if len(value) != size:
-            raise ValueError(f"argument {i}: expected {size} bytes, got {len(value)}")
-        buffer[offset : offset + size] = value
-    return bytes(buffer)
 
 
 def integers(*values: int) -> list[bytes]:
@@ -124,7 +108,7 @@ class RingCopy:
         tiles = tiles_x * -(-source.rows // rows)
         maps = [tensor_map("UINT32", m, self.BOX, swizzle="NONE", promotion="L2_128B") for m in (source, target)]
         values = [*maps, *integers(tiles_x, tiles), struct.pack("<Q", int(self.taken))]
-        arguments = np.void(pack(values, self.kernel.parameters))
+        arguments = np.void(packed(values, self.kernel.parameters))
         grid = (min(self.BLOCKS_PER_SM * multiprocessors(), tiles), 1)
         return lambda: self.function(arguments, block=(32, 1, 1), grid=grid, shared=self.shared)
 
@@ -177,7 +161,7 @@ class Gemm:
         m, n, k = self.TILE
         boxes = ((a, (m, k)), (b, (n // self.CLUSTER, k)), (c, self.STORE))
         maps = [tensor_map("BFLOAT16", x, box, swizzle="128B", promotion="L2_256B") for x, box in boxes]
-        arguments = pack([*maps, *integers(a.rows, b.rows, a.columns)], self.kernel.parameters)
+        arguments = packed([*maps, *integers(a.rows, b.rows, a.columns)], self.kernel.parameters)
         buffer = ctypes.create_string_buffer(arguments, len(arguments))
         start = ctypes.addressof(buffer)
         pointers = (ctypes.c_void_p * len(self.kernel.parameters))(*(start + p.offset for p in self.kernel.parameters))

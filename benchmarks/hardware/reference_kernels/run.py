@@ -26,7 +26,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .build import HERE, BuildError, Kernel, compile_kernel
+from gpu.errors import CompileError
+
+from .build import HERE, Kernel, compile_kernel
 from .launch import Gemm, Launch, Matrix, RingCopy
 
 KERNELS = ("tma_ring_copy", "wgmma_gemm")
@@ -294,7 +296,7 @@ def main() -> int:
             return part(given.part, given.out, given.rounds, given.seed, given.bounded)
         for kernel in kernels(given.out, ()):
             print(f"{kernel.name}: {kernel.registers} registers, no spills; {kernel.command}")
-    except BuildError as error:
+    except CompileError as error:
         print(error, file=sys.stderr)
         return 1
     missing = [name for name in ("cuda", "pycuda", "torch") if importlib.util.find_spec(name) is None]
