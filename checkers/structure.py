@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from symlayout.atoms import ATOMS, Atom, MmaAtom
-from symlayout.atoms import bulk as bulk_atoms
+from symlayout.atoms import Atom, Extent, MemorySpace, MmaAtom
 from symlayout.expr import Expr, Fact
 from symlayout.kernel import Kernel
 from symlayout.ops import OPERATIONS, Box, Copy, If, Map, Matrix, Mma, Op, Param, Ref, Slot
@@ -119,7 +118,7 @@ def _declared(what: str, name: str, x: Any, known: Iterable[str]) -> Iterator[st
 
 def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[str]:
     """An instruction that there is, boxes where a tensor copy takes them, bytes where they are an operand."""
-    row = ATOMS.get(op.atom)
+    row = op.row
     if row is None:
         yield f"{op.atom} is no instruction; those are rows of symlayout.atoms"
     elif isinstance(op, Mma) is not isinstance(row, MmaAtom):
@@ -129,16 +128,15 @@ def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[str]:
 
 
 def _sides(kernel: Kernel, op: Copy, row: Atom) -> Iterator[str]:
-    tensor_copy = op.atom.startswith("tma.")
     for what, x, space in (("source", op.src, row.src), ("target", op.dst, row.dst)):
-        boxed = tensor_copy and space == "global"
+        boxed = row.extent is Extent.BOX and space is MemorySpace.GLOBAL
         if isinstance(x, Box) is not boxed:
             yield f"expected {'a box of a tensor map' if boxed else 'a place in a tensor'} as its {what}, got {x}"
         elif isinstance(x, Ref):
             known = {t.name: t.space for t in kernel.tensors}
             if known.get(x.tensor, space) != space:
                 yield f"expected its {what} in {space}, got {x} in {known[x.tensor]}"
-    bulk = op.atom in bulk_atoms.WORDS
+    bulk = row.extent is Extent.OPERAND
     if bulk and op.bytes is None:
         yield "expected how many bytes to copy"
     if not bulk and op.bytes is not None:

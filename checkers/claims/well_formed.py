@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
-from symlayout.atoms import ATOMS, MmaAtom
-from symlayout.atoms import bulk as bulk_atoms
+from symlayout.atoms import Completion, Extent, MemorySpace, MmaAtom
 from symlayout.expr import Fact
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
@@ -181,7 +180,7 @@ def _expressions(x: Any) -> Iterator[Any]:
 
 def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[Defect]:
     if isinstance(op, Mma):
-        yield from (Defect(f"{op}: expected sums in registers") for _ in _elsewhere(kernel, op.acc, "register"))
+        yield from (Defect(f"{op}: expected sums in registers") for _ in _elsewhere(kernel, op.acc))
         yield from _types(kernel, op)
         return
     yield from (Defect(f"{op}: {x}") for x in _operands(op))
@@ -189,14 +188,15 @@ def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[Defect]:
 
 def _operands(op: Copy) -> Iterator[str]:
     """What is wrong with the operands of a copy beside its source and target."""
-    bulk = op.atom in bulk_atoms.WORDS
-    if bulk and (op.barrier is None) is (ATOMS[op.atom].completion == "mbarrier"):
+    row = op.row
+    bulk = row is not None and row.extent is Extent.OPERAND
+    if bulk and (op.barrier is None) is (op.completion is Completion.MBARRIER):
         yield f"expected {'an' if op.barrier is None else 'no'} mbarrier that it completes on"
 
 
 def _types(kernel: Kernel, op: Mma) -> Iterator[Defect]:
     """Registers of a product hold numbers of its types."""
-    row = ATOMS[op.atom]
+    row = op.row
     for x, wanted in (
         ((op.a, row.dtype), (op.b, row.dtype), (op.acc, row.acc_dtype)) if isinstance(row, MmaAtom) else ()
     ):
@@ -204,24 +204,24 @@ def _types(kernel: Kernel, op: Mma) -> Iterator[Defect]:
             yield Defect(f"{op}: expected registers of {wanted}, got {x} of {got}")
 
 
-def _elsewhere(kernel: Kernel, x: Any, space: str) -> Iterator[str]:
-    """Where an operand is, if that is not a tensor in this memory space."""
+def _elsewhere(kernel: Kernel, x: Any) -> Iterator[str]:
+    """Where an operand is, if that is not in registers."""
     if not isinstance(x, Ref):
         yield str(x)
-    elif kernel.tensor(x.tensor).space != space:
+    elif kernel.tensor(x.tensor).space is not MemorySpace.REGISTER:
         yield f"{x} in {kernel.tensor(x.tensor).space}"
 
 
 def _function(kernel: Kernel, op: Map) -> Iterator[Defect]:
     for x in (*op.srcs, op.dst):
         if not isinstance(x, Param):
-            yield from (Defect(f"{op}: expected registers, got {y}") for y in _elsewhere(kernel, x, "register"))
+            yield from (Defect(f"{op}: expected registers, got {y}") for y in _elsewhere(kernel, x))
 
 
 def _lanes(kernel: Kernel, site: Site, op: Shuffle | Reduce) -> Iterator[Defect]:
     src, dst = kernel.tensor(op.src.tensor), kernel.tensor(op.dst.tensor)
     for x in (op.src, op.dst):
-        yield from (Defect(f"{op}: expected registers, got {y}") for y in _elsewhere(kernel, x, "register"))
+        yield from (Defect(f"{op}: expected registers, got {y}") for y in _elsewhere(kernel, x))
     if src.dtype != dst.dtype:
         yield Defect(f"{op}: expected registers of one type, got {src.dtype} and {dst.dtype}")
     if isinstance(op, Shuffle) and op.count * src.dtype.bits % 32:
@@ -279,11 +279,11 @@ def _const(kernel: Kernel, op: Op) -> Iterator[Defect]:
 
 def _loaded(kernel: Kernel, op: LoadIndex, every: list[Site]) -> Iterator[Defect]:
     tensor = kernel.tensor(op.src.tensor)
-    if tensor.space != "global" or tensor.dtype.kind not in ("int", "uint"):
+    if tensor.space is not MemorySpace.GLOBAL or tensor.dtype.kind not in ("int", "uint"):
         yield Defect(f"{op}: expected integers in global memory, got {tensor}")
     if op.name.lower is None or op.name.upper is None:
         yield Defect(f"{op}: expected a contract with both ends")
-    if tensor.space == "global" and (by := changed_by(kernel, tensor.name)):
+    if tensor.space is MemorySpace.GLOBAL and (by := changed_by(kernel, tensor.name)):
         what = f"the kernel writes {', '.join(by)}"
         on = "" if tensor.name in by else f", which may be at the address of {tensor.name}"
         yield Defect(f"{op}: {what}{on}, so its values are not those of the data", open=True)

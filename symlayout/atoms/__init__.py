@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from . import bulk, ldmatrix, mma, wgmma
+from .access import AccessKind, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
 from .atom import ATOMS, Atom, MatrixCopy, MmaAtom, add_atoms, atom
 from .descriptor import MatrixDescriptor
 from .reads import DescriptorRead, LdmatrixRead
 
 __all__ = [
     "ATOMS",
+    "AccessKind",
     "Atom",
+    "Completion",
     "DescriptorRead",
+    "Extent",
+    "Issuer",
     "LdmatrixRead",
     "MatrixCopy",
     "MatrixDescriptor",
+    "MemorySpace",
     "MmaAtom",
+    "Proxy",
+    "Reduction",
     "add_atoms",
     "atom",
 ]

@@ -13,37 +13,60 @@ from dataclasses import dataclass
 
 from ..dtype import DType
 from ..errors import LayoutError
+from ..int_tuple import size
 from ..layout import Layout
 from ..text.reader import suggestion
+from .access import AccessKind, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
+
+GLOBAL, SHARED, REGISTER = MemorySpace
 
 
 @dataclass(frozen=True)
 class Atom:
-    """An instruction. *bytes* are those that each thread moves, 0 where a map, a shape or the operation says."""
+    """An instruction. *bytes* are those that each thread moves, 0 where *extent* is another than the instruction.
+
+    The proxy is that of its accesses to memory; registers have none. What has a *reduction* combines its source with
+    what is at its target, and does not replace it.
+    """
 
     word: str
-    kind: str  # "copy" or "mma"
-    src: str  # memory spaces; of an mma those of A and B
-    dst: str
-    threads: int = 1  # that issue it together
+    src: MemorySpace  # of an mma that of A
+    dst: MemorySpace
+    issuer: Issuer = Issuer.THREAD
     bytes: int = 0
-    proxy: str = "generic"
-    completion: str = ""  # "" when it is done where it stands, else "mbarrier" or a group of ops.GROUPS
+    extent: Extent = Extent.INSTRUCTION
+    proxy: Proxy = Proxy.GENERIC
+    completion: Completion = Completion.AT_ONCE
+    reduction: Reduction | None = None
     source: str = ""  # document and section
     align_bytes: int = 0  # of every shared-memory address that a thread gives
     since: tuple[int, int] = (8, 0)  # compute capability from which on there is one; none older is described
 
     @property
     def asynchronous(self) -> bool:
-        return self.completion != ""
+        return self.completion is not Completion.AT_ONCE
+
+    @property
+    def threads(self) -> int:
+        """How many threads issue it together."""
+        return self.issuer.threads
+
+    @property
+    def change(self) -> AccessKind:
+        """What it does to its target."""
+        return AccessKind.WRITE if self.reduction is None else AccessKind.REDUCE
+
+    @property
+    def sources(self) -> str:
+        """The memory spaces that it reads, as text."""
+        return self.src
 
     def __str__(self) -> str:
         moved = f", {self.bytes} bytes a thread" if self.bytes else ""
         by = f", by {self.threads} threads" if self.threads > 1 else ""
-        how = {"": "", "mbarrier": ", asynchronous, completes on an mbarrier"}.get(
-            self.completion, f", asynchronous, completes on {self.completion} groups"
-        )
-        return f"{self.word}: {self.src} -> {self.dst}{moved}{by}{how}"
+        on = f"{self.completion} groups" if self.completion.is_group else "an mbarrier"
+        how = f", asynchronous, completes on {on}" if self.asynchronous else ""
+        return f"{self.word}: {self.sources} -> {self.dst}{moved}{by}{how}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +75,17 @@ class MatrixCopy(Atom):
 
     src_tv: Layout
     dst_tv: Layout
+    extent: Extent = Extent.SHAPE
+
+    @property
+    def held(self) -> int:
+        """Elements in the registers of each thread."""
+        return values_of(self.src_tv if self.src is REGISTER else self.dst_tv)
+
+    @property
+    def row_lanes(self) -> int:
+        """How many lanes give the address of a row, which has 8 elements."""
+        return int((self.dst_tv if self.src is REGISTER else self.src_tv).cosize()) // 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,54 +95,66 @@ class MmaAtom(Atom):
     The tiles are (M,K) for A, (N,K) for B, (M,N) for C. A thread stride of 0 says that all threads see the tile.
     """
 
+    src_b: MemorySpace
     mnk: tuple[int, int, int]
     dtype: DType  # of A and B
     acc_dtype: DType  # of C
     tv_a: Layout
     tv_b: Layout
     tv_c: Layout
+    extent: Extent = Extent.SHAPE
+
+    @property
+    def sources(self) -> str:
+        return ", ".join(dict.fromkeys((self.src, self.src_b)))
+
+
+def values_of(tv: Layout) -> int:
+    """The values of one thread in a layout of (thread, value)."""
+    return int(size(tv.shape[1]))
 
 
 VECTORS = (1, 2, 4, 8, 16)  # bytes of one access
 HOPPER = (9, 0)
 
 ROWS = (
-    *(Atom(f"ld.global.{n}", "copy", "global", "register", bytes=n, source="PTX ISA, ld") for n in VECTORS),
-    *(Atom(f"st.global.{n}", "copy", "register", "global", bytes=n, source="PTX ISA, st") for n in VECTORS),
-    *(Atom(f"ld.shared.{n}", "copy", "shared", "register", bytes=n, source="PTX ISA, ld") for n in VECTORS),
-    *(Atom(f"st.shared.{n}", "copy", "register", "shared", bytes=n, source="PTX ISA, st") for n in VECTORS),
+    *(Atom(f"ld.global.{n}", GLOBAL, REGISTER, bytes=n, source="PTX ISA, ld") for n in VECTORS),
+    *(Atom(f"st.global.{n}", REGISTER, GLOBAL, bytes=n, source="PTX ISA, st") for n in VECTORS),
+    *(Atom(f"ld.shared.{n}", SHARED, REGISTER, bytes=n, source="PTX ISA, ld") for n in VECTORS),
+    *(Atom(f"st.shared.{n}", REGISTER, SHARED, bytes=n, source="PTX ISA, st") for n in VECTORS),
     *(
-        Atom(f"cp.async.{n}", "copy", "global", "shared", bytes=n, completion="cp.async", source="PTX ISA, cp.async")
+        Atom(f"cp.async.{n}", GLOBAL, SHARED, bytes=n, completion=Completion.CP_ASYNC, source="PTX ISA, cp.async")
         for n in (4, 8, 16)
     ),
     Atom(
         word="tma.load",
-        kind="copy",
-        src="global",
-        dst="shared",
-        proxy="async",
-        completion="mbarrier",
+        src=GLOBAL,
+        dst=SHARED,
+        extent=Extent.BOX,
+        proxy=Proxy.ASYNC,
+        completion=Completion.MBARRIER,
         source="PTX ISA, cp.async.bulk.tensor",
         since=HOPPER,
     ),
     Atom(
         word="tma.store",
-        kind="copy",
-        src="shared",
-        dst="global",
-        proxy="async",
-        completion="bulk",
+        src=SHARED,
+        dst=GLOBAL,
+        extent=Extent.BOX,
+        proxy=Proxy.ASYNC,
+        completion=Completion.BULK,
         source="PTX ISA, cp.async.bulk.tensor",
         since=HOPPER,
     ),
     *(
         Atom(
             word=f"tma.reduce.{op}",
-            kind="copy",
-            src="shared",
-            dst="global",
-            proxy="async",
-            completion="bulk",
+            src=SHARED,
+            dst=GLOBAL,
+            extent=Extent.BOX,
+            proxy=Proxy.ASYNC,
+            completion=Completion.BULK,
+            reduction=Reduction(op),
             source="PTX ISA, cp.reduce.async.bulk.tensor",
             since=HOPPER,
         )

@@ -11,7 +11,8 @@ Both addresses and the number of bytes are multiples of 16 (PTX ISA, cp.async.bu
 
 from __future__ import annotations
 
-from .atom import HOPPER, Atom
+from .access import Completion, Extent, Proxy
+from .atom import GLOBAL, HOPPER, SHARED, Atom
 
 SIZE_UNIT_BYTES = 16  # of both addresses and of the size
 SOURCE = "PTX ISA, cp.async.bulk"
@@ -19,25 +20,24 @@ SOURCE = "PTX ISA, cp.async.bulk"
 ROWS = (
     Atom(
         word="bulk.load",
-        kind="copy",
-        src="global",
-        dst="shared",
-        proxy="async",
-        completion="mbarrier",
+        src=GLOBAL,
+        dst=SHARED,
+        extent=Extent.OPERAND,
+        proxy=Proxy.ASYNC,
+        completion=Completion.MBARRIER,
         source=SOURCE,
         align_bytes=SIZE_UNIT_BYTES,
         since=HOPPER,
     ),
     Atom(
         word="bulk.store",
-        kind="copy",
-        src="shared",
-        dst="global",
-        proxy="async",
-        completion="bulk",
+        src=SHARED,
+        dst=GLOBAL,
+        extent=Extent.OPERAND,
+        proxy=Proxy.ASYNC,
+        completion=Completion.BULK,
         source=SOURCE,
         align_bytes=SIZE_UNIT_BYTES,
         since=HOPPER,
     ),
 )
-WORDS = frozenset(row.word for row in ROWS)

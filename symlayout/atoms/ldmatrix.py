@@ -11,7 +11,8 @@ count elements along these rows: 8 a row, 64 a matrix.
 from __future__ import annotations
 
 from ..layout import Layout
-from .atom import HOPPER, MatrixCopy
+from .access import Issuer
+from .atom import HOPPER, REGISTER, SHARED, MatrixCopy
 
 ROW_BYTES = 16  # of a row, and what its address is a multiple of
 COUNTS = (1, 2, 4)
@@ -36,10 +37,9 @@ def _row(n: int, trans: bool, store: bool) -> MatrixCopy:
     held = (TRANSPOSED_TV if trans else PLAIN_TV)[n]
     return MatrixCopy(
         word=f"{name}.x{n}{'.trans' if trans else ''}",
-        kind="copy",
-        src="register" if store else "shared",
-        dst="shared" if store else "register",
-        threads=32,
+        src=REGISTER if store else SHARED,
+        dst=SHARED if store else REGISTER,
+        issuer=Issuer.WARP,
         source=f"PTX ISA, {name}",
         align_bytes=ROW_BYTES,
         since=HOPPER if store else (8, 0),

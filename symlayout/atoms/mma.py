@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from ..dtype import DType, bf16, e4m3, e5m2, f16, f32, i8, i32, tf32, u8
 from ..layout import Layout
-from .atom import MmaAtom
+from .access import Issuer
+from .atom import REGISTER, MmaAtom
 
 # CUTLASS, mma_traits_sm80.hpp and mma_traits_sm89.hpp; bits of an element, K: A, B.
 TV_C = Layout(((4, 8), (2, 2)), ((32, 1), (16, 8)))
@@ -32,10 +33,10 @@ def _row(k: int, dtype: DType, sums: DType) -> MmaAtom:
     tv_a, tv_b = TV[dtype.bits, k]
     return MmaAtom(
         word=f"mma.m16n8k{k}.{dtype}{'' if sums in (f32, i32) else f'.{sums}'}",
-        kind="mma",
-        src="register",
-        dst="register",
-        threads=32,
+        src=REGISTER,
+        src_b=REGISTER,
+        dst=REGISTER,
+        issuer=Issuer.WARP,
         source="PTX ISA, mma",
         since=(8, 9) if dtype in (e4m3, e5m2) else (8, 0),
         mnk=(16, 8, k),

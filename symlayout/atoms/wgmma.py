@@ -20,7 +20,8 @@ import functools
 
 from ..dtype import DType, bf16, e4m3, e5m2, f16, f32, i8, i32, tf32, u8
 from ..layout import Layout
-from .atom import HOPPER, MmaAtom
+from .access import Completion, Issuer, Proxy
+from .atom import HOPPER, REGISTER, SHARED, MmaAtom
 from .descriptor import STEP_BYTES
 
 THREADS, M = 128, 64
@@ -51,12 +52,12 @@ def _row(n: int, dtype: DType, sums: DType, registers: bool) -> MmaAtom:
     k = STEP_BYTES // dtype.bytes
     return MmaAtom(
         word=f"wgmma.m64n{n}k{k}.{dtype}{'' if sums in (f32, i32) else f'.{sums}'}{'.rs' if registers else ''}",
-        kind="mma",
-        src="register, shared" if registers else "shared",
-        dst="register",
-        threads=THREADS,
-        proxy="async",
-        completion="wgmma",
+        src=REGISTER if registers else SHARED,
+        src_b=SHARED,
+        dst=REGISTER,
+        issuer=Issuer.WARPGROUP,
+        proxy=Proxy.ASYNC,
+        completion=Completion.WGMMA,
         source="PTX ISA, wgmma.mma_async",
         align_bytes=16,
         since=HOPPER,

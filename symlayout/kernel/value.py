@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..atoms.access import MemorySpace
 from ..canonical import content, hashed
 from ..dtype import DType
 from ..errors import AssumptionError, LayoutError
@@ -46,6 +47,7 @@ from ..ops import (
     Role,
     Shuffle,
     Slot,
+    Touch,
     Wait,
     WaitGroup,
     WarpBarrier,
@@ -57,7 +59,7 @@ from ..ops import (
 from ..tma import TensorMap
 from .specification import Result, Value, elements, entries, result
 
-SPACES = ("global", "shared", "register")
+SPACES = tuple(MemorySpace)
 BASE_ALIGN_BYTES = 16  # of a global tensor: what the widest access and a tensor map ask (32 with interleave 32B)
 AXES = "xyz"  # of a grid
 CONVERGED = "converged_warps: the lanes of a warp proceed in lockstep, and what they access is in program order"
@@ -79,7 +81,7 @@ class KernelTensor:
     """
 
     name: str
-    space: str
+    space: MemorySpace  # or its word
     dtype: DType
     layout: Any
     base: int = 0  # bytes into shared memory
@@ -91,10 +93,11 @@ class KernelTensor:
     def __post_init__(self) -> None:
         if self.space not in SPACES:
             raise LayoutError(f"expected a memory space of {', '.join(SPACES)}, got {self.space!r}")
+        object.__setattr__(self, "space", MemorySpace(self.space))
         if not is_layout(self.layout):
             raise LayoutError(f"expected a layout for tensor {self.name}, got {self.layout!r}")
         stated = (self.align_bytes, self.const, self.may_alias)
-        if self.space != "global" and stated != (BASE_ALIGN_BYTES, False, ()):
+        if self.space is not MemorySpace.GLOBAL and stated != (BASE_ALIGN_BYTES, False, ()):
             raise LayoutError(
                 f"expected align_bytes, const and may_alias of tensors in global memory only, got {self.name} in "
                 f"{self.space} memory with {stated}"
@@ -111,7 +114,7 @@ class KernelTensor:
         return integer(self.layout.cosize() * self.dtype.bits // 8)
 
     def __str__(self) -> str:
-        where = f" at {self.base}" if self.space == "shared" else f" of {self.role}" if self.role else ""
+        where = f" at {self.base}" if self.space is MemorySpace.SHARED else f" of {self.role}" if self.role else ""
         return f"{self.space} {self.name}{where}: {self.dtype} {self.layout}" + "".join(self._stated())
 
     def _stated(self) -> Iterator[str]:
@@ -207,7 +210,7 @@ class Kernel:
         loose = [f for f in self.given if not isinstance(f, Fact)]
         if loose:
             raise LayoutError(f"expected facts such as N.multiple_of(8) as given, got {loose[0]!r} in {self.name}")
-        known = {t.name for t in self.tensors if t.space == "global"}
+        known = {t.name for t in self.tensors if t.space is MemorySpace.GLOBAL}
         for t in self.tensors:
             wrong = [name for name in t.may_alias if name == t.name or name not in known]
             if wrong:
@@ -236,6 +239,11 @@ class Kernel:
     def barrier(self, name: str) -> Mbarriers:
         """The mbarriers of a name."""
         return _named(self.barriers, name, "mbarrier")
+
+    def touched(self, touch: Touch) -> str:
+        """The tensor that an operation touches, by name, be it through a tensor map."""
+        x = touch.operand
+        return x.tensor if isinstance(x, Ref) else self.map(x.tensor_map).tensor
 
     def parameter(self, name: str) -> Parameter:
         """The scalar parameter of a name."""
@@ -266,10 +274,8 @@ class Kernel:
     @functools.cached_property
     def written(self) -> tuple[str, ...]:
         """The tensors in global memory that operations write or reduce into, in the order of their declaration."""
-        places = [getattr(op, name, None) for op in self.walk() for name in ("dst", "acc")]
-        found = {self.map(x.tensor_map).tensor for x in places if isinstance(x, Box)}
-        found |= {x.tensor for x in places if isinstance(x, Ref)}
-        return tuple(t.name for t in self.tensors if t.space == "global" and t.name in found)
+        found = {self.touched(t) for op in self.walk() for t in op.changes()}
+        return tuple(t.name for t in self.tensors if t.space is MemorySpace.GLOBAL and t.name in found)
 
     def aliases(self, name: str) -> tuple[str, ...]:
         """The other tensors that may begin where a tensor in global memory does, whichever of the two says so."""
@@ -284,7 +290,7 @@ class Kernel:
     @property
     def shared_bytes(self) -> int:
         """Bytes of shared memory, mbarriers last."""
-        data = max((t.base + int(t.bytes) for t in self.tensors if t.space == "shared"), default=0)
+        data = max((t.base + int(t.bytes) for t in self.tensors if t.space is MemorySpace.SHARED), default=0)
         return -(-data // 8) * 8 + 8 * sum(b.slots for b in self.barriers)
 
     def walk(self) -> Iterator[Op]:
@@ -474,7 +480,7 @@ class Builder:
         others = (may_alias,) if isinstance(may_alias, str) else tuple(may_alias)
         kind = DType.of(dtype)
         return self._declare(
-            KernelTensor(name, "global", kind, layout, align_bytes=align_bytes, const=const, may_alias=others)
+            KernelTensor(name, MemorySpace.GLOBAL, kind, layout, align_bytes=align_bytes, const=const, may_alias=others)
         )
 
     def shared_tensor(
@@ -486,7 +492,7 @@ class Builder:
         in shared memory, and for one that has no byte as a number.
         """
         base = -(-self._shared // align) * align if over is None else self._byte_at(over)
-        made = KernelTensor(name, "shared", DType.of(dtype), layout, base)
+        made = KernelTensor(name, MemorySpace.SHARED, DType.of(dtype), layout, base)
         self._shared = max(self._shared, base + int(made.bytes))
         return self._declare(made)
 
@@ -494,13 +500,13 @@ class Builder:
         """The byte of shared memory at a place in a tensor."""
         tensor: KernelTensor = _named(tuple(self.tensors), place.tensor, "tensor")
         at = divides(8, place.offset * tensor.dtype.bits)
-        if tensor.space != "shared" or type(at) is not int:
+        if tensor.space is not MemorySpace.SHARED or type(at) is not int:
             raise LayoutError(f"expected a place in shared memory at a whole byte, got {place} in {tensor.space}")
         return tensor.base + at
 
     def registers(self, name: str, dtype: Any, count: int) -> Callable[..., Ref]:
         """*count* elements in the registers of each thread of the role at hand."""
-        return self._declare(KernelTensor(name, "register", DType.of(dtype), Layout(count), role=self._role))
+        return self._declare(KernelTensor(name, MemorySpace.REGISTER, DType.of(dtype), Layout(count), role=self._role))
 
     def _declare(self, tensor: KernelTensor) -> Callable[..., Ref]:
         self.tensors.append(tensor)
@@ -541,7 +547,7 @@ class Builder:
 
         Raises LayoutError for tensors that are not in global memory and coordinates of another rank.
         """
-        shapes = {t.name: t.layout.shape for t in self.tensors if t.space == "global"}
+        shapes = {t.name: t.layout.shape for t in self.tensors if t.space is MemorySpace.GLOBAL}
 
         def modes(x: str) -> int:
             if x not in shapes:

@@ -28,6 +28,7 @@ from .synchronisation import (
     WaitGroup,
     WarpBarrier,
 )
+from .touch import Touch
 
 __all__ = [
     "DATA",
@@ -66,6 +67,7 @@ __all__ = [
     "Role",
     "Shuffle",
     "Slot",
+    "Touch",
     "Wait",
     "WaitGroup",
     "WarpBarrier",

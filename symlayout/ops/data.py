@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import cast
 
+from ..atoms import ATOMS
+from ..atoms.access import AccessKind, Extent, Issuer, MemorySpace, Proxy
+from ..atoms.atom import Atom, MatrixCopy, MmaAtom, values_of
+from ..atoms.functions import FUNCTIONS
+from ..atoms.ldmatrix import ROW_BYTES
 from ..errors import LayoutError
 from ..expr import Fact, Int, Symbol, integer
 from ..facts import ranges
 from ..int_tuple import text
 from .op import WARP, Op, expect_word
-from .operands import Matrix, Operand, Param, Ref, Slot
+from .operands import Box, Matrix, Operand, Param, Ref, Slot
+from .touch import Touch
+
+READ, WRITE = AccessKind.READ, AccessKind.WRITE
+REGISTER, SHARED = MemorySpace.REGISTER, MemorySpace.SHARED
 
 SHUFFLES = ("idx", "up", "down", "bfly")  # shfl.sync: from lane n, n below, n above, at the distance xor n
 FOLDS = ("add", "mul", "min", "max")  # functions of ``semantics.maps`` that a reduction applies
@@ -33,6 +43,44 @@ class Copy(Op):
     multicast: Int | None = None
     bytes: Int | None = None
 
+    @property
+    def row(self) -> Atom | None:
+        return ATOMS.get(self.atom)
+
+    @property
+    def credits(self) -> Slot | None:
+        return self.barrier
+
+    @property
+    def box(self) -> Box | None:
+        """The box of a tensor map that it moves, if it does."""
+        return self.src if isinstance(self.src, Box) else self.dst if isinstance(self.dst, Box) else None
+
+    def _touched(self) -> Iterator[Touch]:
+        row, box = self.row, self.box
+        if row is None:
+            yield Touch(self.src, READ, bytes=self.bytes, box=box)
+            yield Touch(self.dst, WRITE, bytes=self.bytes, box=box)
+            return
+        for place, kind, space in ((self.src, READ, row.src), (self.dst, row.change, row.dst)):
+            yield Touch(
+                place,
+                kind,
+                space,
+                Proxy.GENERIC if space is REGISTER else row.proxy,
+                row.completion,
+                None if kind is READ else row.reduction,
+                elements=row.held if isinstance(row, MatrixCopy) and space is REGISTER else None,
+                bytes=self._bytes(row, space),
+                box=box,
+            )
+
+    def _bytes(self, row: Atom, space: MemorySpace) -> Int | None:
+        """What a thread moves to or from a memory space, where bytes say it."""
+        if isinstance(row, MatrixCopy):
+            return None if space is REGISTER else ROW_BYTES
+        return row.bytes if row.extent is Extent.INSTRUCTION else self.bytes
+
     def __str__(self) -> str:
         end = f" {self.bytes} B" if self.bytes is not None else ""
         end += f" on {self.barrier}" if self.barrier else ""
@@ -49,6 +97,21 @@ class Mma(Op):
     b: Ref | Matrix
     acc: Ref
     zero: Int = 0
+
+    @property
+    def row(self) -> Atom | None:
+        return ATOMS.get(self.atom)
+
+    def _touched(self) -> Iterator[Touch]:
+        row = self.row
+        layouts = (row.tv_a, row.tv_b, row.tv_c) if isinstance(row, MmaAtom) else (None, None, None)
+        for x, kind, tv in zip((self.a, self.b, self.acc), (READ, READ, WRITE), layouts, strict=True):
+            if isinstance(x, Matrix):
+                proxy = Proxy.GENERIC if row is None else row.proxy
+                yield Touch(x.start, kind, SHARED, proxy, self.completion, matrix=x)
+            else:
+                held = None if tv is None else values_of(tv)
+                yield Touch(x, kind, REGISTER, completion=self.completion, elements=held)
 
     def __str__(self) -> str:
         clear = "" if type(self.zero) is int and self.zero == 0 else f" (from zero where {self.zero})"
@@ -67,6 +130,14 @@ class Map(Op):
     dst: Ref
     count: int = 1
 
+    def _touched(self) -> Iterator[Touch]:
+        row = FUNCTIONS.get(self.function)
+        counts = (0,) * len(self.srcs) if row is None or len(row.counts) != len(self.srcs) else row.counts
+        for x, n in zip(self.srcs, counts, strict=True):
+            if isinstance(x, Ref):
+                yield Touch(x, READ, REGISTER, elements=n or self.count)
+        yield Touch(self.dst, WRITE, REGISTER, elements=self.count)
+
     def __str__(self) -> str:
         return f"{self.function} {', '.join(map(str, self.srcs))} -> {self.dst} x{self.count}"
 
@@ -78,6 +149,9 @@ class Fill(Op):
     dst: Ref
     value: float = 0
     count: int = 1
+
+    def _touched(self) -> Iterator[Touch]:
+        yield Touch(self.dst, WRITE, elements=self.count)
 
     def __post_init__(self) -> None:
         if isinstance(self.value, bool) or not isinstance(self.value, Real):
@@ -118,6 +192,14 @@ class Shuffle(Op):
     def __post_init__(self) -> None:
         expect_word(self.mode, SHUFFLES, "a shuffle")
 
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer.WARP
+
+    def _touched(self) -> Iterator[Touch]:
+        yield Touch(self.src, READ, REGISTER, elements=self.count)
+        yield Touch(self.dst, WRITE, REGISTER, elements=self.count)
+
     def __str__(self) -> str:
         return f"shfl.{self.mode} {self.src} -> {self.dst} x{self.count} by {self.lane}"
 
@@ -144,6 +226,14 @@ class Reduce(Op):
                 f"expected a reduction of at least 1 element over 1, 2, 4, .. 32 lanes, got {self.count} over "
                 f"{self.lanes}"
             )
+
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer.WARP if self.lanes > 1 else Issuer.THREAD
+
+    def _touched(self) -> Iterator[Touch]:
+        yield Touch(self.src, READ, REGISTER, elements=self.count)
+        yield Touch(self.dst, WRITE, REGISTER, elements=1)
 
     def __str__(self) -> str:
         over = f" over {self.lanes} lanes" if self.lanes > 1 else ""
@@ -179,6 +269,9 @@ class LoadIndex(Op):
     def contract(self) -> tuple[Fact, ...]:
         """The bounds of the value as facts."""
         return tuple(ranges((self.name,)))
+
+    def _touched(self) -> Iterator[Touch]:
+        yield Touch(self.src, READ, MemorySpace.GLOBAL, elements=1)
 
     def __str__(self) -> str:
         low, high = cast(Int, self.name.lower), cast(Int, self.name.upper)

@@ -1,21 +1,39 @@
-"""The base of all operations: its text, what stands inside it, and what it says of itself."""
+"""The base of all operations: its text, what stands inside it, and what it says of itself.
+
+>>> from symlayout.ops import Arrive, Barrier, Copy, Map, Ref, Slot
+>>> [str(t.operand) for t in Map("add", (Ref("x"), Ref("y")), Ref("z"), 4).reads()]
+['x', 'y']
+>>> print(Arrive(Slot("empty", 1)).arrives, Copy("ldmatrix.x4", Ref("tile"), Ref("r")).issuer)
+empty[1] Issuer.WARP
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
+from ..atoms.access import AccessKind, Completion, Issuer, Reduction
+from ..atoms.atom import Atom
 from ..errors import LayoutError
+from .operands import Slot
+from .touch import Touch
 
 WARP = 32  # lanes
 
 
 @dataclass(frozen=True)
 class Op:
-    """The base of all operations. ``str`` is the line of the operation, ``body`` what stands inside it."""
+    """The base of all operations. ``str`` is the line of the operation, ``body`` what stands inside it.
+
+    What it does to memory and to mbarriers, and who issues it, it says itself: the defaults here are those of an
+    operation that does nothing.
+    """
 
     word: ClassVar[str] = ""
+
+    # -- structure ------------------------------------------------------------------------------------
 
     @property
     def body(self) -> tuple[Op, ...]:
@@ -37,7 +55,75 @@ class Op:
         for op in self.body:
             yield from op.lines(depth + 1)
 
+    # -- memory ---------------------------------------------------------------------------------------
+
+    def _touched(self) -> Iterator[Touch]:
+        """What it does to its places, those that it reads first."""
+        yield from ()
+
+    @cached_property
+    def _touches(self) -> tuple[Touch, ...]:
+        return tuple(self._touched())
+
+    def touches(self) -> tuple[Touch, ...]:
+        """What it does to its places in memory and registers, those that it reads first."""
+        return self._touches
+
+    def reads(self) -> tuple[Touch, ...]:
+        """The places that it reads."""
+        return tuple(t for t in self._touches if t.kind is AccessKind.READ)
+
+    def changes(self) -> tuple[Touch, ...]:
+        """The places that it writes, or combines values with."""
+        return tuple(t for t in self._touches if t.kind is not AccessKind.READ)
+
+    @property
+    def row(self) -> Atom | None:
+        """The row of the instruction that it names; None of an operation without one, and of an unknown word."""
+        return None
+
+    @property
+    def completion(self) -> Completion:
+        """What tells that it is over."""
+        row = self.row
+        return Completion.AT_ONCE if row is None else row.completion
+
+    @property
+    def reduction(self) -> Reduction | None:
+        """How it combines values with those in memory, if that is what it does."""
+        row = self.row
+        return None if row is None else row.reduction
+
+    @property
+    def issuer(self) -> Issuer:
+        """Who issues it together."""
+        row = self.row
+        return Issuer.THREAD if row is None else row.issuer
+
+    # -- mbarriers ------------------------------------------------------------------------------------
+
+    @property
+    def arrives(self) -> Slot | None:
+        """The mbarrier at which it arrives."""
+        return None
+
+    @property
+    def expects(self) -> Slot | None:
+        """The mbarrier whose phase it lets await more bytes."""
+        return None
+
+    @property
+    def waits(self) -> Slot | None:
+        """The mbarrier for a phase of which it waits."""
+        return None
+
+    @property
+    def credits(self) -> Slot | None:
+        """The mbarrier that is credited with the bytes which it moves."""
+        return None
+
 
 def expect_word(x: str, known: tuple[str, ...], what: str) -> None:
+    """Raise LayoutError for a word that is none of those known."""
     if x not in known:
         raise LayoutError(f"expected {what} of {', '.join(known)}, got {x!r}")

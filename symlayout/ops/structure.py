@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
+from ..atoms.access import Issuer
 from ..expr import Fact, Int, Symbol, integer
 from ..expr.partial_results import comparison
 from .op import WARP, Op, expect_word
@@ -67,6 +68,10 @@ class Elect(Op):
 
     def __post_init__(self) -> None:
         expect_word(self.by, ELECTIONS, "an election")
+
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer.WARP
 
     @property
     def body(self) -> tuple[Op, ...]:

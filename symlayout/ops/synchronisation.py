@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..atoms.access import Completion, Issuer, Proxy
 from ..errors import LayoutError
 from ..expr import Int
 from .op import Op, expect_word
 from .operands import Slot
 
-PROXIES = ("async", "mbarrier_init", "wgmma")  # what a fence is about
-GROUPS = ("cp.async", "bulk", "wgmma")  # what can be committed and waited for
+PROXIES = (Proxy.ASYNC, "mbarrier_init", Completion.WGMMA)  # what a fence is about
+GROUPS = (Completion.CP_ASYNC, Completion.BULK, Completion.WGMMA)  # what can be committed and waited for
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,10 @@ class Arrive(Op):
 
     barrier: Slot
     peer: Int | None = None
+
+    @property
+    def arrives(self) -> Slot | None:
+        return self.barrier
 
     def __str__(self) -> str:
         return f"arrive {self.barrier}" + ("" if self.peer is None else f" of CTA {self.peer}")
@@ -31,6 +36,14 @@ class ExpectTx(Op):
     barrier: Slot
     bytes: Int
 
+    @property
+    def arrives(self) -> Slot | None:
+        return self.barrier
+
+    @property
+    def expects(self) -> Slot | None:
+        return self.barrier
+
     def __str__(self) -> str:
         return f"expect_tx {self.barrier} {self.bytes} B"
 
@@ -41,6 +54,10 @@ class Wait(Op):
 
     barrier: Slot
     parity: Int
+
+    @property
+    def waits(self) -> Slot | None:
+        return self.barrier
 
     def __str__(self) -> str:
         return f"wait {self.barrier} parity {self.parity}"
@@ -53,6 +70,10 @@ class Barrier(Op):
     number: int = 0
     threads: int = 0  # 0 for all of the CTA
 
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer.WARP
+
     def __str__(self) -> str:
         return f"barrier {self.number}" + (f" of {self.threads} threads" if self.threads else "")
 
@@ -61,6 +82,10 @@ class Barrier(Op):
 class WarpBarrier(Op):
     """bar.warp.sync of the full mask: all lanes of each warp that is here meet, and know what each of them did."""
 
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer.WARP
+
     def __str__(self) -> str:
         return "warp barrier"
 
@@ -68,6 +93,10 @@ class WarpBarrier(Op):
 @dataclass(frozen=True)
 class ClusterBarrier(Op):
     """barrier.cluster.arrive and wait: all threads of the cluster meet."""
+
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer.WARP
 
     def __str__(self) -> str:
         return "cluster barrier"
@@ -82,6 +111,10 @@ class Fence(Op):
     def __post_init__(self) -> None:
         expect_word(self.about, PROXIES, "a fence")
 
+    @property
+    def issuer(self) -> Issuer:
+        return _issuer(self.about)
+
     def __str__(self) -> str:
         return f"fence {self.about}"
 
@@ -94,6 +127,10 @@ class Commit(Op):
 
     def __post_init__(self) -> None:
         expect_word(self.group, GROUPS, "a group")
+
+    @property
+    def issuer(self) -> Issuer:
+        return _issuer(self.group)
 
     def __str__(self) -> str:
         return f"commit {self.group}"
@@ -115,5 +152,14 @@ class WaitGroup(Op):
         if self.read and self.group != "bulk":
             raise LayoutError(f"expected a wait for reads of bulk groups, got one of {self.group} groups")
 
+    @property
+    def issuer(self) -> Issuer:
+        return _issuer(self.group)
+
     def __str__(self) -> str:
         return f"wait_group{'.read' if self.read else ''} {self.group} {self.pending}"
+
+
+def _issuer(about: str) -> Issuer:
+    """Fences, commits and waits of wgmma are of a warpgroup, as it is (PTX ISA, wgmma.fence: ``.aligned``)."""
+    return Issuer.WARPGROUP if about == Completion.WGMMA else Issuer.THREAD

@@ -7,7 +7,7 @@ import pytest
 
 from checkers import Bijective, prove
 from symlayout import Layout, LayoutError
-from symlayout.atoms import ATOMS, Atom, MatrixCopy, MmaAtom, add_atoms, atom
+from symlayout.atoms import ATOMS, Atom, MatrixCopy, MemorySpace, MmaAtom, add_atoms, atom
 
 C = "((4,8),(2,2)):((32,1),(16,8))"
 X4 = "(32,8):(8,1)"
@@ -154,7 +154,10 @@ def test_a_row_reads_well():
     [
         (lambda: atom("wgmma.m64n260k16.bf16"), "expected an atom .*did you mean"),
         (lambda: atom(5), "expected an atom"),
-        (lambda: add_atoms([Atom("tma.load", "copy", "a", "b")]), "expected a new word for an atom, got 'tma.load'"),
+        (
+            lambda: add_atoms([Atom("tma.load", MemorySpace.SHARED, MemorySpace.GLOBAL)]),
+            "expected a new word for an atom, got 'tma.load'",
+        ),
     ],
 )
 def test_bad_input(ask, message):
