@@ -35,6 +35,9 @@ from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.facts.scope import ranges_in_words
 from symlayout.int_tuple import leaves, size
 from symlayout.kernel import Kernel, KernelMap, KernelTensor
+from symlayout.kernel.clusters import by_rank
+from symlayout.kernel.indices import over_indices
+from symlayout.kernel.sites import Site, sites
 from symlayout.ops import WARP, Box, Copy, ExpectTx, Fill, LoadIndex, Matrix, Mma, Op, Ref, Shuffle, Slot
 from symlayout.rules.readings import alignment
 from symlayout.tma import TensorMap
@@ -62,13 +65,10 @@ from .claims import (
 from .claims.global_order import global_orders
 from .claims.transaction_bytes import beside
 from .claims.updated_once import updates
-from .clusters import by_rank
 from .coverage.store_sites import outputs, reduced
-from .indices import over_indices
 from .orders.footprints import ROW_BYTES, elements_of
 from .repairs.weakest import joint
 from .rings.programs import rings_of, sources, targets
-from .sites import Site, sites
 
 NOTHING_ELSE = "not asked: anything else, since an operation cannot be read"
 PHASE_BYTES = 1024  # a tensor at a multiple of this has the swizzle's phase of its own offsets

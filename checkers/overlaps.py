@@ -27,15 +27,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import size
+from symlayout.kernel.sites import Site, everyone, sites
 from symlayout.ops import Barrier, ClusterBarrier, Role, Wait, WaitGroup
 
-from .clusters import size
 from .orders.barriers import Meeting, meetings, number_of
 from .orders.needs import Progress, begin, surely
-from .orders.shared_accesses import Access, accesses, completion, everyone
+from .orders.shared_accesses import Access, accesses, completion
 from .orders.ways import TooMany, Way, Ways
 from .rings.programs import RingParts, rings_of, sources, targets
-from .sites import Site, sites
 
 
 class Together(Exception):

@@ -55,7 +55,6 @@ STANDING: tuple[set[str], ...] = (
     {"checkers.claims.bijective", "checkers.claims.surjective"},
     {"checkers.rings.fills", "checkers.rings.hypotheses"},
     {"checkers.dataflow.match", "checkers.dataflow.match_folds"},
-    {"symlayout.kernel.integer_widths", "symlayout.kernel.launch_checks", "symlayout.kernel.value"},
     {"symlayout.answers.report", "symlayout.answers.reproduce", "symlayout.draw", "symlayout.draw.html"},
     {
         "checkers.orders.footprints",

@@ -13,11 +13,11 @@ from symlayout.expr.partial_results import within, wrapped
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.facts.intervals import Intervals
 from symlayout.kernel import Kernel
+from symlayout.kernel.indices import over_indices
 from symlayout.kernel.integer_widths import ADDRESS_BITS, HOST_BITS, Evaluation, Ranges, evaluations, in_memory, of_host
 
 from ..claim import Claim, Proof
 from ..claim_fields import Map
-from ..indices import over_indices
 from .fits_in import FitsIn
 from .in_bounds import scalar
 from .of_kernel import AtAllSizes

@@ -13,6 +13,7 @@ from symlayout.errors import AssumptionError, ClaimError, ExecutionError, Symlay
 from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import Kernel
+from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.specification import Dot, Result, sums
 from symlayout.ops import For
 from symlayout.semantics.expected import expect_results
@@ -23,7 +24,6 @@ from ..dataflow.accumulators import stated, types_of
 from ..dataflow.match import Differs, Matcher
 from ..dataflow.state import Open
 from ..dataflow.value_walk import Walk
-from ..sites import Uncounted
 from .of_kernel import AtAllSizes
 
 RUNS = (("eager", 0), ("lazy", 0), ("eager", 1), ("eager", -1))  # orders, and the sign of loud inputs

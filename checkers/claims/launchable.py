@@ -13,11 +13,11 @@ from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Mma, Op, Wait
 from symlayout.rules.launch import RULES, Awaited, Instruction, Launch, Limited, NamedBarrier, Phases
 
 from ..claim import Claim, Query, TooLarge
-from ..sites import Site, sites
 from .obeys import Named, Obeys, open_rules
 from .of_kernel import AtAllSizes
 

@@ -13,18 +13,18 @@ from symlayout.errors import AssumptionError, ClaimError
 from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
 from symlayout.facts import Facts, opaque_atoms
 from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import blocks_of, told, whole
+from symlayout.kernel.counting import Uncounted
 from symlayout.ops import For
 
 from ..algebra.certificates import together
 from ..claim import Claim, Proof, TooLarge
-from ..clusters import blocks_of, told, whole
 from ..overlaps import unsettled
 from ..rings.abstract_machine import Exhausted, Fault
 from ..rings.cluster_rings import ClusterReading
 from ..rings.fills import Open
 from ..rings.programs import Absent, OutsideTheModel, RingParts, machine, rings_of
 from ..rings.ring_lemmas import lemmas
-from ..sites import Uncounted
 from .of_kernel import AtAllSizes
 
 MODEL = "atomic steps; memory ordering is HappensBefore's"

@@ -11,11 +11,11 @@ from symlayout.errors import ClaimError
 from symlayout.expr import Fact, eq
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import Cta, ctas
+from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Box, Copy, ExpectTx, For, Op
 
 from ..claim import Claim, TooLarge
-from ..clusters import Cta, ctas
-from ..sites import Site, sites
 from .holds import Holds
 from .of_kernel import AtAllSizes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -12,6 +12,8 @@ from symlayout.atoms import Completion, Extent, MemorySpace, MmaAtom
 from symlayout.expr import Fact
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
+from symlayout.kernel.readable import unreadable
+from symlayout.kernel.sites import THREAD, Site, as_written, sites
 from symlayout.ops import (
     OPERATIONS,
     WARP,
@@ -39,8 +41,6 @@ from symlayout.ops import (
 from ..aliases import changed_by
 from ..claim import Proof, TooLarge
 from ..coverage.store_sites import written
-from ..sites import THREAD, Site, sites
-from ..structure import unreadable
 from .of_kernel import OfProgram
 
 TOLD = (Shuffle, Reduce, LoadIndex)  # of which this claim is worth a line where all is well
@@ -89,8 +89,7 @@ class WellFormed(OfProgram):
         return next(unreadable(self.kernel), None) is None and all(d.open for d in self._names())
 
     def _names(self) -> Iterator[Defect]:
-        sizes = dict.fromkeys(s.name for s in (*self.kernel.dims, *self.kernel.block))
-        return unknown_names(self.kernel.body, {**sizes, THREAD: None})
+        return unknown_names(self.kernel)
 
     def _found(self) -> Iterator[Defect]:
         wrong = [Defect(what) for what in unreadable(self.kernel)]
@@ -138,18 +137,22 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
     yield from _const(kernel, op)
 
 
-def unknown_names(body: tuple[Op, ...], known: Mapping[str, Op | None]) -> Iterator[Defect]:
-    """Names that have no value where they are used, and those that get another one; *known* are those before."""
-    here = dict(known)
-    for op in body:
-        for name in sorted({s.name for s in symbols_in(tuple(own(op)))} - here.keys()):
+def unknown_names(kernel: Kernel) -> Iterator[Defect]:
+    """Names that have no value where they are used, and those that get another one."""
+    sizes: dict[str, Op | None] = dict.fromkeys(s.name for s in (*kernel.dims, *kernel.block))
+    for site in as_written(kernel):
+        op = site.op
+        known = {**sizes, THREAD: None, **{name_of(b.op): b.op for b in site.bindings}}
+        for name in sorted({s.name for s in symbols_in(tuple(own(op)))} - known.keys()):
             yield Defect(f"{op}: {name} has no value there")
-        made = op.name.name if isinstance(op, Let | LoadIndex) else op.index.name if isinstance(op, For) else ""
-        if made in here and here[made] != op:
+        made = name_of(op)
+        if made in known and known[made] != op:
             yield Defect(f"{op}: {made} has a value already", open=True)
-        if isinstance(op, Let | LoadIndex):
-            here[made] = op
-        yield from unknown_names(op.body, {**here, made: op} if made else here)
+
+
+def name_of(op: Op) -> str:
+    """The name to which an operation gives a value, or ""."""
+    return op.name.name if isinstance(op, Let | LoadIndex) else op.index.name if isinstance(op, For) else ""
 
 
 def own(op: Op) -> Iterator[Any]:

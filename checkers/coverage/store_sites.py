@@ -20,12 +20,12 @@ from symlayout.expr import Expr, Fact, Int, Symbol, divides, index
 from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel, KernelMap
+from symlayout.kernel.sites import THREAD, Site, about_thread, active_lanes, sites
 from symlayout.ops import WARP, Box, Copy, Elect, For, If, Op, Ref, Role
 
 from ..bulk_sizes import arguments, elements_moved, most_moved
 from ..orders.footprints import elements_of
 from ..rings.programs import targets
-from ..sites import THREAD, Site, about_thread, active_lanes, sites
 from .whole_tiles import turns
 
 

@@ -22,10 +22,10 @@ from symlayout.expr.compiled import value
 from symlayout.facts import symbols_in
 from symlayout.int_tuple import idx2crd, text
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import THREAD
 from symlayout.ops import WARP, Elect, For, If, Op, Role
 
 from ..claim import TooLarge
-from ..sites import THREAD
 from .store_sites import Open, boxes, map_of, written
 
 ROWS = 1 << 21  # executions that are looked at, of threads and turns

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import THREAD, sites
 from symlayout.ops import For, Role
 
 from ..overlaps import unsettled
-from ..sites import THREAD, sites
 from .state import Open
 
 

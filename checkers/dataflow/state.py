@@ -13,8 +13,8 @@ from symlayout.expr import Expr, Fact, Symbol
 from symlayout.expr.compiled import value
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel, KernelTensor
+from symlayout.kernel.sites import THREAD
 
-from ..sites import THREAD
 from .contents import Numbers, Origins, Unknown, Words, without_constant
 
 

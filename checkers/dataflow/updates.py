@@ -11,11 +11,11 @@ import numpy as np
 
 from symlayout.expr import Expr
 from symlayout.facts import Facts
+from symlayout.kernel.counting import Counter
 from symlayout.kernel.specification import Applied, Element, Result, Total
 from symlayout.ops import Box, Copy, Op, Ref, Wait
 
 from ..rings.programs import RingParts
-from ..sites import Counter
 from .contents import Words
 from .places import met, starts
 from .state import Open, State

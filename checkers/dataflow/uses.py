@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from symlayout.facts import Facts
+from symlayout.kernel.counting import Counter
+from symlayout.kernel.sites import Site
 from symlayout.ops import Arrive, Copy, ExpectTx, Op, Slot, Wait
 
 from ..rings.programs import RingParts
-from ..sites import Counter, Site
 from .state import Open, State
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ import numpy as np
 from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, index
 from symlayout.facts import opaque_atoms
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import THREAD, Site, sites
 from symlayout.ops import Box, Copy, Elect, For, If, Map, Mma, Op, Role
 
 from ..rings.programs import RingParts, rings_of, slot_elements, sources, targets
-from ..sites import THREAD, Site, sites
 from .contents import Loaded, Origins, Unknown, Words, without_constant
 from .distinct_names import expect_distinct, fresh, overlaps
 from .folds import NEUTRAL

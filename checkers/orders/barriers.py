@@ -10,10 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import Site, everyone
 from symlayout.ops import Barrier, ClusterBarrier
-
-from ..sites import Site
-from .shared_accesses import everyone
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import MOST_CTAS, PORTABLE_CTAS, Cta, ctas, size, whole
+from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, Op, Role, Wait
 
-from ..clusters import MOST_CTAS, PORTABLE_CTAS, Cta, ctas, size, whole
 from ..rings.programs import RingParts, rings_of
-from ..sites import Site, sites
 from .rules import Order
 
 RULES = {

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator
 
 from symlayout.atoms import ATOMS
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Commit, Copy, Fence, Mma, Op, WaitGroup
 
 from ..overlaps import Together, apart, sharing
-from ..sites import Site, sites
 from .barriers import Meeting, meetings
 from .cluster_exit import cluster_orders
 from .footprints import Footprints

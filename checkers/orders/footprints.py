@@ -19,11 +19,11 @@ from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
 from symlayout.expr import Expr, Symbol, index, interpret
 from symlayout.int_tuple import size
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import FIRST_LANE, THREAD
 from symlayout.ops import Box, Copy, Fill, For, LoadIndex, Map, Mma, Op, Reduce, Ref, Role, Shuffle
 from symlayout.semantics.maps import FUNCTIONS
 
 from ..bulk_sizes import most_moved
-from ..sites import FIRST_LANE, THREAD
 from .remainder_values import unturned
 from .shared_accesses import Access
 from .ways import Way, Ways

@@ -12,20 +12,23 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain
+from typing import Any, ClassVar, cast
 
 from symlayout.expr import Expr, Symbol, index, terms_of
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
+from symlayout.kernel.counting import Counter, Uncounted, Wanted
+from symlayout.kernel.sites import Site, warps_of
+from symlayout.kernel.visitor import Handlers, Visitor
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, ExpectTx, For, If, Op, Role, Wait, WaitGroup
 
-from ..sites import Counter, Site, Uncounted, Wanted
 from .barriers import Meeting, number_of
 from .footprints import Footprints, Touched
 from .needs import Progress, begin, needs_fence, perhaps, remaining, surely
 from .rules import Order
 from .runs_at_sizes import EVENTS, FURTHER, STARTS, Event, Runs, told
-from .shared_accesses import Access, accesses, parallel, warps_of
+from .shared_accesses import Access, accesses, parallel
 from .ways import TooMany, Way, Ways
 
 RULE = "handed_over"
@@ -38,8 +41,10 @@ class RoleCounter(Counter):
         super().__init__(kernel, facts)
         self.warps = warps
 
-    def _count(self, op: Op, wanted: Wanted) -> Any:
-        return 0 if isinstance(op, Role) and not warps_of(op) & self.warps else super()._count(op, wanted)
+    def _role(self, site: Site) -> Any:
+        return self._sum(self.inside(site)) if warps_of(cast(Role, site.op)) & self.warps else 0
+
+    handlers: ClassVar[Handlers] = {**Counter.handlers, Role: _role}
 
 
 @dataclass(eq=False)
@@ -173,7 +178,7 @@ class HandOver:
         if not shared:
             return Order(RULE, where, beyond=f"which threads of {where} come to {one} and {other}")
         facts = Facts.about(*self.kernel.dims, *self.kernel.block, given=self.kernel.given)
-        ways = [_skeleton(self.kernel.plain.body, warps, set(shared)) for warps in teams]
+        ways = [_Skeleton(warps, set(shared)).of(self.kernel.plain) for warps in teams]
         if ways[0] == ways[1]:
             return Order(RULE, where, by=f"{names} in the same loops of both")
         if len(shared) == 1:
@@ -293,21 +298,34 @@ def _never_zero(x: Any, facts: Facts) -> bool:
     return facts.lt(0, x) is True or facts.lt(x, 0) is True
 
 
-def _skeleton(body: tuple[Op, ...], warps: frozenset[int], shared: set[int]) -> tuple[Any, ...]:
+class _Skeleton(Visitor[tuple[Any, ...]]):
     """The barriers of some numbers that warps meet, in their loops and conditions."""
-    out: list[Any] = []
-    for op in body:
-        if isinstance(op, Barrier | ClusterBarrier):
-            if number_of(op) in shared:
-                out.append(number_of(op))
-        elif isinstance(op, Role) and not warps_of(op) & warps:
-            continue
-        else:
-            inside = _skeleton(op.body, warps, shared)
-            if inside and isinstance(op, For):
-                out.append((op.extent, inside))
-            elif inside and isinstance(op, If):
-                out.append((op.condition, inside))
-            else:
-                out.extend(inside)
-    return tuple(out)
+
+    def __init__(self, warps: frozenset[int], shared: set[int]) -> None:
+        self.warps, self.shared = warps, shared
+
+    def of(self, kernel: Kernel) -> tuple[Any, ...]:
+        return tuple(chain.from_iterable(self.run(kernel)))
+
+    def _inner(self, site: Site) -> tuple[Any, ...]:
+        return tuple(chain.from_iterable(self.inside(site)))
+
+    def _barrier(self, site: Site) -> tuple[Any, ...]:
+        n = number_of(cast("Barrier | ClusterBarrier", site.op))
+        return (n,) if n in self.shared else ()
+
+    def _role(self, site: Site) -> tuple[Any, ...]:
+        return self._inner(site) if warps_of(cast(Role, site.op)) & self.warps else ()
+
+    def _loop(self, site: Site) -> tuple[Any, ...]:
+        inside = self._inner(site)
+        return ((cast(For, site.op).extent, inside),) if inside else ()
+
+    def _condition(self, site: Site) -> tuple[Any, ...]:
+        inside = self._inner(site)
+        return ((cast(If, site.op).condition, inside),) if inside else ()
+
+    handlers: ClassVar[Handlers] = {
+        **{Barrier: _barrier, ClusterBarrier: _barrier},
+        **{Role: _role, For: _loop, If: _condition, Op: _inner},
+    }

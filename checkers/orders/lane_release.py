@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from symlayout.kernel import CONVERGED, Kernel
+from symlayout.kernel.sites import Site, Team, everyone
 from symlayout.ops import WARP, Arrive, Barrier, ClusterBarrier, ExpectTx, Op, Slot, Wait, WarpBarrier
 
 from ..rings.programs import RingParts
-from ..sites import Site, Team
 from .barriers import Meeting, number_of
 from .rules import Order
 from .runs_at_sizes import Event, Runs, active, told
-from .shared_accesses import completion, everyone
+from .shared_accesses import completion
 from .ways import TooMany, Way
 
 RULE = "lanes_met"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from symlayout.kernel.sites import Site, everyone
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, ExpectTx, Fence, Op, Wait, WaitGroup, WarpBarrier
 
-from ..sites import Site
 from .barriers import Meeting, number_of
-from .shared_accesses import Access, covers, everyone, may_cover
+from .shared_accesses import Access, covers, may_cover
 
 NOBODY: frozenset[int] = frozenset()
 

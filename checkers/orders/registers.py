@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from symlayout.atoms import ATOMS, MmaAtom
+from symlayout.kernel.sites import Site
 from symlayout.ops import Fence, Mma, Op, WaitGroup
 
-from ..sites import Site
 from .footprints import Footprints
 from .needs import Progress, begin, perhaps, remaining, surely
 from .rules import Order

@@ -8,13 +8,14 @@ from typing import Any
 from symlayout.atoms import ATOMS
 from symlayout.errors import AssumptionError
 from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import ctas
+from symlayout.kernel.counting import Uncounted
+from symlayout.kernel.sites import Site, about_thread
 from symlayout.ops import Arrive, Commit, Copy, Elect, For, If, Mma, Op, Role, Wait, WaitGroup
 
-from ..clusters import ctas
 from ..rings.fills import Open
 from ..rings.hypotheses import Known, Reading
 from ..rings.programs import RingParts, rings_of, sources, targets
-from ..sites import Site, Uncounted, about_thread
 from .barriers import Meeting
 from .lane_release import Lanes
 from .rules import Order

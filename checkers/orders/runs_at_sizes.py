@@ -2,7 +2,7 @@
 
 >>> from symlayout import dim
 >>> from symlayout.kernels import cp_async_copy
->>> from checkers.sites import sites
+>>> from symlayout.kernel.sites import sites
 >>> from checkers.orders.ways import Ways
 >>> k = cp_async_copy(dim("N"), stages=2, threads=32, blocks=1)
 >>> ways = Ways(k, sites(k))
@@ -27,11 +27,11 @@ from symlayout.expr import Symbol, evaluate
 from symlayout.expr.compiled import holds, value
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import Site, about_thread, leader, warps_of
 from symlayout.ops import Copy, Elect, For, If, Op, Role, rewritten
 
-from ..sites import Site, about_thread, leader
 from .footprints import LANE, Footprints, Touched, addressing, by_element, elements_of
-from .shared_accesses import Access, warps_of
+from .shared_accesses import Access
 from .ways import Places, Ways
 
 EVENTS = 3000  # of a run

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import Site
 from symlayout.ops import WaitGroup
 
-from ..sites import Site
 from .barriers import Meeting
 from .footprints import KINDS, Footprints, Touched
 from .needs import Progress, begin, lacking, needs_fence, perhaps, remaining, surely

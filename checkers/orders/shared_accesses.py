@@ -17,12 +17,11 @@ from functools import cached_property
 from typing import Any
 
 from symlayout.atoms import ATOMS, MatrixCopy
-from symlayout.expr import Fact
 from symlayout.kernel import Kernel
-from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Role
+from symlayout.kernel.sites import Site, Team, everyone, sites, warps_of
+from symlayout.ops import Copy, Matrix, Mma, Op, Ref, Role
 
 from ..rings.programs import sources, targets
-from ..sites import Site, Team, about_thread, leader, sites
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,23 +81,6 @@ def whole_warps(op: Op) -> bool:
     return isinstance(op, Copy) and isinstance(ATOMS.get(op.atom), MatrixCopy)
 
 
-def everyone(site: Site) -> Team:
-    """The threads that execute an operation, or more of them where a condition with sizes in it chooses."""
-    if site.team is not None:
-        return site.team
-    warps, lanes, vague = frozenset(range(site.kernel_threads // 32)), 32, False
-    chosen: tuple[Fact, ...] = ()
-    for a in site.around:
-        if isinstance(a, Role):
-            warps, lanes, vague = frozenset(range(a.first_warp, a.first_warp + a.warps)), 32, False
-            chosen = ()
-        elif isinstance(a, If) and any(map(about_thread, a.condition)):
-            vague = True
-        elif isinstance(a, Elect) and not vague:
-            warps, lanes, chosen = (warps if a.each_warp else frozenset({min(warps)})), 1, leader(a)
-    return Team(warps, 32) if vague else Team(warps, lanes, chosen)
-
-
 def covers(w: Site, a: Access) -> bool:
     """Whether all threads of an access are among those of *w*."""
     return w.team is not None and w.team.includes(a.team) is True
@@ -113,11 +95,6 @@ def parallel(a: Site, b: Site) -> bool:
     """Whether two operations are of roles that share no warp, so that each comes when it will."""
     ra, rb = _role(a), _role(b)
     return ra is not None and rb is not None and ra is not rb and not warps_of(ra) & warps_of(rb)
-
-
-def warps_of(role: Role) -> frozenset[int]:
-    """The warps of a role."""
-    return frozenset(range(role.first_warp, role.first_warp + role.warps))
 
 
 def _role(s: Site) -> Any:

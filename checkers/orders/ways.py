@@ -13,10 +13,8 @@ from typing import Any, TypeAlias, TypeVar
 from symlayout.expr import Expr, Fact
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import Site, about_thread, unsteady, warps_of
 from symlayout.ops import Barrier, ClusterBarrier, Commit, Fence, For, If, Role, WaitGroup, WarpBarrier
-
-from ..sites import Site, about_thread, unsteady
-from .shared_accesses import warps_of
 
 ORDERS = (Barrier, ClusterBarrier, Commit, Fence, WaitGroup, WarpBarrier)
 MOST = 50_000  # steps of one walk

@@ -25,14 +25,13 @@ from symlayout.errors import SymlayoutError
 from symlayout.expr import Expr, Fact, Symbol
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import Site, everyone, sites
 from symlayout.layout import Layout
 from symlayout.ops import Barrier, Box, ClusterBarrier, Commit, Elect, Fence, For, Op, Ref, Role, Wait, WaitGroup
 
 from ..coverage.elements import as_modes, in_a_map, in_modes
 from ..coverage.store_sites import Open, Store
 from ..orders.barriers import Meeting, meetings, number_of
-from ..orders.shared_accesses import everyone
-from ..sites import Site, sites
 from .global_accesses import Access, accesses, conflict
 from .homes import Home, home_of, is_block, never_meet, unrolled, ways
 

@@ -17,6 +17,7 @@ from functools import cached_property
 from symlayout.atoms import ATOMS
 from symlayout.expr import Int
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Box, Copy, Ref
 
 from ..bulk_sizes import most_moved
@@ -24,7 +25,6 @@ from ..coverage.store_sites import Open, Store, box_of, store_at
 from ..orders.footprints import elements_of
 from ..orders.shared_accesses import completion, proxy
 from ..rings.programs import sources, targets
-from ..sites import Site, sites
 
 REDUCE = "tma."
 

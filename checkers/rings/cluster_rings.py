@@ -13,9 +13,9 @@ from typing import Any
 from symlayout.expr import Fact, eq
 from symlayout.facts import symbols_in
 from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import ctas, size
 from symlayout.ops import Arrive, Box, Copy, ExpectTx, Op, Ref, edited
 
-from ..clusters import ctas, size
 from ..orders.cluster_exit import cluster_orders
 from .fills import Open, check_apart
 from .hypotheses import Known, Reading

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from symlayout.address_map import AddressMap
 from symlayout.expr import Expr, Fact, eq
+from symlayout.kernel.sites import Site
 from symlayout.ops import Arrive, Box, Copy, ExpectTx, Wait
 
 from ..bulk_sizes import arguments
 from ..exhaustive import POINTS
-from ..sites import Site
 from .programs import slot_elements, targets
 
 if TYPE_CHECKING:

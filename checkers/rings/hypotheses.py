@@ -13,6 +13,9 @@ from typing import Any
 from symlayout.expr import Fact, Symbol, eq
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import Cta
+from symlayout.kernel.counting import Counter
+from symlayout.kernel.sites import Site, sites
 from symlayout.ops import (
     Arrive,
     Barrier,
@@ -30,8 +33,6 @@ from symlayout.ops import (
 
 from ..algebra.cases import shown, within
 from ..bulk_sizes import elements_moved
-from ..clusters import Cta
-from ..sites import Counter, Site, sites
 from .fills import Fill, Open, fills_of
 from .parts import extent_of
 from .programs import RingParts, group_of, slot_elements, sources, targets

@@ -18,6 +18,8 @@ from symlayout.atoms import ATOMS
 from symlayout.errors import ExpressionError
 from symlayout.expr import evaluate
 from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import Cta, blocks_of, masked
+from symlayout.kernel.sites import Site, about_thread, active_lanes, sites
 from symlayout.ops import (
     Arrive,
     Barrier,
@@ -44,8 +46,6 @@ from symlayout.ops import (
     WaitGroup,
 )
 
-from ..clusters import Cta, blocks_of, masked
-from ..sites import Site, about_thread, active_lanes, sites
 from .abstract_machine import Agent, Fault, Landing, Machine, Memory, Step
 from .parts import extent_of, fillers_of, in_parts
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from .value import (
-    CONVERGED,
-    Builder,
-    Kernel,
-    KernelMap,
-    KernelTensor,
-    Mbarriers,
-    Parameter,
-    RingUse,
-)
+from .builder import Builder
+from .declarations import KernelMap, KernelTensor, Mbarriers, Parameter, RingUse
+from .sites import Site
+from .value import CONVERGED, Kernel
+from .visitor import Visitor
 
 __all__ = [
     "CONVERGED",
@@ -22,4 +17,6 @@ __all__ = [
     "Mbarriers",
     "Parameter",
     "RingUse",
+    "Site",
+    "Visitor",
 ]

@@ -19,15 +19,19 @@ bytes of an element. The host computes grids and tensor maps in 64 bits.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from ..expr import Expr, Fact, Int, Symbol
 from ..expr.partial_results import Partial, partial_results, width_of, widths, within
 from ..facts.intervals import Interval, Intervals
 from ..ops import Box, For, If, Let, LoadIndex, Matrix, Op, Ref, Slot, substitution
-from .value import Kernel, KernelTensor
+from .declarations import KernelTensor
+from .sites import Site
+from .value import Kernel
+from .visitor import Handlers, Visitor
 
 HOST_BITS = 64
 ADDRESS_BITS = 57  # of the longest virtual addresses that a GPU has: no tensor spans more bytes
@@ -72,35 +76,42 @@ class Evaluation:
 
 def evaluations(kernel: Kernel) -> Iterator[Evaluation]:
     """Every operation that computes integers, in order. A condition is computed before it is known to hold."""
-    yield from _inside(kernel, kernel.body, Scope((), {}, {}, {}))
+    return itertools.chain.from_iterable(_Evaluations(kernel).run(kernel))
 
 
-def _inside(kernel: Kernel, body: tuple[Op, ...], scope: Scope) -> Iterator[Evaluation]:
-    wide = frozenset(kernel.wide)
+class _Evaluations(Visitor[Iterator[Evaluation]]):
+    """The walk that knows the widths of names and indices; each operation in the scope that those before leave."""
 
-    def held(s: Symbol) -> int:
-        return 64 if s in wide else scope.held.get(s, kernel.index_bits)
+    def __init__(self, kernel: Kernel) -> None:
+        self.bits, self.wide = kernel.index_bits, frozenset(kernel.wide)
+        self.scope = Scope((), {}, {}, {})
 
-    for op in body:
-        exprs = tuple(integers_of(op))
-        partials = partial_results(*exprs)
-        found = widths(partials, kernel.index_bits, wide, held)
-        loaded = {op.name: held(op.name)} if isinstance(op, LoadIndex) else {}
+    def held(self, s: Symbol) -> int:
+        return 64 if s in self.wide else self.scope.held.get(s, self.bits)
+
+    def _every(self, site: Site) -> Iterator[Evaluation]:
+        op, scope = site.op, self.scope
+        partials = partial_results(*integers_of(op))
+        found = widths(partials, self.bits, self.wide, self.held)
+        loaded = {op.name: self.held(op.name)} if isinstance(op, LoadIndex) else {}
         yield Evaluation(op, partials, found, loaded, scope)
-        inner = scope
         if isinstance(op, Let):
-            bits = max(held(op.name), width_of(op.value, found, held))
-            scope = Scope(
+            bits = max(self.held(op.name), width_of(op.value, found, self.held))
+            self.scope = Scope(
                 scope.conditions,
                 {**scope.values, op.name: substitution(scope.values)(op.value)},
                 {**scope.written, op.name: op.value},
                 {**scope.held, op.name: bits},
             )
-        elif isinstance(op, For):
-            inner = replace(scope, held={**scope.held, op.index: width_of(op.extent, found, held)})
-        elif isinstance(op, If):
-            inner = replace(scope, conditions=(*scope.conditions, *op.condition))
-        yield from _inside(kernel, op.body, inner)
+        elif op.body:
+            if isinstance(op, For):
+                self.scope = replace(scope, held={**scope.held, op.index: width_of(op.extent, found, self.held)})
+            elif isinstance(op, If):
+                self.scope = replace(scope, conditions=(*scope.conditions, *op.condition))
+            yield from itertools.chain.from_iterable(self.inside(site))
+            self.scope = scope
+
+    handlers: ClassVar[Handlers] = {Op: _every}
 
 
 def integers_of(op: Op) -> Iterator[Int | Fact]:

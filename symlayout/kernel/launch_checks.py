@@ -3,7 +3,7 @@
 >>> from symlayout import dim
 >>> from symlayout.kernels import vector_copy
 >>> kernel = vector_copy(dim("N"))
->>> for sentence in tensor_assumptions(kernel):
+>>> for sentence in kernel.assumed:
 ...     print(sentence)
 the base of src, dst is a multiple of 16 bytes
 dst, which the kernel writes, shares no byte with src
@@ -18,42 +18,16 @@ That a tensor is const needs no check of addresses: ``WellFormed`` shows that no
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..errors import AssumptionError
-from .value import Kernel, KernelTensor
+from .declarations import KernelTensor
+from .value import Kernel
 
 Place: TypeAlias = "tuple[int, int]"  # address, bytes
-
-
-def tensor_assumptions(kernel: Kernel) -> tuple[str, ...]:
-    """What is assumed of the addresses of a kernel's tensors, as sentences."""
-    every = [t for t in kernel.tensors if t.space == "global"]
-    units = sorted({t.align_bytes for t in every})
-    bases = (f"the base of {_listed(t for t in every if t.align_bytes == n)} is a multiple of {n} bytes" for n in units)
-    return (*bases, *_apart(kernel, every))
-
-
-def _apart(kernel: Kernel, every: list[KernelTensor]) -> Iterator[str]:
-    """Which tensors share no byte, one sentence for each that is written."""
-    told: set[frozenset[str]] = set()
-    for name in kernel.written:
-        near = set(kernel.aliases(name))
-        for other in every:
-            if other.name in near and frozenset((name, other.name)) not in told:
-                yield f"{name} and {other.name} are at one address or share no byte"
-                told.add(frozenset((name, other.name)))
-        far = [t for t in every if t.name not in {name, *near} and frozenset((name, t.name)) not in told]
-        if far:
-            told |= {frozenset((name, t.name)) for t in far}
-            yield f"{name}, which the kernel writes, shares no byte with {_listed(far)}"
-
-
-def _listed(tensors: Any) -> str:
-    return ", ".join(t.name for t in tensors)
 
 
 def check_launch(kernel: Kernel, places: Mapping[str, Place]) -> None:

@@ -32,7 +32,8 @@ from ..dtype import DType
 from ..expr import Int, integer
 from ..layout import Layout
 from ..ops import Ref, Slot
-from .value import Builder, RingUse
+from .builder import Builder
+from .declarations import RingUse
 
 
 @dataclass(frozen=True)

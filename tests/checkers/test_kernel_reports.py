@@ -15,12 +15,12 @@ from checkers import Aligned, SharedMemoryFits, prove
 from checkers.claims import Holds, Injective, Obeys, WellFormed
 from checkers.kernel_claims import claims_of
 from checkers.prover import Budget
-from checkers.structure import unread
 from symlayout import SM90, Layout, dim, dims
 from symlayout.answers.report import Outcome
 from symlayout.errors import ClaimError, LayoutError
 from symlayout.expr import Fact
 from symlayout.kernel import Builder
+from symlayout.kernel.readable import unread
 from symlayout.kernels import cp_async_copy, tma_copy
 from symlayout.ops import Arrive, Box, Copy, Fill, Map, Ref, Role, Slot, Wait
 from symlayout.rules import rule_named

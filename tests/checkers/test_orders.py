@@ -17,12 +17,12 @@ from checkers.orders.remainder_values import unturned
 from checkers.orders.rules import RULES
 from checkers.orders.shared_accesses import accesses
 from checkers.orders.ways import ANY, Way, Ways
-from checkers.sites import sites
 from symlayout import Layout, dim, dims
 from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import ExecutionError
 from symlayout.expr import xor
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.sites import sites
 from symlayout.kernels import cp_async_copy, gemm, tma_copy
 from symlayout.ops import Barrier, Commit, Copy, Elect, Fence, Fill, For, Mma, Op, Ref, WaitGroup, WarpBarrier
 from symlayout.semantics import execute, expect_reference

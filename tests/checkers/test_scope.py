@@ -18,8 +18,9 @@ from symlayout import Layout, ceil_div, dim, dims
 from symlayout.answers.report import Outcome
 from symlayout.errors import AssumptionError, ExecutionError, LayoutError
 from symlayout.kernel import Builder, Kernel, KernelTensor
-from symlayout.kernel.launch_checks import check_launch, tensor_assumptions
+from symlayout.kernel.launch_checks import check_launch
 from symlayout.kernel.specification import element
+from symlayout.kernel.value import tensor_assumptions
 from symlayout.kernels import bulk_copy, tma_copy, vector_copy
 from symlayout.semantics import execute
 
@@ -60,7 +61,7 @@ def test_an_access_of_32_bytes_on_a_base_of_16_is_not_proved() -> None:
     k = Builder("wide", grid=(4,), threads=32)
     x, r = k.global_tensor("x", "f32", Layout(1024)), k.shared_tensor("r", "f32", Layout(1024))
     from checkers.kernel_claims import _access
-    from checkers.sites import sites
+    from symlayout.kernel.sites import sites
 
     k.copy("cp.async.16", x(256 * k.block[0] + 8 * k.thread), r(8 * k.thread))
     kernel = k.kernel()

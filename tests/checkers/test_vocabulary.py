@@ -13,12 +13,13 @@ from checkers import ArithmeticFits, RegistersFit, WellFormed, claims_of, prove
 from checkers.orders.footprints import elements_of
 from checkers.prover import Budget
 from checkers.rings.programs import rings_of, sources, targets
-from checkers.sites import Counter, Uncounted, sites, unsteady
 from symlayout import Layout, dim, dims
 from symlayout.answers.report import Outcome, Report
 from symlayout.facts import Facts
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.counting import Counter, Uncounted
 from symlayout.kernel.ring import make_ring
+from symlayout.kernel.sites import sites, unsteady
 from symlayout.kernels import axpby, cp_async_copy, gather_rows, gemm, row_sum, tma_copy, tma_reduce_add, vector_copy
 from symlayout.ops import (
     DATA,

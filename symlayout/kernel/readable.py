@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from symlayout.atoms import Atom, Extent, MemorySpace, MmaAtom
-from symlayout.expr import Expr, Fact
-from symlayout.kernel import Kernel
-from symlayout.ops import OPERATIONS, Box, Copy, If, Map, Matrix, Mma, Op, Param, Ref, Slot
-from symlayout.semantics.maps import FUNCTIONS
+from ..atoms import Atom, Extent, MemorySpace, MmaAtom
+from ..expr import Expr, Fact
+from ..ops import OPERATIONS, Box, Copy, If, Map, Matrix, Mma, Op, Param, Ref, Slot
+from ..semantics.maps import FUNCTIONS
+from .value import Kernel
 
 # Fields of operations and what may stand in them, by name; a name has one meaning in all operations.
 PLACES: Mapping[str, tuple[type, ...]] = {

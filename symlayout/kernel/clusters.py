@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symlayout.arch import SM90
-from symlayout.expr import Expr, Fact, Symbol, dim, divides, index, integer
-from symlayout.facts import Facts
-from symlayout.int_tuple import text
-from symlayout.kernel import Kernel
-from symlayout.ops import Arrive, Copy, For, If, Op, rewritten, substitution
+from ..arch import SM90
+from ..expr import Expr, Fact, Symbol, dim, divides, index, integer
+from ..facts import Facts
+from ..int_tuple import text
+from ..ops import Arrive, Copy, For, If, Op, edited, rewritten, substitution
+from .value import Kernel
 
 MOST_CTAS, PORTABLE_CTAS = SM90.cluster_ctas, SM90.portable_cluster_ctas  # more than the latter need an opt-in
 
@@ -110,7 +110,7 @@ def ctas(kernel: Kernel) -> tuple[Cta, ...]:
     for rank, at in enumerate(places(kernel)):
         env: dict[Symbol, Any] = {s: _own(s, rank) for s in kernel.opaque}
         env |= {b: c * q + i for b, q, c, i in zip(kernel.block, alone.block, shape, at, strict=True)}
-        body = _decided(rewritten(kernel.body, substitution(env)))
+        body = edited(rewritten(kernel.body, substitution(env)), _decided)
         out.append(Cta(rank, replace(alone, body=body), size(kernel)))
     return tuple(out)
 
@@ -149,22 +149,18 @@ def _own(s: Symbol, rank: int) -> Symbol:
     return dim(f"{s.name}_{rank}", at_least=s.lower, at_most=s.upper, multiple_of=s.multiple)
 
 
-def _decided(body: tuple[Op, ...]) -> tuple[Op, ...]:
-    """The operations without conditions that always hold, what stands under one that never does, and empty loops."""
-    return tuple(x for op in body for x in _alternative(op))
-
-
-def _alternative(op: Op) -> Iterator[Op]:
+def _decided(op: Op) -> Iterator[Op]:
+    """What is left of an operation: not conditions that always hold, those that never do, nor empty loops."""
     if isinstance(op, If):
         if any(f.value is False for f in op.condition):
             return
         if all(f.value for f in op.condition):
-            yield from _decided(op.inside)
+            yield from op.inside
             return
         op = replace(op, condition=tuple(f for f in op.condition if f.value is None))
     if isinstance(op, For) and type(op.extent) is int and op.extent <= 0:
         return
-    yield op.with_body(_decided(op.body))
+    yield op
 
 
 def told(kernel: Kernel) -> str:

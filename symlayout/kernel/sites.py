@@ -1,29 +1,29 @@
-"""Where the operations of a kernel stand: who executes them, under what, and how many of a kind come before.
+"""Where the operations of a kernel stand: who executes them, under what, and what gives names a value there.
 
-The number of a use is counted, never guessed: ``rank`` walks from the root to an operation and adds what stands
-before it, an expression of sizes, block and loop indices.
+>>> from symlayout import dim
+>>> from symlayout.kernels import vector_copy
+>>> *_, last = sites(vector_copy(dim("N"), threads=64))
+>>> print(last, "at", last.places)
+st.global.4 x -> dst[256*block_x + j + 4*thread] at (1, 0, 0, 1)
+>>> print(*last.conditions, *(loop.index for loop in last.loops), len(last.candidates))
+j 64
+
+``Visitor`` dispatches on the sites of a kernel; what is asked of all of them alike asks ``sites``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
 
-from symlayout.expr import Fact, Int, Symbol, index, maximum, terms_of
-from symlayout.facts import Facts, symbols_in
-from symlayout.kernel import Kernel
-from symlayout.ops import ELECTIONS, WARP, Elect, For, If, LoadIndex, Op, Role
-
-Wanted: TypeAlias = "Callable[[Op], bool]"
+from ..expr import Fact, Symbol, index
+from ..facts import symbols_in
+from ..ops import ELECTIONS, WARP, Elect, For, If, Let, LoadIndex, Op, Role
+from .value import Kernel
 
 THREAD = "thread"
 FIRST_LANE = index(THREAD, 1024) % WARP <= 0  # the fact by which an election takes lane 0
-
-
-class Uncounted(Exception):
-    """Operations whose number is no closed form: a condition or an extent decides it."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,49 @@ class Team:
         return f"{which}, {self.lanes} lane{'s' if self.lanes != 1 else ''} each"
 
 
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A kernel whose operations have sites, with what is asked of all of it."""
+
+    kernel: Kernel
+
+    @cached_property
+    def varying(self) -> frozenset[Symbol]:
+        """The values that are read from memory at a place that depends on the thread."""
+        out: set[Symbol] = set()
+        for op in self.kernel.plain.walk():
+            if isinstance(op, LoadIndex):
+                symbols = symbols_in((op.src.offset,))
+                if symbols & out or any(s.name == THREAD for s in symbols):
+                    out.add(op.name)
+        return frozenset(out)
+
+
 @dataclass(frozen=True)
 class Site:
-    """An operation with the operations around it, outermost first, and its place in each of their bodies."""
+    """An operation in its scope: the operations around it, outermost first, and its place in each of their bodies.
+
+    The *bindings* are the loops around and the ``Let`` and ``LoadIndex`` before it whose names it may use; of a kernel
+    without ``Let`` (``Kernel.plain``) expressions need none of the latter.
+    """
 
     op: Op
     around: tuple[Op, ...]
     places: tuple[int, ...]  # one more than *around*: the first is the place in the kernel's body
-    kernel_threads: int
-    varying: frozenset[Symbol] = frozenset()  # values that threads read from memory, each its own
+    program: Program = field(compare=False, repr=False)
+    bindings: tuple[Site, ...] = field(default=(), compare=False, repr=False)  # what gives names a value, in order
+
+    # -- the scope ----------------------------------------------------------------------------------
+
+    @property
+    def kernel_threads(self) -> int:
+        """The threads of a CTA."""
+        return self.program.kernel.threads
+
+    @property
+    def varying(self) -> frozenset[Symbol]:
+        """Values that threads read from memory, each its own."""
+        return self.program.varying
 
     @cached_property
     def role(self) -> str:
@@ -85,6 +119,8 @@ class Site:
     def conditions(self) -> tuple[Fact, ...]:
         """The facts of the conditions around, those about threads aside."""
         return tuple(f for f in self.predicate if not about_thread(f))
+
+    # -- who executes it ----------------------------------------------------------------------------
 
     @cached_property
     def team(self) -> Team | None:
@@ -124,6 +160,20 @@ class Site:
                 found = frozenset(t for t in found if all(f.at({f.symbols[0]: t - first}) for f in facts))
         return found
 
+    # -- its neighbours -----------------------------------------------------------------------------
+
+    def inside(self) -> Iterator[Site]:
+        """The operations of its body, each where it stands; those inside of them aside."""
+        bindings = (*self.bindings, self) if isinstance(self.op, For) else self.bindings
+        return _placed(self.op.body, (*self.around, self.op), self.places, self.program, bindings)
+
+    def enclosing(self) -> Iterator[Site]:
+        """The operations around it where they stand, outermost first."""
+        for n, op in enumerate(self.around):
+            at = self.places[: n + 1]
+            bindings = tuple(b for b in self.bindings if b.places < at)
+            yield Site(op, self.around[:n], at, self.program, bindings)
+
     def __str__(self) -> str:
         return str(self.op)
 
@@ -159,89 +209,60 @@ def active_lanes(condition: Iterable[Fact], first: int) -> int:
     return sum(all(f.at({f.symbols[0]: first + lane}) for f in facts) for lane in range(32))
 
 
-def sites(kernel: Kernel) -> Iterator[Site]:
-    """Every operation of a kernel where it stands, in order; names for expressions are replaced by them."""
-    yield from _inside(kernel.plain.body, (), (), (kernel.threads, _varying(kernel)))
+def warps_of(role: Role) -> frozenset[int]:
+    """The warps of a role."""
+    return frozenset(range(role.first_warp, role.first_warp + role.warps))
 
 
-def _inside(
-    body: tuple[Op, ...], around: tuple[Op, ...], places: tuple[int, ...], shared: tuple[int, frozenset[Symbol]]
+def everyone(site: Site) -> Team:
+    """The threads that execute an operation, or more of them where a condition with sizes in it chooses."""
+    if site.team is not None:
+        return site.team
+    warps, lanes, vague = frozenset(range(site.kernel_threads // 32)), 32, False
+    chosen: tuple[Fact, ...] = ()
+    for a in site.around:
+        if isinstance(a, Role):
+            warps, lanes, vague = frozenset(range(a.first_warp, a.first_warp + a.warps)), 32, False
+            chosen = ()
+        elif isinstance(a, If) and any(map(about_thread, a.condition)):
+            vague = True
+        elif isinstance(a, Elect) and not vague:
+            warps, lanes, chosen = (warps if a.each_warp else frozenset({min(warps)})), 1, leader(a)
+    return Team(warps, 32) if vague else Team(warps, lanes, chosen)
+
+
+def top(kernel: Kernel) -> Iterator[Site]:
+    """The operations of a kernel's body, as written, where they stand; those inside of them aside."""
+    return _placed(kernel.body, (), (), Program(kernel), ())
+
+
+def _placed(
+    body: tuple[Op, ...],
+    around: tuple[Op, ...],
+    places: tuple[int, ...],
+    program: Program,
+    bindings: tuple[Site, ...],
 ) -> Iterator[Site]:
     for i, op in enumerate(body):
-        yield Site(op, around, (*places, i), *shared)
-        yield from _inside(op.body, (*around, op), (*places, i), shared)
+        site = Site(op, around, (*places, i), program, bindings)
+        yield site
+        if isinstance(op, Let | LoadIndex):
+            bindings = (*bindings, site)
 
 
-def _varying(kernel: Kernel) -> frozenset[Symbol]:
-    """The values that are read from memory at a place that depends on the thread."""
-    out: set[Symbol] = set()
-    for op in kernel.plain.walk():
-        if isinstance(op, LoadIndex):
-            symbols = symbols_in((op.src.offset,))
-            if symbols & out or any(s.name == THREAD for s in symbols):
-                out.add(op.name)
-    return frozenset(out)
+def as_written(kernel: Kernel) -> Iterator[Site]:
+    """Every operation of a kernel where it stands, in order, ``Let`` among them."""
+    open_: list[Iterator[Site]] = [top(kernel)]
+    while open_:
+        site = next(open_[-1], None)
+        if site is None:
+            open_.pop()
+            continue
+        yield site
+        if site.op.body:
+            open_.append(site.inside())
 
 
-class Counter:
-    """Counts operations of a kernel under some facts, which know the indices of the loops."""
-
-    def __init__(self, kernel: Kernel, facts: Facts) -> None:
-        self.kernel, self.facts = kernel.plain, facts
-        self._unsteady = unsteady(self.kernel)
-
-    def total(self, wanted: Wanted) -> Int:
-        """How many a thread meets in all that it does. Raises Uncounted."""
-        return self._sequence(self.kernel.body, wanted)
-
-    def before(self, site: Site, wanted: Wanted) -> Int:
-        """How many it has met when it comes to *site*, the operation there not counted. Raises Uncounted."""
-        bodies = (self.kernel.body, *(a.body for a in site.around))
-        total: Any = 0
-        for body, place, a in zip(bodies, site.places, (*site.around, None), strict=True):
-            total = total + self._sequence(body[:place], wanted)
-            if isinstance(a, For):
-                total = total + self._turns(a, a.index, wanted)
-        return self.facts.resolved(total)
-
-    def _sequence(self, body: Iterable[Op], wanted: Wanted) -> Any:
-        total: Any = 0
-        for op in body:
-            total = total + self._count(op, wanted)
-        if self._unsteady & symbols_in((total,)):
-            raise Uncounted("a number that depends on a value which threads or turns read for themselves")
-        return self.facts.resolved(total)
-
-    def _count(self, op: Op, wanted: Wanted) -> Any:
-        if wanted(op):
-            return 1
-        if isinstance(op, For):
-            n = op.extent
-            return self._turns(op, n if self.facts.le(0, n) is True else maximum(n, 0), wanted)
-        inside = self._sequence(op.body, wanted)
-        if isinstance(op, If) and inside != 0 and not self._always(op.condition):
-            raise Uncounted(f"how often {op} holds")
-        return inside
-
-    def _always(self, condition: Iterable[Fact]) -> bool:
-        return all(about_thread(f) or self.facts.holds(f) is True for f in condition)
-
-    def _turns(self, loop: For, n: Any, wanted: Wanted) -> Any:
-        """How many in the first *n* iterations; a condition index >= c leaves out c of them."""
-        total: Any = 0
-        for op in loop.body:
-            first = _from(op, loop.index)
-            each = self._count(op, wanted) if first is None else self._sequence(op.body, wanted)
-            if loop.index in symbols_in((each,)):
-                raise Uncounted(f"a number that changes with {loop.index}")
-            total = total + (n if not first else maximum(n - first, 0)) * each
-        return self.facts.resolved(total)
-
-
-def _from(op: Op, index: Symbol) -> int | None:
-    """c where *op* is a condition index >= c."""
-    if isinstance(op, If) and len(op.condition) == 1 and op.condition[0].relation == ">=":
-        t = terms_of(op.condition[0].expr)
-        if t.get((index,)) == 1 and set(t) <= {(index,), ()}:
-            return max(0, -t.get((), 0))
-    return None
+def sites(kernel: Kernel) -> Iterator[Site]:
+    """Every operation of a kernel where it stands, in order; names for expressions are replaced by them."""
+    return as_written(kernel.plain)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from checkers import Budget, HappensBefore, RingProtocol, TmaCopySafe, TransactionBytes, claims_of, prove, smt
-from checkers.clusters import blocks_of, by_rank, ctas, places
 from checkers.orders.cluster_exit import RULES, cluster_orders
 from checkers.rings.programs import machine
 from checkers.rings.ring_lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas
 from symlayout import Layout, TensorMap, dim
 from symlayout.expr import index
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.clusters import blocks_of, by_rank, ctas, places
 from symlayout.kernel.ring import make_ring
 from symlayout.kernels import gemm, tma_copy
 from symlayout.ops import (

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from symlayout.address_map import AddressMap
-from symlayout.expr import Fact, Symbol
-from symlayout.facts import symbols_in
+from ..address_map import AddressMap
+from ..expr import Fact, Symbol
+from ..facts import symbols_in
 
 
 def over_indices(value: Any, valid: tuple[Fact, ...], dims: tuple[Symbol, ...]) -> tuple[AddressMap, tuple[Fact, ...]]:
