@@ -11,31 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import members_at_use  # noqa: F401  # it defines members of layouts
 from .address_map import AddressMap
-from .algebra import (
-    append,
-    coalesce,
-    complement,
-    domain_distribute,
-    filter,
-    filter_zeros,
-    flatten_layout,
-    group,
-    left_inverse,
-    make_fragment_like,
-    make_layout_like,
-    make_ordered_layout,
-    max_alignment,
-    max_common_layout,
-    max_common_vector,
-    nullspace,
-    prepend,
-    replace,
-    right_inverse,
-    select,
-    take,
-    zip_modes,
-)
+from .algebra import coalesce, filter, filter_zeros, nullspace
 from .arch import SM90
 from .basis import (
     ArithmeticTuple,
@@ -49,6 +27,8 @@ from .basis import (
     make_basis_like,
     make_inttuple_iter,
 )
+from .common_layouts import max_alignment, max_common_layout, max_common_vector
+from .complement import complement
 from .composition import composition, slice_and_offset
 from .cute_names import (
     Integer,
@@ -77,6 +57,7 @@ from .expr import Expr, Fact, Symbol, dim, dims, eq, evaluate, index, maximum, m
 from .facts import Facts
 from .int_tuple import has_none, is_int, is_tuple
 from .interop import of
+from .inverses import left_inverse, right_inverse
 from .layout import (
     ComposedLayout,
     Layout,
@@ -89,7 +70,9 @@ from .layout import (
     make_identity_layout,
     make_layout,
 )
+from .modes import append, flatten_layout, group, prepend, replace, select, take, zip_modes
 from .obligations import Obligation, Obligations
+from .ordered_layouts import domain_distribute, make_fragment_like, make_layout_like, make_ordered_layout
 from .recast import bytes_of, downcast, recast, recast_layout, upcast
 from .swizzle import Swizzle, make_swizzle
 from .tensor import (

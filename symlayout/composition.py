@@ -29,6 +29,7 @@ from .layout import (
     with_obligations,
 )
 from .linear_moves import through_layout
+from .members import members
 from .meter import ends
 from .obligations import EXACT, NONE, Obligation, Obligations, exact, in_domain
 from .swizzle import Swizzle, compose_swizzles
@@ -36,6 +37,7 @@ from .swizzle import Swizzle, compose_swizzles
 ENUMERATED = 1 << 22  # points up to which an unproved static composition is decided by evaluation
 
 
+@members.defines
 @ends
 def composition(a: Any, b: Any, mode: str = "exact") -> Any:
     """The layout of c -> a(b(c)), with the profile of *b*.

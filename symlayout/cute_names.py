@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC
 from typing import Any
 
-from .algebra import right_inverse
 from .composition import composition
 from .errors import LayoutError
 from .expr import integer
 from .int_tuple import checked, congruent, product_each, size, text
+from .inverses import right_inverse
 from .layout import ComposedLayout, Layout, make_layout
 from .meter import ends
 from .tiling import raked_product

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from .errors import LayoutError
 from .expr import ceil_div_int, coerce_or_none, divides, floordiv, integer, mod
+from .members import members
 
 # int | Expr | ScaledBasis | None | tuple[IntTuple, ...]; a recursive union would make every sum a cast
 IntTuple: TypeAlias = Any
@@ -140,9 +141,7 @@ def add(terms: Iterator[Any] | list[Any]) -> Any:
 def flatten(x: IntTuple) -> IntTuple:
     """All leaves at depth at most 1; an integer stays an integer. Of a layout, its modes likewise."""
     if hasattr(x, "stride"):
-        from .algebra import flatten_layout
-
-        return flatten_layout(x)
+        return members.flatten_layout(x)
     return tuple(leaves(x)) if isinstance(x, tuple) else x
 
 
@@ -229,9 +228,7 @@ def ceil_div(a: IntTuple, b: Any) -> IntTuple:
     ((3, 3), (1, 3, 5), 3)
     """
     if hasattr(b, "stride"):
-        from .algebra import complement
-
-        return complement(b, getattr(a, "shape", a)).shape
+        return members.complement(b, getattr(a, "shape", a)).shape
     if isinstance(a, tuple) and isinstance(b, tuple):
         if len(b) > len(a):
             raise LayoutError(f"expected a divisor of rank at most {len(a)}, got {text(b)} for {text(a)}")
@@ -443,9 +440,7 @@ def dice(coord: IntTuple, x: IntTuple) -> IntTuple:
 
 
 def _by_parts(f: Callable[[IntTuple], IntTuple], layout: Any) -> Any:
-    from .layout import make_raw
-
-    return make_raw(f(layout.shape), f(layout.stride), layout.obligations)
+    return members.make_raw(f(layout.shape), f(layout.stride), layout.obligations)
 
 
 def _selected(coord: IntTuple, x: IntTuple, keep_none: bool) -> IntTuple:

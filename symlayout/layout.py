@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from .basis import ScaledBasis, as_tuple, coprofile_of, is_basis, make_basis_like, map_entries
+from .basis import ScaledBasis, as_arithmetic, as_tuple, coprofile_of, is_basis, make_basis_like, map_entries
 from .errors import LayoutError
-from .expr import Expr, Int, Symbol, substitute
+from .expr import Expr, Symbol, substitute
 from .facts import Facts, symbols_in
 from .int_tuple import (
     MAX_DEPTH,
@@ -18,10 +18,7 @@ from .int_tuple import (
     add,
     checked,
     congruent,
-    dice,
-    flatten,
     has_none,
-    idx2crd,
     leaves,
     map_leaves,
     offset_at,
@@ -31,6 +28,7 @@ from .int_tuple import (
     text,
     unflatten,
 )
+from .members import members
 from .meter import ends
 from .obligations import NONE, Obligations
 from .swizzle import Swizzle
@@ -81,16 +79,12 @@ class Layout:
     @staticmethod
     def parse(source: str, symbols: Iterable[Symbol] = ()) -> Any:
         """The layout, composed layout or swizzle that CuTe text or a CuTe C++ type denotes."""
-        from .text.notation import parse
-
-        return parse(source, symbols)
+        return members.parse(source, symbols)
 
     @staticmethod
     def fit(points: Any, shape: Any = None) -> Any:
         """The layout, swizzled if need be, that explains a function or a list of points."""
-        from .fit import fit
-
-        return fit(points, shape)
+        return members.fit(points, shape)
 
     # -- as a function --------------------------------------------------------------------------------
 
@@ -175,12 +169,12 @@ class Layout:
 
     def __getitem__(self, i: Any) -> Layout:
         if isinstance(i, slice):
-            return _layout(as_modes(self.shape)[i], as_modes(self.stride)[i], self.obligations)
+            return make_raw(as_modes(self.shape)[i], as_modes(self.stride)[i], self.obligations)
         if not isinstance(self.shape, tuple):
             if i not in (0, -1):
                 raise IndexError(f"expected mode 0 of {self}, got {i}")
             return self
-        return _layout(self.shape[i], self.stride[i], self.obligations)
+        return make_raw(self.shape[i], self.stride[i], self.obligations)
 
     def __iter__(self) -> Iterator[Layout]:
         return (self[i] for i in range(len(self)))
@@ -194,7 +188,7 @@ class Layout:
         return hash((self.shape, self.stride))
 
     def __reduce__(self) -> Any:
-        return _layout, (self.shape, self.stride, self.obligations)
+        return make_raw, (self.shape, self.stride, self.obligations)
 
     def __str__(self) -> str:
         return f"{text(self.shape)}:{text(self.stride)}"
@@ -203,17 +197,13 @@ class Layout:
         return f"Layout({self.shape!r}, {self.stride!r})"
 
     def _repr_svg_(self) -> str:
-        from .draw import picture
-
-        return picture(self)
+        return members.picture(self)
 
     # -- CuTe's member forms --------------------------------------------------------------------------
 
     def compose(self, *tilers: Any) -> Any:
         """composition(self, tiler), or by mode for several."""
-        from .composition import composition
-
-        return composition(self, tilers[0] if len(tilers) == 1 else tilers)
+        return members.composition(self, tilers[0] if len(tilers) == 1 else tilers)
 
     def with_shape(self, *shape: Any) -> Any:
         """The same function read through a compact shape."""
@@ -227,7 +217,8 @@ _set_modes = Layout.__dict__["_modes"].__set__
 _set_static = Layout.__dict__["_static"].__set__
 
 
-def _layout(shape: IntTuple, stride: IntTuple, obligations: Obligations = NONE) -> Layout:
+@members.defines
+def make_raw(shape: IntTuple, stride: IntTuple, obligations: Obligations = NONE) -> Layout:
     """A layout from parts that are known to fit; the operations of the algebra build with this."""
     out = object.__new__(Layout)
     _set_shape(out, shape)
@@ -236,16 +227,13 @@ def _layout(shape: IntTuple, stride: IntTuple, obligations: Obligations = NONE) 
     return out
 
 
-make_raw = _layout
-
-
 def with_obligations(layout: Any, obligations: Obligations) -> Any:
     """The same layout with these obligations added to its own."""
     if not obligations:
         return layout
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, with_obligations(layout.inner, obligations))
-    return _layout(layout.shape, layout.stride, layout.obligations | obligations)
+    return make_raw(layout.shape, layout.stride, layout.obligations | obligations)
 
 
 class ComposedLayout:
@@ -292,11 +280,9 @@ class ComposedLayout:
 
         Raises LayoutError for symbolic sizes, coordinates as values, and any step of the evaluation beyond int64.
         """
-        from .values import rows
-
         if not self.static or self.has_bases:
             raise LayoutError(f"expected a layout of plain integers, got {self}; bind its symbols first")
-        found = rows(self)
+        found = members.rows(self)
         if found.dtype == object:
             raise LayoutError(f"expected offsets within int64 at every step, got larger ones in {self}")
         return found[:, 0]
@@ -365,14 +351,10 @@ class ComposedLayout:
         return f"ComposedLayout({self.outer!r}, {self.offset!r}, {self.inner!r})"
 
     def _repr_svg_(self) -> str:
-        from .draw import picture
-
-        return picture(self)
+        return members.picture(self)
 
     def compose(self, *tilers: Any) -> Any:
-        from .composition import composition
-
-        return composition(self, tilers[0] if len(tilers) == 1 else tilers)
+        return members.composition(self, tilers[0] if len(tilers) == 1 else tilers)
 
 
 # -- helpers that others use ------------------------------------------------------------------------------
@@ -460,7 +442,7 @@ def make_layout(*parts: Any) -> Any:
         obligations = NONE
         for p in parts:
             obligations |= p.obligations
-        return _layout(tuple(p.shape for p in parts), tuple(p.stride for p in parts), obligations)
+        return make_raw(tuple(p.shape for p in parts), tuple(p.stride for p in parts), obligations)
     if len(parts) == 2 and parts[1] in (LayoutLeft, LayoutRight):
         return parts[1](parts[0])
     if len(parts) in (1, 2):
@@ -495,7 +477,7 @@ def slice_layout(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
         return ComposedLayout(layout.outer, add([layout.offset, offset]), rest), 0
     if coord is None:
         return layout, 0
-    kept = _layout(slice_(coord, layout.shape), slice_(coord, layout.stride), layout.obligations)
+    kept = make_raw(slice_(coord, layout.shape), slice_(coord, layout.stride), layout.obligations)
     return kept, resolved(offset_at(coord, layout.shape, layout.stride))
 
 
@@ -518,14 +500,8 @@ def coshape(layout: Layout) -> IntTuple:
     reach = add([(n - 1) * magnitude(d) for n, d in layout.modes()])
     if not layout.has_bases:
         return reach + 1
-    full = add([reach, as_reach_zero(layout)])
+    full = add([reach, as_arithmetic(coprofile(layout))])
     return map_leaves(lambda r: r + 1, as_tuple(full))
-
-
-def as_reach_zero(layout: Layout) -> Any:
-    from .basis import as_arithmetic
-
-    return as_arithmetic(coprofile(layout))
 
 
 @ends
@@ -548,16 +524,9 @@ def magnitude(d: Any) -> Any:
     raise LayoutError(f"expected a stride whose sign is known, got {d}; declare its symbols with at_least=0")
 
 
-def idx2crd_layout(index: Any, layout: Any) -> IntTuple:
-    return idx2crd(index, layout.shape)
-
-
 def transform_leaves(layout: Layout, f: Callable[[Any, Any], tuple[Any, Any]]) -> Layout:
     """A layout of the same profile with each (extent, stride) replaced."""
     pairs = [f(n, d) for n, d in layout.modes()]
     shape = unflatten(tuple(p[0] for p in pairs), layout.shape)
     stride = unflatten(tuple(p[1] for p in pairs), layout.shape)
-    return _layout(shape, stride, layout.obligations)
-
-
-__all__ = ["ComposedLayout", "Int", "Layout", "dice", "flatten"]
+    return make_raw(shape, stride, layout.obligations)

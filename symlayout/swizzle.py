@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from .errors import LayoutError
 from .expr import Expr, Int, coerce_or_none, floordiv, integer, mod, split, xor
+from .members import members
 
 
 class Swizzle:
@@ -111,9 +112,7 @@ class Swizzle:
         return f"Swizzle({self.bits}, {self.base}, {self.shift})"
 
     def _repr_svg_(self) -> str:
-        from .draw import picture
-
-        return picture(self)
+        return members.picture(self)
 
 
 def _number(x: Any, what: str) -> int:

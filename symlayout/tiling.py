@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from .algebra import append, coalesce, complement, make_ordered_layout, tiler_modes, zip_modes
+from .algebra import coalesce
+from .complement import complement
 from .composition import composition
 from .errors import LayoutError
 from .expr import Expr, integer
@@ -23,7 +24,9 @@ from .layout import (
     with_obligations,
 )
 from .meter import ends
+from .modes import append, tiler_modes, zip_modes
 from .obligations import in_domain
+from .ordered_layouts import make_ordered_layout
 
 
 @ends

@@ -87,24 +87,6 @@ STANDING: tuple[set[str], ...] = (
         "checkers.dataflow.uses",
         "checkers.dataflow.value_walk",
     },
-    {
-        "symlayout.algebra",
-        "symlayout.basis",
-        "symlayout.composition",
-        "symlayout.draw.grid",
-        "symlayout.draw.picture",
-        "symlayout.draw.svg",
-        "symlayout.fit",
-        "symlayout.int_tuple",
-        "symlayout.layout",
-        "symlayout.linear_moves",
-        "symlayout.swizzle",
-        "symlayout.text.cpp_types",
-        "symlayout.text.grammar",
-        "symlayout.text.notation",
-        "symlayout.text.reader",
-        "symlayout.values",
-    },
 )
 
 

@@ -11,6 +11,7 @@ from ..basis import as_tuple
 from ..errors import LayoutError
 from ..int_tuple import crd2idx, leaves, product, text
 from ..layout import ComposedLayout, as_modes
+from ..members import members
 from ..swizzle import Swizzle, upcast_swizzle
 
 MAX_ROWS = MAX_COLUMNS = 128  # a larger picture is cut at its corner, with a note
@@ -59,9 +60,7 @@ class Grid:
         return "\n".join(lines)
 
     def _repr_svg_(self) -> str:
-        from .svg import svg
-
-        return svg(self)
+        return members.picture(self)
 
 
 def offset_grid(

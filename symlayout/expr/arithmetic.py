@@ -2,18 +2,18 @@
 
 A quotient, the bits of an integer, the least of two are kinds of expressions that are built on sums and products. The
 module that has one enters it in the table ``defined`` when the package is imported, and operators look there. A new
-operator is a method here, a row of ``Definitions``, and ``@defines`` where it is defined.
+operator is a method here, a row of ``Operations``, and ``@defines`` where it is defined.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
+from ..definitions import Definitions
 from ..errors import ExpressionError
 
-F = TypeVar("F", bound=Callable[..., Any])
 Factors: TypeAlias = "tuple[Any, ...]"  # of a term: variables, in the order of their keys
 Terms: TypeAlias = "dict[Factors, int]"  # no coefficient is 0
 
@@ -21,7 +21,7 @@ LARGEST = 1 << 16  # terms of a product: of dozens of sums there would be no end
 LONGEST_POWER = 1 << 12  # factors of one term; nothing that indexes memory has as many
 
 
-class Definitions:
+class Operations(Definitions):
     """What operators call, each by the name of the function that defines it."""
 
     build: Callable[[Terms], Any]
@@ -46,15 +46,8 @@ class Definitions:
     latex: Callable[[Any], str]
 
 
-defined = Definitions()
-
-
-def defines(function: F) -> F:
-    """Enter a function in the table, under its name."""
-    if function.__name__ not in Definitions.__annotations__:
-        raise TypeError(f"expected one of {', '.join(Definitions.__annotations__)}, got {function.__name__}")
-    setattr(defined, function.__name__, function)
-    return function
+defined = Operations()
+defines = defined.defines
 
 
 class Arithmetic:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..algebra import coalesce, from_modes, group
+from ..algebra import coalesce, from_modes
 from ..basis import ScaledBasis, basis_get, basis_value
 from ..composition import composition
 from ..errors import InexactError, LayoutError
@@ -20,6 +20,7 @@ from ..expr import divides, terms_of
 from ..facts import Facts
 from ..int_tuple import IntTuple, ceil_div, leaves, map_leaves, text
 from ..layout import Layout, make_identity_layout, make_layout
+from ..modes import group
 from ..obligations import NONE, Obligations, in_domain
 from ..recast import recast_layout
 

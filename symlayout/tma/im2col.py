@@ -19,13 +19,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..algebra import coalesce, right_inverse
+from ..algebra import coalesce
 from ..basis import ArithmeticTupleIterator, ScaledBasis
 from ..composition import composition
 from ..dtype import DType
 from ..errors import LayoutError
 from ..expr import divides, floordiv, integer
 from ..int_tuple import product, product_each, text
+from ..inverses import right_inverse
 from ..layout import ComposedLayout, Layout, coprofile, make_identity_layout
 from ..tensor import Tensor
 from .tensor_map import Im2col, TensorMap

@@ -21,13 +21,15 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
-from ..algebra import coalesce, plain, right_inverse
+from ..algebra import coalesce
 from ..basis import ArithmeticTupleIterator, map_entries
+from ..common_layouts import plain
 from ..composition import composition
 from ..dtype import DType
 from ..errors import LayoutError
 from ..expr import Expr, Int, integer, substitute
 from ..int_tuple import checked, congruent, has_none, leaves, map_leaves, product, product_each, rank, text
+from ..inverses import right_inverse
 from ..layout import (
     Layout,
     as_modes,
