@@ -22,6 +22,7 @@ from ..claim_fields import Subject, Value
 from ..exhaustive import POINTS
 from .in_bounds import InBounds, at_digits, outside
 from .injective import SWIZZLE, Injective, collision, gaps, replayed
+from .missing_values import missing
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,6 @@ class Bijective(Claim):
         return type(gap) is int and gap == 0
 
     def counterexample(self) -> Witness | None:
-        from .surjective import missing
-
         total = product(self.onto)
         far_away = max(points(self.layout), total) > POINTS
         return first_found(

@@ -19,7 +19,7 @@ from ..claim_fields import Function, Subject, Value
 from .bijective import Bijective
 from .in_bounds import InBounds
 from .injective import Injective
-from .surjective import missing
+from .missing_values import missing
 
 
 @dataclass(frozen=True)

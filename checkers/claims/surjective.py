@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves, text
 
-from ..algebra import probes as far
 from ..algebra.certificates import covers
-from ..algebra.subject_form import check_subject, checked_onto, linear, points, table
-from ..claim import Claim, Proof, TooLarge
+from ..algebra.subject_form import check_subject, checked_onto, linear
+from ..claim import Claim, Proof
 from ..claim_fields import Subject, Value
-from ..exhaustive import POINTS, first_missing
 from .bijective import Bijective
+from .missing_values import missing
 
 
 @dataclass(frozen=True)
@@ -55,32 +54,3 @@ class Surjective(Claim):
 
     def lemma(self, facts: Facts) -> str:
         return f"every value below {text(self.onto)} is reached"
-
-
-def missing(layout: Any, onto: Any) -> Witness | None:
-    """The first value that no coordinate has."""
-    total = 1
-    for n in leaves(onto):
-        total *= n
-    if max(points(layout), total) > POINTS:
-        return _unreached(layout, total)
-    _, values = table(layout)
-    hole = first_missing(values, tuple(leaves(onto)))
-    if hole is None:
-        return None
-    value = text(hole if isinstance(onto, tuple) else hole[0])
-    return Witness({}, (), f"no coordinate maps to {value}")
-
-
-def _unreached(layout: Any, total: int) -> Witness:
-    """That too few coordinates, their residues or their extremes leave a value out; TooLarge where that is open."""
-    if points(layout) < total:
-        return Witness({}, (), f"{points(layout)} coordinates for {total} values")
-    low, high = far.span(layout) or (0, total)
-    if low > 0 or high < total - 1:
-        return Witness({}, (), f"no coordinate maps to {0 if low > 0 else total - 1}: values are {low} to {high}")
-    known = far.residue(layout)
-    if known is not None and total > 1:
-        r, m = known
-        return Witness({}, (), f"no coordinate maps to {0 if r else 1}: every value leaves {r} when divided by {m}")
-    raise TooLarge

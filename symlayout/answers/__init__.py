@@ -2,3 +2,7 @@
 
 A new format of reports belongs in ``formats``, a new word in ``explain``.
 """
+
+from __future__ import annotations
+
+from . import ways_at_use  # noqa: F401  # it defines how reports are shown

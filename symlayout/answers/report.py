@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..definitions import Definitions
 from ..finding.place import NOWHERE, Place
 from .outcome import Outcome
 
@@ -15,6 +16,16 @@ __all__ = ["LONGEST", "SCHEMA", "Outcome", "Report", "Verdict", "Witness", "iden
 
 SCHEMA = 2  # docs/report.schema.json
 LONGEST = 120  # columns of a line that has a claim, what it is given, and how it was decided
+
+
+class Ways(Definitions):
+    """How reports are shown by modules that are built on them."""
+
+    report_html: Callable[[Any], str]
+    reproduce: Callable[[Any], str]
+
+
+ways = Ways()
 
 
 @dataclass(frozen=True)
@@ -208,15 +219,11 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from ..draw import report_html
-
-        return report_html(self)
+        return ways.report_html(self)
 
     def reproduce(self) -> str:
         """A Python script that shows every refutation at the sizes of its witness; empty where there is none."""
-        from .reproduce import reproduce
-
-        return "\n\n".join(reproduce(v) for v in self.verdicts if v.witness is not None)
+        return "\n\n".join(ways.reproduce(v) for v in self.verdicts if v.witness is not None)
 
     def to_json(self) -> str:
         """The report as JSON text, with a schema number."""

@@ -13,9 +13,19 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..definitions import Definitions
 from ..errors import LayoutError, SerialError
 from ..expr import Expr, Fact, at_least, multiple_of, terms_of
 from ..facts import Facts
+
+
+class Tables(Definitions):
+    """How a row is found again by its id, among tables that are built on this module."""
+
+    rule_named: Callable[[str], Any]
+
+
+tables = Tables()
 
 # A number, or what gives one for a record and a place in it.
 Bound: TypeAlias = "int | Callable[[Any, int], Any] | None"
@@ -151,16 +161,12 @@ class Rule:
     __repr__ = __str__
 
     def __reduce__(self) -> Any:
-        from . import rule_named
-
-        return rule_named, (self.id,)
+        return tables.rule_named, (self.id,)
 
     def __serial__(self) -> str:
         """A row of these tables by its id: its functions are those of this version."""
-        from . import rule_named
-
         try:
-            known = rule_named(self.id) is self
+            known = tables.rule_named(self.id) is self
         except KeyError:
             known = False
         if not known:
