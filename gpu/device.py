@@ -49,10 +49,14 @@ class Buffer:
         return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, False), "version": 3, "stream": 1}
 
     def upload(self, x: np.ndarray[Any, Any], at: int = 0) -> Buffer:
-        """Copy an array into the buffer, *at* bytes in. Raises LaunchError where it does not fit."""
+        """Copy an array into the buffer, *at* bytes in, after all launches.
+
+        Raises LaunchError where it does not fit, DeviceError where a launch faults or reaches its limit.
+        """
         self._expect_alive()
         data = flat_bytes(x)
         self._expect_room(at, data.nbytes)
+        self._device.wait()  # the copy would wait for them too, without a limit
         if data.nbytes:
             self._device.driver.to_device(self.address + at, data)
         return self

@@ -18,15 +18,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from symlayout import TensorMap
-
 from .errors import DeviceError, NoDeviceError
 
 Three: TypeAlias = "tuple[int, int, int]"
 
 INSTALL = "python -m pip install 'symlayout[gpu]' where an NVIDIA driver is"
 DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
-TENSOR_MAP_BYTES = 128
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def _pycuda() -> Any:
     return pc
 
 
-def _bindings() -> Any:
+def bindings() -> Any:
     """cuda-bindings' driver module. Raises NoDeviceError where it is missing."""
     try:
         from cuda.bindings import driver
@@ -92,7 +89,7 @@ def _answered(what: str, pc: Any) -> Iterator[None]:
         raise DeviceError(f"expected {what}, got: {e}") from e
 
 
-def _value(what: str, result: tuple[Any, ...]) -> Any:
+def value_of(what: str, result: tuple[Any, ...]) -> Any:
     """The value of a call through cuda-bindings. Raises DeviceError with the driver's name for its error."""
     code, *values = result
     if code.value:
@@ -221,12 +218,12 @@ class Driver:
             with _answered(what, self._pc):
                 function.ours(np.void(arguments), grid=c.grid, block=c.block, shared=c.shared_bytes, **own)
             return
-        d = _bindings()
+        d = bindings()
         buffer = ctypes.create_string_buffer(arguments, len(arguments))
         start = ctypes.addressof(buffer)
         pointers = (ctypes.c_void_p * len(function.offsets))(*(start + offset for offset in function.offsets))
         configured = self._configured(d, c, stream)
-        _value(what, d.cuLaunchKernelEx(configured, function.theirs, ctypes.addressof(pointers), 0))
+        value_of(what, d.cuLaunchKernelEx(configured, function.theirs, ctypes.addressof(pointers), 0))
 
     def _configured(self, d: Any, c: Configuration, stream: int | Any) -> Any:
         made = d.CUlaunchConfig()
@@ -243,9 +240,9 @@ class Driver:
 
     def active_clusters(self, function: Function, c: Configuration) -> int:
         """How many clusters of this launch the device runs at once. Raises DeviceError."""
-        d = _bindings()
+        d = bindings()
         found = d.cuOccupancyMaxActiveClusters(function.theirs, self._configured(d, c, 0))
-        return int(_value(f"the clusters of {function.name} that run at once", found))
+        return int(value_of(f"the clusters of {function.name} that run at once", found))
 
     # -- streams and events ----------------------------------------------------------------------------
 
@@ -272,40 +269,6 @@ class Driver:
         with _answered("work on the device to end well", self._pc):
             return bool(event.query())
 
-    # -- tensor maps -----------------------------------------------------------------------------------
-
-    def encode(self, m: TensorMap) -> bytes:
-        """The 128 bytes of a tensor map of numbers. Raises DeviceError where the driver refuses."""
-        d = _bindings()
-
-        def long(xs: Any) -> list[Any]:
-            return [d.cuuint64_t(int(x)) for x in xs]
-
-        def word(xs: Any) -> list[Any]:
-            return [d.cuuint32_t(int(x)) for x in xs]
-
-        tensor = (
-            d.CUtensorMapDataType(int(m.dtype)),
-            m.rank,
-            int(m.global_address),
-            long(m.global_dim),
-            long(m.global_stride_bytes),
-        )
-        modes = (
-            word(m.element_stride),
-            d.CUtensorMapInterleave(int(m.interleave)),
-            d.CUtensorMapSwizzle(int(m.swizzle)),
-            d.CUtensorMapL2promotion(int(m.l2_promotion)),
-            d.CUtensorMapFloatOOBfill(int(m.oob_fill)),
-        )
-        if m.im2col is None:
-            result = d.cuTensorMapEncodeTiled(*tensor, word(m.box_dim), *modes)
-        else:
-            corners = (list(map(int, m.lower_corner)), list(map(int, m.upper_corner)))
-            box = (int(m.channels_per_pixel), int(m.pixels_per_column))
-            result = d.cuTensorMapEncodeIm2col(*tensor, *corners, *box, *modes)
-        return ctypes.string_at(_value(f"the driver to encode {m}", result).getPtr(), TENSOR_MAP_BYTES)
-
 
 def handle_of(stream: int | Any) -> int:
     """The driver's handle of a stream of any library, as an integer."""
@@ -326,7 +289,7 @@ class Loaded:
     @property
     def theirs(self) -> Any:
         if self._theirs is None:
-            self._theirs = _value("the driver to load the cubin", _bindings().cuModuleLoadData(self._image))
+            self._theirs = value_of("the driver to load the cubin", bindings().cuModuleLoadData(self._image))
         return self._theirs
 
     def function(self, name: str, offsets: Sequence[int]) -> Function:
@@ -337,7 +300,7 @@ class Loaded:
         """Give the module back. PyCUDA unloads its own when nothing refers to it any more."""
         theirs, self._theirs, self.ours = self._theirs, None, None
         if theirs is not None:
-            _bindings().cuModuleUnload(theirs)
+            bindings().cuModuleUnload(theirs)
 
 
 class Function:
@@ -351,8 +314,8 @@ class Function:
 
     @functools.cached_property
     def theirs(self) -> Any:
-        d = _bindings()
-        found = _value(
+        d = bindings()
+        found = value_of(
             f"kernel {self.name} in the cubin", d.cuModuleGetFunction(self._module.theirs, self.name.encode())
         )
         for i, offset in enumerate(self.offsets):
@@ -367,7 +330,7 @@ class Function:
     @staticmethod
     def _parameter(d: Any, function: Any, i: int) -> tuple[int, int]:
         code, offset, size = d.cuFuncGetParamInfo(function, i)
-        _value(f"parameter {i} of a kernel", (code,))
+        value_of(f"parameter {i} of a kernel", (code,))
         return offset, size
 
     def opt_in(self, shared_bytes: int) -> None:
@@ -379,33 +342,33 @@ class Function:
         with _answered(f"{shared_bytes} bytes of dynamic shared memory for {self.name}", self._driver._pc):
             self.ours.set_attribute(attribute, shared_bytes)
         if "theirs" in self.__dict__:
-            self._opt_in_theirs(_bindings(), self.theirs)
+            self._opt_in_theirs(bindings(), self.theirs)
 
     def _opt_in_theirs(self, d: Any, function: Any) -> None:
         attribute = d.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         what = f"{self.shared_bytes} bytes of dynamic shared memory for {self.name}"
-        _value(what, d.cuFuncSetAttribute(function, attribute, self.shared_bytes))
+        value_of(what, d.cuFuncSetAttribute(function, attribute, self.shared_bytes))
 
     def allow_large_clusters(self) -> None:
         """Allow clusters of more CTAs than every device of the architecture has (8)."""
-        d = _bindings()
+        d = bindings()
         attribute = d.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-        _value(f"large clusters for {self.name}", d.cuFuncSetAttribute(self.theirs, attribute, 1))
+        value_of(f"large clusters for {self.name}", d.cuFuncSetAttribute(self.theirs, attribute, 1))
 
 
 class _ForeignEvent:
     """An event in a stream that PyCUDA cannot name, with the one method of PyCUDA's that is used here."""
 
     def __init__(self, stream: int) -> None:
-        self._d = _bindings()
-        self._event = _value("an event", self._d.cuEventCreate(DISABLE_TIMING))
-        _value("an event in the stream", self._d.cuEventRecord(self._event, self._d.CUstream(stream)))
+        self._d = bindings()
+        self._event = value_of("an event", self._d.cuEventCreate(DISABLE_TIMING))
+        value_of("an event in the stream", self._d.cuEventRecord(self._event, self._d.CUstream(stream)))
 
     def query(self) -> bool:
         (code,) = self._d.cuEventQuery(self._event)
         if code == self._d.CUresult.CUDA_ERROR_NOT_READY:
             return False
-        _value("work on the device to end well", (code,))
+        value_of("work on the device to end well", (code,))
         return True
 
     def __del__(self) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
@@ -20,14 +20,14 @@ import numpy as np
 from symlayout import TensorMap
 from symlayout.kernel.launch_checks import check_launch
 from symlayout.rules import launch as launch_rules
-from symlayout.rules import tma as tma_rules
 
 from .arguments import expect_count, packed, pointer, scalar
 from .arrays import DeviceArray, device_array, flat_bytes, one_stream, stream_handle
 from .cubin import Cubin, KernelCode
 from .device import Buffer, Device, Pending, array_of, current_device
-from .driver import TENSOR_MAP_BYTES, Configuration, Function, Three
-from .errors import DeviceError, LaunchError
+from .driver import Configuration, Function, Three
+from .errors import LaunchError
+from .tensormap import encoded, over
 
 Axes: TypeAlias = "int | Sequence[int]"
 
@@ -204,29 +204,11 @@ class Module:
         """The bytes of one argument."""
         if isinstance(value, Mapped):
             array = arrays.of(value.array, what)
-            return self._encoded(_at(value.map, array, what), size, what)
+            return encoded(over(value.map, array, what), size, what)
         if isinstance(value, TensorMap):
-            return self._encoded(value, size, what)
+            return encoded(value, size, what)
         found = arrays.find(value)
         return scalar(value, size, what) if found is None else pointer(found.address, size, what)
-
-    def _encoded(self, m: TensorMap, size: int, what: str) -> bytes:
-        """The 128 bytes of a tensor map; where the driver and our rows differ, the error says so."""
-        if size != TENSOR_MAP_BYTES:
-            raise LaunchError(f"{what}: expected a value of {size} bytes, got a tensor map, which has 128")
-        if not m.static:
-            names = ", ".join(s.name for s in m.symbols)
-            raise LaunchError(f"{what}: expected a tensor map of numbers, got one of {names}; use map.subs(...)")
-        broken = tma_rules.violations(m, "driver")
-        try:
-            encoded = self.device.driver.encode(m)
-        except DeviceError as e:
-            told = "; ".join(map(str, broken)) or "no rule of ours is broken: please report the map"
-            raise DeviceError(f"{what}: {e}; {told}") from e
-        if broken:
-            told = "; ".join(map(str, broken))
-            raise DeviceError(f"{what}: the driver encodes {m}, which rules of ours refuse: {told}; please report it")
-        return encoded
 
 
 def _expect_arch(cubin: Cubin, device: Device) -> None:
@@ -254,19 +236,6 @@ def _three(axes: Axes, what: str) -> Three:
         raise LaunchError(f"expected 1 to 3 positive integers as the {what}, got {axes!r}")
     x, y, z = (*map(int, given), 1, 1)[:3]
     return x, y, z
-
-
-def _at(m: TensorMap, array: DeviceArray, what: str) -> TensorMap:
-    """A map whose address counts from an array. Raises LaunchError where it reaches beyond the array."""
-    if not m.static:
-        return m  # refused when it is encoded
-    start, reach = int(m.global_address), int(m.extent_bytes)
-    if start < 0 or start + reach > array.nbytes:
-        raise LaunchError(
-            f"{what}: expected a tensor map within the {array.nbytes} bytes of its array, got {m}, which reaches over "
-            f"bytes {start} .. {start + reach - 1}"
-        )
-    return replace(m, global_address=start + array.address)
 
 
 # -- arrays of a launch ------------------------------------------------------------------------------------

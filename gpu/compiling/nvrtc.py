@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -34,10 +35,13 @@ def compiled(request: dict[str, Any]) -> dict[str, str]:
 
 def _include_folders() -> list[str]:
     """Where the headers of the wheels are: CUDA's own and CCCL's."""
-    from cuda import pathfinder
-
-    found = (pathfinder.find_nvidia_header_directory(name) for name in ("cudart", "cccl"))
-    return [f"-I{folder}" for folder in found if folder]
+    try:
+        from cuda.pathfinder import find_nvidia_header_directory as find
+    except ImportError:  # an older pathfinder; the wheels put all headers into one folder
+        found = [str(folder) for path in sys.path for folder in Path(path).glob("nvidia/cu*/include")]
+    else:
+        found = [folder for folder in map(find, ("cudart", "cccl")) if folder]
+    return [f"-I{folder}" for folder in found]
 
 
 def _value(nvrtc: Any, result: tuple[Any, ...]) -> Any:

@@ -26,8 +26,8 @@ def test_an_exception_comes_with_its_text():
 
 def test_what_hangs_is_killed_with_all_that_it_started(tmp_path):
     begin = time.monotonic()
-    with pytest.raises(TimedOutError, match=r"expected .*:hang to end within 0\.3 s, got none; killed"):
-        child.call(f"{HERE}:hang", str(tmp_path / "pid"), limit_s=0.3)
+    with pytest.raises(TimedOutError, match=r"expected .*:hang to end within 2 s, got none; killed"):
+        child.call(f"{HERE}:hang", str(tmp_path / "pid"), limit_s=2)
 
     assert time.monotonic() - begin < 30
     started = int((tmp_path / "pid").read_text())

@@ -513,7 +513,14 @@ def test_a_kernel_that_hangs_is_an_error_after_its_limit(machine):
 
 def test_every_wait_has_a_limit(machine):
     """Copies, frees and ends would wait for a kernel that hangs for as long as the driver does."""
-    waits = [lambda d, b: b.free(), lambda d, b: b.download(), lambda d, b: d.synchronize(), lambda d, b: None]
+    waits = [
+        lambda device, buffer: buffer.free(),
+        lambda device, buffer: buffer.download(),
+        lambda device, buffer: buffer.upload(np.zeros(4)),
+        lambda device, buffer: gpu.load(CUBIN).launch("plain", 1, 64, [np.zeros(4), 1]),
+        lambda device, buffer: device.synchronize(),
+        lambda device, buffer: None,
+    ]
     for each in waits:
         machine.busy, told = 10**9, "expected plain to end within 0.05 s, got none"
 
