@@ -1,0 +1,89 @@
+"""The command: ``symlayout prove PATH...``, ``show``, ``diff``, ``check-certificate``, ``explain`` and ``init``.
+
+Exit status: 2 wrong usage or bad input, 1 a verdict other than the expected one, 3 undecided or vacuous,
+0 otherwise; the first that applies in the order 2, 1, 3.
+
+A command is a function in a file of its own, or of its like; its row in ``COMMANDS`` is its name and its place in the
+help.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from ..answers import console
+from ..errors import InternalError
+from ..siblings import expect_ours
+from .certificates import check_certificate
+from .diff import diff
+from .exits import BAD_INPUT, OK
+from .prove import prove
+from .show import show
+from .tensormaps import tensormaps
+from .words import explain, init
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "prove": prove,
+    "check-certificate": check_certificate,
+    "diff": diff,
+    "tensormaps": tensormaps,
+    "explain": explain,
+    "init": init,
+    "show": show,
+}
+
+app = typer.Typer(
+    name="symlayout",
+    help="Prove properties of GPU layouts for all sizes; show what a layout does.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+for _name, _command in COMMANDS.items():
+    app.command(_name)(_command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from checkers.smt import version as solver
+
+        from .. import __version__
+
+        console.out.print(f"symlayout {__version__}, Python {platform.python_version()}, {solver()}")
+        raise typer.Exit(OK)
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the versions and exit."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """The entry point; a defect of ours ends in one line and status 70, a broken pipe in silence."""
+    try:
+        expect_ours()
+        app()
+    except ImportError as e:
+        if "of symlayout at" not in str(e):
+            raise
+        console.show_error(str(e))
+        sys.exit(BAD_INPUT)
+    except InternalError as e:
+        console.show_error(f"internal error, please report it: {e}")
+        sys.exit(70)
+    except BrokenPipeError:
+        sys.exit(141)
+    except KeyboardInterrupt:
+        console.show_error("interrupted")
+        sys.exit(130)

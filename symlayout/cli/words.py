@@ -1,0 +1,51 @@
+"""``symlayout explain`` and ``symlayout init``: the words of answers, and first files to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..answers import console
+from ..errors import SymlayoutError
+from .exits import fail, write
+
+
+def explain(
+    name: Annotated[
+        str, typer.Argument(help="A kind of claim, an outcome, a method, a theorem such as T2 or the id of a rule.")
+    ] = "",
+) -> None:
+    """Say what a word in an answer means; without a name, list what there is."""
+    from checkers.claim_text import KINDS
+    from checkers.claims import OTHERS
+
+    from ..answers import explain as words
+
+    kinds = (*KINDS.values(), *OTHERS)
+    try:
+        shown = str(words.explain(name, kinds)) if name else words.overview(kinds)
+    except SymlayoutError as e:
+        fail(str(e))
+    console.out.print(shown, markup=False)
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write; made if it does not exist.")] = Path(),
+) -> None:
+    """Write a first file of claims and a test, both of which pass."""
+    from ..finding.toml_claims import FIRST_FILES
+
+    files = {folder / name: text for name, text in FIRST_FILES.items()}
+    there = [str(f) for f in files if f.exists()]
+    if there:
+        fail(f"expected to write new files, got {' and '.join(there)}, which exist")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        fail(f"expected a folder, got {folder}: {e.strerror}")
+    write(files)
+    for file in files:
+        console.out.print(f"wrote {file}", markup=False)
+    console.out.print(f"next: symlayout prove {folder}", markup=False)
