@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -31,6 +32,7 @@ from .tensormap import encoded, over
 
 Axes: TypeAlias = "int | Sequence[int]"
 
+KEPT_MAPS = 256  # encoded maps of a module: new addresses at every launch must not fill memory
 # A kernel value deals work to whole warps; a kernel by hand need not.
 RULES = tuple(rule for rule in launch_rules.RULES if rule.id != "cta_whole_warps")
 
@@ -67,6 +69,8 @@ class Module:
         self.device, self.cubin = device, cubin
         self._loaded = device.driver.load(cubin.image)
         self._functions: dict[str, Function] = {}
+        self._admitted: set[tuple[str, Configuration]] = set()
+        self._maps: dict[TensorMap, bytes] = {}
         device.own(self)
 
     def free(self) -> None:
@@ -164,6 +168,8 @@ class Module:
 
     def _expect_launchable(self, code: KernelCode, asked: Configuration) -> None:
         """Raise LaunchError where a launch breaks a rule of the architecture, or a bound of the kernel."""
+        if (code.name, asked) in self._admitted:
+            return
         arch, threads = self.device.arch, prod(asked.block)
         cluster = asked.cluster or code.cluster or (1, 1, 1)
         record = launch_rules.Launch(arch, asked.grid, cluster, threads, code.argument_bytes)
@@ -185,6 +191,7 @@ class Module:
             broken.append(f"expected 0 .. {room} bytes of dynamic shared memory{static}, got {asked.shared_bytes}")
         if broken:
             raise LaunchError(f"{code.name}: " + "\n  ".join(broken))
+        self._admitted.add((code.name, asked))
 
     def _opt_in(self, function: Function, asked: Configuration) -> None:
         function.opt_in(asked.shared_bytes)
@@ -204,11 +211,21 @@ class Module:
         """The bytes of one argument."""
         if isinstance(value, Mapped):
             array = arrays.of(value.array, what)
-            return encoded(over(value.map, array, what), size, what)
+            return self._encoded(over(value.map, array, what), size, what)
         if isinstance(value, TensorMap):
-            return encoded(value, size, what)
+            return self._encoded(value, size, what)
         found = arrays.find(value)
         return scalar(value, size, what) if found is None else pointer(found.address, size, what)
+
+    def _encoded(self, m: TensorMap, size: int, what: str) -> bytes:
+        """The bytes of a tensor map, encoded and held against our rules once for each value."""
+        known = self._maps.get(m)
+        if known is None or size != len(known):
+            known = encoded(m, size, what)
+            if len(self._maps) >= KEPT_MAPS:
+                self._maps.clear()
+            self._maps[m] = known
+        return known
 
 
 def _expect_arch(cubin: Cubin, device: Device) -> None:
@@ -246,6 +263,16 @@ def _arrays_of(args: Sequence[Any]) -> Iterator[Any]:
         yield value.array if isinstance(value, Mapped) else value
 
 
+def _expect_apart(arrays: Sequence[np.ndarray[Any, Any]]) -> None:
+    """Raise LaunchError where arrays of NumPy share bytes: each would be copied, and what was shared is no more."""
+    for a, b in itertools.combinations({id(x): x for x in arrays}.values(), 2):
+        if np.may_share_memory(a, b) and (a.flags.writeable or b.flags.writeable):
+            raise LaunchError(
+                f"expected NumPy arrays apart, as each is copied to the device, got two of {a.nbytes} and {b.nbytes} "
+                "bytes that share memory; pass one of them, or a copy, or upload them and pass the buffer"
+            )
+
+
 class _Arrays:
     """The arrays of one launch by object: those on the device as they are, those of NumPy copied, each once."""
 
@@ -261,6 +288,7 @@ class _Arrays:
                 hosts.append((inner, flat_bytes(inner), isinstance(value, In)))
             elif (found := self._on_device(value)) is not None:
                 self._found[id(value)] = found
+        _expect_apart([x for x, _, _ in hosts])
         self.owners = tuple(a.owner for a in self._found.values())
         self.copied = bool(hosts)
         only_read = {id(x) for x, _, given in hosts if given} - {id(x) for x, _, given in hosts if not given}

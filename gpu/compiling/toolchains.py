@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -35,6 +36,10 @@ STAND_INS: Mapping[str, str] = {
     )
     + "typedef unsigned long long uintptr_t;\ntypedef long long intptr_t;\n",
 }
+
+
+# nvcc reads options from these too; what a cubin is cached by would not have them.
+FLAGS_OF_NVCC = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS")
 
 
 class Source(NamedTuple):
@@ -127,13 +132,14 @@ class Nvcc(Toolchain):
             for name, text in source.texts.items():
                 _write(folder, name, text)
             command = [self.program, *options.nvcc, "-I.", source.name]
-            ended = _limited([*command, "-cubin", "-o", "out.cubin"], limit_s, folder=folder)
+            plain = {k: v for k, v in os.environ.items() if k not in FLAGS_OF_NVCC}
+            ended = _limited([*command, "-cubin", "-o", "out.cubin"], limit_s, folder=folder, environment=plain)
             log = _steady(ended.output.decode(errors="replace") + ended.said)
             if not ended.status:
                 return Outcome((folder / "out.cubin").read_bytes(), log, "")
             ptx = ""
             if "ptx, line" in log:  # the error is about PTX, which this writes once more
-                _limited([*command, "-ptx", "-o", "out.ptx"], limit_s, folder=folder)
+                _limited([*command, "-ptx", "-o", "out.ptx"], limit_s, folder=folder, environment=plain)
                 ptx = (folder / "out.ptx").read_text() if (folder / "out.ptx").exists() else ""
             return Outcome(None, log or f"nvcc ends with exit status {ended.status}", ptx)
 

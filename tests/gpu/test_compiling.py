@@ -86,6 +86,14 @@ def test_options(by, options, kernel):
     assert cubin.arch == options.get("arch", "sm_90a")
 
 
+@pytest.mark.skipif(Nvcc.found() is None, reason="no nvcc here")
+def test_the_environment_adds_no_options(monkeypatch):
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "-DN=wrong")
+    source = "#ifdef N\n#error options from elsewhere\n#endif\n" + FILL
+
+    assert gpu.compile(source, compiler="nvcc", cache=False).kernel("fill").registers > 0
+
+
 @every_compiler
 def test_headers_that_kernels_include(by):
     # CCCL declares CUtensorMap too; nvcc, which has the real header, would need seconds to say the same

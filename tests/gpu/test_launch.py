@@ -125,6 +125,18 @@ def test_an_array_in_pieces_is_refused(machine, module):
     assert machine.calls == []
 
 
+@pytest.mark.parametrize("views", [lambda x: (x[:48], x[16:]), lambda x: (x, x[:])])
+def test_arrays_that_share_memory_are_refused(machine, module, views):
+    a, b = views(np.zeros(64, np.float32))
+    m = TensorMap(TmaType.FLOAT32, 0, (16,), (), (16,))
+
+    with pytest.raises(LaunchError, match="expected NumPy arrays apart, as each is copied to the device, got two of"):
+        module.launch("rich", 2, 64, [gpu.Mapped(m, a), b, 1, 1, 1.0])
+    assert machine.calls == []
+    a.flags.writeable = b.flags.writeable = False
+    module.launch("rich", 2, 64, [gpu.Mapped(m, a), b, 1, 1, 1.0])
+
+
 def test_empty_and_scalar_arrays(machine, module):
     module.launch("plain", 1, 64, [np.zeros(0, np.int32), 1])
     module.launch("plain", 1, 64, [np.array(7), 1])
@@ -324,6 +336,7 @@ def test_tensor_maps_are_encoded_over_their_arrays(machine, module):
 
     module.launch("rich", 2, 64, [gpu.Mapped(m, x), x, 1, 1, 1.0])
 
+    module.launch("rich", 4, 64, [gpu.Mapped(m, x), x, 1, 1, 1.0])  # the same map, which is encoded once
     [call] = [given for given in machine.calls if given[0] == "cuTensorMapEncodeTiled"]
     assert call[1:] == (9, 2, x.address + 512, [64, 32], [128], [64, 8], [1, 2], 0, 3, 3, 1)
 
