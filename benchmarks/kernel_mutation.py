@@ -19,7 +19,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +29,7 @@ from symlayout import dims
 from symlayout.answers.report import Outcome
 from symlayout.atoms import ATOMS
 from symlayout.errors import ExecutionError, SymlayoutError
-from symlayout.expr import Fact, Symbol, dim, eq, index
+from symlayout.expr import Fact, dim, eq, index
 from symlayout.kernel import Kernel
 from symlayout.kernels import (
     axpby,
@@ -74,6 +73,7 @@ from symlayout.ops import (
     Wait,
     WaitGroup,
     rewritten,
+    substitution,
 )
 from symlayout.semantics import expect_reference
 
@@ -159,12 +159,10 @@ def _trips(op: For) -> Iterator[Change]:
             i = index(op.index.name, op.extent + step)
         except SymlayoutError:
             continue
-        body = rewritten(op.inside, partial(_renamed, {op.index: i}))
+        body = rewritten(op.inside, substitution({op.index: i}))
         yield f"trips {step:+}", For(i, body)
-
-
-def _renamed(names: dict[Symbol, Any], x: Any) -> Any:
-    return x.subs(names)
+        if body != op.inside:
+            yield f"trips {step:+}, inside as before", For(i, op.inside)
 
 
 def _one_off(x: Any, _: Kernel) -> Iterator[Change]:

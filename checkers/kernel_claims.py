@@ -30,7 +30,7 @@ from symlayout.answers.report import Outcome, Report, Verdict
 from symlayout.arch import SM90, Arch
 from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
 from symlayout.atoms.descriptor import LINE_BYTES
-from symlayout.expr import Fact, Quotient, Symbol, index, terms_of
+from symlayout.expr import Fact, Quotient, Symbol, digit, integer, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.facts.scope import ranges_in_words
 from symlayout.int_tuple import leaves, size
@@ -230,6 +230,8 @@ def _tensor_copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Clai
     )
     if not phased:
         yield Holds(Fact(offset, ">="), f"{op} starts in {tensor.name}", given=given)
+    if tensor.dtype.bits % 8:  # bytes are rounded down
+        yield from _whole_bytes(site, tensor, put(ref.offset), 1, given)
 
 
 def _bulk_copy(kernel: Kernel, site: Site) -> Iterator[Claim]:
@@ -264,7 +266,10 @@ def _plain_access(kernel: Kernel, site: Site) -> Iterator[Claim]:
         yield from _access(kernel, site, op.src, kernel.tensor(op.src.tensor).dtype.bits // 8)
     if isinstance(op, Fill):
         bits = kernel.tensor(op.dst.tensor).dtype.bits
-        yield from _access(kernel, site, op.dst, op.count * bits // 8, max(1, bits // 8))
+        yield from _access(kernel, site, op.dst, -(-op.count * bits // 8), max(1, bits // 8), op.count)
+        if bits % 8 and kernel.tensor(op.dst.tensor).space != "register":
+            whole = Fact(op.count * bits % 8, "==")
+            yield Holds(whole, f"{op}: whole bytes, of which no other thread has a part", given=kernel.given)
 
 
 def _bytes_at(tensor: KernelTensor, ref: Ref) -> Any:
@@ -284,24 +289,38 @@ def _armed(site: Site, every: list[Site]) -> Any:
     return arms[0].op.bytes if alone else None  # type: ignore[attr-defined]
 
 
-def _access(kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0) -> Iterator[Claim]:
-    """A vector access: aligned (by default to its bytes), inside its tensor."""
+def _access(
+    kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0, count: int | None = None
+) -> Iterator[Claim]:
+    """A vector access: aligned (by default to its bytes), inside its tensor, of *count* elements if told."""
     tensor = kernel.tensor(ref.tensor)
     if tensor.space == "register":
         return
-    width = max(1, 8 * nbytes // tensor.dtype.bits)
+    width = max(1, 8 * nbytes // tensor.dtype.bits) if count is None else count
     at, given = over_indices(ref.offset, site.predicate, kernel.dims)
     unit = tensor.dtype.bits // 8
     base = tensor.base if tensor.space == "shared" else 0
+    to = align or nbytes
+    start = at_any_base(tensor, at, to) if tensor.space == "global" else at
     every: list[Claim] = [InBounds(at, tensor.layout.cosize() - width + 1)]
     if tensor.dtype.bits % 8 == 0:
-        to = align or nbytes
-        every.insert(0, Aligned(at_any_base(tensor, at, to) if tensor.space == "global" else at, to, unit, base))
+        every.insert(0, Aligned(start, to, unit, base))
+    else:
+        yield from _whole_bytes(site, tensor, start.offset, to, (*kernel.given, *given, *at.valid))
     slots = over_slots(at) or at
     for c in every:  # what numbers alone show needs no facts
         wider = slots if c.layout is at else over_slots(c.layout) or c.layout  # type: ignore[attr-defined]
         enough = _holds(replace(c, layout=wider))  # type: ignore[call-arg]
         yield replace(c, layout=wider) if enough else replace(c, given=(*kernel.given, *given))  # type: ignore[call-arg]
+
+
+def _whole_bytes(site: Site, tensor: KernelTensor, start: Any, to: int, given: tuple[Fact, ...]) -> Iterator[Claim]:
+    """That what elements of less than a byte begin at is a multiple of so many bytes."""
+    bits = tensor.dtype.bits
+    base = 8 * tensor.base if tensor.space == "shared" else 0
+    unit = 8 * to // math.gcd(8 * to, bits)  # elements; those of 3 bits begin at whole bytes with every eighth
+    fact = Fact(integer(start + base // bits), "%", unit) if base % bits == 0 else Fact(-1, ">=")
+    yield Holds(fact, f"{site.op}: {tensor.name}[{start}] begins at a multiple of {to} bytes", given=given)
 
 
 def _matrices(kernel: Kernel, site: Site) -> Iterator[Claim]:
@@ -365,7 +384,7 @@ def at_any_base(tensor: KernelTensor, at: AddressMap, to_bytes: int) -> AddressM
     n = to_bytes // math.gcd(to_bytes, tensor.align_bytes)
     if n == 1:
         return at
-    base = index(f"{tensor.name}_base", n)
+    base = digit(f"{tensor.name}_base", n)
     moved = at.offset + tensor.align_bytes * 8 // tensor.dtype.bits * base
     return AddressMap((*at.coords, base), (*at.extents, n), moved, at.valid)
 
@@ -405,7 +424,7 @@ def over_slots(at: AddressMap) -> AddressMap | None:
     for a in opaque_atoms(value):
         factor, n = terms_of(value).get((a,), 0), a.args[1] if isinstance(a, Quotient) else 0
         if factor and type(n) is int and n and factor % n == 0:
-            slot = index(f"slot_{len(coords)}", n)
+            slot = digit(f"slot_{len(coords)}", n)
             rest = value - factor * a + factor // n * a.args[0]
             if not set(a.symbols) & symbols_in((rest,)):  # c*(u % n) was all that rests on u
                 value = rest - factor // n * slot

@@ -299,7 +299,7 @@ def _words(facts: Sequence[Fact | tuple[Fact, ...]], budget_ms: int, rlimit: int
     width = max(sizes.peak, *moduli).bit_length() + 2
     if width > WORD:
         return Answer("unknown", reason=f"words of {width} bits are longer than the {WORD} that the solver is given")
-    return _ask(facts, z3.SimpleSolver, budget_ms, rlimit, lambda context: _Words(context, width))
+    return _ask(facts, z3.SimpleSolver, budget_ms, rlimit, lambda context: _Words(context, width, ends))
 
 
 def _ends(facts: Sequence[Fact | tuple[Fact, ...]]) -> dict[Symbol, tuple[int, int]]:
@@ -334,11 +334,11 @@ def _most(p: Any, known: Mapping[Symbol, tuple[int, int]]) -> int | None:
 
 
 class _Words(_Terms):
-    """The operations on two's complement words in which nothing overflows."""
+    """The operations on two's complement words, in which nothing overflows while symbols stay between their *ends*."""
 
-    def __init__(self, context: Any, width: int) -> None:
+    def __init__(self, context: Any, width: int, ends: Mapping[Symbol, tuple[int, int]]) -> None:
         super().__init__(context)
-        self.width = width
+        self.width, self.ends = width, ends
 
     def number(self, value: Any) -> int:
         return int(value.as_signed_long())
@@ -355,6 +355,8 @@ class _Words(_Terms):
     def symbol(self, s: Symbol) -> Any:
         if s not in self.symbols:
             self.symbols[s] = z3.FreshConst(z3.BitVecSort(self.width, self.context), s.name)
+            low, high = map(self.const, self.ends[s])  # that the facts bound it is no help where they overflow
+            self.side += [low <= self.symbols[s], self.symbols[s] <= high]
         return self.symbols[s]
 
     def add(self, terms: list[Any]) -> Any:

@@ -114,7 +114,7 @@ class AddressMap:
     def subs(self, values: Mapping[Any, Any]) -> AddressMap:
         """The map with parameters replaced, its coordinates ranging over the new box."""
         extents = tuple(substitute(n, values) for n in self.extents)
-        coords = tuple(index(c.name, n) for c, n in zip(self.coords, extents, strict=True))
+        coords = tuple(c.ranged(0, integer(n - 1)) for c, n in zip(self.coords, extents, strict=True))
         env = {**values, **dict(zip(self.coords, coords, strict=True))}
         offset = map_leaves(lambda e: substitute(e, env), self.offset)
         valid, divisors = tuple(f.subs(env) for f in self.valid), [substitute(d, env) for d in self.divisors]

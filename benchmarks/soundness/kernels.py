@@ -49,12 +49,12 @@ from symlayout import Layout, dim
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import ExecutionError, SymlayoutError
-from symlayout.expr import evaluate
+from symlayout.expr import evaluate, index
 from symlayout.facts import symbols_in
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernel.integer_widths import evaluations, in_memory
 from symlayout.kernels import tma_reduce_add
-from symlayout.ops import Barrier, ExpectTx, Role
+from symlayout.ops import Barrier, ExpectTx, For, Role, rewritten, substitution
 from symlayout.semantics import execute
 from symlayout.semantics.expected import telling_inputs
 
@@ -131,8 +131,22 @@ def drawn(r: random.Random, names: tuple[str, ...] = (), order: bool = False) ->
         found = r.choice(list(mutants(kernel))) if order and r.random() < 0.8 else slipped(r, kernel)
         if found is not None:
             kernel, made = found[1], made + 1
+    kernel = named_oddly(r, kernel) if r.random() < 0.3 else kernel
     known = {s.name for s in kernel.dims}
     return kernel, tuple({k: v for k, v in at.items() if k in known} for at in sizes), not made
+
+
+def named_oddly(r: random.Random, kernel: Kernel) -> Kernel:
+    """The kernel with names for the indices of its loops such as provers, or other loops, have for theirs."""
+    loops = [op for op in kernel.walk() if isinstance(op, For)]
+    every = {op.index.name for op in loops}
+    names = ["warp", "last", "k_0", "slot_0", "part_0", "within_0", "any_lane", "block_k"]
+    names += [f"{x}{mark}" for x in sorted(every) for mark in ("__a", "__b")]
+    names += [f"{t.name}_base" for t in kernel.tensors]
+    to = dict(zip(sorted(every), r.sample(names, min(len(names), len(every))), strict=False))
+    alone = [op for op in loops if not {s.name for s in symbols_in((op.extent,))} & every]
+    put = substitution({op.index: index(to.get(op.index.name, op.index.name), op.extent) for op in alone})
+    return replace(kernel, body=rewritten(kernel.body, put), wide=tuple(map(put, kernel.wide)))
 
 
 def stating(
@@ -166,6 +180,7 @@ def _in_place(r: random.Random) -> tuple[Kernel, tuple[dict[str, int], ...]]:
 def _global_order(symbolic: bool) -> Callable[[random.Random], Claim]:
     def make(r: random.Random) -> Claim:
         kernel, sizes = _in_place(r)
+        kernel = named_oddly(r, kernel) if r.random() < 0.3 else kernel
         if not symbolic:
             kernel, sizes = kernel.bind(**r.choice(sizes)), ({},)
         return _remembered(lambda k: GlobalOrder(k, "a"), kernel, sizes, False)

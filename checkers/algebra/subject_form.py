@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError
-from symlayout.expr import Expr, Fact, Int, Symbol, evaluate, intern, terms_of
+from symlayout.expr import Expr, Fact, Int, Symbol, digit, evaluate, terms_of
 from symlayout.facts import Facts, opaque_atoms
 from symlayout.int_tuple import IntTuple, add, checked, idx2crd, leaves, text, unflatten
 from symlayout.layout import ComposedLayout, Layout, coprofile
@@ -163,11 +163,6 @@ def expression(x: Subject, prefix: str) -> tuple[tuple[Symbol, ...], tuple[Int, 
     extents = tuple(leaves(x.shape))
     digits = tuple(digit(f"{prefix}{i}", n) for i, n in enumerate(extents))
     return digits, extents, as_tuple(_value(x, digits)), ()
-
-
-def digit(name: str, n: Int) -> Symbol:
-    """A coordinate 0 .. n - 1 whose name is no identifier, so that it is no symbol of the user's."""
-    return cast(Symbol, intern(Symbol, (f"[{name}]", 0, n - 1, 1)))
 
 
 def at_model(x: Subject, prefix: str, model: Mapping[Symbol, int], bound: Any) -> Any:

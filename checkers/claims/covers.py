@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
-from symlayout.expr import Fact, Symbol, eq, integer
+from symlayout.expr import Fact, Symbol, digit, eq, integer
 from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import ceil_div, checked, leaves, map_leaves, text
 
-from ..algebra.subject_form import check_subject, digit
+from ..algebra.subject_form import check_subject
 from ..claim import Claim, Proof, Query
 from ..claim_fields import Function, Subject, Value
 from .bijective import Bijective

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.atoms import Completion, Extent, MemorySpace, MmaAtom
-from symlayout.expr import Fact
+from symlayout.expr import Fact, Symbol, index
 from symlayout.facts import Facts, symbols_in
-from symlayout.kernel import Kernel
+from symlayout.facts.scope import ranges_in_words
+from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.readable import unreadable
-from symlayout.kernel.sites import THREAD, Site, as_written, sites
+from symlayout.kernel.sites import Site, as_written, sites
 from symlayout.ops import (
     OPERATIONS,
     WARP,
@@ -33,6 +34,7 @@ from symlayout.ops import (
     Param,
     Reduce,
     Ref,
+    Role,
     Shuffle,
     Slot,
     WarpBarrier,
@@ -41,6 +43,7 @@ from symlayout.ops import (
 from ..aliases import changed_by
 from ..claim import Proof, TooLarge
 from ..coverage.store_sites import written
+from ..rings.programs import sources, targets
 from .of_kernel import OfProgram
 
 TOLD = (Shuffle, Reduce, LoadIndex)  # of which this claim is worth a line where all is well
@@ -135,24 +138,69 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
     elif isinstance(op, LoadIndex):
         yield from _loaded(kernel, op, every)
     yield from _const(kernel, op)
+    yield from _of_roles(kernel, site)
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a name stands for at a place, and the operation that says so, if one does."""
+
+    symbol: Symbol
+    by: Op | None = None
 
 
 def unknown_names(kernel: Kernel) -> Iterator[Defect]:
     """Names that have no value where they are used, and those that get another one."""
-    sizes: dict[str, Op | None] = dict.fromkeys(s.name for s in (*kernel.dims, *kernel.block))
+    sizes = {s.name: Named(s) for s in kernel.dims}
+    for what, about in _declared(kernel):
+        yield from (Defect(x) for x in unknown(what, about, sizes))
+    grid = {s.name: Named(s) for s in (*kernel.dims, *kernel.block)}
     for site in as_written(kernel):
         op = site.op
-        known = {**sizes, THREAD: None, **{name_of(b.op): b.op for b in site.bindings}}
-        for name in sorted({s.name for s in symbols_in(tuple(own(op)))} - known.keys()):
-            yield Defect(f"{op}: {name} has no value there")
-        made = name_of(op)
-        if made in known and known[made] != op:
-            yield Defect(f"{op}: {made} has a value already", open=True)
+        threads = next((a.threads for a in reversed(site.around) if isinstance(a, Role)), kernel.threads)
+        bound = {s.name: Named(s, b.op) for b in site.bindings for s in made_by(b.op)}
+        known = {**grid, THREAD: Named(index(THREAD, threads)), **bound}
+        yield from (Defect(x) for x in unknown(op, tuple(own(op)), known))
+        for s in made_by(op):
+            if s.name in known and known[s.name].by != op:
+                yield Defect(f"{op}: {s.name} has a value already", open=True)
 
 
-def name_of(op: Op) -> str:
-    """The name to which an operation gives a value, or ""."""
-    return op.name.name if isinstance(op, Let | LoadIndex) else op.index.name if isinstance(op, For) else ""
+def _declared(kernel: Kernel) -> Iterator[tuple[Any, Any]]:
+    """What stands outside of operations, and its expressions, which are about sizes alone."""
+    yield "a size", tuple((s.lower, s.upper) for s in kernel.dims)
+    yield "the grid", kernel.grid
+    yield from ((f"given {f}", f) for f in kernel.given)
+    yield from ((t, t.layout) for t in kernel.tensors)
+    yield from ((m, tuple(vars(m.tensor_map).values())) for m in kernel.maps)
+
+
+def unknown(where: Any, about: Any, known: Mapping[str, Named]) -> Iterator[str]:
+    """Symbols in some expressions that have no value, or other values than their own range says.
+
+    A symbol is more than its name: provers take it to have all values of its range, and no others.
+    """
+    for s in sorted(symbols_in(about), key=lambda s: (s.name, str(s.args))):
+        if s.name not in known:
+            yield f"{where}: {s} has no value there"
+        elif not _within(known[s.name].symbol, s):
+            mine, its = (ranges_in_words((x,))[0] for x in (s, known[s.name].symbol))
+            yield f"{where}: expected {its}, as its values are, got {mine}"
+
+
+def _within(value: Symbol, s: Symbol) -> bool:
+    """Whether all values of a name are among those that a symbol of this name has."""
+    if value is s:
+        return True
+    ends = (value.lower, value.upper, s.lower, s.upper)
+    if not all(type(x) is int for x in ends) or value.multiple % s.multiple:
+        return False
+    return bool(s.lower <= value.lower and value.upper <= s.upper)  # type: ignore[operator]  # numbers
+
+
+def made_by(op: Op) -> tuple[Symbol, ...]:
+    """The symbol to which an operation gives a value, if it does."""
+    return (op.name,) if isinstance(op, Let | LoadIndex) else (op.index,) if isinstance(op, For) else ()
 
 
 def own(op: Op) -> Iterator[Any]:
@@ -278,6 +326,14 @@ def _const(kernel: Kernel, op: Op) -> Iterator[Defect]:
     name = written(kernel, op)
     if name and kernel.tensor(name).const:
         yield Defect(f"{op}: {name} is const, and this writes it")
+
+
+def _of_roles(kernel: Kernel, site: Site) -> Iterator[Defect]:
+    """That registers are used by the role whose threads have them, if they are one role's."""
+    for name in dict.fromkeys(ref.tensor for ref in (*sources(site.op), *targets(site.op))):
+        role = kernel.tensor(name).role
+        if role and role != site.role:
+            yield Defect(f"{site.op}: {name} is in registers of {role}, and this stands in {site.role or 'no role'}")
 
 
 def _loaded(kernel: Kernel, op: LoadIndex, every: list[Site]) -> Iterator[Defect]:

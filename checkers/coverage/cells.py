@@ -20,8 +20,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from symlayout.address_map import AddressMap
-from symlayout.expr import Expr, Fact, Int, Symbol, index, terms_of
+from symlayout.expr import Expr, Fact, Int, Symbol, digit, terms_of
 from symlayout.facts import symbols_in
+from symlayout.kernel.clusters import is_block
 
 from .store_sites import Open, Store, listed
 
@@ -51,7 +52,7 @@ class Cut:
 
         Raises Open for a sum with a term of both.
         """
-        kept = symbols_in(s.reached) | {i for i, _ in s.steps if i.name.startswith("block_")}
+        kept = symbols_in(s.reached) | {i for i, _ in s.steps if is_block(i)}
         inner = [(i, n) for i, n in s.steps if loops and type(n) is int and i not in kept]
         steps = tuple(row for row in s.steps if row not in inner)
         lanes = (*inner, *s.lanes)
@@ -120,12 +121,12 @@ class Tile:
     def parts(self, i: int) -> list[Any]:
         """For each dimension of the boxes of a store the index of a cell in them; 0 where there is but one."""
         counts = [n // u for n, u in zip(self.cuts[i].store.width, self.unit, strict=True)]
-        return [index(f"part_{i}_{d}", n) if n > 1 else 0 for d, n in enumerate(counts)]
+        return [digit(f"part_{i}_{d}", n) if n > 1 else 0 for d, n in enumerate(counts)]
 
     def element(self, i: int) -> list[Any]:
         """The coordinates of an element that a store writes: by steps, lanes, the cell of a box and in that."""
         c = self.cuts[i]
-        within = [index(f"within_{d}", u) if u > 1 else 0 for d, u in enumerate(self.unit)]
+        within = [digit(f"within_{d}", u) if u > 1 else 0 for d, u in enumerate(self.unit)]
         rows = zip(c.far, c.near, self.unit, self.parts(i), within, strict=True)
         return [far + near + u * part + w for far, near, u, part, w in rows]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symlayout.expr import Expr, Fact, Int, divides, index, split, terms_of
+from symlayout.expr import Expr, Fact, Int, digit, divides, split, terms_of
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.layout import Layout
@@ -96,7 +96,7 @@ def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts) ->
             at.insert(0, q)
         moved.append(replace(s, start=(rest, *at), width=(*s.width, *(1,) * len(at))))
         known = [*s.reached, *s.chosen, *s.guards]
-        last = index("last", s.width[0])
+        last = digit("last", s.width[0])
         for e, (n, _) in list(zip((rest + last, *at), modes, strict=True))[: None if apart is None else -1]:
             for f in (Fact(e, ">="), Fact(n - 1 - e, ">=")):
                 found = shown(f, known, facts.given)

@@ -17,7 +17,7 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ExpressionError, SymlayoutError
-from symlayout.expr import Expr, Fact, Int, Symbol, divides, index, integer, terms_of
+from symlayout.expr import Expr, Fact, Int, Symbol, digit, divides, integer, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import ceil_div
 from symlayout.kernel import Kernel
@@ -103,7 +103,7 @@ def _as_one_map(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts) -
     tile, parts = s.width, list[tuple[Symbol, Int]]()
     at: list[Any] = [divides(n, e) for n, e in zip(s.width, s.start, strict=True)]
     if None in at:  # element by element
-        inside = [index(f"part_{d}", n) for d, n in enumerate(s.width)]
+        inside = [digit(f"part_{d}", n) for d, n in enumerate(s.width)]
         at, tile = [e + i for e, i in zip(s.start, inside, strict=True)], (1,) * len(s.width)
         parts += zip(inside, s.width, strict=True)
     limits = [Fact(n - 1 - t * a, ">=") for a, t, n in zip(at, tile, domain, strict=True)]
@@ -133,7 +133,7 @@ def _in_stretches(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts)
         moved = [replace(s, start=(s.start[0] - begin,)) for s in mine]
         limits: list[tuple[Fact, list[Fact]]] = [(Fact(end - begin, ">="), [])]
         for s in mine if end is cut else ():
-            last = s.start[0] + index("last", s.width[0])
+            last = s.start[0] + digit("last", s.width[0])
             limits.append((Fact(end - 1 - last, ">="), [*s.reached, *s.chosen, *s.guards]))
         for f, known in limits:
             found = shown(f, known, facts.given)

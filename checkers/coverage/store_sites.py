@@ -16,11 +16,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from symlayout.expr import Expr, Fact, Int, Symbol, divides, index
+from symlayout.expr import Expr, Fact, Int, Symbol, digit, divides, index
 from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import text
-from symlayout.kernel import Kernel, KernelMap
-from symlayout.kernel.sites import THREAD, Site, about_thread, active_lanes, sites
+from symlayout.kernel import THREAD, Kernel, KernelMap
+from symlayout.kernel.clusters import cluster_of, rank_of
+from symlayout.kernel.sites import Site, about_thread, active_lanes, sites
 from symlayout.ops import WARP, Box, Copy, Elect, For, If, Op, Ref, Role
 
 from ..bulk_sizes import arguments, elements_moved, most_moved
@@ -169,7 +170,7 @@ class _Executions:
             if c == 1 or whole is None:
                 self._block(b, n)
                 continue
-            rank, first = index(f"{b.name}_rank", c), index(f"{b.name}_cluster", whole)
+            rank, first = rank_of(b, c), cluster_of(b, whole)
             self._block(first, whole)
             self.lanes.append((rank, c))
             self.blocks.append(rank)
@@ -219,11 +220,11 @@ class _Executions:
         if not symbols_in((n,)) <= {*self.kernel.dims, *self.blocks}:
             raise Open(f"how often {loop} goes round: {n}")
         if not inside:
-            i = index(loop.index.name, n)
+            i = loop.index.ranged(0, n - 1)
             self.steps.append((i, n))
             self.env[loop.index] = i
             return
-        found = turns(loop.index.name, n, self.blocks, self.kernel.given)
+        found = turns(loop.index, n, self.blocks, self.kernel.given)
         if found is None:
             raise Open(f"how often {loop} goes round, at most: {n}")
         i, bound, reached = found
@@ -233,13 +234,13 @@ class _Executions:
 
     def store(self, start: tuple[Int, ...], width: tuple[int, ...]) -> Store:
         """The store of these boxes, in indices of its own."""
-        anyone = index("any_lane", WARP)
+        anyone = digit("any_lane", WARP)
         if self.elected is None:
             here: Any = index(THREAD, self.threads)
             self.lanes.append((here, self.threads))
         else:
             first, warps = self.elected
-            warp: Any = index("warp", warps) if warps > 1 else 0
+            warp: Any = digit("warp", warps) if warps > 1 else 0
             here = WARP * (first + warp) + anyone
             self.lanes += [(warp, warps)] if warps > 1 else []
         env = dict(self.env)

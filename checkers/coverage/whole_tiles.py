@@ -30,8 +30,8 @@ from symlayout.expr import (
     Min,
     Quotient,
     Symbol,
+    digit,
     divides,
-    index,
     integer,
     terms_of,
 )
@@ -40,7 +40,6 @@ from symlayout.int_tuple import ceil_div
 
 from ..algebra import digits
 from ..algebra.certificates import Certificate
-from ..algebra.subject_form import digit
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def box(
     env: dict[Any, Any] = {}
     reached: list[Fact] = []
     for s in sorted(set(indices) - set(plain), key=lambda s: s.name):
-        found = turns(s.name, _upper(s) + 1, plain, given) if s.upper is not None else None
+        found = turns(s, _upper(s) + 1, plain, given) if s.upper is not None else None
         if found is None:
             return None
         i, bound, fact = found
@@ -139,7 +138,7 @@ def _independent(s: Symbol) -> bool:
     return s.upper is not None and not any(t.lower == 0 for t in symbols_in((s.upper,)))
 
 
-def turns(name: str, n: Any, blocks: Iterable[Symbol], given: tuple[Fact, ...]) -> tuple[Symbol, Int, Fact] | None:
+def turns(s: Symbol, n: Any, blocks: Iterable[Symbol], given: tuple[Fact, ...]) -> tuple[Symbol, Int, Fact] | None:
     """(index, bound, fact) for 0 <= index < n, where n = X//d + e or e depends on blocks: d*(index + 1 - e) <= X.
 
     The bound is n at block 0. None where that is not shown to bound n.
@@ -148,6 +147,6 @@ def turns(name: str, n: Any, blocks: Iterable[Symbol], given: tuple[Fact, ...]) 
     bound = n.subs(dict.fromkeys(blocks, 0)) if isinstance(n, Expr) else n
     if len(quotients) > 1 or Facts.about(n, bound, given=given).le(n, bound) is not True:
         return None
-    i = index(name, bound)
+    i = s.ranged(0, integer(bound - 1))
     x, d, rest = (*quotients[0].args, n - quotients[0]) if quotients else (0, 1, n)
     return i, bound, Fact(x - d * (i + 1 - rest), ">=")

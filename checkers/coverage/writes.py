@@ -21,8 +21,7 @@ from symlayout.expr import Fact
 from symlayout.expr.compiled import value
 from symlayout.facts import symbols_in
 from symlayout.int_tuple import idx2crd, text
-from symlayout.kernel import Kernel
-from symlayout.kernel.sites import THREAD
+from symlayout.kernel import BLOCKS, THREAD, Kernel
 from symlayout.ops import WARP, Elect, For, If, Op, Role
 
 from ..claim import TooLarge
@@ -78,7 +77,7 @@ class Write:
     def told(self, i: int) -> str:
         """``st.global.4 x -> dst[..], CTA 3, thread 5, i = 0``."""
         env = {name: int(x[i]) for name, x in self.rows.env.items()}
-        block = tuple(env.pop(f"block_{axis}") for axis in "xyz" if f"block_{axis}" in env)
+        block = tuple(env.pop(name) for name in BLOCKS if name in env)
         thread = env.pop(THREAD)
         at = "".join(f", {name} = {n}" for name, n in env.items())
         return f"{self.op}, CTA {text(block[0] if len(block) == 1 else block)}, thread {thread}{at}"
@@ -164,7 +163,7 @@ def _everyone(kernel: Kernel, doubts: list[str]) -> Rows:
         raise TooLarge(f"{len(blocks)} CTAs of {kernel.threads} threads are more than the {ROWS} that are looked at")
     at = np.array(blocks, dtype=np.int64).reshape(len(blocks), len(grid)).repeat(kernel.threads, axis=0)
     lane = np.tile(np.arange(kernel.threads), len(blocks))
-    env = {f"block_{axis}": at[:, i] for i, axis in zip(range(len(grid)), "xyz", strict=False)}
+    env = {name: at[:, i] for i, name in zip(range(len(grid)), BLOCKS, strict=False)}
     return Rows({**env, THREAD: lane}, lane, np.arange(len(blocks)).repeat(kernel.threads), doubts)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from symlayout.kernel import Kernel
-from symlayout.kernel.sites import THREAD, sites
+from symlayout.kernel import THREAD, Kernel
+from symlayout.kernel.sites import sites
 from symlayout.ops import For, Role
 
 from ..overlaps import unsettled

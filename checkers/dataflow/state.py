@@ -12,8 +12,7 @@ import numpy as np
 from symlayout.expr import Expr, Fact, Symbol
 from symlayout.expr.compiled import value
 from symlayout.facts import Facts
-from symlayout.kernel import Kernel, KernelTensor
-from symlayout.kernel.sites import THREAD
+from symlayout.kernel import THREAD, Kernel, KernelTensor
 
 from .contents import Numbers, Origins, Unknown, Words, without_constant
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, index
 from symlayout.facts import opaque_atoms
-from symlayout.kernel import Kernel
-from symlayout.kernel.sites import THREAD, Site, sites
+from symlayout.kernel import THREAD, Kernel
+from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Box, Copy, Elect, For, If, Map, Mma, Op, Role
 
 from ..rings.programs import RingParts, rings_of, slot_elements, sources, targets

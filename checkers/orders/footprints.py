@@ -16,10 +16,10 @@ import numpy as np
 
 from symlayout.address_map import Arrays
 from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
-from symlayout.expr import Expr, Symbol, index, interpret
+from symlayout.expr import Expr, Symbol, digit, interpret
 from symlayout.int_tuple import size
-from symlayout.kernel import Kernel
-from symlayout.kernel.sites import FIRST_LANE, THREAD
+from symlayout.kernel import THREAD, Kernel
+from symlayout.kernel.sites import FIRST_LANE
 from symlayout.ops import Box, Copy, Fill, For, LoadIndex, Map, Mma, Op, Reduce, Ref, Role, Shuffle
 from symlayout.semantics.maps import FUNCTIONS
 
@@ -155,7 +155,7 @@ class Footprints:
     def tied(self, a: Access, b: Access, i: Symbol, j: Symbol, ahead: int) -> str:
         """How two accesses of different roles may meet where the turn j of b's loop is i + *ahead* of a's."""
         first, second = self._loose(a, "a"), self._loose(b, "b")
-        here, there = index(f"{i.name}__a", i.upper + 1), index(f"{j.name}__b", j.upper + 1)  # type: ignore[operator]
+        here, there = digit(f"{i.name}__a", i.upper + 1), digit(f"{j.name}__b", j.upper + 1)  # type: ignore[operator]
         tie = Place(_put(second.offset, {there: here + ahead}), tuple(s for s in second.free if s is not there))
         first = Place(first.offset, tuple(s for s in first.free if s is not here))
         return self._compared(a, b, first, tie, (here,))
@@ -370,7 +370,7 @@ def _put(x: Any, put: Mapping[Symbol, Any]) -> Any:
 
 
 def _renamed(loop: For, mark: str) -> Symbol:
-    return index(f"{loop.index.name}__{mark}", loop.extent)
+    return digit(f"{loop.index.name}__{mark}", loop.extent)
 
 
 def widest(kernel: Kernel, op: Op, ref: Ref) -> int | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar, cast
 
-from symlayout.expr import Expr, Symbol, index, terms_of
+from symlayout.expr import Expr, Symbol, digit, terms_of
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Counter, Uncounted, Wanted
@@ -113,7 +113,7 @@ class HandOver:
         rename: dict[Symbol, Symbol] = {}
         for loop in b.site.loops:
             extent = loop.extent.subs(rename) if isinstance(loop.extent, Expr) else loop.extent
-            rename[loop.index] = index(f"{loop.index.name}__b", extent)
+            rename[loop.index] = digit(f"{loop.index.name}__b", extent)
         facts = Facts.about(
             *self.kernel.dims,
             *self.kernel.block,

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 from symlayout.expr import Expr, Fact
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import is_block
 from symlayout.kernel.sites import Site, about_thread, unsteady, warps_of
 from symlayout.ops import Barrier, ClusterBarrier, Commit, Fence, For, If, Role, WaitGroup, WarpBarrier
 
@@ -262,4 +263,4 @@ class _Walk:
 def symbols_within(loop: For) -> bool:
     """Whether the extent of a loop changes with the loops around it."""
     extent = loop.extent
-    return isinstance(extent, Expr) and any(s.lower == 0 and not s.name.startswith("block_") for s in extent.symbols)
+    return isinstance(extent, Expr) and any(s.lower == 0 and not is_block(s) for s in extent.symbols)

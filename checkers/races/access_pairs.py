@@ -25,6 +25,7 @@ from symlayout.errors import SymlayoutError
 from symlayout.expr import Expr, Fact, Symbol
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import is_block
 from symlayout.kernel.sites import Site, everyone, sites
 from symlayout.layout import Layout
 from symlayout.ops import Barrier, Box, ClusterBarrier, Commit, Elect, Fence, For, Op, Ref, Role, Wait, WaitGroup
@@ -33,7 +34,7 @@ from ..coverage.elements import as_modes, in_a_map, in_modes
 from ..coverage.store_sites import Open, Store
 from ..orders.barriers import Meeting, meetings, number_of
 from .global_accesses import Access, accesses, conflict
-from .homes import Home, home_of, is_block, never_meet, unrolled, ways
+from .homes import Home, home_of, never_meet, unrolled, ways
 
 PROGRAM = "one thread, in the order of its program"
 

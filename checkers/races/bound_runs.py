@@ -32,7 +32,7 @@ from symlayout.errors import ExpressionError, InternalError
 from symlayout.expr import Fact, evaluate
 from symlayout.expr.compiled import holds, value
 from symlayout.int_tuple import text
-from symlayout.kernel import Kernel
+from symlayout.kernel import BLOCKS, THREAD, Kernel
 from symlayout.ops import (
     WARP,
     Arrive,
@@ -92,7 +92,7 @@ class Touch:
 
     def __str__(self) -> str:
         block = text(self.cta[0] if len(self.cta) == 1 else self.cta)
-        shown = {k: v for k, v in self.env.items() if k != "thread" and not k.startswith("block_")}
+        shown = {k: v for k, v in self.env.items() if k not in (THREAD, *BLOCKS)}
         at = "".join(f", {name} = {n}" for name, n in shown.items())
         return f"{self.op} by CTA {block}, thread {self.thread}{at}"
 
@@ -109,7 +109,7 @@ class _Threads:
         return _Threads(self.env, self.lanes[keep], self.base)
 
     def all_env(self) -> dict[str, Any]:
-        return {**self.env, "thread": self.lanes - self.base}
+        return {**self.env, THREAD: self.lanes - self.base}
 
 
 @dataclass
@@ -213,7 +213,7 @@ class Run:
         self.history, self.silence, self.when = np.ones(n, dtype=np.int64), np.ones(n, dtype=bool), 0
         self.committed = {name: np.zeros(n, dtype=np.int64) for name in ("bulk", "cp.async")}
         self.ended = {name: np.zeros(n, dtype=np.int64) for name in ("bulk", "cp.async", "fence")}
-        env = {f"block_{axis}": x for axis, x in zip("xyz", cta, strict=False)}
+        env = dict(zip(BLOCKS, cta, strict=False))
         self._block = cta
         self._body(self.kernel.body, _Threads(env, np.arange(n)))
         self.silent[cta] = set(np.flatnonzero(self.silence).tolist())
@@ -299,7 +299,7 @@ class Run:
         row = ATOMS.get(getattr(op, "atom", ""))
         group, kind = (row.completion if row is not None else ""), combined(self.kernel, operand, kind) or kind
         for lane in here.lanes.tolist():
-            env = {**here.env, "thread": lane - here.base}
+            env = {**here.env, THREAD: lane - here.base}
             committed, ended = ({name: int(x[lane]) for name, x in c.items()} for c in (self.committed, self.ended))
             history = int(self.history[lane])
             t = Touch(op, operand, kind, group, self._block, lane, env, history, committed, ended, self.when, here.base)

@@ -12,7 +12,7 @@ which blocks, loops and lanes it is touched, whichever of the two operations it 
 >>> whole, rest = stores(vector_copy(N), "dst")
 >>> home = home_of(whole, rest, (N,), lanes=True, loops=False)
 >>> print(home.elements)
-(block_x,thread,k_0) -> 512*block_x + k_0 + 4*thread for block_x < ceil(N/512), thread < 128, k_0 < 4
+(block_x,thread,[k_0]) -> [k_0] + 512*block_x + 4*thread for block_x < ceil(N/512), thread < 128, [k_0] < 4
 >>> home.apart(())
 True
 """
@@ -28,8 +28,9 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import SymlayoutError
-from symlayout.expr import Expr, Fact, Int, Symbol, index, terms_of
+from symlayout.expr import Expr, Fact, Int, Symbol, digit, terms_of
 from symlayout.facts import Facts, symbols_in
+from symlayout.kernel.clusters import is_block, is_rank
 
 from ..claim import TooLarge
 from ..claims.injective import Injective
@@ -37,7 +38,6 @@ from ..coverage.cells import CELLS
 from ..coverage.elements import shown
 from ..coverage.store_sites import Open, Store, listed
 
-RANK = "_rank"  # of the lane that tells the CTAs of a cluster apart, see ``stores.sites``
 TURNS = 8  # of loops that are written out
 POINTS = 1 << 16  # of homes without sizes that are enumerated
 
@@ -82,7 +82,7 @@ def home_of(a: Store, b: Store, dims: tuple[Symbol, ...], *, lanes: bool, loops:
         raise Open(f"how {b.site} lies to {a.site}: from {listed(first.far)} and from {listed(far)} on")
     lows = [min(x) for x in zip(first.low, second.low, strict=True)]
     ends = [(low, max(x)) for low, *x in zip(lows, first.high, second.high, strict=True)]
-    k = [index(f"k_{d}", high - low) if high - low > 1 else 0 for d, (low, high) in enumerate(ends)]
+    k = [digit(f"k_{d}", high - low) if high - low > 1 else 0 for d, (low, high) in enumerate(ends)]
     rows = [*first.rows, *((s, high - low) for s, (low, high) in zip(k, ends, strict=True) if isinstance(s, Symbol))]
     at = tuple(f + low + x for f, (low, _), x in zip(first.far, ends, k, strict=True))
     known = {s for s, _ in rows} | set(dims)
@@ -99,7 +99,7 @@ class _Half:
     def __init__(self, s: Store, lanes: bool, loops: bool) -> None:
         self.store = s
         self.facts = tuple(dict.fromkeys((*s.reached, *s.chosen, *s.guards)))
-        own: list[tuple[Symbol, Int]] = [row for row in s.lanes if row[0].name.endswith(RANK)]
+        own: list[tuple[Symbol, Int]] = [row for row in s.lanes if is_rank(row[0])]
         own += [row for row in s.steps if is_block(row[0])]
         others = [row for row in s.lanes if row not in own] if lanes else []
         turns = [row for row in s.steps if row not in own and (loops or type(row[1]) is not int)]
@@ -130,10 +130,6 @@ class _Half:
             raise Open(f"who executes {self.store.site}")
         low, high = values.min(axis=0), values.max(axis=0)
         return [int(x) for x in low], [int(x) + w for x, w in zip(high, self.store.width, strict=True)]
-
-
-def is_block(s: Symbol) -> bool:
-    return s.name.startswith("block_")
 
 
 def _identities(h: _Half) -> list[tuple[str, Any]]:
@@ -183,7 +179,7 @@ def never_meet(a: Store, b: Store, given: tuple[Fact, ...]) -> str:
         gap = terms_of(y).get((), 0) - terms_of(x).get((), 0)
         if (gap % g >= v and -gap % g >= w) if g else not -w < gap < v:
             return f"their elements differ by {gap % g if g else gap} modulo {g}" if g else "at other places"
-    moved = {i: index(f"{i.name}__b", n) for i, n in (*b.steps, *b.lanes)}
+    moved = {i: digit(f"{i.name}__b", n) for i, n in (*b.steps, *b.lanes)}
     known = [*a.reached, *a.chosen, *a.guards, *(f.subs(moved) for f in (*b.reached, *b.chosen, *b.guards))]
     for x, y, v, w in zip(a.start, b.start, a.width, b.width, strict=True):
         there = _put(y, moved)

@@ -175,15 +175,20 @@ def power_of_two(count: Int) -> Int:
     if type(count) is not int:
         return intern(PowerOfTwo, (count,))
     if not 0 <= count <= LONGEST_SHIFT:
-        raise ExpressionError(f"expected to shift by 0 to {LONGEST_SHIFT} bits, got {count}")
+        raise ExpressionError(f"expected to shift by 0 to {LONGEST_SHIFT} bits, got {_told(count)}")
     return shifted(count)
 
 
 def shifted(count: int) -> int:
     """``1 << count``, and 0 for a negative count. Raises ShiftError for a count beyond any use."""
     if count > LONGEST_SHIFT:
-        raise ShiftError(f"expected to shift by at most {LONGEST_SHIFT} bits, got {count}")
+        raise ShiftError(f"expected to shift by at most {LONGEST_SHIFT} bits, got {_told(count)}")
     return 1 << count if count >= 0 else 0
+
+
+def _told(count: int) -> str:
+    """A number for a message; Python writes none of more than 4300 digits."""
+    return str(count) if count.bit_length() <= 64 else f"a number of {count.bit_length()} bits"
 
 
 def _shifted_down(x: Operation, d: Int, combine: Callable[[Int, Int], Int]) -> Int | None:

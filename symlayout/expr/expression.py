@@ -178,6 +178,15 @@ class Symbol(Atom):
     def symbols(self) -> tuple[Symbol, ...]:
         return (self,)
 
+    def ranged(self, lower: Int | None, upper: Int | None) -> Symbol:
+        """The symbol of this name and multiple from *lower* to *upper*.
+
+        >>> N = dim("N")
+        >>> print(index("i", N).ranged(0, 7).upper)
+        7
+        """
+        return cast(Symbol, intern(Symbol, (self.name, lower, upper, self.multiple)))
+
 
 class Operation(Atom):
     """What does not distribute over sums; its arguments are integers and expressions."""

@@ -81,6 +81,15 @@ def index(name: str, below: Any) -> Symbol:
     return dim(name, at_least=0, below=below)
 
 
+def digit(name: str, n: Int) -> Symbol:
+    """A coordinate 0 .. n - 1 whose name is no identifier, so that it is no symbol of the user's.
+
+    >>> print(digit("slot", 4))
+    [slot]
+    """
+    return cast(Symbol, intern(Symbol, (f"[{name}]", 0, n - 1, 1)))
+
+
 def names(xs: Iterable[Any]) -> str:
     """Names for a message: ``M, N``."""
     return ", ".join(str(x) for x in xs)

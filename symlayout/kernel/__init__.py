@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from .builder import Builder
-from .declarations import KernelMap, KernelTensor, Mbarriers, Parameter, RingUse
+from .declarations import BLOCKS, THREAD, KernelMap, KernelTensor, Mbarriers, Parameter, RingUse
 from .sites import Site
 from .value import CONVERGED, Kernel
 from .visitor import Visitor
 
 __all__ = [
+    "BLOCKS",
     "CONVERGED",
+    "THREAD",
     "Builder",
     "Kernel",
     "KernelMap",

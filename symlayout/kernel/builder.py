@@ -42,12 +42,21 @@ from ..ops import (
     WarpBarrier,
 )
 from ..tma import TensorMap
-from .declarations import BASE_ALIGN_BYTES, KernelMap, KernelTensor, Mbarriers, Parameter, RingUse, lookup
+from .declarations import (
+    AXES,
+    BASE_ALIGN_BYTES,
+    BLOCKS,
+    THREAD,
+    KernelMap,
+    KernelTensor,
+    Mbarriers,
+    Parameter,
+    RingUse,
+    lookup,
+)
 from .integer_widths import widened
 from .specification import Result, Value, elements, entries, result
 from .value import Kernel
-
-AXES = "xyz"  # of a grid
 
 
 class Builder:
@@ -88,8 +97,8 @@ class Builder:
         self.name, self.dims, self.threads, self.cluster = name, dims, threads, cluster
         self.index_bits, self.converged_warps = index_bits, converged_warps
         self.grid = tuple(map(integer, grid))
-        self.block = tuple(index(f"block_{axis}", n) for axis, n in zip("xyz", self.grid, strict=False))
-        self.thread = index("thread", threads)
+        self.block = tuple(map(index, BLOCKS, self.grid))
+        self.thread = index(THREAD, threads)
         self.tensors: list[KernelTensor] = []
         self.maps: list[KernelMap] = []
         self.barriers: list[Mbarriers] = []
@@ -178,7 +187,7 @@ class Builder:
 
     def _expect_new(self, name: str) -> None:
         """Raise LayoutError for a name that something else has."""
-        used = [*self.dims, *self.block, self.thread, *self._names, *self._loops, *self.parameters]
+        used = [*self.dims, *BLOCKS, THREAD, *self._names, *self._loops, *self.parameters]
         if name in {getattr(x, "name", x) for x in used}:
             raise LayoutError(f"expected a name that nothing else has in {self.name}, got {name!r}")
 
@@ -340,7 +349,7 @@ class Builder:
         self._warps += warps
         if 32 * self._warps > self.threads:
             raise LayoutError(f"expected roles of at most {self.threads // 32} warps, got {self._warps} at {name}")
-        self.thread, self._role = index("thread", 32 * warps), name
+        self.thread, self._role = index(THREAD, 32 * warps), name
         with self._inside(lambda body: Role(name, first, warps, body, registers)):
             yield
         self.thread, self._role = before, ""

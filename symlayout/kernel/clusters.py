@@ -18,16 +18,20 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from ..arch import SM90
-from ..expr import Expr, Fact, Symbol, dim, divides, index, integer
+from ..expr import Expr, Fact, Symbol, digit, divides, integer, intern
 from ..facts import Facts
 from ..int_tuple import text
 from ..ops import Arrive, Copy, For, If, Op, edited, rewritten, substitution
+from .declarations import BLOCKS
 from .value import Kernel
 
 MOST_CTAS, PORTABLE_CTAS = SM90.cluster_ctas, SM90.portable_cluster_ctas  # more than the latter need an opt-in
+CLUSTER, RANK = "_cluster", "_rank"  # behind the name of a block's index: of which cluster, and where in it
+GRID = {*BLOCKS, *(digit(f"{name}{CLUSTER}", 1).name for name in BLOCKS)}
+RANKS = {digit(f"{name}{RANK}", 1).name for name in BLOCKS}
 
 
 @dataclass(frozen=True)
@@ -115,6 +119,26 @@ def ctas(kernel: Kernel) -> tuple[Cta, ...]:
     return tuple(out)
 
 
+def cluster_of(block: Symbol, n: Any) -> Symbol:
+    """The number of the cluster along an axis of the grid, one of *n*."""
+    return digit(f"{block.name}{CLUSTER}", n)
+
+
+def rank_of(block: Symbol, n: int) -> Symbol:
+    """The place of a CTA in its cluster along an axis of the grid, one of *n*."""
+    return digit(f"{block.name}{RANK}", n)
+
+
+def is_block(s: Symbol) -> bool:
+    """Whether a symbol is the index of a block, or of a cluster, along an axis of the grid."""
+    return s.name in GRID
+
+
+def is_rank(s: Symbol) -> bool:
+    """Whether a symbol is the place of a CTA in its cluster."""
+    return s.name in RANKS
+
+
 @functools.lru_cache(maxsize=16)
 def by_rank(kernel: Kernel) -> Callable[[Any], Any]:
     """Puts c*q + rank for the block indices of a grid of whole clusters into an expression or a fact, for all ranks.
@@ -125,7 +149,7 @@ def by_rank(kernel: Kernel) -> Callable[[Any], Any]:
     for b, n, c in zip(kernel.block, kernel.grid, kernel.cluster, strict=False):
         clusters = divides(c, n)
         if c > 1 and clusters is not None:
-            env[b] = c * index(f"{b.name}_cluster", clusters) + index(f"{b.name}_rank", c)
+            env[b] = c * cluster_of(b, clusters) + rank_of(b, c)
     if not env:
         return lambda x: x
     facts, moved = Facts.about(*env.values()), substitution(env)
@@ -138,7 +162,7 @@ def by_rank(kernel: Kernel) -> Callable[[Any], Any]:
     @functools.cache
     def by_clusters(x: Expr) -> Any:
         x = moved(x)
-        ranges = {s: index(s.name, put(s.upper + 1)) for s in x.symbols if s.lower == 0 and isinstance(s.upper, Expr)}
+        ranges = {s: s.ranged(0, put(s.upper)) for s in x.symbols if s.lower == 0 and isinstance(s.upper, Expr)}
         return facts.resolved(x.subs(ranges) if ranges else x)
 
     return put
@@ -146,7 +170,8 @@ def by_rank(kernel: Kernel) -> Callable[[Any], Any]:
 
 def _own(s: Symbol, rank: int) -> Symbol:
     """A value that is read from memory, of one CTA: another may read another one."""
-    return dim(f"{s.name}_{rank}", at_least=s.lower, at_most=s.upper, multiple_of=s.multiple)
+    named = intern(Symbol, (f"[{s.name} of CTA {rank}]", *s.args[1:]))  # no name that a user can give
+    return cast(Symbol, named)
 
 
 def _decided(op: Op) -> Iterator[Op]:

@@ -10,10 +10,13 @@ from ..atoms.access import MemorySpace
 from ..dtype import DType
 from ..errors import LayoutError
 from ..expr import Int, Symbol, dim, integer
-from ..int_tuple import text
+from ..int_tuple import ceil_div, text
 from ..layout import is_layout
 from ..tma import TensorMap
 
+AXES = "xyz"  # of a grid
+BLOCKS = tuple(f"block_{axis}" for axis in AXES)  # the names of its indices
+THREAD = "thread"  # the name of the index of a thread in its role
 SPACES = tuple(MemorySpace)
 BASE_ALIGN_BYTES = 16  # of a global tensor: what the widest access and a tensor map ask (32 with interleave 32B)
 
@@ -64,8 +67,9 @@ class KernelTensor:
 
     @property
     def bytes(self) -> Int:
-        """Bytes of memory that the tensor spans, of registers for each thread."""
-        return integer(self.layout.cosize() * self.dtype.bits // 8)
+        """Bytes of memory that the tensor spans, of registers for each thread; the last need not be full."""
+        bits = self.layout.cosize() * self.dtype.bits
+        return integer(bits // 8 if self.dtype.bits % 8 == 0 else ceil_div(bits, 8))
 
     def __str__(self) -> str:
         where = f" at {self.base}" if self.space is MemorySpace.SHARED else f" of {self.role}" if self.role else ""

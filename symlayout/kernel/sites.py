@@ -20,9 +20,9 @@ from functools import cached_property
 from ..expr import Fact, Symbol, index
 from ..facts import symbols_in
 from ..ops import ELECTIONS, WARP, Elect, For, If, Let, LoadIndex, Op, Role
+from .declarations import THREAD
 from .value import Kernel
 
-THREAD = "thread"
 FIRST_LANE = index(THREAD, 1024) % WARP <= 0  # the fact by which an election takes lane 0
 
 

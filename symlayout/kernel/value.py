@@ -29,7 +29,7 @@ from ..ops import (
     rewritten,
     substitution,
 )
-from .declarations import KernelMap, KernelTensor, Mbarriers, Parameter, RingUse, declared, lookup
+from .declarations import BLOCKS, THREAD, KernelMap, KernelTensor, Mbarriers, Parameter, RingUse, declared, lookup
 from .specification import Result
 
 CONVERGED = "converged_warps: the lanes of a warp proceed in lockstep, and what they access is in program order"
@@ -70,6 +70,7 @@ class Kernel:
         loose = [f for f in self.given if not isinstance(f, Fact)]
         if loose:
             raise LayoutError(f"expected facts such as N.multiple_of(8) as given, got {loose[0]!r} in {self.name}")
+        self._expect_names()
         known = {t.name for t in self.tensors if t.space is MemorySpace.GLOBAL}
         for t in self.tensors:
             wrong = [name for name in t.may_alias if name == t.name or name not in known]
@@ -79,10 +80,30 @@ class Kernel:
                     f"expected {t.name} to alias other tensors in global memory ({others}), got {wrong[0]!r}"
                 )
 
+    def _expect_names(self) -> None:
+        """Raise LayoutError where two things of a kind have one name, or a size has that of a block or thread."""
+        declared: Mapping[str, tuple[Any, ...]] = {
+            "size": tuple(dict.fromkeys(self.dims)),  # one of which may be two things, such as a width and a pitch
+            "scalar parameter": self.parameters,
+            "tensor": self.tensors,
+            "tensor map": self.maps,
+            "array of mbarriers": self.barriers,
+        }
+        for what, rows in declared.items():
+            names = [row.name for row in rows]
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise LayoutError(
+                    f"expected one {what} of a name in {self.name}, got {names.count(twice)} of {twice!r}"
+                )
+        taken = next((s.name for s in self.dims if s.name in (THREAD, *BLOCKS)), None)
+        if taken is not None:
+            raise LayoutError(f"expected a size of a name that no index has in {self.name}, got {taken!r}")
+
     @property
     def block(self) -> tuple[Symbol, ...]:
         """The block indices, x first."""
-        return tuple(index(f"block_{axis}", n) for axis, n in zip("xyz", self.grid, strict=False))
+        return tuple(map(index, BLOCKS, self.grid))
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:

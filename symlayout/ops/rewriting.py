@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from ..expr import Expr, Fact, Int, Symbol, dim
+from ..expr import Expr, Fact, Int, Symbol, integer
 from .data import Let
 from .op import Op
 from .operands import Box, Matrix, Param, Ref, Slot
@@ -58,7 +58,7 @@ def substitution(env: Mapping[Any, Int]) -> Callable[[Any], Any]:
         if s in env:
             return env[s]
         if isinstance(s.lower, Expr) or isinstance(s.upper, Expr):
-            return dim(s.name, at_least=put(s.lower), at_most=put(s.upper), multiple_of=s.multiple)
+            return s.ranged(*(None if x is None else integer(put(x)) for x in (s.lower, s.upper)))
         return s
 
     return put

@@ -46,7 +46,7 @@ CAUGHT = {
     "Launchable": ("symbolic", 15),
     "RegistersFit": ("static", 20),
     "RingProtocol": ("static", 40),
-    "SharedMemoryFits": ("static", 20),
+    "SharedMemoryFits": ("static", 60),
     "UpdatedOnce": ("static", 60),
     "WrittenOnce": ("static", 40),
 }
