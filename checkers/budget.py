@@ -14,6 +14,7 @@ DOING = {  # what a method does, for a budget that ends there
     "_certificate": "the search for a certificate",
     "_every_size": "the enumeration of all sizes",
     "_from_fewer": "the search for a certificate from some of the assumptions",
+    "_from_any": "the search for a certificate from any of the assumptions",
     "small": "the enumeration of small sizes",
     "large": "the search for large sizes that fail",
     "_solver": "the search by a solver",

@@ -92,7 +92,9 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
     claims = claims_of(kernel, arch)
     report = prover.prove(claims, **options)
     digest, on = kernel.digest, str(arch)
-    verdicts = tuple(replace(v, digest=digest, arch=on) for v in report.verdicts)
+    verdicts = tuple(
+        v if v.digest == digest and v.arch == on else replace(v, digest=digest, arch=on) for v in report.verdicts
+    )
     readable = any(not isinstance(c, WellFormed) for c in claims)
     notes = (*report.notes, *_not_asked(kernel)) if readable else (NOTHING_ELSE,)
     report = replace(report, verdicts=verdicts, notes=notes, digest=digest, arch=on, **_scope(kernel))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -45,9 +46,8 @@ from .exhaustive import POINTS
 from .refuter import SMALL_POINTS, Failure, Refuter, tried
 from .repairs.conditions import simplest
 from .repairs.weakest import closing, joint, repair
-from .trial_sizes import Sizes, all_sizes, small_sizes
+from .trial_sizes import Sizes, about_equal, all_sizes, small_sizes
 from .trusted.certificate_checker import verify
-from .trusted.certificate_json import poly, rows_used
 from .trusted.statements.bound import bound
 
 T = TypeVar("T")
@@ -196,6 +196,13 @@ def decide(claim: Claim, budget: Budget) -> Verdict:
     return _Run(claim, budget).verdict()
 
 
+def forget() -> None:
+    """Drop what is kept from earlier claims, so that a measurement starts afresh."""
+    Facts.forget()
+    _admits_some.cache_clear()
+    _at_least_1.cache_clear()
+
+
 def certified(claim: Claim, facts: Facts) -> Proof | None:
     """A proof by algebra whose certificate the independent checker has accepted, or None."""
     proof = claim.certify(facts)
@@ -234,6 +241,13 @@ class _Run:
     def refuter(self) -> Refuter:
         """The search for sizes at which the claim fails."""
         return Refuter(self.claim, self.facts, self.budget.refuter_points)
+
+    @functools.cached_property
+    def searches(self) -> views.Searches:
+        """The searches for a certificate under parts of the assumptions."""
+        claim = self.claim
+        told = claim.by_rows and claim.subjects() and not opaque_atoms(*expressions(claim.parameters()))
+        return views.Searches(claim, certified, opaque=not told)
 
     def verdict(self) -> Verdict:
         """The verdict, with the time that it took: UNKNOWN where the budget ends before one is found."""
@@ -274,7 +288,7 @@ class _Run:
             self.doubt = "no sizes are known that meet the assumptions, and whether any do is open"
         sizes = self.refuter
         algebra = (sizes.glance, self._certificate, self._every_size, self._from_fewer)
-        for method in (*algebra, sizes.small, sizes.large, self._solver, sizes.more):
+        for method in (*algebra, sizes.small, sizes.large, self._solver, self._from_any, sizes.more):
             self.doing = DOING[method.__name__]
             said = method()
             if said is not None:
@@ -343,68 +357,47 @@ class _Run:
     # -- algebra ------------------------------------------------------------------------------------
 
     def _certificate(self) -> Verdict | None:
-        proof = certified(self.claim, self.facts)
-        if proof is None:
-            return None
+        if not self._parted:
+            proof = certified(self.claim, self.facts)
+            return None if proof is None else self._proved(proof, self.facts)
+        return self._found(self.searches.first())
+
+    @property
+    def _parted(self) -> bool:
+        """Whether proofs are sought under parts of the assumptions too."""
+        return bool(self.claim.given) and self.claim.weighs
+
+    def _proved(self, proof: Proof, facts: Facts, unused: tuple[str, ...] = ()) -> Verdict:
+        """The verdict by a proof that rests on these facts."""
+        needed = facts if facts.given != self.claim.given else None
         return self._end(
             Outcome.PROVED,
             method=proof.method,
-            certificate=None if proof.certificate is None else bound(self.claim, None, proof.certificate),
+            certificate=None if proof.certificate is None else bound(self.claim, needed, proof.certificate),
             lemmas=(*self.lemmas, *proof.lemmas),
-            unused=self._unused(proof),
+            unused=unused,
         )
+
+    def _found(self, found: views.Found | None) -> Verdict | None:
+        """The verdict by a proof from some of the assumptions, where one is found."""
+        if found is None:
+            return None
+        unused = self.searches.unneeded(found, self._in_time)
+        return self._proved(*found, tuple(str(f) for f in self.claim.given if f in unused))
 
     def _from_fewer(self) -> Verdict | None:
         """A proof under some of the assumptions, where all of them lead the search astray; see ``views``."""
-        claim = self.claim
-        if not claim.given or not claim.weighs:
+        if not self._parted:
             return None
-        failure = self.refuter.glance(every=True)
+        failure = self.refuter.glance(every=True)  # what is false has no proof, however long one searches
         if failure is not None:
             return self._refuted(failure)
-        found = views.certified(claim, certified)
-        if found is None:
-            return self._enumerated(views.few_sizes(claim), every=False)
-        proof, facts = found
-        return self._end(
-            Outcome.PROVED,
-            method=proof.method,
-            certificate=None if proof.certificate is None else bound(claim, facts, proof.certificate),
-            lemmas=(*self.lemmas, *proof.lemmas),
-            unused=tuple(str(f) for f in claim.given if f not in facts.given),
-        )
+        found = self.searches.fewer()
+        return self._found(found) if found else self._enumerated(views.few_sizes(self.claim), every=False)
 
-    def _unused(self, proof: Proof) -> tuple[str, ...]:
-        """Assumptions without all of which the claim is proved too: its certificate, or another, does not rest on them.
-
-        They are left out together, not each alone: of two facts that say the same, one is needed.
-        """
-        given = tuple(dict.fromkeys(self.claim.given))
-        if not given or not self.claim.weighs or any(getattr(x, "obligations", ()) for x in self.claim.subjects()):
-            return ()
-        used = list(rows_used(proof.certificate)) if proof.certificate is not None else []
-        told = set(map(str, given))
-        provided = [r.poly for r in self.facts.rows if r.label not in told]  # by ranges, and by facts that are needed
-        plain = proof.certificate is not None and not opaque_atoms(*expressions(self.claim.parameters()))
-        out: list[Fact] = []
-        open_: list[Fact] = []
-        for f in given:
-            label = str(f)
-            rows = [r.poly for r in self.facts.rows if r.label == label]
-            if any(poly(p) in used and p not in provided for p in rows):
-                provided += rows
-            else:
-                (out if rows and plain and self.claim.by_rows else open_).append(f)
-        if len(open_) > 1 and self._in_time(functools.partial(self._proved_without, *out, *open_)):
-            open_, out = [], [*out, *open_]
-        for f in open_:
-            if self._in_time(functools.partial(self._proved_without, *out, f)):
-                out.append(f)
-        return tuple(str(f) for f in given if f in out)
-
-    def _proved_without(self, *facts: Fact) -> bool:
-        weaker = replace(self.claim, given=tuple(g for g in self.claim.given if g not in facts))
-        return certified(weaker, Facts.about(weaker.parameters(), given=weaker.given)) is not None
+    def _from_any(self) -> Verdict | None:
+        """A proof under some of the assumptions where nothing else has decided, however long the search is."""
+        return self._found(self.searches.rest()) if self._parted else None
 
     def _unsafe_divisor(self) -> str:
         """The first symbolic divisor that may be below 1; // and % mean nothing there."""
@@ -523,6 +516,9 @@ class _Run:
                 by = views.solved(self.claim, queries, self.facts.ranges, self.budget.solver_ms)
                 if by:
                     return self._end(Outcome.PROVED, method=by, lemmas=tuple(lemmas))
+                found = self._from_any()
+                if found is not None:
+                    return found
                 short, answer = False, smt.satisfiable(query, self.budget.solver_ms)
             if answer.status == "sat":
                 return self._from_model(answer)
@@ -568,12 +564,15 @@ class _Run:
 @functools.lru_cache(maxsize=1 << 8)
 def _admits_some(symbols: tuple[Symbol, ...], given: tuple[Fact, ...]) -> bool:
     """Whether some small sizes meet the assumptions: of all claims of a kernel those are the same few."""
-    return next(small_sizes(symbols, Facts.about(symbols, given=given)), None) is not None
+    facts = Facts.about(symbols, given=given)
+    return next(itertools.chain(about_equal(symbols, facts), small_sizes(symbols, facts)), None) is not None
 
 
 @functools.lru_cache(maxsize=1 << 10)
 def _at_least_1(d: Any, known: tuple[Fact, ...]) -> bool:
-    """Whether algebra shows that a divisor is at least 1."""
+    """Whether algebra shows that a divisor is at least 1: by ranges alone, or by facts too."""
+    if known and _at_least_1(d, ()):
+        return True
     return Facts.about(d, given=known).le(1, d) is True
 
 

@@ -26,6 +26,7 @@ Sizes: TypeAlias = "dict[Symbol, int]"
 
 LEAST = 4000  # assignments yielded before giving up
 PATIENCE = 1500  # values set without reaching a further one
+ABOUT = (1, 2, 4, 8, 16, 64)
 TO_THE_LAST = 40  # up to which sizes every value of one or two symbols is tried
 
 
@@ -35,6 +36,30 @@ def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...
     A symbol bounded below by others is tried at that bound and just above it. Nothing is built ahead.
     """
     return _Tried(symbols, facts, hints).least_first()
+
+
+def about_equal(symbols: tuple[Symbol, ...], facts: Facts) -> Iterator[Sizes]:
+    """A few admissible assignments, in each of which symbols are about the same: not the least, but soon found.
+
+    >>> from symlayout import dims
+    >>> A, B, C = dims("A B C")
+    >>> facts = Facts.about(A, B, C, given=[A * C >= 8, B >= A + 2])
+    >>> next(tuple(env.values()) for env in about_equal(facts.symbols, facts))
+    (4, 6, 4)
+    """
+    lows = {s: _lower_bounds(s, facts) for s in symbols}
+    order = _bounded_last(symbols, lows)
+    whole = {
+        s: math.lcm(s.multiple, *(f.modulus for f in facts.given if f.relation == "%" and f.expr is s)) for s in symbols
+    }
+    for size in ABOUT:
+        step(len(order))
+        env: Sizes = {}
+        for s in order:
+            known = [v for low in lows[s] if all(t in env for t in _symbols(low)) for v in _at(low, env)]
+            env[s] = -(-max(size, *known, 1) // whole[s]) * whole[s]
+        if admitted(facts, env):
+            yield {s: env[s] for s in symbols}
 
 
 def drawn_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...] = ()) -> Iterator[Sizes]:

@@ -11,7 +11,9 @@ Every search takes a ``step`` for each piece of work; outside of ``metered`` a s
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -93,6 +95,23 @@ def step(work: int = 1) -> None:
     meter = _here.meter
     if meter is not None:
         meter.take(work)
+
+
+def attempt(search: Callable[[], R], steps: int) -> tuple[tuple[R, ...], int]:
+    """What a search finds within some steps, nothing where it has not ended by then, and the steps that it took.
+
+    Raises Exhausted where the budget around has ended.
+
+    >>> attempt(lambda: step(3), 3), attempt(lambda: step(3), 2)
+    (((None,), 3), ((), 3))
+    """
+    found: tuple[R, ...] = ()
+    with metered(math.inf, steps) as meter:
+        begin = meter.steps
+        with contextlib.suppress(Exhausted):
+            found = (search(),)
+    step(0)
+    return found, begin - meter.steps
 
 
 def remaining() -> float | None:

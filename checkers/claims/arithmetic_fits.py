@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -120,16 +120,20 @@ class ArithmeticFits(AtAllSizes):
     @functools.cached_property
     def _asked(self) -> tuple[tuple[PartialFits, ...], int]:
         """(the partial results that ranges alone do not show to fit, how many there are)."""
-        every = list(_partials(self.kernel))
+        every = list(_partials(self.kernel, self._evaluations))
         asked = {(c.layout, c.bits, c.given): c for c in reversed(every) if c is not None}
         return tuple(reversed(asked.values())), len(every)
+
+    @functools.cached_property
+    def _evaluations(self) -> tuple[Evaluation, ...]:
+        return tuple(evaluations(self.kernel))
 
     def parts(self) -> tuple[Claim, ...]:
         return self._asked[0]
 
     @property
     def method(self) -> str:
-        needed = any(c is not None for c in _partials(self.kernel, memory=False))
+        needed = any(c is not None for c in _partials(self.kernel, self._evaluations, memory=False))
         reach = f", global tensors of at most 2^{ADDRESS_BITS} bytes" if needed else ""
         narrow = len(self.parts())
         return f"{RANGES}{reach}" + (f", and {narrow} partial results by themselves" if narrow else "")
@@ -138,7 +142,7 @@ class ArithmeticFits(AtAllSizes):
         return f"{self.kind}: {self._asked[1]} partial results of {self.kernel.name}"
 
 
-def _partials(kernel: Kernel, memory: bool = True) -> Iterator[PartialFits | None]:
+def _partials(kernel: Kernel, every: Iterable[Evaluation], memory: bool = True) -> Iterator[PartialFits | None]:
     """A claim about each partial result, None for those that ranges show to fit; *memory* bounds what tensors reach."""
     known = Ranges(kernel, memory)
     for s in kernel.dims:
@@ -147,7 +151,7 @@ def _partials(kernel: Kernel, memory: bool = True) -> Iterator[PartialFits | Non
     for where, x in of_host(kernel):
         fine = within(known.of(x), HOST_BITS)
         yield None if fine else PartialFits(scalar(x), HOST_BITS, code=str(x), place=where, given=known.given)
-    for e in evaluations(kernel):
+    for e in every:
         for value, bits in e.held:
             yield None if within(known.of(value, e.scope.written), bits) else partial_fits(kernel, e, value, bits)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -82,12 +83,13 @@ class Launchable(AtAllSizes):
     @property
     def telling(self) -> bool:
         """Whether there is something to say: a limit that sizes decide, or one that is broken."""
-        return bool(self._open())
+        return bool(self._open)
 
     def parts(self) -> tuple[Claim, ...]:
         """A claim for each rule and place that numbers do not already meet."""
-        return self._open() or tuple(open_rules(_launch(self.kernel, self.arch), RULES, Named("", self.given)))[:1]
+        return self._open or tuple(open_rules(_launch(self.kernel, self.arch), RULES, Named("", self.given)))[:1]
 
+    @functools.cached_property
     def _open(self) -> tuple[Claim, ...]:
         found: list[Claim] = []
         for name, record, conditions in records(self.kernel, self.arch):

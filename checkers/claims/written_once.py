@@ -45,7 +45,8 @@ class WrittenOnce(AtAllSizes):
             raise ClaimError(f"expected an output ({', '.join(known) or 'there is none'}), got {self.tensor!r}")
         if self.tensor in reduced(self.kernel):
             raise ClaimError(f"expected an output that is stored, got {self.tensor!r}, which a reduction updates")
-        object.__setattr__(self, "kernel", replace(self.kernel.plain, given=()))
+        plain = self.kernel.plain
+        object.__setattr__(self, "kernel", replace(plain, given=()) if plain.given else plain)
 
     def points(self) -> int:
         """Elements, as far as time goes: a box is one write."""

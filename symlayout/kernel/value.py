@@ -186,8 +186,11 @@ class Kernel:
 
         PTX does not promise the latter: it is an assumption, which every report prints (``docs/memory_model.md``).
         """
-        given = (*self.given, *(f for f in facts if f not in self.given))
-        return replace(self, given=given, converged_warps=self.converged_warps or converged_warps)
+        new = tuple(f for f in facts if f not in self.given)
+        converged = self.converged_warps or converged_warps
+        if not new and converged == self.converged_warps:
+            return self  # with its digest, if that is known
+        return replace(self, given=(*self.given, *new), converged_warps=converged)
 
     def bind(self, **sizes: int) -> Kernel:
         """The kernel at these sizes. Raises AssumptionError where they do not meet its assumptions."""
