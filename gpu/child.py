@@ -26,7 +26,6 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from .errors import ChildError, CrashedError, RaisedError, TimedOutError
@@ -188,7 +187,7 @@ def _serve() -> None:
     module, _, attribute = name.partition(":")
     function = getattr(importlib.import_module(module), attribute)
     _write(answered, pickle.dumps(("", None)))
-    with Path(f"/dev/fd/{asked}").open("rb") as requests:
+    with os.fdopen(asked, "rb") as requests:
         while head := requests.read(LENGTH.size):
             given, named = pickle.loads(requests.read(LENGTH.unpack(head)[0]))
             _write(answered, _answered(function, given, named))

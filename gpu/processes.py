@@ -61,7 +61,10 @@ def kill_group(process: subprocess.Popen[bytes]) -> bool:
     A process inside a call of the driver may take a while to go; after GRACE_S it is left to the system.
     """
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:  # a system without process groups
+            process.kill()
     try:
         process.wait(GRACE_S)
     except subprocess.TimeoutExpired:

@@ -27,7 +27,7 @@ from symlayout import TensorMap, TmaType
 
 HERE = Path(__file__).parent
 REFERENCE = HERE / "reference_kernels"
-SOURCE = "launch_check.cu"
+MODULE, SOURCE = "benchmarks.hardware.launch_check", "launch_check.cu"
 SIDE = 64
 N, WIDE, SCALE, BYTE = -7, (1 << 40) + 123, 2.0, 200
 LIMIT_S = 90.0  # of one way, the import of torch included
@@ -321,7 +321,7 @@ def main() -> int:
     if unknown:
         parser.error(f"--only: expected names of {', '.join(WAYS)}, got {', '.join(unknown)}")
     try:
-        print(child.call(f"{__spec__.name}:device_text", limit_s=LIMIT_S))
+        print(child.call(f"{MODULE}:device_text", limit_s=LIMIT_S))
     except ChildError as e:
         print(e)
         return 4 if getattr(e, "kind", "") == NoDeviceError.__name__ else 1
@@ -345,7 +345,7 @@ def main() -> int:
 def row(name: str) -> dict[str, Any]:
     """One way in a process of its own, as a row; printed as it ends."""
     begin, limit_s = time.monotonic(), 20.0 if name == "killed" else LIMIT_S
-    [outcome] = child.each(f"{__spec__.name}:run", [(name,)], limit_s=limit_s)
+    [outcome] = child.each(f"{MODULE}:run", [(name,)], limit_s=limit_s)
     error = outcome.error
     ended = "" if error is None else getattr(error, "kind", "") or type(error).__name__
     as_expected = ended == ENDS.get(name, "")
