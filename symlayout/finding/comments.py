@@ -20,7 +20,7 @@ import io
 import re
 import tokenize
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -45,12 +45,19 @@ MORE = "..."
 
 Kinds: TypeAlias = "Callable[[], Collection[str]]"
 
-# Strings go first, so that a mark inside one is no comment.
+# Strings go first, so that a mark inside one is no comment. A line that ends in a backslash goes on in C.
 C_TOKENS = re.compile(
     r"""R"(?P<raw>[^()\\\s]{0,16})\(.*?\)(?P=raw)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])'"""
-    r"""| //(?P<line>[^\n]*) | /\*(?P<block>.*?)(?:\*/|\Z)""",
+    r"""| //(?P<line>(?:\\[ \t]*\n|[^\n])*) | (?P<block>/\*)""",
     re.DOTALL | re.VERBOSE,
 )
+RUST_TOKENS = re.compile(  # strings may have several lines, and what begins with r no escapes
+    r"""\b(?:b|c)?r(?P<raw>\#*)".*?"(?P=raw) | "(?:\\.|[^"\\])*" | '(?:\\.|[^'\\\n])'"""
+    r"""| //(?P<line>[^\n]*) | (?P<block>/\*)""",
+    re.DOTALL | re.VERBOSE,
+)
+NESTED = re.compile(r"/\*|\*/")
+RUST = ".rs"
 RELATED = ("over", "when", "given", "holds")  # relations follow: there < opens no template, and "and" joins
 CLOSERS = {")": "(", "]": "[", ">": "<"}
 
@@ -80,8 +87,10 @@ class Line:
     def after(self, mark: str) -> Line:
         """The text behind a mark at its beginning."""
         rest = self.text[len(mark) :]
-        (_, line, column), *_ = self.starts
-        return Line.single(line, column + len(mark), rest)
+        (_, line, column), *more = self.starts
+        cut = len(self.text) - len(rest.lstrip())
+        first = Line.single(line, column + len(mark), rest)
+        return replace(first, starts=(*first.starts, *((at - cut, n, c) for at, n, c in more)))
 
     def joined(self, more: Line) -> Line:
         """This line and one that goes on with it."""
@@ -270,7 +279,7 @@ def statements(source: str, suffix: str) -> Iterator[Line]:
 
 def _comments(source: str, suffix: str) -> Iterator[Line]:
     """The lines of all comments."""
-    return _python_comments(source) if suffix in PYTHON_SUFFIXES else _c_comments(source)
+    return _python_comments(source) if suffix in PYTHON_SUFFIXES else _c_comments(source, suffix == RUST)
 
 
 def _python_comments(source: str) -> Iterator[Line]:
@@ -280,15 +289,37 @@ def _python_comments(source: str) -> Iterator[Line]:
             yield Line.single(token.start[0], token.start[1] + 1 + len(token.string) - len(text), text)
 
 
-def _c_comments(source: str) -> Iterator[Line]:
-    number, counted = 1, 0
-    for found in C_TOKENS.finditer(source):
-        number, counted = number + source.count("\n", counted, found.start()), found.start()
-        column = found.start() - source.rfind("\n", 0, found.start()) + 2  # behind the two characters that begin it
+def _c_comments(source: str, rust: bool) -> Iterator[Line]:
+    number = counted = at = 0
+    tokens = RUST_TOKENS if rust else C_TOKENS
+    while (found := tokens.search(source, at)) is not None:
+        start, at = found.start(), found.end()
+        number, counted = number + source.count("\n", counted, start), start
+        column = start - source.rfind("\n", 0, start) + 2  # behind the two characters that begin it
         if found["line"] is not None:
-            text = found["line"].lstrip("/!< ")
-            yield Line.single(number, column + len(found["line"]) - len(text), text)
+            yield _spliced(number + 1, column, found["line"].split("\n"))
         elif found["block"] is not None:
-            for i, line in enumerate(found["block"].split("\n")):
+            at = _end_of_block(source, at, rust)
+            inside = source[found.end() : at].removesuffix("*/")
+            for i, line in enumerate(inside.split("\n")):
                 text = line.lstrip().lstrip("*! ")
-                yield Line.single(number + i, (1 if i else column) + len(line) - len(text), text)
+                yield Line.single(number + 1 + i, (1 if i else column) + len(line) - len(text), text)
+
+
+def _spliced(number: int, column: int, lines: list[str]) -> Line:
+    """A comment of one line, or of several of which all but the last end in a backslash."""
+    text = lines[0].lstrip("/!< ")
+    column += len(lines[0]) - len(text)
+    whole = [*(re.sub(r"\\[ \t]*$", "", line) for line in (text, *lines[1:])[:-1]), (text, *lines[1:])[-1]]
+    first, *others = (Line.single(number + i, 1 if i else column, line) for i, line in enumerate(whole))
+    return functools.reduce(Line.joined, others, first)
+
+
+def _end_of_block(source: str, at: int, nested: bool) -> int:
+    """Where a block comment ends of which the inside begins at *at*; in Rust there may be others in it."""
+    depth = 1
+    for found in NESTED.finditer(source, at):
+        depth += -1 if found[0] == "*/" else nested
+        if not depth:
+            return found.end()
+    return len(source)

@@ -44,9 +44,34 @@ def test_which_comments_of_cpp_count() -> None:
         (5, "three"),
         (8, "four"),
         (10, "five (4,8) onto 32 given N >= 1"),
-        (17, "six \\"),
+        (17, "six // symlayout : no"),  # the comment goes on behind the backslash
         (19, "seven"),
     ]
+
+
+def test_a_comment_goes_on_behind_a_backslash() -> None:
+    """What stands there was code to the reader: a quote or ``/*`` in it swallowed the comments behind."""
+    source = """// symlayout: bijective (4,8):(8,1) \\
+   onto 32 /* not the beginning of anything
+// symlayout: injective (4,8):(8,1)"""
+    assert [(s.number, s.text) for s in statements(source, ".cu")][1:] == [(3, "injective (4,8):(8,1)")]
+    first = next(statements(source, ".cu"))
+    assert first.text.startswith("bijective (4,8):(8,1) onto 32")
+    assert (first.place("x", first.text.index("onto")).line, first.place("x", 0).line) == (2, 1)
+
+
+def test_strings_and_comments_of_rust_may_have_several_lines() -> None:
+    """A mark inside of a string of several lines, or behind a comment in a comment, was a claim."""
+    source = """let s = "one
+// symlayout: no
+two"; let r = r#"a " // symlayout: no "#; let c: &'a str = x('"');
+/* a /* b */ // symlayout: no
+*/ // symlayout: three
+/* /* */
+symlayout: four */ let r = "a"; // symlayout: five \\
+// symlayout: six"""
+    found = [(s.number, s.text) for s in statements(source, ".rs")]
+    assert found == [(5, "three"), (7, "four"), (7, "five \\"), (8, "six")]
 
 
 def test_which_comments_of_python_count() -> None:
