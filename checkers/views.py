@@ -32,7 +32,7 @@ VIEWS = 48  # with up to five assumptions, every part of them
 WHOLE = 5
 SOLVER_VIEWS = 4  # a solver is asked with few of them,
 SHORT = smt.RLIMIT // 8  # and given less work
-QUICK = 400  # steps in which most proofs under all assumptions end,
+QUICK = 600  # steps in which most proofs under all assumptions end,
 LEAST = 4000  # that all get at least once none has not sufficed,
 LONG = 30_000  # that none gets, and each part after the other methods
 NO_END = 1 << 60
@@ -139,7 +139,8 @@ class Searches:
         rowed: list[Fact] = []  # no sum has a row of theirs, which tells something of a proof that is not opaque,
         others: list[Fact] = []  # and these have no row
         for f in dict.fromkeys(facts.given):
-            rows = [r.poly for r in facts.rows if r.label == str(f)]
+            label = str(f)
+            rows = [r.poly for r in facts.rows if r.label == label]
             if any(poly(p) in used and p not in provided for p in rows):
                 provided += rows
             elif rows and proof.certificate is not None and not self.opaque:
