@@ -59,6 +59,7 @@ class Buffer:
         self._device.wait()  # the copy would wait for them too, without a limit
         if data.nbytes:
             self._device.driver.to_device(self.address + at, data)
+            self._device.settle()
         return self
 
     def download(self, dtype: Any = "u8", shape: Any = -1, at: int = 0) -> np.ndarray[Any, Any]:
@@ -81,6 +82,7 @@ class Buffer:
         self._expect_alive()
         if self.nbytes:
             self._device.driver.fill(self.address, byte, self.nbytes)
+            self._device.settle()
         return self
 
     def free(self) -> None:
@@ -242,6 +244,12 @@ class Device:
         Raises DeviceError where any of it faults, or takes longer than the limit.
         """
         self.wait(limit_s)
+        self.settle(limit_s)
+
+    def settle(self, limit_s: float | None = None) -> None:
+        """Wait for the default stream: a copy from host memory, or a fill, may return before it has reached the device,
+        and a stream of another library need not wait for it.
+        """
         Pending(self, "work on the default stream", self.driver.record(0), ()).wait(limit_s)
 
     def lose(self, reason: str) -> DeviceError:

@@ -142,8 +142,6 @@ class Module:
                 asked = asked._replace(cluster=None)  # the source says so already
             function = self.function(name)
             self._opt_in(function, asked)
-            if arrays.copied and where != 0:
-                self.device.synchronize(limit_s)  # copies are on the default stream, which others need not wait for
             self.device.driver.launch(function, asked, where, packed(values, code.parameters))
             pending = Pending(self.device, name, self.device.driver.record(where), (self, *arrays.owners, stream))
             self.device.watch(pending)

@@ -167,6 +167,7 @@ def cupy_arrays(device: gpu.Device) -> None:
     except ImportError as e:
         raise SkippedError(str(e)) from e
     src, a, dst = map(cupy.asarray, matrices())
+    cupy.cuda.Device().synchronize()  # the copies are on another stream
     with cupy.cuda.Stream(non_blocking=True) as stream:
         all_kinds(src, a, dst)
         stream.synchronize()

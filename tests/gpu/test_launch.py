@@ -72,6 +72,11 @@ def test_numpy_arrays_go_there_and_back(machine, module):
     assert machine.calls == [
         ("mem_alloc", 64),
         ("memcpy_htod", address, 64),
+        (
+            "Event.record",
+            None,
+        ),  # other streams need not wait for the copy, which may be under way when the call returns
+        ("Event.query",),
         ("get_function", "plain"),
         ("Function.set_attribute", "plain", "MAX_DYNAMIC_SHARED_SIZE_BYTES", 256),
         ("launch", "plain", (1, 1, 1), (64, 1, 1), 256, None),
@@ -515,13 +520,21 @@ def test_the_second_of_two_allocations_fails(machine, module):
 
 
 def test_a_kernel_that_hangs_is_an_error_after_its_limit(machine):
-    machine.busy = 10**9
+    machine.kernels["plain"] = lambda machine, pieces: setattr(machine, "busy", 10**9)
     told = r"expected plain to end within 0\.1 s, got none.*run what may hang through gpu.child"
     with pytest.raises(DeviceError, match=told), gpu.Device():
         gpu.load(CUBIN).launch("plain", 1, 64, [np.zeros(16, np.int32), 1], limit_s=0.1)
 
     assert "mem_free" not in machine.names()  # it would wait for the kernel
     assert machine.names()[-1] == "Context.pop"
+
+
+def test_what_is_uploaded_or_filled_is_there_for_every_stream(machine, device):
+    for change in (lambda b: b.upload(np.zeros(2)), lambda b: b.fill(7)):
+        buffer = device.allocate(16)
+        machine.calls.clear()
+        change(buffer)
+        assert machine.names()[1:] == ["Event.record", "Event.query"]
 
 
 def test_every_wait_has_a_limit(machine):
