@@ -5,15 +5,17 @@
     >>> [int(n) for n in Writes(kernel, "dst").times]
     [1, 1, 1, 1, 1]
 
-Nothing of the provers is in it: blocks and threads are rows of arrays that loops repeat and conditions thin out.
+Nothing of the provers is in it: blocks and threads are rows of arrays that loops repeat and conditions thin out. What
+the operations of a kernel are executed with is ``symlayout.kernel.unrolled``'s to say.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +24,8 @@ from symlayout.expr.compiled import value
 from symlayout.facts import symbols_in
 from symlayout.int_tuple import idx2crd, text
 from symlayout.kernel import BLOCKS, THREAD, Kernel
-from symlayout.ops import WARP, Elect, For, If, Op, Role
+from symlayout.kernel.unrolled import Array, Threads, unrolled
+from symlayout.ops import WARP, Elect, For, If, Op, Role, edited
 
 from ..claim import TooLarge
 from .store_sites import Open, boxes, map_of, written
@@ -31,38 +34,60 @@ ROWS = 1 << 21  # executions that are looked at, of threads and turns
 ELEMENTS = 1 << 24
 MOST = 1024  # threads of a CTA, and more than its warps
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
-
 
 @dataclass(frozen=True)
-class Rows:
-    """Executions: the values of blocks, loops and ``thread`` in each, who it is in the CTA, and which turn of it."""
+class Rows(Threads):
+    """Threads of all CTAs, in all iterations at once: a row for each execution. Values are arrays with one for each."""
 
-    env: dict[str, Array]
-    lane: Array  # of the CTA
-    turn: Array  # the same for the threads of a CTA in the same turn of all loops
-    doubts: list[str]  # what rests on the lane that an election finds, where the first one was taken
+    turn: Array = field(default_factory=lambda: np.arange(0))  # the same for threads of a CTA in one turn of all loops
+    doubts: list[str] = field(default_factory=list)  # what rests on the lane that an election finds
     elected: bool = False
 
     def __len__(self) -> int:
-        return len(self.lane)
+        return len(self.lanes)
 
-    def where(self, which: Array) -> Rows:
+    @property
+    def anyone(self) -> bool:
+        return True  # what nobody executes is not known before its numbers are
+
+    def where(self, which: Array, base: int | None = None) -> Rows:
         """Some of the executions, by number or by truth."""
         env = {name: x[which] for name, x in self.env.items()}
-        return replace(self, env=env, lane=self.lane[which], turn=self.turn[which])
+        return replace(super().where(which, base), env=env, turn=self.turn[which])
 
     def of(self, x: Any) -> Array:
         """The value of an expression in each."""
-        names = {s.name for s in symbols_in((x,))}
-        if names - set(self.env):
-            raise TooLarge(f"what {min(names - set(self.env))} is, numbers do not say")
-        found = np.asarray(value(x, self.env), dtype=np.int64)
+        names, env = {s.name for s in symbols_in((x,))}, self.values
+        if names - set(env):
+            raise TooLarge(f"what {min(names - set(env))} is, numbers do not say")
+        found = np.asarray(value(x, env), dtype=np.int64)
         if self.elected and THREAD in names:
-            first = self.env[THREAD] // WARP * WARP
-            if any((value(x, {**self.env, THREAD: first + lane}) != found).any() for lane in range(WARP)):
+            first = env[THREAD] // WARP * WARP
+            if any((value(x, {**env, THREAD: first + lane}) != found).any() for lane in range(WARP)):
                 self.doubts.append(f"{x} is another for each lane that an election may find")
-        return np.broadcast_to(found, self.lane.shape)
+        return np.broadcast_to(found, self.lanes.shape)
+
+    def entered(self, op: Role | If | Elect) -> Rows:
+        if isinstance(op, If):  # a fact is asked of those alone who meet the ones before it
+            return functools.reduce(lambda rows, f: rows.where(_holds(f, rows)), op.condition, self)
+        return replace(super().entered(op), elected=self.elected or isinstance(op, Elect))
+
+    def electing(self, each_warp: bool) -> Array:
+        of = self.turn * MOST + (self.values[THREAD] // WARP if each_warp else 0)
+        _, chosen = np.unique(of, return_index=True)
+        return np.sort(chosen)
+
+    def iterations(self, loop: For) -> Iterator[Rows]:
+        """All iterations at once."""
+        turns = np.maximum(self.of(loop.extent), 0)
+        total = int(turns.sum())
+        if total > ROWS:
+            raise TooLarge(f"{total} turns are more than the {ROWS} that are looked at")
+        i = np.arange(total) - np.repeat(np.cumsum(turns) - turns, turns)
+        out = self.where(np.repeat(np.arange(len(self)), turns))
+        most = int(turns.max(initial=1)) or 1
+        _, turn = np.unique(out.turn, return_inverse=True)
+        yield replace(out, env={**out.env, loop.index.name: i}, turn=turn.reshape(-1) * most + i)
 
 
 @dataclass(frozen=True)
@@ -78,7 +103,7 @@ class Write:
         """``st.global.4 x -> dst[..], CTA 3, thread 5, i = 0``."""
         env = {name: int(x[i]) for name, x in self.rows.env.items()}
         block = tuple(env.pop(name) for name in BLOCKS if name in env)
-        thread = env.pop(THREAD)
+        thread = int(self.rows.lanes[i]) - self.rows.base
         at = "".join(f", {name} = {n}" for name, n in env.items())
         return f"{self.op}, CTA {text(block[0] if len(block) == 1 else block)}, thread {thread}{at}"
 
@@ -92,7 +117,7 @@ class Writes:
     def __init__(self, kernel: Kernel, name: str) -> None:
         self.kernel, self.tensor = kernel.plain, kernel.tensor(name)
         self.doubts: list[str] = []
-        self.found = list(self._inside(self.kernel.body, _everyone(kernel, self.doubts)))
+        self.found = list(self._writes())
         if self.tensor.layout.size() > ELEMENTS or self.tensor.layout.cosize() > ELEMENTS:
             raise TooLarge(f"{name} has more than {ELEMENTS} elements")
         self.memory = np.zeros(int(self.tensor.layout.cosize()), dtype=np.int64)
@@ -121,17 +146,19 @@ class Writes:
 
     # -- executions ---------------------------------------------------------------------------------
 
-    def _inside(self, body: tuple[Op, ...], rows: Rows) -> Iterator[Write]:
-        for op in body:
-            if not any(written(self.kernel, x) == self.tensor.name for x in op.walk()):
-                continue
-            if written(self.kernel, op) == self.tensor.name:
+    def _writes(self) -> Iterator[Write]:
+        """The executions that write, of each operation together, those of others left out."""
+        body = edited(self.kernel.body, lambda op: (op,) if op.body or self._writes_it(op) else ())
+        for _, op, rows in unrolled(body, _everyone(self.kernel, self.doubts)):
+            if self._writes_it(op):
                 try:
                     start, width = boxes(self.kernel, op)
                 except Open as e:
                     raise TooLarge(str(e)) from e
                 yield Write(op, rows, np.stack([rows.of(x) for x in start], axis=1), width)
-            yield from self._inside(op.body, _entered(op, rows))
+
+    def _writes_it(self, op: Op) -> bool:
+        return written(self.kernel, op) == self.tensor.name
 
     def _everywhere(self, w: Write) -> Iterator[Array]:
         """Where the executions of an operation write, those of ranges of memory together."""
@@ -164,38 +191,9 @@ def _everyone(kernel: Kernel, doubts: list[str]) -> Rows:
     at = np.array(blocks, dtype=np.int64).reshape(len(blocks), len(grid)).repeat(kernel.threads, axis=0)
     lane = np.tile(np.arange(kernel.threads), len(blocks))
     env = {name: at[:, i] for i, name in zip(range(len(grid)), BLOCKS, strict=False)}
-    return Rows({**env, THREAD: lane}, lane, np.arange(len(blocks)).repeat(kernel.threads), doubts)
-
-
-def _entered(op: Op, rows: Rows) -> Rows:
-    """The executions of what stands inside an operation."""
-    if isinstance(op, Role):
-        first = WARP * op.first_warp
-        rows = rows.where((rows.lane >= first) & (rows.lane < first + op.threads))
-        return replace(rows, env={**rows.env, THREAD: rows.lane - first})
-    if isinstance(op, If):
-        for f in op.condition:
-            rows = rows.where(_holds(f, rows))
-    if isinstance(op, Elect):
-        of = rows.turn * MOST + (rows.env[THREAD] // WARP if op.each_warp else 0)
-        _, chosen = np.unique(of, return_index=True)
-        rows = replace(rows.where(np.sort(chosen)), elected=True)
-    return _repeated(op, rows) if isinstance(op, For) else rows
+    return Rows(env, lane, turn=np.arange(len(blocks)).repeat(kernel.threads), doubts=doubts)
 
 
 def _holds(f: Fact, rows: Rows) -> Array:
     x = rows.of(f.expr)
     return x >= 0 if f.relation == ">=" else x == 0 if f.relation == "==" else x % f.modulus == 0
-
-
-def _repeated(loop: For, rows: Rows) -> Rows:
-    turns = np.maximum(rows.of(loop.extent), 0)
-    total = int(turns.sum())
-    if total > ROWS:
-        raise TooLarge(f"{total} turns are more than the {ROWS} that are looked at")
-    which = np.repeat(np.arange(len(rows)), turns)
-    i = np.arange(total) - np.repeat(np.cumsum(turns) - turns, turns)
-    out = rows.where(which)
-    most = int(turns.max(initial=1)) or 1
-    _, turn = np.unique(out.turn, return_inverse=True)
-    return replace(out, env={**out.env, loop.index.name: i}, turn=turn.reshape(-1) * most + i)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,11 +28,12 @@ from symlayout.expr.compiled import holds, value
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, about_thread, leader, warps_of
+from symlayout.kernel.unrolled import unrolled
 from symlayout.ops import Copy, Elect, For, If, Op, Role, rewritten
 
 from .footprints import LANE, Footprints, Touched, addressing, by_element, elements_of
 from .shared_accesses import Access
-from .ways import Places, Ways
+from .ways import Ways
 
 EVENTS = 3000  # of a run
 STARTS, FURTHER = 8, 600  # executions of an access that a search looks at, and operations behind each
@@ -121,7 +122,7 @@ class Runs:
         key = (*sorted(sizes.items()), warps)
         if key not in self._runs:
             env: dict[str, Any] = {**sizes, **{b.name: 0 for b in self.ways.kernel.block}}
-            self._runs[key] = _first(_inside(self.ways, (), env, warps), EVENTS)
+            self._runs[key] = _first(_events(self.ways, env, warps), EVENTS)
         return self._runs[key]
 
     def touched(self, a: Access, event: Event) -> Touched | None:
@@ -145,24 +146,32 @@ def told(sizes: dict[str, int], *events: Event) -> str:
     return f"for {', '.join(f'{k} = {v}' for k, v in sizes.items())}: {where}" if sizes else where
 
 
-def _inside(ways: Ways, places: Places, env: dict[str, Any], warps: frozenset[int]) -> Iterator[Event]:
-    body = ways.sites[places].op.body if places else ways.kernel.body
-    for i in range(len(body)):
-        s = ways.sites[*places, i]
-        op = s.op
+@dataclass(frozen=True)
+class _Warps:
+    """Some warps of a CTA, conditions on threads aside."""
+
+    env: dict[str, Any]
+    warps: frozenset[int]
+    anyone: bool = True
+
+    def entered(self, op: Role | If | Elect) -> _Warps:
+        if isinstance(op, Role):
+            return replace(self, anyone=bool(warps_of(op) & self.warps))
+        facts = [f for f in op.condition if not about_thread(f)] if isinstance(op, If) else []
+        return replace(self, anyone=all(f.at(self.env) for f in facts))
+
+    def iterations(self, loop: For) -> Iterator[_Warps]:
+        for i in range(evaluate(loop.extent, self.env)):
+            yield replace(self, env={**self.env, loop.index.name: i})
+
+    def after(self, op: Op) -> _Warps:
+        return self
+
+
+def _events(ways: Ways, env: dict[str, Any], warps: frozenset[int]) -> Iterator[Event]:
+    for places, op, here in unrolled(ways.kernel.body, _Warps(env, warps)):
         if not op.body:
-            yield Event(s, env)
-        elif isinstance(op, For):
-            for n in range(evaluate(op.extent, env)):
-                yield from _inside(ways, s.places, {**env, op.index.name: n}, warps)
-        elif not _passed_over(op, env, warps):
-            yield from _inside(ways, s.places, env, warps)
-
-
-def _passed_over(op: Op, env: dict[str, Any], warps: frozenset[int]) -> bool:
-    if isinstance(op, Role):
-        return not warps_of(op) & warps
-    return isinstance(op, If) and not all(f.at(env) for f in op.condition if not about_thread(f))
+            yield Event(ways.sites[places], here.env)
 
 
 def touched_at(footprints: Footprints, a: Access, env: dict[str, Any]) -> Touched | None:

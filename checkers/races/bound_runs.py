@@ -22,17 +22,17 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
 from symlayout.atoms import ATOMS
 from symlayout.errors import ExpressionError, InternalError
 from symlayout.expr import Fact, evaluate
-from symlayout.expr.compiled import holds, value
 from symlayout.int_tuple import text
 from symlayout.kernel import BLOCKS, THREAD, Kernel
+from symlayout.kernel.unrolled import Array, Threads, unrolled
 from symlayout.ops import (
     WARP,
     Arrive,
@@ -41,16 +41,12 @@ from symlayout.ops import (
     ClusterBarrier,
     Commit,
     Copy,
-    Elect,
     ExpectTx,
     Fence,
     Fill,
-    For,
-    If,
     LoadIndex,
     Op,
     Ref,
-    Role,
     Wait,
     WaitGroup,
     WarpBarrier,
@@ -65,8 +61,6 @@ LEARN = (Barrier, WarpBarrier, ClusterBarrier, Wait)  # by which a thread comes 
 MEETING = (*LEARN, Arrive, ExpectTx)
 EACH = 48  # accesses to one element that are compared in pairs
 PRIME = (1 << 31) - 1
-
-Array: TypeAlias = "np.ndarray[Any, Any]"
 
 
 @dataclass(frozen=True)
@@ -97,19 +91,42 @@ class Touch:
         return f"{self.op} by CTA {block}, thread {self.thread}{at}"
 
 
-@dataclass
-class _Threads:
-    """Threads of a CTA that execute together what comes, and what each of the CTA has executed."""
+@dataclass(frozen=True)
+class _Threads(Threads):
+    """Threads of a CTA, of which what is not known by numbers is too much to ask."""
 
-    env: dict[str, Any]
-    lanes: Array  # of the CTA
-    base: int = 0
+    lows: dict[int, int] = field(default_factory=dict)  # of contracts, by operation
 
-    def where(self, keep: Array) -> _Threads:
-        return _Threads(self.env, self.lanes[keep], self.base)
+    def of(self, x: Any) -> Any:
+        try:
+            return super().of(x)
+        except ExpressionError as e:
+            raise TooLarge(str(e)) from e
 
-    def all_env(self) -> dict[str, Any]:
-        return {**self.env, THREAD: self.lanes - self.base}
+    def number(self, x: Any) -> int:
+        found = np.unique(np.asarray(self.of(x)))
+        if len(found) != 1:
+            raise TooLarge(f"{x} is another for each thread")
+        return int(found[0])
+
+    def meeting(self, facts: tuple[Fact, ...]) -> Array:
+        try:
+            return super().meeting(facts)
+        except ExpressionError as e:
+            raise TooLarge(str(e)) from e
+
+    def after(self, op: Op) -> _Threads:
+        if not isinstance(op, LoadIndex):
+            return self
+        return replace(self, env={**self.env, op.name.name: self._least(op)})
+
+    def _least(self, op: LoadIndex) -> int:
+        """The least value of a contract: a table that holds it everywhere keeps the contract."""
+        low, high = (np.asarray(self.of(x)) for x in (op.name.lower, op.name.upper))
+        first = self.lows.setdefault(id(op), int(low.min()))
+        if (low != first).any() or (high < first).any():
+            raise TooLarge(f"the contract of {op.name} is another for each thread or turn, or no value keeps it")
+        return first
 
 
 @dataclass
@@ -215,63 +232,12 @@ class Run:
         self.ended = {name: np.zeros(n, dtype=np.int64) for name in ("bulk", "cp.async", "fence")}
         env = dict(zip(BLOCKS, cta, strict=False))
         self._block = cta
-        self._body(self.kernel.body, _Threads(env, np.arange(n)))
-        self.silent[cta] = set(np.flatnonzero(self.silence).tolist())
-
-    def _body(self, body: tuple[Op, ...], here: _Threads) -> None:
-        env = here.env
-        for place, op in enumerate(body):
-            if not len(here.lanes):
-                return
+        for places, op, here in unrolled(self.kernel.body, _Threads(env, np.arange(n), lows=self.lows)):
             self.when += 1
             if self.when > STEPS:
                 raise TooLarge(f"a CTA executes more than {STEPS} operations")
-            if isinstance(op, For):
-                for i in range(self._number(op.extent, here)):
-                    self._body(op.inside, _Threads({**env, op.index.name: i}, here.lanes, here.base))
-            elif isinstance(op, If):
-                self._body(op.inside, here.where(self._met(op.condition, here)))
-            elif isinstance(op, Elect):
-                _, first = np.unique(here.lanes // WARP, return_index=True)
-                self._body(op.inside, here.where(first if op.each_warp else first[:1]))
-            elif isinstance(op, Role):
-                first_lane = WARP * op.first_warp
-                keep = (here.lanes >= first_lane) & (here.lanes < first_lane + op.threads)
-                self._body(op.inside, _Threads(env, here.lanes[keep], first_lane))
-            else:
-                self._step(op, place, here)
-                if isinstance(op, LoadIndex):
-                    env = {**env, op.name.name: self._least(op, here)}
-                    here = _Threads(env, here.lanes, here.base)
-
-    def _least(self, op: LoadIndex, here: _Threads) -> int:
-        """The least value of a contract: a table that holds it everywhere keeps the contract."""
-        low, high = (np.asarray(self._value(x, here)) for x in (op.name.lower, op.name.upper))
-        first = self.lows.setdefault(id(op), int(low.min()))
-        if (low != first).any() or (high < first).any():
-            raise TooLarge(f"the contract of {op.name} is another for each thread or turn, or no value keeps it")
-        return first
-
-    def _value(self, x: Any, here: _Threads) -> Any:
-        try:
-            return value(x, here.all_env())
-        except ExpressionError as e:
-            raise TooLarge(str(e)) from e
-
-    def _number(self, x: Any, here: _Threads) -> int:
-        found = np.unique(np.asarray(self._value(x, here)))
-        if len(found) != 1:
-            raise TooLarge(f"{x} is another for each thread")
-        return int(found[0])
-
-    def _met(self, facts: tuple[Fact, ...], here: _Threads) -> Array:
-        keep = np.ones(len(here.lanes), dtype=bool)
-        for f in facts:
-            try:
-                keep &= np.asarray(holds(f, here.all_env()))
-            except ExpressionError as e:
-                raise TooLarge(str(e)) from e
-        return keep
+            self._step(op, places[-1], here)
+        self.silent[cta] = set(np.flatnonzero(self.silence).tolist())
 
     def _step(self, op: Op, place: int, here: _Threads) -> None:
         if isinstance(op, MEETING):
@@ -280,7 +246,7 @@ class Run:
             code = np.full(len(here.lanes), zlib.crc32(f"{place} {op}".encode()) % PRIME)
             slot = getattr(op, "barrier", None)
             for x in () if slot is None else (slot.slot, getattr(op, "parity", 0)):
-                code = (code * 31 + np.asarray(self._value(x, here))) % PRIME
+                code = (code * 31 + np.asarray(here.of(x))) % PRIME
             self.history[here.lanes] = (self.history[here.lanes] * 1_000_003 + code) % PRIME + 2
         elif isinstance(op, Commit) and op.group in self.ended:
             self.committed[op.group][here.lanes] += 1

@@ -19,7 +19,8 @@ from symlayout.errors import ExpressionError
 from symlayout.expr import evaluate
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import Cta, blocks_of, masked
-from symlayout.kernel.sites import Site, about_thread, active_lanes, sites
+from symlayout.kernel.sites import Site, about_thread, active_lanes, sites, warps_of
+from symlayout.kernel.unrolled import unrolled
 from symlayout.ops import (
     Arrive,
     Barrier,
@@ -171,7 +172,7 @@ def machine(kernel: Kernel, block: tuple[int, ...] = (), uses: int = 0) -> Machi
         for w in range(kernel.threads // 32):
             writer = _Writer(kernel, owner, w, uses, cta)
             try:
-                writer.write(kernel.body, env, 0, kernel.threads // 32, 32)
+                writer.write(kernel.body, env)
             except _Cut:
                 writer.whole = False
             except ExpressionError as e:  # a value that is read from memory, or a name without one
@@ -201,6 +202,49 @@ class _Cut(Exception):
     """A program that is long enough."""
 
 
+@dataclass(frozen=True)
+class _Warp:
+    """Some lanes of a warp; *first* is the first of the *warps* that are here."""
+
+    warp: int
+    env: Mapping[str, int]
+    first: int
+    warps: int
+    lanes: int = 32
+
+    @property
+    def anyone(self) -> bool:
+        return self.lanes > 0
+
+    def entered(self, op: Role | If | Elect) -> _Warp:
+        if isinstance(op, Role):
+            at = {**self.env, "thread": 32 * (self.warp - op.first_warp)}
+            return _Warp(self.warp, at, op.first_warp, op.warps, 32 if self.warp in warps_of(op) else 0)
+        if isinstance(op, If):
+            return replace(self, lanes=self._meeting(op))
+        if op.each_warp:
+            return replace(self, lanes=1)
+        return _Warp(self.warp, self.env, self.warp, 1, int(self.warp == self.first))
+
+    def _meeting(self, op: If) -> int:
+        """How many of the lanes a condition holds for."""
+        if not all(f.at(self.env) for f in op.condition if not about_thread(f)):
+            return 0
+        by_thread = [f for f in op.condition if about_thread(f)]
+        if not by_thread:
+            return self.lanes
+        if any(len(f.symbols) > 1 for f in by_thread) or any(isinstance(o, Wait | Barrier | Elect) for o in op.walk()):
+            raise OutsideTheModel(f"a wait by some lanes of a warp, at {op}")
+        return min(self.lanes, active_lanes(by_thread, 32 * (self.warp - self.first)))
+
+    def iterations(self, loop: For) -> Iterator[_Warp]:
+        for i in range(evaluate(loop.extent, self.env)):
+            yield replace(self, env={**self.env, loop.index.name: i})
+
+    def after(self, op: Op) -> _Warp:
+        return self
+
+
 class _Writer:
     """Writes the program of one warp."""
 
@@ -215,38 +259,13 @@ class _Writer:
         name = f"CTA {self.cta.rank} {self.name}" if self.cta.size > 1 else self.name
         return Agent(name, tuple(self.steps), self.whole, self.cta.rank)
 
-    def write(self, body: tuple[Op, ...], env: Mapping[str, int], first: int, warps: int, lanes: int) -> None:
-        """The operations of a body that this warp executes; *first* is the first of the *warps* that are here."""
-        for op in body:
-            if isinstance(op, For):
-                for i in range(evaluate(op.extent, env)):
-                    self.write(op.body, {**env, op.index.name: i}, first, warps, lanes)
-            elif isinstance(op, Role):
-                if op.first_warp <= self.warp < op.first_warp + op.warps:
-                    self.name = op.name if op.warps == 1 else f"{op.name} warp {self.warp - op.first_warp}"
-                    self.write(
-                        op.body, {**env, "thread": 32 * (self.warp - op.first_warp)}, op.first_warp, op.warps, 32
-                    )
-            elif isinstance(op, Elect):
-                if op.each_warp or self.warp == first:
-                    self.write(op.body, env, first if op.each_warp else self.warp, warps if op.each_warp else 1, 1)
-            elif isinstance(op, If):
-                self._where(op, env, first, warps, lanes)
-            else:
-                self._step(op, env, lanes)
-
-    def _where(self, op: If, env: Mapping[str, int], first: int, warps: int, lanes: int) -> None:
-        if not all(f.at(env) for f in op.condition if not about_thread(f)):
-            return
-        by_thread = [f for f in op.condition if about_thread(f)]
-        if by_thread:
-            if any(len(f.symbols) > 1 for f in by_thread) or any(
-                isinstance(o, Wait | Barrier | Elect) for o in op.walk()
-            ):
-                raise OutsideTheModel(f"a wait by some lanes of a warp, at {op}")
-            lanes = min(lanes, active_lanes(by_thread, 32 * (self.warp - first)))
-        if lanes:
-            self.write(op.body, env, first, warps, lanes)
+    def write(self, body: tuple[Op, ...], env: Mapping[str, int]) -> None:
+        """The operations of a body that this warp executes."""
+        for _, op, here in unrolled(body, _Warp(self.warp, env, 0, self.kernel.threads // 32)):
+            if isinstance(op, Role) and self.warp in warps_of(op):
+                self.name = op.name if op.warps == 1 else f"{op.name} warp {self.warp - op.first_warp}"
+            if not isinstance(op, For | Role | Elect | If):
+                self._step(op, here.env, here.lanes)
 
     def _step(self, op: Op, env: Mapping[str, int], lanes: int) -> None:
         if isinstance(op, Wait):
