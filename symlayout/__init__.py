@@ -58,18 +58,8 @@ from .facts import Facts
 from .int_tuple import has_none, is_int, is_tuple
 from .interop import of
 from .inverses import left_inverse, right_inverse
-from .layout import (
-    ComposedLayout,
-    Layout,
-    LayoutLeft,
-    LayoutRight,
-    coprofile,
-    coshape,
-    cosize,
-    is_layout,
-    make_identity_layout,
-    make_layout,
-)
+from .layout import ComposedLayout, Layout, coprofile, coshape, cosize, is_layout
+from .making import LayoutLeft, LayoutRight, make_identity_layout, make_layout
 from .modes import append, flatten_layout, group, prepend, replace, select, take, zip_modes
 from .obligations import Obligation, Obligations
 from .ordered_layouts import domain_distribute, make_fragment_like, make_layout_like, make_ordered_layout

@@ -10,18 +10,10 @@ from .errors import LayoutError
 from .expr import Expr, divides, floordiv
 from .facts import Facts
 from .int_tuple import ceil_div, checked, leaves, text
-from .layout import (
-    ComposedLayout,
-    Layout,
-    as_modes,
-    compact_col_major,
-    cosize,
-    expect_layouts,
-    make_raw,
-    with_obligations,
-)
+from .layout import ComposedLayout, Layout, cosize, expect_layouts, make_raw, with_obligations
 from .members import members
 from .meter import ends
+from .strides import as_modes, compact_col_major
 
 
 def sorted_by_stride(modes: Modes, facts: Facts, what: str) -> Modes:

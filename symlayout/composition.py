@@ -13,14 +13,14 @@ import numpy as np
 
 from .algebra import Modes, coalesce, coalesce_extended, from_modes
 from .basis import ScaledBasis, as_arithmetic, as_tuple, basis_get, is_basis
+from .coordinates import checked_coordinate, idx2crd
 from .errors import InexactError, LayoutError
 from .expr import Expr, at_least
 from .facts import NOTHING, Facts
-from .int_tuple import IntTuple, idx2crd, leaves, product, rank, text
+from .int_tuple import IntTuple, leaves, product, rank, text
 from .layout import (
     ComposedLayout,
     Layout,
-    checked_coordinate,
     coprofile,
     expect_layouts,
     is_layout,

@@ -10,7 +10,8 @@ from .errors import LayoutError
 from .expr import integer
 from .int_tuple import checked, congruent, product_each, size, text
 from .inverses import right_inverse
-from .layout import ComposedLayout, Layout, make_layout
+from .layout import ComposedLayout, Layout
+from .making import make_layout
 from .meter import ends
 from .tiling import raked_product
 

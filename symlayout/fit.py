@@ -23,8 +23,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from .basis import E, as_tuple
+from .coordinates import crd2idx, idx2crd
 from .errors import LayoutError
-from .int_tuple import checked, congruent, crd2idx, idx2crd, leaves, product_each, text, unflatten
+from .int_tuple import checked, congruent, leaves, product_each, text, unflatten
 from .layout import ComposedLayout, Layout
 from .swizzle import Swizzle
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from .errors import LayoutError
-from .expr import ceil_div_int, coerce_or_none, divides, floordiv, integer, mod
+from .expr import ceil_div_int, coerce_or_none, divides, integer
 from .members import members
 
 # int | Expr | ScaledBasis | None | tuple[IntTuple, ...]; a recursive union would make every sum a cast
@@ -97,7 +97,7 @@ def product_each(x: IntTuple) -> tuple[Any, ...]:
 def product_like(x: IntTuple, guide: IntTuple) -> IntTuple:
     """The product of the part of *x* paired with each leaf of *guide*."""
     if isinstance(guide, tuple):
-        return tuple(product_like(a, g) for a, g in _paired(x, guide))
+        return tuple(product_like(a, g) for a, g in paired(x, guide))
     return product(x)
 
 
@@ -123,7 +123,7 @@ def inner_product(a: IntTuple, b: IntTuple) -> Any:
     15
     """
     if isinstance(a, tuple) or isinstance(b, tuple):
-        return add(inner_product(x, y) for x, y in _paired(a, b))
+        return add(inner_product(x, y) for x, y in paired(a, b))
     return a * b
 
 
@@ -161,7 +161,7 @@ def leaves(x: IntTuple) -> list[Any]:
 def unflatten(flat: IntTuple, profile: IntTuple) -> IntTuple:
     """The leaves of *flat* arranged as *profile* is; of a layout, its modes."""
     if hasattr(flat, "stride"):
-        return _by_parts(lambda t: unflatten(t, profile), flat)
+        return by_parts(lambda t: unflatten(t, profile), flat)
     items = leaves(flat)
     rest = iter(items)
 
@@ -173,6 +173,24 @@ def unflatten(flat: IntTuple, profile: IntTuple) -> IntTuple:
             f"expected {len(leaves(profile))} leaves for the profile {text(profile)}, got {len(items)} in {text(flat)}"
         )
     return fill(profile)
+
+
+def by_parts(f: Callable[[IntTuple], IntTuple], layout: Any) -> Any:
+    """A layout with a function of tuples applied to its shape and its stride."""
+    return members.make_raw(f(layout.shape), f(layout.stride), layout.obligations)
+
+
+def get(x: Any, *path: int) -> Any:
+    """A nested mode; ``get(7, 0)`` is 7, as an integer has one mode."""
+    for i in path if all(type(j) is int for j in path) else map(integer, path):
+        if not isinstance(getattr(x, "shape", x), tuple):
+            if i:
+                raise LayoutError(f"expected mode 0 of an integer, got mode {i}")
+            continue
+        if type(i) is not int or not 0 <= i < rank(x):
+            raise LayoutError(f"expected a mode of 0 .. {rank(x) - 1}, got {i!r}")
+        x = x[i]
+    return x
 
 
 def map_leaves(f: Callable[..., Any], x: IntTuple, *more: IntTuple) -> IntTuple:
@@ -212,7 +230,8 @@ def evenly_divides(shape: IntTuple, tiler: Any) -> bool:
     return bool(size(shape) == size(tiler) * size(ceil_div(shape, tiler)))
 
 
-def _paired(a: IntTuple, b: IntTuple) -> Iterator[tuple[Any, Any]]:
+def paired(a: IntTuple, b: IntTuple) -> Iterator[tuple[Any, Any]]:
+    """The modes of two tuples side by side. Raises LayoutError unless both are tuples of one rank."""
     if not (isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)):
         raise LayoutError(f"expected tuples of one rank, got {text(a)} and {text(b)}")
     return zip(a, b, strict=True)
@@ -263,7 +282,7 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
     ((1, 1, 3), 2)
     """
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return tuple(shape_div(x, y) for x, y in _paired(a, b))
+        return tuple(shape_div(x, y) for x, y in paired(a, b))
     if isinstance(a, tuple):
         out = []
         for x in a:
@@ -279,7 +298,7 @@ def shape_div(a: IntTuple, b: IntTuple) -> IntTuple:
 def elem_scale(a: IntTuple, b: IntTuple) -> IntTuple:
     """Each leaf of *a* times the product of the matching part of *b*."""
     if isinstance(a, tuple):
-        return tuple(elem_scale(x, y) for x, y in _paired(a, b))
+        return tuple(elem_scale(x, y) for x, y in paired(a, b))
     return a * product(b)
 
 
@@ -289,7 +308,7 @@ def prefix_product(shape: IntTuple, start: IntTuple = 1) -> IntTuple:
     A tuple *start* gives each top-level mode its own.
     """
     if isinstance(start, tuple):
-        return tuple(prefix_product(s, c) for s, c in _paired(shape, start))
+        return tuple(prefix_product(s, c) for s, c in paired(shape, start))
     if isinstance(shape, tuple):
         out = []
         for s in shape:
@@ -339,130 +358,3 @@ def lex_less(a: IntTuple, b: IntTuple) -> bool:
 def colex_less(a: IntTuple, b: IntTuple) -> bool:
     """Dictionary order from the last mode."""
     return leaves(a)[::-1] < leaves(b)[::-1]
-
-
-# -- coordinates ----------------------------------------------------------------------------------------
-
-
-def crd2idx(coord: IntTuple, shape: IntTuple, stride: IntTuple = None) -> Any:
-    """The offset of a coordinate: an integer, one integer for each mode, or anything between.
-
-    >>> crd2idx(16, (3, (2, 3)), (3, (12, 1))), crd2idx((1, (1, 2)), (3, (2, 3)), (3, (12, 1)))
-    (17, 17)
-
-    Without strides the result is the position in colexicographic order. The last mode of each level
-    is unbounded, as in CuTe. Raises LayoutError for negative integers and for ranks that differ.
-    """
-    if stride is None:
-        stride = prefix_product(shape)
-    elif not congruent(shape, stride):
-        raise LayoutError(f"expected a stride congruent to the shape {text(shape)}, got {text(stride)}")
-    return offset_at(coord, shape, stride)
-
-
-def offset_at(coord: IntTuple, shape: IntTuple, stride: IntTuple) -> Any:
-    """crd2idx for a stride that is known to be congruent to the shape."""
-    if isinstance(coord, tuple):
-        if not isinstance(shape, tuple) or len(coord) != len(shape):
-            raise LayoutError(
-                f"expected a coordinate for the shape {text(shape)} (rank {rank(shape)}), got {text(coord)}"
-            )
-        return add([offset_at(c, s, d) for c, s, d in zip(coord, shape, stride, strict=True)])
-    if coord is None:
-        return 0
-    if type(coord) is int and coord < 0:
-        raise LayoutError(f"expected a coordinate of at least 0, got {coord}")
-    if not isinstance(shape, tuple):
-        return coord * stride
-    if not shape:
-        return 0
-    terms = []
-    for s, d in zip(shape[:-1], stride[:-1], strict=True):
-        n = product(s)
-        terms.append(offset_at(mod(coord, n), s, d))
-        coord = floordiv(coord, n)
-    terms.append(offset_at(coord, shape[-1], stride[-1]))
-    return add(terms)
-
-
-def idx2crd(index: IntTuple, shape: IntTuple, stride: IntTuple = None) -> IntTuple:
-    """The natural coordinate of an index, colexicographic; with strides, (index // stride) % shape by leaf.
-
-    >>> idx2crd(16, (3, (2, 3)))
-    (1, (1, 2))
-    """
-    if stride is not None:
-        return _strided_idx2crd(index, shape, stride)
-    if isinstance(index, tuple):
-        return tuple(idx2crd(i, s) for i, s in _paired(index, shape))
-    if type(index) is int and index < 0:
-        raise LayoutError(f"expected an index of at least 0, got {index}")
-    if not isinstance(shape, tuple):
-        return index
-    out = []
-    for s in shape[:-1]:
-        n = product(s)
-        out.append(idx2crd(mod(index, n), s))
-        index = floordiv(index, n)
-    return (*out, idx2crd(index, shape[-1])) if shape else ()
-
-
-def _strided_idx2crd(index: IntTuple, shape: IntTuple, stride: IntTuple) -> IntTuple:
-    if isinstance(index, tuple):
-        return tuple(_strided_idx2crd(i, *mode) for i, mode in _paired(index, tuple(_paired(shape, stride))))
-    if isinstance(shape, tuple):
-        return tuple(_strided_idx2crd(index, s, d) for s, d in _paired(shape, stride))
-    if shape == 1 or stride == 0:
-        return 0
-    return mod(floordiv(index, stride), shape)
-
-
-def crd2crd(coord: IntTuple, source: IntTuple, target: IntTuple) -> IntTuple:
-    """The coordinate of *target* at the position that *coord* has in *source*."""
-    parts = (coord, source, target)
-    if all(isinstance(p, tuple) for p in parts) and len(coord) == len(source) == len(target):
-        return tuple(map(crd2crd, *parts))
-    return idx2crd(crd2idx(coord, source), target)
-
-
-def slice_(coord: IntTuple, x: IntTuple) -> IntTuple:
-    """The parts of *x* (a tuple or a layout) paired with None; the nesting of removed levels vanishes."""
-    if hasattr(x, "stride"):
-        return _by_parts(lambda t: slice_(coord, t), x)
-    return _selected(coord, x, keep_none=True)
-
-
-def dice(coord: IntTuple, x: IntTuple) -> IntTuple:
-    """The parts of *x* (a tuple or a layout) paired with integers."""
-    if hasattr(x, "stride"):
-        return _by_parts(lambda t: dice(coord, t), x)
-    return _selected(coord, x, keep_none=False)
-
-
-def _by_parts(f: Callable[[IntTuple], IntTuple], layout: Any) -> Any:
-    return members.make_raw(f(layout.shape), f(layout.stride), layout.obligations)
-
-
-def _selected(coord: IntTuple, x: IntTuple, keep_none: bool) -> IntTuple:
-    if not isinstance(coord, tuple):
-        return x if (coord is None) == keep_none else ()
-    out: tuple[Any, ...] = ()
-    for c, a in _paired(coord, x):
-        if isinstance(c, tuple):
-            out += _selected(c, a, keep_none)
-        elif (c is None) == keep_none:
-            out += (a,)
-    return out
-
-
-def get(x: Any, *path: int) -> Any:
-    """A nested mode; ``get(7, 0)`` is 7, as an integer has one mode."""
-    for i in path if all(type(j) is int for j in path) else map(integer, path):
-        if not isinstance(getattr(x, "shape", x), tuple):
-            if i:
-                raise LayoutError(f"expected mode 0 of an integer, got mode {i}")
-            continue
-        if type(i) is not int or not 0 <= i < rank(x):
-            raise LayoutError(f"expected a mode of 0 .. {rank(x) - 1}, got {i!r}")
-        x = x[i]
-    return x

@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from .basis import ScaledBasis, as_arithmetic, as_tuple, coprofile_of, is_basis, make_basis_like, map_entries
+from .basis import as_arithmetic, as_tuple, coprofile_of, is_basis, map_entries
+from .coordinates import checked_coordinate, offset_at, resolved, slice_
 from .errors import LayoutError
 from .expr import Expr, Symbol, substitute
-from .facts import Facts, symbols_in
+from .facts import symbols_in
 from .int_tuple import (
-    MAX_DEPTH,
     IntTuple,
     add,
     checked,
@@ -21,16 +21,15 @@ from .int_tuple import (
     has_none,
     leaves,
     map_leaves,
-    offset_at,
     product,
     rank,
-    slice_,
     text,
     unflatten,
 )
 from .members import members
 from .meter import ends
 from .obligations import NONE, Obligations
+from .strides import as_modes, compact_col_major, magnitude
 from .swizzle import Swizzle
 
 LISTED = 1 << 30  # offsets that fit into memory at once; more are a mistake
@@ -369,94 +368,6 @@ def _check_extents(shape: IntTuple) -> None:
             raise LayoutError(f"expected integers in a shape, got {s}")
 
 
-def checked_coordinate(c: Any, depth: int = 0) -> IntTuple:
-    """A coordinate with None allowed at its leaves; the value of a layout of coordinates is one too."""
-    if c is None:
-        return None
-    if isinstance(c, tuple | list):
-        if depth >= MAX_DEPTH:
-            raise LayoutError(f"expected a coordinate nested at most {MAX_DEPTH} deep, got a deeper one")
-        return tuple(checked_coordinate(x, depth + 1) for x in c)
-    return as_tuple(c) if is_basis(c) else checked(c, "coordinate")
-
-
-def resolved(x: Any) -> Any:
-    """An expression with the quotients that its own symbols decide divided out (T10)."""
-    if is_basis(x):
-        return map_entries(resolved, x)
-    return Facts.about(x).resolved(x) if isinstance(x, Expr) else x
-
-
-def as_modes(x: IntTuple) -> tuple[Any, ...]:
-    """The top-level modes, of an integer too."""
-    return x if isinstance(x, tuple) else (x,)
-
-
-def compact_col_major(shape: IntTuple, start: Any = 1) -> IntTuple:
-    """Compact strides, leftmost fastest; an extent of exactly 1 gets stride 0, as in CuTe C++."""
-    if isinstance(start, tuple):
-        return tuple(map(compact_col_major, shape, start))
-    return _compact(shape, start, 1)[0]
-
-
-def compact_row_major(shape: IntTuple, start: Any = 1) -> IntTuple:
-    """Compact strides, rightmost fastest."""
-    if isinstance(start, tuple):
-        return tuple(map(compact_row_major, shape, start))
-    return _compact(shape, start, -1)[0]
-
-
-def _compact(shape: IntTuple, current: Any, step: int) -> tuple[IntTuple, Any]:
-    if not isinstance(shape, tuple):
-        return (0, current) if type(shape) is int and shape == 1 else (current, current * shape)
-    out = []
-    for s in shape[::step]:
-        strides, current = _compact(s, current, step)
-        out.append(strides)
-    return tuple(out[::step]), current
-
-
-@ends
-def LayoutLeft(shape: Any) -> Layout:  # noqa: N802  # CuTe's name
-    """The compact column-major layout of a shape."""
-    return Layout(shape)
-
-
-@ends
-def LayoutRight(shape: Any) -> Layout:  # noqa: N802  # CuTe's name
-    """The compact row-major layout of a shape."""
-    shape = checked(shape, "shape")
-    return Layout(shape, compact_row_major(shape))
-
-
-@ends
-def make_layout(*parts: Any) -> Any:
-    """A layout from a shape, a shape and a stride (or LayoutLeft / LayoutRight), or the concatenation of layouts.
-
-    >>> print(make_layout((4, 8)), make_layout((4, 8), LayoutRight), make_layout(Layout(4), Layout(2, 8)))
-    (4,8):(1,4) (4,8):(8,1) (4,2):(1,8)
-    """
-    if len(parts) == 1 and isinstance(parts[0], tuple | list) and parts[0] and all(map(is_layout, parts[0])):
-        parts = tuple(parts[0])
-    if all(map(is_layout, parts)) and parts:
-        obligations = NONE
-        for p in parts:
-            obligations |= p.obligations
-        return make_raw(tuple(p.shape for p in parts), tuple(p.stride for p in parts), obligations)
-    if len(parts) == 2 and parts[1] in (LayoutLeft, LayoutRight):
-        return parts[1](parts[0])
-    if len(parts) in (1, 2):
-        return Layout(*parts)
-    raise LayoutError(f"expected a shape, a shape and a stride, or layouts, got {len(parts)} arguments")
-
-
-@ends
-def make_identity_layout(shape: Any) -> Layout:
-    """The layout whose value at a coordinate is that coordinate."""
-    shape = checked(shape, "shape")
-    return Layout(shape, make_basis_like(shape))
-
-
 def is_layout(x: Any) -> bool:
     """Whether *x* is a Layout or a ComposedLayout."""
     return isinstance(x, Layout | ComposedLayout)
@@ -508,20 +419,6 @@ def coshape(layout: Layout) -> IntTuple:
 def coprofile(layout: Layout) -> IntTuple:
     """Zeros with the profile of the codomain: 0 for offsets, nested zeros for coordinates."""
     return coprofile_of(leaves(layout.stride))
-
-
-def magnitude(d: Any) -> Any:
-    """|d| for a stride; a symbolic one must have a sign that its own range shows."""
-    if isinstance(d, ScaledBasis):
-        return ScaledBasis(magnitude(d.value), d.path)
-    if not isinstance(d, Expr):
-        return abs(d)
-    facts = Facts.about(d)
-    if facts.le(0, d):
-        return d
-    if facts.le(d, 0):
-        return -d
-    raise LayoutError(f"expected a stride whose sign is known, got {d}; declare its symbols with at_least=0")
 
 
 def transform_leaves(layout: Layout, f: Callable[[Any, Any], tuple[Any, Any]]) -> Layout:

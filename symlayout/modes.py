@@ -7,9 +7,11 @@ from typing import Any
 from .errors import LayoutError
 from .expr import Expr, Fact, choice
 from .int_tuple import get, leaves, rank
-from .layout import ComposedLayout, Layout, as_modes, expect_layouts, is_layout, make_layout, make_raw, with_obligations
+from .layout import ComposedLayout, Layout, expect_layouts, is_layout, make_raw, with_obligations
+from .making import make_layout
 from .members import members
 from .meter import ends
+from .strides import as_modes
 
 
 @ends

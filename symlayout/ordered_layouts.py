@@ -10,8 +10,9 @@ from .common_layouts import plain
 from .errors import LayoutError
 from .expr import integer
 from .int_tuple import IntTuple, checked, leaves, product, rank, text, unflatten
-from .layout import Layout, compact_col_major, make_raw
+from .layout import Layout, make_raw
 from .meter import ends
+from .strides import compact_col_major
 
 
 @ends

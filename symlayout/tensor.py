@@ -7,23 +7,15 @@ from typing import Any
 import numpy as np
 
 from .basis import ArithmeticTupleIterator
+from .coordinates import checked_coordinate, dice, idx2crd
 from .errors import LayoutError
 from .expr import Expr, Symbol, coerce_or_none
 from .facts import symbols_in
-from .int_tuple import IntTuple, add, dice, has_none, idx2crd, product_each, rank
-from .layout import (
-    ComposedLayout,
-    Layout,
-    as_modes,
-    checked_coordinate,
-    coprofile,
-    expect_layouts,
-    is_layout,
-    make_identity_layout,
-    make_raw,
-    slice_layout,
-)
+from .int_tuple import IntTuple, add, has_none, product_each, rank
+from .layout import ComposedLayout, Layout, coprofile, expect_layouts, is_layout, make_raw, slice_layout
+from .making import make_identity_layout
 from .meter import ends
+from .strides import as_modes
 from .tiling import zipped_divide
 
 

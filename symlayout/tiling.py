@@ -11,22 +11,13 @@ from .errors import LayoutError
 from .expr import Expr, integer
 from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, ceil_div, checked, leaves, product_each, rank, text
-from .layout import (
-    ComposedLayout,
-    Layout,
-    LayoutLeft,
-    as_modes,
-    cosize,
-    expect_layouts,
-    is_layout,
-    make_layout,
-    make_raw,
-    with_obligations,
-)
+from .layout import ComposedLayout, Layout, cosize, expect_layouts, is_layout, make_raw, with_obligations
+from .making import LayoutLeft, make_layout
 from .meter import ends
 from .modes import append, tiler_modes, zip_modes
 from .obligations import in_domain
 from .ordered_layouts import make_ordered_layout
+from .strides import as_modes
 
 
 @ends

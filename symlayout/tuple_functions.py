@@ -1,6 +1,7 @@
 """CuTe's tuple functions as users call them: integers of any library in, one clear error for what is none.
 
-Inside the package :mod:`symlayout.int_tuple` is called directly, on values that were checked when they came in.
+Inside the package :mod:`symlayout.int_tuple` and :mod:`symlayout.coordinates` are called directly, on values that were
+checked when they came in.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from . import int_tuple
+from . import coordinates, int_tuple
 from .basis import is_basis
 from .errors import LayoutError
 from .expr import Expr
@@ -52,10 +53,10 @@ ceil_div = from_outside(int_tuple.ceil_div)
 colex_less = from_outside(int_tuple.colex_less)
 compatible = from_outside(int_tuple.compatible)
 congruent = from_outside(int_tuple.congruent, underscore=True)
-crd2crd = from_outside(int_tuple.crd2crd)
-crd2idx = from_outside(int_tuple.crd2idx, underscore=True)
+crd2crd = from_outside(coordinates.crd2crd)
+crd2idx = from_outside(coordinates.crd2idx, underscore=True)
 depth = from_outside(int_tuple.depth)
-dice = from_outside(int_tuple.dice, underscore=True)
+dice = from_outside(coordinates.dice, underscore=True)
 elem_all_leq = from_outside(int_tuple.elem_all_leq)
 elem_geq = from_outside(int_tuple.elem_geq)
 elem_gtr = from_outside(int_tuple.elem_gtr)
@@ -65,7 +66,7 @@ elem_scale = from_outside(int_tuple.elem_scale)
 evenly_divides = from_outside(int_tuple.evenly_divides)
 flatten = from_outside(int_tuple.flatten)
 get = from_outside(int_tuple.get)
-idx2crd = from_outside(int_tuple.idx2crd, underscore=True)
+idx2crd = from_outside(coordinates.idx2crd, underscore=True)
 inner_product = from_outside(int_tuple.inner_product)
 lex_less = from_outside(int_tuple.lex_less)
 prefix_product = from_outside(int_tuple.prefix_product)
@@ -77,7 +78,7 @@ round_up = from_outside(int_tuple.round_up)
 shape_div = from_outside(int_tuple.shape_div)
 signum = from_outside(int_tuple.signum)
 size = from_outside(int_tuple.size)
-slice_ = from_outside(int_tuple.slice_, underscore=True)
+slice_ = from_outside(coordinates.slice_, underscore=True)
 tuple_max = from_outside(int_tuple.tuple_max)
 unflatten = from_outside(int_tuple.unflatten)
 weakly_congruent = from_outside(int_tuple.weakly_congruent, underscore=True)

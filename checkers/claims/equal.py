@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Witness
 from symlayout.basis import as_tuple
+from symlayout.coordinates import idx2crd
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Symbol, eq, evaluate, index
 from symlayout.facts import Facts, ranges
-from symlayout.int_tuple import congruent, idx2crd, leaves, product, text
-from symlayout.layout import ComposedLayout, Layout, as_modes
+from symlayout.int_tuple import congruent, leaves, product, text
+from symlayout.layout import ComposedLayout, Layout
+from symlayout.strides import as_modes
 
 from ..algebra import probes as far
 from ..algebra.certificates import equal

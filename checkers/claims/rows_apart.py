@@ -10,9 +10,10 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from symlayout.answers.report import Witness
+from symlayout.coordinates import idx2crd
 from symlayout.expr import Fact, Int, Min, Symbol, minimum
 from symlayout.facts import Facts
-from symlayout.int_tuple import ceil_div, idx2crd, text
+from symlayout.int_tuple import ceil_div, text
 from symlayout.layout import Layout
 from symlayout.rules.tma_tile import TileCopy
 from symlayout.semantics.footprint import Footprint, footprint, row_count

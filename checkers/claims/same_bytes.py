@@ -13,10 +13,11 @@ import numpy as np
 
 from symlayout.answers.report import Witness
 from symlayout.atoms import DescriptorRead, LdmatrixRead
+from symlayout.coordinates import idx2crd
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
-from symlayout.int_tuple import idx2crd, leaves, product_each, text
+from symlayout.int_tuple import leaves, product_each, text
 from symlayout.layout import ComposedLayout, Layout, is_layout
 from symlayout.swizzle import Swizzle
 from symlayout.tma import TensorMap

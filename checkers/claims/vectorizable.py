@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from symlayout.address_map import AddressMap
 from symlayout.algebra import coalesced_modes
 from symlayout.answers.report import Witness
+from symlayout.coordinates import idx2crd
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact
 from symlayout.facts import NOTHING, Facts
-from symlayout.int_tuple import idx2crd
 
 from ..algebra import probes as far
 from ..algebra.certificates import divisible

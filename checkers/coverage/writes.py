@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from symlayout.coordinates import idx2crd
 from symlayout.expr import Fact
 from symlayout.expr.compiled import value
 from symlayout.facts import symbols_in
-from symlayout.int_tuple import idx2crd, text
+from symlayout.int_tuple import text
 from symlayout.kernel import BLOCKS, THREAD, Kernel
 from symlayout.kernel.unrolled import Array, Threads, unrolled
 from symlayout.ops import WARP, Elect, For, If, Op, Role, edited

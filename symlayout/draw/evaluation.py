@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..basis import as_tuple, in_words
+from ..coordinates import checked_coordinate, crd2crd
 from ..errors import LayoutError
-from ..int_tuple import crd2crd, has_none, leaves, text
-from ..layout import ComposedLayout, Layout, checked_coordinate
+from ..int_tuple import has_none, leaves, text
+from ..layout import ComposedLayout, Layout
 from ..swizzle import Swizzle
 
 
@@ -46,7 +47,7 @@ def steps(layout: Any, coord: Any, tile: tuple[int, int] | None = None) -> list[
 
 
 def _natural(coord: Any, layout: Layout) -> Any:
-    from ..int_tuple import idx2crd
+    from ..coordinates import idx2crd
 
     return idx2crd(coord, layout.shape)
 

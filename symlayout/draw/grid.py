@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..basis import as_tuple
+from ..coordinates import crd2idx
 from ..errors import LayoutError
-from ..int_tuple import crd2idx, leaves, product, text
-from ..layout import ComposedLayout, as_modes
+from ..int_tuple import leaves, product, text
+from ..layout import ComposedLayout
 from ..members import members
+from ..strides import as_modes
 from ..swizzle import Swizzle, upcast_swizzle
 
 MAX_ROWS = MAX_COLUMNS = 128  # a larger picture is cut at its corner, with a note

@@ -8,7 +8,8 @@ from typing import Any
 from ..basis import E, as_tuple, is_basis
 from ..errors import LayoutError
 from ..int_tuple import leaves, unflatten
-from ..layout import ComposedLayout, Layout, as_modes
+from ..layout import ComposedLayout, Layout
+from ..strides import as_modes
 from ..swizzle import Swizzle
 from .f2 import bit_width, disjoint
 from .linear_layout import Fields, LinearLayout, pack, raw_linear, unpack

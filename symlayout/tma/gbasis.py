@@ -19,7 +19,8 @@ from ..errors import InexactError, LayoutError
 from ..expr import divides, terms_of
 from ..facts import Facts
 from ..int_tuple import IntTuple, ceil_div, leaves, map_leaves, text
-from ..layout import Layout, make_identity_layout, make_layout
+from ..layout import Layout
+from ..making import make_identity_layout, make_layout
 from ..modes import group
 from ..obligations import NONE, Obligations, in_domain
 from ..recast import recast_layout

@@ -27,7 +27,8 @@ from ..errors import LayoutError
 from ..expr import divides, floordiv, integer
 from ..int_tuple import product, product_each, text
 from ..inverses import right_inverse
-from ..layout import ComposedLayout, Layout, coprofile, make_identity_layout
+from ..layout import ComposedLayout, Layout, coprofile
+from ..making import make_identity_layout
 from ..tensor import Tensor
 from .tensor_map import Im2col, TensorMap
 from .tiled_copy import TmaCopy, cta_count, exact_only, expect_whole_tile, shared_operand, thread_value_layout

@@ -25,26 +25,19 @@ from ..algebra import coalesce
 from ..basis import ArithmeticTupleIterator, map_entries
 from ..common_layouts import plain
 from ..composition import composition
+from ..coordinates import checked_coordinate
 from ..dtype import DType
 from ..errors import LayoutError
 from ..expr import Expr, Int, integer, substitute
 from ..int_tuple import checked, congruent, has_none, leaves, map_leaves, product, product_each, rank, text
 from ..inverses import right_inverse
-from ..layout import (
-    Layout,
-    as_modes,
-    checked_coordinate,
-    cosize,
-    expect_layouts,
-    is_layout,
-    make_identity_layout,
-    make_layout,
-    slice_layout,
-)
+from ..layout import Layout, cosize, expect_layouts, is_layout, slice_layout
+from ..making import make_identity_layout, make_layout
 from ..meter import ends
 from ..obligations import EXACT, NONE, Obligations
 from ..recast import recast_layout
 from ..rules.tma import violations
+from ..strides import as_modes
 from ..swizzle import Swizzle
 from ..tensor import Tensor, domain_offset, make_coord_tensor
 from ..tiling import logical_divide, tile_to_shape, zipped_divide
