@@ -1,16 +1,22 @@
-"""Workers: these tests run on every core wherever pytest-xdist is installed and the command says nothing of workers.
+"""How much of these tests runs, and where.
 
-``-n 0`` keeps to one process. So does what belongs to one: a debugger, output that is not captured, tests of one file
-(the workers would start for longer than it runs). Without pytest-xdist all is as it was.
+Workers: the tests run on every core wherever pytest-xdist is installed and the command says nothing of workers. ``-n 0``
+keeps to one process. So does what belongs to one: a debugger, output that is not captured, tests of one file (the workers
+would start for longer than it runs). Without pytest-xdist all is as it was.
+
+Campaigns: tests that draw at random take a third of their draws, and all of them under ``--campaign``.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+PART = 3  # of each campaign, what is run without --campaign
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -29,3 +35,19 @@ def _in_one_process(config: pytest.Config) -> bool:
     files = {Path(arg.partition("::")[0]) for arg in config.args}
     watched = sys.gettrace() or config.option.usepdb or config.option.trace or config.option.capture == "no"
     return "PYTEST_XDIST_WORKER" in os.environ or bool(watched) or (len(files) == 1 and files.pop().suffix == ".py")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--campaign``."""
+    about = f"random tests take all of their draws, not one in {PART}"
+    parser.getgroup("symlayout").addoption("--campaign", action="store_true", help=about)
+
+
+@pytest.fixture(scope="session")
+def share(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """How many of so many draws this run takes: ``share(600)`` is 200, and 600 under ``--campaign``.
+
+    What a test expects to see of each outcome goes by the same share.
+    """
+    part = 1 if request.config.getoption("--campaign") else PART
+    return lambda draws: -(-draws // part)

@@ -10,13 +10,13 @@ from symlayout.facts import Evidence, Facts, Meet, Row, definition, inner_first,
 
 
 def poly(x: Int) -> Any:
-    """The JSON form of a polynomial: an integer, or rows of a coefficient and names, in the order of the names.
+    """The JSON form of a polynomial: an integer, or rows of a coefficient and names by name, and the constant last.
 
     Terms of an expression stand in the order in which a process first met them; a certificate is the same in every one.
     """
     if not isinstance(x, Expr):
         return x
-    return sorted(([c, *[a.key for a in m]] for m, c in x.terms.items()), key=lambda term: term[1:])
+    return sorted(([c, *[a.key for a in m]] for m, c in x.terms.items()), key=lambda term: (len(term) == 1, term[1:]))
 
 
 def hint(e: Evidence) -> dict[str, Any]:

@@ -8,6 +8,7 @@ T3 Mixed radix
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import textwrap
@@ -156,6 +157,12 @@ def entries(kinds: Iterable[Any] = ()) -> tuple[Entry, ...]:
         else Entry("claims", k.name, "", _claim_text(k))
         for k in kinds
     ]
+    return (*claims, *_of_all_answers())
+
+
+@functools.cache
+def _of_all_answers() -> tuple[Entry, ...]:
+    """What is explained whatever claims there are; most of the time to explain a word goes into these lines."""
     rows: Mapping[str, Mapping[str, str]] = {
         "outcomes": OUTCOMES,
         "obligations": OBLIGATIONS,
@@ -164,7 +171,7 @@ def entries(kinds: Iterable[Any] = ()) -> tuple[Entry, ...]:
     }
     plain = [Entry(group, name, "", _filled(text)) for group, row in rows.items() for name, text in row.items()]
     theorems = [Entry("theorems", t.name, t.title if t.number else "", _filled(t.text)) for t in THEOREMS]
-    return (*claims, *plain, *theorems, *_rules())
+    return (*plain, *theorems, *_rules())
 
 
 def _filled(text: str) -> str:
@@ -253,10 +260,11 @@ def _sentence(claim: Mapping[str, Any]) -> str:
 
 
 def _poly(rows: Any, names: Mapping[str, str]) -> str:
-    """A polynomial of a certificate as text."""
+    """A polynomial of a certificate as text, a positive term first where there is one, as expressions have it."""
     out = ""
     terms: Any = [[rows]] if type(rows) is int else rows
-    for c, *factors in terms:
+    first = next((i for i, (c, *_) in enumerate(terms) if c > 0), 0)
+    for c, *factors in (*terms[first : first + 1], *terms[:first], *terms[first + 1 :]):
         word = "*".join([str(abs(c))] * (abs(c) != 1 or not factors) + [names.get(f, f) for f in factors])
         out += (f" - {word}" if c < 0 else f" + {word}") if out else ("-" if c < 0 else "") + word
     return out or "0"

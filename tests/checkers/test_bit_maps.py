@@ -62,11 +62,11 @@ def drawn(r: random.Random) -> Callable[[Any], Any]:
     return lambda t: join(a(t), b(t))
 
 
-def test_what_is_proved_of_random_maps_holds_at_small_sizes():
+def test_what_is_proved_of_random_maps_holds_at_small_sizes(share):
     r = random.Random(20)
     size = dim("n", multiple_of=16, at_most=1 << 20)
     seen = dict.fromkeys(Outcome, 0)
-    for _ in range(60):
+    for _ in range(share(60)):
         f = drawn(r)
         x = over(_one(f), (size,))
         extent = r.choice((size, 2 * size, 8 * size, size + 64))
@@ -84,8 +84,8 @@ def test_what_is_proved_of_random_maps_holds_at_small_sizes():
             assert holds or verdict.outcome is not Outcome.PROVED, (str(claim), n)
             if verdict.outcome is Outcome.REFUTED and verdict.witness.sizes == {"n": n}:
                 assert not holds, (str(claim), n)
-    assert seen[Outcome.PROVED] >= 8
-    assert seen[Outcome.REFUTED] >= 20
+    assert seen[Outcome.PROVED] >= share(8)
+    assert seen[Outcome.REFUTED] >= share(20)
 
 
 def _one(f: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import collections
 import itertools
+import random
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -222,26 +223,27 @@ def tried(text: Text) -> tuple[int, int]:
     return true, false
 
 
-def campaign(text: Text) -> dict[str, list[str]]:
-    """The names of the mutants of a claim by their fate."""
+def campaign(text: Text, share: Callable[[int], int] = int) -> dict[str, list[str]]:
+    """The names of the mutants of a claim, or of a share of them, by their fate."""
     out: dict[str, list[str]] = collections.defaultdict(list)
-    for what, mutant in mutants(text):
+    every = list(mutants(text))
+    for what, mutant in random.Random(text["name"]).sample(every, share(len(every))):
         out[fate(mutant)].append(f"{text['name']}: {what}")
     return out
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_false_mutants_are_refuted(name):
+def test_false_mutants_are_refuted(share, name):
     text = CLAIMS[name]
     original = verdict_on(text)
     assert original is not None
     assert original.outcome is Outcome.PROVED
 
-    found = campaign(text)
+    found = campaign(text, share)
 
     assert found[WRONG] == []
     assert [m for m in found[MISSED] if m not in UNDECIDED] == []
-    assert found[KILLED]
+    assert found[KILLED] or share(3) < 3, "the share that is drawn may have none"
 
 
 def test_the_campaign_is_large():

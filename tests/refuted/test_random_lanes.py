@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
-import pytest
 
 from checkers import HappensBefore, RingProtocol, prove
 from symlayout import Layout, dim
@@ -254,10 +253,9 @@ def judged(seed: int) -> str:
     return f"{order.outcome.value}{', raced' if told else ''}"
 
 
-@pytest.mark.parametrize("first", range(0, 40, 20))
-def test_the_proof_and_the_judge_agree(first: int) -> None:
-    found = Counter(judged(seed) for seed in range(first, first + 20))
+def test_the_proof_and_the_judge_agree(share: Callable[[int], int]) -> None:
+    found = Counter(judged(seed) for seed in range(share(40)))
 
     assert {x for x in found if x.startswith("seed")} == set()
-    assert found["proved"] >= 2
-    assert found["refuted, raced"] >= 4
+    assert found["proved"] >= share(4)
+    assert found["refuted, raced"] >= share(8)

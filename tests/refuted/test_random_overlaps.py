@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,9 +115,9 @@ def differs(kernel: Kernel) -> str:
     return ""
 
 
-def test_what_is_shown_to_be_apart_runs_so() -> None:
+def test_what_is_shown_to_be_apart_runs_so(share: Callable[[int], int]) -> None:
     counts: collections.Counter[tuple[bool, bool]] = collections.Counter()
-    for seed in range(800):
+    for seed in range(share(800)):
         kernel = Random(seed).kernel()
         seen = differs(kernel)
         if seen != "fails":
@@ -124,5 +125,5 @@ def test_what_is_shown_to_be_apart_runs_so() -> None:
             assert not (proved and seen), f"{seed}: {seen}\n{kernel}"
             counts[proved, bool(seen)] += 1
 
-    assert counts[True, False] > 20
-    assert counts[False, True] > 20
+    assert counts[True, False] > share(20)
+    assert counts[False, True] > share(20)

@@ -233,9 +233,9 @@ class World:
 
 
 @pytest.mark.parametrize("block", range(4))
-def test_normal_forms_and_signs_are_sound_at_every_admissible_point(block):
+def test_normal_forms_and_signs_are_sound_at_every_admissible_point(share, block):
     decided = 0
-    for seed in range(block * 300, block * 300 + 300):
+    for seed in range(block * 300, block * 300 + share(300)):
         world = World(seed)
         for p in (world.expression(), world.expression() - world.draw.randint(0, 3), world.expression(3)):
             normal = world.facts.normal(p)
@@ -249,12 +249,12 @@ def test_normal_forms_and_signs_are_sound_at_every_admissible_point(block):
                 assert proves(evidence, normal, world.facts), (seed, p, normal)
                 assert min(values, default=0) >= 0, (seed, p, normal, world.given)
 
-    assert decided > 150
+    assert decided > share(150)
 
 
 @pytest.mark.parametrize("block", range(2))
-def test_verdicts_on_facts_are_sound_at_every_admissible_point(block):
-    for seed in range(10_000 + block * 200, 10_200 + block * 200):
+def test_verdicts_on_facts_are_sound_at_every_admissible_point(share, block):
+    for seed in range(10_000 + block * 200, 10_000 + block * 200 + share(200)):
         world = World(seed)
         x, y = world.expression(), world.expression(1)
         for fact in (x <= y, x > y, eq(x, y), multiple_of(x + world.symbols[0], 2)):
@@ -265,8 +265,8 @@ def test_verdicts_on_facts_are_sound_at_every_admissible_point(block):
                 assert truths == {verdict}, (seed, fact, world.given)
 
 
-def test_rows_hold_at_every_admissible_point():
-    for seed in range(150):
+def test_rows_hold_at_every_admissible_point(share):
+    for seed in range(share(150)):
         world = World(seed)
         p = world.facts.normal(world.expression())
         for g in world.facts.generators(p):

@@ -112,8 +112,9 @@ def says(claim: Any, env: Env) -> bool:
 ROW = Row(Launchable, claim_of(False), claim_of(True), says, 4, sizes)
 
 
-@pytest.mark.parametrize("mode, count", [("static", 250), ("symbolic", 60)])
-def test_a_launch_is_proved_only_where_it_is_taken(mode, count):
+@pytest.mark.parametrize("mode, count", [("static", 250), ("symbolic", 90)])
+def test_a_launch_is_proved_only_where_it_is_taken(share, mode, count):
+    count = share(count)
     counts, wrong = trials(ROW, mode, count, "launches 1")
 
     assert wrong == []
