@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import sys
 import time
 import tomllib
@@ -75,6 +76,13 @@ def build(s: Stated) -> Claim:
 
 def rows(families: Iterable[str] = ()) -> list[Row]:
     """The corpus in order, or some families of it."""
+    wanted = set(families)
+    return [r for r in _every() if not wanted or r.family in wanted]
+
+
+@functools.cache
+def _every() -> tuple[Row, ...]:
+    """All rows, read once: they are values."""
     out: list[Row] = []
     counts: collections.Counter[str] = collections.Counter()
     for file in FILES:
@@ -86,8 +94,7 @@ def rows(families: Iterable[str] = ()) -> list[Row]:
             if not name.isupper():  # names in capitals are parts of rows
                 counts[name] += 1
                 out.append(Row(name if counts[name] == 1 else f"{name}_{counts[name]}", found.claim))
-    wanted = set(families)
-    return [r for r in out if not wanted or r.family in wanted]
+    return tuple(out)
 
 
 def may_be_open() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The probe's parts that need no device: its cases, its memory, its program text, its parent process."""
 
 import collections
+import functools
 import gzip
 import hashlib
 import itertools
@@ -20,10 +21,15 @@ from benchmarks.hardware.families import FAMILIES
 from benchmarks.hardware.rows import unpacked
 from benchmarks.hardware.rules import RULES, every_case
 
-CASES = every_case()
 AT = dict(
     zip((f for f, _ in FIELDS), itertools.accumulate((w for _, w in FIELDS), initial=0), strict=False), FIELDS=0
 ) | {"FIELDS": sum(w for _, w in FIELDS)}
+
+
+@functools.cache
+def cases():
+    """Every case, made when a test first asks: workers that run none of these tests need none."""
+    return every_case()
 
 
 def numbers(case):
@@ -33,23 +39,23 @@ def numbers(case):
 
 class TestCases:
     def test_same_every_time(self):
-        assert every_case() == CASES
-        assert [c["id"] for c in CASES] == list(range(len(CASES)))
+        assert every_case() == cases()
+        assert [c["id"] for c in cases()] == list(range(len(cases())))
 
     def test_every_family_and_rule_is_there(self):
-        found = collections.Counter(c["family"] for c in CASES)
+        found = collections.Counter(c["family"] for c in cases())
         planned = {name: count for name, _, count, _ in FAMILIES} | {rule: 2 * count for rule, _, count in RULES}
         assert found == planned
 
     def test_two_hundred_faults_a_rule(self):
-        sides = collections.Counter((c["rule"], c["side"]) for c in CASES if "rule" in c)
+        sides = collections.Counter((c["rule"], c["side"]) for c in cases() if "rule" in c)
         for rule, _, _ in RULES:
             assert sides[rule, "fault"] == sides[rule, "ok"]
             assert sides[rule, "fault"] >= 200 or rule == "shared_end_by"
 
     def test_neighbours_differ_in_one_number(self):
         pairs = collections.defaultdict(dict)
-        for case in CASES:
+        for case in cases():
             if "rule" in case:
                 pairs[case["rule"], case["pair"]][case["side"]] = case
         for (rule, _), pair in pairs.items():
@@ -60,7 +66,7 @@ class TestCases:
             assert differ[0][0] == pair["ok"]["broken"]
 
     def test_a_pair_breaks_its_rule_on_one_side(self):
-        for case in CASES:
+        for case in cases():
             if "rule" not in case:
                 continue
             bad = case["side"] == "fault"
@@ -80,7 +86,7 @@ class TestCases:
                 assert (("im2col" in case["form"]) != (case["mode"] == "im2col")) == bad
 
     def test_maps_are_ones_that_encode_accepts(self):
-        for case in CASES:
+        for case in cases():
             if case["mode"] == "none":
                 continue
             e, unit = SIZE[case["dtype"]], 32 if case["interleave"] == 2 else 16
@@ -110,7 +116,7 @@ class TestCases:
             assert not span or inner <= span
 
     def test_memory_is_wide_enough(self):
-        for case in CASES:
+        for case in cases():
             if case["mode"] == "none" or case["family"].startswith(("far", "wide", "null", "outside")):
                 continue
             size = UNIT[case["interleave"]] or SIZE[case["dtype"]]
@@ -123,7 +129,7 @@ class TestCases:
 
     def test_lines_have_every_field(self):
         width = sum(w for _, w in FIELDS)
-        for case in CASES[::37]:
+        for case in cases()[::37]:
             words = [int(word) for word in line(case).split()]
             assert len(words) == width
             assert words[AT["form"]] == FORMS[case["form"]]
@@ -220,7 +226,7 @@ class TestParent:
         families = "known_load,known_store,multicast,encode_null"
         assert self.run(tmp_path, "--families", families, "--patience-s", "1") == 0
         rows = {r["id"]: r for r in rows_of(tmp_path)}
-        assert rows.keys() == {c["id"] for c in CASES if c["family"] in families.split(",")}
+        assert rows.keys() == {c["id"] for c in cases() if c["family"] in families.split(",")}
         for number, found in rows.items():
             if number % 97 == 5:
                 assert (found["error"], found["errno"]) == ("illegal instruction", 715)
@@ -237,7 +243,7 @@ class TestParent:
 
     def test_deadline(self, tmp_path, capsys):
         assert self.run(tmp_path, "--deadline-s", "0") == 0
-        assert f"{len(CASES)} cases not run: go on with --first 0" in capsys.readouterr().out
+        assert f"{len(cases())} cases not run: go on with --first 0" in capsys.readouterr().out
 
     def test_no_device(self, tmp_path, capsys):
         runner = f"{sys.executable} -c exit(2)"

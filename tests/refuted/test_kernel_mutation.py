@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -16,6 +17,7 @@ from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import gemm, tma_copy, tma_transpose, vector_copy
 from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Wait, WaitGroup
 
+# One in so many mutants of a family; a run of all is python -m benchmarks.kernel_mutation.
 EVERY = {
     **{"vector_copy": 8, "cp_async_copy": 11, "tma_copy": 9, "tma_transpose": 13, "gemm": 61, "bulk_copy": 9},
     **{"row_sum": 21, "axpby": 9, "gather_rows": 11, "tma_reduce_add": 11},
@@ -31,16 +33,20 @@ BOUND = {
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_mutant_is_refuted_or_equivalent(family: str) -> None:
+def test_a_mutant_is_refuted_or_equivalent(share: Callable[[int], int], family: str) -> None:
     kernel = FAMILIES[family].build()
     if family in BOUND:
         kernel = kernel.bind(**BOUND[family])
     known = Counter(v.claim.kind for v in prove(kernel, budget=BUDGET).verdicts if v.outcome is Outcome.REFUTED)
     sizes = [BOUND.get(family, FAMILIES[family].sizes[-1])]
-    found = [judged(name, m, sizes, known) for name, m in list(mutants(kernel))[:: EVERY[family]]]
+    drawn = list(mutants(kernel))[:: EVERY[family]]
+    drawn = random.Random(family).sample(drawn, max(6, share(len(drawn))))
+    found = [judged(name, m, sizes, known) for name, m in drawn]
 
     assert [j for j in found if j.kind not in ("both", "refuted only", "equivalent")] == []
-    assert len({j.kind for j in found}) >= 2
+    kinds = {j.kind for j in found}
+    assert "both" in kinds
+    assert len(kinds) >= 2 or share(2) < 2, "a few of them may all be caught"
 
 
 BY_OTHERS = {
