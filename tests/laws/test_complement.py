@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hypothesis import given, settings
 
 from symlayout import LayoutError, coalesce, complement, cosize, filter, make_layout, round_up, size
+from symlayout.strategies import layouts
 from tests.support.draw import INJECTIVE, KINDS, Draw
 
 
@@ -68,9 +70,16 @@ def test_a_complement_ends_within_one_copy_past_the_target():
         assert cosize(k) <= round_up(target, last), (seed, str(layout), target)
 
 
-def test_the_default_target_is_the_extent_of_the_filtered_layout():
-    for _, layout, _, _ in cases(200):
-        assert complement(layout) == complement(layout, cosize(filter(layout)))
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(layouts())
+def test_the_default_target_is_the_extent_of_the_filtered_layout(layout):
+    try:
+        found = complement(layout)
+    except LayoutError:  # which has none, to no target
+        with pytest.raises(LayoutError):
+            complement(layout, cosize(filter(layout)))
+    else:
+        assert found == complement(layout, cosize(filter(layout)))
 
 
 def test_a_shape_as_target_counts_mode_by_mode():

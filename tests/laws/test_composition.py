@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 from symlayout import (
     InexactError,
@@ -24,7 +25,8 @@ from symlayout import (
 from symlayout.algebra import coalesce_extended
 from symlayout.basis import as_tuple
 from symlayout.int_tuple import leaves
-from tests.support.draw import INJECTIVE, KINDS, Draw, drawn, same_function
+from symlayout.strategies import layouts
+from tests.support.draw import INJECTIVE, KINDS, Draw, same_function
 
 
 def right_operand(draw: Draw, size: int) -> Layout:
@@ -227,14 +229,15 @@ def test_concatenated_right_operands_compose_part_by_part():
         assert both == make_layout(one, two), seed
 
 
-def test_the_identity_composes_to_coalesce():
-    for a in drawn(9, 200):
-        left = composition(a, Layout(a.size()))
+@settings(max_examples=100, derandomize=True, deadline=None)
+@given(layouts())
+def test_the_identity_composes_to_coalesce(a):
+    left = composition(a, Layout(a.size()))
 
-        assert coalesce(left) == coalesce(a)
-        assert not left.obligations
-        assert same_function(composition(Layout(max(a.offsets().tolist()) + 1), a), a)
-        assert composition(a, None) is a
+    assert coalesce(left) == coalesce(a)
+    assert not left.obligations
+    assert same_function(composition(Layout(max(a.offsets().tolist()) + 1), a), a)
+    assert composition(a, None) is a
 
 
 def test_composition_is_associative():
