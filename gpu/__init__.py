@@ -34,6 +34,10 @@ _WHERE = {
     "Options": "compiling",
     "availability": "driver",
     "compile": "compiling",
+    "Generated": "run",
+    "Source": "codegen",
+    "emit": "codegen",
+    "run_unproved": "run",
     "load": "launch",
 }
 
@@ -42,13 +46,17 @@ __all__ = [
     "Buffer",
     "Cubin",
     "Device",
+    "Generated",
     "In",
     "Mapped",
     "Module",
     "Options",
+    "Source",
     "availability",
     "compile",
+    "emit",
     "load",
+    "run_unproved",
 ]
 
 

@@ -55,3 +55,7 @@ class RaisedError(ChildError):
     def __init__(self, message: str, said: str = "", kind: str = "") -> None:
         super().__init__(message, said)
         self.kind = kind
+
+
+class RunError(SymlayoutError, AssertionError):
+    """A run on a device that ended otherwise than it should: a guard, an input or an output with wrong bytes."""

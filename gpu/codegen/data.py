@@ -1,0 +1,168 @@
+"""Operations on data as C++: copies, products, and what threads compute in registers."""
+
+from __future__ import annotations
+
+from symlayout.atoms import MatrixCopy, MmaAtom
+from symlayout.atoms.access import Completion
+from symlayout.errors import LayoutError
+from symlayout.expr import Int
+from symlayout.kernel.sites import Site
+from symlayout.ops import Box, Copy, Fill, Map, Matrix, Mma, Operand, Param, Reduce, Ref, Shuffle
+
+from .numbers import applied, ctype, number
+from .page import Page
+
+PACKED = ("bf16", "f16")  # two of them are rounded at once
+
+
+# -- copies -----------------------------------------------------------------------------------------------
+
+
+def copy(p: Page, site: Site) -> None:
+    """A copy by its atom: through a tensor map, of bytes, asynchronous, of matrices, or of one vector."""
+    op = site.op
+    assert isinstance(op, Copy)
+    assert op.row is not None
+    if op.box is not None:
+        _box(p, op, op.box)
+    elif op.bytes is not None:
+        _bulk(p, op, op.bytes)
+    elif isinstance(op.row, MatrixCopy):
+        p.call(op.atom.replace(".", "_"), p.place(_ref(op.src)), p.place(_ref(op.dst)))
+    elif op.completion is Completion.CP_ASYNC:
+        p.call(f"cp_async_{op.row.bytes}", p.place(_ref(op.dst)), p.place(_ref(op.src)))
+    else:
+        to, source = p.place(_ref(op.dst)), p.place(_ref(op.src))
+        p.line(f"vector<{op.row.bytes}>({to}) = vector<{op.row.bytes}>({source});")
+
+
+def _box(p: Page, op: Copy, box: Box) -> None:
+    rank, at = len(box.coordinate), [p.c(x) for x in box.coordinate]
+    if op.barrier is not None:
+        given = [p.place(_ref(op.dst)), box.tensor_map, *at, p.slot(op.barrier)]
+        if op.multicast is None:
+            p.call(f"tma_load_{rank}d", *given)
+        else:
+            p.call(f"tma_load_multicast_{rank}d", *given, p.c(op.multicast))
+        return
+    way = f"reduce_{op.reduction.function}" if op.reduction else "store"
+    p.call(f"tma_{way}_{rank}d", box.tensor_map, *at, p.place(_ref(op.src)))
+
+
+def _bulk(p: Page, op: Copy, nbytes: Int) -> None:
+    given = [p.place(_ref(op.dst)), p.place(_ref(op.src)), p.c(nbytes)]
+    if op.barrier is None:
+        p.call("bulk_store", *given)
+    elif op.multicast is None:
+        p.call("bulk_load", *given, p.slot(op.barrier))
+    else:
+        p.call("bulk_load_multicast", *given, p.slot(op.barrier), p.c(op.multicast))
+
+
+def _ref(x: Operand) -> Ref:
+    assert isinstance(x, Ref)
+    return x
+
+
+# -- products ---------------------------------------------------------------------------------------------
+
+
+def mma(p: Page, site: Site) -> None:
+    """mma.sync on registers, or wgmma on matrices in shared memory."""
+    op = site.op
+    assert isinstance(op, Mma)
+    row = op.row
+    assert isinstance(row, MmaAtom)
+    name = op.atom.replace(".", "_")
+    operands = [_operand(p, x) for x in (op.a, op.b)]
+    if not row.completion:
+        p.call(name, p.place(op.acc), *operands)
+        return
+    if not (isinstance(op.acc.offset, int) and op.acc.offset == 0):
+        raise LayoutError(f"expected sums of wgmma from the first register of a tensor on, got {op.acc} in {op}")
+    majors = [int(x.descriptor.major == "MN") for x in (op.a, op.b) if isinstance(x, Matrix)]
+    flags = f"<{', '.join(map(str, majors))}>" if any(majors) else ""
+    accumulate = "1" if isinstance(op.zero, int) and op.zero == 0 else _kept(p, op.zero)
+    p.call(name, op.acc.tensor, *operands, accumulate, template=flags)
+
+
+def _operand(p: Page, x: Ref | Matrix) -> str:
+    if isinstance(x, Matrix):
+        return f"descriptor<{x.descriptor.encode():#x}>({p.place(x.start)})"
+    return f"reinterpret_cast<const uint32_t*>({p.place(x)})"
+
+
+def _kept(p: Page, zero: Int) -> str:
+    """1 where the sums are kept, for an expression that is 1 where they begin at 0."""
+    kept = 1 - zero
+    return p.c(kept) if isinstance(kept, int) or len(str(kept)) < len(str(zero)) else f"!({p.c(zero)})"
+
+
+# -- registers --------------------------------------------------------------------------------------------
+
+
+def compute(p: Page, site: Site) -> None:
+    """A function of registers, element by element; a conversion to 16-bit floats two at a time."""
+    op = site.op
+    assert isinstance(op, Map)
+    kinds, out = [p.dtype(s) for s in op.srcs], p.dtype(op.dst)
+    (first, *_) = op.srcs
+    whole = isinstance(op.dst.offset, int) and op.dst.offset % 2 == 0 and op.count % 2 == 0
+    if op.function == "convert" and whole and kinds[0].name == "f32" and out.name in PACKED:
+        for i in range(0, op.count, 2):
+            low, high = (p.element(first, i + j) for j in (0, 1))
+            p.line(f"vector<4>(&{p.element(op.dst, i)}) = pack_{out.name}({low}, {high});")
+        return
+    one = [isinstance(s, Param) or (op.function == "scale" and i == 1) for i, s in enumerate(op.srcs)]
+    at: int | str = 0 if op.count == 1 else "e"
+    operands = [p.element(s, 0 if fixed else at) for s, fixed in zip(op.srcs, one, strict=True)]
+    _each(p, op.count, f"{p.element(op.dst, at)} = {applied(op.function, kinds, out, operands)};")
+
+
+def fill(p: Page, site: Site) -> None:
+    """The same number in some registers."""
+    op = site.op
+    assert isinstance(op, Fill)
+    at: int | str = 0 if op.count == 1 else "e"
+    _each(p, op.count, f"{p.element(op.dst, at)} = {number(op.value, p.dtype(op.dst))};")
+
+
+def _each(p: Page, count: int, statement: str, first: int = 0) -> None:
+    """A statement for each element; *e* counts them."""
+    if count > 1:
+        p.line("#pragma unroll")
+        statement = f"for (int e = {first}; e < {count}; ++e) {statement}"
+    p.line(statement)
+
+
+SHUFFLED = {"idx": "__shfl_sync", "up": "__shfl_up_sync", "down": "__shfl_down_sync", "bfly": "__shfl_xor_sync"}
+
+
+def shuffle(p: Page, site: Site) -> None:
+    """Registers of other lanes, word by word."""
+    op = site.op
+    assert isinstance(op, Shuffle)
+    to, source = (f"reinterpret_cast<uint32_t*>({p.place(r)})" for r in (op.dst, op.src))
+    lane = p.c(op.lane)
+    for i in range(op.count * p.dtype(op.src).bits // 32):
+        p.line(f"{to}[{i}] = {SHUFFLED[op.mode]}(0xffffffff, {source}[{i}], {lane});")
+
+
+def reduce(p: Page, site: Site) -> None:
+    """A fold of registers from the first on, then with lanes at distances that are halved."""
+    op = site.op
+    assert isinstance(op, Reduce)
+    kind = p.dtype(op.src)
+
+    def joined(other: str) -> str:
+        return f"folded = {applied(op.function, [kind, kind], kind, ['folded', other])};"
+
+    with p.block("{"):
+        p.line(f"{ctype(kind)} folded = {p.element(op.src)};")
+        if op.count > 1:
+            _each(p, op.count, joined(p.element(op.src, "e")), first=1)
+        if op.lanes > 1:
+            p.line("#pragma unroll")
+            other = "__shfl_xor_sync(0xffffffff, folded, far)"
+            p.line(f"for (int far = {op.lanes // 2}; far > 0; far /= 2) {joined(other)}")
+        p.line(f"{p.element(op.dst)} = folded;")

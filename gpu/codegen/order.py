@@ -1,0 +1,75 @@
+"""Operations that order others as C++: mbarriers, barriers, fences, and groups of what is asynchronous."""
+
+from __future__ import annotations
+
+from symlayout.atoms.access import Completion
+from symlayout.kernel.sites import Site
+from symlayout.ops import Arrive, Barrier, Commit, ExpectTx, Fence, Mma, Wait, WaitGroup
+
+from .page import Page
+
+FENCES = {"async": "fence_proxy_async", "mbarrier_init": "fence_mbarrier_init", "wgmma": "wgmma_fence"}
+GROUPS = {"cp.async": "cp_async", "bulk": "bulk", "wgmma": "wgmma"}
+
+
+def arrive(p: Page, site: Site) -> None:
+    """An arrival here, or at the same mbarrier of another CTA of the cluster."""
+    op = site.op
+    assert isinstance(op, Arrive)
+    if op.peer is None:
+        p.call("mbarrier_arrive", p.slot(op.barrier))
+    else:
+        p.call("mbarrier_arrive_at", p.slot(op.barrier), p.c(op.peer))
+
+
+def expect_tx(p: Page, site: Site) -> None:
+    op = site.op
+    assert isinstance(op, ExpectTx)
+    p.call("mbarrier_arrive_expect_tx", p.slot(op.barrier), p.c(op.bytes))
+
+
+def wait(p: Page, site: Site) -> None:
+    op = site.op
+    assert isinstance(op, Wait)
+    p.call("mbarrier_wait", p.slot(op.barrier), p.c(op.parity))
+
+
+def barrier(p: Page, site: Site) -> None:
+    """``__syncthreads`` where all threads of the CTA meet at barrier 0."""
+    op = site.op
+    assert isinstance(op, Barrier)
+    if op.number == 0 and op.threads in (0, p.kernel.threads):
+        p.call("__syncthreads")
+    else:
+        p.call("barrier_sync", op.number, op.threads or p.kernel.threads)
+
+
+def warp_barrier(p: Page, site: Site) -> None:
+    p.call("__syncwarp")
+
+
+def cluster_barrier(p: Page, site: Site) -> None:
+    p.call("cluster_sync")
+
+
+def fence(p: Page, site: Site) -> None:
+    op = site.op
+    assert isinstance(op, Fence)
+    p.call(FENCES[op.about])
+
+
+def commit(p: Page, site: Site) -> None:
+    op = site.op
+    assert isinstance(op, Commit)
+    p.call(f"{GROUPS[op.group]}_commit_group")
+
+
+def wait_group(p: Page, site: Site) -> None:
+    """Behind the last wait for wgmmas the compiler may read their sums, and not before."""
+    op = site.op
+    assert isinstance(op, WaitGroup)
+    p.call(f"{GROUPS[op.group]}_wait_group{'_read' if op.read else ''}", template=f"<{op.pending}>")
+    if op.group == Completion.WGMMA and op.pending == 0:
+        sums = (o.acc.tensor for o in p.kernel.walk() if isinstance(o, Mma) and o.completion is Completion.WGMMA)
+        for name in dict.fromkeys(sums):
+            p.call("settled", name)

@@ -1,0 +1,153 @@
+"""What handlers of operations write on: lines of C++, the names that expressions have by now, and places as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from symlayout.dtype import DType
+from symlayout.expr import Fact, Int, Symbol, integer
+from symlayout.facts import Facts
+from symlayout.kernel import Kernel, KernelTensor
+from symlayout.kernel.declarations import THREAD
+from symlayout.kernel.integer_widths import Ranges
+from symlayout.kernel.visitor import Visitor
+from symlayout.ops import Param, Ref, Slot, substitution
+
+from .integers import ATOM, SUM, C, Integers
+from .lines import broken
+from .naming import Name
+from .numbers import ctype
+
+WIDTH = 118
+INT32 = (-(1 << 31), (1 << 31) - 1)
+
+
+class Page(Visitor[None]):
+    """The text of one kernel as it grows. *values* are what names of ``Let`` stand for."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.out: list[str] = []
+        self.depth = 1
+        self.tensors = {t.name: t for t in kernel.tensors}
+        self.known: set[Symbol] = {*kernel.dims, *kernel.block}
+        self.values: dict[Symbol, Int] = {}
+        self.ranges = Ranges(kernel)
+        declared: tuple[Any, ...] = (*kernel.tensors, *kernel.barriers, *kernel.maps, *kernel.parameters)
+        self.taken = {THREAD, *(x.name for x in (*declared, *kernel.dims, *kernel.block))}
+        self.integers = Integers(frozenset(kernel.wide), kernel.index_bits, self._nonnegative)
+
+    # -- lines ------------------------------------------------------------------------------------------
+
+    def line(self, text: str = "") -> None:
+        """One statement, in as many lines as it needs."""
+        self.out += [("    " * self.depth + x).rstrip() for x in broken(text, WIDTH - 4 * self.depth)]
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """What is written inside stands in braces."""
+        self.line(head)
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("}")
+
+    def call(self, name: str, *arguments: Any, template: str = "") -> None:
+        """A line that calls a function of ``gpu.ptx``."""
+        self.line(f"{name}{template}({', '.join(map(str, arguments))});")
+
+    # -- integers and their names ---------------------------------------------------------------------------
+
+    def c(self, x: Int) -> str:
+        """An expression as C."""
+        return self.integers.text(x)
+
+    def condition(self, facts: tuple[Fact, ...]) -> str:
+        """What C tests for facts."""
+        return " && ".join(map(self.integers.condition, facts))
+
+    def _nonnegative(self, x: Int) -> bool:
+        if isinstance(x, int):
+            return x >= 0
+        low, _ = self.ranges.of(x, self.values)
+        if low >= 0:
+            return True
+        x = integer(substitution(self.values)(x))
+        return Facts.about(x, given=self.kernel.given).holds(Fact(x, ">=")) is True
+
+    def is_known(self, s: Symbol) -> bool:
+        """Whether a symbol has a value here."""
+        return s in self.known or s.name == THREAD
+
+    def is_named(self, x: Int) -> bool:
+        """Whether an expression was computed before."""
+        return x in self.integers.names
+
+    def name(self, named: Name, stem: str) -> None:
+        """Compute an expression here, under a name that what follows uses, in 32 bits where they hold it."""
+        x, piece = named.value, self.integers.of(named.value)
+        low, high = self.ranges.of(x, self.values)
+        short = piece.bits == 32 or (INT32[0] <= low and high <= INT32[1])
+        kind = "uint32_t" if named.low else "int" if short else "int64_t"
+        name = next(n for i in range(1 << 20) if (n := f"{stem}{i or ''}") not in self.taken)
+        self.taken.add(name)
+        text = piece.text if piece.bits == (32 if named.low or short else 64) else f"{kind}({piece.text})"
+        self.line(f"const {kind} {name} = {text};")
+        made = C(name, ATOM, 64 if kind == "int64_t" else 32)
+        self.integers = replace(self.integers, names={**self.integers.names, x: made})
+
+    def bind(self, s: Symbol, bits: int, stands: Int | None = None) -> None:
+        """A symbol has a value from here on, in so many bits; of a ``Let`` what it stands for."""
+        self.known.add(s)
+        self.integers = replace(self.integers, held={**self.integers.held, s: bits})
+        if stands is not None:
+            self.values[s] = stands
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names that are made inside are forgotten outside."""
+        integers, known, values = self.integers, set(self.known), dict(self.values)
+        yield
+        self.integers, self.known, self.values = integers, known, values
+
+    # -- places -----------------------------------------------------------------------------------------------
+
+    def place(self, ref: Ref) -> str:
+        """A pointer to a place."""
+        return self._moved(ref.tensor, ref.offset)
+
+    def slot(self, slot: Slot) -> str:
+        """A pointer to an mbarrier."""
+        return self._moved(slot.barrier, slot.slot)
+
+    def _moved(self, start: str, by: Int) -> str:
+        return start if isinstance(by, int) and by == 0 else f"{start} + {self.integers.of(by).inside(SUM)}"
+
+    def element(self, x: Ref | Param, i: int | str = 0) -> str:
+        """The element so many past a place in registers, or a scalar parameter."""
+        if isinstance(x, Param):
+            return x.name
+        if isinstance(x.offset, int) and isinstance(i, int):
+            return f"{x.tensor}[{x.offset + i}]"
+        terms = [self.c(x.offset)] if not (isinstance(x.offset, int) and x.offset == 0) else []
+        terms += [str(i)] if i != 0 else []
+        return f"{x.tensor}[{' + '.join(terms)}]"
+
+    def dtype(self, x: Ref | Param) -> DType:
+        """The type of an operand."""
+        found = self.kernel.parameter(x.name).dtype if isinstance(x, Param) else self.tensors[x.tensor].dtype
+        return DType.of(found)
+
+    def registers(self, role: str) -> None:
+        """The register tensors of a role, or those of the whole kernel: arrays that are fully unrolled."""
+        for t in self.kernel.tensors:
+            if t.space == "register" and t.role == role:
+                self.line(f"alignas(16) {ctype(t.dtype)} {t.name}[{elements(t)}];")
+
+
+def elements(t: KernelTensor) -> int:
+    """The elements that a tensor of numbers spans."""
+    return int(t.layout.cosize())

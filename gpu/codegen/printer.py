@@ -1,0 +1,193 @@
+"""A kernel as CUDA C++: its declarations, then its operations one by one, in the order of the value.
+
+>>> from symlayout import dim
+>>> from symlayout.kernels import vector_copy
+>>> source = emit(vector_copy(dim("N")))
+>>> print(*source.arguments, sep="; ")
+const float* __restrict__ src; float* __restrict__ dst; int32_t N
+>>> print(source.text.splitlines()[-16].strip())
+vector<16>(x) = vector<16>(src + 512 * block_x + 4 * thread);
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from math import prod
+from typing import Any, ClassVar
+
+from symlayout.errors import LayoutError
+from symlayout.facts import symbols_in
+from symlayout.kernel import Kernel
+from symlayout.kernel.declarations import THREAD
+from symlayout.kernel.integer_widths import integers_of
+from symlayout.kernel.sites import Site
+from symlayout.ops import (
+    Arrive,
+    Barrier,
+    ClusterBarrier,
+    Commit,
+    Copy,
+    Elect,
+    ExpectTx,
+    Fence,
+    Fill,
+    For,
+    If,
+    Let,
+    LoadIndex,
+    Map,
+    Mma,
+    Op,
+    Reduce,
+    Ref,
+    Role,
+    Shuffle,
+    Wait,
+    WaitGroup,
+    WarpBarrier,
+)
+
+from .. import ptx
+from . import data, order, structure
+from .lines import broken
+from .numbers import HEADERS, ctype
+from .page import WIDTH, Page
+from .source import Argument, Source
+
+SHARED_ALIGN_BYTES = 1024  # the repeat of the 128-byte swizzle, which works on addresses
+MBARRIER_BYTES = 8
+
+
+def emit(kernel: Kernel) -> Source:
+    """The kernel as CUDA C++, for all its sizes.
+
+    Raises LayoutError, which names it, for an operation, a function or an element type that has no code.
+    """
+    return Printer(kernel).source()
+
+
+class Printer(Page):
+    """Prints one kernel: a handler for each operation."""
+
+    handlers: ClassVar[Mapping[type[Op], Callable[[Any, Site], None]]] = {
+        Copy: data.copy,
+        Mma: data.mma,
+        Map: data.compute,
+        Fill: data.fill,
+        Shuffle: data.shuffle,
+        Reduce: data.reduce,
+        Arrive: order.arrive,
+        ExpectTx: order.expect_tx,
+        Wait: order.wait,
+        Barrier: order.barrier,
+        WarpBarrier: order.warp_barrier,
+        ClusterBarrier: order.cluster_barrier,
+        Fence: order.fence,
+        Commit: order.commit,
+        WaitGroup: order.wait_group,
+        For: structure.loop,
+        If: structure.condition,
+        Elect: structure.elect,
+        Role: structure.role,
+        Let: structure.let,
+        LoadIndex: structure.load_index,
+    }
+
+    def unhandled(self, site: Site) -> Exception:
+        return LayoutError(f"expected an operation that has code, got {type(site.op).__name__}: {site.op}")
+
+    def source(self) -> Source:
+        """The whole text, and what a launch needs to know."""
+        k, arguments = self.kernel, self._arguments()
+        self._shared_memory()
+        self._prologue()
+        self._indices()
+        self.registers("")
+        for _ in self.run(k):
+            pass
+        text = "\n".join([*self._head(), *self._includes(), *self._functions(), *self._signature(arguments), *self.out])
+        return Source(text + "\n}\n", k.name, k.digest, arguments, k.threads, k.cluster, int(k.shared_bytes))
+
+    # -- before the function ----------------------------------------------------------------------------------
+
+    def _head(self) -> Iterator[str]:
+        """Which kernel it is, and what proofs about it rest on."""
+        k = self.kernel
+        said = [line for line in k.text().splitlines() if line.startswith(("kernel ", "  grid", "  given", "  result"))]
+        yield from (f"// {line}" for line in said)
+        yield f"// digest {k.digest}"
+        yield from (f"// assumed: {sentence}" for sentence in k.assumed)
+
+    def _includes(self) -> Iterator[str]:
+        k = self.kernel
+        kinds = sorted({t.dtype.name for t in k.tensors} | {p.dtype.name for p in k.parameters})
+        yield from ["#include <cuda.h>"] if k.maps else []
+        yield "#include <cstdint>"
+        yield from (f"#include <{header}>" for header in dict.fromkeys(HEADERS[n] for n in kinds if n in HEADERS))
+        yield ""
+
+    def _functions(self) -> Iterator[str]:
+        """The device functions that are called, those that they call before them."""
+        for f in ptx.called_in("\n".join(self.out)):
+            yield from f.text.splitlines()
+            yield ""
+
+    def _signature(self, arguments: tuple[Argument, ...]) -> Iterator[str]:
+        k = self.kernel
+        shape = ", ".join(map(str, (*k.cluster, 1, 1)[:3]))
+        cluster = f" __cluster_dims__({shape})" if prod(k.cluster) > 1 else ""
+        one = ", 1" if any(isinstance(op, Role) and op.registers for op in k.walk()) else ""
+        yield f'extern "C" __global__ void __launch_bounds__({k.threads}{one}){cluster}'
+        yield from broken(f"{k.name}({', '.join(map(str, arguments))}) {{", WIDTH)
+
+    def _arguments(self) -> tuple[Argument, ...]:
+        """Tensor maps, pointers to the tensors that are accessed by address, scalars, sizes."""
+        k = self.kernel
+        touched = (t.operand for op in k.walk() for t in op.touches())
+        names = dict.fromkeys(r.tensor for r in touched if isinstance(r, Ref))
+        rows = [Argument("map", m.name, "const __grid_constant__ CUtensorMap") for m in k.maps]
+        for t in (self.tensors[name] for name in names if self.tensors[name].space == "global"):
+            const = "" if t.name in k.written else "const "
+            alone = "" if k.aliases(t.name) else " __restrict__"
+            rows.append(Argument("tensor", t.name, f"{const}{ctype(t.dtype)}*{alone}"))
+        rows += [Argument("scalar", p.name, ctype(p.dtype)) for p in k.parameters]
+        used = {s for op in k.walk() for s in symbols_in(tuple(integers_of(op)))}
+        return (*rows, *(Argument("size", s.name, f"int{64 if s in k.wide else 32}_t") for s in k.dims if s in used))
+
+    # -- at the beginning of the function ---------------------------------------------------------------------
+
+    def _shared_memory(self) -> None:
+        """One dynamic array; each tensor and each mbarrier array is a pointer into it."""
+        k = self.kernel
+        shared = [t for t in k.tensors if t.space == "shared"]
+        if shared or k.barriers:
+            self.line(f"extern __shared__ __align__({SHARED_ALIGN_BYTES}) uint8_t shared[];")
+        at = int(k.shared_bytes) - MBARRIER_BYTES * sum(b.slots for b in k.barriers)
+        rows = [(t.name, ctype(t.dtype), t.base) for t in shared]
+        for b in k.barriers:
+            rows.append((b.name, "uint64_t", at))
+            at += MBARRIER_BYTES * b.slots
+        for name, kind, base in rows:
+            place = f"shared + {base}" if base else "shared"
+            self.line(f"{kind}* const {name} = reinterpret_cast<{kind}*>({place});")
+
+    def _prologue(self) -> None:
+        """mbarriers are initialised, which the CTA, its cluster and the async proxy see before anything else."""
+        k = self.kernel
+        if not k.barriers:
+            return
+        with self.block("if (threadIdx.x == 0) {"):
+            for m in k.maps:
+                self.call("prefetch_tensormap", m.name)
+            for b in k.barriers:
+                init = f"mbarrier_init({b.name}{' + i' if b.slots > 1 else ''}, {b.arrivals});"
+                self.line(f"for (int i = 0; i < {b.slots}; ++i) {init}" if b.slots > 1 else init)
+            self.call("fence_mbarrier_init")
+        self.call("__syncthreads")
+
+    def _indices(self) -> None:
+        used = {s for op in self.kernel.walk() for s in symbols_in(tuple(integers_of(op)))}
+        for s in self.kernel.block:
+            if s in used:
+                self.line(f"const int {s.name} = blockIdx.{s.name[-1]};")
+        self.line(f"const int {THREAD} = threadIdx.x;")

@@ -1,0 +1,84 @@
+"""Tensors in device memory with guard zones around them: what a kernel writes outside of its tensors is seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symlayout.kernel import KernelTensor
+
+from .device import Buffer, Device
+from .errors import RunError
+
+GUARD_BYTES = 4096  # before and behind: more than a box row reaches past its tensor
+GUARD, POISON = 0x5C, 0xA5
+
+
+class Guarded:
+    """One tensor of a bound kernel: guard, elements, guard. Elements that are not given are poison.
+
+    It has ``__cuda_array_interface__``, so that launches take it as an array.
+    """
+
+    def __init__(self, device: Device, tensor: KernelTensor, given: Any = None) -> None:
+        self.tensor = tensor
+        self.nbytes = int(tensor.layout.cosize()) * tensor.dtype.bytes
+        self.before = np.full(self.nbytes, POISON, np.uint8)
+        if given is not None:
+            _view(tensor, self.before)[...] = np.asarray(given).reshape(_shape(tensor))
+        self._buffer: Buffer = device.allocate(self.nbytes + 2 * GUARD_BYTES)
+        self._buffer.fill(GUARD)
+        self._buffer.upload(self.before, GUARD_BYTES)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        data = (self._buffer.address + GUARD_BYTES, False)
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": data, "version": 3, "stream": 1}
+
+    def bytes(self) -> np.ndarray[Any, Any]:
+        """What the tensor's memory holds now."""
+        return self._buffer.download("u8", (self.nbytes,), GUARD_BYTES)
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """The tensor's elements now, by its shape."""
+        return _view(self.tensor, self.bytes())
+
+    def expect_guards(self) -> None:
+        """Raise RunError where a byte before or behind the tensor has changed."""
+        for where, at in (("before", 0), ("behind", GUARD_BYTES + self.nbytes)):
+            found = self._buffer.download("u8", (GUARD_BYTES,), at)
+            wrong = np.flatnonzero(found != GUARD)
+            if wrong.size:
+                first = GUARD_BYTES - int(wrong[-1]) if where == "before" else int(wrong[0]) + 1
+                raise RunError(
+                    f"expected {self.tensor.name}'s surroundings untouched, got {wrong.size} bytes written {where} it, "
+                    f"the nearest {first} bytes away from its elements"
+                )
+
+    def expect_unchanged(self) -> None:
+        """Raise RunError where a byte of the tensor has changed."""
+        wrong = np.flatnonzero(self.bytes() != self.before)
+        if wrong.size:
+            raise RunError(
+                f"expected {self.tensor.name}, which the kernel only reads, unchanged, got {wrong.size} other bytes, "
+                f"the first at byte {int(wrong[0])}"
+            )
+
+    def free(self) -> None:
+        self._buffer.free()
+
+
+def _shape(tensor: KernelTensor) -> tuple[int, ...]:
+    shape = tensor.layout.shape
+    return tuple(map(int, shape)) if isinstance(shape, tuple) else (int(shape),)
+
+
+def _view(tensor: KernelTensor, held: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The elements of flat layouts as an array over the bytes."""
+    stride = tensor.layout.stride
+    steps = stride if isinstance(stride, tuple) else (stride,)
+    size = tensor.dtype.bytes
+    return np.lib.stride_tricks.as_strided(
+        held.view(tensor.dtype.numpy()), _shape(tensor), tuple(int(d) * size for d in steps)
+    )

@@ -1,0 +1,70 @@
+"""The instructions that generated kernels are made of: device functions in CUDA C++, named after PTX, one row each.
+
+    >>> print(function("fence_proxy_async").text)
+    // fence.proxy.async
+    __device__ inline void fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+Sections are those of "Parallel Thread Execution ISA", version 9.1. Shared memory is given by pointers into it, as C++
+has them; an instruction takes their 32-bit address in the ``.shared::cta`` window. A new instruction is a row in
+``rows``; those that differ by a shape are made in ``boxes`` and ``matrices``.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+
+from symlayout.atoms import ATOMS, MmaAtom
+from symlayout.errors import LayoutError
+
+from .boxes import tensor_copy
+from .function import Function
+from .matrices import c_name, matrices, product
+from .rows import FIXED
+
+BY_NAME = {f.name: f for f in FIXED}
+
+
+@functools.cache
+def function(name: str) -> Function:
+    """The function of a name. Raises LayoutError for a name that has none."""
+    if name in BY_NAME:
+        return BY_NAME[name]
+    if found := re.fullmatch(r"tma_(load|store|reduce_\w+?)_(multicast_)?([1-5])d", name):
+        return tensor_copy(found[1], int(found[3]), bool(found[2]))
+    if name.startswith(("ldmatrix_", "stmatrix_")):
+        return matrices(name.replace("_", "."))
+    words = {c_name(word): word for word, row in ATOMS.items() if isinstance(row, MmaAtom)}
+    if name in words:
+        return product(words[name])
+    raise LayoutError(f"expected an instruction that has a device function, got {name!r}")
+
+
+NAMES = re.compile(r"\b([a-z][a-z0-9_]*)(?:<[^<>;]*>)?\(")
+
+
+def called_in(text: str) -> list[Function]:
+    """The functions that C++ text calls, and all that these call, what is called first."""
+    words = {c_name(word) for word in ATOMS}
+    known = (n for n in dict.fromkeys(NAMES.findall(text)) if n in BY_NAME or n in words or n.startswith("tma_"))
+    return with_needs(known)
+
+
+def with_needs(names: Iterable[str]) -> list[Function]:
+    """The functions of some names and all that they call, what is called first."""
+    out: dict[str, Function] = {}
+
+    def add(name: str) -> None:
+        if name not in out:
+            f = function(name)
+            for other in f.needs:
+                add(other)
+            out[name] = f
+
+    for name in names:
+        add(name)
+    return list(out.values())
+
+
+__all__ = ["Function", "called_in", "function", "with_needs"]

@@ -1,0 +1,211 @@
+"""Device functions that are no templates of a shape: barriers, fences, groups, copies without a map, small helpers."""
+
+from __future__ import annotations
+
+from .function import ADDRESS, Function, asm, shared
+
+WAIT = """\
+__device__ inline void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
+#ifdef POLL_LIMIT
+    for (uint32_t polls = 0; !mbarrier_try_wait(barrier, parity); ++polls)
+        if (polls == POLL_LIMIT) __trap();  // a protocol error ends in an error code
+#else
+    while (!mbarrier_try_wait(barrier, parity)) {}
+#endif
+}"""
+
+TRY_WAIT = """\
+__device__ inline bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
+    uint32_t done;
+    asm volatile(
+        "{\\n"
+        ".reg .pred p;\\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\\n"
+        "selp.u32 %0, 1, 0, p;\\n"
+        "}\\n" : "=r"(done) : "r"(shared_address(barrier)), "r"(parity) : "memory");
+    return done;
+}"""
+
+ARRIVE_AT = """\
+__device__ inline void mbarrier_arrive_at(uint64_t* barrier, uint32_t rank) {
+    asm volatile(
+        "{\\n"
+        ".reg .b32 remote;\\n"
+        "mapa.shared::cluster.u32 remote, %0, %1;\\n"
+        "mbarrier.arrive.shared::cluster.b64 _, [remote];\\n"
+        "}\\n" ::"r"(shared_address(barrier)), "r"(rank) : "memory");
+}"""
+
+ELECT = """\
+__device__ inline bool elect_one() {
+    uint32_t elected;
+    asm volatile(
+        "{\\n"
+        ".reg .pred p;\\n"
+        "elect.sync _|p, 0xffffffff;\\n"
+        "selp.u32 %0, 1, 0, p;\\n"
+        "}\\n" : "=r"(elected));
+    return elected;
+}"""
+
+FIXED = (
+    Function(
+        ADDRESS,
+        "__device__ inline uint32_t shared_address(const void* p) {\n"
+        "    return static_cast<uint32_t>(__cvta_generic_to_shared(p));\n}",
+        "the address of a place in shared memory, as instructions take it",
+    ),
+    Function(
+        "floor_div",
+        "template <class T>\n"
+        "__device__ inline T floor_div(T a, T b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }",
+        "quotients round down; C's round towards zero",
+    ),
+    Function(
+        "floor_mod",
+        "template <class T>\n__device__ inline T floor_mod(T a, T b) { return a - floor_div(a, b) * b; }",
+        "",
+        ("floor_div",),
+    ),
+    Function(
+        "vector",
+        "template <int BYTES> struct Vector;\n"
+        "template <> struct Vector<1> { using type = uint8_t; };\n"
+        "template <> struct Vector<2> { using type = uint16_t; };\n"
+        "template <> struct Vector<4> { using type = uint32_t; };\n"
+        "template <> struct Vector<8> { using type = uint2; };\n"
+        "template <> struct Vector<16> { using type = uint4; };\n"
+        "template <int BYTES>\n"
+        "__device__ inline auto& vector(void* p) { return *static_cast<typename Vector<BYTES>::type*>(p); }\n"
+        "template <int BYTES>\n"
+        "__device__ inline const auto& vector(const void* p) "
+        "{ return *static_cast<const typename Vector<BYTES>::type*>(p); }",
+        "the bytes at an address as one access",
+    ),
+    asm(
+        "mbarrier_init",
+        "uint64_t* barrier, uint32_t arrivals",
+        "mbarrier.init.shared::cta.b64 [%0], %1",
+        f'{shared("barrier")}, "r"(arrivals) ',
+        "mbarrier.init",
+    ),
+    asm("fence_mbarrier_init", "", "fence.mbarrier_init.release.cluster", "", "fence.mbarrier_init"),
+    asm(
+        "mbarrier_arrive",
+        "uint64_t* barrier",
+        "mbarrier.arrive.shared::cta.b64 _, [%0]",
+        f"{shared('barrier')} ",
+        "mbarrier.arrive",
+    ),
+    Function("mbarrier_arrive_at", ARRIVE_AT, "mbarrier.arrive at another CTA of the cluster", (ADDRESS,)),
+    asm(
+        "mbarrier_arrive_expect_tx",
+        "uint64_t* barrier, uint32_t bytes",
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1",
+        f'{shared("barrier")}, "r"(bytes) ',
+        "mbarrier.arrive.expect_tx",
+    ),
+    Function("mbarrier_try_wait", TRY_WAIT, "mbarrier.try_wait", (ADDRESS,)),
+    Function("mbarrier_wait", WAIT, "", ("mbarrier_try_wait",)),
+    Function("elect_one", ELECT, "elect.sync"),
+    asm(
+        "barrier_sync",
+        "uint32_t number, uint32_t threads",
+        "barrier.sync %0, %1",
+        '"r"(number), "r"(threads) ',
+        "barrier.sync",
+    ),
+    asm(
+        "cluster_sync",
+        "",
+        "barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned",
+        "",
+        "barrier.cluster",
+    ),
+    asm("fence_proxy_async", "", "fence.proxy.async.shared::cta", "", "fence.proxy.async"),
+    asm("wgmma_fence", "", "wgmma.fence.sync.aligned", "", "wgmma.fence"),
+    asm("wgmma_commit_group", "", "wgmma.commit_group.sync.aligned", "", "wgmma.commit_group"),
+    asm("cp_async_commit_group", "", "cp.async.commit_group", "", "cp.async.commit_group"),
+    asm("bulk_commit_group", "", "cp.async.bulk.commit_group", "", "cp.async.bulk.commit_group"),
+    *(
+        asm(name, "", f"{word} %0", '"n"(PENDING) ', word, "template <int PENDING>\n")
+        for name, word in (
+            ("wgmma_wait_group", "wgmma.wait_group.sync.aligned"),
+            ("cp_async_wait_group", "cp.async.wait_group"),
+            ("bulk_wait_group", "cp.async.bulk.wait_group"),
+            ("bulk_wait_group_read", "cp.async.bulk.wait_group.read"),
+        )
+    ),
+    *(
+        asm(
+            f"setmaxnreg_{way}",
+            "",
+            f"setmaxnreg.{way}.sync.aligned.u32 %0",
+            '"n"(REGISTERS) ',
+            "setmaxnreg",
+            "template <int REGISTERS>\n",
+        )
+        for way in ("inc", "dec")
+    ),
+    asm("prefetch_tensormap", "const CUtensorMap& map", "prefetch.tensormap [%0]", '"l"(&map) ', "prefetch"),
+    *(
+        asm(
+            f"cp_async_{n}",
+            "void* to, const void* from",
+            f"cp.async.{'cg' if n == 16 else 'ca'}.shared.global [%0], [%1], {n}",
+            f'{shared("to")}, "l"(__cvta_generic_to_global(from)) ',
+            "cp.async",
+        )
+        for n in (4, 8, 16)
+    ),
+    asm(
+        "bulk_load",
+        "void* to, const void* from, uint32_t bytes, uint64_t* barrier",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3]",
+        f'{shared("to")}, "l"(__cvta_generic_to_global(from)), "r"(bytes), {shared("barrier")} ',
+        "cp.async.bulk",
+    ),
+    asm(
+        "bulk_load_multicast",
+        "void* to, const void* from, uint32_t bytes, uint64_t* barrier, uint16_t ctas",
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4",
+        f'{shared("to")}, "l"(__cvta_generic_to_global(from)), "r"(bytes), {shared("barrier")}, "h"(ctas) ',
+        "cp.async.bulk",
+    ),
+    asm(
+        "bulk_store",
+        "void* to, const void* from, uint32_t bytes",
+        "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2",
+        f'"l"(__cvta_generic_to_global(to)), {shared("from")}, "r"(bytes) ',
+        "cp.async.bulk",
+    ),
+    *(
+        Function(
+            f"pack_{kind}",
+            f"__device__ inline uint32_t pack_{kind}(float low, float high) {{\n"
+            "    uint32_t packed;\n"
+            f'    asm("cvt.rn.{kind}x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));\n'
+            "    return packed;\n}",
+            "cvt.rn: two numbers rounded, in one register",
+        )
+        for kind in ("bf16", "f16")
+    ),
+    Function(
+        "descriptor",
+        "template <uint64_t SHAPE>\n"
+        "__device__ inline uint64_t descriptor(const void* start) {\n"
+        "    return SHAPE | (shared_address(start) & 0x3FFFF) >> 4;\n}",
+        "matrix descriptor of wgmma: how a matrix lies, and where it begins",
+        (ADDRESS,),
+    ),
+    Function(
+        "settled",
+        "template <int N>\n__device__ inline void settled(float (&sums)[N]) {\n"
+        "#pragma unroll\n"
+        '    for (int i = 0; i < N; ++i) asm volatile("" : "+f"(sums[i])::"memory");\n}\n'
+        "template <int N>\n__device__ inline void settled(int32_t (&sums)[N]) {\n"
+        "#pragma unroll\n"
+        '    for (int i = 0; i < N; ++i) asm volatile("" : "+r"(sums[i])::"memory");\n}',
+        "sums are not read before the wait above this line",
+    ),
+)

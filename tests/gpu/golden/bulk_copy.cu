@@ -1,0 +1,52 @@
+// kernel bulk_copy(N)
+//   grid (3,), 64 threads
+//   result dst(n) = src(n)
+// digest e17af7c6f487b2c02573201767f2ac3ddcd07c4200fec2e5bbb8b4cf40332224
+// assumed: the base of src, dst is a multiple of 16 bytes
+// assumed: dst, which the kernel writes, shares no byte with src
+extern "C" __global__ void __launch_bounds__(64)
+bulk_copy(const float* __restrict__ src, float* __restrict__ dst, int32_t N) {
+    extern __shared__ __align__(1024) uint8_t shared[];
+    float* const ring = reinterpret_cast<float*>(shared);
+    uint64_t* const full = reinterpret_cast<uint64_t*>(shared + 3072);
+    uint64_t* const empty = reinterpret_cast<uint64_t*>(shared + 3096);
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < 3; ++i) mbarrier_init(full + i, 1);
+        for (int i = 0; i < 3; ++i) mbarrier_init(empty + i, 1);
+        fence_mbarrier_init();
+    }
+    __syncthreads();
+    const int block_x = blockIdx.x;
+    const int thread = threadIdx.x;
+
+    // producer: warp 0
+    if (threadIdx.x / 32 == 0) {
+        if (elect_one()) {
+            const int trips = int((2 * block_x + ((int64_t(N) + 255) >> 8) + 2) / 3 - block_x);
+            for (int i = 0; i < trips; ++i) {
+                const int v = i % 3;
+                mbarrier_wait(empty + v, (i / 3 + 1) & 1);
+                mbarrier_arrive_expect_tx(full + v, 4 * min(256, N - 256 * block_x - 768 * i));
+                bulk_load(ring + 256 * v, src + 256 * block_x + 768 * i, 4 * min(256, N - 256 * block_x - 768 * i),
+                          full + v);
+            }
+        }
+    }
+
+    // consumer: warp 1
+    if (threadIdx.x / 32 == 1) {
+        const int thread = threadIdx.x - 32;
+        if (elect_one()) {
+            const int trips1 = int((2 * block_x + ((int64_t(N) + 255) >> 8) + 2) / 3 - block_x);
+            for (int i = 0; i < trips1; ++i) {
+                const int v1 = i % 3;
+                mbarrier_wait(full + v1, (i / 3) & 1);
+                bulk_store(dst + 256 * block_x + 768 * i, ring + 256 * v1, 4 * min(256, N - 256 * block_x - 768 * i));
+                bulk_commit_group();
+                bulk_wait_group_read<0>();
+                mbarrier_arrive(empty + v1);
+            }
+            bulk_wait_group<0>();
+        }
+    }
+}

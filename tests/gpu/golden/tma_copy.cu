@@ -1,0 +1,58 @@
+// kernel tma_copy(M, N)
+//   grid (3,), 64 threads
+//   result dst(m,n) = src(m,n)
+// digest da2181a54a0ace26f7724e5c8f88a8604c2d0fb2322e3697ac08249f705690cb
+// assumed: the base of src, dst is a multiple of 16 bytes
+// assumed: dst, which the kernel writes, shares no byte with src
+extern "C" __global__ void __launch_bounds__(64)
+tma_copy(const __grid_constant__ CUtensorMap src_map, const __grid_constant__ CUtensorMap dst_map, int32_t M,
+         int32_t N) {
+    extern __shared__ __align__(1024) uint8_t shared[];
+    float* const ring = reinterpret_cast<float*>(shared);
+    uint64_t* const full = reinterpret_cast<uint64_t*>(shared + 12288);
+    uint64_t* const empty = reinterpret_cast<uint64_t*>(shared + 12312);
+    if (threadIdx.x == 0) {
+        prefetch_tensormap(src_map);
+        prefetch_tensormap(dst_map);
+        for (int i = 0; i < 3; ++i) mbarrier_init(full + i, 1);
+        for (int i = 0; i < 3; ++i) mbarrier_init(empty + i, 1);
+        fence_mbarrier_init();
+    }
+    __syncthreads();
+    const int block_x = blockIdx.x;
+    const int thread = threadIdx.x;
+
+    // producer: warp 0
+    if (threadIdx.x / 32 == 0) {
+        if (elect_one()) {
+            const int64_t trips = (((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6) + 2 * block_x
+                                   + 2) / 3 - block_x;
+            for (int64_t i = 0; i < trips; ++i) {
+                const int v = int(i % 3);
+                mbarrier_wait(empty + v, (i / 3 + 1) & 1);
+                mbarrier_arrive_expect_tx(full + v, 4096);
+                tma_load_2d(ring + 1024 * v, src_map, 64 * ((block_x + 3 * i) % ((int64_t(N) + 63) >> 6)),
+                            16 * ((block_x + 3 * i) / ((int64_t(N) + 63) >> 6)), full + v);
+            }
+        }
+    }
+
+    // consumer: warp 1
+    if (threadIdx.x / 32 == 1) {
+        const int thread = threadIdx.x - 32;
+        if (elect_one()) {
+            const int64_t trips1 = (((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6) + 2 * block_x
+                                    + 2) / 3 - block_x;
+            for (int64_t i = 0; i < trips1; ++i) {
+                const int v1 = int(i % 3);
+                mbarrier_wait(full + v1, (i / 3) & 1);
+                tma_store_2d(dst_map, 64 * ((block_x + 3 * i) % ((int64_t(N) + 63) >> 6)),
+                             16 * ((block_x + 3 * i) / ((int64_t(N) + 63) >> 6)), ring + 1024 * v1);
+                bulk_commit_group();
+                bulk_wait_group_read<0>();
+                mbarrier_arrive(empty + v1);
+            }
+            bulk_wait_group<0>();
+        }
+    }
+}
