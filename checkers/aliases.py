@@ -15,9 +15,6 @@
 from __future__ import annotations
 
 from symlayout.kernel import Kernel
-from symlayout.ops import Box, Copy, Op
-
-from .rings.programs import sources, targets
 
 
 def changed_by(kernel: Kernel, name: str) -> tuple[str, ...]:
@@ -40,9 +37,4 @@ def met(kernel: Kernel, *names: str) -> str:
 
 def used(kernel: Kernel) -> frozenset[str]:
     """The tensors that operations read or write, boxes of tensor maps included."""
-    return frozenset(name for op in kernel.walk() for name in _touched(kernel, op))
-
-
-def _touched(kernel: Kernel, op: Op) -> set[str]:
-    boxes = [x for x in (op.src, op.dst) if isinstance(x, Box)] if isinstance(op, Copy) else []
-    return {kernel.map(x.tensor_map).tensor for x in boxes} | {r.tensor for r in (*sources(op), *targets(op))}
+    return frozenset(kernel.touched(t) for op in kernel.walk() for t in op.touches())

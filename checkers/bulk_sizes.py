@@ -15,14 +15,9 @@ from typing import Any
 from symlayout.arch import SM90
 from symlayout.expr import Int, Min, divides, terms_of
 from symlayout.kernel import Kernel
-from symlayout.ops import Copy, Op, Ref
+from symlayout.ops import Copy, Ref
 
 MOST_BYTES = SM90.mbarrier_bytes  # that a phase of an mbarrier can await
-
-
-def is_bulk(op: Op) -> bool:
-    """Whether an operation is a copy that says itself how many bytes it moves."""
-    return isinstance(op, Copy) and op.bytes is not None
 
 
 def elements_moved(kernel: Kernel, op: Copy, ref: Ref) -> Int | None:

@@ -28,22 +28,24 @@ from typing import Any
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome, Report, Verdict
 from symlayout.arch import SM90, Arch
-from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
+from symlayout.atoms import Extent, MatrixCopy, MemorySpace, MmaAtom
 from symlayout.atoms.descriptor import LINE_BYTES
+from symlayout.atoms.ldmatrix import ROW_BYTES
 from symlayout.expr import Fact, Quotient, Symbol, digit, integer, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.facts.scope import ranges_in_words
-from symlayout.int_tuple import leaves, size
+from symlayout.int_tuple import leaves
 from symlayout.kernel import Kernel, KernelMap, KernelTensor
 from symlayout.kernel.clusters import by_rank
 from symlayout.kernel.indices import over_indices
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import WARP, Box, Copy, ExpectTx, Fill, LoadIndex, Matrix, Mma, Op, Ref, Shuffle, Slot
+from symlayout.kernel.touched import elements_of
+from symlayout.ops import WARP, Box, Copy, ExpectTx, Matrix, Mma, Ref, Shuffle
 from symlayout.rules.readings import alignment
 from symlayout.tma import TensorMap
 
 from . import prover
-from .bulk_sizes import MOST_BYTES, is_bulk
+from .bulk_sizes import MOST_BYTES
 from .claim import Claim, TooLarge, facts_of
 from .claims import (
     Aligned,
@@ -66,9 +68,8 @@ from .claims.global_order import global_orders
 from .claims.transaction_bytes import beside
 from .claims.updated_once import updates
 from .coverage.store_sites import outputs, reduced
-from .orders.footprints import ROW_BYTES, elements_of
 from .repairs.weakest import joint
-from .rings.programs import rings_of, sources, targets
+from .rings.programs import rings_of
 
 NOTHING_ELSE = "not asked: anything else, since an operation cannot be read"
 PHASE_BYTES = 1024  # a tensor at a multiple of this has the swizzle's phase of its own offsets
@@ -147,7 +148,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
     kernel = kernel.plain.assuming(*(c.fact for c in sized))
     every = list(sites(kernel))
     rings = rings_of(kernel)
-    armed = {s.op.barrier.barrier for s in every if isinstance(s.op, ExpectTx)}
+    armed = {s.op.expects.barrier for s in every if s.op.expects is not None}
     return [
         *(c for c in (WellFormed(written), RegistersFit(kernel, arch)) if c.telling),
         *sized,
@@ -197,14 +198,14 @@ def _extents(kernel: Kernel) -> Iterator[Holds]:
 def _copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Claim]:
     op = site.op
     assert isinstance(op, Copy)
-    if isinstance(op.src, Box) or isinstance(op.dst, Box):
+    assert op.row is not None
+    if op.row.extent is Extent.BOX:
         yield from _tensor_copy(kernel, site, every)
-    elif is_bulk(op):
+    elif op.row.extent is Extent.OPERAND:
         yield from _bulk_copy(kernel, site)
-    else:
-        for ref in (op.src, op.dst):
-            if isinstance(ref, Ref) and op.atom in ATOMS and ATOMS[op.atom].bytes:
-                yield from _access(kernel, site, ref, ATOMS[op.atom].bytes)
+    elif op.row.extent is Extent.INSTRUCTION:
+        for ref in (*op.sources, *op.targets):
+            yield from _access(kernel, site, ref, op.row.bytes)
 
 
 def _tensor_copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Claim]:
@@ -223,11 +224,11 @@ def _tensor_copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Clai
         kernel.map(box.tensor_map).tensor_map,
         tuple(map(put, box.coordinate)),
         offset if phased else tensor.base + offset,
-        "load" if isinstance(op.src, Box) else "reduce" if _reduction(op) else "store",
+        "load" if isinstance(op.src, Box) else "reduce" if op.reduction else "store",
         shared_bytes=tensor.bytes if phased else tensor.base + tensor.bytes,
         barrier_bytes=put(_armed(site, every)),
         name=box.tensor_map,
-        op=_reduction(op),
+        op=op.reduction.function if op.reduction else "",
         given=given,
     )
     if not phased:
@@ -240,7 +241,8 @@ def _bulk_copy(kernel: Kernel, site: Site) -> Iterator[Claim]:
     """A bulk copy at its place: whole units of 16 bytes, from and to multiples of 16, inside both tensors."""
     op = site.op
     assert isinstance(op, Copy)
-    unit, facts = ATOMS[op.atom].align_bytes, (*kernel.given, *site.conditions)
+    assert op.row is not None
+    unit, facts = op.row.align_bytes, (*kernel.given, *site.conditions)
     assert op.bytes is not None
     yield Holds(Fact(op.bytes, "%", unit), f"{op}: a multiple of {unit} bytes", given=facts)
     yield from _below(kernel, site, op.bytes, MOST_BYTES + 1)
@@ -256,21 +258,17 @@ def _bulk_copy(kernel: Kernel, site: Site) -> Iterator[Claim]:
                 yield from _below(kernel, site, end, tensor.bytes + 1)
 
 
-def _reduction(op: Op) -> str:
-    """What a tensor reduction does to each element, "" for other operations."""
-    return op.atom.removeprefix("tma.reduce.") if isinstance(op, Copy) and op.atom.startswith("tma.reduce.") else ""
-
-
 def _plain_access(kernel: Kernel, site: Site) -> Iterator[Claim]:
     """Values that are read from memory and memory that is filled, as accesses of a thread."""
     op = site.op
-    if isinstance(op, LoadIndex):
-        yield from _access(kernel, site, op.src, kernel.tensor(op.src.tensor).dtype.bits // 8)
-    if isinstance(op, Fill):
-        bits = kernel.tensor(op.dst.tensor).dtype.bits
-        yield from _access(kernel, site, op.dst, -(-op.count * bits // 8), max(1, bits // 8), op.count)
-        if bits % 8 and kernel.tensor(op.dst.tensor).space != "register":
-            whole = Fact(op.count * bits % 8, "==")
+    for t in op.touches() if op.row is None else ():
+        if t.elements is None or not isinstance(t.operand, Ref) or t.space is MemorySpace.REGISTER:
+            continue
+        tensor, n = kernel.tensor(t.operand.tensor), t.elements
+        bits = tensor.dtype.bits
+        yield from _access(kernel, site, t.operand, -(-n * bits // 8), max(1, bits // 8), n)
+        if bits % 8 and tensor.space is not MemorySpace.REGISTER:
+            whole = Fact(n * bits % 8, "==")
             yield Holds(whole, f"{op}: whole bytes, of which no other thread has a part", given=kernel.given)
 
 
@@ -296,14 +294,14 @@ def _access(
 ) -> Iterator[Claim]:
     """A vector access: aligned (by default to its bytes), inside its tensor, of *count* elements if told."""
     tensor = kernel.tensor(ref.tensor)
-    if tensor.space == "register":
+    if tensor.space is MemorySpace.REGISTER:
         return
     width = max(1, 8 * nbytes // tensor.dtype.bits) if count is None else count
     at, given = over_indices(ref.offset, site.predicate, kernel.dims)
     unit = tensor.dtype.bits // 8
-    base = tensor.base if tensor.space == "shared" else 0
+    base = tensor.base if tensor.space is MemorySpace.SHARED else 0
     to = align or nbytes
-    start = at_any_base(tensor, at, to) if tensor.space == "global" else at
+    start = at_any_base(tensor, at, to) if tensor.space is MemorySpace.GLOBAL else at
     every: list[Claim] = [InBounds(at, tensor.layout.cosize() - width + 1)]
     if tensor.dtype.bits % 8 == 0:
         every.insert(0, Aligned(start, to, unit, base))
@@ -319,7 +317,7 @@ def _access(
 def _whole_bytes(site: Site, tensor: KernelTensor, start: Any, to: int, given: tuple[Fact, ...]) -> Iterator[Claim]:
     """That what elements of less than a byte begin at is a multiple of so many bytes."""
     bits = tensor.dtype.bits
-    base = 8 * tensor.base if tensor.space == "shared" else 0
+    base = 8 * tensor.base if tensor.space is MemorySpace.SHARED else 0
     unit = 8 * to // math.gcd(8 * to, bits)  # elements; those of 3 bits begin at whole bytes with every eighth
     fact = Fact(integer(start + base // bits), "%", unit) if base % bits == 0 else Fact(-1, ">=")
     yield Holds(fact, f"{site.op}: {tensor.name}[{start}] begins at a multiple of {to} bytes", given=given)
@@ -330,12 +328,11 @@ def _matrices(kernel: Kernel, site: Site) -> Iterator[Claim]:
 
     A swizzle moves bytes within lines of 128, so a matrix stays inside where its plain layout does, of whole lines.
     """
-    op = site.op
-    row = ATOMS.get(op.atom) if isinstance(op, Copy | Mma) else None
-    if isinstance(op, Copy) and isinstance(row, MatrixCopy):
-        for ref in (op.src, op.dst):
-            if isinstance(ref, Ref) and kernel.tensor(ref.tensor).space == "shared":
-                yield from _access(kernel, site, ref, ROW_BYTES, row.align_bytes)
+    op, row = site.op, site.op.row
+    if isinstance(row, MatrixCopy):
+        for touch in op.touches():
+            if isinstance(touch.operand, Ref) and touch.space is MemorySpace.SHARED:
+                yield from _access(kernel, site, touch.operand, ROW_BYTES, row.align_bytes)
     if isinstance(op, Mma) and isinstance(row, MmaAtom):
         for x, rows in ((op.a, row.mnk[0]), (op.b, row.mnk[1])):
             if isinstance(x, Matrix):
@@ -349,28 +346,18 @@ def _matrices(kernel: Kernel, site: Site) -> Iterator[Claim]:
 
 def _registers(kernel: Kernel, site: Site) -> Iterator[Claim]:
     """That an operation stays inside the registers that it names."""
-    for ref in (*sources(site.op), *targets(site.op)):
-        tensor, width = kernel.tensor(ref.tensor), _held(kernel, site.op, ref)
-        if tensor.space == "register" and width is not None:
+    for ref in (*site.op.sources, *site.op.targets):
+        tensor, width = kernel.tensor(ref.tensor), elements_of(kernel, site.op, ref)
+        if tensor.space is MemorySpace.REGISTER and width is not None:
             yield from _below(kernel, site, ref.offset, tensor.layout.cosize() - width + 1)
-
-
-def _held(kernel: Kernel, op: Op, ref: Ref) -> int | None:
-    """Elements in the registers of one thread that an operation names."""
-    row = ATOMS.get(op.atom) if isinstance(op, Copy | Mma) else None
-    if isinstance(op, Copy) and isinstance(row, MatrixCopy):
-        return int(size(row.src_tv.shape[1] if ref is op.src else row.dst_tv.shape[1]))
-    if isinstance(op, Mma) and isinstance(row, MmaAtom):
-        return int(size((row.tv_c if ref is op.acc else row.tv_a if ref is op.a else row.tv_b).shape[1]))
-    return elements_of(kernel, op, ref)
 
 
 def _slots(kernel: Kernel, site: Site) -> Iterator[Claim]:
     """That an operation names an mbarrier, or a lane, that there is."""
     if isinstance(site.op, Shuffle):
         yield from _below(kernel, site, site.op.lane, WARP)
-    slot = getattr(site.op, "barrier", None)
-    if isinstance(slot, Slot):
+    named = (site.op.arrives, site.op.waits, site.op.credits)
+    for slot in (x for x in named if x is not None):
         yield from _below(kernel, site, slot.slot, kernel.barrier(slot.barrier).slots)
 
 

@@ -26,6 +26,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from symlayout.atoms import Completion, MemorySpace
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import size
 from symlayout.kernel.sites import Site, everyone, sites
@@ -33,9 +34,9 @@ from symlayout.ops import Barrier, ClusterBarrier, Role, Wait, WaitGroup
 
 from .orders.barriers import Meeting, meetings, number_of
 from .orders.needs import Progress, begin, surely
-from .orders.shared_accesses import Access, accesses, completion
+from .orders.shared_accesses import Access, accesses
 from .orders.ways import TooMany, Way, Ways
-from .rings.programs import RingParts, rings_of, sources, targets
+from .rings.programs import RingParts, rings_of
 
 
 class Together(Exception):
@@ -56,7 +57,7 @@ class Apart:
 @functools.lru_cache(maxsize=64)
 def sharing(kernel: Kernel) -> tuple[tuple[str, str], ...]:
     """The pairs of tensors that have bytes of shared memory in common."""
-    shared = [(t.name, t.base, t.base + int(t.bytes)) for t in kernel.tensors if t.space == "shared"]
+    shared = [(t.name, t.base, t.base + int(t.bytes)) for t in kernel.tensors if t.space is MemorySpace.SHARED]
     pairs = itertools.combinations(shared, 2)
     return tuple((a, b) for (a, low, high), (b, first, end) in pairs if low < end and first < high)
 
@@ -103,12 +104,12 @@ class _Look:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.every = kernel, list(sites(kernel))
         self.ways, self.meetings = Ways(kernel, self.every), meetings(kernel, self.every)
-        self.accesses = list(accesses(kernel, "shared", self.every))
+        self.accesses = list(accesses(kernel, MemorySpace.SHARED, self.every))
         self.rings = rings_of(kernel)
 
     def touching(self, name: str) -> list[Site]:
         """The operations that read or write a tensor."""
-        return [s for s in self.every if any(r.tensor == name for r in (*sources(s.op), *targets(s.op)))]
+        return [s for s in self.every if any(r.tensor == name for r in (*s.op.sources, *s.op.targets))]
 
     def between(self, first: str, second: str) -> Apart:
         """That a barrier stands between all uses of *first* and all of *second*. Raises Together."""
@@ -128,8 +129,8 @@ class _Look:
 
     def _at(self, s: Site, first: str, second: str) -> Apart:
         """That this barrier is one."""
-        lands = [x for x in self.touching(first) if completion(x.op) == "mbarrier"]
-        before = [x for x in self.touching(first) if completion(x.op) != "mbarrier"]
+        lands = [x for x in self.touching(first) if x.op.completion is Completion.MBARRIER]
+        before = [x for x in self.touching(first) if x.op.completion is not Completion.MBARRIER]
         after = self.touching(second)
         rings = tuple(self._ring(x) for x in lands)
         waits = [x for x in self.every if isinstance(x.op, Wait) and x.op.barrier.barrier in {r.full for r in rings}]
@@ -168,7 +169,7 @@ class _Look:
 
     def _expect_over(self, a: Access, s: Site, second: str) -> None:
         """What an access does is over, and fenced where asynchronous copies follow, on every way to the barrier."""
-        fills = any(completion(x.op) == "mbarrier" for x in self.touching(second))
+        fills = any(x.op.completion is Completion.MBARRIER for x in self.touching(second))
         fenced = a.kind == "write" and fills
         most = 1 + max((x.op.pending for x in self.every if isinstance(x.op, WaitGroup)), default=0)
 

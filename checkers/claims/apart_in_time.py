@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from symlayout.answers.report import Witness
+from symlayout.atoms import MemorySpace
 from symlayout.errors import ClaimError, ExecutionError, SymlayoutError
 from symlayout.expr import Symbol
 from symlayout.facts import Facts
@@ -109,7 +110,7 @@ def apart_in_memory(kernel: Kernel) -> Kernel:
     """The kernel with its tensors in shared memory one after the other."""
     end, tensors = 0, []
     for t in kernel.tensors:
-        if t.space == "shared":
+        if t.space is MemorySpace.SHARED:
             base = -(-end // PHASE_BYTES) * PHASE_BYTES + t.base % PHASE_BYTES
             t, end = replace(t, base=base), base + int(t.bytes)
         tensors.append(t)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from symlayout.answers.report import Witness
+from symlayout.atoms import MemorySpace
 from symlayout.errors import AssumptionError, ClaimError, ExecutionError, SymlayoutError
 from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
 from symlayout.facts import Facts, opaque_atoms, symbols_in
@@ -146,7 +147,7 @@ class Computes(AtAllSizes):
         rows += [{**rows[0], s: x} for s, v in values.items() for x in v[1:]]
         rows += [{s: v[min(i, len(v) - 1)] for s, v in values.items()} for i in range(longest)]
         rows = [_raised(row, facts) for row in rows]
-        shapes = [t.layout.size() for t in self.kernel.tensors if t.space == "global"]
+        shapes = [t.layout.size() for t in self.kernel.tensors if t.space is MemorySpace.GLOBAL]
 
         def small(row: dict[Symbol, int]) -> bool:
             most = max((evaluate(n, row) for n in shapes), default=0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from symlayout.answers.report import Witness
+from symlayout.atoms import MemorySpace
 from symlayout.errors import ClaimError
 from symlayout.expr import Symbol
 from symlayout.facts import Facts
@@ -45,7 +46,7 @@ class GlobalOrder(AtAllSizes):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = [t.name for t in self.kernel.tensors if t.space == "global"]
+        known = [t.name for t in self.kernel.tensors if t.space is MemorySpace.GLOBAL]
         if self.tensor not in known:
             raise ClaimError(f"expected a tensor in global memory ({', '.join(known) or 'none'}), got {self.tensor!r}")
 

@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.arch import SM90, Arch
-from symlayout.atoms import ATOMS
 from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Mma, Op, Wait
+from symlayout.ops import Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Op, Wait
 from symlayout.rules.launch import RULES, Awaited, Instruction, Launch, Limited, NamedBarrier, Phases
 
 from ..claim import Claim, Query, TooLarge
@@ -149,8 +148,8 @@ def _instructions(kernel: Kernel, ops: Iterable[Op]) -> Iterator[tuple[str, tupl
     if any(n != 1 for n in kernel.cluster):
         yield "clusters", HOPPER
     for op in ops:
-        if isinstance(op, Copy | Mma) and op.atom in ATOMS:
-            yield op.atom, ATOMS[op.atom].since
+        if op.row is not None:
+            yield op.row.word, op.row.since
         if isinstance(op, Copy) and op.multicast is not None:
             yield f"{op.atom}.multicast", HOPPER
         elif isinstance(op, ExpectTx | Wait | ClusterBarrier) or (isinstance(op, Arrive) and op.peer is not None):

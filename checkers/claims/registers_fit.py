@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.arch import SM90, Arch
+from symlayout.atoms import MemorySpace
 from symlayout.kernel import Kernel
 from symlayout.ops import Role
 
@@ -43,7 +44,7 @@ class RegistersFit(OfProgram):
     @property
     def telling(self) -> bool:
         """Whether there is something to say: a register tensor, or a role that asks for registers."""
-        held = any(t.space == "register" for t in self.kernel.tensors)
+        held = any(t.space is MemorySpace.REGISTER for t in self.kernel.tensors)
         return held or any(r.registers for r in _roles(self.kernel))
 
     @property
@@ -69,7 +70,7 @@ class RegistersFit(OfProgram):
         return self.launched if whole else a.registers_per_thread
 
     def _taken(self, role: str) -> int:
-        held = [t for t in self.kernel.tensors if t.space == "register" and t.role == role]
+        held = [t for t in self.kernel.tensors if t.space is MemorySpace.REGISTER and t.role == role]
         return sum(-(-int(t.bytes) // REGISTER_BYTES) for t in held)
 
     def _sum(self) -> tuple[int, int]:

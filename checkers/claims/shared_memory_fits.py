@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.arch import SM90, Arch
+from symlayout.atoms import MemorySpace
 from symlayout.expr import Fact
 
 from ..claim import Claim
@@ -43,7 +44,7 @@ class SharedMemoryFits(OfProgram):
 
     def _spans(self) -> list[tuple[int, int, str]]:
         """(first byte, byte past the end, name) of each shared tensor."""
-        shared = (t for t in self.kernel.tensors if t.space == "shared")
+        shared = (t for t in self.kernel.tensors if t.space is MemorySpace.SHARED)
         return sorted((t.base, t.base + int(t.bytes), t.name) for t in shared)
 
     def _faults(self) -> Iterator[str]:

@@ -15,6 +15,7 @@ from symlayout.facts.scope import ranges_in_words
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.readable import unreadable
 from symlayout.kernel.sites import Site, as_written, sites
+from symlayout.kernel.touched import written
 from symlayout.ops import (
     OPERATIONS,
     WARP,
@@ -42,8 +43,6 @@ from symlayout.ops import (
 
 from ..aliases import changed_by
 from ..claim import Proof, TooLarge
-from ..coverage.store_sites import written
-from ..rings.programs import sources, targets
 from .of_kernel import OfProgram
 
 TOLD = (Shuffle, Reduce, LoadIndex)  # of which this claim is worth a line where all is well
@@ -214,7 +213,7 @@ def own(op: Op) -> Iterator[Any]:
     elif isinstance(op, LoadIndex):
         yield from (op.src.offset, op.name.lower, op.name.upper)
     elif not op.body:
-        for x in vars(op).values():
+        for _, x in op.operands():
             yield from _expressions(x)
 
 
@@ -330,7 +329,7 @@ def _const(kernel: Kernel, op: Op) -> Iterator[Defect]:
 
 def _of_roles(kernel: Kernel, site: Site) -> Iterator[Defect]:
     """That registers are used by the role whose threads have them, if they are one role's."""
-    for name in dict.fromkeys(ref.tensor for ref in (*sources(site.op), *targets(site.op))):
+    for name in dict.fromkeys(ref.tensor for ref in (*site.op.sources, *site.op.targets)):
         role = kernel.tensor(name).role
         if role and role != site.role:
             yield Defect(f"{site.op}: {name} is in registers of {role}, and this stands in {site.role or 'no role'}")

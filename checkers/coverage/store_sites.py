@@ -22,11 +22,10 @@ from symlayout.int_tuple import text
 from symlayout.kernel import THREAD, Kernel, KernelMap
 from symlayout.kernel.clusters import cluster_of, rank_of
 from symlayout.kernel.sites import Site, about_thread, active_lanes, sites
+from symlayout.kernel.touched import elements_of, written
 from symlayout.ops import WARP, Box, Copy, Elect, For, If, Op, Ref, Role
 
 from ..bulk_sizes import arguments, elements_moved, most_moved
-from ..orders.footprints import elements_of
-from ..rings.programs import targets
 from .whole_tiles import turns
 
 
@@ -72,15 +71,8 @@ def outputs(kernel: Kernel) -> tuple[str, ...]:
 
 def reduced(kernel: Kernel) -> tuple[str, ...]:
     """Those outputs with which a reduction combines values, of which each element may well take several."""
-    found = {written(kernel, op) for op in kernel.walk() if isinstance(op, Copy) and "reduce" in op.atom}
+    found = {written(kernel, op) for op in kernel.walk() if op.reduction is not None}
     return tuple(name for name in outputs(kernel) if name in found)
-
-
-def written(kernel: Kernel, op: Op) -> str:
-    """The tensor in global memory that an operation writes, or ""."""
-    if isinstance(op, Copy) and isinstance(op.dst, Box):
-        return kernel.map(op.dst.tensor_map).tensor
-    return next((r.tensor for r in targets(op) if kernel.tensor(r.tensor).space == "global"), "")
 
 
 def writers(kernel: Kernel, name: str) -> tuple[Site, ...]:
@@ -90,14 +82,15 @@ def writers(kernel: Kernel, name: str) -> tuple[Site, ...]:
 
 def map_of(kernel: Kernel, op: Op) -> KernelMap | None:
     """The tensor map through which an operation writes, if it does."""
-    return kernel.map(op.dst.tensor_map) if isinstance(op, Copy) and isinstance(op.dst, Box) else None
+    boxed = (t.operand for t in op.changes() if isinstance(t.operand, Box))
+    return next((kernel.map(box.tensor_map) for box in boxed), None)
 
 
 def boxes(kernel: Kernel, op: Op) -> tuple[tuple[Int, ...], tuple[int, ...]]:
     """(start, width) of what one execution writes. Raises Open where numbers do not say."""
-    if isinstance(op, Copy) and isinstance(op.dst, Box):
-        return box_of(kernel, op.dst)
-    (ref,) = targets(op)
+    (ref,) = (t.operand for t in op.changes())
+    if isinstance(ref, Box):
+        return box_of(kernel, ref)
     width = elements_of(kernel, op, ref)
     if width is None and isinstance(op, Copy):
         width = _up_to_the_end(kernel, op, ref)

@@ -25,11 +25,12 @@ from symlayout.expr.compiled import value
 from symlayout.facts import symbols_in
 from symlayout.int_tuple import text
 from symlayout.kernel import BLOCKS, THREAD, Kernel
+from symlayout.kernel.touched import written
 from symlayout.kernel.unrolled import Array, Threads, unrolled
 from symlayout.ops import WARP, Elect, For, If, Op, Role, edited
 
 from ..claim import TooLarge
-from .store_sites import Open, boxes, map_of, written
+from .store_sites import Open, boxes, map_of
 
 ROWS = 1 << 21  # executions that are looked at, of threads and turns
 ELEMENTS = 1 << 24

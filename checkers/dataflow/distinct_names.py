@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from symlayout.atoms import MemorySpace
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import sites
 from symlayout.ops import For, Role
@@ -41,7 +42,7 @@ def expect_distinct(kernel: Kernel) -> None:
 
 def overlaps(kernel: Kernel) -> dict[str, set[str]]:
     """For each tensor in shared memory the others that have bytes of it, and that may be in use at the same time."""
-    out: dict[str, set[str]] = {t.name: set() for t in kernel.tensors if t.space == "shared"}
+    out: dict[str, set[str]] = {t.name: set() for t in kernel.tensors if t.space is MemorySpace.SHARED}
     for a, b, _ in unsettled(kernel):
         out[a].add(b)
         out[b].add(a)

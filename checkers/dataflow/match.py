@@ -23,7 +23,7 @@ from .folds import Fold
 from .match_folds import NotAll, expect_all, picks
 from .rounding import exact
 from .state import Known, Open, State
-from .updates import WORD, combined, is_update, of_index
+from .updates import combined, of_index
 
 COMMUTE = ("add", "mul", "fma")  # functions whose first two arguments may be exchanged
 ROWS = 256  # combinations of deltas that are looked at one by one
@@ -112,7 +112,7 @@ class Matcher:
             mine = words.ids == number
             target = Target(at, deltas[mine], state.known, coords, free)
             try:
-                if is_update(op):
+                if op.reduction is not None:
                     self._updated(state.origins, number, words.deltas[mine], op, target)
                 else:
                     self._same(state.origins, number, words.deltas[mine], self.result.value, target, self.dtype)
@@ -205,7 +205,7 @@ class Matcher:
         """That elements that are combined with the output are terms of the fold of the result, whichever index."""
         fold, origin = combined(self.result), origins[number]
         value = self.result.value
-        if fold is None or op.atom != f"{WORD}{fold.function}":
+        if fold is None or op.reduction.function != fold.function:
             raise Differs(f"expected {value}, got {op.atom}")
         if isinstance(value, Applied) and self._type(value) != self.dtype:
             raise Differs(f"it is rounded to {self.dtype}, not to {self._type(value)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
+from symlayout.atoms import AccessKind, Extent, MatrixCopy, MemorySpace, MmaAtom
 from symlayout.dtype import DType
 from symlayout.expr import Expr, Symbol
 from symlayout.facts import Facts
@@ -48,7 +48,7 @@ from .places import carried, elements, inside, own_shared, read, settled, starts
 from .state import Open, State, Team
 from .sums import multiplied
 from .tensor_boxes import load, store
-from .updates import is_update, update
+from .updates import update
 from .uses import armed, waited
 from .value_walk import Walk
 
@@ -57,32 +57,29 @@ from .value_walk import Walk
 
 def _copy(walk: Walk, state: State, op: Op) -> None:
     assert isinstance(op, Copy)
-    row = ATOMS.get(op.atom)
-    if op.atom == "tma.load":
-        load(walk, state, op)
-    elif op.atom == "tma.store":
-        store(walk, state, op)
-    elif is_update(op):
-        update(walk, state, op)
-    elif op.atom == "bulk.load":
-        bulk.load(walk, state, op)
-    elif op.atom == "bulk.store":
-        bulk.store(walk, state, op)
-    elif isinstance(row, MatrixCopy):
-        _matrix_copy(walk, state, op, row)
-    elif row is not None and row.bytes and isinstance(op.src, Ref) and isinstance(op.dst, Ref):
-        src, dst = (state.kernel.tensor(r.tensor).dtype for r in (op.src, op.dst))
-        count, rest = divmod(8 * row.bytes, src.bits)
-        if src.bits != dst.bits or rest:
-            raise Open(f"a copy between {src} and {dst}: {op}")
-        write(walk, state, op, op.dst, read(walk, state, op, op.src, count))
-    else:
+    row = op.row
+    step = None if row is None else COPIES.get((row.extent, row.dst, row.change))
+    if step is None:
         raise Open(f"{op.atom} is not followed")
+    step(walk, state, op)
 
 
-def _matrix_copy(walk: Walk, state: State, op: Copy, row: MatrixCopy) -> None:
+def _plain_copy(walk: Walk, state: State, op: Copy) -> None:
+    """ld, st and cp.async: so many bytes by each thread."""
+    row = op.row
+    if row is None or not isinstance(op.src, Ref) or not isinstance(op.dst, Ref):
+        raise Open(f"{op.atom} is not followed")
+    src, dst = (state.kernel.tensor(r.tensor).dtype for r in (op.src, op.dst))
+    count, rest = divmod(8 * row.bytes, src.bits)
+    if src.bits != dst.bits or rest:
+        raise Open(f"a copy between {src} and {dst}: {op}")
+    write(walk, state, op, op.dst, read(walk, state, op, op.src, count))
+
+
+def _matrix_copy(walk: Walk, state: State, op: Copy) -> None:
     """ldmatrix and stmatrix: rows of 8 elements, each from the place that one lane gives."""
-    src, dst = op.src, op.dst
+    src, dst, row = op.src, op.dst, op.row
+    assert isinstance(row, MatrixCopy)
     if (
         not isinstance(src, Ref)
         or not isinstance(dst, Ref)
@@ -91,15 +88,15 @@ def _matrix_copy(walk: Walk, state: State, op: Copy, row: MatrixCopy) -> None:
         raise Open(f"elements of other than 16 bits: {op}")
     for group in _groups(state, row.threads):
         with state.inside(team=group):
-            rows_tv, tv = (row.src_tv, row.dst_tv) if row.word.startswith("ld") else (row.dst_tv, row.src_tv)
-            givers = Team(group.threads[: int(rows_tv.cosize()) // 8])
-            at = by_thread(tv)
-            if row.word.startswith("ld"):
+            loads = row.dst is MemorySpace.REGISTER
+            givers = Team(group.threads[: row.row_lanes])
+            at = by_thread(row.dst_tv if loads else row.src_tv)
+            if loads:
                 with state.inside(team=givers):
                     rows = read(walk, state, op, src, 8).reshape(-1)
                 write(walk, state, op, dst, rows[at])
             else:
-                held = read(walk, state, op, src, int(size(tv.shape[1])))
+                held = read(walk, state, op, src, row.held)
                 rows = Words.of(0, at.size)
                 rows.put(at, held)
                 with state.inside(team=givers):
@@ -234,7 +231,7 @@ def _fill(walk: Walk, state: State, op: Op) -> None:
 
 def _mma(walk: Walk, state: State, op: Op) -> None:
     assert isinstance(op, Mma)
-    row = ATOMS.get(op.atom)
+    row = op.row
     if not isinstance(row, MmaAtom):
         raise Open(f"{op.atom} is not followed")
     if state.kernel.tensor(op.acc.tensor).dtype != row.acc_dtype:
@@ -301,6 +298,16 @@ def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tup
 def _nothing(walk: Walk, state: State, op: Op) -> None:
     """It orders accesses, and moves nothing."""
 
+
+COPIES: dict[tuple[Extent, MemorySpace, AccessKind], Callable[[Walk, State, Copy], None]] = {
+    **{(Extent.INSTRUCTION, space, AccessKind.WRITE): _plain_copy for space in MemorySpace},
+    **{(Extent.SHAPE, space, AccessKind.WRITE): _matrix_copy for space in (MemorySpace.SHARED, MemorySpace.REGISTER)},
+    (Extent.BOX, MemorySpace.SHARED, AccessKind.WRITE): load,
+    (Extent.BOX, MemorySpace.GLOBAL, AccessKind.WRITE): store,
+    (Extent.BOX, MemorySpace.GLOBAL, AccessKind.REDUCE): update,
+    (Extent.OPERAND, MemorySpace.SHARED, AccessKind.WRITE): bulk.load,
+    (Extent.OPERAND, MemorySpace.GLOBAL, AccessKind.WRITE): bulk.store,
+}
 
 STEPS: dict[type[Op], Callable[[Walk, State, Any], None]] = {
     **dict.fromkeys((Arrive, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup), _nothing),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from symlayout.atoms import MemorySpace
 from symlayout.kernel import KernelTensor
 from symlayout.ops import Op, Ref
 
@@ -38,10 +39,10 @@ def settled(state: State, words: Words) -> Words:
 def carried(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
     """(active thread, element) of *count* elements from a place on, to which something is added there."""
     tensor = state.kernel.tensor(ref.tensor)
-    if tensor.space == "global":
+    if tensor.space is MemorySpace.GLOBAL:
         return _from_global(walk, state, tensor, ref, count)
     at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(count)
-    if tensor.space == "register":
+    if tensor.space is MemorySpace.REGISTER:
         _own(walk, state, tensor)
         held = state.held(tensor)
         inside(at, held.ids.shape[1], ref)
@@ -55,13 +56,13 @@ def carried(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
 def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words, whole: bool = False) -> None:
     """Put (active thread, element) from a place on; *whole* where they say themselves what counts under conditions."""
     tensor = state.kernel.tensor(ref.tensor)
-    if tensor.space == "global":
+    if tensor.space is MemorySpace.GLOBAL:
         for rows, coordinate, deltas in elements(state, ref, words.ids.shape[1]) if walk.checking else ():
             walk.stored(state, op, tensor.name, coordinate, deltas, words[rows])
         return
     at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(words.ids.shape[1])
     words = words if whole else under(state, words)
-    if tensor.space == "register":
+    if tensor.space is MemorySpace.REGISTER:
         _own(walk, state, tensor)
         held = state.held(tensor)
         inside(at, held.ids.shape[1], ref)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from symlayout.atoms import MemorySpace
 from symlayout.expr import Expr, Fact, Symbol
 from symlayout.expr.compiled import value
 from symlayout.facts import Facts
@@ -172,10 +173,10 @@ class State:
 
     def held(self, tensor: KernelTensor) -> Words:
         """The places of a tensor in registers (thread, element) or in shared memory (element)."""
-        space = self.registers if tensor.space == "register" else self.shared
+        space = self.registers if tensor.space is MemorySpace.REGISTER else self.shared
         if tensor.name not in space:
             n = int(tensor.layout.cosize())
-            space[tensor.name] = Words.of(0, (self.threads, n) if tensor.space == "register" else n)
+            space[tensor.name] = Words.of(0, (self.threads, n) if tensor.space is MemorySpace.REGISTER else n)
         return space[tensor.name]
 
     def forget(self, names: set[str], why: str) -> None:
@@ -183,7 +184,7 @@ class State:
         number = self.origins.number(Unknown(why, True))
         for name in names:
             tensor = self.kernel.tensor(name)
-            if tensor.space != "global":
+            if tensor.space is not MemorySpace.GLOBAL:
                 self.held(tensor).forget(number)
 
     @contextmanager

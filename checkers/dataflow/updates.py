@@ -23,8 +23,6 @@ from .tensor_boxes import corner_of, landing, singles
 from .uses import use
 from .value_walk import Walk
 
-WORD = "tma.reduce."
-
 
 def combined(result: Result) -> Total | None:
     """The fold with which a result combines what an output held before; None for a result of another form.
@@ -64,7 +62,7 @@ def update(walk: Walk, state: State, op: Copy) -> None:
 
 def _expect_each_use(walk: Walk, state: State, op: Copy, ring: RingParts) -> None:
     """That an operation stands once in each use of a ring, and is the only one of its kind."""
-    updates = [s for s in walk.site.values() if is_update(s.op)]
+    updates = [s for s in walk.site.values() if s.op.reduction is not None]
     site = walk.site[id(op)]
     if len(updates) != 1:
         raise Open(f"expected one operation that combines, got {len(updates)}")
@@ -80,11 +78,6 @@ def _expect_each_use(walk: Walk, state: State, op: Copy, ring: RingParts) -> Non
 
 def _waits(op: Op, barrier: str) -> bool:
     return isinstance(op, Wait) and op.barrier.barrier == barrier
-
-
-def is_update(op: object) -> bool:
-    """Whether an operation is a reduction into a global tensor."""
-    return isinstance(op, Copy) and op.atom.startswith(WORD)
 
 
 def of_index(fold: Total) -> int:

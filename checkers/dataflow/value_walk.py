@@ -17,13 +17,15 @@ from typing import Any
 
 import numpy as np
 
+from symlayout.atoms import MemorySpace
 from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, index
 from symlayout.facts import opaque_atoms
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Box, Copy, Elect, For, If, Map, Mma, Op, Role
+from symlayout.kernel.touched import written
+from symlayout.ops import Copy, Elect, For, If, Map, Mma, Op, Role
 
-from ..rings.programs import RingParts, rings_of, slot_elements, sources, targets
+from ..rings.programs import RingParts, rings_of, slot_elements
 from .contents import Loaded, Origins, Unknown, Words, without_constant
 from .distinct_names import expect_distinct, fresh, overlaps
 from .folds import NEUTRAL
@@ -58,7 +60,7 @@ class Walk:
         self.ring_of = {t: r for r in self.rings for t in r.tensors}
         self.roles_of = _roles_of(kernel, every)
         self.overlapping = overlaps(kernel)
-        self.written = {name for s in every if (name := _written(kernel, s.op))}
+        self.written = {name for s in every if (name := written(kernel, s.op))}
         self.images: dict[str, list[Image]] = {}
         self.entries: dict[Symbol, tuple[str, tuple[Any, ...]]] = {}  # what an index that is read is an entry of
         self.checking = True
@@ -140,7 +142,7 @@ class Walk:
 
     def _changed(self, op: For) -> set[str]:
         """The tensors that a loop writes, and those in the same bytes."""
-        written = {r.tensor for inner in op.walk() for r in targets(inner)}
+        written = {r.tensor for inner in op.walk() for r in inner.targets}
         return written.union(*(self.overlapping.get(name, ()) for name in written))
 
     def _together(self, extent: Any) -> bool:
@@ -155,7 +157,7 @@ class Walk:
         for i in range(window):
             self._turn(state, op, i, extent)
         state.forget(changed, f"it was left there by an earlier turn of the loop over {op.index}")
-        for name in {r.tensor for inner in op.walk() if isinstance(inner, Mma) for r in targets(inner)}:
+        for name in {r.tensor for inner in op.walk() if isinstance(inner, Mma) for r in inner.targets}:
             carried(state, name, op.index)
         for inner in op.walk():
             if isinstance(inner, Map) and inner.function in NEUTRAL and inner.dst in inner.srcs:
@@ -185,8 +187,8 @@ class Walk:
         """After how many turns the offsets in memory that is no ring's repeat."""
         out = 1
         for inner in op.walk():
-            for ref in (*sources(inner), *targets(inner)):
-                if self.kernel.tensor(ref.tensor).space != "shared" or ref.tensor in self.ring_of:
+            for ref in (*inner.sources, *inner.targets):
+                if self.kernel.tensor(ref.tensor).space is not MemorySpace.SHARED or ref.tensor in self.ring_of:
                     continue
                 for a in opaque_atoms(state.here(ref.offset)):
                     if isinstance(a, Quotient) and type(a.args[1]) is int and op.index in a.symbols:
@@ -316,20 +318,12 @@ class Walk:
 
 def _roles_of(kernel: Kernel, every: list[Site]) -> dict[str, set[str]]:
     """Which roles touch each tensor in shared memory or registers."""
-    out: dict[str, set[str]] = {t.name: set() for t in kernel.tensors if t.space != "global"}
+    out: dict[str, set[str]] = {t.name: set() for t in kernel.tensors if t.space is not MemorySpace.GLOBAL}
     for s in every:
-        for r in (*sources(s.op), *targets(s.op)):
+        for r in (*s.op.sources, *s.op.targets):
             if r.tensor in out:
                 out[r.tensor].add(s.role)
     return out
-
-
-def _written(kernel: Kernel, op: Op) -> str:
-    """The global tensor that an operation writes, or ""."""
-    names = [r.tensor for r in targets(op) if kernel.tensor(r.tensor).space == "global"]
-    if isinstance(op, Copy) and isinstance(op.dst, Box):
-        names.append(kernel.map(op.dst.tensor_map).tensor)
-    return names[0] if names else ""
 
 
 def _guard(state: State, fact: Fact) -> Guard:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from symlayout.atoms import ATOMS
+from symlayout.atoms import Issuer
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Commit, Copy, Fence, Mma, Op, WaitGroup
+from symlayout.ops import Op
 
 from ..overlaps import Together, apart, sharing
 from .barriers import Meeting, meetings
@@ -79,10 +79,8 @@ def _issued_together(every: Iterable[Site]) -> Iterator[Order]:
 
 def _threads_of(op: Op) -> int:
     """How many threads issue an operation together (PTX ISA: .aligned; of wgmma and its orders all of a warpgroup)."""
-    of_wgmma = op.about if isinstance(op, Fence) else op.group if isinstance(op, Commit | WaitGroup) else ""
-    if of_wgmma == "wgmma":
-        return WARPGROUP
-    return ATOMS[op.atom].threads if isinstance(op, Copy | Mma) and op.atom in ATOMS else 1
+    instruction = op.row is not None or op.issuer is Issuer.WARPGROUP
+    return op.issuer.threads if instruction else 1  # of barriers, shuffles and elections ``WellFormed`` asks it
 
 
 def _whole(warps: frozenset[int], n: int) -> bool:

@@ -15,13 +15,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from symlayout.address_map import Arrays
-from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
+from symlayout.atoms import MatrixCopy, MmaAtom
 from symlayout.expr import Expr, Symbol, digit, interpret
-from symlayout.int_tuple import size
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import FIRST_LANE
-from symlayout.ops import Box, Copy, Fill, For, LoadIndex, Map, Mma, Op, Reduce, Ref, Role, Shuffle
-from symlayout.semantics.maps import FUNCTIONS
+from symlayout.kernel.touched import elements_of
+from symlayout.ops import WARP, Copy, For, Mma, Op, Ref, Role
 
 from ..bulk_sizes import most_moved
 from .remainder_values import unturned
@@ -282,15 +281,15 @@ class Footprints:
             return 32 * warps - first, LANE * 32 * warps + 1
         if a.team.chosen == (FIRST_LANE,):
             return 32 * warps - first, LANE * 32 * warps
-        row = ATOMS.get(getattr(a.site.op, "atom", ""))
-        lanes = addressing(row, a.kind) if isinstance(row, MatrixCopy) else 32
+        row = a.site.op.row
+        lanes = row.row_lanes if isinstance(row, MatrixCopy) else WARP
         every = (32 * warps[:, None] + np.arange(lanes)).reshape(-1)
         return every - first, LANE * every
 
     def operand(self, a: Access, starts: Numbers) -> Touched | None:
         """What a warpgroup reads of an operand, from these elements on."""
         op, tensor = a.site.op, self.kernel.tensor(a.tensor)
-        row = ATOMS.get(getattr(op, "atom", ""))
+        row = op.row
         if not isinstance(op, Mma) or not isinstance(row, MmaAtom) or a.matrix is None:
             return None
         rows = row.mnk[0] if a.matrix is op.a else row.mnk[1]
@@ -314,7 +313,7 @@ def by_element(starts: Numbers, who: Numbers, width: int, op: Op) -> Touched:
     least, most = np.minimum.reduceat(ids, first), np.maximum.reduceat(ids, first)
     clash = _kind(least, most)
     many = starts.shape[1] > 1 and len(np.unique(elements * (1 + ids.max(initial=0)) + ids)) < len(elements)
-    if isinstance(ATOMS.get(getattr(op, "atom", "")), MatrixCopy):  # rows are the whole warp's
+    if isinstance(op.row, MatrixCopy):  # rows are the whole warp's
         least, most = least // (32 * LANE) * 32 * LANE, most // (32 * LANE) * 32 * LANE + 32 * LANE - 1
     return Touched(elements[first], least, most, "apart" if clash == "same thread" else clash, bool(many))
 
@@ -327,11 +326,6 @@ def _union(parts: list[Touched]) -> Touched:
     first = np.flatnonzero(np.diff(elements[order], prepend=elements[order[0]] - 1))
     low, high = np.minimum.reduceat(least[order], first), np.maximum.reduceat(most[order], first)
     return Touched(elements[order][first], low, high)
-
-
-def addressing(row: MatrixCopy, kind: str) -> int:
-    """How many lanes give the address of a row, which has 8 elements."""
-    return int((row.src_tv if kind == "read" else row.dst_tv).cosize()) // 8
 
 
 def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, ...]]:
@@ -377,33 +371,3 @@ def widest(kernel: Kernel, op: Op, ref: Ref) -> int | None:
     """Elements that one thread touches from an offset on at most; None where the operation does not say."""
     found = elements_of(kernel, op, ref)
     return most_moved(kernel, op, ref) if found is None and isinstance(op, Copy) else found
-
-
-def elements_of(kernel: Kernel, op: Op, ref: Ref) -> int | None:
-    """Elements that one thread touches from an offset on; None where the operation does not say."""
-    tensor = kernel.tensor(ref.tensor)
-    bits = tensor.dtype.bits
-    if isinstance(op, Map) and ref != op.dst and op.function in FUNCTIONS:
-        counts = zip(op.srcs, FUNCTIONS[op.function].counts, strict=False)
-        return max((n or op.count for src, n in counts if src == ref), default=op.count)
-    if isinstance(op, Map | Fill | Shuffle):
-        return op.count
-    if isinstance(op, Reduce):
-        return op.count if ref == op.src else 1
-    if isinstance(op, LoadIndex):
-        return 1
-    row = ATOMS.get(op.atom) if isinstance(op, Copy | Mma) else None
-    if isinstance(op, Mma) and isinstance(row, MmaAtom) and tensor.space == "register":
-        return int(size((row.tv_c if ref is op.acc else row.tv_a if ref is op.a else row.tv_b).shape[1]))
-    if not isinstance(op, Copy) or row is None:
-        return None
-    box: Any = op.src if isinstance(op.src, Box) else op.dst
-    if isinstance(box, Box):
-        landed = kernel.map(box.tensor_map).tensor_map.landed_bytes
-        return 8 * landed // bits if type(landed) is int else None
-    if op.bytes is not None:
-        return -(-8 * op.bytes // bits) if type(op.bytes) is int else None
-    if isinstance(row, MatrixCopy) and tensor.space == "register":
-        return int(size((row.src_tv if ref is op.src else row.dst_tv).shape[1]))
-    nbytes = row.bytes or (ROW_BYTES if "matrix" in op.atom else 0)
-    return max(1, 8 * nbytes // bits) if nbytes else None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, ClassVar, cast
 
+from symlayout.atoms import MemorySpace
 from symlayout.expr import Expr, Symbol, digit, terms_of
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
@@ -59,7 +60,7 @@ class HandOver:
     every: list[Access] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.every = list(accesses(self.kernel, "shared", self.ways.every))
+        self.every = list(accesses(self.kernel, MemorySpace.SHARED, self.ways.every))
 
     def orders(self) -> Iterator[Order]:
         for m in self.meetings.values():

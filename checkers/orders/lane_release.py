@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from symlayout.atoms import Completion
 from symlayout.kernel import CONVERGED, Kernel
 from symlayout.kernel.sites import Site, Team, everyone
 from symlayout.ops import WARP, Arrive, Barrier, ClusterBarrier, ExpectTx, Op, Slot, Wait, WarpBarrier
@@ -19,7 +20,6 @@ from ..rings.programs import RingParts
 from .barriers import Meeting, number_of
 from .rules import Order
 from .runs_at_sizes import Event, Runs, active, told
-from .shared_accesses import completion
 from .ways import TooMany, Way
 
 RULE = "lanes_met"
@@ -42,7 +42,7 @@ class Lanes:
             return
         where, warps = f"{s}, then {arrive}", everyone(s).warps
         waited = over.team.includes(team) if over.team is not None and team is not None else None
-        if completion(s.op) == "wgmma" and waited:
+        if s.op.completion is Completion.WGMMA and waited:
             yield Order(RULE, where, by=f"{over} by the thread that arrives")
         elif self._always(over, arrive, warps):
             yield Order(RULE, where, by="a barrier of all its lanes on every way")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from symlayout.atoms import ATOMS, MmaAtom
+from symlayout.atoms import Completion, MemorySpace, MmaAtom
 from symlayout.kernel.sites import Site
 from symlayout.ops import Fence, Mma, Op, WaitGroup
 
@@ -16,7 +16,7 @@ from .footprints import Footprints
 from .needs import Progress, begin, perhaps, remaining, surely
 from .rules import Order
 from .runs_at_sizes import FURTHER, STARTS, Event, Runs, told
-from .shared_accesses import Access, accesses, completion, may_cover, parallel
+from .shared_accesses import Access, accesses, may_cover, parallel
 from .ways import TooMany, Way, Ways
 
 NOBODY: frozenset[int] = frozenset()
@@ -40,9 +40,9 @@ class Registers:
     every: list[Access] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        products = [s for s in self.ways.every if completion(s.op) == "wgmma"]
-        found = list(accesses(self.ways.kernel, "register", self.ways.every)) if products else []
-        used = {a.tensor for a in found if completion(a.site.op) == "wgmma"}
+        products = [s for s in self.ways.every if s.op.completion is Completion.WGMMA]
+        found = list(accesses(self.ways.kernel, MemorySpace.REGISTER, self.ways.every)) if products else []
+        used = {a.tensor for a in found if a.site.op.completion is Completion.WGMMA}
         self.every = [a for a in found if a.tensor in used]
         self.products = products
 
@@ -193,7 +193,7 @@ def _few(p: Progress) -> Progress:
 
 
 def _product(op: Op) -> bool:
-    return completion(op) == "wgmma"
+    return op.completion is Completion.WGMMA
 
 
 def _in_turn(a: Access, b: Access) -> bool:
@@ -203,7 +203,7 @@ def _in_turn(a: Access, b: Access) -> bool:
         return False
     if a.kind == b.kind == "read":
         return True
-    shapes = [row.mnk for row in (ATOMS[x.atom], ATOMS[y.atom]) if isinstance(row, MmaAtom)]
+    shapes = [row.mnk for row in (x.row, y.row) if isinstance(row, MmaAtom)]
     return a.kind == b.kind == "write" and shapes[0] == shapes[1] and a.ref == b.ref
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from symlayout.atoms import ATOMS
+from symlayout.atoms import Completion, MemorySpace
 from symlayout.errors import AssumptionError
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import ctas
 from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.sites import Site, about_thread
-from symlayout.ops import Arrive, Commit, Copy, Elect, For, If, Mma, Op, Role, Wait, WaitGroup
+from symlayout.ops import Arrive, Commit, Copy, Elect, For, If, Op, Role, Wait, WaitGroup
 
 from ..rings.fills import Open
 from ..rings.hypotheses import Known, Reading
-from ..rings.programs import RingParts, rings_of, sources, targets
+from ..rings.programs import RingParts, rings_of
 from .barriers import Meeting
 from .lane_release import Lanes
 from .rules import Order
@@ -29,7 +29,7 @@ class RingOrders:
         self.kernel, self.every = kernel, every
         self.lanes = Lanes(kernel, meetings, runs, self._met)
         self.place = {id(s): i for i, s in enumerate(self.every)}
-        self.shared = {t.name for t in kernel.tensors if t.space == "shared"}
+        self.shared = {t.name for t in kernel.tensors if t.space is MemorySpace.SHARED}
         self.rings = rings_of(kernel)
         self.shown = Known()
         self.late: dict[RingParts, str] = {}
@@ -44,9 +44,9 @@ class RingOrders:
     def _ring_orders(self) -> Iterator[Order]:
         for ring in self.rings:
             for s in self.every:
-                if any(r.tensor in ring.tensors for r in sources(s.op)):
+                if any(r.tensor in ring.tensors for r in s.op.sources):
                     yield self._after("full_acquire", s, _on(Wait, ring.full), f"wait {ring.full}")
-                if not _fill(s.op, ring.full) and any(r.tensor in ring.tensors for r in targets(s.op)):
+                if not _fill(s.op, ring.full) and any(r.tensor in ring.tensors for r in s.op.targets):
                     yield Order("slot_free", str(s), beyond=f"how {s}, into what {ring.full} guards, is ordered")
                 if _fill(s.op, ring.full) and ring.empty:
                     yield self._after("slot_free", s, _on(Wait, ring.empty), f"wait {ring.empty}")
@@ -67,10 +67,10 @@ class RingOrders:
 
     def _retired(self, arrive: Site, ring: RingParts) -> Iterator[Order]:
         for s in self.every:
-            group = ATOMS[s.op.atom].completion if isinstance(s.op, Copy | Mma) and s.op.atom in ATOMS else ""
-            if s.role != arrive.role or not any(r.tensor in ring.tensors for r in sources(s.op)):
+            group = s.op.member_of
+            if s.role != arrive.role or not any(r.tensor in ring.tensors for r in s.op.sources):
                 continue
-            if group in ("", "mbarrier"):
+            if not group:
                 yield from self.lanes.orders(s, s, arrive, ring)
                 continue
             found = [w for w in self.between(s, arrive) if isinstance(w.op, WaitGroup) and w.op.group == group]
@@ -106,15 +106,15 @@ class RingOrders:
 
     def _never_written(self) -> Iterator[Order]:
         """Reads of shared memory that nothing writes."""
-        written = {r.tensor for s in self.every for r in targets(s.op)}
+        written = {r.tensor for s in self.every for r in s.op.targets}
         for s in self.every:
-            for name in dict.fromkeys(r.tensor for r in sources(s.op)):
+            for name in dict.fromkeys(r.tensor for r in s.op.sources):
                 if name in self.shared and name not in written:
                     yield Order("full_acquire", str(s), missing=f"nothing writes {name}; fill it before")
 
     def _store_ends(self) -> Iterator[Order]:
         for s in self.every:
-            if isinstance(s.op, Copy) and s.op.atom in ATOMS and ATOMS[s.op.atom].completion == "bulk":
+            if s.op.completion is Completion.BULK:
                 later = [x for x in self.every[self.place[id(s)] :] if x.role in (s.role, "")]
                 yield self._ends(s, later)
 

@@ -21,17 +21,18 @@ from typing import Any
 
 import numpy as np
 
-from symlayout.atoms import ATOMS, MatrixCopy
+from symlayout.atoms import MatrixCopy, MemorySpace
 from symlayout.errors import ExpressionError
 from symlayout.expr import Symbol, evaluate
 from symlayout.expr.compiled import holds, value
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, about_thread, leader, warps_of
+from symlayout.kernel.touched import elements_of
 from symlayout.kernel.unrolled import unrolled
 from symlayout.ops import Copy, Elect, For, If, Op, Role, rewritten
 
-from .footprints import LANE, Footprints, Touched, addressing, by_element, elements_of
+from .footprints import LANE, Footprints, Touched, by_element
 from .shared_accesses import Access
 from .ways import Ways
 
@@ -186,9 +187,9 @@ def touched_at(footprints: Footprints, a: Access, env: dict[str, Any]) -> Touche
     if width is None:
         return None
     threads, first, elected = active(site, env, kernel.threads)
-    row = ATOMS.get(getattr(site.op, "atom", ""))
-    if isinstance(row, MatrixCopy) and kernel.tensor(a.tensor).space == "shared":
-        threads = threads[threads % 32 < addressing(row, a.kind)]
+    row = site.op.row
+    if isinstance(row, MatrixCopy) and kernel.tensor(a.tensor).space is MemorySpace.SHARED:
+        threads = threads[threads % 32 < row.row_lanes]
     if not len(threads):
         return None
     starts = np.broadcast_to(value(a.ref.offset, {**env, "thread": threads}), threads.shape)

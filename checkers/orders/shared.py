@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from symlayout.atoms import MemorySpace
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site
 from symlayout.ops import WaitGroup
@@ -82,7 +83,7 @@ class Shared:
     every: list[Access] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.every = list(accesses(self.kernel, "shared", self.ways.every))
+        self.every = list(accesses(self.kernel, MemorySpace.SHARED, self.ways.every))
 
     def orders(self) -> Iterator[Order]:
         for a in self.every:

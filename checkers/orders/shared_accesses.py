@@ -2,7 +2,7 @@
 
 >>> from symlayout import dim
 >>> from symlayout.kernels import cp_async_copy
->>> for a in accesses(cp_async_copy(dim("N"), stages=3, threads=64), "shared"):
+>>> for a in accesses(cp_async_copy(dim("N"), stages=3, threads=64), MemorySpace.SHARED):
 ...     print(a.kind, a.proxy, a.group or "at once", a.tensor)
 write generic cp.async tile
 write generic cp.async tile
@@ -16,12 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from symlayout.atoms import ATOMS, MatrixCopy
+from symlayout.atoms import AccessKind, Completion, MatrixCopy, MemorySpace, Proxy
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, Team, everyone, sites, warps_of
-from symlayout.ops import Copy, Matrix, Mma, Op, Ref, Role
-
-from ..rings.programs import sources, targets
+from symlayout.ops import Matrix, Op, Ref, Role
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +28,9 @@ class Access:
 
     site: Site
     ref: Ref
-    kind: str  # "read" or "write"
-    proxy: str
-    group: str  # "" where it is over when the operation is
+    kind: AccessKind
+    proxy: Proxy
+    group: Completion
     matrix: Matrix | None = None  # of an operand of wgmma
 
     @property
@@ -47,38 +45,25 @@ class Access:
         return str(self.site)
 
 
-def accesses(kernel: Kernel, space: str, every: Iterable[Site] | None = None) -> Iterator[Access]:
+def accesses(kernel: Kernel, space: MemorySpace, every: Iterable[Site] | None = None) -> Iterator[Access]:
     """The accesses to tensors in a memory space, in order; fills by copies that complete on mbarriers are rings'."""
-    names = {t.name for t in kernel.tensors if t.space == space}
+    names = {t.name for t in kernel.tensors if t.space is space}
     for s in sites(kernel) if every is None else every:
-        if completion(s.op) != "mbarrier":
+        if s.op.completion is not Completion.MBARRIER:
             yield from (a for a in _of(s, names))
 
 
 def _of(s: Site, names: set[str]) -> Iterator[Access]:
-    op, group = s.op, completion(s.op)
-    matrices = {x.start: x for x in (op.a, op.b) if isinstance(x, Matrix)} if isinstance(op, Mma) else {}
-    for ref in dict.fromkeys(sources(op)):
-        if ref.tensor in names:
-            yield Access(s, ref, "read", proxy(op), group if group != "cp.async" else "", matrices.get(ref))
-    for ref in targets(op):
-        if ref.tensor in names:
-            yield Access(s, ref, "write", "generic", group if group != "bulk" else "")
-
-
-def completion(op: Op) -> str:
-    """What an operation completes on: "", "mbarrier" or a group."""
-    return ATOMS[op.atom].completion if isinstance(op, Copy | Mma) and op.atom in ATOMS else ""
-
-
-def proxy(op: Op) -> str:
-    """The proxy through which an operation reads shared memory."""
-    return ATOMS[op.atom].proxy if isinstance(op, Copy | Mma) and op.atom in ATOMS else "generic"
+    read = {t.operand: t for t in s.op.reads()}
+    for t in (*read.values(), *s.op.changes()):
+        if isinstance(t.operand, Ref) and t.operand.tensor in names:
+            kind = AccessKind.WRITE if t.changes else AccessKind.READ
+            yield Access(s, t.operand, kind, t.proxy, t.completion, t.matrix)
 
 
 def whole_warps(op: Op) -> bool:
     """Whether the lanes of a warp copy together, and none of them by itself."""
-    return isinstance(op, Copy) and isinstance(ATOMS.get(op.atom), MatrixCopy)
+    return isinstance(op.row, MatrixCopy)
 
 
 def covers(w: Site, a: Access) -> bool:

@@ -27,33 +27,33 @@ from typing import Any
 
 import numpy as np
 
-from symlayout.atoms import ATOMS
+from symlayout.atoms import AccessKind, Completion, MemorySpace, Proxy, Reduction
 from symlayout.errors import ExpressionError, InternalError
 from symlayout.expr import Fact, evaluate
 from symlayout.int_tuple import text
 from symlayout.kernel import BLOCKS, THREAD, Kernel
 from symlayout.kernel.unrolled import Array, Threads, unrolled
 from symlayout.ops import (
+    GROUPS,
     WARP,
     Arrive,
     Barrier,
     Box,
     ClusterBarrier,
     Commit,
-    Copy,
     ExpectTx,
     Fence,
-    Fill,
     LoadIndex,
     Op,
     Ref,
+    Touch,
     Wait,
     WaitGroup,
     WarpBarrier,
 )
 
 from ..claim import TooLarge
-from .global_accesses import combined
+from .global_accesses import typed
 
 ROWS = 1 << 15  # accesses to elements that are looked at
 STEPS = 1 << 14  # operations of a CTA
@@ -64,13 +64,12 @@ PRIME = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
-class Touch:
+class Execution:
     """One execution of an operation by one thread, where it touches a tensor."""
 
     op: Op
-    operand: Any
-    kind: str  # read, write, reduce.add, ..
-    group: str  # "" for what is over at once, else mbarrier, bulk or cp.async
+    touch: Touch
+    reduction: Reduction | None  # with its type
     cta: tuple[int, ...]
     thread: int  # of the CTA
     env: dict[str, int]
@@ -81,8 +80,16 @@ class Touch:
     role: int  # its first thread
 
     @property
-    def proxy(self) -> str:
-        return "async" if self.group in ("mbarrier", "bulk") else "generic"
+    def kind(self) -> AccessKind:
+        return self.touch.kind
+
+    @property
+    def group(self) -> Completion:
+        return self.touch.completion
+
+    @property
+    def proxy(self) -> Proxy:
+        return self.touch.proxy
 
     def __str__(self) -> str:
         block = text(self.cta[0] if len(self.cta) == 1 else self.cta)
@@ -135,7 +142,7 @@ class Run:
 
     kernel: Kernel
     tensor: str
-    touches: dict[int, list[Touch]] = field(default_factory=dict)  # by element
+    touches: dict[int, list[Execution]] = field(default_factory=dict)  # by element
     silent: dict[tuple[int, ...], set[int]] = field(default_factory=dict)  # threads that meet no others, by CTA
 
     def __post_init__(self) -> None:
@@ -167,21 +174,21 @@ class Run:
                     return f"element {element} of {self.tensor}: {a} and {b}: {why}"
         return ""
 
-    def _few(self, every: list[Touch]) -> list[Touch]:
+    def _few(self, every: list[Execution]) -> list[Execution]:
         """Some accesses to an element, of each operation and CTA the first and last ones."""
         if len(every) <= EACH:
             return every
-        found: dict[Any, list[Touch]] = {}
+        found: dict[Any, list[Execution]] = {}
         for t in every:
             found.setdefault((id(t.op), t.cta), []).append(t)
         return list(itertools.chain.from_iterable((*ts[:2], *ts[2:][-1:]) for ts in found.values()))[:EACH]
 
     # -- whether two race ---------------------------------------------------------------------------
 
-    def _racing(self, a: Touch, b: Touch) -> str:
+    def _racing(self, a: Execution, b: Execution) -> str:
         """Why nothing can order two accesses of which the order counts; "" where something may."""
-        if a.kind == b.kind == "read" or (a.kind == b.kind and a.kind.startswith("reduce.")):
-            return ""  # a kind of reduction names its type
+        if a.kind == b.kind == AccessKind.READ or (a.reduction is not None and a.reduction == b.reduction):
+            return ""
         first, second = (a, b) if a.when <= b.when else (b, a)
         if a.cta != b.cta:
             if self._cluster(a) == self._cluster(b) and any(isinstance(op, MEETING) for op in self.kernel.walk()):
@@ -198,11 +205,11 @@ class Run:
             return "" if self.fenced else "no fence async makes the write seen by the asynchronous proxy"
         return ""
 
-    def _unfinished(self, first: Touch, second: Touch) -> str:
+    def _unfinished(self, first: Execution, second: Execution) -> str:
         """Of one thread: whether the first is asynchronous and nothing ends it, or nothing shows it to what follows."""
         if first.when == second.when:
             return ""
-        if first.group in ("bulk", "cp.async") and first.committed[first.group] >= second.ended[first.group]:
+        if first.group.is_group and first.committed[first.group] >= second.ended[first.group]:
             return f"no commit {first.group} and wait_group {first.group} stand between"
         if first.group == "mbarrier" and first.history == second.history:
             return "no wait for the end of the copy stands between"
@@ -211,16 +218,17 @@ class Run:
             return "no fence async stands between"
         return ""
 
-    def _cluster(self, t: Touch) -> tuple[int, ...]:
+    def _cluster(self, t: Execution) -> tuple[int, ...]:
         return tuple(x // n for x, n in itertools.zip_longest(t.cta, self.kernel.cluster[: len(t.cta)], fillvalue=1))
 
-    def _expect_replayed(self, t: Touch, element: int) -> None:
+    def _expect_replayed(self, t: Execution, element: int) -> None:
         """Evaluate the place of an access again, number by number. Raises InternalError where it is another."""
-        if isinstance(t.operand, Ref):
-            at = evaluate(t.operand.offset, t.env)
-            if not at <= element < at + self._width(t.op, t.operand, t.env):
+        x = t.touch.operand
+        if isinstance(x, Ref):
+            at = evaluate(x.offset, t.env)
+            if not at <= element < at + self._width(t.op, t.touch, t.env):
                 raise InternalError(f"{t} touches elements from {at} on, and not {element} of {self.tensor}")
-        elif element not in set(self._box(t.operand, t.env).tolist()):
+        elif element not in set(self._box(x, t.env).tolist()):
             raise InternalError(f"{t} touches a box without element {element} of {self.tensor}")
 
     # -- what a CTA does ----------------------------------------------------------------------------
@@ -228,8 +236,8 @@ class Run:
     def _cta(self, cta: tuple[int, ...]) -> None:
         n = self.kernel.threads
         self.history, self.silence, self.when = np.ones(n, dtype=np.int64), np.ones(n, dtype=bool), 0
-        self.committed = {name: np.zeros(n, dtype=np.int64) for name in ("bulk", "cp.async")}
-        self.ended = {name: np.zeros(n, dtype=np.int64) for name in ("bulk", "cp.async", "fence")}
+        self.committed: dict[str, Array] = {name: np.zeros(n, dtype=np.int64) for name in GROUPS}
+        self.ended: dict[str, Array] = {name: np.zeros(n, dtype=np.int64) for name in (*GROUPS, "fence")}
         env = dict(zip(BLOCKS, cta, strict=False))
         self._block = cta
         for places, op, here in unrolled(self.kernel.body, _Threads(env, np.arange(n), lows=self.lows)):
@@ -254,47 +262,50 @@ class Run:
             self.ended[op.group][here.lanes] = self.committed[op.group][here.lanes]
         elif op == Fence("async"):
             self.ended["fence"][here.lanes] += 1
-        for operand, kind in _operands(op):
-            if self._named(operand) in self.names:
-                self._touch(op, operand, kind, here)
+        for touch in op.touches():
+            if touch.space in (None, MemorySpace.GLOBAL) and self.kernel.touched(touch) in self.names:
+                self._touch(op, touch, here)
 
-    def _named(self, x: Any) -> str:
-        return self.kernel.map(x.tensor_map).tensor if isinstance(x, Box) else x.tensor
-
-    def _touch(self, op: Op, operand: Any, kind: str, here: _Threads) -> None:
-        row = ATOMS.get(getattr(op, "atom", ""))
-        group, kind = (row.completion if row is not None else ""), combined(self.kernel, operand, kind) or kind
+    def _touch(self, op: Op, touch: Touch, here: _Threads) -> None:
+        reduction = typed(self.kernel, touch)
         for lane in here.lanes.tolist():
             env = {**here.env, THREAD: lane - here.base}
             committed, ended = ({name: int(x[lane]) for name, x in c.items()} for c in (self.committed, self.ended))
             history = int(self.history[lane])
-            t = Touch(op, operand, kind, group, self._block, lane, env, history, committed, ended, self.when, here.base)
-            for element in self._elements(op, operand, env):
+            t = Execution(
+                op,
+                touch,
+                reduction,
+                self._block,
+                lane,
+                env,
+                history,
+                committed,
+                ended,
+                self.when,
+                here.base,
+            )
+            for element in self._elements(op, touch, env):
                 self.left -= 1
                 if self.left < 0:
                     raise TooLarge(f"{self.tensor} is touched more than {ROWS} times")
                 self.touches.setdefault(element, []).append(t)
 
-    def _elements(self, op: Op, operand: Any, env: dict[str, int]) -> Iterator[int]:
-        if isinstance(operand, Box):
-            yield from self._box(operand, env).tolist()
+    def _elements(self, op: Op, touch: Touch, env: dict[str, int]) -> Iterator[int]:
+        x = touch.operand
+        if isinstance(x, Box):
+            yield from self._box(x, env).tolist()
         else:
-            at = evaluate(operand.offset, env)
-            yield from range(at, at + self._width(op, operand, env))
+            at = evaluate(x.offset, env)
+            yield from range(at, at + self._width(op, touch, env))
 
-    def _width(self, op: Op, ref: Ref, env: dict[str, int]) -> int:
+    def _width(self, op: Op, touch: Touch, env: dict[str, int]) -> int:
         """Elements from the offset on."""
-        bits = self.kernel.tensor(ref.tensor).dtype.bits
-        if isinstance(op, LoadIndex):
-            return 1
-        if isinstance(op, Fill):
-            return op.count
-        if isinstance(op, Copy) and op.bytes is not None:
-            return -(-8 * evaluate(op.bytes, env) // bits)
-        row = ATOMS.get(getattr(op, "atom", ""))
-        if row is None or not row.bytes:
+        if touch.elements is not None:
+            return touch.elements
+        if touch.bytes is None:
             raise TooLarge(f"how many elements {op} touches, numbers do not say")
-        return max(1, 8 * row.bytes // bits)
+        return -(-8 * evaluate(touch.bytes, env) // self.kernel.tensor(self.kernel.touched(touch)).dtype.bits)
 
     def _box(self, box: Box, env: dict[str, int]) -> Array:
         """The elements of a box that are inside the tensor."""
@@ -308,14 +319,3 @@ class Run:
             along = np.arange(max(0, start), min(int(extent), start + int(width)))
             at = (at[:, None] + along * d).ravel()
         return at
-
-
-def _operands(op: Op) -> Iterator[tuple[Any, str]]:
-    """(place, kind) of what an operation reads and writes of tensors in memory or through maps."""
-    if isinstance(op, Copy):
-        yield op.src, "read"
-        yield op.dst, op.atom.removeprefix("tma.") if op.atom.startswith("tma.reduce.") else "write"
-    elif isinstance(op, Fill):
-        yield op.dst, "write"
-    elif isinstance(op, LoadIndex):
-        yield op.src, "read"

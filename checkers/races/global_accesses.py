@@ -5,28 +5,24 @@
 >>> for a in accesses(tma_reduce_add(*dims("S M N")), ("dst", "src")):
 ...     print(a.kind, a.proxy, a.ends)
 read async mbarrier
-reduce.add async bulk
+reduce async bulk
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from symlayout.atoms import ATOMS
+from symlayout.atoms import AccessKind, Completion, Proxy, Reduction
 from symlayout.expr import Int
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Box, Copy, Ref
+from symlayout.kernel.touched import elements_of
+from symlayout.ops import Box, Copy, Ref, Touch
 
 from ..bulk_sizes import most_moved
 from ..coverage.store_sites import Open, Store, box_of, store_at
-from ..orders.footprints import elements_of
-from ..orders.shared_accesses import completion, proxy
-from ..rings.programs import sources, targets
-
-REDUCE = "tma."
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,18 +31,37 @@ class Access:
 
     kernel: Kernel
     site: Site
-    operand: Ref | Box
-    kind: str  # "read", "write", or a reduction such as "reduce.add"
-    proxy: str  # "generic" or "async"
-    ends: str  # what it completes on: "" where it is over when the operation is
+    touch: Touch
+
+    @property
+    def operand(self) -> Ref | Box:
+        return self.touch.operand
+
+    @property
+    def kind(self) -> AccessKind:
+        return self.touch.kind
+
+    @property
+    def proxy(self) -> Proxy:
+        return self.touch.proxy
+
+    @property
+    def ends(self) -> Completion:
+        """What it completes on."""
+        return self.touch.completion
 
     @property
     def tensor(self) -> str:
-        return self.operand.tensor if isinstance(self.operand, Ref) else self.kernel.map(self.operand.tensor_map).tensor
+        return self.kernel.touched(self.touch)
 
     @property
     def changes(self) -> bool:
-        return self.kind != "read"
+        return self.touch.changes
+
+    @cached_property
+    def reduction(self) -> Reduction | None:
+        """The reduction that it is, with its type."""
+        return typed(self.kernel, self.touch)
 
     @cached_property
     def store(self) -> Store:
@@ -73,34 +88,21 @@ class Access:
 def accesses(kernel: Kernel, names: tuple[str, ...]) -> Iterator[Access]:
     """The accesses to some tensors in global memory, in the order of the program."""
     for s in sites(kernel):
-        op = s.op
-        ends, by = completion(op), "async" if proxy(op) == "async" else "generic"
-        boxes = (op.src, op.dst) if isinstance(op, Copy) else ()
-        read: list[Ref | Box] = [*dict.fromkeys(sources(op)), *(x for x in boxes[:1] if isinstance(x, Box))]
-        changed: list[Ref | Box] = [*targets(op), *(x for x in boxes[1:] if isinstance(x, Box))]
-        every = [Access(kernel, s, x, "read", by, ends) for x in read]
-        every += [Access(kernel, s, x, _change(op), by, ends) for x in changed]
-        yield from (a for a in every if a.tensor in names)
+        every = {(t.operand, t.kind): t for t in s.op.touches()}
+        yield from (Access(kernel, s, t) for t in every.values() if kernel.touched(t) in names)
 
 
-def _change(op: object) -> str:
-    word = op.atom if isinstance(op, Copy) and op.atom in ATOMS else ""
-    return word.removeprefix(REDUCE) if ".reduce." in word else "write"
-
-
-def combined(kernel: Kernel, operand: Ref | Box, kind: str) -> str:
-    """A reduction with the type as which it takes the elements, which its tensor map may say; "" for another access."""
-    if not kind.startswith("reduce."):
-        return ""
-    if isinstance(operand, Box):
-        return f"{kind} {kernel.map(operand.tensor_map).tensor_map.dtype}"
-    return f"{kind} {kernel.tensor(operand.tensor).dtype}"
+def typed(kernel: Kernel, touch: Touch) -> Reduction | None:
+    """A reduction with the type as which it takes the elements, which its tensor map may say; None for no reduction."""
+    found, x = touch.reduction, touch.operand
+    if found is None or found.dtype is not None:
+        return found
+    return replace(
+        found,
+        dtype=kernel.map(x.tensor_map).tensor_map.dtype if isinstance(x, Box) else kernel.tensor(x.tensor).dtype,
+    )
 
 
 def conflict(a: Access, b: Access) -> bool:
-    """Whether the order of two accesses to one element counts: one changes it, and they are not one reduction.
-
-    Additions of floats and of integers to the same bytes are two reductions.
-    """
-    first, second = (combined(x.kernel, x.operand, x.kind) for x in (a, b))
-    return (a.changes or b.changes) and (not first or first != second)
+    """Whether the order of two accesses to one element counts: one changes it, and they are not one reduction."""
+    return (a.changes or b.changes) and (a.reduction is None or a.reduction != b.reduction)

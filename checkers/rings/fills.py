@@ -14,7 +14,7 @@ from symlayout.ops import Arrive, Box, Copy, ExpectTx, Wait
 
 from ..bulk_sizes import arguments
 from ..exhaustive import POINTS
-from .programs import slot_elements, targets
+from .programs import slot_elements
 
 if TYPE_CHECKING:
     from .hypotheses import Reading
@@ -122,7 +122,7 @@ def _credit(r: Reading, op: Any) -> Any:
 
 def _part(r: Reading, x: Site, c: Site, use: Any, ranks: tuple[int, ...]) -> Part:
     """Where a copy lands; a fill stays in its slot."""
-    (ref,) = targets(c.op)
+    (ref,) = c.op.targets
     tensor = r.kernel.tensor(ref.tensor)
     slot = slot_elements(r.kernel, r.ring, ref.tensor)
     at = ref.offset - use % r.ring.slots * slot

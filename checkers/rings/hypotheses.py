@@ -35,7 +35,7 @@ from ..algebra.cases import shown, within
 from ..bulk_sizes import elements_moved
 from .fills import Fill, Open, fills_of
 from .parts import extent_of
-from .programs import RingParts, group_of, slot_elements, sources, targets
+from .programs import RingParts, slot_elements
 
 
 @dataclass
@@ -289,10 +289,10 @@ class Reading:
         """Reads of a slot lie between a wait and the arrival that gives it back; nothing else touches the ring."""
         waits, S = _on((Wait,), self.ring.full), self.ring.slots
         for s in self.every:
-            written = [r for r in targets(s.op) if r.tensor in self.ring.tensors]
+            written = [r for r in s.op.targets if r.tensor in self.ring.tensors]
             if written and not (isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == self.ring.full):
                 raise Open(f"nothing but its fills writes to the ring: {s}")
-            mine = [r for r in sources(s.op) if r.tensor in self.ring.tensors]
+            mine = [r for r in s.op.sources if r.tensor in self.ring.tensors]
             if not mine:
                 continue
             waited = {w.team for w in self.every if waits(w.op) and w.role == s.role}
@@ -315,14 +315,14 @@ class Reading:
     def retired(self) -> None:
         """Raises Open or Uncounted unless slots are given back after the groups of asynchronous reads are over."""
         for s in self.every:
-            if group_of(s.op) and any(r.tensor in self.ring.tensors for r in sources(s.op)):
+            if s.op.member_of and any(r.tensor in self.ring.tensors for r in s.op.sources):
                 use = self.before(s, _on((Wait,), self.ring.full)) - 1
                 for back in self._unlike(self._gives(self.ring.empty)):
                     self._retired(s, use, back)
 
     def _retired(self, s: Site, use: Any, arrives: Callable[[Op], bool]) -> None:
         """The arrival for a use comes after the groups of its asynchronous reads are over."""
-        group = group_of(s.op)
+        group = s.op.member_of
         if not group:
             return
         commits: Callable[[Op], bool] = lambda op: isinstance(op, Commit) and op.group == group  # noqa: E731
@@ -382,7 +382,7 @@ def _read(kernel: Kernel, op: Op, r: Ref) -> Any:
 
 def _thread_symbols(op: Op) -> set[Symbol]:
     found = set()
-    for r in (*sources(op), *targets(op)):
+    for r in (*op.sources, *op.targets):
         found |= {s for s in getattr(r.offset, "symbols", ()) if s.name == "thread"}
     return found
 

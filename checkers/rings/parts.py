@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from symlayout.atoms import ATOMS, MatrixDescriptor, MmaAtom
+from symlayout.atoms import MatrixDescriptor, MmaAtom
 from symlayout.dtype import DType
 from symlayout.kernel import Kernel
 from symlayout.ops import Matrix, Mma, Op, Ref
@@ -68,7 +68,7 @@ def extent_of(kernel: Kernel, op: Op, ref: Ref) -> int:
     """Elements that an operation reads from a place in shared memory on; 0 where it does not say."""
     from ..orders.footprints import widest  # which asks this module what an operation touches
 
-    if isinstance(op, Mma) and isinstance(row := ATOMS.get(op.atom), MmaAtom):
+    if isinstance(op, Mma) and isinstance(row := op.row, MmaAtom):
         for x, rows in ((op.a, row.mnk[0]), (op.b, row.mnk[1])):
             if isinstance(x, Matrix) and x.start is ref:
                 return _spanned(x.descriptor, rows, row.mnk[2], row.dtype)

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from symlayout.atoms import ATOMS
 from symlayout.errors import ExpressionError
 from symlayout.expr import evaluate
 from symlayout.kernel import Kernel
@@ -30,18 +28,12 @@ from symlayout.ops import (
     Copy,
     Elect,
     ExpectTx,
-    Fill,
     For,
     If,
-    LoadIndex,
-    Map,
-    Matrix,
     Mma,
     Op,
-    Reduce,
     Ref,
     Role,
-    Shuffle,
     Slot,
     Wait,
     WaitGroup,
@@ -106,7 +98,7 @@ def _ring(kernel: Kernel, full: str, every: list[Site]) -> RingParts:
     reading = {
         s.role
         for s in every
-        if set(reads(s.op)) & set(tensors) or (isinstance(s.op, Wait) and s.op.barrier.barrier == full)
+        if {r.tensor for r in s.op.sources} & set(tensors) or (isinstance(s.op, Wait) and s.op.barrier.barrier == full)
     }
     awaited = {s.op.barrier.barrier for s in every if isinstance(s.op, Wait) and s.role in filling}
     arrived = {s.op.barrier.barrier for s in every if isinstance(s.op, Arrive) and s.role in reading}
@@ -117,40 +109,6 @@ def _ring(kernel: Kernel, full: str, every: list[Site]) -> RingParts:
             (empty,) = found
             return RingParts(full, empty, tensors, kernel.barrier(full).slots)
     return RingParts(full, "", tensors, kernel.barrier(full).slots)
-
-
-def reads(op: Op) -> tuple[str, ...]:
-    """The tensors that an operation reads."""
-    return tuple(r.tensor for r in sources(op))
-
-
-def sources(op: Op) -> tuple[Ref, ...]:
-    """The places that an operation reads."""
-    every: tuple[Any, ...] = ()
-    if isinstance(op, Copy):
-        every = (op.src,)
-    elif isinstance(op, Mma):
-        every = tuple(x.start if isinstance(x, Matrix) else x for x in (op.a, op.b))
-    elif isinstance(op, Map):
-        every = op.srcs
-    elif isinstance(op, Shuffle | Reduce | LoadIndex):
-        every = (op.src,)
-    return tuple(r for r in every if isinstance(r, Ref))
-
-
-def targets(op: Op) -> tuple[Ref, ...]:
-    """The places that an operation writes."""
-    if isinstance(op, Mma):
-        return (op.acc,)
-    return (op.dst,) if isinstance(op, Copy | Map | Fill | Shuffle | Reduce) and isinstance(op.dst, Ref) else ()
-
-
-def group_of(op: Op) -> str:
-    """The groups on which the reads of an operation are over; "" where they are when it is done."""
-    if not isinstance(op, Copy | Mma) or op.atom not in ATOMS:
-        return ""
-    done = ATOMS[op.atom].completion
-    return "" if done == "mbarrier" else done
 
 
 # -- from kernels ---------------------------------------------------------------------------------------
@@ -307,16 +265,16 @@ class _Writer:
             memory = tuple(m for _, _, to in lands for m in to)
             self.steps.append(Step("copy", op, env, nbytes=self._bytes(op, env), memory=memory, lands=lands))
             return
-        refs = [r for r in sources(op) if r.tensor in self.owner]
-        read, written = self._memory(tuple(refs), env), self._memory(targets(op), env)
+        refs = [r for r in op.sources if r.tensor in self.owner]
+        read, written = self._memory(tuple(refs), env), self._memory(op.targets, env)
         if read:
-            group = group_of(op)
+            group = op.member_of
             if group:
                 self.reading.setdefault(group, []).append(len(self.steps))
             until, extents = 1 << 30 if group else len(self.steps), tuple(extent_of(self.kernel, op, r) for r in refs)
             self.steps.append(Step("read", op, env, memory=read, until=until, extents=extents))
         if written:
-            if group_of(op):
+            if op.member_of:
                 raise OutsideTheModel(f"{op.atom if isinstance(op, Copy | Mma) else op} into a ring")
             self.steps.append(Step("write", op, env, memory=written))
 
@@ -325,7 +283,7 @@ class _Writer:
         ranks = (self.cta.rank,) if op.multicast is None else masked(evaluate(op.multicast, env))
         for rank in ranks:
             cta = self._peer(rank, op)
-            yield rank, self._at(op.barrier, env, cta), self._memory(targets(op), env, cta)
+            yield rank, self._at(op.barrier, env, cta), self._memory(op.targets, env, cta)
 
     def _retire(self, op: WaitGroup, env: Mapping[str, int]) -> None:
         groups = self.groups.get(op.group, [])

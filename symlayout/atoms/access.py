@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 
 from ..dtype import DType
+from ..tma import TmaType
 
 
 class Word(StrEnum):
@@ -97,11 +98,12 @@ class Issuer(Enum):
 class Reduction:
     """A function by which values are combined with those in memory, as numbers of a type.
 
-    No type stands where the tensor map of the operation says it.
+    No type stands where the tensor map of the operation says it. Two reductions may come in any order where they are
+    equal: additions of floats and of integers to the same bytes are two.
     """
 
     function: str
-    dtype: DType | None = None
+    dtype: DType | TmaType | None = None
 
     def __str__(self) -> str:
         return f"{self.function} of {self.dtype}" if self.dtype else self.function

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
+from ..atoms import MemorySpace
 from ..expr import Expr, Fact, Int, Symbol
 from ..expr.partial_results import Partial, partial_results, width_of, widths, within
 from ..facts.intervals import Interval, Intervals
@@ -156,7 +157,7 @@ def in_memory(kernel: Kernel) -> tuple[Fact, ...]:
     >>> in_memory(tma_copy(*dims("M N"), dtype="f32"))
     (M*N <= 36028797018963968,)
     """
-    facts = (_has_room(t) for t in kernel.tensors if t.space == "global")
+    facts = (_has_room(t) for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
     return tuple(dict.fromkeys(f for f in facts if f.value is None))
 
 

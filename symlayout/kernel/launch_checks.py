@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..atoms import MemorySpace
 from ..errors import AssumptionError
 from .declarations import KernelTensor
 from .value import Kernel
@@ -37,7 +38,7 @@ def check_launch(kernel: Kernel, places: Mapping[str, Place]) -> None:
     of their ``align_bytes``, and none that the kernel writes may share bytes with another, unless the two may alias
     and begin at one address. The error names tensor, address and what is expected, or the two that overlap.
     """
-    every = {t.name: t for t in kernel.tensors if t.space == "global"}
+    every = {t.name: t for t in kernel.tensors if t.space is MemorySpace.GLOBAL}
     missing = [name for name in every if name not in places]
     unknown = [name for name in places if name not in every]
     if missing or unknown:

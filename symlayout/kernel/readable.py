@@ -58,7 +58,7 @@ def unread(kernel: Kernel, op: Op) -> Iterator[str]:
 
 def _kinds(op: Op) -> Iterator[str]:
     """Operands of the wrong kind."""
-    for name, x in vars(op).items():
+    for name, x in op.operands():
         if name in PLACES:
             kinds = (Ref, Box) if isinstance(op, Copy) else PLACES[name]
             if not isinstance(x, kinds):
@@ -107,7 +107,7 @@ def _of_rank(x: Box, rank: int) -> bool:
 
 
 def _operands(op: Op) -> Iterator[Any]:
-    for x in vars(op).values():
+    for _, x in op.operands():
         yield from x if isinstance(op, Map) and isinstance(x, tuple) else (x,)
 
 

@@ -146,7 +146,7 @@ class Kernel:
         return (
             *tensor_assumptions(self),
             *(f"{p.name} is within {text(p.within)}" for p in self.parameters if p.within),
-            *(f"the data hold {str(op).removeprefix('let ')}" for op in loads),
+            *(f"the data hold {op.stated}" for op in loads),
             *((CONVERGED,) if self.converged_warps else ()),
         )
 
@@ -275,7 +275,7 @@ class Kernel:
 
 def tensor_assumptions(kernel: Kernel) -> tuple[str, ...]:
     """What is assumed of the addresses of a kernel's tensors, as sentences."""
-    every = [t for t in kernel.tensors if t.space == "global"]
+    every = [t for t in kernel.tensors if t.space is MemorySpace.GLOBAL]
     units = sorted({t.align_bytes for t in every})
     bases = (f"the base of {_listed(t for t in every if t.align_bytes == n)} is a multiple of {n} bytes" for n in units)
     return (*bases, *_apart(kernel, every))

@@ -59,8 +59,8 @@ class Copy(Op):
     def _touched(self) -> Iterator[Touch]:
         row, box = self.row, self.box
         if row is None:
-            yield Touch(self.src, READ, bytes=self.bytes, box=box)
-            yield Touch(self.dst, WRITE, bytes=self.bytes, box=box)
+            yield Touch(self.src, READ, box=box)
+            yield Touch(self.dst, WRITE, box=box)
             return
         for place, kind, space in ((self.src, READ, row.src), (self.dst, row.change, row.dst)):
             yield Touch(
@@ -273,6 +273,11 @@ class LoadIndex(Op):
     def _touched(self) -> Iterator[Touch]:
         yield Touch(self.src, READ, MemorySpace.GLOBAL, elements=1)
 
-    def __str__(self) -> str:
+    @property
+    def stated(self) -> str:
+        """What the data hold, in words."""
         low, high = cast(Int, self.name.lower), cast(Int, self.name.upper)
-        return f"let {self.name} = {self.src} within {text((low, integer(high + 1)))}"
+        return f"{self.name} = {self.src} within {text((low, integer(high + 1)))}"
+
+    def __str__(self) -> str:
+        return f"let {self.stated}"

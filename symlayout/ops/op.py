@@ -10,14 +10,14 @@ empty[1] Issuer.WARP
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from ..atoms.access import AccessKind, Completion, Issuer, Reduction
+from ..atoms.access import Completion, Issuer, Reduction
 from ..atoms.atom import Atom
 from ..errors import LayoutError
-from .operands import Slot
+from .operands import Box, Ref, Slot
 from .touch import Touch
 
 WARP = 32  # lanes
@@ -55,6 +55,11 @@ class Op:
         for op in self.body:
             yield from op.lines(depth + 1)
 
+    def operands(self) -> Iterator[tuple[str, Any]]:
+        """Its fields by name, in order."""
+        for f in fields(self):
+            yield f.name, getattr(self, f.name)
+
     # -- memory ---------------------------------------------------------------------------------------
 
     def _touched(self) -> Iterator[Touch]:
@@ -63,19 +68,32 @@ class Op:
 
     @cached_property
     def _touches(self) -> tuple[Touch, ...]:
-        return tuple(self._touched())
+        return tuple(t for t in self._touched() if isinstance(t.operand, Ref | Box))
 
     def touches(self) -> tuple[Touch, ...]:
-        """What it does to its places in memory and registers, those that it reads first."""
+        """What it does to its places in memory and registers, those that it reads first.
+
+        An operand of another kind than it takes, which ``WellFormed`` reports, is no place.
+        """
         return self._touches
 
     def reads(self) -> tuple[Touch, ...]:
         """The places that it reads."""
-        return tuple(t for t in self._touches if t.kind is AccessKind.READ)
+        return tuple(t for t in self._touches if not t.changes)
 
     def changes(self) -> tuple[Touch, ...]:
         """The places that it writes, or combines values with."""
-        return tuple(t for t in self._touches if t.kind is not AccessKind.READ)
+        return tuple(t for t in self._touches if t.changes)
+
+    @cached_property
+    def sources(self) -> tuple[Ref, ...]:
+        """The places in tensors that it reads, those that it reaches through a tensor map aside."""
+        return tuple(t.operand for t in self.reads() if isinstance(t.operand, Ref))
+
+    @cached_property
+    def targets(self) -> tuple[Ref, ...]:
+        """The places in tensors that it changes, those that it reaches through a tensor map aside."""
+        return tuple(t.operand for t in self.changes() if isinstance(t.operand, Ref))
 
     @property
     def row(self) -> Atom | None:
@@ -87,6 +105,11 @@ class Op:
         """What tells that it is over."""
         row = self.row
         return Completion.AT_ONCE if row is None else row.completion
+
+    @property
+    def member_of(self) -> Completion:
+        """The group with which it is over; at once where it is of none, as a load that an mbarrier tells of."""
+        return self.completion if self.completion.is_group else Completion.AT_ONCE
 
     @property
     def reduction(self) -> Reduction | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..atoms import Completion, MemorySpace
 from ..errors import ExecutionError, ExpressionError, LayoutError, TmaFault
 from ..expr.compiled import holds, value
 from ..kernel import KernelTensor
@@ -194,12 +195,12 @@ class Agent:
 
     # -- memory -------------------------------------------------------------------------------------
 
-    def tensor(self, ref: Ref, space: str = "") -> KernelTensor:
+    def tensor(self, ref: Ref, space: MemorySpace | None = None) -> KernelTensor:
         """The tensor of a place. Raises LayoutError for one in another memory space."""
         tensor = self.machine.tensors.get(ref.tensor)
         if tensor is None:
             raise LayoutError(f"expected a tensor ({', '.join(self.machine.tensors)}), got {ref.tensor!r}")
-        if space and tensor.space != space:
+        if space and tensor.space is not space:
             raise LayoutError(f"expected a tensor in {space} memory, got {tensor.space} {tensor.name}")
         return tensor
 
@@ -241,12 +242,12 @@ class Agent:
     def load(self, ref: Ref, nbytes: int, alignment: int = 1, proxy: str = GENERIC) -> tuple[Array, Array]:
         """(bytes, codes) of *nbytes* from a place on, a row for each active thread."""
         tensor, at = self.tensor(ref), self.addresses(ref, nbytes, alignment)
-        if tensor.space == "register":
+        if tensor.space is MemorySpace.REGISTER:
             data, codes = self.fragment(tensor.name)
             lane = (self.active - self.first)[:, None]
             self._touch(tensor.name, lane, at)
             return data[lane, at], codes[lane, at]
-        if tensor.space == "global":
+        if tensor.space is MemorySpace.GLOBAL:
             memory = self.machine.memory[tensor.name]
             return memory.bytes[at], memory.codes[at]
         shared = self.cta.shared
@@ -258,12 +259,12 @@ class Agent:
     def store(self, ref: Ref, data: Array, codes: Array, alignment: int = 1) -> None:
         """Put bytes from a place on, a row for each active thread. Raises LayoutError for poison in global memory."""
         tensor, at = self.tensor(ref), self.addresses(ref, data.shape[1], alignment)
-        if tensor.space == "register":
+        if tensor.space is MemorySpace.REGISTER:
             fragment = self.fragment(tensor.name)
             lane = (self.active - self.first)[:, None]
             self._touch(tensor.name, lane, at, writes=True)
             fragment[0][lane, at], fragment[1][lane, at] = data, codes
-        elif tensor.space == "global":
+        elif tensor.space is MemorySpace.GLOBAL:
             self.expect_written(
                 codes, lambda i, j: f"{self.thread(i)} puts poison into byte {at[i, j]} of {tensor.name}"
             )
@@ -281,7 +282,7 @@ class Agent:
     def _touch(self, name: str, lane: Array, at: Array, writes: bool = False) -> None:
         """Registers are used by other than wgmma. Raises LayoutError for those of one that is under way."""
         if self.fences is not None and touches(self.op):
-            expect_unused(name, writes, lane, at, self.pending.get("wgmma", ()))
+            expect_unused(name, writes, lane, at, self.pending.get(Completion.WGMMA, ()))
             self.fences.touch(name, self.machine.sizes[name], lane, at)
 
     def unfenced(self, ref: Ref, count: int) -> bool:

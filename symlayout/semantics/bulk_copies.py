@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..atoms import ATOMS, Extent, MemorySpace
+from ..atoms.atom import GLOBAL, SHARED
 from ..atoms.bulk import SIZE_UNIT_BYTES
 from ..errors import LayoutError
 from ..ops import Copy, Op, Ref, Slot
@@ -49,7 +51,7 @@ class LinearStore(BulkStore):
 def _load(agent: Agent, op: Copy) -> None:
     for _ in each_thread(agent):
         size = _size(agent, op)
-        start, to = _start(agent, op.src, "global", size), _start(agent, op.dst, "shared", size)
+        start, to = _start(agent, op.src, GLOBAL, size), _start(agent, op.dst, SHARED, size)
         assert isinstance(op.src, Ref)
         source = agent.machine.memory[op.src.tensor]
         take_off(agent, op, lambda cta, slot: BulkFlight(agent, op, cta, source, start, to, size, slot))  # noqa: B023
@@ -58,7 +60,7 @@ def _load(agent: Agent, op: Copy) -> None:
 def _store(agent: Agent, op: Copy) -> None:
     for _ in each_thread(agent):
         size = _size(agent, op)
-        start, to = _start(agent, op.src, "shared", size), _start(agent, op.dst, "global", size)
+        start, to = _start(agent, op.src, SHARED, size), _start(agent, op.dst, GLOBAL, size)
         assert isinstance(op.dst, Ref)
         hand_over(agent, LinearStore(agent, op, agent.machine.memory[op.dst.tensor], to, start, size))
 
@@ -73,7 +75,7 @@ def _size(agent: Agent, op: Copy) -> int:
     return size
 
 
-def _start(agent: Agent, x: object, space: str, size: int) -> int:
+def _start(agent: Agent, x: object, space: MemorySpace, size: int) -> int:
     """The byte at which an operand begins. Raises LayoutError for a misaligned one and for bytes outside."""
     if not isinstance(x, Ref):
         raise LayoutError(f"expected a place in a tensor, got {x}")
@@ -83,4 +85,6 @@ def _start(agent: Agent, x: object, space: str, size: int) -> int:
     return int(agent.addresses(x, size, SIZE_UNIT_BYTES)[0, 0])
 
 
-EFFECTS.update({"bulk.load": _load, "bulk.store": _store})
+EFFECTS.update(
+    {row.word: _load if row.dst is SHARED else _store for row in ATOMS.values() if row.extent is Extent.OPERAND}
+)

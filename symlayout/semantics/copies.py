@@ -6,34 +6,33 @@ An asynchronous effect happens at once (``eager``), or is handed over as ``Pendi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from ..atoms.atom import ATOMS
+from ..atoms import ATOMS, Completion, Extent, MemorySpace, atom
 from ..errors import ExecutionError, LayoutError
 from ..ops import Box, Copy, Op, Ref, Slot
 from ..rules.tma_copy import TensorCopy
 from ..tma import TensorMap
 from .agent import MISTAKES, Agent, Pending
 from .effects import EFFECTS
+from .effects import Effect as Runs
 from .footprint import footprint
 from .machine import UNIT_BYTES, Array, Cta, GlobalTensor
 from .memory import Memory
 from .order import ASYNC, UNFINISHED
 from .tensor_copies import Effect, tma_load, tma_reduce, tma_store
 
-REDUCTION = "tma.reduce."
-
 
 def _move(agent: Agent, op: Copy) -> None:
     """ld and st: each active thread moves its bytes now."""
-    row = ATOMS[op.atom]
+    row = atom(op.atom)
     src, dst = _ref(op.src), _ref(op.dst)
     agent.tensor(src, row.src), agent.tensor(dst, row.dst)
-    data, codes = agent.load(src, row.bytes, row.bytes if row.src != "register" else 1)
-    agent.store(dst, data, codes, row.bytes if row.dst != "register" else 1)
+    data, codes = agent.load(src, row.bytes, row.bytes if row.src is not MemorySpace.REGISTER else 1)
+    agent.store(dst, data, codes, row.bytes if row.dst is not MemorySpace.REGISTER else 1)
 
 
 # -- cp.async -------------------------------------------------------------------------------------------
@@ -65,13 +64,13 @@ class AsyncCopy(Pending):
 
 
 def _cp_async(agent: Agent, op: Copy) -> None:
-    n = ATOMS[op.atom].bytes
+    n = atom(op.atom).bytes
     src, dst = _ref(op.src), _ref(op.dst)
-    source = agent.machine.memory[agent.tensor(src, "global").name]
-    agent.tensor(dst, "shared")
+    source = agent.machine.memory[agent.tensor(src, MemorySpace.GLOBAL).name]
+    agent.tensor(dst, MemorySpace.SHARED)
     work = AsyncCopy(agent, op, source, agent.addresses(src, n, n), agent.addresses(dst, n, n))
     if agent.machine.ordered:
-        agent.add("cp.async", work)
+        agent.add(Completion.CP_ASYNC, work)
     else:
         work.complete(~work.done)
 
@@ -211,7 +210,7 @@ class BulkStore(Pending):
         if not self.has_read and self.shared.order is not None:
             order, knows = self.shared.order, self.agent.knows
             order.finished_reading(self.at, self.strand, int(knows.epoch(knows.row(self.threads))[0]))
-            for other in self.agent.pending.get("bulk", ()):
+            for other in self.agent.pending.get(Completion.BULK, ()):
                 if other is not self and isinstance(other, BulkStore) and other.holds_shared:
                     order.read(other.at, other.strand, UNFINISHED)
         self.has_read = True
@@ -252,15 +251,11 @@ class TensorStore(BulkStore):
 class TensorReduction(TensorStore):
     """A tensor reduction: it updates its box when a store would write it, whoever else does."""
 
-    @property
-    def word(self) -> str:
-        """What it does: add, min or max."""
-        assert isinstance(self.op, Copy)
-        return self.op.atom.removeprefix(REDUCTION)
-
     def effect(self, tile: Memory) -> Effect:
         """Update the box. Raises LayoutError where there is nothing to update."""
-        effect = tma_reduce(self.word, self.map, self.coordinate, self.target.bytes, tile, self.at.start)
+        how = self.op.reduction
+        assert how is not None
+        effect = tma_reduce(how.function, self.map, self.coordinate, self.target.bytes, tile, self.at.start)
         codes = self.target.codes[effect.inside]
         if codes.any():
             reasons = self.agent.machine.reasons
@@ -269,7 +264,7 @@ class TensorReduction(TensorStore):
 
 
 def _tma_store(agent: Agent, op: Copy) -> None:
-    kind = TensorReduction if op.atom.startswith(REDUCTION) else TensorStore
+    kind = TensorStore if op.reduction is None else TensorReduction
     for _ in each_thread(agent):
         hand_over(agent, kind(agent, op, _box(agent, op.dst), tile_address(agent, op.src)))
 
@@ -277,7 +272,7 @@ def _tma_store(agent: Agent, op: Copy) -> None:
 def hand_over(agent: Agent, work: BulkStore) -> None:
     """Let a store wait for its group, or do it now where order does not count."""
     if agent.machine.ordered:
-        agent.add("bulk", work)
+        agent.add(Completion.BULK, work)
     else:
         work.complete(~work.done)
 
@@ -308,11 +303,14 @@ def _box(agent: Agent, x: Any) -> tuple[TensorMap, tuple[int, ...], GlobalTensor
 
 def tile_address(agent: Agent, x: Any) -> int:
     """The address of a tile in shared memory."""
-    tensor = agent.tensor(_ref(x), "shared")
+    tensor = agent.tensor(_ref(x), MemorySpace.SHARED)
     return tensor.base + agent.uniform(x.offset) * tensor.dtype.bits // 8
 
 
-EFFECTS.update({word: _move for word in ATOMS if word.startswith(("ld.", "st."))})
-EFFECTS.update({f"cp.async.{n}": _cp_async for n in (4, 8, 16)})
-EFFECTS.update({"tma.load": _tma_load, "tma.store": _tma_store})
-EFFECTS.update({word: _tma_store for word in ATOMS if word.startswith(REDUCTION)})
+OF: Mapping[tuple[Extent, Completion], Runs] = {
+    (Extent.INSTRUCTION, Completion.AT_ONCE): _move,
+    (Extent.INSTRUCTION, Completion.CP_ASYNC): _cp_async,
+    (Extent.BOX, Completion.MBARRIER): _tma_load,
+    (Extent.BOX, Completion.BULK): _tma_store,
+}
+EFFECTS.update({row.word: OF[how] for row in ATOMS.values() if (how := (row.extent, row.completion)) in OF})

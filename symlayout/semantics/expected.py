@@ -17,6 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from ..atoms import MemorySpace
 from ..dtype import DType
 from ..errors import LayoutError
 from ..expr.compiled import value as number
@@ -62,7 +63,7 @@ def telling_inputs(bound: Kernel, loud: int = 0) -> dict[str, Any]:
     folded = updated | {e.tensor for x in totals for e in elements(x)}
     within = {op.src.tensor: op.name for op in bound.walk() if isinstance(op, LoadIndex)}
     out: dict[str, Any] = {p.name: p.within[0] if p.within else 2 + i for i, p in enumerate(bound.parameters)}
-    for i, tensor in enumerate(t for t in bound.tensors if t.space == "global" and t.name not in outputs):
+    for i, tensor in enumerate(t for t in bound.tensors if t.space is MemorySpace.GLOBAL and t.name not in outputs):
         kind = np.dtype(tensor.dtype.numpy())
         n = np.arange(int(tensor.layout.size()), dtype=np.uint64)
         hashed = (n + np.uint64(7919 * i + 1)) * np.uint64(0x9E3779B97F4A7C15)

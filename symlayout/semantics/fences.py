@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..atoms.atom import ATOMS, MmaAtom
+from ..atoms import Completion, MmaAtom
 from ..errors import LayoutError
 from ..int_tuple import size
 from ..kernel import Kernel
@@ -57,7 +57,7 @@ class RegisterFences:
 
 def is_wgmma(op: Op | None) -> bool:
     """Whether an operation is an asynchronous product of a warpgroup."""
-    return isinstance(op, Mma) and op.atom in ATOMS and ATOMS[op.atom].completion == "wgmma"
+    return op is not None and op.completion is Completion.WGMMA
 
 
 def fenced(kernel: Kernel) -> bool:
@@ -72,7 +72,7 @@ def touches(op: Op | None) -> bool:
 
 def registers_of(op: Mma) -> tuple[tuple[Ref, int], ...]:
     """The registers of a wgmma and how many elements of each a thread has: its sums, and A where it is in registers."""
-    row = ATOMS[op.atom]
+    row = op.row
     assert isinstance(row, MmaAtom)
     sums = (op.acc, size(row.tv_c.shape[1]))
     return (sums, (op.a, size(row.tv_a.shape[1]))) if isinstance(op.a, Ref) else (sums,)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..atoms import MemorySpace
 from ..errors import LayoutError
 from ..int_tuple import leaves, unflatten
 from ..kernel import Kernel, KernelTensor
@@ -110,7 +111,7 @@ class Machine:
         self.memory = {
             t.name: GlobalTensor(t, self.ops, self.code(f"{t.name} was never written there"))
             for t in self.kernel.tensors
-            if t.space == "global"
+            if t.space is MemorySpace.GLOBAL
         }
 
     def scalar(self, name: str) -> Array:
@@ -149,7 +150,7 @@ class SharedMemory:
     def place(self, address: int) -> str:
         """``byte 8 of ring``."""
         for t in self.machine.kernel.tensors:
-            if t.space == "shared" and t.base <= address < t.base + int(t.bytes):
+            if t.space is MemorySpace.SHARED and t.base <= address < t.base + int(t.bytes):
                 return f"byte {address - t.base} of {t.name}"
         return f"byte {address} of shared memory"
 

@@ -11,12 +11,13 @@ written where was compared with an H200 (driver 580.159.04), case by case.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
-from ..atoms.atom import Atom, MatrixCopy, MmaAtom, atom
+from ..atoms.atom import SHARED, Atom, MatrixCopy, MmaAtom, atom
 from ..atoms.descriptor import MatrixDescriptor
 from ..atoms.ldmatrix import ROW_BYTES
 from ..dtype import DType, u16
@@ -48,7 +49,7 @@ def ldmatrix(word: Any, shared: Any, addresses: Any, dtype: Any = u16) -> Number
     *addresses* are those that the lanes give: of all 32, or of those that count (8 for each matrix). Elements are of
     *dtype*, 16 bits wide. Raises LayoutError for addresses that are no multiple of 16, TmaFault for those outside.
     """
-    row, kind = _expect_atom(word, MatrixCopy, "ldmatrix"), _half(dtype)
+    row, kind = _expect_atom(word, MatrixCopy, "ldmatrix", lambda row: row.src is SHARED), _half(dtype)
     return to_registers(row, Memory.of(shared).read(_row_bytes(row, row.src_tv, addresses))).view(kind)
 
 
@@ -57,7 +58,7 @@ def stmatrix(word: Any, shared: Any, addresses: Any, registers: Any) -> None:
 
     Raises LayoutError too where rows overlap: which of two stays is not specified.
     """
-    row = _expect_atom(word, MatrixCopy, "stmatrix")
+    row = _expect_atom(word, MatrixCopy, "stmatrix", lambda row: row.dst is SHARED)
     at = _row_bytes(row, row.dst_tv, addresses)
     if np.unique(at).size != at.size:
         raise LayoutError(f"expected rows of {ROW_BYTES} bytes that do not overlap, got {np.unique(at[:, 0]).tolist()}")
@@ -109,7 +110,7 @@ def mma(word: Any, a: Any, b: Any, c: Any) -> Product:
     TF32 numbers are f32 registers whose low 13 bits do not count. Raises LayoutError for registers of another shape or
     type.
     """
-    row = _expect_atom(word, MmaAtom, "mma")
+    row = _expect_atom(word, MmaAtom, "mma", lambda row: not row.asynchronous)
     m, n, k = row.mnk
     return _sums(row, _tile(row, row.tv_a, a, (m, k), "A"), _tile(row, row.tv_b, b, (n, k), "B"), c)
 
@@ -120,14 +121,14 @@ def wgmma(word: Any, shared: Any, a: Any, b: MatrixDescriptor, c: Any, *, zero: 
     *a* is a descriptor, or registers (128, 8) for an atom with ``.rs``; *b* is a descriptor. *base* is added to the
     addresses of both. Errors are those of ``mma``, and TmaFault for addresses outside of shared memory.
     """
-    row = _expect_atom(word, MmaAtom, "wgmma")
+    row = _expect_atom(word, MmaAtom, "wgmma", lambda row: row.asynchronous)
     m, n, k = row.mnk
-    if isinstance(a, MatrixDescriptor) != (row.src == "shared"):
-        wanted = "a descriptor" if row.src == "shared" else "registers"
+    if isinstance(a, MatrixDescriptor) != (row.src is SHARED):
+        wanted = "a descriptor" if row.src is SHARED else "registers"
         raise LayoutError(f"expected {wanted} for A of {row.word}, got {a}")
     if not isinstance(b, MatrixDescriptor):
         raise LayoutError(f"expected a descriptor for B of {row.word}, got {b}")
-    held = operand(shared, a, m, k, row.dtype, base) if row.src == "shared" else _tile(row, row.tv_a, a, (m, k), "A")
+    held = operand(shared, a, m, k, row.dtype, base) if row.src is SHARED else _tile(row, row.tv_a, a, (m, k), "A")
     start = np.zeros_like(c) if zero else c
     return _sums(row, held, operand(shared, b, n, k, row.dtype, base), start)
 
@@ -168,10 +169,10 @@ def to_threads(tv: Layout, matrix: Numbers) -> Numbers:
     return out
 
 
-def _expect_atom(word: Any, kind: type[Row], name: str) -> Row:
-    """The row of an instruction of this name."""
+def _expect_atom(word: Any, kind: type[Row], name: str, fits: Callable[[Row], bool]) -> Row:
+    """The row of an instruction of this name: of one kind, as far as it *fits*."""
     row = word if isinstance(word, Atom) else atom(word)
-    if not isinstance(row, kind) or not row.word.startswith(f"{name}."):
+    if not isinstance(row, kind) or not fits(row):
         raise LayoutError(f"expected an atom of {name}, got {row.word}")
     return row
 

@@ -6,13 +6,14 @@ of one accumulator are done in order. Where registers were touched since the las
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..atoms.atom import ATOMS, MatrixCopy, MmaAtom
+from ..atoms import ATOMS, Atom, Completion, MatrixCopy, MemorySpace, MmaAtom
+from ..atoms.atom import REGISTER, SHARED
 from ..dtype import DType
 from ..errors import LayoutError
 from ..int_tuple import size
@@ -46,7 +47,7 @@ def _row(word: str, kind: type[Row]) -> Row:
     return row
 
 
-def _place(agent: Agent, x: Any, space: str) -> Ref:
+def _place(agent: Agent, x: Any, space: MemorySpace) -> Ref:
     if not isinstance(x, Ref):
         raise LayoutError(f"expected a place in a tensor, got {x}")
     agent.tensor(x, space)
@@ -58,7 +59,7 @@ def _place(agent: Agent, x: Any, space: str) -> Ref:
 
 def _ldmatrix(agent: Agent, op: Copy) -> None:
     row = _row(op.atom, MatrixCopy)
-    src, dst = _place(agent, op.src, "shared"), _place(agent, op.dst, "register")
+    src, dst = _place(agent, op.src, SHARED), _place(agent, op.dst, REGISTER)
     for _ in _groups(agent, row):
         with agent.scope(agent.base, agent.here[: _lanes(row.src_tv)]):
             found = agent.load(src, row.align_bytes, row.align_bytes)
@@ -68,7 +69,7 @@ def _ldmatrix(agent: Agent, op: Copy) -> None:
 
 def _stmatrix(agent: Agent, op: Copy) -> None:
     row = _row(op.atom, MatrixCopy)
-    src, dst = _place(agent, op.src, "register"), _place(agent, op.dst, "shared")
+    src, dst = _place(agent, op.src, REGISTER), _place(agent, op.dst, SHARED)
     for _ in _groups(agent, row):
         found = agent.load(src, 2 * size(row.src_tv.shape[1]))
         data, codes = (to_rows(row, x) for x in found)
@@ -93,7 +94,7 @@ class Held:
 
     @classmethod
     def in_registers(cls, agent: Agent, x: Any, tv: Layout, shape: tuple[int, int], dtype: DType) -> Held:
-        ref = _place(agent, x, "register")
+        ref = _place(agent, x, REGISTER)
         kind = agent.tensor(ref).dtype
         if kind.numpy() != dtype.numpy():
             raise LayoutError(f"expected registers of {dtype}, got {ref} of {kind}")
@@ -130,7 +131,7 @@ class SharedOperand:
         if not isinstance(x, Matrix):
             raise LayoutError(f"expected a matrix in shared memory for {row.word}, got {x}")
         self.agent, self.kind, self.shared = agent, row.dtype, agent.cta.shared
-        tensor, start = agent.tensor(x.start, "shared"), agent.uniform(x.start.offset)
+        tensor, start = agent.tensor(x.start, SHARED), agent.uniform(x.start.offset)
         base = tensor.base + start * tensor.dtype.bits // 8
         if base % row.align_bytes:
             raise LayoutError(f"expected a multiple of {row.align_bytes} bytes for the start of {x}, got {base}")
@@ -176,11 +177,11 @@ class Wgmma(Pending):
 
     def __init__(self, agent: Agent, op: Mma) -> None:
         super().__init__(agent, op)
-        self.row, self.acc = _row(op.atom, MmaAtom), _place(agent, op.acc, "register")
+        self.row, self.acc = _row(op.atom, MmaAtom), _place(agent, op.acc, REGISTER)
         self.zero, self.first = bool(agent.uniform(op.zero)), agent.uniform(self.acc.offset)
         self.starts = {ref: agent.uniform(ref.offset) for ref, _ in registers_of(op)}
         m, n, k = self.row.mnk
-        in_registers = self.row.src != "shared"
+        in_registers = self.row.src is not SHARED
         self.operands = [] if in_registers else [SharedOperand(agent, op.a, m, self.row)]
         self.operands.append(SharedOperand(agent, op.b, n, self.row))
         self.a = Held.in_registers(agent, op.a, self.row.tv_a, (m, k), self.row.dtype) if in_registers else None
@@ -214,7 +215,7 @@ class Wgmma(Pending):
     def _last(self) -> Wgmma | None:
         """The last wgmma under way on this accumulator. Raises LayoutError where the two share some of it only."""
         n = size(self.row.tv_c.shape[1])
-        for other in reversed(self.agent.pending.get("wgmma", ())):
+        for other in reversed(self.agent.pending.get(Completion.WGMMA, ())):
             if (
                 not isinstance(other, Wgmma)
                 or other.threads[0] != self.threads[0]
@@ -243,7 +244,9 @@ class Wgmma(Pending):
             a, b = self.taken or self._take()
             self.sums = _product(self.row, a, b, c, self.zero)
             self.before = self.c = self.taken = None
-            others = [w for w in self.agent.pending.get("wgmma", ()) if isinstance(w, Wgmma) and w.sums is None]
+            others = [
+                w for w in self.agent.pending.get(Completion.WGMMA, ()) if isinstance(w, Wgmma) and w.sums is None
+            ]
             for x in self.operands:
                 x.finish(y for w in others for y in w.operands)
         return self.sums
@@ -266,10 +269,15 @@ def _wgmma(agent: Agent, op: Mma) -> None:
         if unfenced:
             work.spoil(f"no fence wgmma before {op}, since {unfenced[0]} was touched")
         if agent.machine.ordered:
-            agent.add("wgmma", work)
+            agent.add(Completion.WGMMA, work)
         else:
             work.complete(~work.done)
 
 
-_OF: dict[str, Effect] = {"ldmatrix": _ldmatrix, "stmatrix": _stmatrix, "mma": _mma, "wgmma": _wgmma}
-EFFECTS.update({word: _OF[name] for word in ATOMS if (name := word.split(".")[0]) in _OF})
+OF: Mapping[tuple[type[Atom], MemorySpace, Completion], Effect] = {
+    (MatrixCopy, REGISTER, Completion.AT_ONCE): _ldmatrix,
+    (MatrixCopy, SHARED, Completion.AT_ONCE): _stmatrix,
+    (MmaAtom, REGISTER, Completion.AT_ONCE): _mma,
+    (MmaAtom, REGISTER, Completion.WGMMA): _wgmma,
+}
+EFFECTS.update({row.word: OF[how] for row in ATOMS.values() if (how := (type(row), row.dst, row.completion)) in OF})

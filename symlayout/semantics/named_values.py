@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..atoms import MemorySpace
 from ..errors import LayoutError
 from ..int_tuple import text
 from ..kernel import Parameter
@@ -24,7 +25,7 @@ def let(agent: Agent, op: Let) -> None:
 
 def load_index(agent: Agent, op: LoadIndex) -> None:
     """A name for integers in global memory. Raises LayoutError for poison and where one breaks its contract."""
-    tensor = agent.tensor(op.src, "global")
+    tensor = agent.tensor(op.src, MemorySpace.GLOBAL)
     kind = tensor.dtype
     if kind.kind not in ("int", "uint"):
         raise LayoutError(f"expected a tensor of integers for {op.name}, got {tensor.name} of {kind}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..atoms import MemorySpace
 from ..errors import LayoutError
 from ..ops import (
     Arrive,
@@ -51,7 +52,7 @@ def _instruction(agent: Agent, op: Copy | Mma) -> None:
 
 def _map(agent: Agent, op: Map) -> None:
     """Elements of registers in, elements of registers out; poison in any source is poison in the result."""
-    row, out = map_function(op.function), agent.tensor(op.dst, "register").dtype
+    row, out = map_function(op.function), agent.tensor(op.dst, MemorySpace.REGISTER).dtype
     if len(op.srcs) != len(row.counts):
         raise LayoutError(f"expected {len(row.counts)} sources of {op.function}, got {len(op.srcs)}")
     sources, poison = [], np.zeros((len(agent.active), op.count), dtype=np.uint8)
@@ -60,7 +61,7 @@ def _map(agent: Agent, op: Map) -> None:
             kind = agent.machine.kernel.parameter(ref.name).dtype
             sources.append((kind, np.broadcast_to(agent.machine.scalar(ref.name), (len(poison), count or op.count))))
             continue
-        kind = agent.tensor(ref, "register").dtype
+        kind = agent.tensor(ref, MemorySpace.REGISTER).dtype
         data, codes = agent.load(ref, kind.bytes * (count or op.count))
         sources.append((kind, data.view(kind.numpy())))
         poison = np.maximum(poison, codes.reshape(len(codes), -1, kind.bytes).max(axis=2))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..atoms import MemorySpace
 from ..errors import LayoutError
 from ..ops import WARP, Reduce, Ref, Shuffle
 from .maps import MapFunction, map_function
@@ -24,8 +25,8 @@ WORD_BYTES = 4  # of one shuffle
 def shuffle(agent: Agent, op: Shuffle) -> None:
     """Registers of another lane. Raises LayoutError unless all lanes of a warp are here, and for a lane past 31."""
     _expect_warps(agent, op)
-    kind = agent.tensor(op.src, "register").dtype
-    to = agent.tensor(op.dst, "register").dtype
+    kind = agent.tensor(op.src, MemorySpace.REGISTER).dtype
+    to = agent.tensor(op.dst, MemorySpace.REGISTER).dtype
     if to != kind or op.count * kind.bits % (8 * WORD_BYTES):
         raise LayoutError(
             f"expected whole words of {8 * WORD_BYTES} bits of one type, got {op.count} elements of {kind} and {to}"
@@ -49,8 +50,8 @@ def reduce(agent: Agent, op: Reduce) -> None:
     """The fold of each thread's elements, then of neighbouring lanes; each step is rounded to the registers' type."""
     if op.lanes > 1:
         _expect_warps(agent, op)
-    kind = agent.tensor(op.src, "register").dtype
-    if agent.tensor(op.dst, "register").dtype != kind:
+    kind = agent.tensor(op.src, MemorySpace.REGISTER).dtype
+    if agent.tensor(op.dst, MemorySpace.REGISTER).dtype != kind:
         raise LayoutError(f"expected a register of {kind} for the result of {op}, got {op.dst}")
     row = map_function(op.function)
     data, codes = agent.load(op.src, op.count * kind.bytes)

@@ -12,7 +12,7 @@ import symlayout.ops as ops
 from checkers import ArithmeticFits, RegistersFit, WellFormed, claims_of, prove
 from checkers.orders.footprints import elements_of
 from checkers.prover import Budget
-from checkers.rings.programs import rings_of, sources, targets
+from checkers.rings.programs import rings_of
 from symlayout import Layout, dim, dims
 from symlayout.answers.report import Outcome, Report
 from symlayout.facts import Facts
@@ -128,8 +128,8 @@ def test_what_operations_of_data_read_and_write() -> None:
     kernel = k.kernel()
     found = {
         c.__name__: (
-            [(r.tensor, elements_of(kernel, op, r)) for r in sources(op)],
-            [(r.tensor, elements_of(kernel, op, r)) for r in targets(op)],
+            [(r.tensor, elements_of(kernel, op, r)) for r in op.sources],
+            [(r.tensor, elements_of(kernel, op, r)) for r in op.targets],
         )
         for c, op in SAMPLES.items()
     }
@@ -151,7 +151,7 @@ def test_the_same_place_twice_is_as_wide_as_its_widest_use() -> None:
     kernel = k.kernel()
     op = kernel.body[0]
 
-    assert {elements_of(kernel, op, r) for r in (*sources(op), *targets(op))} == {4}
+    assert {elements_of(kernel, op, r) for r in (*op.sources, *op.targets)} == {4}
     assert elements_of(kernel, replace(op, count=5), x()) == 5  # type: ignore[call-arg]
 
 
