@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     )
     from .kernel_claims import claims_of, prove_kernel
     from .kernel_widths import with_widths
-    from .prover import prove
+    from .proving import prove
     from .trusted.certificate_checker import verify
 
 _WHERE = {
-    "prove": "prover",
+    "prove": "proving",
     "claims_of": "kernel_claims",
     "prove_kernel": "kernel_claims",
     "Budget": "budget",

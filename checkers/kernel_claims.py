@@ -91,7 +91,7 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
     """
     kernel = kernel.assuming(*facts_of(tuple(given)))
     claims = claims_of(kernel, arch)
-    report = prover.prove(claims, **options)
+    report = prover.report_on(claims, **options)
     digest, on = kernel.digest, str(arch)
     verdicts = tuple(
         v if v.digest == digest and v.arch == on else replace(v, digest=digest, arch=on) for v in report.verdicts
@@ -132,7 +132,7 @@ def _under(v: Verdict, needed: tuple[Fact, ...], options: Any) -> Verdict:
     if v.outcome is not Outcome.REFUTED or set(v.repairs) == set(needed):
         return v
     stronger = replace(v.claim, given=(*v.claim.given, *needed))
-    if not prover.prove(stronger, **options):
+    if not prover.report_on(stronger, **options):
         return v
     return replace(v, repairs=needed, condition=f"{' and '.join(map(str, needed))}, which the tensor maps need as well")
 

@@ -1,90 +1,44 @@
-"""Claims to verdicts, in a fixed order of methods: certificate, small sizes, solver.
+"""Claims to verdicts: of a claim and its parts, of the obligations of its layouts, from a cache where it has them.
 
-    >>> from symlayout import Layout, dims
-    >>> from checkers import Injective, prove
-    >>> M, N = dims("M N")
-    >>> print(prove(Injective(Layout((M, N), (1, M)))))
-    proved    injective: (M,N):(1,M)  [chain of strides, T2]
-    sizes     M, N in 1 .. 2^31 - 1
-
-A certificate is verified by the independent checker before it counts; a counterexample is replayed on plain
-integers; what is left is UNKNOWN with the lemma that is missing and how far it was tried.
+How one verdict is found stands in :mod:`checkers.methods`.
 """
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome, Report, Verdict
-from symlayout.arch import SM90, Arch
-from symlayout.errors import ClaimError, InternalError, SerialError, SymlayoutError
-from symlayout.expr import Expr, Fact, PowerOfTwo, Quotient, Symbol, at_least
-from symlayout.facts import NOTHING, Facts, opaque_atoms, symbols_in
+from symlayout.errors import ClaimError, SerialError
+from symlayout.expr import Fact, Symbol
+from symlayout.facts import NOTHING, Facts, symbols_in
 from symlayout.facts.scope import ranges_in_words
 from symlayout.kernel import Kernel
-from symlayout.meter import Exhausted, metered, step
+from symlayout.meter import Exhausted, metered
 from symlayout.obligations import EXACT, Obligation, as_divisibility
 
-from . import smt, views
+from . import smt
 from .algebra.certificates import together
-from .algebra.subject_form import expressions
-from .budget import DOING, Budget, ended
+from .budget import Budget, ended
 from .bundle import ProofReport
 from .cache import Verdicts, key_of
-from .claim import Claim, Proof, Query, TooLarge, facts_of
+from .claim import Claim, facts_of
 from .claims.holds import Holds
 from .claims.in_bounds import InBounds
-from .exhaustive import POINTS
-from .refuter import SMALL_POINTS, Failure, Refuter, tried
-from .repairs.conditions import simplest
-from .repairs.weakest import closing, joint, repair
-from .trial_sizes import Sizes, about_equal, all_sizes, small_sizes
-from .trusted.certificate_checker import verify
+from .divisors import at_least_1
+from .methods import ClaimRun, admits_some
+from .repairs.weakest import joint
 from .trusted.statements.bound import bound
 
-T = TypeVar("T")
+__all__ = ["Budget", "decide", "forget", "report_on", "verdicts"]
 
 
-def prove(
-    *claims: Any,
-    given: Iterable[Fact] = (),
-    arch: Arch | None = None,
-    budget: Budget | None = None,
-    cache: Verdicts | None = None,
+def report_on(
+    *claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None, cache: Verdicts | None = None
 ) -> Report:
-    """The report on some claims (or lists of them), under the facts *given* to all.
-
-    With a *cache*, claims that were decided before by this version are looked up. The obligations that the
-    layouts carry are part of the report. Of a kernel all claims are proved, on *arch* (SM90 unless told), see
-    ``kernel_claims``. Raises ClaimError for what is no claim, and for *arch* with claims: those that depend on an
-    architecture have it as a field.
-
-    >>> from symlayout import SM90, dim
-    >>> from symlayout.kernels import vector_copy
-    >>> kernel = vector_copy(dim("N"))
-    >>> report = prove(kernel, arch=SM90)
-    >>> bool(report), report.arch, report.digest == kernel.digest
-    (True, 'sm_90a', True)
-    """
-    if arch is not None and not isinstance(arch, Arch):
-        raise ClaimError(f"expected an architecture such as SM90 as arch, got {arch!r} ({type(arch).__name__})")
-    if len(claims) == 1 and isinstance(claims[0], Kernel):
-        from .kernel_claims import prove_kernel
-
-        return prove_kernel(claims[0], arch or SM90, given=given, budget=budget, cache=cache)
-    if arch is not None:
-        raise ClaimError(
-            f"expected arch with a kernel, got {arch} with {len(claims)} claims; one that depends on an architecture "
-            f"has it as a field, as in SharedMemoryFits(kernel, arch={arch.name})"
-        )
+    """The report on some claims, or lists of them, under the facts *given* to all: see ``prove``."""
     given = facts_of(given)
     every = list(_flat(claims))
     found = [v for c in every for v in verdicts(c, given, budget or Budget(), cache)]
@@ -184,7 +138,7 @@ def _recalled(claim: Claim, budget: Budget, cache: Verdicts | None) -> Verdict:
         return decide(claim, budget)
     found = cache.find(key, claim)
     if found is None:
-        run = _Run(claim, budget)
+        run = ClaimRun(claim, budget)
         found = run.verdict()
         if not run.cut:  # another run may have more time
             cache.store(key, found)
@@ -193,392 +147,14 @@ def _recalled(claim: Claim, budget: Budget, cache: Verdicts | None) -> Verdict:
 
 def decide(claim: Claim, budget: Budget) -> Verdict:
     """One verdict."""
-    return _Run(claim, budget).verdict()
+    return ClaimRun(claim, budget).verdict()
 
 
 def forget() -> None:
     """Drop what is kept from earlier claims, so that a measurement starts afresh."""
     Facts.forget()
-    _admits_some.cache_clear()
-    _at_least_1.cache_clear()
-
-
-def certified(claim: Claim, facts: Facts) -> Proof | None:
-    """A proof by algebra whose certificate the independent checker has accepted, or None."""
-    proof = claim.certify(facts)
-    if proof is not None and proof.certificate is not None:
-        try:
-            verify(proof.certificate)
-        except SymlayoutError as e:
-            raise InternalError(f"the certificate for {claim} was rejected: {e}") from e
-    return proof
-
-
-def _check_sizes(claim: Claim) -> None:
-    """Raise ClaimError where a coordinate of a map stands among sizes: it is another thing in each."""
-    coords = {c for x in claim.parameters() if isinstance(x, AddressMap) for c in x.coords}
-    if coords:
-        sizes = [x for x in (*claim.parameters(), *claim.given) if not isinstance(x, AddressMap)]
-        mixed = coords & {s for x in sizes for s in symbols_in(x)}
-        if mixed:
-            raise ClaimError(f"expected sizes in {claim} and its facts, got its coordinate {min(map(str, mixed))}")
-
-
-class _Run:
-    """The methods on one claim, in order, and what they left behind for an UNKNOWN."""
-
-    def __init__(self, claim: Claim, budget: Budget) -> None:
-        self.claim, self.budget = claim, budget
-        self.static = True
-        self.facts = NOTHING
-        self.doing = "the reading of its assumptions"
-        self.cut = False  # whether the budget ended first
-        self.reasons: list[str] = []
-        self.lemmas: list[str] = []
-        self.doubt = ""  # what a proof may be empty for
-
-    @functools.cached_property
-    def refuter(self) -> Refuter:
-        """The search for sizes at which the claim fails."""
-        return Refuter(self.claim, self.facts, self.budget.refuter_points)
-
-    @functools.cached_property
-    def searches(self) -> views.Searches:
-        """The searches for a certificate under parts of the assumptions."""
-        claim = self.claim
-        told = claim.by_rows and claim.subjects() and not opaque_atoms(*expressions(claim.parameters()))
-        return views.Searches(claim, certified, opaque=not told)
-
-    def verdict(self) -> Verdict:
-        """The verdict, with the time that it took: UNKNOWN where the budget ends before one is found."""
-        self.begin = time.perf_counter()
-        with metered(self.budget.seconds, self.budget.steps):
-            try:
-                return self._judged()
-            except Exhausted as e:
-                self.cut = True
-                reason = ended(e, self.doing)
-            except RecursionError:
-                reason = f"expressions are nested deeper than Python's stack during {self.doing}"
-        checked = self.refuter.checked if "refuter" in vars(self) else ""
-        return self._end(Outcome.UNKNOWN, reason="; ".join([*self.reasons, reason]), checked=checked)
-
-    def _judged(self) -> Verdict:
-        self.static = self.claim.static()
-        if not self.static:
-            _check_sizes(self.claim)
-            self.facts = Facts.about(self.claim.parameters(), given=self.claim.given)
-        self.doing = "the search for a certificate"
-        found = self._certificate() if self.static else None
-        if found is not None and not _divides_by_digits(self.claim):
-            return found
-        self.doing = "the check of divisors"
-        unsafe = self._unsafe_divisor()
-        if unsafe:
-            return self._end(Outcome.UNKNOWN, reason=unsafe, open="every divisor is at least 1")
-        symbols = self.facts.symbols
-        if not symbols:
-            return self._static() if found is None else found
-        self.doing = "the search for sizes that meet the assumptions"
-        hints = self.claim.hints()
-        if not _admits_some(symbols, self.facts.given) and next(small_sizes(symbols, self.facts, hints), None) is None:
-            empty = self._vacuous()
-            if empty is not None:
-                return empty
-            self.doubt = "no sizes are known that meet the assumptions, and whether any do is open"
-        sizes = self.refuter
-        algebra = (sizes.glance, self._certificate, self._every_size, self._from_fewer)
-        for method in (*algebra, sizes.small, sizes.large, self._solver, self._from_any, sizes.more):
-            self.doing = DOING[method.__name__]
-            said = method()
-            if said is not None:
-                return self._refuted(said) if isinstance(said, Failure) else said
-        return self._end(
-            Outcome.UNKNOWN,
-            reason="; ".join(self.reasons),
-            open=self.claim.lemma(self.facts),
-            checked=self.refuter.checked,
-            closing=self._closing(),
-        )
-
-    def _in_time(self, search: Callable[[], T]) -> T | None:
-        """What a search beside the verdict finds; None where the budget ends before, and the verdict stands."""
-        try:
-            return search()
-        except (Exhausted, RecursionError):
-            self.cut = True
-            return None
-
-    def _closing(self) -> tuple[str, ...]:
-        """Facts that would close what is left open."""
-        search = functools.partial(closing, self.claim, self.facts)
-        return (self._in_time(search) or ()) if self._mends else ()
-
-    @property
-    def _mends(self) -> bool:
-        """Whether conditions are sought under which the claim would be proved."""
-        return self.budget.repairs and self.claim.mendable
-
-    def _end(self, outcome: Outcome, **parts: Any) -> Verdict:
-        spent = time.perf_counter() - self.begin
-        labels = () if self.static else self.facts.labels
-        if outcome is Outcome.PROVED and self.doubt:
-            parts["reason"] = self.doubt
-        return Verdict(self.claim, outcome, assumptions=labels, expect=self.claim.expected, seconds=spent, **parts)
-
-    # -- numbers ------------------------------------------------------------------------------------
-
-    def _static(self) -> Verdict:
-        if not all(f.value for f in self.claim.given):
-            false = next(f for f in self.claim.given if not f.value)
-            return self._end(Outcome.VACUOUS, reason=f"the assumption {false} is false")
-        found = None if self.static else self._certificate()
-        if found is not None:
-            return found
-        try:
-            witness = self.claim.counterexample()
-        except ZeroDivisionError as e:
-            return self._end(Outcome.UNKNOWN, reason=str(e), open="every divisor is at least 1")
-        except TooLarge as e:
-            solved = self._solver()
-            if solved is not None:
-                return solved
-            large = f"{self.claim.points()} points are more than the {POINTS} that are enumerated"
-            return self._end(
-                Outcome.UNKNOWN,
-                reason="; ".join([str(e) or large, *self.reasons]),
-                open=self.claim.lemma(self.facts),
-            )
-        if witness is not None:
-            few = self.claim.points() > POINTS
-            return self._end(Outcome.REFUTED, witness=witness, method="a few coordinates" if few else "enumeration")
-        return self._end(Outcome.PROVED, method=f"enumeration of {self.claim.points()} points")
-
-    # -- algebra ------------------------------------------------------------------------------------
-
-    def _certificate(self) -> Verdict | None:
-        if not self._parted:
-            proof = certified(self.claim, self.facts)
-            return None if proof is None else self._proved(proof, self.facts)
-        return self._found(self.searches.first())
-
-    @property
-    def _parted(self) -> bool:
-        """Whether proofs are sought under parts of the assumptions too."""
-        return bool(self.claim.given) and self.claim.weighs
-
-    def _proved(self, proof: Proof, facts: Facts, unused: tuple[str, ...] = ()) -> Verdict:
-        """The verdict by a proof that rests on these facts."""
-        needed = facts if facts.given != self.claim.given else None
-        return self._end(
-            Outcome.PROVED,
-            method=proof.method,
-            certificate=None if proof.certificate is None else bound(self.claim, needed, proof.certificate),
-            lemmas=(*self.lemmas, *proof.lemmas),
-            unused=unused,
-        )
-
-    def _found(self, found: views.Found | None) -> Verdict | None:
-        """The verdict by a proof from some of the assumptions, where one is found."""
-        if found is None:
-            return None
-        unused = self.searches.unneeded(found, self._in_time)
-        return self._proved(*found, tuple(str(f) for f in self.claim.given if f in unused))
-
-    def _from_fewer(self) -> Verdict | None:
-        """A proof under some of the assumptions, where all of them lead the search astray; see ``views``."""
-        if not self._parted:
-            return None
-        failure = self.refuter.glance(every=True)  # what is false has no proof, however long one searches
-        if failure is not None:
-            return self._refuted(failure)
-        found = self.searches.fewer()
-        return self._found(found) if found else self._enumerated(views.few_sizes(self.claim), every=False)
-
-    def _from_any(self) -> Verdict | None:
-        """A proof under some of the assumptions where nothing else has decided, however long the search is."""
-        return self._found(self.searches.rest()) if self._parted else None
-
-    def _unsafe_divisor(self) -> str:
-        """The first symbolic divisor that may be below 1; // and % mean nothing there."""
-        given: list[Fact] = []
-        for f in self.claim.given:  # a fact may rest on those before it
-            complaint = self._divisors_in([f], given)
-            if complaint:
-                return complaint
-            given.append(f)
-        ranges = [e for s in self.facts.symbols for e in (s.lower, s.upper)]
-        maps = [x for x in self.claim.parameters() if isinstance(x, AddressMap)]
-        others = [x for x in self.claim.parameters() if not isinstance(x, AddressMap)]
-        complaint = self._divisors_in([*ranges, *others, *(x.extents for x in maps)], given)
-        for x in maps:  # a predicate guards what comes after it, in its own map
-            guards = list(given)
-            for f in x.valid:
-                complaint = complaint or self._divisors_in([f], guards)
-                guards.append(f)
-            complaint = complaint or self._divisors_in([x.offset], guards)
-            for d, n in zip(x.divisors, x.guards, strict=True):  # also those that have cancelled
-                complaint = complaint or self._below_one(d, f"the code of {x}", [*given, *x.valid[:n]])
-        return complaint
-
-    def _divisors_in(self, parts: list[Any], known: list[Fact]) -> str:
-        """A complaint about a divisor in *parts* that the facts known do not keep at 1 or more."""
-        for a in opaque_atoms(*(e for x in parts for e in expressions(x))):
-            if not isinstance(a, Quotient | PowerOfTwo):
-                continue
-            d = a.args[1] if isinstance(a, Quotient) else a
-            complaint = self._below_one(d, str(a), known)
-            if complaint:
-                return complaint
-        return ""
-
-    def _below_one(self, d: Any, where: str, known: list[Fact]) -> str:
-        """A complaint about one divisor, unless the facts known keep it at 1 or more."""
-        if (type(d) is int and d >= 1) or _at_least_1(d, tuple(known)):
-            return ""
-        lemma = f"{d} >= 1 [{smt.version()}]"
-        if lemma in self.lemmas:
-            return ""
-        facts = Facts.about(d, given=known)
-        if smt.satisfiable([*facts.ranges, *known, Fact(-d, ">=")], self.budget.solver_ms).status != "unsat":
-            if isinstance(d, PowerOfTwo):
-                count = d.args[0]
-                cure = f"; add the fact {simplest(at_least(count, 0))}" if isinstance(count, Expr) else ""
-                return f"expected to shift by at least 0 bits, got {count} in {where}{cure}"
-            cure = f"; add the fact {simplest(at_least(d, 1))}" if isinstance(d, Expr) else ""
-            return f"expected a divisor of at least 1, got {d} in {where}{cure}"
-        self.lemmas.append(lemma)
-        return ""
-
-    def _every_size(self) -> Verdict | None:
-        """Where the assumptions leave few sizes, each is enumerated, in order of their sum: a proof if all hold."""
-        return self._enumerated(all_sizes(self.facts.symbols, self.facts), every=True)
-
-    def _enumerated(self, envs: list[Sizes] | None, every: bool) -> Verdict | None:
-        """The verdict by these sizes; they are *every* admissible one, or the claim's own among more."""
-        for env in sorted(envs or (), key=lambda env: sum(env.values())):
-            step()
-            bound = self.refuter.bound(env)
-            if bound is None or bound.points() > SMALL_POINTS:
-                return None
-            try:
-                witness = bound.counterexample()
-            except (TooLarge, ZeroDivisionError, OverflowError):
-                return None
-            if witness is not None:
-                failure = Failure(witness, env, f"enumeration of all {len(envs or ())} sizes")
-                return self._refuted(failure) if every else None
-        method = f"enumeration of all {len(envs or ())} sizes"
-        return self._end(Outcome.PROVED, method=method, lemmas=tuple(self.lemmas)) if envs else None
-
-    # -- sizes that fail ----------------------------------------------------------------------------
-
-    def _refuted(self, failure: Failure) -> Verdict:
-        """The verdict on sizes at which the claim fails, with the condition that repairs it."""
-        if not self.facts.admits(failure.sizes):
-            raise InternalError(f"the counterexample {failure.sizes} of {self.claim} does not meet the assumptions")
-        search = functools.partial(repair, self.claim, self.facts, failure.sizes)
-        found = self._in_time(search) if self._mends else None
-        return self._end(
-            Outcome.REFUTED,
-            witness=replace(failure.witness, sizes={s.name: v for s, v in failure.sizes.items()}),
-            method=failure.method,
-            condition=" or ".join(filter(None, (str(found or ""), self.claim.otherwise()))),
-            repairs=found.facts if found else (),
-        )
-
-    # -- the solver ---------------------------------------------------------------------------------
-
-    def _vacuous(self) -> Verdict | None:
-        if smt.satisfiable(self._assumptions(), self.budget.solver_ms).status != "unsat":
-            return None
-        core = [*self.facts.ranges, *self.claim.given]
-        for f in list(core):
-            rest = [g for g in core if g is not f]
-            if smt.satisfiable(rest, self.budget.solver_ms).status == "unsat":
-                core = rest
-        return self._end(Outcome.VACUOUS, method=smt.version(), reason=f"no sizes meet {' and '.join(map(str, core))}")
-
-    def _assumptions(self) -> list[Fact]:
-        return [*self.facts.ranges, *self.claim.given]
-
-    def _solver(self) -> Verdict | None:
-        queries = self.claim.violations(self.facts)
-        if queries is None:
-            self.reasons.append("this claim has no solver form")
-            return None
-        lemmas, solvers = list(self.lemmas), {}
-        short = self.claim.given != ()  # with assumptions that may lead astray a solver first gets less work to do
-        for q in queries:
-            query = [*self._assumptions(), *q]
-            answer = smt.satisfiable(query, self.budget.solver_ms, views.SHORT if short else smt.RLIMIT)
-            if answer.status == "unknown" and short:
-                by = views.solved(self.claim, queries, self.facts.ranges, self.budget.solver_ms)
-                if by:
-                    return self._end(Outcome.PROVED, method=by, lemmas=tuple(lemmas))
-                found = self._from_any()
-                if found is not None:
-                    return found
-                short, answer = False, smt.satisfiable(query, self.budget.solver_ms)
-            if answer.status == "sat":
-                return self._from_model(answer)
-            if answer.status == "unknown":
-                self.reasons.append(answer.reason)
-                self._dump(query)
-                return None
-            lemmas.append("a violation is unsatisfiable")
-            solvers[answer.solver] = True
-        return self._end(Outcome.PROVED, method=" and ".join(solvers), lemmas=tuple(lemmas))
-
-    def _dump(self, query: Query) -> None:
-        """Write a query that stayed open, named after its content."""
-        if not self.budget.dump_smt:
-            return
-        text = f"; {self.claim}\n{smt.smtlib(query)}"
-        folder = Path(self.budget.dump_smt)
-        folder.mkdir(parents=True, exist_ok=True)
-        name = hashlib.sha256(text.encode()).hexdigest()[:16]
-        (folder / f"{name}.smt2").write_text(text, encoding="utf-8")
-
-    def _from_model(self, answer: smt.Answer) -> Verdict | None:
-        """A model is a candidate: the sizes in it must fail on plain integers too."""
-        env = {s: answer.model.get(s, 0) for s in self.facts.symbols}
-        bound = self.refuter.bound(env) if self.facts.symbols else self.claim
-        witness = None
-        if bound is not None:
-            witness = tried(bound) or self.claim.replay(answer.model, bound)
-        if witness is None:
-            at = ", ".join(f"{s} = {v}" for s, v in env.items())
-            where = f" at {at}" if at else ""
-            self.reasons.append(f"the solver offers a counterexample{where} that cannot be replayed")
-            return None
-        if not env:
-            return self._end(Outcome.REFUTED, witness=witness, method=smt.version())
-        try:
-            return self._refuted(Failure(witness, env, smt.version()))
-        except OverflowError as e:  # an assumption shifts too far to be replayed
-            self.reasons.append(str(e))
-            return None
-
-
-@functools.lru_cache(maxsize=1 << 8)
-def _admits_some(symbols: tuple[Symbol, ...], given: tuple[Fact, ...]) -> bool:
-    """Whether some small sizes meet the assumptions: of all claims of a kernel those are the same few."""
-    facts = Facts.about(symbols, given=given)
-    return next(itertools.chain(about_equal(symbols, facts), small_sizes(symbols, facts)), None) is not None
-
-
-@functools.lru_cache(maxsize=1 << 10)
-def _at_least_1(d: Any, known: tuple[Fact, ...]) -> bool:
-    """Whether algebra shows that a divisor is at least 1: by ranges alone, or by facts too."""
-    if known and _at_least_1(d, ()):
-        return True
-    return Facts.about(d, given=known).le(1, d) is True
-
-
-def _divides_by_digits(claim: Claim) -> bool:
-    """Whether a map without parameters has a divisor that depends on its coordinates."""
-    return any(hasattr(x, "extents") for x in claim.subjects())
+    admits_some.cache_clear()
+    at_least_1.cache_clear()
 
 
 def _obligation(o: Obligation, claim: Claim, budget: Budget) -> Iterator[Verdict]:

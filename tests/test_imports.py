@@ -67,14 +67,6 @@ STANDING: tuple[set[str], ...] = (
         "symlayout.semantics.warps",
     },
     {
-        "checkers.claims",
-        "checkers.claims.global_order",
-        "checkers.kernel_claims",
-        "checkers.prover",
-        "checkers.races.access_pairs",
-        "checkers.races.homes",
-    },
-    {
         "checkers.dataflow.bulk_boxes",
         "checkers.dataflow.op_effects",
         "checkers.dataflow.places",

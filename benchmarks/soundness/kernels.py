@@ -42,7 +42,8 @@ from checkers.claims.updated_once import updates
 from checkers.coverage.store_sites import outputs, reduced
 from checkers.kernel_claims import claims_of
 from checkers.overlaps import sharing
-from checkers.prover import Budget, prove
+from checkers.prover import Budget
+from checkers.proving import prove
 from checkers.races.bound_runs import Run
 from checkers.rings.programs import rings_of
 from symlayout import Layout, dim

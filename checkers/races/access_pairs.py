@@ -30,6 +30,8 @@ from symlayout.kernel.sites import Site, everyone, sites
 from symlayout.layout import Layout
 from symlayout.ops import Barrier, Box, ClusterBarrier, Commit, Elect, Fence, For, Op, Ref, Role, Wait, WaitGroup
 
+from ..certified import certified
+from ..claims.written_once import WrittenOnce
 from ..coverage.elements import as_modes, in_a_map, in_modes
 from ..coverage.store_sites import Open, Store
 from ..orders.barriers import Meeting, meetings, number_of
@@ -115,9 +117,6 @@ class _Look:
 
     def _stored_once(self, tensor: str) -> bool:
         """Whether that is proved of a tensor, all stores to it together."""
-        from ..claims.written_once import WrittenOnce  # claims are proved with what is here
-        from ..prover import certified
-
         if tensor not in self._once:
             try:
                 claim = WrittenOnce(self.kernel, tensor)

@@ -32,6 +32,7 @@ from symlayout.expr import Expr, Fact, Int, Symbol, digit, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel.clusters import is_block, is_rank
 
+from ..certified import certified
 from ..claim import TooLarge
 from ..claims.injective import Injective
 from ..coverage.cells import CELLS
@@ -56,8 +57,6 @@ class Home:
 
 @functools.lru_cache(maxsize=1 << 8)
 def _injective(elements: AddressMap, given: tuple[Fact, ...]) -> bool:
-    from ..prover import certified  # which takes kernels
-
     claim = Injective(elements, given=given)
     if elements.static and math.prod(n for n in elements.extents if type(n) is int) <= POINTS:
         try:
