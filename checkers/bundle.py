@@ -100,9 +100,12 @@ class Checked:
         return not self.problems
 
     def __str__(self) -> str:
-        lines = [f"rejected  {x}" for x in self.problems]
-        lines += [f"accepted  {x}" for x in self.accepted]
-        return "\n".join([*lines, *(f"repeat    {x}" for x in self.repeat)])
+        return "\n".join(f"{word:8}  {what}" for word, what in self.rows())
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What was found, a word and what it is about: problems first."""
+        groups = (("rejected", self.problems), ("accepted", self.accepted), ("repeat", self.repeat))
+        return [(word, x) for word, found in groups for x in found]
 
 
 @dataclass(frozen=True)
@@ -302,7 +305,7 @@ what is not proved has no certificate
             self.digest,
             self.name,
             self.arch,
-            self.sizes,
+            tuple(map(str, self.sizes)),
             self.given,
             self.assumed,
             TOOL,

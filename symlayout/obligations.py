@@ -135,13 +135,15 @@ def as_divisibility(fact: Fact) -> Fact:
 
 
 def _lines(obligations: Obligations) -> Iterator[str]:
-    """One line for each kind, with divisors of several extents joined: ``64 divides M and N``."""
+    """One line for each kind, with the extents of one divisor joined: ``64 divides M and N``."""
     for kind in dict.fromkeys(o.kind for o in obligations):
         grouped: dict[str, list[str]] = {}
         for o in obligations:
             if o.kind == kind:
-                head, sep, tail = o.unless.partition(" divides ")
-                grouped.setdefault(head + sep if sep else "", []).append(tail if sep else o.unless)
+                fact = o.facts[0]
+                divisor = _divides(fact) if kind == IN_DOMAIN and o.unless == _needs(fact) else None
+                head, tail = (f"{divisor[0]} divides ", str(divisor[1])) if divisor is not None else ("", o.unless)
+                grouped.setdefault(head, []).append(tail)
         parts = [head + " and ".join(tails) for head, tails in grouped.items()]
         if kind == IN_DOMAIN:
             false = parts == ["false"]

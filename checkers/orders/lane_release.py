@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from symlayout.atoms import Completion
-from symlayout.kernel import CONVERGED, Kernel
+from symlayout.kernel import CONVERGED_WARPS, Kernel
 from symlayout.kernel.sites import Site, Team, everyone
 from symlayout.ops import WARP, Arrive, Barrier, ClusterBarrier, ExpectTx, Op, Slot, Wait, WarpBarrier
 
@@ -47,7 +47,7 @@ class Lanes:
         elif self._always(over, arrive, warps):
             yield Order(RULE, where, by="a barrier of all its lanes on every way")
         elif self.kernel.converged_warps and everyone(arrive).warps >= warps:
-            yield Order(RULE, where, by=CONVERGED.partition(":")[0])
+            yield Order(RULE, where, by=CONVERGED_WARPS)
         elif over is s and everyone(arrive).warps >= warps and self.late(ring, arrive):
             yield Order(RULE, where, by="a warp barrier after the next wait")
         else:

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from ..facts.scope import USUAL, is_usual
+from ..facts.scope import USUAL, Phrase
 from ..int_tuple import text
 from .report import Outcome, Report, Verdict, indented
 
@@ -82,7 +82,7 @@ def show_report(report: Report, verbose: bool = False) -> None:
     failed = [v for v in report.verdicts if v.outcome is Outcome.REFUTED and not v.as_expected]
     if len(failed) > 1 and report.repairs and all(v.repairs for v in failed):
         out.print(Text(f"  all hold if {' and '.join(map(str, report.repairs))}"))
-    if not all(map(is_usual, report.sizes)):
+    if not all(map(_usual, report.sizes)):
         for line in report.size_lines():
             out.print(Text(f"  {line}", style="dim"))
     for note in report.notes:
@@ -115,13 +115,12 @@ def show_certificate(
 CHECKED = {"accepted": "bold green", "rejected": "bold red", "repeat": "bold yellow"}
 
 
-def show_bundle(about: list[str], checks: list[str]) -> None:
-    """What a bundle of certificates is about, and what a check of it found, a line each."""
+def show_bundle(about: list[str], checks: list[tuple[str, str]]) -> None:
+    """What a bundle of certificates is about, and what a check of it found: a word and what it is said of."""
     for line in about:
         out.print(Text(f"  {line}", style="dim"))
-    for line in checks:
-        word, _, rest = line.partition("  ")
-        out.print(Text("  ").append(f"{word:8}", style=CHECKED.get(word, "bold")).append(f"  {rest.strip()}"))
+    for word, what in checks:
+        out.print(Text("  ").append(f"{word:8}", style=CHECKED[word]).append(f"  {what}"))
 
 
 def show_layouts(layouts: dict[str, Any]) -> None:
@@ -138,7 +137,7 @@ def show_summary(report: Report, seconds: float) -> None:
     wrong = [v for v in report.verdicts if not v.as_expected]
     expected = sum(v.as_expected and v.outcome is not Outcome.PROVED for v in report.verdicts)
     note = f" ({expected} of them expected)" if expected else ""
-    if any(map(is_usual, report.sizes)):
+    if any(map(_usual, report.sizes)):
         out.print(Text(f"sizes are {USUAL} unless said otherwise", style="dim"))
     line = Text(f"{report.summary()}{note} in {seconds:.1f} s")
     if wrong:
@@ -188,3 +187,8 @@ def _late(start: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]
         timer.cancel()
         timer.join()
         stop()
+
+
+def _usual(said: str) -> bool:
+    """Whether it is said of sizes that their range is the usual one."""
+    return isinstance(said, Phrase) and said.usual

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InternalError, SymlayoutError
-from ..facts.scope import USUAL, is_usual, names_in
+from ..facts.scope import Phrase, usual
 from ..finding.found import Found
 from .report import Report, Verdict
 
@@ -57,14 +57,17 @@ class Judged:
         self.verdicts += report.verdicts
         self.notes += report.notes
         place = next((f" ({v.place})" for v in report.verdicts if str(v.place)), "")
-        self.usual |= dict.fromkeys(name for x in report.sizes if is_usual(x) for name in names_in(x))
-        self.sizes |= dict.fromkeys(f"{x}{place}" for x in report.sizes if not is_usual(x))
+        for x in report.sizes:
+            if isinstance(x, Phrase) and x.usual:
+                self.usual |= dict.fromkeys(x.names)
+            else:
+                self.sizes[f"{x}{place}"] = None
         self.assumed |= dict.fromkeys(f"{x}{place}" for x in report.assumed)
 
     @property
     def report(self) -> Report:
-        usual = [f"{', '.join(self.usual)} {USUAL}"] if self.usual else []
-        sizes, assumed = (*usual, *self.sizes), tuple(self.assumed)
+        phrases = [usual(self.usual)] if self.usual else []
+        sizes, assumed = (*phrases, *self.sizes), tuple(self.assumed)
         return Report(tuple(self.verdicts), notes=tuple(self.notes), sizes=sizes, assumed=assumed)
 
 

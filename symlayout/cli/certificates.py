@@ -73,5 +73,5 @@ def _checked(bundle: Any, file: Path) -> bool:
     """Show what a bundle says and whether it holds."""
     console.show_place(str(file))
     found = bundle.check()
-    console.show_bundle(bundle.about(), str(found).splitlines())
+    console.show_bundle(bundle.about(), found.rows())
     return bool(found)

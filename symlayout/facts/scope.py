@@ -14,12 +14,34 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..expr import Symbol
+from ..expr.operands import INT32_MAX
 
-USUAL = "in 1 .. 2^31 - 1"  # of a size of which nothing is said
+LOWEST, HIGHEST = 1, INT32_MAX  # of a size of which nothing is said
+USUAL = "in 1 .. 2^31 - 1"
 BIG = 1 << 16  # from here on, powers of two are written as such
 
 
-def ranges_in_words(symbols: Iterable[Symbol]) -> tuple[str, ...]:
+class Phrase(str):
+    """What is said of some sizes: text that knows their *names*, and whether their range is the *usual* one.
+
+    >>> from symlayout import dims
+    >>> (phrase,) = ranges_in_words(dims("M N"))
+    >>> phrase, phrase.names, phrase.usual
+    ('M, N in 1 .. 2^31 - 1', ('M', 'N'), True)
+    """
+
+    names: tuple[str, ...]
+    usual: bool
+
+    @classmethod
+    def of(cls, text: str, names: Iterable[str], usual: bool) -> Phrase:
+        """The phrase of a text."""
+        made = cls(text)
+        made.names, made.usual = tuple(names), usual
+        return made
+
+
+def ranges_in_words(symbols: Iterable[Symbol]) -> tuple[Phrase, ...]:
     """One phrase for all symbols of a range and a divisor, in the order in which they come."""
     groups: dict[Any, list[str]] = {}
     for s in symbols:
@@ -27,17 +49,15 @@ def ranges_in_words(symbols: Iterable[Symbol]) -> tuple[str, ...]:
     return tuple(_phrase(names, *limits) for limits, names in groups.items())
 
 
-def is_usual(phrase: str) -> bool:
-    """Whether a phrase of ``ranges_in_words`` says no more than that sizes are in 1 .. 2^31 - 1."""
-    return phrase.endswith(USUAL)
+def usual(names: Iterable[str]) -> Phrase:
+    """The phrase about sizes of which nothing is said."""
+    names = tuple(names)
+    return Phrase.of(f"{', '.join(names)} in {LOWEST} .. {_number(HIGHEST)}", names, True)
 
 
-def names_in(phrase: str) -> list[str]:
-    """The names of the sizes of the usual range, from the phrase about them."""
-    return phrase.removesuffix(USUAL).strip().split(", ")
-
-
-def _phrase(names: list[str], lower: Any, upper: Any, multiple: int) -> str:
+def _phrase(names: list[str], lower: Any, upper: Any, multiple: int) -> Phrase:
+    if (lower, upper, multiple) == (LOWEST, HIGHEST, 1):
+        return usual(names)
     which = ", ".join(names)
     if lower is None or upper is None:
         ends = [f"{word} {_number(x)}" for word, x in (("at least", lower), ("at most", upper)) if x is not None]
@@ -45,7 +65,7 @@ def _phrase(names: list[str], lower: Any, upper: Any, multiple: int) -> str:
     else:
         within = f"{which} in {_number(lower)} .. {_number(upper)}"
     by = f", {'a multiple' if len(names) == 1 else 'multiples'} of {multiple}" if multiple > 1 else ""
-    return within + by
+    return Phrase.of(within + by, names, False)
 
 
 def _number(x: Any) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from .builder import Builder
 from .declarations import BLOCKS, THREAD, KernelMap, KernelTensor, Mbarriers, Parameter, RingUse
 from .sites import Site
-from .value import CONVERGED, Kernel
+from .value import CONVERGED, CONVERGED_WARPS, Kernel
 from .visitor import Visitor
 
 __all__ = [
     "BLOCKS",
     "CONVERGED",
+    "CONVERGED_WARPS",
     "THREAD",
     "Builder",
     "Kernel",

@@ -32,7 +32,8 @@ from ..ops import (
 from .declarations import BLOCKS, THREAD, KernelMap, KernelTensor, Mbarriers, Parameter, RingUse, declared, lookup
 from .specification import Result
 
-CONVERGED = "converged_warps: the lanes of a warp proceed in lockstep, and what they access is in program order"
+CONVERGED_WARPS = "converged_warps"  # the field, as orderings and assumptions name it
+CONVERGED = f"{CONVERGED_WARPS}: the lanes of a warp proceed in lockstep, and what they access is in program order"
 
 
 @dataclass(frozen=True, repr=False, eq=False)

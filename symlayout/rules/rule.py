@@ -155,6 +155,11 @@ class Rule:
         found = self.must.facts(x, m, i)
         return found if isinstance(x, Expr) or any(f.symbols for f in found) else ()
 
+    @property
+    def what(self) -> str:
+        """What the value is called in a message."""
+        return self.name or self.sentence.partition(" is ")[0]
+
     def __str__(self) -> str:
         return f"{self.id}: {self.sentence}"
 
@@ -202,9 +207,13 @@ class Violation:
         return f"{self.got}{self.unit}{f' in {self.where}' if self.where else ''}"
 
     def __str__(self) -> str:
-        what = self.rule.name or self.rule.sentence.partition(" is ")[0]
+        return f"{self.rule.id}: {self.message}"
+
+    @property
+    def message(self) -> str:
+        """What was expected and what is there, without the rule's id."""
         fix = f"; {self.fix}" if self.fix else ""
-        return f"{self.rule.id}: expected {what} to be {self.wanted}{self.unit}, got {self.story}{fix}"
+        return f"expected {self.rule.what} to be {self.wanted}{self.unit}, got {self.story}{fix}"
 
 
 def place_text(rule: Rule, i: int) -> str:

@@ -137,7 +137,7 @@ def _violations(r: dlpack.Request, m: TensorMap | None, complete: bool) -> list[
 def _open(record: Any, rules: Sequence[Rule]) -> list[str]:
     """Rules that must be decided here: about an address, of which more is not known later, or what no map keeps."""
     return [
-        f"{rule.id}: expected {rule.name or rule.sentence.partition(' is ')[0]} to be {rule.must.wanted(record, i)} "
+        f"{rule.id}: expected {rule.what} to be {rule.must.wanted(record, i)} "
         f"for all sizes, got {x}{f'; {rule.fix}' if rule.fix else ''}"
         for rule in rules
         for i, x in rule.places(record)

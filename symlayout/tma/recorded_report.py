@@ -83,8 +83,8 @@ class Summary:
         if name in self.reasons:
             self.reasons[name].count += count
             return
-        message = next(str(v) for v in violations(row, self.profile) if v.rule.id == name)
-        self.reasons[name] = Reason(count, line, message.partition(": ")[2])
+        message = next(v.message for v in violations(row, self.profile) if v.rule.id == name)
+        self.reasons[name] = Reason(count, line, message)
 
     def _codes(self, lines: list[int], rows: list[Any]) -> Any:
         """The recorded codes; -1 for a number that no code is, since codes judge nothing there either."""

@@ -7,6 +7,7 @@ formats had claims without assumptions.
 from __future__ import annotations
 
 import json
+import pickle
 from xml.etree import ElementTree
 
 import pytest
@@ -19,7 +20,7 @@ from symlayout.answers.formats import Format, rendered
 from symlayout.answers.report import Outcome
 from symlayout.cli import app
 from symlayout.draw import html_page
-from symlayout.facts.scope import is_usual, names_in, ranges_in_words
+from symlayout.facts.scope import Phrase, ranges_in_words, usual
 from symlayout.kernels import tma_copy
 
 M, N, ld = dims("M N ld")
@@ -225,7 +226,18 @@ def test_ranges_in_words(symbols, words):
     assert list(ranges_in_words(symbols)) == words
 
 
-def test_usual_ranges_are_told_from_others():
-    assert is_usual("M, N in 1 .. 2^31 - 1")
-    assert names_in("M, N in 1 .. 2^31 - 1") == ["M", "N"]
-    assert not any(map(is_usual, ranges_in_words([dim("a", multiple_of=8), dim("b", at_least=0), dim("c", at_most=N)])))
+def test_phrases_know_their_names_and_whether_they_are_usual():
+    both, other = ranges_in_words([dim("K", at_least=2), *dims("M N")][::-1])
+
+    assert (both.names, both.usual, both) == (("N", "M"), True, usual(["N", "M"]))
+    assert (other.names, other.usual) == (("K",), False)
+    assert not any(
+        p.usual for p in ranges_in_words([dim("a", multiple_of=8), dim("b", at_least=0), dim("c", at_most=N)])
+    )
+
+
+def test_phrases_travel_to_other_processes():
+    [phrase] = pickle.loads(pickle.dumps(ranges_in_words(dims("M N"))))
+
+    assert isinstance(phrase, Phrase)
+    assert (phrase, phrase.names, phrase.usual) == ("M, N in 1 .. 2^31 - 1", ("M", "N"), True)
