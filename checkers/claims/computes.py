@@ -15,6 +15,7 @@ from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Uncounted
+from symlayout.kernel.readable import unread_result
 from symlayout.kernel.specification import Dot, Result, sums
 from symlayout.ops import For
 from symlayout.semantics.expected import expect_results
@@ -60,6 +61,8 @@ class Computes(AtAllSizes):
         known = [r.tensor for r in self.kernel.results]
         if self.output not in known:
             raise ClaimError(f"expected an output with a result ({', '.join(known) or 'none'}), got {self.output!r}")
+        for what in unread_result(self.kernel, self.result):
+            raise ClaimError(f"{what}, in {self.result}")
 
     @property
     def result(self) -> Result:

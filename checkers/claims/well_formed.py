@@ -12,10 +12,11 @@ from symlayout.atoms import Completion, Extent, MemorySpace, MmaAtom
 from symlayout.expr import Fact, Symbol, index
 from symlayout.facts import Facts, symbols_in
 from symlayout.facts.scope import ranges_in_words
-from symlayout.kernel import THREAD, Kernel
+from symlayout.kernel import BLOCKS, THREAD, Kernel
 from symlayout.kernel.readable import unreadable
 from symlayout.kernel.sites import Site, as_written, sites
 from symlayout.kernel.touched import written
+from symlayout.kernel.specification import Element, Entry, elements, entries, sums
 from symlayout.ops import (
     OPERATIONS,
     WARP,
@@ -153,6 +154,12 @@ def unknown_names(kernel: Kernel) -> Iterator[Defect]:
     sizes = {s.name: Named(s) for s in kernel.dims}
     for what, about in _declared(kernel):
         yield from (Defect(x) for x in unknown(what, about, sizes))
+    for r in kernel.results:
+        folds = list(sums(r.value))
+        own_names = {s.name: Named(s) for s in (*r.coords, *(x.index for x in folds))}
+        named: list[Element | Entry] = [*elements(r.value), *entries(r.value)]
+        about = tuple(x.at for x in named), tuple(x.extent for x in folds)
+        yield from (Defect(x) for x in unknown(f"result {r}", about, {**sizes, **own_names}))
     grid = {s.name: Named(s) for s in (*kernel.dims, *kernel.block)}
     for site in as_written(kernel):
         op = site.op
@@ -161,7 +168,7 @@ def unknown_names(kernel: Kernel) -> Iterator[Defect]:
         known = {**grid, THREAD: Named(index(THREAD, threads)), **bound}
         yield from (Defect(x) for x in unknown(op, tuple(own(op)), known))
         for s in made_by(op):
-            if s.name in known and known[s.name].by != op:
+            if s.name in BLOCKS or (s.name in known and known[s.name].by != op):
                 yield Defect(f"{op}: {s.name} has a value already", open=True)
 
 

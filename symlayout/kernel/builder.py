@@ -55,7 +55,7 @@ from .declarations import (
     lookup,
 )
 from .integer_widths import widened
-from .specification import Result, Value, elements, entries, result
+from .specification import Result, Value, misplaced, result
 from .value import Kernel
 
 
@@ -197,18 +197,11 @@ class Builder:
         Raises LayoutError for tensors that are not in global memory and coordinates of another rank.
         """
         shapes = {t.name: t.layout.shape for t in self.tensors if t.space is MemorySpace.GLOBAL}
-
-        def modes(x: str) -> int:
-            if x not in shapes:
-                raise LayoutError(f"expected a tensor in global memory ({', '.join(shapes)}), got {x!r}")
-            return len(shapes[x]) if isinstance(shapes[x], tuple) else 1
-
-        modes(name)
+        if name not in shapes:
+            raise LayoutError(f"expected a tensor in global memory ({', '.join(shapes)}), got {name!r}")
         made = result(name, shapes[name], value)
-        named: list[Any] = [*elements(made.value), *entries(made.value)]
-        for x in named:
-            if len(x.at) != modes(x.tensor):
-                raise LayoutError(f"expected {modes(x.tensor)} coordinates of {x.tensor}, got {x}")
+        for what in misplaced(made, shapes):
+            raise LayoutError(what)
         self.results.append(made)
 
     # -- operations ---------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ..atoms import Atom, Extent, MemorySpace, MmaAtom
 from ..expr import Expr, Fact
 from ..ops import OPERATIONS, Box, Copy, If, Map, Matrix, Mma, Op, Param, Ref, Slot
 from ..semantics.maps import FUNCTIONS
+from .specification import Result, misplaced
 from .value import Kernel
 
 # Fields of operations and what may stand in them, by name; a name has one meaning in all operations.
@@ -36,11 +37,18 @@ COUNTS = {  # and the least that they may be; whether hardware has so many is as
 
 
 def unreadable(kernel: Kernel) -> Iterator[str]:
-    """What is wrong with the operations of a kernel that cannot be read, one sentence each."""
+    """What is wrong with the operations and results of a kernel that cannot be read, one sentence each."""
     for op in kernel.walk():
         if isinstance(op, OPERATIONS):  # of one that is not of the language, ``WellFormed`` says so
             for what in unread(kernel, op):
                 yield f"{op}: {what}"
+    for r in kernel.results:
+        yield from (f"result {r}: {what}" for what in unread_result(kernel, r))
+
+
+def unread_result(kernel: Kernel, r: Result) -> Iterator[str]:
+    """What is wrong with the places that a result of a kernel names."""
+    return misplaced(r, {t.name: t.layout.shape for t in kernel.tensors if t.space is MemorySpace.GLOBAL})
 
 
 def unread(kernel: Kernel, op: Op) -> Iterator[str]:

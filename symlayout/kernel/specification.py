@@ -13,7 +13,7 @@ Values are those of real numbers, rounded to the type of the output; sums may be
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -242,6 +242,32 @@ def sums(value: Value) -> Iterator[Dot | Total]:
 def entries(value: Value) -> Iterator[Entry]:
     """The entries among the coordinates of the elements in a value."""
     return (x for e in elements(value) for x in e.at if isinstance(x, Entry))
+
+
+def misplaced(r: Result, shapes: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the places that a result names; *shapes* are those of the tensors in global memory.
+
+    >>> shapes = {"src": (4, 8), "dst": 8}
+    >>> list(misplaced(result("dst", 8, lambda n: element("src", n)), shapes))
+    ['expected 2 coordinates of src, got src(n)']
+    """
+    named: list[Element | Entry] = [Element(r.tensor, r.coords), *elements(r.value), *entries(r.value)]
+    wrong = [what for x in named for what in _misplaced(x, shapes)]
+    yield from wrong
+    if not wrong:
+        shape = shapes[r.tensor]
+        for c, n in zip(r.coords, shape if isinstance(shape, tuple) else (shape,), strict=True):
+            if c is not index(c.name, n):
+                yield f"expected {c} for each of the {n} of {r.tensor}, got {c} for {integer(c.upper + 1)}"  # type: ignore[operator]
+
+
+def _misplaced(x: Element | Entry, shapes: Mapping[str, Any]) -> Iterator[str]:
+    shape = shapes.get(x.tensor)
+    modes = len(shape) if isinstance(shape, tuple) else 1
+    if shape is None:
+        yield f"expected a tensor in global memory ({', '.join(shapes)}), got {x.tensor!r}"
+    elif len(x.at) != modes:
+        yield f"expected {modes} coordinates of {x.tensor}, got {x}"
 
 
 def _rewritten(value: Value, change: Callable[[Any], Any]) -> Value:

@@ -7,6 +7,7 @@ prover gives to an index of its own, and from elements of whole bytes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from symlayout.answers.report import Outcome, Report
 from symlayout.errors import LayoutError, SymlayoutError
 from symlayout.expr import evaluate, index, xor
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.specification import Result, element
 from symlayout.tma import TensorMap
 
 N = dim("N")
@@ -228,6 +230,31 @@ def test_registers_of_a_role_are_its_own() -> None:
         for half in (0, 32):
             k.copy("st.global.4", r(), t(k.thread + half))
     assert refuted(prove(k.kernel())) == {"well formed"}
+
+
+def test_results_name_elements_that_there_are() -> None:
+    """Builders looked at the coordinates of a result, a kernel that was changed nobody: a proof ended in ValueError.
+
+    Of half the elements of an output the claim about its values read as if it were of all.
+    """
+    k = Builder("results", N, grid=((N + 31) // 32,), threads=32)
+    x, z = k.global_tensor("x", f32, Layout(N)), k.global_tensor("z", f32, Layout(N))
+    r, i = k.registers("r", f32, 1), 32 * k.block[0] + k.thread
+    with k.where(i < N):
+        k.copy("ld.global.4", x(i), r())
+        k.copy("st.global.4", r(), z(i))
+    k.result("z", lambda i: element("x", i))
+    kernel = k.kernel()
+    assert prove(kernel)
+
+    few, other = index("i", 4), dim("j", at_least=0, at_most=3)
+    for result in (
+        Result("z", (few,), element("x", few)),
+        Result("z", kernel.results[0].coords, element("x", *kernel.results[0].coords, 0)),
+        Result("z", kernel.results[0].coords, element("x", other)),
+        Result("z", kernel.results[0].coords, element("y", *kernel.results[0].coords)),
+    ):
+        assert refuted(prove(replace(kernel, results=(result,)))) == {"well formed"}
 
 
 # -- parts of bytes -------------------------------------------------------------------------------------
