@@ -15,8 +15,8 @@ from symlayout.facts.scope import ranges_in_words
 from symlayout.kernel import BLOCKS, THREAD, Kernel
 from symlayout.kernel.readable import unreadable
 from symlayout.kernel.sites import Site, as_written, sites
-from symlayout.kernel.touched import written
 from symlayout.kernel.specification import Element, Entry, elements, entries, sums
+from symlayout.kernel.touched import written
 from symlayout.ops import (
     OPERATIONS,
     WARP,
@@ -182,26 +182,24 @@ def _declared(kernel: Kernel) -> Iterator[tuple[Any, Any]]:
 
 
 def unknown(where: Any, about: Any, known: Mapping[str, Named]) -> Iterator[str]:
-    """Symbols in some expressions that have no value, or other values than their own range says.
+    """Symbols in some expressions that have no value, or not the values that their own range says.
 
     A symbol is more than its name: provers take it to have all values of its range, and no others.
     """
     for s in sorted(symbols_in(about), key=lambda s: (s.name, str(s.args))):
         if s.name not in known:
             yield f"{where}: {s} has no value there"
-        elif not _within(known[s.name].symbol, s):
+        elif not _stands_for(s, known[s.name].symbol):
             mine, its = (ranges_in_words((x,))[0] for x in (s, known[s.name].symbol))
             yield f"{where}: expected {its}, as its values are, got {mine}"
 
 
-def _within(value: Symbol, s: Symbol) -> bool:
-    """Whether all values of a name are among those that a symbol of this name has."""
+def _stands_for(s: Symbol, value: Symbol) -> bool:
+    """Whether a symbol is the value of its name; an index of all threads may stand for one of a role."""
     if value is s:
         return True
-    ends = (value.lower, value.upper, s.lower, s.upper)
-    if not all(type(x) is int for x in ends) or value.multiple % s.multiple:
-        return False
-    return bool(s.lower <= value.lower and value.upper <= s.upper)  # type: ignore[operator]  # numbers
+    ends = (s.upper, value.upper)
+    return s.name == THREAD and s.lower == 0 and all(type(x) is int for x in ends) and bool(ends[0] >= ends[1])  # type: ignore[operator]
 
 
 def made_by(op: Op) -> tuple[Symbol, ...]:
