@@ -60,13 +60,6 @@ STANDING: tuple[set[str], ...] = (
         "checkers.rings.programs",
     },
     {
-        "symlayout.semantics.agent",
-        "symlayout.semantics.effects",
-        "symlayout.semantics.named_values",
-        "symlayout.semantics.op_steps",
-        "symlayout.semantics.warps",
-    },
-    {
         "checkers.dataflow.bulk_boxes",
         "checkers.dataflow.op_effects",
         "checkers.dataflow.places",

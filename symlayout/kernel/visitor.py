@@ -33,7 +33,8 @@ def handler_of(handlers: Handlers, op: Op) -> Callable[..., Any] | None:
     >>> handler_of({Op: str}, Fence("async"))(Fence("async"))
     'fence async'
     """
-    return next((handlers[kind] for kind in type(op).__mro__ if kind in handlers), None)
+    found = handlers.get(type(op))  # as a rule
+    return found or next((handlers[kind] for kind in type(op).__mro__ if kind in handlers), None)
 
 
 class Visitor(Generic[R]):

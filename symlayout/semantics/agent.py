@@ -8,6 +8,7 @@ after each operation. What an instruction does is a row of ``effects.EFFECTS``, 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,14 +18,18 @@ import numpy as np
 
 from ..atoms import Completion, MemorySpace
 from ..errors import ExecutionError, ExpressionError, LayoutError, TmaFault
-from ..expr.compiled import holds, value
-from ..kernel import KernelTensor
+from ..expr.compiled import value
+from ..kernel import BLOCKS, KernelTensor
+from ..kernel.unrolled import Places, unrolled
+from ..kernel.visitor import Handlers, handler_of
 from ..ops import Op, Ref, Slot
+from .active import Active
 from .fences import RegisterFences, expect_unused, touches
 from .machine import Array, Cta
 from .mbarrier import Mbarrier
 from .order import GENERIC, Knowledge
 
+NOWHERE: Places = ()  # before the first operation
 MISTAKES = (LayoutError, ExpressionError, TmaFault, NotImplementedError, ZeroDivisionError)
 
 
@@ -65,69 +70,48 @@ class Agent:
         self.first, self.count = 32 * first_warp, 32 * warps
         self.first_warp, self.warps = first_warp, warps
         self.knows = Knowledge(cta.cluster.entries, cta.rank, first_warp, warps)
-        self.env: dict[str, Any] = {f"block_{axis}": b for axis, b in zip("xyz", cta.block, strict=False)}
-        self.indices: list[str] = []  # of the loops around
-        self.named: dict[str, Any] = {}  # values with a name: an integer, or one for each thread of the agent
         self.op: Op | None = None  # the operation at hand
         self.pending: dict[str, list[Pending]] = {}
         self.commits: dict[str, Array] = {}
         self.registers: dict[str, tuple[Array, Array]] = {}
         self.fences = RegisterFences(self.count) if self.machine.ordered and self.machine.fenced else None
-        self._enter(0, np.arange(self.machine.kernel.threads))
+        env = dict(zip(BLOCKS, cta.block, strict=False))
+        alone = Active(env, np.arange(0), first=self.first, count=self.count)
+        self._enter(alone.among(np.arange(self.machine.kernel.threads), 0))
 
     # -- who is here --------------------------------------------------------------------------------
 
-    def _enter(self, base: int, here: Array) -> None:
-        self.base, self.here = base, here
-        threads = here + base
-        self.active = threads[(threads >= self.first) & (threads < self.first + self.count)]
-        self.env["thread"] = self.active - base
-        for name, found in self.named.items():
-            self.env[name] = found[self.active - self.first] if isinstance(found, np.ndarray) else found
+    def _enter(self, here: Active) -> None:
+        self._now = here
+        self.base, self.active, self.env = here.base, here.active, here.values
+
+    @property
+    def here(self) -> Array:
+        """The threads of the CTA that are here, those of other agents too, as they count."""
+        return self._now.lanes - self.base
 
     @contextmanager
     def scope(self, base: int, here: Array) -> Iterator[None]:
-        """The operations inside by these threads, which count from *base*."""
-        before = self.base, self.here
-        self._enter(base, here)
+        """What comes inside by these threads, which count from *base*."""
+        before = self._now
+        self._enter(before.among(here + base, base))
         try:
             yield
         finally:
-            self._enter(*before)
-
-    def where(self, facts: tuple[Any, ...]) -> Array:
-        """Which threads that are here meet all facts."""
-        env = {**self.env, "thread": self.here}
-        if len(self.here) != len(self.active):
-            self._expect_uniform(facts)
-        keep = np.ones(len(self.here), dtype=bool)
-        for fact in facts:
-            keep &= holds(fact, env)
-        return self.here[keep]
-
-    def _expect_uniform(self, facts: tuple[Any, ...]) -> None:
-        """Raise LayoutError for facts about values that threads of other agents have loaded for themselves."""
-        for name in (s.name for fact in facts for s in fact.symbols):
-            if isinstance(self.named.get(name), np.ndarray):
-                raise LayoutError(f"expected {name} inside one role, since it may differ from thread to thread")
+            self._enter(before)
 
     def define(self, name: str, found: Any) -> None:
         """A name for an integer, or for one of each active thread, until the body at hand is over."""
         if isinstance(found, np.ndarray):
             every = np.zeros(self.count, dtype=np.int64)
             every[self.active - self.first] = found
-            self.named[name], self.env[name] = every, found
+            self._now.found[name] = every
         else:
-            self.named[name] = self.env[name] = int(found)
-
-    def _forget(self, known: set[str]) -> None:
-        """Only these names are left."""
-        for name in self.named.keys() - known:
-            del self.named[name], self.env[name]
+            self._now.found[name] = int(found)
 
     def told(self) -> str:
         """``CTA 3, role consumer, i = 2``."""
-        at = "".join(f", {name} = {self.env[name]}" for name in self.indices)
+        at = "".join(f", {name} = {self.env[name]}" for name in self._now.indices)
         return f"{self.cta}{self.name and f', {self.name}'}{at}"
 
     def thread(self, i: Any) -> str:
@@ -136,28 +120,43 @@ class Agent:
 
     # -- running ------------------------------------------------------------------------------------
 
-    def run(self, ops: tuple[Op, ...]) -> Iterator[Blocked | None]:
-        """The operations in order. Raises ExecutionError, which says what went wrong and where."""
-        from .op_steps import STEPS
-
-        known = set(self.named)
-        for op in ops:
-            if not len(self.active):
-                break
-            self.op = op
-            try:
-                for doubt in self.machine.doubts.get(id(op), ()):
-                    doubt.expect_fit(self.env)
-                if type(op) not in STEPS:
-                    raise LayoutError(f"expected an operation that can be run, got a {type(op).__name__}")
-                step = STEPS[type(op)](self, op)
-                if step is not None:
-                    yield from step
-            except MISTAKES as e:
-                raise ExecutionError(f"{self.told()}: {op}: {e}") from e
+    def run(self, handlers: Handlers) -> Iterator[Blocked | None]:
+        """All operations of the kernel, in order. Raises ExecutionError, which says what went wrong and where."""
+        executions, last = unrolled(self.machine.kernel.body, self._now), NOWHERE
+        while (found := self._next(executions)) is not None:
+            places, self.op, here = found
             if self.pausing:
-                yield None
-        self._forget(known)
+                yield from (None for _ in range(_ended(last, places)))
+            last = places
+            if here is not self._now:
+                self._enter(here)
+            try:
+                steps = self._step(self.op, handlers)
+                if steps is not None:
+                    yield from steps
+            except MISTAKES as e:
+                raise self._mistake(e) from e
+        if self.pausing:
+            yield from (None for _ in last)
+
+    def _next(self, executions: Iterator[tuple[Places, Op, Active]]) -> tuple[Places, Op, Active] | None:
+        """The next execution, the first behind the operation at hand, or in it."""
+        try:
+            return next(executions, None)
+        except MISTAKES as e:
+            raise self._mistake(e) from e
+
+    def _step(self, op: Op, handlers: Handlers) -> Iterator[Blocked | None] | None:
+        for doubt in self.machine.doubts.get(id(op), ()):
+            doubt.expect_fit(self.env)
+        handler = handler_of(handlers, op)
+        if handler is None:
+            raise LayoutError(f"expected an operation that can be run, got a {type(op).__name__}")
+        steps: Iterator[Blocked | None] | None = handler(self, op)
+        return steps
+
+    def _mistake(self, e: Exception) -> ExecutionError:
+        return ExecutionError(f"{self.told()}: {self.op}: {e}")
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -172,13 +171,7 @@ class Agent:
 
     def uniform(self, x: Any) -> int:
         """An expression that is the same for all active threads. Raises LayoutError where it is not."""
-        found = value(x, self.env)
-        if not isinstance(found, np.ndarray):
-            return int(found)
-        found = np.unique(found)
-        if len(found) != 1:
-            raise LayoutError(f"expected one value of {x} for all threads, got {found[0]} and {found[1]}")
-        return int(found[0])
+        return self._now.number(x)
 
     def grouped(self, *xs: Any) -> list[tuple[Array, tuple[int, ...]]]:
         """(threads, values of the expressions), for each combination of values that active threads have."""
@@ -343,3 +336,13 @@ class Agent:
         here = np.zeros(self.count, dtype=bool)
         here[self.active - self.first] = True
         return here
+
+
+def _ended(last: Places, now: Places) -> int:
+    """How many operations are over when the one at *now* begins: the last one, unless it is inside, and those around.
+
+    >>> _ended((1,), (1, 0)), _ended((1, 0), (1, 0)), _ended((1, 0, 3), (2,))
+    (0, 1, 3)
+    """
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(last, now[:-1], strict=False))
+    return len(last) - sum(1 for _ in same)

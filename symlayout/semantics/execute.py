@@ -33,6 +33,7 @@ from . import matrix_effects as matrix_effects
 from .agent import MISTAKES, Agent, Blocked
 from .machine import Cluster, Cta, Machine
 from .named_values import scalar
+from .op_steps import STEPS
 
 Array = np.ndarray[Any, Any]
 ORDERS = ("eager", "lazy")
@@ -151,7 +152,7 @@ class Running:
 
     def __init__(self, agent: Agent) -> None:
         self.agent, self.blocked = agent, None
-        self.steps = agent.run(agent.machine.kernel.body)
+        self.steps = agent.run(STEPS)
 
     blocked: Blocked | None
 

@@ -150,34 +150,8 @@ def _wait_group(agent: Agent, op: WaitGroup) -> None:
 # -- structure ------------------------------------------------------------------------------------------
 
 
-def _for(agent: Agent, op: For) -> Steps:
-    name, env = op.index.name, agent.env
-    before, extent = env.get(name), agent.uniform(op.extent)
-    agent.indices.append(name)
-    for i in range(extent):
-        env[name] = i
-        yield from agent.run(op.inside)
-    agent.indices.pop()
-    env.pop(name, None)
-    if before is not None:
-        env[name] = before
-
-
-def _if(agent: Agent, op: If) -> Steps:
-    with agent.scope(agent.base, agent.where(op.condition)):
-        yield from agent.run(op.inside)
-
-
-def _elect(agent: Agent, op: Elect) -> Steps:
-    _, first = np.unique(agent.here // 32, return_index=True)
-    with agent.scope(agent.base, agent.here[first] if op.each_warp else agent.here[:1]):
-        yield from agent.run(op.inside)
-
-
-def _role(agent: Agent, op: Role) -> Steps:
-    here = agent.here + agent.base - 32 * op.first_warp
-    with agent.scope(32 * op.first_warp, here[(here >= 0) & (here < op.threads)]):
-        yield from agent.run(op.inside)
+def _around(agent: Agent, op: For | If | Elect | Role) -> None:
+    """The executor goes inside, with those who do (``kernel.unrolled``)."""
 
 
 STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
@@ -186,5 +160,5 @@ STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
     **{WarpBarrier: _warp_barrier},
     **{Fence: _fence, Commit: _commit, WaitGroup: _wait_group},
-    **{For: _for, If: _if, Elect: _elect, Role: _role},
+    **dict.fromkeys((For, If, Elect, Role), _around),
 }
