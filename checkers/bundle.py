@@ -65,6 +65,15 @@ class Proved:
         return cls(str(v.claim), statement, v.method, v.given, v.lemmas, proof)
 
     @property
+    def kernel(self) -> tuple[str, str] | None:
+        """(name, digest) of the kernel that the statement is about, if it is about one."""
+        try:
+            said = json.loads(self.statement)["kernel"]
+            return str(said["kernel"]), str(said["digest"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None  # of what is no statement ``check`` says so
+
+    @property
     def certificate(self) -> Mapping[str, Any] | None:
         """The certificate as data, or None."""
         return json.loads(self.proof) if self.proof else None
@@ -229,6 +238,9 @@ class Bundle:
         for what, mine, here in (("tool", self.tool, TOOL), ("memory model", self.memory_model, MODEL)):
             if mine != here:
                 yield f"expected the {what} {here}, got a bundle of {mine}; prove again"
+        about = [v.kernel for v in self.verdicts]
+        if self.kernel and any(about) and (self.name, self.kernel) not in about:
+            yield f"no verdict is about {self.name} {self.kernel[:16]}, of which the bundle says to be"
 
     def matches(self, bound: Any, arch: Arch) -> Match:
         """Whether a bound kernel, on an architecture, is one of those that were proved.

@@ -140,6 +140,15 @@ def test_a_certificate_of_another_kernel_is_rejected_behind_a_new_seal(certifica
         assert "is of another claim" in str(resealed(certificate, k, proof=v.proof).check())
 
 
+def test_a_bundle_is_about_the_kernel_that_its_verdicts_are_about(certificate):
+    """Its digest stood in the seal alone, which anybody computes: ``gpu.run`` took it for that of what was proved."""
+    other = tma_copy(M, N, tile=(8, 64)).assuming(N.multiple_of(4))
+    assert certificate.check()
+    for changes in ({"kernel": other.digest}, {"name": "another"}):
+        (problem,) = replace(certificate, **changes).sealed().check().problems
+        assert problem.startswith("no verdict is about ")
+
+
 def test_each_field_of_a_statement_is_compared_behind_a_new_seal(certificate):
     for k, v in enumerate(certificate.verdicts):
         said = json.loads(v.statement)
