@@ -27,6 +27,7 @@ from .basis import (
     make_basis_like,
     make_inttuple_iter,
 )
+from .codomain import coprofile, coshape
 from .common_layouts import max_alignment, max_common_layout, max_common_vector
 from .complement import complement
 from .composition import composition, slice_and_offset
@@ -58,7 +59,7 @@ from .facts import Facts
 from .int_tuple import has_none, is_int, is_tuple
 from .interop import of
 from .inverses import left_inverse, right_inverse
-from .layout import ComposedLayout, Layout, coprofile, coshape, cosize, is_layout
+from .layout import ComposedLayout, Layout, cosize, is_layout
 from .making import LayoutLeft, LayoutRight, make_identity_layout, make_layout
 from .modes import append, flatten_layout, group, prepend, replace, select, take, zip_modes
 from .obligations import Obligation, Obligations

@@ -13,21 +13,13 @@ import numpy as np
 
 from .algebra import Modes, coalesce, coalesce_extended, from_modes
 from .basis import ScaledBasis, as_arithmetic, as_tuple, basis_get, is_basis
+from .codomain import coprofile
 from .coordinates import checked_coordinate, idx2crd
 from .errors import InexactError, LayoutError
 from .expr import Expr, at_least
 from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, leaves, product, rank, text
-from .layout import (
-    ComposedLayout,
-    Layout,
-    coprofile,
-    expect_layouts,
-    is_layout,
-    make_raw,
-    slice_layout,
-    with_obligations,
-)
+from .layout import ComposedLayout, Layout, expect_layouts, is_layout, make_raw, slice_layout, with_obligations
 from .linear_moves import through_layout
 from .members import members
 from .meter import ends

@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 import numpy as np
 
-from .basis import as_arithmetic, as_tuple, coprofile_of, is_basis, map_entries
+from .basis import as_tuple, is_basis, map_entries
+from .codomain import coshape
 from .coordinates import checked_coordinate, offset_at, resolved, slice_
 from .errors import LayoutError
 from .expr import Expr, Symbol, substitute
 from .facts import symbols_in
-from .int_tuple import (
-    IntTuple,
-    add,
-    checked,
-    congruent,
-    has_none,
-    leaves,
-    map_leaves,
-    product,
-    rank,
-    text,
-    unflatten,
-)
+from .int_tuple import IntTuple, add, checked, congruent, has_none, leaves, map_leaves, product, rank, text
 from .members import members
 from .meter import ends
 from .obligations import NONE, Obligations
-from .strides import as_modes, compact_col_major, magnitude
+from .strides import as_modes, compact_col_major
 from .swizzle import Swizzle
 
 LISTED = 1 << 30  # offsets that fit into memory at once; more are a mistake
@@ -356,9 +345,6 @@ class ComposedLayout:
         return members.composition(self, tilers[0] if len(tilers) == 1 else tilers)
 
 
-# -- helpers that others use ------------------------------------------------------------------------------
-
-
 def _check_extents(shape: IntTuple) -> None:
     for s in leaves(shape):
         if type(s) is int:
@@ -403,27 +389,3 @@ def cosize(layout: Any) -> Any:
     if isinstance(layout, ComposedLayout):
         return cosize(layout.inner)
     return product(coshape(layout))
-
-
-@ends
-def coshape(layout: Layout) -> IntTuple:
-    """The extent of the image in each component of the codomain."""
-    reach = add([(n - 1) * magnitude(d) for n, d in layout.modes()])
-    if not layout.has_bases:
-        return reach + 1
-    full = add([reach, as_arithmetic(coprofile(layout))])
-    return map_leaves(lambda r: r + 1, as_tuple(full))
-
-
-@ends
-def coprofile(layout: Layout) -> IntTuple:
-    """Zeros with the profile of the codomain: 0 for offsets, nested zeros for coordinates."""
-    return coprofile_of(leaves(layout.stride))
-
-
-def transform_leaves(layout: Layout, f: Callable[[Any, Any], tuple[Any, Any]]) -> Layout:
-    """A layout of the same profile with each (extent, stride) replaced."""
-    pairs = [f(n, d) for n, d in layout.modes()]
-    shape = unflatten(tuple(p[0] for p in pairs), layout.shape)
-    stride = unflatten(tuple(p[1] for p in pairs), layout.shape)
-    return make_raw(shape, stride, layout.obligations)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .basis import ScaledBasis
 from .errors import LayoutError
 from .expr import Expr, divides, integer
 from .facts import Facts
-from .int_tuple import ceil_div
-from .layout import ComposedLayout, expect_layouts, transform_leaves
+from .int_tuple import ceil_div, unflatten
+from .layout import ComposedLayout, Layout, expect_layouts, make_raw
 from .meter import ends
 from .swizzle import Swizzle, downcast_swizzle, upcast_swizzle
 
@@ -44,7 +45,7 @@ def upcast(n: int, layout: Any) -> Any:
             return ceil_div(s, -(-n // abs(d))), step if d > 0 else -step
         return s, _exactly(d, n)
 
-    return transform_leaves(layout, leaf)
+    return _transformed(layout, leaf)
 
 
 @ends
@@ -67,7 +68,7 @@ def downcast(n: int, layout: Any) -> Any:
         raise LayoutError(f"expected a mode of stride 1 to downcast, got {layout}")
     _, grown = min(unit)  # one mode, and one that moves if there is any: an extent of 1 may have any stride
     at = iter(range(len(layout.modes())))
-    return transform_leaves(layout, lambda s, d: (s * n, d) if next(at) == grown else (s, d * n))
+    return _transformed(layout, lambda s, d: (s * n, d) if next(at) == grown else (s, d * n))
 
 
 @ends
@@ -112,7 +113,7 @@ def bytes_of(layout: Any, element_bytes: int) -> Any:
         inner = bytes_of(layout.inner, element_bytes)
         return ComposedLayout(bytes_of(layout.outer, element_bytes), layout.offset * element_bytes, inner)
     expect_layouts(layout)
-    return transform_leaves(layout, lambda s, d: (s, d * element_bytes))
+    return _transformed(layout, lambda s, d: (s, d * element_bytes))
 
 
 def _exactly(x: Any, n: int) -> Any:
@@ -136,3 +137,11 @@ def _power_of_two(n: int) -> int:
     if n & (n - 1):
         raise LayoutError(f"expected a power of two to recast a swizzle by, got {n}")
     return n
+
+
+def _transformed(layout: Layout, f: Callable[[Any, Any], tuple[Any, Any]]) -> Layout:
+    """A layout of the same profile with each (extent, stride) replaced."""
+    pairs = [f(n, d) for n, d in layout.modes()]
+    shape = unflatten(tuple(p[0] for p in pairs), layout.shape)
+    stride = unflatten(tuple(p[1] for p in pairs), layout.shape)
+    return make_raw(shape, stride, layout.obligations)

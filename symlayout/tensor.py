@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from .basis import ArithmeticTupleIterator
+from .codomain import coprofile
 from .coordinates import checked_coordinate, dice, idx2crd
 from .errors import LayoutError
 from .expr import Expr, Symbol, coerce_or_none
 from .facts import symbols_in
 from .int_tuple import IntTuple, add, has_none, product_each, rank
-from .layout import ComposedLayout, Layout, coprofile, expect_layouts, is_layout, make_raw, slice_layout
+from .layout import ComposedLayout, Layout, expect_layouts, is_layout, make_raw, slice_layout
 from .making import make_identity_layout
 from .meter import ends
 from .strides import as_modes

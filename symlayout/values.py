@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from .basis import as_tuple
+from .codomain import coprofile
 from .errors import LayoutError
 from .int_tuple import IntTuple, leaves, map_leaves, rank, text, unflatten
-from .layout import Layout, coprofile
+from .layout import Layout
 from .swizzle import Swizzle
 
 LISTED = 1 << 30  # values that fit into memory at once; more are a mistake

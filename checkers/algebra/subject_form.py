@@ -10,12 +10,13 @@ import numpy as np
 
 from symlayout.address_map import AddressMap
 from symlayout.basis import as_tuple
+from symlayout.codomain import coprofile
 from symlayout.coordinates import idx2crd
 from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Int, Symbol, digit, evaluate, terms_of
 from symlayout.facts import Facts, opaque_atoms
 from symlayout.int_tuple import IntTuple, add, checked, leaves, text, unflatten
-from symlayout.layout import ComposedLayout, Layout, coprofile
+from symlayout.layout import ComposedLayout, Layout
 from symlayout.swizzle import Swizzle
 from symlayout.values import by_entry, rows
 

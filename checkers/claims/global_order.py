@@ -17,8 +17,6 @@ from symlayout.ops import For, If
 
 from ..algebra.subject_form import numbers_in
 from ..claim import Claim, Proof, TooLarge
-from ..races.access_pairs import orders, shared
-from ..races.bound_runs import Run
 from ..trial_sizes import small_sizes
 from .of_kernel import AtAllSizes
 
@@ -63,6 +61,8 @@ class GlobalOrder(AtAllSizes):
     # -- proof --------------------------------------------------------------------------------------
 
     def certify(self, facts: Facts) -> Proof | None:
+        from ..races.access_pairs import orders  # loaded for kernels alone
+
         found = list(orders(self.kernel, self.tensor, self.given))
         if any(o.open for o in found):
             return None
@@ -76,12 +76,16 @@ class GlobalOrder(AtAllSizes):
         )
 
     def lemma(self, facts: Facts) -> str:
+        from ..races.access_pairs import orders
+
         return next((o.open for o in orders(self.kernel, self.tensor, self.given) if o.open), "")
 
     # -- refutation ---------------------------------------------------------------------------------
 
     def counterexample(self) -> Witness | None:
         """Two accesses of a run that race. Raises TooLarge where none do: other data or lanes may."""
+        from ..races.bound_runs import Run
+
         found = Run(self.kernel, self.tensor).race()
         if not found:
             raise TooLarge("no two accesses of a run at these sizes are seen to race")
@@ -103,4 +107,6 @@ class GlobalOrder(AtAllSizes):
 
 def global_orders(kernel: Kernel) -> Iterator[Claim]:
     """The claims about all tensors that are written, and read or written in another way too."""
+    from ..races.access_pairs import shared
+
     yield from (GlobalOrder(kernel, name) for name in shared(kernel))

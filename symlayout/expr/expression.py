@@ -277,9 +277,6 @@ def canonical(x: Int) -> str:
     return f"[{'+'.join(rows)}]"
 
 
-# -- building normal forms ------------------------------------------------------------------------------
-
-
 @defines
 def build(terms: dict[Monomial, int]) -> Int:
     """The integer, atom or polynomial with these terms; no coefficient may be zero."""

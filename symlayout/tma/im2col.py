@@ -21,13 +21,14 @@ from typing import Any
 
 from ..algebra import coalesce
 from ..basis import ArithmeticTupleIterator, ScaledBasis
+from ..codomain import coprofile
 from ..composition import composition
 from ..dtype import DType
 from ..errors import LayoutError
 from ..expr import divides, floordiv, integer
 from ..int_tuple import product, product_each, text
 from ..inverses import right_inverse
-from ..layout import ComposedLayout, Layout, coprofile
+from ..layout import ComposedLayout, Layout
 from ..making import make_identity_layout
 from ..tensor import Tensor
 from .tensor_map import Im2col, TensorMap
