@@ -224,6 +224,12 @@ def test_no_circle_of_imports_between_files():
     assert [row for row in STANDING if not any(c <= row for c in found)] == []  # these are gone: take out their rows
 
 
+def test_each_file_says_what_it_holds():
+    said = {name: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) for name, path in modules().items()}
+
+    assert [name for name, docstring in said.items() if not docstring] == []
+
+
 def test_circles_are_found():
     assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"a"}}) == [{"b", "c"}]
     assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []

@@ -1,4 +1,8 @@
-"""The claims, one file each."""
+"""The claims, one file each: what is asked, its algebra, its counterexamples, its form for the solver.
+
+A new claim belongs here; a search that several claims share belongs in ``checkers.algebra``, and what is proved about
+kernels in the folder of its subject.
+"""
 
 from .aligned import Aligned
 from .apart_in_time import ApartInTime

@@ -8,6 +8,7 @@
     1 | 4 5 6 7
 
 Layouts, swizzles, grids and reports draw themselves in notebooks; ``html_page`` is one file to keep or to send.
+A new picture belongs here: a function to a ``Grid``, which ``svg`` and tables of text show.
 """
 
 from .evaluation import steps

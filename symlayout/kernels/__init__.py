@@ -1,4 +1,7 @@
-"""Kernel families, one file each: a builder, a NumPy reference and sample sizes."""
+"""Kernel families, one file each: a builder, a NumPy reference and sample sizes.
+
+A new family belongs here where every claim about it is proved; what it is made of belongs in ``symlayout.kernel``.
+"""
 
 from __future__ import annotations
 

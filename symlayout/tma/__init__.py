@@ -1,4 +1,8 @@
-"""Tensor maps and the copies through them: as data, from layouts and tiles, from DLPack, and as recorded calls."""
+"""Tensor maps and the copies through them: as data, from layouts and tiles, from DLPack, and as recorded calls.
+
+Another way to come by a tensor map belongs here. What makes one legal is a row of ``symlayout.rules``, and what a copy
+does to memory stands in ``symlayout.semantics``.
+"""
 
 from __future__ import annotations
 
