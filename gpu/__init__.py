@@ -17,11 +17,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .codegen import Source, emit
     from .compiling import Options, compile
     from .cubin import Cubin
     from .device import Buffer, Device
     from .driver import Availability, availability
+    from .errors import NotProvedError
     from .launch import In, Mapped, Module, load
+    from .measuring import Measurement, measure
+    from .prepared import Prepared
+    from .running import Generated, run, run_unproved
 
 _WHERE = {
     "Availability": "driver",
@@ -34,11 +39,16 @@ _WHERE = {
     "Options": "compiling",
     "availability": "driver",
     "compile": "compiling",
-    "Generated": "run",
+    "Generated": "running",
+    "Measurement": "measuring",
+    "NotProvedError": "errors",
+    "Prepared": "prepared",
     "Source": "codegen",
     "emit": "codegen",
-    "run_unproved": "run",
     "load": "launch",
+    "measure": "measuring",
+    "run": "running",
+    "run_unproved": "running",
 }
 
 __all__ = [
@@ -49,13 +59,18 @@ __all__ = [
     "Generated",
     "In",
     "Mapped",
+    "Measurement",
     "Module",
+    "NotProvedError",
     "Options",
+    "Prepared",
     "Source",
     "availability",
     "compile",
     "emit",
     "load",
+    "measure",
+    "run",
     "run_unproved",
 ]
 

@@ -12,7 +12,7 @@ import contextlib
 import ctypes
 import functools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -205,6 +205,20 @@ class Driver:
         with _answered(f"{nbytes} bytes of {byte:#x} at {address:#x}", self._pc):
             self._pc.memset_d8(address, byte, nbytes)
 
+    def copy(self, to: int, source: int, nbytes: int) -> None:
+        """A copy within device memory, in the default stream; it returns before that has ended."""
+        with _answered(f"a copy of {nbytes} bytes within device memory", self._pc):
+            self._pc.memcpy_dtod(to, source, nbytes)
+
+    def free_bytes(self) -> int:
+        """How much device memory is left."""
+        with _answered("the memory that is left", self._pc):
+            return int(self._pc.mem_get_info()[0])
+
+    def bus_id(self) -> str:
+        """The device as nvidia-smi names it: ``0000:3B:00.0``."""
+        return str(self._device.pci_bus_id())
+
     # -- modules and launches --------------------------------------------------------------------------
 
     def load(self, image: bytes) -> Loaded:
@@ -212,18 +226,32 @@ class Driver:
 
     def launch(self, function: Function, c: Configuration, stream: int | Any, arguments: bytes) -> None:
         """Launch, with one buffer of arguments at the offsets of the cubin."""
+        self.prepared(function, c, stream, arguments)()
+
+    def prepared(self, function: Function, c: Configuration, stream: int | Any, arguments: bytes) -> Callable[[], None]:
+        """A launch for which all is ready: calling it is one call of the driver."""
         what = f"a launch of {function.name}"
         if c.cluster is None and self._is_ours(stream):
             own = {} if isinstance(stream, int) else {"stream": stream}
-            with _answered(what, self._pc):
-                function.ours(np.void(arguments), grid=c.grid, block=c.block, shared=c.shared_bytes, **own)
-            return
+            blob = np.void(arguments)
+
+            def launch() -> None:
+                with _answered(what, self._pc):
+                    function.ours(blob, grid=c.grid, block=c.block, shared=c.shared_bytes, **own)
+
+            return launch
         d = bindings()
         buffer = ctypes.create_string_buffer(arguments, len(arguments))
         start = ctypes.addressof(buffer)
         pointers = (ctypes.c_void_p * len(function.offsets))(*(start + offset for offset in function.offsets))
-        configured = self._configured(d, c, stream)
-        value_of(what, d.cuLaunchKernelEx(configured, function.theirs, ctypes.addressof(pointers), 0))
+        configured, theirs, at = self._configured(d, c, stream), function.theirs, ctypes.addressof(pointers)
+        kept = (buffer, pointers)  # which the driver reads at each launch
+
+        def launch_ex() -> None:
+            assert kept
+            value_of(what, d.cuLaunchKernelEx(configured, theirs, at, 0))
+
+        return launch_ex
 
     def _configured(self, d: Any, c: Configuration, stream: int | Any) -> Any:
         made = d.CUlaunchConfig()
@@ -263,6 +291,18 @@ class Driver:
             event = self._pc.Event(self._pc.event_flags.DISABLE_TIMING)
             event.record(None if isinstance(stream, int) else stream)
         return event
+
+    def stamp(self) -> Any:
+        """An event in the default stream that knows its time."""
+        with _answered("an event", self._pc):
+            event = self._pc.Event()
+            event.record()
+        return event
+
+    def seconds_between(self, first: Any, last: Any) -> float:
+        """The time on the device between two stamps that are done."""
+        with _answered("the time between two events", self._pc):
+            return float(last.time_since(first)) / 1e3
 
     def is_done(self, event: Any) -> bool:
         """Whether all work before an event is done. Raises DeviceError where it ended in a fault."""

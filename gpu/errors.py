@@ -33,6 +33,10 @@ class LaunchError(SymlayoutError, ValueError):
     """A launch that the kernel, its parameters or the device do not admit; nothing was sent to the device."""
 
 
+class NotProvedError(LaunchError):
+    """A run whose certificate is of another kernel, another architecture or other sizes; nothing was sent."""
+
+
 class ChildError(SymlayoutError, RuntimeError):
     """A case that ended in its child process without a value; ``said`` is the end of its standard error."""
 

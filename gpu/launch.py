@@ -28,6 +28,7 @@ from .cubin import Cubin, KernelCode
 from .device import Buffer, Device, Pending, array_of, current_device
 from .driver import Configuration, Function, Three
 from .errors import LaunchError
+from .prepared import Prepared
 from .tensormap import encoded, over
 
 Axes: TypeAlias = "int | Sequence[int]"
@@ -120,6 +121,48 @@ class Module:
         proofs assume them, and DeviceError where the driver refuses, where the kernel faults or, when it waits, takes
         longer than *limit_s* seconds; whatever was allocated is freed.
         """
+        asked = self._asked(name, grid, block, cluster, shared, len(args))
+        with contextlib.ExitStack() as ends:
+            arrays = _Arrays(self.device, tuple(_arrays_of(args)), ends)
+            pending = self._prepared(name, asked, args, arrays, stream, (kernel, tensors)).launch()
+            if arrays.copied or limit_s is not None:
+                pending.wait(limit_s)
+                arrays.copy_back()
+        return pending
+
+    def prepare(
+        self,
+        name: str,
+        grid: Axes,
+        block: Axes,
+        args: Sequence[Any],
+        *,
+        cluster: Axes | None = None,
+        shared: int = 0,
+        stream: Any = None,
+        kernel: Any = None,
+        tensors: Mapping[str, Any] | None = None,
+    ) -> Prepared:
+        """A launch of arrays on the device for which all is checked and packed, to be sent as often as one likes.
+
+        Parameters and errors are those of ``launch``; LaunchError also for an array of NumPy, which each launch would
+        have to copy.
+        """
+        asked = self._asked(name, grid, block, cluster, shared, len(args))
+        held = next((x for x in _arrays_of(args) if isinstance(x, np.ndarray | In)), None)
+        if held is not None:
+            raise LaunchError(
+                f"expected arrays on the device for a launch of {name} that is prepared, got {type(held).__name__}; "
+                "device.upload(x) copies it"
+            )
+        with contextlib.ExitStack() as ends:
+            arrays = _Arrays(self.device, tuple(_arrays_of(args)), ends)
+            return self._prepared(name, asked, args, arrays, stream, (kernel, tensors))
+
+    def _asked(
+        self, name: str, grid: Axes, block: Axes, cluster: Axes | None, shared: int, arguments: int
+    ) -> Configuration:
+        """The configuration of a launch. Raises LaunchError where the kernel or the device does not admit it."""
         code = self.cubin.kernel(name)
         asked = Configuration(
             _three(grid, "grid"),
@@ -128,27 +171,32 @@ class Module:
             shared,
         )
         self._expect_launchable(code, asked)
-        expect_count(len(args), len(code.parameters))
-        with contextlib.ExitStack() as ends:
-            arrays = _Arrays(self.device, tuple(_arrays_of(args)), ends)
-            where = self._stream(stream, arrays)
-            values = [
-                self._argument(value, size, f"argument {i} of {name}", arrays)
-                for i, (value, (_, size)) in enumerate(zip(args, code.parameters, strict=True))
-            ]
-            if kernel is not None:
-                check_launch(kernel, {t: arrays.of(x, f"tensor {t}").place for t, x in (tensors or {}).items()})
-            if asked.cluster == code.cluster:
-                asked = asked._replace(cluster=None)  # the source says so already
-            function = self.function(name)
-            self._opt_in(function, asked)
-            self.device.driver.launch(function, asked, where, packed(values, code.parameters))
-            pending = Pending(self.device, name, self.device.driver.record(where), (self, *arrays.owners, stream))
-            self.device.watch(pending)
-            if arrays.copied or limit_s is not None:
-                pending.wait(limit_s)
-                arrays.copy_back()
-        return pending
+        expect_count(arguments, len(code.parameters))
+        return asked
+
+    def _prepared(
+        self,
+        name: str,
+        asked: Configuration,
+        args: Sequence[Any],
+        arrays: _Arrays,
+        stream: Any,
+        checked: tuple[Any, Mapping[str, Any] | None],
+    ) -> Prepared:
+        """The launch, checked against a kernel value where there is one, its arguments packed."""
+        code, where, (kernel, tensors) = self.cubin.kernel(name), self._stream(stream, arrays), checked
+        values = [
+            self._argument(value, size, f"argument {i} of {name}", arrays)
+            for i, (value, (_, size)) in enumerate(zip(args, code.parameters, strict=True))
+        ]
+        if kernel is not None:
+            check_launch(kernel, {t: arrays.of(x, f"tensor {t}").place for t, x in (tensors or {}).items()})
+        if asked.cluster == code.cluster:
+            asked = asked._replace(cluster=None)  # the source says so already
+        function = self.function(name)
+        self._opt_in(function, asked)
+        send = self.device.driver.prepared(function, asked, where, packed(values, code.parameters))
+        return Prepared(self.device, name, send, where, (self, *arrays.owners, stream))
 
     def active_clusters(self, name: str, block: Axes, cluster: Axes, shared: int = 0) -> int:
         """How many clusters of a kernel the device runs at once: the size of a persistent grid.

@@ -5,7 +5,7 @@
 >>> source = emit(vector_copy(dim("N")))
 >>> print(*source.arguments, sep="; ")
 const float* __restrict__ src; float* __restrict__ dst; int32_t N
->>> print(source.text.splitlines()[-16].strip())
+>>> print(source.text.splitlines()[-12].strip())
 vector<16>(x) = vector<16>(src + 512 * block_x + 4 * thread);
 """
 

@@ -38,6 +38,8 @@ class Machine:
         self.failing: dict[str, int] = {}
         self.busy = 0  # how often a query finds work that is not done
         self.devices = 1
+        self.clock_ms, self.call_ms = 0.0, 0.5  # of events: each comes so much later than the one before
+        self.free_bytes = 8 << 20
         self.capability = CAPABILITY
         self._addresses = itertools.count(0x7F00_0000_0000, 1 << 20)
 
@@ -130,6 +132,9 @@ def _pycuda(machine: Machine) -> Any:
         def compute_capability(self) -> tuple[int, int]:
             return machine.capability
 
+        def pci_bus_id(self) -> str:
+            return "0000:3B:00.0"
+
         def total_memory(self) -> int:
             return 139 << 30
 
@@ -162,6 +167,10 @@ def _pycuda(machine: Machine) -> Any:
     def memset_d8(address: int, byte: int, nbytes: int) -> None:
         machine.call("memset_d8", address, byte, nbytes)
         machine.bytes_at(address, nbytes)[:] = bytes([byte]) * nbytes
+
+    def memcpy_dtod(to: int, source: int, nbytes: int) -> None:
+        machine.call("memcpy_dtod", to, source, nbytes)
+        machine.bytes_at(to, nbytes)[:] = machine.bytes_at(source, nbytes)
 
     class Function:
         def __init__(self, image: bytes, name: str) -> None:
@@ -196,18 +205,29 @@ def _pycuda(machine: Machine) -> Any:
     Stream.__module__ = "pycuda._driver"
 
     class Event:
-        def __init__(self, flags: int) -> None:
+        def __init__(self, flags: int = 0) -> None:
             self.flags = flags
 
-        def record(self, stream: Any) -> None:
+        def record(self, stream: Any = None) -> None:
             machine.call("Event.record", stream)
+            machine.clock_ms += machine.call_ms
+            self.at = machine.clock_ms
+
+        def time_since(self, first: Any) -> float:
+            if self.flags or first.flags:
+                raise CudaError("an event without timing")
+            return self.at - first.at
 
         def query(self) -> bool:
             machine.call("Event.query")
             machine.busy -= 1
             return machine.busy < 0
 
-    for thing in (Context, Device, DeviceAllocation, mem_alloc, memcpy_htod, memcpy_dtoh, memset_d8):
+    def mem_get_info() -> tuple[int, int]:
+        return machine.free_bytes, 139 << 30
+
+    for thing in (Context, Device, DeviceAllocation, mem_alloc, memcpy_htod, memcpy_dtoh, memcpy_dtod, memset_d8,
+                  mem_get_info):  # fmt: skip
         setattr(pc, thing.__name__, thing)
     pc.module_from_buffer, pc.Stream, pc.Event = module_from_buffer, Stream, Event
     return pc

@@ -1,0 +1,321 @@
+"""How fast a kernel is on a device, in the same run as the device's own copy and as others that do the same work.
+
+>>> with gpu.Device() as device:                                               # doctest: +SKIP
+...     found = gpu.measure(bound, {"src": src, "dst": dst}, peers={"torch": lambda: dst.copy_(src)})
+...     print(found)
+tma_copy(M = 16384, N = 16384) on NVIDIA H200: 2147.5 MB moved
+what         median us      p10      p90    GB/s  of the copy
+tma_copy         519.4    518.8    520.6  4134.6        0.973
+  L2 cold        521.0    520.1    523.3  4121.8        0.970
+...
+
+Each round measures all of them, one after the other, another one first each time. A time is that of many launches
+between two events, so what the host does for a launch does not count as long as it takes less than the kernel.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symlayout.atoms import AccessKind, MemorySpace
+from symlayout.dtype import DType
+from symlayout.errors import LayoutError
+from symlayout.kernel import Kernel
+from symlayout.kernel.specification import Dot, sums
+
+from .compiling import compile
+from .conditions import Conditions, conditions
+from .device import Device, Pending, current_device
+from .launch import load
+from .running import Arrays, Generated
+
+COPY_BYTES = 1 << 30  # of the copy that others are compared with: far more than any L2
+SWEPT_BYTES = 256 << 20  # read before each cold launch: L2 of an H200 has 60 MB
+BATCH_S = 2e-3  # of launches between two events
+MOST_LAUNCHES = 500  # between two events: the queue of a device takes about 1000
+ROUNDS = 10
+
+# Reads every byte, so that L2 holds nothing else; what it would write depends on data that do not exist.
+SWEEP = """\
+extern "C" __global__ void sweep(const uint4* p, unsigned long long n, unsigned* none) {
+    unsigned seen = 0;
+    for (unsigned long long i = blockIdx.x * 1024ull + threadIdx.x; i < n; i += gridDim.x * 1024ull) {
+        uint4 v = p[i];
+        seen |= v.x ^ v.y ^ v.z ^ v.w;
+    }
+    if (seen == 0x5eed5eed) *none = seen;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds of one launch, a sample for each round.
+
+    >>> Times((3e-6, 1e-6, 2e-6)).median
+    2e-06
+    """
+
+    samples: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return self._at(50)
+
+    @property
+    def p10(self) -> float:
+        return self._at(10)
+
+    @property
+    def p90(self) -> float:
+        return self._at(90)
+
+    def _at(self, percent: int) -> float:
+        return float(np.percentile(self.samples, percent))
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One of those that were measured: its times with L2 as the launch before left it (*warm*), and swept (*cold*)."""
+
+    name: str
+    warm: Times
+    cold: Times
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Times of a kernel, of its peers and of the device's copy; bytes and floating-point operations of one launch.
+
+    ``bytes_per_s`` and ``flop_per_s`` are achieved rates, ``of_copy`` the first as a part of the copy rate of this run,
+    the median over rounds. The methods of cold launches take ``cold=True``.
+    """
+
+    kernel: str
+    digest: str
+    device: str
+    moved_bytes: int
+    flops: int
+    timed: Timed
+    peers: tuple[Timed, ...]
+    copy: Times
+    copy_bytes: int
+    before: Conditions
+    after: Conditions
+
+    def seconds(self, cold: bool = False) -> Times:
+        return self.timed.cold if cold else self.timed.warm
+
+    def bytes_per_s(self, cold: bool = False) -> float:
+        """Bytes moved in a second of the median launch."""
+        return self.moved_bytes / self.seconds(cold).median
+
+    def flop_per_s(self, cold: bool = False) -> float:
+        """Floating-point operations in a second of the median launch; 0 for a kernel without sums of products."""
+        return self.flops / self.seconds(cold).median
+
+    @property
+    def copy_bytes_per_s(self) -> float:
+        """The copy rate of the device, bytes read and bytes written counted."""
+        return 2 * self.copy_bytes / self.copy.median
+
+    def of_copy(self, cold: bool = False) -> float:
+        """The rate of the kernel as a part of the copy rate: the median of the ratios of each round."""
+        return self._of_copy(self.seconds(cold))
+
+    def _of_copy(self, times: Times) -> float:
+        copied = 2 * self.copy_bytes
+        pairs = zip(times.samples, self.copy.samples, strict=True)
+        return float(np.median([self.moved_bytes / t * (c / copied) for t, c in pairs]))
+
+    def of_peer(self, name: str, cold: bool = False) -> float:
+        """How many times as fast as a peer the kernel is: the median of the ratios of each round."""
+        peer = next((p for p in self.peers if p.name == name), None)
+        if peer is None:
+            raise LayoutError(f"expected a peer of {', '.join(p.name for p in self.peers) or 'none'}, got {name!r}")
+        theirs = (peer.cold if cold else peer.warm).samples
+        return float(np.median([p / t for p, t in zip(theirs, self.seconds(cold).samples, strict=True)]))
+
+    def __str__(self) -> str:
+        rows = [("what", "median us", "p10", "p90", "GB/s", *(["TFLOP/s"] if self.flops else []), "of the copy")]
+        for each in (self.timed, *self.peers):
+            rows += [self._row(each.name, each.warm), self._row("  L2 cold", each.cold)]
+        copied = f"{self.copy_bytes_per_s / 1e9:.1f}"
+        dash = ["-"] if self.flops else []
+        rows.append((f"copy of {self.copy_bytes >> 20} MiB", *_micro(self.copy), copied, *dash, "1"))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        head = f"{self.kernel} on {self.device}: {self.moved_bytes / 1e6:.1f} MB moved"
+        lines = ["  ".join([r[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(r[1:], widths[1:], strict=True))])
+                 for r in rows]  # fmt: skip
+        told = [f"{when}: {c}" for when, c in (("before", self.before), ("after", self.after)) if c]
+        return "\n".join([head, *lines, *told])
+
+    def _row(self, name: str, times: Times) -> tuple[str, ...]:
+        rate = f"{self.moved_bytes / times.median / 1e9:.1f}"
+        flop = [f"{self.flops / times.median / 1e12:.1f}"] if self.flops else []
+        return (name, *_micro(times), rate, *flop, f"{self._of_copy(times):.3f}")
+
+
+def _micro(times: Times) -> tuple[str, str, str]:
+    return f"{times.median * 1e6:.1f}", f"{times.p10 * 1e6:.1f}", f"{times.p90 * 1e6:.1f}"
+
+
+def measure(
+    bound: Kernel,
+    arrays: Arrays,
+    *,
+    peers: Mapping[str, Callable[[], Any]] | None = None,
+    rounds: int = ROUNDS,
+    moved_bytes: int | None = None,
+    generated: Generated | None = None,
+    device: Device | None = None,
+) -> Measurement:
+    """Measure a bound kernel with arrays on the device, and the device's copy, and *peers* that launch work.
+
+    A peer works on the default stream, or on one that waits for it, as those of torch and CuPy do unless told.
+    *moved_bytes* is what a launch has to move; without it each tensor counts once where it is read and once where it is
+    written. Nothing is compared here: ``differential_test`` does that. Raises LayoutError for fewer than one round,
+    LaunchError for an array of NumPy, DeviceError where a launch faults or reaches the device's limit.
+    """
+    if rounds < 1:
+        raise LayoutError(f"expected at least 1 round, got {rounds}")
+    on = device or current_device()
+    code = generated or Generated(bound)
+    prepared = code.prepare(bound, arrays, on)
+    before = conditions(on)
+    bench = _Bench(on)
+    try:
+        calls = {bound.name: prepared.send, **(peers or {})}
+        warm, cold, copy = bench.measured(calls, rounds)
+    finally:
+        bench.free()
+    timed = [Timed(name, Times(tuple(warm[name])), Times(tuple(cold[name]))) for name in calls]
+    return Measurement(
+        _named(bound),
+        (bound.origin or bound).digest,
+        on.facts.name,
+        least_moved(bound) if moved_bytes is None else moved_bytes,
+        products(bound),
+        timed[0],
+        tuple(timed[1:]),
+        Times(tuple(copy)),
+        bench.copied,
+        before,
+        conditions(on),
+    )
+
+
+class _Bench:
+    """What measurements share: buffers to copy and to sweep L2 with, and events."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        room = device.driver.free_bytes()
+        self.copied = max(1 << 20, min(COPY_BYTES, room // 4) >> 20 << 20)
+        self._buffers = [device.allocate(self.copied) for _ in range(2)]
+        self._swept = device.allocate(min(SWEPT_BYTES, self.copied))
+        self._none = device.allocate(4)
+        for each in (*self._buffers, self._swept):
+            each.fill(0)
+        self._module = load(compile(SWEEP, _arch(device), name="sweep.cu"), device)
+        args = [self._swept, np.uint64(self._swept.nbytes // 16), self._none]
+        self._sweep = self._module.prepare("sweep", device.facts.multiprocessors * 2, 1024, args)
+
+    def copy(self) -> None:
+        to, source = self._buffers
+        self._device.driver.copy(to.address, source.address, self.copied)
+
+    def measured(
+        self, calls: Mapping[str, Callable[[], Any]], rounds: int
+    ) -> tuple[dict[str, list[float]], dict[str, list[float]], list[float]]:
+        """Seconds of a launch of each, a sample for each round: warm, cold, and of the copy."""
+        copy, every = "copy of the device", {**calls}
+        every[copy] = self.copy
+        for call in every.values():
+            self.seconds(call, 1)  # the first launch loads code
+        launches = {name: self._launches(call) for name, call in every.items()}
+        warm: dict[str, list[float]] = {name: [] for name in every}
+        cold: dict[str, list[float]] = {name: [] for name in calls}
+        names = list(every)
+        for i in range(rounds):
+            for name in itertools.islice(itertools.cycle(names), i % len(names), i % len(names) + len(names)):
+                warm[name].append(self.seconds(every[name], launches[name]))
+                if name in cold:
+                    cold[name].append(self.seconds(every[name], 1, cold=True))
+        return warm, cold, warm.pop(copy)
+
+    def _launches(self, call: Callable[[], Any]) -> int:
+        """How many launches take about BATCH_S."""
+        return max(1, min(MOST_LAUNCHES, round(BATCH_S / max(1e-7, self.seconds(call, 3)))))
+
+    def seconds(self, call: Callable[[], Any], launches: int, cold: bool = False) -> float:
+        """The time of one of some launches, behind all work that there is; cold ones behind a sweep of L2."""
+        driver = self._device.driver
+        self._device.synchronize()
+        if cold:
+            self._sweep.send()
+        first = driver.stamp()
+        for _ in range(launches):
+            call()
+        last = driver.stamp()
+        Pending(self._device, "a measurement", last, ()).wait()
+        return driver.seconds_between(first, last) / launches
+
+    def free(self) -> None:
+        self._module.free()
+        for each in (*self._buffers, self._swept, self._none):
+            each.free()
+
+
+def _arch(device: Device) -> str:
+    major, minor = device.facts.compute_capability
+    return f"sm_{major}{minor}"
+
+
+def _named(bound: Kernel) -> str:
+    return f"{bound.name}({', '.join(f'{k} = {v}' for k, v in bound.sizes)})"
+
+
+# -- what a launch has to do ---------------------------------------------------------------------------------
+
+
+def least_moved(bound: Kernel) -> int:
+    """Bytes that a launch has to move: each tensor once where it is read, once where it is written or added to.
+
+    >>> from symlayout import dim
+    >>> from symlayout.kernels import vector_copy
+    >>> least_moved(vector_copy(dim("N")).bind(N=100))
+    800
+
+    A tensor that is added to counts as read and written. Of one that is read by indices from memory all counts.
+    """
+    seen = {(bound.touched(t), t.kind) for op in bound.walk() for t in op.touches()}
+    ways = {(name, way) for name, kind in seen for way in WAYS[kind]}
+    sizes = {t.name: elements_bytes(t) for t in bound.tensors if t.space is MemorySpace.GLOBAL}
+    return sum(sizes[name] for name, _ in ways if name in sizes)
+
+
+WAYS = {
+    AccessKind.READ: ("read",),
+    AccessKind.WRITE: ("write",),
+    AccessKind.REDUCE: ("read", "write"),
+}
+
+
+def elements_bytes(tensor: Any) -> int:
+    """The bytes of the elements of a tensor, without gaps between its rows."""
+    return int(tensor.layout.size()) * DType.of(tensor.dtype).bytes
+
+
+def products(bound: Kernel) -> int:
+    """Floating-point operations of the sums of products that a kernel computes: two for each term."""
+    total = 0
+    for r in bound.results:
+        count = int(bound.tensor(r.tensor).layout.size())
+        total += sum(2 * count * int(x.extent) for x in sums(r.value) if isinstance(x, Dot))
+    return total
