@@ -69,7 +69,7 @@ from .claims.transaction_bytes import beside
 from .claims.updated_once import updates
 from .coverage.store_sites import outputs, reduced
 from .repairs.weakest import joint
-from .rings.programs import rings_of
+from .rings.recognised import rings_of
 
 NOTHING_ELSE = "not asked: anything else, since an operation cannot be read"
 PHASE_BYTES = 1024  # a tensor at a multiple of this has the swizzle's phase of its own offsets

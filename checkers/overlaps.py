@@ -36,7 +36,7 @@ from .orders.barriers import Meeting, meetings, number_of
 from .orders.needs import Progress, begin, surely
 from .orders.shared_accesses import Access, accesses
 from .orders.ways import TooMany, Way, Ways
-from .rings.programs import RingParts, rings_of
+from .rings.recognised import RingParts, rings_of
 
 
 class Together(Exception):

@@ -45,7 +45,7 @@ from checkers.overlaps import sharing
 from checkers.prover import Budget
 from checkers.proving import prove
 from checkers.races.bound_runs import Run
-from checkers.rings.programs import rings_of
+from checkers.rings.recognised import rings_of
 from symlayout import Layout, dim
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome, Verdict

@@ -23,9 +23,10 @@ from symlayout.semantics.expected import expect_results
 from ..aliases import met
 from ..claim import Proof, TooLarge
 from ..dataflow.accumulators import stated, types_of
-from ..dataflow.match import Differs, Matcher
+from ..dataflow.match import Matcher
+from ..dataflow.op_effects import ValueWalk
 from ..dataflow.state import Open
-from ..dataflow.value_walk import Walk
+from ..dataflow.target import Differs
 from .of_kernel import AtAllSizes
 
 RUNS = (("eager", 0), ("lazy", 0), ("eager", 1), ("eager", -1))  # orders, and the sign of loud inputs
@@ -118,9 +119,9 @@ class Computes(AtAllSizes):
 
     def _walked(self, windows: bool) -> int:
         matcher = Matcher(self.kernel, self.result)
-        walk = Walk(self.kernel, self.given, windows, matcher.stored)
+        walk = ValueWalk(self.kernel, self.given, windows, matcher.stored)
         matcher.entries = walk.entries
-        walk.run()
+        walk.through()
         if not matcher.seen:
             raise Differs(f"nothing stores to {self.output}")
         return matcher.seen

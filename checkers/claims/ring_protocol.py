@@ -22,9 +22,10 @@ from ..claim import Claim, Proof, TooLarge
 from ..overlaps import unsettled
 from ..rings.abstract_machine import Exhausted, Fault
 from ..rings.cluster_rings import ClusterReading
-from ..rings.fills import Open
-from ..rings.programs import Absent, OutsideTheModel, RingParts, machine, rings_of
+from ..rings.programs import Absent, OutsideTheModel, machine
+from ..rings.recognised import RingParts, rings_of
 from ..rings.ring_lemmas import lemmas
+from ..rings.shown import Open
 from .of_kernel import AtAllSizes
 
 MODEL = "atomic steps; memory ordering is HappensBefore's"

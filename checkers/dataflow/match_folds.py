@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from symlayout.kernel.specification import Element, Entry, Total
 
 from .contents import Loaded, Numbers, Origins, without_constant
 from .folds import Fold, Term
-
-if TYPE_CHECKING:
-    from .match import Target
+from .target import Target
 
 ALL = (-(1 << 62), 1 << 62)
 

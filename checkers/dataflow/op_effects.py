@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from symlayout.dtype import DType
 from symlayout.expr import Expr, Symbol
 from symlayout.facts import Facts
 from symlayout.int_tuple import size
+from symlayout.kernel.visitor import Handlers
 from symlayout.ops import (
     WARP,
     Arrive,
@@ -49,7 +50,6 @@ from .state import Open, State, Team
 from .sums import multiplied
 from .tensor_boxes import load, store
 from .updates import update
-from .uses import armed, waited
 from .value_walk import Walk
 
 # -- copies ---------------------------------------------------------------------------------------------
@@ -309,18 +309,22 @@ COPIES: dict[tuple[Extent, MemorySpace, AccessKind], Callable[[Walk, State, Copy
     (Extent.OPERAND, MemorySpace.GLOBAL, AccessKind.WRITE): bulk.store,
 }
 
-STEPS: dict[type[Op], Callable[[Walk, State, Any], None]] = {
-    **dict.fromkeys((Arrive, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup), _nothing),
-    Wait: waited,
-    ExpectTx: armed,
-    Copy: _copy,
-    Map: _map,
-    Fill: _fill,
-    Mma: _mma,
-    Shuffle: _shuffle,
-    Reduce: _reduce,
-    LoadIndex: _pick,
-    For: Walk.loop,
-    If: Walk.condition,
-    Elect: Walk.elect,
-}
+
+class ValueWalk(Walk):
+    """The walk with what each operation does to the places of it."""
+
+    handlers: ClassVar[Handlers] = {
+        **dict.fromkeys((Arrive, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup), _nothing),
+        Wait: lambda walk, state, op: walk.uses.waited(state, op),
+        ExpectTx: lambda walk, state, op: walk.uses.armed(state, op),
+        Copy: _copy,
+        Map: _map,
+        Fill: _fill,
+        Mma: _mma,
+        Shuffle: _shuffle,
+        Reduce: _reduce,
+        LoadIndex: _pick,
+        For: Walk.loop,
+        If: Walk.condition,
+        Elect: Walk.elect,
+    }

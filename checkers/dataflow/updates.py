@@ -15,12 +15,11 @@ from symlayout.kernel.counting import Counter
 from symlayout.kernel.specification import Applied, Element, Result, Total
 from symlayout.ops import Box, Copy, Op, Ref, Wait
 
-from ..rings.programs import RingParts
+from ..rings.recognised import RingParts
 from .contents import Words
 from .places import met, starts
 from .state import Open, State
 from .tensor_boxes import corner_of, landing, singles
-from .uses import use
 from .value_walk import Walk
 
 
@@ -69,7 +68,7 @@ def _expect_each_use(walk: Walk, state: State, op: Copy, ring: RingParts) -> Non
     waits = {id(s.op) for s in walk.site.values() if s.role == site.role and _waits(s.op, ring.full)}
     loops = tuple(loop.index for loop in site.loops)
     before = Counter(walk.kernel, Facts.about((*walk.kernel.dims, *walk.kernel.block, *loops), given=walk.given))
-    if state.normal(state.here(before.before(site, lambda x: x is op)) - use(walk, state, op, ring)) != 0:
+    if state.normal(state.here(before.before(site, lambda x: x is op)) - walk.uses.use(state, op, ring)) != 0:
         raise Open(f"expected one {op} in each use of {ring.full}")
     whole = Counter(walk.kernel, Facts.about((*walk.kernel.dims, *walk.kernel.block), given=walk.given))
     if whole.facts.normal(whole.total(lambda x: x is op) - whole.total(lambda x: id(x) in waits)) != 0:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,17 +21,18 @@ from symlayout.atoms import MemorySpace
 from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, index
 from symlayout.facts import opaque_atoms
 from symlayout.kernel import THREAD, Kernel
-from symlayout.kernel.sites import Site, sites
+from symlayout.kernel.sites import Site, sites, top
 from symlayout.kernel.touched import written
+from symlayout.kernel.visitor import Visitor
 from symlayout.ops import Copy, Elect, For, If, Map, Mma, Op, Role
 
-from ..rings.programs import RingParts, rings_of, slot_elements
+from ..rings.recognised import RingParts, rings_of, slot_elements
 from .contents import Loaded, Origins, Unknown, Words, without_constant
 from .distinct_names import expect_distinct, fresh, overlaps
 from .folds import NEUTRAL
 from .state import Guard, Open, State, Team
 from .sums import carried, closed
-from .uses import use
+from .uses import Uses
 
 UNROLLED = 64  # turns of a loop that are walked one by one
 RESIDUES = 16  # turns of a period that are walked
@@ -46,7 +47,7 @@ class Image:
     tiles: dict[str, Words]
 
 
-class Walk:
+class Walk(Visitor[None]):
     """The walk through the CTA of one rank of a cluster. *stored* is called with each store to global memory."""
 
     def __init__(self, kernel: Kernel, given: tuple[Fact, ...], windows: bool, stored: Callable[..., None]) -> None:
@@ -57,6 +58,7 @@ class Walk:
         every = list(sites(kernel))
         self.site: dict[int, Site] = {id(s.op): s for s in every}
         self.rings = rings_of(kernel)
+        self.uses = Uses(kernel, given, self.rings, self.site)
         self.ring_of = {t: r for r in self.rings for t in r.tensors}
         self.roles_of = _roles_of(kernel, every)
         self.overlapping = overlaps(kernel)
@@ -67,7 +69,7 @@ class Walk:
 
     # -- ranks and roles ----------------------------------------------------------------------------
 
-    def run(self) -> None:
+    def through(self) -> None:
         """Walk all roles, those that fill rings first. Raises Open for what is not followed."""
         ctas = math.prod(self.kernel.cluster)
         if ctas > 1 and (len(self.kernel.cluster) > 1 or len(self.kernel.grid) > 1):
@@ -100,27 +102,32 @@ class Walk:
         self.rank, self.at = rank, at
         state = State(self.kernel, self.given, self.origins, env)
         state.loops = tuple((b, env.get(b, b)) for b in self.kernel.block)
-        plain = [op for op in self.kernel.body if not isinstance(op, Role)]
+        every, self.state = list(top(self.kernel)), state
         if wanted(""):
             with state.inside(threads=self.kernel.threads, team=Team(np.arange(self.kernel.threads))):
-                self.ops(state, tuple(plain))
-        for role in (op for op in self.kernel.body if isinstance(op, Role) and wanted(op.name)):
-            with state.inside(role=role.name, threads=role.threads, team=Team(np.arange(role.threads)), registers={}):
-                self.ops(state, role.inside)
+                self.follow(s for s in every if not isinstance(s.op, Role))
+        for s in every:
+            role = s.op
+            if isinstance(role, Role) and wanted(role.name):
+                team = Team(np.arange(role.threads))
+                with state.inside(role=role.name, threads=role.threads, team=team, registers={}):
+                    self.follow(s.inside())
 
     # -- operations ---------------------------------------------------------------------------------
 
-    def ops(self, state: State, ops: tuple[Op, ...]) -> None:
-        """Some operations, one after the other."""
-        from .op_effects import STEPS
+    def visit(self, site: Site) -> None:
+        """What an operation does to the places of the walk, here and now."""
+        self.handler(site)(self, self.state, site.op)
 
-        for op in ops:
-            if not len(state.team.threads):
+    def unhandled(self, site: Site) -> Exception:
+        return Open(f"{type(site.op).__name__} is not followed: {site.op}")
+
+    def follow(self, sites: Iterable[Site]) -> None:
+        """Some operations, one after the other, while there are threads that execute them."""
+        for site in sites:
+            if not len(self.state.team.threads):
                 return
-            step = STEPS.get(type(op))
-            if step is None:
-                raise Open(f"{type(op).__name__} is not followed: {op}")
-            step(self, state, op)
+            self.visit(site)
 
     # -- loops --------------------------------------------------------------------------------------
 
@@ -131,7 +138,7 @@ class Walk:
         if type(extent) is int and extent <= UNROLLED:
             for i in range(extent):
                 with state.inside(env={**state.env, op.index: i}, loops=(*state.loops, (op.index, i))):
-                    self.ops(state, op.inside)
+                    self.follow(self.site[id(op)].inside())
             return
         changed = self._changed(op)
         period = self._period(state, op)
@@ -181,7 +188,7 @@ class Walk:
         if there.value is False:
             return
         with state.inside(env={**state.env, op.index: i}, loops=(*state.loops, (op.index, i)), given=given):
-            self.ops(state, op.inside)
+            self.follow(self.site[id(op)].inside())
 
     def _period(self, state: State, op: For) -> int:
         """After how many turns the offsets in memory that is no ring's repeat."""
@@ -223,7 +230,7 @@ class Walk:
         team = state.team
         beside = None if team.beside is None else team.beside[keep]
         with state.inside(team=Team(team.threads[keep], beside), guards=tuple(guards), given=tuple(given)):
-            self.ops(state, op.inside)
+            self.follow(self.site[id(op)].inside())
 
     def elect(self, state: State, op: Elect) -> None:
         """The operations of one thread of the first warp, or of one of each."""
@@ -231,14 +238,14 @@ class Walk:
         if team.beside is not None:
             chosen = team if op.each_warp else Team(team.threads[:1], team.beside[:1])
             with state.inside(team=chosen):
-                return self.ops(state, op.inside)
+                return self.follow(self.site[id(op)].inside())
         warps = [list(x) for _, x in itertools.groupby(state.team.threads.tolist(), lambda t: t // 32)]
         together = [np.array(w) for w in warps] if op.each_warp else [team.threads]
         if any(len(w) != 32 for w in warps) or not all(map(state.alike, together)):
             raise Open(f"an election among some lanes of a warp: {op}")
         rows = np.array(warps if op.each_warp else warps[:1])
         with state.inside(team=Team(rows[:, 0], rows)):
-            self.ops(state, op.inside)
+            self.follow(self.site[id(op)].inside())
         return None
 
     # -- rings --------------------------------------------------------------------------------------
@@ -247,11 +254,11 @@ class Walk:
         """An offset in a ring's tensor as one in the tile of the use at hand."""
         ring = self.ring_of[name]
         size = slot_elements(self.kernel, ring, name)
-        return state.here(offset) - size * (use(self, state, op, ring) % ring.slots)
+        return state.here(offset) - size * (self.uses.use(state, op, ring) % ring.slots)
 
     def image(self, state: State, op: Op, ring: RingParts, name: str) -> Words:
         """The tile of the use at hand, to be filled."""
-        number = use(self, state, op, ring)
+        number = self.uses.use(state, op, ring)
         forms = [x for s, x in state.loops if s not in self.kernel.block and type(x) is not int]
         loops = tuple(x for x in forms if isinstance(x, Symbol))
         if len(loops) < len(forms):
@@ -270,7 +277,7 @@ class Walk:
         ring = self.ring_of[name]
         if self.overlapping[name]:
             raise Open(f"a ring, {name}, has bytes of shared memory in common with others; expected places apart")
-        number = use(self, state, op, ring)
+        number = self.uses.use(state, op, ring)
         for image in self.images.get(ring.full, []):
             moved = self._turns(state, image, number)
             if name in image.tiles and moved is not None:

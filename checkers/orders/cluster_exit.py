@@ -14,7 +14,7 @@ from symlayout.kernel.clusters import MOST_CTAS, PORTABLE_CTAS, Cta, ctas, size,
 from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, Op, Role, Wait
 
-from ..rings.programs import RingParts, rings_of
+from ..rings.recognised import RingParts, rings_of
 from .rules import Order
 
 RULES = {

@@ -16,7 +16,7 @@ from symlayout.kernel import CONVERGED_WARPS, Kernel
 from symlayout.kernel.sites import Site, Team, everyone
 from symlayout.ops import WARP, Arrive, Barrier, ClusterBarrier, ExpectTx, Op, Slot, Wait, WarpBarrier
 
-from ..rings.programs import RingParts
+from ..rings.recognised import RingParts
 from .barriers import Meeting, number_of
 from .rules import Order
 from .runs_at_sizes import Event, Runs, active, told

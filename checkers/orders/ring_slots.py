@@ -13,9 +13,9 @@ from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.sites import Site, about_thread
 from symlayout.ops import Arrive, Commit, Copy, Elect, For, If, Op, Role, Wait, WaitGroup
 
-from ..rings.fills import Open
-from ..rings.hypotheses import Known, Reading
-from ..rings.programs import RingParts, rings_of
+from ..rings.hypotheses import Reading
+from ..rings.recognised import RingParts, rings_of
+from ..rings.shown import Known, Open
 from .barriers import Meeting
 from .lane_release import Lanes
 from .rules import Order

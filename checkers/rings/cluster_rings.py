@@ -17,10 +17,11 @@ from symlayout.kernel.clusters import ctas, size
 from symlayout.ops import Arrive, Box, Copy, ExpectTx, Op, Ref, edited
 
 from ..orders.cluster_exit import cluster_orders
-from .fills import Open, check_apart
-from .hypotheses import Known, Reading
-from .programs import RingParts
+from .fills import check_apart
+from .hypotheses import Reading
+from .recognised import RingParts
 from .ring_lemmas import TX_LIMIT
+from .shown import Known, Open
 
 
 class ClusterReading:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.expr import Expr, Fact, eq
@@ -14,14 +14,8 @@ from symlayout.ops import Arrive, Box, Copy, ExpectTx, Wait
 
 from ..bulk_sizes import arguments
 from ..exhaustive import POINTS
-from .programs import slot_elements
-
-if TYPE_CHECKING:
-    from .hypotheses import Reading
-
-
-class Open(Exception):
-    """A hypothesis of the protocol that is not shown."""
+from .recognised import slot_elements
+from .shown import Open, Shown
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,7 @@ class Fill:
     parts: tuple[Part, ...]
 
 
-def fills_of(r: Reading, copies: list[Site]) -> list[Fill]:
+def fills_of(r: Shown, copies: list[Site]) -> list[Fill]:
     """The fills of a CTA: in each body with an expect_tx, the copies beside it, which come after the wait."""
     left = {id(s.op): s for s in copies}
     found = [_fill(r, x, left) for x in r.every if _arms(r, x)]
@@ -54,11 +48,11 @@ def fills_of(r: Reading, copies: list[Site]) -> list[Fill]:
     return found
 
 
-def _arms(r: Reading, x: Site) -> bool:
+def _arms(r: Shown, x: Site) -> bool:
     return isinstance(x.op, ExpectTx) and x.op.barrier.barrier == r.ring.full
 
 
-def _fill(r: Reading, x: Site, left: dict[int, Site]) -> Fill:
+def _fill(r: Shown, x: Site, left: dict[int, Site]) -> Fill:
     assert isinstance(x.op, ExpectTx)
     beside = [
         s
@@ -81,7 +75,7 @@ def _fill(r: Reading, x: Site, left: dict[int, Site]) -> Fill:
     return Fill(x, counted, tuple(parts))
 
 
-def _times(r: Reading, x: Site, c: Site, use: Any) -> Any:
+def _times(r: Shown, x: Site, c: Site, use: Any) -> Any:
     """How often a copy is issued for a use: after its wait, and before the next one."""
     assert isinstance(c.op, Copy)
     assert c.op.barrier is not None
@@ -104,7 +98,7 @@ def _times(r: Reading, x: Site, c: Site, use: Any) -> Any:
     return times
 
 
-def _ranks(r: Reading, c: Site) -> tuple[int, ...]:
+def _ranks(r: Shown, c: Site) -> tuple[int, ...]:
     assert isinstance(c.op, Copy)
     ranks = r.cta.lands(c.op)
     if ranks is None:
@@ -112,7 +106,7 @@ def _ranks(r: Reading, c: Site) -> tuple[int, ...]:
     return ranks
 
 
-def _credit(r: Reading, op: Any) -> Any:
+def _credit(r: Shown, op: Any) -> Any:
     if isinstance(op, Copy) and op.bytes is not None:
         return op.bytes
     if not isinstance(op, Copy) or not isinstance(op.src, Box):
@@ -120,7 +114,7 @@ def _credit(r: Reading, op: Any) -> Any:
     return r.kernel.map(op.src.tensor_map).tensor_map.transaction_bytes
 
 
-def _part(r: Reading, x: Site, c: Site, use: Any, ranks: tuple[int, ...]) -> Part:
+def _part(r: Shown, x: Site, c: Site, use: Any, ranks: tuple[int, ...]) -> Part:
     """Where a copy lands; a fill stays in its slot."""
     (ref,) = c.op.targets
     tensor = r.kernel.tensor(ref.tensor)
@@ -137,7 +131,7 @@ def _part(r: Reading, x: Site, c: Site, use: Any, ranks: tuple[int, ...]) -> Par
     return Part(c, ref.tensor, starts, -(-8 * landed // bits) if starts else 0, ranks, bool(inner))
 
 
-def _landed(r: Reading, op: Copy) -> Any:
+def _landed(r: Shown, op: Copy) -> Any:
     """The bytes of shared memory that a copy writes."""
     if op.bytes is not None:
         return op.bytes

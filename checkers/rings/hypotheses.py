@@ -1,21 +1,18 @@
 """What a ring must have for its protocol to hold, read off the operations and shown by small proofs.
 
-Use number n of a role is a count of operations (``sites.Counter``), so a counter that is reset, a parity that is not
-flipped or an arrival too many is an equality that does not hold.
+Use number n of a role is a count of operations (``kernel.counting.Counter``), so a counter that is reset, a parity that
+is not flipped or an arrival too many is an equality that does not hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
-from symlayout.expr import Fact, Symbol, eq
-from symlayout.facts import Facts
+from symlayout.expr import Fact, eq
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import Cta
-from symlayout.kernel.counting import Counter
-from symlayout.kernel.sites import Site, sites
+from symlayout.kernel.sites import Site
 from symlayout.ops import (
     Arrive,
     Barrier,
@@ -33,20 +30,13 @@ from symlayout.ops import (
 
 from ..algebra.cases import shown, within
 from ..bulk_sizes import elements_moved
-from .fills import Fill, Open, fills_of
+from .fills import Fill, fills_of
 from .parts import extent_of
-from .programs import RingParts, slot_elements
+from .recognised import RingParts, slot_elements
+from .shown import Known, Open, Shown
 
 
-@dataclass
-class Known:
-    """What the readings of the CTAs of a cluster share: facts where operations stand, goals that are shown."""
-
-    facts: dict[Any, Facts] = field(default_factory=dict)
-    goals: set[Any] = field(default_factory=set)
-
-
-class Reading:
+class Reading(Shown):
     """Reads the hypotheses off the operations of a CTA; what is shown gathers in *shown* and *certificates*.
 
     What its part in the cluster is gathers beside: the number of *uses*, the *fills* that it issues, to which CTAs it
@@ -54,52 +44,12 @@ class Reading:
     """
 
     def __init__(self, cta: Cta, ring: RingParts, given: tuple[Fact, ...], known: Known | None = None) -> None:
-        self.cta, self.kernel, self.ring, self.given = cta, cta.kernel, ring, given
-        self.every = list(sites(self.kernel))
-        self.certificates: list[Any] = []
-        self.shown: list[str] = []
-        self.known = Known() if known is None else known
+        super().__init__(cta, ring, given, known)
         self.uses: Any = 0
         self.fills: list[Fill] = []
         self.arriving: dict[int, int] = {}
         self.behind = 0  # uses that a producer may be late with its fills
         self.met = 0  # cluster barriers before all uses
-
-    # -- small proofs -------------------------------------------------------------------------------
-
-    def facts(self, site: Site | None) -> Facts:
-        """What is known where an operation stands: sizes, block, the loops around it, and their conditions."""
-        loops = tuple(loop.index for loop in site.loops) if site else ()
-        conditions = site.conditions if site else ()
-        threads = tuple(sorted(_thread_symbols(site.op), key=str)) if site else ()
-        key = loops, conditions, threads
-        if key not in self.known.facts:
-            subjects = (*self.kernel.dims, *self.kernel.block, *loops, *threads)
-            self.known.facts[key] = Facts.about(subjects, given=(*self.given, *conditions))
-        return self.known.facts[key]
-
-    def need(self, fact: Fact, site: Site | None, why: str) -> None:
-        """Show a fact where an operation stands, or leave *why* open."""
-        goals = (Fact(fact.expr, ">="), Fact(-fact.expr, ">=")) if fact.relation == "==" else (fact,)
-        facts = self.facts(site)
-        for goal in goals:
-            key = goal.expr, id(facts)
-            if key not in self.known.goals:
-                found = shown(goal.expr, facts)
-                if found is None:
-                    where = (f", at {site}" if site else "") + (f", in {self.cta}" if self.cta.size > 1 else "")
-                    raise Open(f"{why}: {fact}{where}")
-                self.known.goals.add(key)
-                self.certificates += found
-
-    def before(self, site: Site, wanted: Callable[[Op], bool]) -> Any:
-        """How many operations of the same role come before one."""
-        mine = {id(s.op) for s in self.every if s.role == site.role and wanted(s.op)}
-        return Counter(self.kernel, self.facts(site)).before(site, lambda op: id(op) in mine)
-
-    def total(self, role: str, wanted: Callable[[Op], bool]) -> Any:
-        mine = {id(s.op) for s in self.every if s.role == role and wanted(s.op)}
-        return Counter(self.kernel, self.facts(None)).total(lambda op: id(op) in mine)
 
     # -- all of them --------------------------------------------------------------------------------
 
@@ -378,13 +328,6 @@ def _read(kernel: Kernel, op: Op, r: Ref) -> Any:
     """How many elements an operation reads from a place on, at least 1."""
     moved = elements_moved(kernel, op, r) if isinstance(op, Copy) else None
     return max(1, extent_of(kernel, op, r)) if moved is None else moved
-
-
-def _thread_symbols(op: Op) -> set[Symbol]:
-    found = set()
-    for r in (*op.sources, *op.targets):
-        found |= {s for s in getattr(r.offset, "symbols", ()) if s.name == "thread"}
-    return found
 
 
 def _among(some: list[Site]) -> Callable[[Op], bool]:

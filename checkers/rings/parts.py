@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from symlayout.atoms import MatrixDescriptor, MmaAtom
 from symlayout.dtype import DType
@@ -13,9 +12,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import Matrix, Mma, Op, Ref
 
 from .abstract_machine import Agent, Memory, Step
-
-if TYPE_CHECKING:
-    from .programs import RingParts
+from .recognised import RingParts
 
 
 def fillers_of(agents: list[Agent]) -> dict[str, dict[int, set[int]]]:

@@ -52,11 +52,15 @@ class Visitor(Generic[R]):
 
     def visit(self, site: Site) -> R:
         """What becomes of an operation. Raises LayoutError, or what ``unhandled`` raises, where no handler takes it."""
+        found: R = self.handler(site)(self, site)
+        return found
+
+    def handler(self, site: Site) -> Callable[..., Any]:
+        """The handler of an operation."""
         handler = handler_of(self.handlers, site.op)
         if handler is None:
             raise self.unhandled(site)
-        found: R = handler(self, site)
-        return found
+        return handler
 
     def unhandled(self, site: Site) -> Exception:
         """The error for an operation that no handler takes."""

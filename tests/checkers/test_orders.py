@@ -19,6 +19,7 @@ from checkers.orders.shared_accesses import accesses
 from checkers.orders.ways import ANY, Way, Ways
 from symlayout import Layout, dim, dims
 from symlayout.answers.report import Outcome, Verdict
+from symlayout.atoms import MemorySpace
 from symlayout.errors import ExecutionError
 from symlayout.expr import xor
 from symlayout.kernel import Builder, Kernel
@@ -271,7 +272,7 @@ def test_turns_of_a_loop_with_targets_of_their_own() -> None:
 def test_ways_round_a_loop() -> None:
     kernel = transposed()
     ways = Ways(kernel, sites(kernel))
-    store, load = accesses(kernel, "shared", ways.every)
+    store, load = accesses(kernel, MemorySpace.SHARED, ways.every)
     met: list[tuple[str, Way]] = []
 
     def at(barriers: int, s: object, way: Way) -> int | None:

@@ -12,7 +12,7 @@ import symlayout.ops as ops
 from checkers import ArithmeticFits, RegistersFit, WellFormed, claims_of, prove
 from checkers.orders.footprints import elements_of
 from checkers.prover import Budget
-from checkers.rings.programs import rings_of
+from checkers.rings.recognised import rings_of
 from symlayout import Layout, dim, dims
 from symlayout.answers.report import Outcome, Report
 from symlayout.facts import Facts

@@ -9,7 +9,8 @@ import pytest
 
 from checkers import Budget, RingProtocol, smt
 from checkers import prove as prove_fully
-from checkers.rings.programs import machine, rings_of
+from checkers.rings.programs import machine
+from checkers.rings.recognised import rings_of
 from checkers.rings.ring_lemmas import CLUSTER_LEMMAS, LEMMAS, lemmas, prove_lemmas
 from symlayout import Layout, TensorMap, dims
 from symlayout.answers.report import Report

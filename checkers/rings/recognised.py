@@ -1,0 +1,78 @@
+"""The rings of a kernel as its operations show them: no hint is needed, and none is believed.
+
+>>> from symlayout.kernels import tma_copy
+>>> print(*rings_of(tma_copy(64, 256, tile=(16, 64), slots=2, blocks=1)))
+tile by full and empty
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from symlayout.kernel import Kernel
+from symlayout.kernel.sites import Site, sites
+from symlayout.ops import (
+    Arrive,
+    Copy,
+    Ref,
+    Wait,
+)
+
+
+@dataclass(frozen=True)
+class RingParts:
+    """A ring as the operations show it: what fills it completes on *full*, what frees it arrives on *empty*."""
+
+    full: str
+    empty: str  # "" where no slot is used twice
+    tensors: tuple[str, ...]
+    slots: int
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.tensors) or 'nothing'} by {self.full}{f' and {self.empty}' if self.empty else ''}"
+
+
+def rings_of(kernel: Kernel) -> tuple[RingParts, ...]:
+    """The rings of a kernel, found from its operations: the fills, who waits for them, and where it arrives then.
+
+    Barriers that somebody waits for though no copy completes on them come last, as rings of no tensor.
+    """
+    every = list(sites(kernel))
+    rings = [_ring(kernel, b.name, every) for b in kernel.barriers if _fills(every, b.name)]
+    for b in kernel.barriers:
+        known = {name for r in rings for name in (r.full, r.empty)}
+        if b.name not in known and any(isinstance(s.op, Wait) and s.op.barrier.barrier == b.name for s in every):
+            found = _ring(kernel, b.name, every)
+            rings.append(replace(found, empty="") if found.empty in known else found)
+    return tuple(rings)
+
+
+def _fills(every: list[Site], full: str) -> list[Site]:
+    return [s for s in every if isinstance(s.op, Copy) and s.op.barrier is not None and s.op.barrier.barrier == full]
+
+
+def _ring(kernel: Kernel, full: str, every: list[Site]) -> RingParts:
+    fills = _fills(every, full)
+    tensors = tuple(
+        dict.fromkeys(s.op.dst.tensor for s in fills if isinstance(s.op, Copy) and isinstance(s.op.dst, Ref))
+    )
+    filling = {s.role for s in fills}
+    reading = {
+        s.role
+        for s in every
+        if {r.tensor for r in s.op.sources} & set(tensors) or (isinstance(s.op, Wait) and s.op.barrier.barrier == full)
+    }
+    awaited = {s.op.barrier.barrier for s in every if isinstance(s.op, Wait) and s.role in filling}
+    arrived = {s.op.barrier.barrier for s in every if isinstance(s.op, Arrive) and s.role in reading}
+    fulls = {s.op.barrier.barrier for s in every if isinstance(s.op, Copy) and s.op.barrier is not None}
+    hinted = {r.empty for r in kernel.rings if r.full == full}
+    for found in ((awaited & arrived) - fulls, ((awaited | arrived) - fulls) & hinted, (awaited | arrived) - fulls):
+        if len(found) == 1:
+            (empty,) = found
+            return RingParts(full, empty, tensors, kernel.barrier(full).slots)
+    return RingParts(full, "", tensors, kernel.barrier(full).slots)
+
+
+def slot_elements(kernel: Kernel, ring: RingParts, tensor: str) -> int:
+    """Elements of one slot of a ring in one of its tensors."""
+    return max(1, int(kernel.tensor(tensor).layout.cosize()) // ring.slots)
