@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from symlayout.errors import ExpressionError
+from symlayout.errors import ExpressionError, LayoutError
 from symlayout.expr import (
     And,
     Atom,
@@ -62,8 +62,8 @@ class C:
 class Integers:
     """Prints expressions. *wide* are the partial results that the kernel holds in 64 bits, *bits* those of the others.
 
-    *names* are C names for expressions that are computed before; *held* gives the bits of a symbol, *spelled* its C
-    name. *nonnegative* says of an expression that it is at least 0 wherever it is computed.
+    *names* are C names for expressions that are computed before; *held* gives the bits of a symbol, *known* says
+    whether it has a value here. *nonnegative* says of an expression that it is at least 0 wherever it is computed.
     """
 
     wide: frozenset[Any]
@@ -71,7 +71,7 @@ class Integers:
     nonnegative: Callable[[Int], bool]
     names: Mapping[Any, C] = field(default_factory=dict)
     held: Mapping[Symbol, int] = field(default_factory=dict)
-    spelled: Mapping[Symbol, str] = field(default_factory=dict)
+    known: Callable[[Symbol], bool] = lambda _: True
 
     def text(self, x: Int) -> str:
         """The expression as C."""
@@ -92,8 +92,9 @@ class Integers:
         if x in self.names:
             return self.names[x]
         if isinstance(x, Symbol):
-            bits = WIDE if x in self.wide else self.held.get(x, self.bits)
-            return C(self.spelled.get(x, x.name), ATOM, bits)
+            if not self.known(x):
+                raise LayoutError(f"expected names that have a value where they are used, got {x}")
+            return C(x.name, ATOM, WIDE if x in self.wide else self.held.get(x, self.bits))
         if isinstance(x, Atom):
             return self._atom(x)
         return self._sum(x)

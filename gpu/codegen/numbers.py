@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from symlayout.dtype import DType
 from symlayout.errors import LayoutError
 
@@ -73,20 +75,42 @@ INTEGER = {
     "neg": "-{}",
     "relu": "max({}, 0)",
 }
+# Conversions that CUDA has a function for, each rounded once: to floats to nearest even, to integers towards zero.
 CONVERSIONS = {
-    ("f32", "bf16"): "__float2bfloat16_rn({})",
     ("f32", "f16"): "__float2half_rn({})",
-    ("bf16", "f32"): "__bfloat162float({})",
-    ("f16", "f32"): "__half2float({})",
-    ("f32", "f64"): "double({})",
-    ("f64", "f32"): "__double2float_rn({})",
-    ("i32", "f32"): "__int2float_rn({})",
-    ("u32", "f32"): "__uint2float_rn({})",
-    ("f32", "i32"): "__float2int_rz({})",
-    ("f32", "u32"): "__float2uint_rz({})",
+    ("f32", "bf16"): "__float2bfloat16_rn({})",
     ("f32", "e4m3"): "__nv_cvt_float_to_fp8({}, __NV_SATFINITE, __NV_E4M3)",
     ("f32", "e5m2"): "__nv_cvt_float_to_fp8({}, __NV_SATFINITE, __NV_E5M2)",
+    ("f16", "f32"): "__half2float({})",
+    ("bf16", "f32"): "__bfloat162float({})",
+    ("e4m3", "f16"): "__half(__nv_cvt_fp8_to_halfraw({}, __NV_E4M3))",
+    ("e5m2", "f16"): "__half(__nv_cvt_fp8_to_halfraw({}, __NV_E5M2))",
+    ("f32", "f64"): "double({})",
+    ("f64", "f32"): "__double2float_rn({})",
+    ("f64", "f16"): "__double2half({})",
+    ("f64", "bf16"): "__double2bfloat16({})",
+    **{
+        (kind, out): f"__{word}2{name}_rn({{}})"
+        for kind, word in (("i32", "int"), ("u32", "uint"), ("i64", "ll"), ("u64", "ull"))
+        for out, name in (("f32", "float"), ("f16", "half"), ("bf16", "bfloat16"), ("f64", "double"))
+        if (kind, out) not in (("i32", "f64"), ("u32", "f64"))
+    },
+    ("i32", "f64"): "double({})",
+    ("u32", "f64"): "double({})",
+    **{
+        (kind, out): f"__{name}2{word}_rz({{}})"
+        for kind, name in (("f32", "float"), ("f64", "double"))
+        for out, word in (("i32", "int"), ("u32", "uint"), ("i64", "ll"), ("u64", "ull"))
+    },
 }
+EXACT_IN = {
+    **dict.fromkeys(("i8", "u8", "i16", "u16"), "i32"),
+    "f16": "f32",
+    "bf16": "f32",
+    "e4m3": "f16",
+    "e5m2": "f16",
+}
+NARROW = {"i8": ("i32", -128, 127), "u8": ("i32", 0, 255), "i16": ("i32", -32768, 32767), "u16": ("i32", 0, 65535)}
 
 
 def ctype(kind: DType) -> str:
@@ -98,11 +122,9 @@ def ctype(kind: DType) -> str:
 
 def applied(function: str, kinds: Sequence[DType], out: DType, operands: Sequence[str]) -> str:
     """A function of elements as C++. Raises LayoutError for one that no row has for these types."""
+    row: str | None
     if function == "convert":
-        (kind,) = kinds
-        if kind == out:
-            return operands[0]
-        row = CONVERSIONS.get((kind.name, out.name))
+        row = _conversion(kinds[0].name, out.name)
     else:
         same = all(k == out for k in kinds)
         tables = {"f32": SINGLE, "tf32": SINGLE, "f64": DOUBLE, "f16": HALF, "bf16": HALF}
@@ -113,10 +135,31 @@ def applied(function: str, kinds: Sequence[DType], out: DType, operands: Sequenc
     return row.format(*operands)
 
 
+def _conversion(kind: str, out: str) -> str | None:
+    """A conversion in steps of which all but the last are exact; to small integers it saturates."""
+    if kind == out or {kind, out} == {"f32", "tf32"}:
+        return "{}"
+    if kind[0] in "iu" and out[0] in "iu":
+        return f"{CTYPES[out]}({{}})"
+    if found := CONVERSIONS.get((kind, out)):
+        return found
+    if out in NARROW and kind[0] not in "iu":
+        over, low, high = NARROW[out]
+        wide = _conversion(kind, over)
+        return wide and f"{CTYPES[out]}(min(max({wide}, {low}), {high}))"
+    if kind in EXACT_IN:
+        first, second = _conversion(kind, EXACT_IN[kind]), _conversion(EXACT_IN[kind], out)
+        return second.format(first) if first and second else None
+    if out in ("e4m3", "e5m2") and kind in ("f16", "bf16"):
+        return CONVERSIONS["f32", out].format(_conversion(kind, "f32"))
+    return None
+
+
 def number(x: float, kind: DType) -> str:
     """A number of a type as C++ writes it, with all its bits."""
     if kind.kind in ("int", "uint"):
-        return str(int(x))
+        with np.errstate(invalid="ignore"):
+            return str(np.full(1, x).astype(kind.numpy())[0])
     bits = kind.numpy().type(x)
     value = float(bits)
     if value != value or value in (float("inf"), float("-inf")):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from symlayout.dtype import DType
+from symlayout.errors import LayoutError
 from symlayout.expr import Fact, Int, Symbol, integer
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel, KernelTensor
@@ -32,13 +33,14 @@ class Page(Visitor[None]):
         self.kernel = kernel
         self.out: list[str] = []
         self.depth = 1
+        self.role = ""
         self.tensors = {t.name: t for t in kernel.tensors}
         self.known: set[Symbol] = {*kernel.dims, *kernel.block}
         self.values: dict[Symbol, Int] = {}
         self.ranges = Ranges(kernel)
         declared: tuple[Any, ...] = (*kernel.tensors, *kernel.barriers, *kernel.maps, *kernel.parameters)
         self.taken = {THREAD, *(x.name for x in (*declared, *kernel.dims, *kernel.block))}
-        self.integers = Integers(frozenset(kernel.wide), kernel.index_bits, self._nonnegative)
+        self.integers = Integers(frozenset(kernel.wide), kernel.index_bits, self._nonnegative, known=self.is_known)
 
     # -- lines ------------------------------------------------------------------------------------------
 
@@ -116,7 +118,8 @@ class Page(Visitor[None]):
     # -- places -----------------------------------------------------------------------------------------------
 
     def place(self, ref: Ref) -> str:
-        """A pointer to a place."""
+        """A pointer to a place. Raises LayoutError for registers of another role."""
+        self._expect_here(ref)
         return self._moved(ref.tensor, ref.offset)
 
     def slot(self, slot: Slot) -> str:
@@ -130,11 +133,17 @@ class Page(Visitor[None]):
         """The element so many past a place in registers, or a scalar parameter."""
         if isinstance(x, Param):
             return x.name
+        self._expect_here(x)
         if isinstance(x.offset, int) and isinstance(i, int):
             return f"{x.tensor}[{x.offset + i}]"
         terms = [self.c(x.offset)] if not (isinstance(x.offset, int) and x.offset == 0) else []
         terms += [str(i)] if i != 0 else []
         return f"{x.tensor}[{' + '.join(terms)}]"
+
+    def _expect_here(self, ref: Ref) -> None:
+        owner = self.tensors[ref.tensor].role
+        if owner not in ("", self.role):
+            raise LayoutError(f"expected registers of {self.role or 'the whole kernel'}, got {ref} of {owner}")
 
     def dtype(self, x: Ref | Param) -> DType:
         """The type of an operand."""

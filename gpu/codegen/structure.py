@@ -100,7 +100,9 @@ def role(p: Page, site: Site) -> None:
         if first:
             p.line(f"const int {THREAD} = threadIdx.x - {WARP * first};")
         p.registers(op.name)
+        outer, p.role = p.role, op.name
         body(p, site)
+        p.role = outer
 
 
 def let(p: Page, site: Site) -> None:
