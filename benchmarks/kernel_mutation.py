@@ -27,7 +27,7 @@ from checkers import prove
 from checkers.prover import Budget
 from symlayout import dims
 from symlayout.answers.report import Outcome
-from symlayout.atoms import ATOMS
+from symlayout.atoms import ATOMS, Extent
 from symlayout.errors import ExecutionError, SymlayoutError
 from symlayout.expr import Fact, dim, eq, index
 from symlayout.kernel import Kernel
@@ -209,6 +209,16 @@ def _width(word: str, _: Kernel) -> Iterator[Change]:
         yield from ((f"-> {w}", w) for w in others if w in ATOMS)
 
 
+def _instead(word: str, _: Kernel) -> Iterator[Change]:
+    """Another function of a reduction by threads, or a store in its place."""
+    row = ATOMS[word]
+    if row.reduction is None or row.extent is not Extent.INSTRUCTION:
+        return
+    for x in ATOMS.values():
+        if x is not row and (x.src, x.dst, x.bytes, x.extent) == (row.src, row.dst, row.bytes, row.extent):
+            yield f"-> {x.word}", x.word
+
+
 def _place(x: Any, kernel: Kernel) -> Iterator[Change]:
     """An operand: its offset, slot or a coordinate one off, another map of the same rank, the next slot of a ring."""
     if isinstance(x, Ref):
@@ -255,7 +265,7 @@ def _fact(f: Fact, _: Kernel) -> Iterator[Change]:
 _ON: dict[str, tuple[Slip, ...]] = {"barrier": (_place,)}
 _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
     Copy: {
-        **{"src": (_place,), "dst": (_place,), "barrier": (_place,), "atom": (_width,)},
+        **{"src": (_place,), "dst": (_place,), "barrier": (_place,), "atom": (_width, _instead)},
         "bytes": (_if_any(_one_off), _if_any(_piece_off)),
     },
     Mma: {"a": (_place,), "b": (_place,), "acc": (_place,), "zero": (_flipped,)},

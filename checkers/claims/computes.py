@@ -28,6 +28,7 @@ from ..dataflow.op_effects import ValueWalk
 from ..dataflow.state import Open
 from ..dataflow.target import Differs
 from .of_kernel import AtAllSizes
+from .updated_once import by_threads
 
 RUNS = (("eager", 0), ("lazy", 0), ("eager", 1), ("eager", -1))  # orders, and the sign of loud inputs
 LONG = 600  # elements, of 8 bits, whose sum leaves 16
@@ -86,6 +87,8 @@ class Computes(AtAllSizes):
             if isinstance(x, Dot) or x.function in ("add", "mul"):
                 kind = stated(x, types_of(self.kernel, x))
                 yield f"{x}: in {kind}, {'rounded in any order' if kind.kind == 'float' else 'exact'}"
+        for how in dict.fromkeys(op.reduction for op in self.kernel.walk() if op.reduction and op.reduction.flushes):
+            yield f"{how}: subnormal numbers count as 0"
 
     def lemma(self, facts: Facts) -> str:
         return self._followed()[1]
@@ -109,13 +112,18 @@ class Computes(AtAllSizes):
             return 0, aliased
         try:
             try:
-                return self._walked(False), None
+                return self._walked(False), self._parted()
             except Differs as e:
                 if not e.stale:
                     return 0, e
-                return self._walked(True), None
+                return self._walked(True), self._parted()
         except (Differs, Open, Uncounted, AssumptionError) as e:
             return 0, e
+
+    def _parted(self) -> str:
+        """Why it is open that threads combine one value of each part with an element; "" where that is proved."""
+        claim = by_threads(self.kernel, self.output)
+        return "" if claim is None else claim.lemma(Facts.about(*self.kernel.dims, given=self.given))
 
     def _walked(self, windows: bool) -> int:
         matcher = Matcher(self.kernel, self.result)

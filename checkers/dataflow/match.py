@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from symlayout.dtype import DType
-from symlayout.expr import Expr, Symbol
+from symlayout.expr import Expr, Int, Symbol, integer
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 from symlayout.kernel import Kernel
@@ -23,7 +23,7 @@ from .match_folds import NotAll, expect_all, picks
 from .rounding import exact
 from .state import Open, State
 from .target import Differs, Target
-from .updates import combined, of_index
+from .updates import combined, of_index, parts_of
 
 COMMUTE = ("add", "mul", "fma")  # functions whose first two arguments may be exchanged
 
@@ -148,6 +148,11 @@ class Matcher:
             raise Differs(f"it is rounded to {self.dtype}, not to {self._type(value)}")
         if fold.function == "add" and self.dtype.kind != "float":
             raise Differs(f"sums of {self.dtype} may wrap")
+        if op.reduction.dtype not in (None, self.dtype) and op.targets:
+            raise Differs(f"it combines numbers of {op.reduction.dtype}, not of {self.dtype}")
+        if op.targets:
+            self._parts(origins, origin, deltas, fold, op, target)
+            return
         self._held(fold, {self.dtype}, target)
         if not isinstance(origin, Loaded) or origin.tensor != fold.element.tensor or origin.dtype != self.dtype:
             raise Differs(f"expected {fold.element}, got {_told(origin)}")
@@ -163,6 +168,18 @@ class Matcher:
         facts = target.known.facts
         if facts.le(0, low) is not True or facts.le(high, fold.extent - 1) is not True:
             raise Differs(f"{fold.index} may be {low} .. {high}, expected 0 .. {fold.extent - 1}")
+
+    def _parts(self, origins: Origins, origin: Any, deltas: Numbers, fold: Total, op: Op, target: Target) -> None:
+        """That the folds which threads combine with an element are, part after part, the fold of the result."""
+        if not isinstance(origin, Fold):
+            raise Differs(f"expected a part of {fold}, got {_told(origin)}")
+        self._held(fold, {*origin.kept, origin.dtype, self.dtype}, target)
+        target.expect_bound(*(s for t in origin.terms for s, _ in t.loops))
+        parts = tuple((b, integer(cast(Int, b.upper) + 1)) for b in parts_of(self.kernel, op))
+        try:
+            expect_all(origins, origin, deltas[:, 0], fold, target, self._entry, parts)
+        except NotAll as e:
+            raise Differs(str(e)) from None
 
     # -- elements -----------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from symlayout.expr import Expr, Symbol
+from symlayout.facts import symbols_in
 from symlayout.kernel.specification import Element, Entry, Total
 
 from .contents import Loaded, Numbers, Origins, without_constant
@@ -23,9 +24,17 @@ class NotAll(Exception):
 
 
 def expect_all(
-    origins: Origins, origin: Fold, rows: Numbers, value: Total, target: Target, entry: Callable[..., None]
+    origins: Origins,
+    origin: Fold,
+    rows: Numbers,
+    value: Total,
+    target: Target,
+    entry: Callable[..., None],
+    parts: tuple[tuple[Symbol, Any], ...] = (),
 ) -> None:
     """Raise NotAll unless each element of *value* is folded once into each row, and nothing else.
+
+    With *parts*, (index, extent), unless that is so for the folds of all values of these indices together.
 
     The members of all terms are elements at K + r for a K that grows by as much in each turn of the loop as there are
     different r. Those that count for one r, under conditions about how far K is from the end, are exactly one where
@@ -40,12 +49,12 @@ def expect_all(
     loops = {t.loops for t in origin.terms}
     if len(at) != 1 or len(loops) != 1:
         raise NotAll(f"terms of {value.index} at {', '.join(map(str, at)) or 'no place'}")
-    corner, around = at.pop(), loops.pop()
+    corner, around = at.pop(), (*parts, *loops.pop())
     members = [_members(t, rows, corner, place, value, target) for t in origin.terms]
     for t in origin.terms:
         _expect_others(origins, t, rows, place, value, target, entry)
     for i in {tuple(np.concatenate([m[j].ravel() for m in members])): j for j in range(len(rows))}.values():
-        _expect_once(np.concatenate([m[i] for m in members]), corner, around, value, target)
+        _expect_once(np.concatenate([m[i] for m in members]), corner, around, value, target, len(parts))
 
 
 def _corner(origins: Origins, t: Term, value: Total, place: int) -> Any:
@@ -115,16 +124,18 @@ def _implied(condition: Any, deltas: Numbers, target: Target) -> bool:
     return False
 
 
-def _expect_once(members: Numbers, corner: Any, loops: tuple[Any, ...], value: Total, target: Target) -> None:
+def _expect_once(
+    members: Numbers, corner: Any, loops: tuple[Any, ...], value: Total, target: Target, parts: int
+) -> None:
     """One row: for each r the ranges in which its members count are disjoint and together all from r + 1 on."""
     found: dict[int, list[tuple[int, int]]] = {}
     for r, low, high in members.tolist():
         if low <= high:
             found.setdefault(r, []).append((low, high))
     per = len(found)
-    if set(found) != set(range(per)) or len(loops) > 1:
+    if set(found) != set(range(per)) or len(loops) > parts + 1:
         raise NotAll(f"terms of {value.index} at {corner} + {min(found, default=0)} .. {max(found, default=0)}")
-    turn, extent = loops[0] if loops else (0, 1)
+    turn, extent = _nested(loops)
     if target.number(corner - per * turn) != 0:
         raise NotAll(f"terms of {value.index} from {corner} on, expected {per * turn}")
     if target.known.facts.le(value.extent, per * extent) is not True:
@@ -143,6 +154,21 @@ def _expect_once(members: Numbers, corner: Any, loops: tuple[Any, ...], value: T
             at = high + unit
         if at <= ALL[1] - unit:
             raise NotAll(f"{corner + r} is not folded where {value.extent} - ({corner}) is {at}")
+
+
+def _nested(loops: tuple[Any, ...]) -> tuple[Any, Any]:
+    """(number of an iteration, how many there are) of loops inside each other, the innermost counted fastest.
+
+    Raises NotAll where how often one goes round depends on another.
+    """
+    turn: Any = 0
+    extent: Any = 1
+    indices = {s for s, _ in loops}
+    for s, n in loops:
+        if indices & symbols_in((n,)):
+            raise NotAll(f"the extent of {s} changes with other loops: {n}")
+        turn, extent = turn * n + s, extent * n
+    return turn, extent
 
 
 def _multiples(x: Any) -> tuple[int, int]:

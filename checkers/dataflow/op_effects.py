@@ -49,7 +49,7 @@ from .places import carried, elements, inside, own_shared, read, settled, starts
 from .state import Open, State, Team
 from .sums import multiplied
 from .tensor_boxes import load, store
-from .updates import update
+from .updates import combine, update
 from .value_walk import Walk
 
 # -- copies ---------------------------------------------------------------------------------------------
@@ -302,6 +302,7 @@ def _nothing(walk: Walk, state: State, op: Op) -> None:
 COPIES: dict[tuple[Extent, MemorySpace, AccessKind], Callable[[Walk, State, Copy], None]] = {
     **{(Extent.INSTRUCTION, space, AccessKind.WRITE): _plain_copy for space in MemorySpace},
     **{(Extent.SHAPE, space, AccessKind.WRITE): _matrix_copy for space in (MemorySpace.SHARED, MemorySpace.REGISTER)},
+    (Extent.INSTRUCTION, MemorySpace.GLOBAL, AccessKind.REDUCE): combine,
     (Extent.BOX, MemorySpace.SHARED, AccessKind.WRITE): load,
     (Extent.BOX, MemorySpace.GLOBAL, AccessKind.WRITE): store,
     (Extent.BOX, MemorySpace.GLOBAL, AccessKind.REDUCE): update,

@@ -9,15 +9,16 @@ import math
 
 import numpy as np
 
-from symlayout.expr import Expr
-from symlayout.facts import Facts
+from symlayout.expr import Expr, Symbol
+from symlayout.facts import Facts, symbols_in
+from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Counter
 from symlayout.kernel.specification import Applied, Element, Result, Total
 from symlayout.ops import Box, Copy, Op, Ref, Wait
 
 from ..rings.recognised import RingParts
 from .contents import Words
-from .places import met, starts
+from .places import met, read, starts, write
 from .state import Open, State
 from .tensor_boxes import corner_of, landing, singles
 from .value_walk import Walk
@@ -57,6 +58,36 @@ def update(walk: Walk, state: State, op: Copy) -> None:
         moved = deltas + np.array([c for _, c in corner])
         words: Words = met(state, tile[at][None])
         walk.stored(state, op, kernel_map.tensor, tuple(x for x, _ in corner), moved[None], words)
+
+
+def parts_of(kernel: Kernel, op: Op) -> tuple[Symbol, ...]:
+    """The block indices that choose no element of what threads combine values with: each value makes a part of it.
+
+    >>> from symlayout.ops import Copy, Ref
+    >>> from symlayout.kernels import vector_copy
+    >>> kernel = vector_copy(4096)
+    >>> [str(b) for b in parts_of(kernel, Copy("tma.reduce.add", Ref("x"), Ref("dst", 4)))]
+    ['block_x']
+    """
+    named = symbols_in(tuple(r.offset for r in op.targets))
+    return tuple(b for b in kernel.block if b not in named)
+
+
+def combine(walk: Walk, state: State, op: Copy) -> None:
+    """Threads combine what is in their registers with elements of an output.
+
+    That each element takes one such value of each part is ``UpdatedOnce``.
+    """
+    row, updates = op.row, [s for s in walk.site.values() if s.op.reduction is not None]
+    if row is None or not isinstance(op.src, Ref) or not isinstance(op.dst, Ref):
+        raise Open(f"{op.atom} is not followed")
+    if len(updates) != 1 or math.prod(walk.kernel.cluster) != 1:
+        raise Open(f"expected one operation that combines, and no cluster, got {len(updates)}: {op}")
+    src, dst = (state.kernel.tensor(r.tensor).dtype for r in (op.src, op.dst))
+    count, rest = divmod(8 * row.bytes, dst.bits)
+    if src != dst or rest:
+        raise Open(f"a reduction of {src} into {dst}: {op}")
+    write(walk, state, op, op.dst, read(walk, state, op, op.src, count))
 
 
 def _expect_each_use(walk: Walk, state: State, op: Copy, ring: RingParts) -> None:

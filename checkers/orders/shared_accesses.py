@@ -47,7 +47,7 @@ class Access:
 
 def accesses(kernel: Kernel, space: MemorySpace, every: Iterable[Site] | None = None) -> Iterator[Access]:
     """The accesses to tensors in a memory space, in order; fills by copies that complete on mbarriers are rings'."""
-    names = {t.name for t in kernel.tensors if t.space is space}
+    names = {t.name for t in kernel.tensors if t.space == space}
     for s in sites(kernel) if every is None else every:
         if s.op.completion is not Completion.MBARRIER:
             yield from (a for a in _of(s, names))

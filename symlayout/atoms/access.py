@@ -104,6 +104,7 @@ class Reduction:
 
     function: str
     dtype: DType | TmaType | None = None
+    flushes: bool = False  # subnormal numbers count as 0 of their sign, going in and coming out
 
     def __str__(self) -> str:
         return f"{self.function} of {self.dtype}" if self.dtype else self.function

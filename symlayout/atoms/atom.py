@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..dtype import DType
+from ..dtype import DType, bf16, f16, f32, f64, i32, i64, u32, u64
 from ..errors import LayoutError
 from ..int_tuple import size
 from ..layout import Layout
@@ -19,6 +19,7 @@ from ..text.reader import suggestion
 from .access import AccessKind, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
 
 GLOBAL, SHARED, REGISTER = MemorySpace
+AMPERE, HOPPER = (8, 0), (9, 0)
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Atom:
     reduction: Reduction | None = None
     source: str = ""  # document and section
     align_bytes: int = 0  # of every shared-memory address that a thread gives
-    since: tuple[int, int] = (8, 0)  # compute capability from which on there is one; none older is described
+    since: tuple[int, int] = AMPERE  # compute capability from which on there is one; none older is described
 
     @property
     def asynchronous(self) -> bool:
@@ -115,7 +116,18 @@ def values_of(tv: Layout) -> int:
 
 
 VECTORS = (1, 2, 4, 8, 16)  # bytes of one access
-HOPPER = (9, 0)
+
+# PTX ISA, red: functions, the type as it is written, bytes of a thread, type of the elements, since which architecture.
+# There is no addition of i64, which is that of u64. Additions of f32 in global memory flush subnormal numbers; those of
+# 16-bit floats (.noftz) do not.
+RED = (
+    *((("add", "min", "max"), kind.name, kind.bytes, kind, AMPERE) for kind in (u32, i32, u64)),
+    (("min", "max"), "i64", 8, i64, AMPERE),
+    *((("and", "or", "xor"), word, kind.bytes, kind, AMPERE) for word, kind in (("b32", u32), ("b64", u64))),
+    *((("add",), kind.name, kind.bytes, kind, AMPERE) for kind in (f16, f32, f64)),
+    (("add",), "f16x2", 4, f16, AMPERE),
+    *((("add",), word, nbytes, bf16, HOPPER) for word, nbytes in (("bf16", 2), ("bf16x2", 4))),
+)
 
 ROWS = (
     *(Atom(f"ld.global.{n}", GLOBAL, REGISTER, bytes=n, source="PTX ISA, ld") for n in VECTORS),
@@ -125,6 +137,19 @@ ROWS = (
     *(
         Atom(f"cp.async.{n}", GLOBAL, SHARED, bytes=n, completion=Completion.CP_ASYNC, source="PTX ISA, cp.async")
         for n in (4, 8, 16)
+    ),
+    *(
+        Atom(
+            f"red.global.{function}.{word}",
+            REGISTER,
+            GLOBAL,
+            bytes=nbytes,
+            reduction=Reduction(function, dtype, flushes=function == "add" and dtype is f32),
+            source="PTX ISA, red",
+            since=since,
+        )
+        for functions, word, nbytes, dtype, since in RED
+        for function in functions
     ),
     Atom(
         word="tma.load",

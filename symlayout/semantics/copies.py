@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..atoms import ATOMS, Completion, Extent, MemorySpace, atom
+from ..atoms import ATOMS, AccessKind, Completion, Extent, MemorySpace, atom
+from ..dtype import DType
 from ..errors import ExecutionError, LayoutError
 from ..ops import Box, Copy, Op, Ref, Slot
 from ..rules.tma_copy import TensorCopy
-from ..tma import TensorMap
+from ..tma import TensorMap, TmaType
+from ..tma.tensor_map import TYPE_OF
 from .agent import MISTAKES, Agent, Pending
 from .effects import EFFECTS
 from .effects import Effect as Runs
@@ -23,6 +25,7 @@ from .footprint import footprint
 from .machine import UNIT_BYTES, Array, Cta, GlobalTensor
 from .memory import Memory
 from .order import ASYNC, UNFINISHED
+from .reduction import reduced
 from .tensor_copies import Effect, tma_load, tma_reduce, tma_store
 
 
@@ -33,6 +36,28 @@ def _move(agent: Agent, op: Copy) -> None:
     agent.tensor(src, row.src), agent.tensor(dst, row.dst)
     data, codes = agent.load(src, row.bytes, row.bytes if row.src is not MemorySpace.REGISTER else 1)
     agent.store(dst, data, codes, row.bytes if row.dst is not MemorySpace.REGISTER else 1)
+
+
+def _combine(agent: Agent, op: Copy) -> None:
+    """red: each active thread combines its register with an element, one thread after the other where they meet.
+
+    Raises LayoutError where there is nothing to combine with.
+    """
+    row, src, dst = atom(op.atom), _ref(op.src), _ref(op.dst)
+    how = row.reduction
+    assert how is not None
+    assert isinstance(how.dtype, DType)
+    agent.tensor(src, row.src)
+    memory = agent.machine.memory[agent.tensor(dst, row.dst).name]
+    (data, codes), at = agent.load(src, row.bytes), agent.addresses(dst, row.bytes, row.bytes)
+    name = memory.tensor.name
+    agent.expect_written(codes, lambda i, j: f"{agent.thread(i)} combines byte {at[i, j]} of {name} with poison")
+    agent.expect_written(memory.codes[at], lambda i, j: f"{agent.thread(i)} updates poison of {name}")
+    kind = TmaType.FLOAT32_FTZ if how.flushes else TYPE_OF[how.dtype]
+    apart = np.unique(at[:, 0]).size == len(at)
+    for rows in (slice(None),) if apart else [slice(i, i + 1) for i in range(len(at))]:
+        memory.bytes[at[rows]] = reduced(how.function, kind, data[rows], memory.bytes[at[rows]])
+    memory.wrote(at, agent.machine.number(op))
 
 
 # -- cp.async -------------------------------------------------------------------------------------------
@@ -307,10 +332,15 @@ def tile_address(agent: Agent, x: Any) -> int:
     return tensor.base + agent.uniform(x.offset) * tensor.dtype.bits // 8
 
 
-OF: Mapping[tuple[Extent, Completion], Runs] = {
-    (Extent.INSTRUCTION, Completion.AT_ONCE): _move,
-    (Extent.INSTRUCTION, Completion.CP_ASYNC): _cp_async,
-    (Extent.BOX, Completion.MBARRIER): _tma_load,
-    (Extent.BOX, Completion.BULK): _tma_store,
+WRITE, REDUCE = AccessKind.WRITE, AccessKind.REDUCE
+OF: Mapping[tuple[Extent, Completion, AccessKind], Runs] = {
+    (Extent.INSTRUCTION, Completion.AT_ONCE, WRITE): _move,
+    (Extent.INSTRUCTION, Completion.AT_ONCE, REDUCE): _combine,
+    (Extent.INSTRUCTION, Completion.CP_ASYNC, WRITE): _cp_async,
+    (Extent.BOX, Completion.MBARRIER, WRITE): _tma_load,
+    (Extent.BOX, Completion.BULK, WRITE): _tma_store,
+    (Extent.BOX, Completion.BULK, REDUCE): _tma_store,
 }
-EFFECTS.update({row.word: OF[how] for row in ATOMS.values() if (how := (row.extent, row.completion)) in OF})
+EFFECTS.update(
+    {row.word: OF[does] for row in ATOMS.values() if (does := (row.extent, row.completion, row.change)) in OF}
+)
