@@ -108,6 +108,10 @@ class Claim:
         """What a proof lacks, in words, for an UNKNOWN."""
         return ""
 
+    def masked(self) -> bool:
+        """Whether a predicate masks what overhangs, so that the claim needs no layout to stay in its domain."""
+        return False
+
     def parts(self) -> tuple[Claim, ...] | None:
         """The claims that together are this one, or None where it is decided as a whole."""
         return None

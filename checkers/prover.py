@@ -26,7 +26,6 @@ from .bundle import ProofReport
 from .cache import Verdicts, key_of
 from .claim import Claim, facts_of
 from .claims.holds import Holds
-from .claims.in_bounds import InBounds
 from .divisors import at_least_1
 from .methods import ClaimRun, admits_some
 from .repairs.weakest import joint
@@ -94,11 +93,10 @@ def _verdicts(claim: Claim, budget: Budget, cache: Verdicts | None) -> Iterator[
         yield from _of_parts(claim, parts, budget, cache)
     else:
         yield _recalled(claim, budget, cache)
-    predicated = isinstance(claim, InBounds) and bool(getattr(claim.layout, "valid", ()))
     seen = []
     for x in claim.subjects():
         for o in getattr(x, "obligations", ()):
-            if o not in seen and (o.kind == EXACT or not predicated):
+            if o not in seen and (o.kind == EXACT or not claim.masked()):
                 seen.append(o)
                 yield from _obligation(o, claim, budget)
 

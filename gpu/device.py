@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from symlayout.arch import SM80, SM90, Arch
+from symlayout.dtype import DTypeLike
 
 from .arrays import DeviceArray, flat_bytes, numpy_type
 from .driver import Driver, Facts
@@ -62,7 +63,7 @@ class Buffer:
             self._device.settle()
         return self
 
-    def download(self, dtype: Any = "u8", shape: Any = -1, at: int = 0) -> np.ndarray[Any, Any]:
+    def download(self, dtype: DTypeLike = "u8", shape: Any = -1, at: int = 0) -> np.ndarray[Any, Any]:
         """The bytes from *at* on as a new NumPy array, after all work on the device.
 
         Raises LaunchError where the buffer has fewer bytes than the shape.

@@ -19,7 +19,7 @@ from .errors import LayoutError, ShiftError
 from .expr import Expr, Fact, Int, Integers, Symbol, evaluate, index, integer, interpret, substitute, written_divisors
 from .expr.bits import LONGEST_SHIFT, shifted
 from .facts import symbols_in
-from .int_tuple import IntTuple, leaves, map_leaves, product, text, unflatten
+from .int_tuple import IntTuple, Shape, leaves, map_leaves, product, text, unflatten
 from .obligations import NONE, Obligations
 
 
@@ -59,7 +59,7 @@ class AddressMap:
         self.divisors, self.guards = tuple(first), tuple(first.values())
 
     @classmethod
-    def over(cls, f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = None) -> AddressMap:
+    def over(cls, f: Callable[..., Any], shape: Shape, when: Callable[..., Any] | None = None) -> AddressMap:
         """Trace a Python function of one coordinate for each extent of *shape*; *when* gives facts.
 
         The names of the coordinates are those of the function's parameters. Python control flow on a

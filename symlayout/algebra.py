@@ -11,7 +11,7 @@ from typing import Any
 
 from .errors import LayoutError
 from .int_tuple import IntTuple, checked, rank, text
-from .layout import ComposedLayout, Layout, expect_layouts, make_raw
+from .layout import ComposedLayout, Layout, LayoutLike, expect_layouts, make_raw
 from .meter import ends
 from .obligations import NONE, Obligations
 
@@ -19,7 +19,7 @@ Modes = list[tuple[Any, Any]]
 
 
 @ends
-def coalesce(layout: Any, profile: IntTuple = None) -> Any:
+def coalesce(layout: LayoutLike, profile: IntTuple = None) -> Any:
     """The layout with as few modes as possible that is the same function of a linear index.
 
         coalesce((2,(1,6)):(1,(6,2)))  ->  12:1
@@ -91,7 +91,7 @@ def _by_profile(f: Any, layout: Layout, profile: IntTuple) -> Layout:
 
 
 @ends
-def filter_zeros(layout: Any, profile: IntTuple = None) -> Any:
+def filter_zeros(layout: LayoutLike, profile: IntTuple = None) -> Any:
     """Extents become 1 where the stride (or the paired leaf of *profile*) is 0."""
     expect_layouts(layout)
     if isinstance(layout, ComposedLayout):
@@ -120,7 +120,7 @@ def is_zero(x: Any) -> bool:
 
 
 @ends
-def filter(layout: Any, profile: IntTuple = None) -> Any:
+def filter(layout: LayoutLike, profile: IntTuple = None) -> Any:
     """The layout without the modes that repeat values (stride 0, extent 1); the image stays the same.
 
     >>> print(filter(Layout((2, 4, 3), (1, 0, 2))))
@@ -135,7 +135,7 @@ def filter(layout: Any, profile: IntTuple = None) -> Any:
 
 
 @ends
-def nullspace(layout: Any) -> Layout:
+def nullspace(layout: LayoutLike) -> Layout:
     """A layout of linear indices at which *layout* stays at 0: its stride-0 modes; 1:0 if there are none."""
     expect_layouts(layout)
     if isinstance(layout, ComposedLayout):

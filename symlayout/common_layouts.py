@@ -11,14 +11,14 @@ from .errors import LayoutError
 from .expr import minimum, terms_of
 from .facts import Facts
 from .inverses import expect_numbers, right_inverse
-from .layout import ComposedLayout, Layout, expect_layouts, make_raw, with_obligations
+from .layout import ComposedLayout, Layout, LayoutLike, expect_layouts, make_raw, with_obligations
 from .meter import ends
 from .obligations import EXACT
 from .swizzle import Swizzle
 
 
 @ends
-def max_common_layout(a: Any, b: Any) -> Any:
+def max_common_layout(a: LayoutLike, b: LayoutLike) -> Any:
     """The largest R with a(R(i)) == b(R(i)) == i.
 
     >>> print(max_common_layout(Layout((4, 8), (8, 1)), Layout((4, 8), (16, 1))))
@@ -40,7 +40,7 @@ def _common_run(a: Any, b: Any) -> tuple[Any, Any, Any]:
     return (inverse, n, common.obligations) if type(d) is int and d == 1 else (inverse, 1, None)
 
 
-def plain(layout: Any) -> Any:
+def plain(layout: LayoutLike) -> Any:
     """The layout without an outer swizzle."""
     return plain(layout.inner) if isinstance(layout, ComposedLayout) and isinstance(layout.outer, Swizzle) else layout
 
@@ -97,7 +97,7 @@ def _inside(inverse: Layout, run: Any, size: Any) -> Any:
 
 
 @ends
-def max_alignment(layout: Any) -> int:
+def max_alignment(layout: LayoutLike | Swizzle) -> int:
     """The greatest number of elements to which every vector of that length is aligned, from the static parts."""
     if isinstance(layout, Swizzle):
         return 1 << layout.base

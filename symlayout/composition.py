@@ -19,7 +19,16 @@ from .errors import InexactError, LayoutError
 from .expr import Expr, at_least
 from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, leaves, product, rank, text
-from .layout import ComposedLayout, Layout, expect_layouts, is_layout, make_raw, slice_layout, with_obligations
+from .layout import (
+    ComposedLayout,
+    Layout,
+    LayoutLike,
+    expect_layouts,
+    is_layout,
+    make_raw,
+    slice_layout,
+    with_obligations,
+)
 from .linear_moves import through_layout
 from .members import members
 from .meter import ends
@@ -332,7 +341,7 @@ def _mode_at(a: Layout, d: ScaledBasis, b: Layout) -> Layout:
 
 
 @ends
-def slice_and_offset(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
+def slice_and_offset(coord: IntTuple, layout: LayoutLike) -> tuple[Any, Any]:
     """(the modes where coord is None, the offset of the rest)."""
     if not is_layout(layout):
         raise LayoutError(f"expected a layout to slice, got {layout!r}")

@@ -7,10 +7,10 @@ from typing import Any
 
 from .composition import composition
 from .errors import LayoutError
-from .expr import integer
+from .expr import IntLike, integer
 from .int_tuple import checked, congruent, product_each, size, text
 from .inverses import right_inverse
-from .layout import ComposedLayout, Layout
+from .layout import ComposedLayout, Layout, LayoutLike
 from .making import make_layout
 from .meter import ends
 from .tiling import raked_product
@@ -53,7 +53,7 @@ def shiftr(a: Any, s: Any) -> Any:
 
 
 @ends
-def make_composed_layout(inner: Any, offset: Any, outer: Any) -> ComposedLayout:
+def make_composed_layout(inner: LayoutLike, offset: IntLike, outer: LayoutLike) -> ComposedLayout:
     """``c -> inner(offset + outer(c))`` in the order of the CuTe DSL, which calls what is applied last *inner*.
 
     >>> from symlayout import Swizzle

@@ -7,11 +7,21 @@ bf16 2 f32
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from .errors import LayoutError
+
+
+class TorchType(Protocol):
+    """A type of torch, as far as types are concerned: torch is no dependency."""
+
+    @property
+    def is_floating_point(self) -> bool: ...
+
+
+DTypeLike: TypeAlias = "DType | str | type | np.dtype[Any] | TorchType"  # what ``DType.of`` takes
 
 
 @dataclass(frozen=True)
@@ -39,7 +49,7 @@ class DType:
         return np.dtype(getattr(ml_dtypes, self.held_by))
 
     @classmethod
-    def of(cls, x: Any) -> DType:
+    def of(cls, x: DTypeLike) -> DType:
         """The row of a name (``"bf16"``, ``"bfloat16"``), of a NumPy, ml_dtypes or torch type, or of a row.
 
         Raises LayoutError for a type that has none.

@@ -25,7 +25,7 @@ import numpy as np
 from .basis import E, as_tuple
 from .coordinates import crd2idx, idx2crd
 from .errors import LayoutError
-from .int_tuple import checked, congruent, leaves, product_each, text, unflatten
+from .int_tuple import Shape, checked, congruent, leaves, product_each, text, unflatten
 from .layout import ComposedLayout, Layout
 from .swizzle import Swizzle
 
@@ -37,7 +37,7 @@ MAX_VALUE = 2**62  # so that differences stay within int64
 PLAIN = Swizzle(0, 0, 0)
 
 
-def fit(points: Any, shape: Any = None) -> Layout | ComposedLayout:
+def fit(points: Any, shape: Shape | None = None) -> Layout | ComposedLayout:
     """The layout, swizzled if need be, that explains every point; the top-level modes of *shape* are kept.
 
     >>> print(fit([0, 1, 4, 5, 2, 3, 6, 7]), fit([[0, 1, 2, 3], [5, 4, 7, 6]]))
@@ -58,7 +58,7 @@ def fit(points: Any, shape: Any = None) -> Layout | ComposedLayout:
     return _solved(_read(points, shape)).layout
 
 
-def derive(points: Any, shape: Any = None, names: Sequence[str] | None = None) -> list[str]:
+def derive(points: Any, shape: Shape | None = None, names: Sequence[str] | None = None) -> list[str]:
     """How the strides follow from the points, a line for each mode.
 
     >>> for line in derive(lambda t, v: 4 * (t % 2) + t // 2 + 2 * v, (4, 2)):

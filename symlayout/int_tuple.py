@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from .errors import LayoutError
-from .expr import ceil_div_int, coerce_or_none, divides, integer
+from .expr import IntLike, ceil_div_int, coerce_or_none, divides, integer
 from .members import members
 
 # int | Expr | ScaledBasis | None | tuple[IntTuple, ...]; a recursive union would make every sum a cast
 IntTuple: TypeAlias = Any
+Shape: TypeAlias = "IntLike | tuple[Shape, ...] | list[Shape]"  # as functions take it
+Coord: TypeAlias = "IntLike | tuple[Coord, ...] | list[Coord] | None"  # None stands for a whole mode
 
 MAX_DEPTH = 64  # nesting beyond this is a mistake, and Python's recursion limit is not far
 

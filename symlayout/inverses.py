@@ -9,13 +9,13 @@ from .complement import expect_positive_strides, sorted_by_stride
 from .composition import composition
 from .errors import LayoutError
 from .facts import NOTHING, Facts
-from .layout import ComposedLayout, Layout, expect_layouts
+from .layout import ComposedLayout, Layout, LayoutLike, expect_layouts
 from .meter import ends
 from .swizzle import Swizzle
 
 
 @ends
-def right_inverse(layout: Any) -> Any:
+def right_inverse(layout: LayoutLike | Swizzle | None) -> Any:
     """R with layout(R(i)) == i for every i below its size: the longest contiguous run from 0 that modes chain to.
 
     >>> print(right_inverse(Layout((8, 4), (4, 1))))
@@ -41,7 +41,7 @@ def right_inverse(layout: Any) -> Any:
 
 
 @ends
-def left_inverse(layout: Any) -> Any:
+def left_inverse(layout: LayoutLike | Swizzle | None) -> Any:
     """Q with Q(layout(i)) == i; where stride-0 modes repeat values, layout(Q(layout(i))) == layout(i).
 
     >>> print(left_inverse(Layout((4, 2), (1, 16))))

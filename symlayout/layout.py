@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .coordinates import checked_coordinate, offset_at, resolved, slice_
 from .errors import LayoutError
 from .expr import Expr, Symbol, substitute
 from .facts import symbols_in
-from .int_tuple import IntTuple, add, checked, congruent, has_none, leaves, map_leaves, product, rank, text
+from .int_tuple import IntTuple, Shape, add, checked, congruent, has_none, leaves, map_leaves, product, rank, text
 from .members import members
 from .meter import ends
 from .obligations import NONE, Obligations
@@ -70,7 +70,7 @@ class Layout:
         return members.parse(source, symbols)
 
     @staticmethod
-    def fit(points: Any, shape: Any = None) -> Any:
+    def fit(points: Any, shape: Shape | None = None) -> Any:
         """The layout, swizzled if need be, that explains a function or a list of points."""
         return members.fit(points, shape)
 
@@ -215,7 +215,7 @@ def make_raw(shape: IntTuple, stride: IntTuple, obligations: Obligations = NONE)
     return out
 
 
-def with_obligations(layout: Any, obligations: Obligations) -> Any:
+def with_obligations(layout: LayoutLike, obligations: Obligations) -> Any:
     """The same layout with these obligations added to its own."""
     if not obligations:
         return layout
@@ -354,6 +354,9 @@ def _check_extents(shape: IntTuple) -> None:
             raise LayoutError(f"expected integers in a shape, got {s}")
 
 
+LayoutLike: TypeAlias = "Layout | ComposedLayout"
+
+
 def is_layout(x: Any) -> bool:
     """Whether *x* is a Layout or a ComposedLayout."""
     return isinstance(x, Layout | ComposedLayout)
@@ -367,7 +370,7 @@ def expect_layouts(*operands: Any) -> None:
 
 
 @ends
-def slice_layout(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
+def slice_layout(coord: IntTuple, layout: LayoutLike) -> tuple[Any, Any]:
     """(the modes where coord is None, the offset of the others): CuTe's slice_and_offset."""
     if isinstance(layout, ComposedLayout):
         rest, offset = slice_layout(coord, layout.inner)
@@ -379,7 +382,7 @@ def slice_layout(coord: IntTuple, layout: Any) -> tuple[Any, Any]:
 
 
 @ends
-def cosize(layout: Any) -> Any:
+def cosize(layout: LayoutLike) -> Any:
     """The extent of the image: 1 + the sum of (extent - 1)*|stride|, by component for coordinates.
 
     >>> cosize(Layout((4, 8), (1, 16)))

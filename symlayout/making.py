@@ -6,7 +6,7 @@ from typing import Any
 
 from .basis import make_basis_like
 from .errors import LayoutError
-from .int_tuple import checked
+from .int_tuple import Shape, checked
 from .layout import Layout, is_layout, make_raw
 from .meter import ends
 from .obligations import NONE
@@ -14,7 +14,7 @@ from .strides import compact_row_major
 
 
 @ends
-def LayoutLeft(shape: Any) -> Layout:  # noqa: N802  # CuTe's name
+def LayoutLeft(shape: Shape) -> Layout:  # noqa: N802  # CuTe's name
     """The compact column-major layout of a shape."""
     return Layout(shape)
 

@@ -7,7 +7,7 @@ from typing import Any
 from .errors import LayoutError
 from .expr import Expr, Fact, choice
 from .int_tuple import get, leaves, rank
-from .layout import ComposedLayout, Layout, expect_layouts, is_layout, make_raw, with_obligations
+from .layout import ComposedLayout, Layout, LayoutLike, expect_layouts, is_layout, make_raw, with_obligations
 from .making import make_layout
 from .members import members
 from .meter import ends
@@ -27,7 +27,7 @@ def select(layout: Any, *modes: Any) -> Any:
 
 
 @ends
-def take(layout: Any, begin: int, end: int) -> Any:
+def take(layout: LayoutLike, begin: int, end: int) -> Any:
     """Modes begin .. end - 1."""
     if not 0 <= begin < end <= rank(layout):
         raise LayoutError(f"expected 0 <= begin < end <= {rank(layout)}, got {begin} and {end}")
@@ -35,13 +35,13 @@ def take(layout: Any, begin: int, end: int) -> Any:
 
 
 @ends
-def append(layout: Any, extra: Any = None, n: int | None = None) -> Any:
+def append(layout: LayoutLike, extra: Any = None, n: int | None = None) -> Any:
     """The layout with one more mode, or padded to rank *n* with 1:0 (or *extra*)."""
     return _extended(layout, extra, n, lambda mine, new: (*mine, *new))
 
 
 @ends
-def prepend(layout: Any, extra: Any = None, n: int | None = None) -> Any:
+def prepend(layout: LayoutLike, extra: Any = None, n: int | None = None) -> Any:
     """The layout with one more mode in front, or padded there to rank *n*."""
     return _extended(layout, extra, n, lambda mine, new: (*new, *mine))
 
@@ -71,7 +71,7 @@ def replace(layout: Layout, i: int, mode: Layout) -> Layout:
 
 
 @ends
-def group(layout: Any, begin: int, end: int = -1) -> Any:
+def group(layout: LayoutLike, begin: int, end: int = -1) -> Any:
     """The layout with modes begin .. end - 1 as one nested mode; end -1 means all that follow."""
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, group(layout.inner, begin, end))
@@ -104,7 +104,7 @@ def zip_modes(*layouts: Any) -> Any:
 
 @members.defines
 @ends
-def flatten_layout(layout: Any) -> Any:
+def flatten_layout(layout: LayoutLike) -> Any:
     """All modes at depth at most 1."""
     if isinstance(layout, ComposedLayout):
         return ComposedLayout(layout.outer, layout.offset, flatten_layout(layout.inner))

@@ -9,14 +9,14 @@ from .algebra import Modes, coalesced_modes, filter_zeros, from_modes, is_zero
 from .common_layouts import plain
 from .errors import LayoutError
 from .expr import integer
-from .int_tuple import IntTuple, checked, leaves, product, rank, text, unflatten
-from .layout import Layout, make_raw
+from .int_tuple import IntTuple, Shape, checked, leaves, product, rank, text, unflatten
+from .layout import Layout, LayoutLike, make_raw
 from .meter import ends
 from .strides import compact_col_major
 
 
 @ends
-def make_ordered_layout(shape: Any, order: IntTuple) -> Layout:
+def make_ordered_layout(shape: Shape, order: IntTuple) -> Layout:
     """The compact layout in which modes with smaller order values are faster.
 
     >>> print(make_ordered_layout((2, 2, 2, 2), (0, 2, 3, 1)))
@@ -55,7 +55,7 @@ def make_layout_like(layout: Layout) -> Layout:
 
 
 @ends
-def make_fragment_like(layout: Any) -> Layout:
+def make_fragment_like(layout: LayoutLike) -> Layout:
     """A compact register layout: mode 0 column-major, the other modes ordered by their strides."""
     layout = plain(layout)
     if rank(layout) == 1 or not layout.static:

@@ -11,7 +11,7 @@ from .errors import LayoutError
 from .expr import Expr, divides, integer
 from .facts import Facts
 from .int_tuple import ceil_div, unflatten
-from .layout import ComposedLayout, Layout, expect_layouts, make_raw
+from .layout import ComposedLayout, Layout, LayoutLike, expect_layouts, make_raw
 from .meter import ends
 from .swizzle import Swizzle, downcast_swizzle, upcast_swizzle
 
@@ -49,7 +49,7 @@ def upcast(n: int, layout: Any) -> Any:
 
 
 @ends
-def downcast(n: int, layout: Any) -> Any:
+def downcast(n: int, layout: LayoutLike | Swizzle) -> Any:
     """The layout in units *n* times smaller: the unit-stride mode grows, the other strides scale.
 
     >>> print(downcast(2, Layout((4, 8), (8, 1))))
@@ -100,7 +100,7 @@ recast = recast_layout
 
 
 @ends
-def bytes_of(layout: Any, element_bytes: int) -> Any:
+def bytes_of(layout: LayoutLike | Swizzle, element_bytes: int) -> Any:
     """The layout whose offsets are bytes, one coordinate still being one element.
 
     >>> print(bytes_of(Layout((8, 64), (64, 1)), 2))

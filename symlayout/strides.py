@@ -6,7 +6,7 @@ from typing import Any
 
 from .basis import ScaledBasis
 from .errors import LayoutError
-from .expr import Expr
+from .expr import Expr, IntLike
 from .facts import Facts
 from .int_tuple import IntTuple
 
@@ -16,14 +16,14 @@ def as_modes(x: IntTuple) -> tuple[Any, ...]:
     return x if isinstance(x, tuple) else (x,)
 
 
-def compact_col_major(shape: IntTuple, start: Any = 1) -> IntTuple:
+def compact_col_major(shape: IntTuple, start: IntLike = 1) -> IntTuple:
     """Compact strides, leftmost fastest; an extent of exactly 1 gets stride 0, as in CuTe C++."""
     if isinstance(start, tuple):
         return tuple(map(compact_col_major, shape, start))
     return _compact(shape, start, 1)[0]
 
 
-def compact_row_major(shape: IntTuple, start: Any = 1) -> IntTuple:
+def compact_row_major(shape: IntTuple, start: IntLike = 1) -> IntTuple:
     """Compact strides, rightmost fastest."""
     if isinstance(start, tuple):
         return tuple(map(compact_row_major, shape, start))

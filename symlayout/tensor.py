@@ -10,9 +10,9 @@ from .basis import ArithmeticTupleIterator
 from .codomain import coprofile
 from .coordinates import checked_coordinate, dice, idx2crd
 from .errors import LayoutError
-from .expr import Expr, Symbol, coerce_or_none
+from .expr import Expr, IntLike, Symbol, coerce_or_none
 from .facts import symbols_in
-from .int_tuple import IntTuple, add, has_none, product_each, rank
+from .int_tuple import Coord, IntTuple, Shape, add, has_none, product_each, rank
 from .layout import ComposedLayout, Layout, expect_layouts, is_layout, make_raw, slice_layout
 from .making import make_identity_layout
 from .meter import ends
@@ -101,7 +101,7 @@ class Tensor:
     __repr__ = __str__
 
 
-def moved(iterator: Any, offset: Any) -> Any:
+def moved(iterator: Any, offset: IntLike) -> Any:
     """The iterator *offset* further on."""
     if type(offset) is int and offset == 0:
         return iterator
@@ -121,7 +121,7 @@ def make_coord_tensor(layout: Layout) -> Tensor:
 
 
 @ends
-def make_identity_tensor(shape: Any) -> Tensor:
+def make_identity_tensor(shape: Shape) -> Tensor:
     """The tensor whose element at a coordinate is that coordinate: tile it as the data to make predicates."""
     return make_coord_tensor(make_identity_layout(shape))
 
@@ -135,7 +135,7 @@ def _split(x: Any) -> tuple[Any, Any]:
 
 
 @ends
-def inner_partition(x: Any, tiler: Any, coord: Any) -> Tensor:
+def inner_partition(x: Any, tiler: Any, coord: Coord) -> Tensor:
     """The tile at *coord* among the tiles: tile modes kept, rest modes sliced."""
     iterator, layout = _split(x)
     zipped = zipped_divide(layout, tiler)
@@ -144,7 +144,7 @@ def inner_partition(x: Any, tiler: Any, coord: Any) -> Tensor:
 
 
 @ends
-def outer_partition(x: Any, tiler: Any, coord: Any) -> Tensor:
+def outer_partition(x: Any, tiler: Any, coord: Coord) -> Tensor:
     """What position *coord* of every tile holds: tile modes sliced, rest modes kept."""
     iterator, layout = _split(x)
     zipped = zipped_divide(layout, tiler)

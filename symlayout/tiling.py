@@ -11,7 +11,7 @@ from .errors import LayoutError
 from .expr import Expr, integer
 from .facts import NOTHING, Facts
 from .int_tuple import IntTuple, ceil_div, checked, leaves, product_each, rank, text
-from .layout import ComposedLayout, Layout, cosize, expect_layouts, is_layout, make_raw, with_obligations
+from .layout import ComposedLayout, Layout, LayoutLike, cosize, expect_layouts, is_layout, make_raw, with_obligations
 from .making import LayoutLeft, make_layout
 from .meter import ends
 from .modes import append, tiler_modes, zip_modes
@@ -21,7 +21,7 @@ from .strides import as_modes
 
 
 @ends
-def logical_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
+def logical_divide(layout: LayoutLike, tiler: Any, mode: str = "exact") -> Any:
     """The layout as (tile, rest); by mode for a tuple tiler, whose further modes stay whole.
 
         logical_divide((4,2,3):(2,1,8), 4:2)  ->  ((2,2),(2,3)):((4,1),(2,8))
@@ -99,7 +99,7 @@ def _zip2(t: IntTuple, guide: Any) -> tuple[IntTuple, IntTuple]:
 
 
 @ends
-def zipped_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
+def zipped_divide(layout: LayoutLike, tiler: Any, mode: str = "exact") -> Any:
     """((tile of each mode), (rest of each mode)).
 
     >>> from symlayout import dims
@@ -112,13 +112,13 @@ def zipped_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
 
 
 @ends
-def tiled_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
+def tiled_divide(layout: LayoutLike, tiler: Any, mode: str = "exact") -> Any:
     """((tiles), rest0, rest1, ...)."""
     return _unpack(zipped_divide(layout, tiler, mode), first=False)
 
 
 @ends
-def flat_divide(layout: Any, tiler: Any, mode: str = "exact") -> Any:
+def flat_divide(layout: LayoutLike, tiler: Any, mode: str = "exact") -> Any:
     """(tile0, tile1, ..., rest0, rest1, ...)."""
     return _unpack(zipped_divide(layout, tiler, mode), first=True)
 
@@ -135,7 +135,7 @@ def _unpack(zipped: Any, first: bool) -> Any:
 
 
 @ends
-def logical_product(layout: Any, tiler: Any) -> Any:
+def logical_product(layout: LayoutLike, tiler: Any) -> Any:
     """(block, tiles): *layout* repeated as *tiler* says, without overlap; by mode for a tuple tiler.
 
     logical_product((2,2):(4,1), 6:1)  ->  ((2,2),(2,3)):((4,1),(2,8))
@@ -153,20 +153,20 @@ def logical_product(layout: Any, tiler: Any) -> Any:
 
 
 @ends
-def zipped_product(layout: Any, tiler: Any) -> Any:
+def zipped_product(layout: LayoutLike, tiler: Any) -> Any:
     """((blocks), (tiles))."""
     made = logical_product(layout, tiler)
     return zip2_by(made, tiler) if tiler_modes(tiler) else made
 
 
 @ends
-def tiled_product(layout: Any, tiler: Any) -> Any:
+def tiled_product(layout: LayoutLike, tiler: Any) -> Any:
     """((blocks), tile0, tile1, ...)."""
     return _unpack(zipped_product(layout, tiler), first=False)
 
 
 @ends
-def flat_product(layout: Any, tiler: Any) -> Any:
+def flat_product(layout: LayoutLike, tiler: Any) -> Any:
     """(block0, block1, ..., tile0, tile1, ...)."""
     return _unpack(zipped_product(layout, tiler), first=True)
 

@@ -15,14 +15,14 @@ import numpy as np
 from .basis import as_tuple
 from .codomain import coprofile
 from .errors import LayoutError
-from .int_tuple import IntTuple, leaves, map_leaves, rank, text, unflatten
-from .layout import Layout
+from .int_tuple import Coord, IntTuple, leaves, map_leaves, rank, text, unflatten
+from .layout import Layout, LayoutLike
 from .swizzle import Swizzle
 
 LISTED = 1 << 30  # values that fit into memory at once; more are a mistake
 
 
-def rows(x: Any) -> np.ndarray[Any, Any]:
+def rows(x: LayoutLike) -> np.ndarray[Any, Any]:
     """The values in linear order: a row for each coordinate, a column for each integer of a value.
 
     They are int64 where every step of the evaluation fits, else Python integers, exact and slow.
@@ -94,7 +94,7 @@ def _at(x: Any, coord: IntTuple) -> IntTuple:
 def _strided(x: Layout, coord: Any, digit: Callable[[Any, int], Any], sign: Callable[[int], int] = int) -> IntTuple:
     """Each integer of the value at a coordinate; the last mode of each level is unbounded, as in CuTe."""
 
-    def along(c: Any, shape: IntTuple, stride: IntTuple) -> Any:
+    def along(c: Coord, shape: IntTuple, stride: IntTuple) -> Any:
         if isinstance(c, tuple):
             if not isinstance(shape, tuple) or len(c) != len(shape):
                 raise LayoutError(f"expected coordinates for {x} (rank {rank(x)}), got {len(c)} entries")

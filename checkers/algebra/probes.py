@@ -21,6 +21,7 @@ from symlayout.facts import NOTHING
 from symlayout.int_tuple import leaves, unflatten
 from symlayout.layout import ComposedLayout, Layout
 
+from ..claim_fields import Subject
 from .subject_form import Linear, linear, points
 
 CLIPPED = 1 << 16  # coordinates of a subject cut down
@@ -36,7 +37,7 @@ def miscount(x: Any, values: Int, copies: Int = 1) -> Witness | None:
     return Witness({}, (), f"{n} coordinates for {values} values{times}")
 
 
-def crowd(x: Any) -> Witness | None:
+def crowd(x: Subject) -> Witness | None:
     """That a linear subject has more coordinates than its values, a multiple of some step apart, have room."""
     form = linear(x, NOTHING)
     if form is None or form.swizzle is not None or bool(getattr(x, "valid", False)):
@@ -60,7 +61,7 @@ def copies(x: Any) -> int:
     return math.prod(column[0][0] for column in columns if not any(d for _, d in column))
 
 
-def residue(x: Any) -> tuple[int, int] | None:
+def residue(x: Subject) -> tuple[int, int] | None:
     """(r, m) where every value of a linear subject is r more than a multiple of m, m being at least 2; else None."""
     form = linear(x, NOTHING)
     c = form.single if form is not None and form.swizzle is None else None
@@ -68,7 +69,7 @@ def residue(x: Any) -> tuple[int, int] | None:
     return (c.base % m, m) if c is not None and m > 1 else None
 
 
-def span(x: Any) -> tuple[int, int] | None:
+def span(x: Subject) -> tuple[int, int] | None:
     """What no value of a linear subject is below, and none above."""
     form = linear(x, NOTHING)
     if form is None or form.single is None or form.swizzle is not None:
@@ -78,7 +79,7 @@ def span(x: Any) -> tuple[int, int] | None:
     return base + sum(s for s in steps if s < 0), base + sum(s for s in steps if s > 0)
 
 
-def extremes(x: Any) -> Iterator[Any]:
+def extremes(x: Subject) -> Iterator[Any]:
     """The coordinates at which a component of a linear subject, before any swizzle, is greatest and least (T8)."""
     form = linear(x, NOTHING)
     for c in form.components if form is not None else ():
@@ -86,7 +87,7 @@ def extremes(x: Any) -> Iterator[Any]:
             yield coordinate(x, [n - 1 if d * sign > 0 else 0 for n, d in c.modes])
 
 
-def pair_of_modes(x: Any) -> tuple[Any, Any] | None:
+def pair_of_modes(x: Subject) -> tuple[Any, Any] | None:
     """Two coordinates with one value of a linear subject that differ in one mode or in two; valid ones."""
     form = linear(x, NOTHING)
     pairs = ([coordinate(x, p) for p in pair] for pair in (_pairs(form) if form is not None else ()))
@@ -140,7 +141,7 @@ def places(*layouts: Any) -> list[int]:
     return sorted(i for i in found if 0 <= i < size)
 
 
-def clipped(x: Any) -> Any:
+def clipped(x: Subject) -> Any:
     """The same function at small coordinates: extents cut down until enumeration is quick."""
     extents = _extents(x)
     while math.prod(extents) > CLIPPED:
@@ -158,7 +159,7 @@ def _over(x: Any, extents: list[int]) -> Any:
     return AddressMap(coords, tuple(extents), *x.renamed(coords))
 
 
-def coordinate(x: Any, digits: Iterable[int]) -> Any:
+def coordinate(x: Subject, digits: Iterable[int]) -> Any:
     """The coordinate with these digits, arranged like the shape."""
     at = tuple(digits)
     return at if isinstance(x, AddressMap) else unflatten(at, x.shape)

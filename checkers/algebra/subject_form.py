@@ -15,7 +15,7 @@ from symlayout.coordinates import idx2crd
 from symlayout.errors import ClaimError
 from symlayout.expr import Expr, Fact, Int, Symbol, digit, evaluate, terms_of
 from symlayout.facts import Facts, opaque_atoms
-from symlayout.int_tuple import IntTuple, add, checked, leaves, text, unflatten
+from symlayout.int_tuple import Coord, IntTuple, add, checked, leaves, text, unflatten
 from symlayout.layout import ComposedLayout, Layout
 from symlayout.swizzle import Swizzle
 from symlayout.values import by_entry, rows
@@ -187,7 +187,7 @@ def _value(x: Any, digits: tuple[Symbol, ...]) -> Any:
     return add([c * d for c, (_, d) in zip(digits, x.modes(), strict=True)])
 
 
-def at_text(coord: Any) -> str:
+def at_text(coord: Coord) -> str:
     """A coordinate in a message: ``(1,2)``, and ``7`` where there is but one entry."""
     return text(coord[0]) if isinstance(coord, tuple) and len(coord) == 1 else text(coord)
 

@@ -12,7 +12,7 @@ from symlayout.errors import ClaimError
 from symlayout.expr import Fact, Symbol
 from symlayout.expr.trace import steps
 from symlayout.facts import Facts, ranges
-from symlayout.int_tuple import leaves
+from symlayout.int_tuple import Shape, leaves
 
 from ..algebra.subject_form import at_text, check_subject, expression
 from ..claim import Claim, Proof, Query
@@ -48,7 +48,7 @@ class FitsIn(Claim):
 
     @classmethod
     def each_step(
-        cls, f: Callable[..., Any], shape: Any, when: Callable[..., Any] | None = None, **options: Any
+        cls, f: Callable[..., Any], shape: Shape, when: Callable[..., Any] | None = None, **options: Any
     ) -> list[FitsIn]:
         """One claim for each operation of an index computation, on sizes alone too, in the order of the code.
 

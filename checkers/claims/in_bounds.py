@@ -69,6 +69,9 @@ class InBounds(Claim):
     def __str__(self) -> str:
         return f"{self.kind}: {self.layout} in [{self.low}, {text(self.extent)})"
 
+    def masked(self) -> bool:
+        return bool(getattr(self.layout, "valid", ()))
+
     def limits(self, width: int) -> list[tuple[Any, Any]]:
         """(low, high) of each component of a value, both ends included."""
         extents = leaves(self.extent)

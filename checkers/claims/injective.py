@@ -151,7 +151,7 @@ def _meeting(layout: Any, a: Any, b: Any) -> Witness:
     return Witness({}, (a, b), f"coordinates {at_text(a)} and {at_text(b)} both map to {value_text(layout, a, b)}")
 
 
-def value_text(layout: Any, *coords: Any) -> str:
+def value_text(layout: Subject, *coords: Any) -> str:
     """The value at coordinates that must agree, evaluated by the layout itself; a replay."""
     values = [as_tuple(layout(c)) for c in coords]
     if any(v != values[0] for v in values) or len(set(coords)) != len(coords):

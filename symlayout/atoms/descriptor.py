@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import DType
+from ..dtype import DType, DTypeLike
 from ..errors import LayoutError
 from ..int_tuple import rank
 from ..layout import Layout
@@ -109,7 +109,7 @@ class MatrixDescriptor:
 
     # -- what it says ---------------------------------------------------------------------------------
 
-    def layout(self, rows: int, depth: int, dtype: Any) -> Layout:
+    def layout(self, rows: int, depth: int, dtype: DTypeLike) -> Layout:
         """The canonical layout: (row, k) to bytes past the start, before the swizzle, which acts on addresses.
 
         Raises LayoutError for extents that the layout does not have and for 8- and 32-bit types that are MN-major.
@@ -129,7 +129,7 @@ class MatrixDescriptor:
             ((size, next_rows), (span or UNIT_BYTES, next_k)),
         )
 
-    def addresses(self, rows: int, depth: int, dtype: Any, base: int = 0) -> np.ndarray[Any, Any]:
+    def addresses(self, rows: int, depth: int, dtype: DTypeLike, base: int = 0) -> np.ndarray[Any, Any]:
         """The byte address that is read for each (row, k): an array of *rows* x *depth*.
 
         *base* is added to the start, as for a tile that is placed at run time. The swizzle is that of the address less
@@ -153,7 +153,7 @@ class MatrixDescriptor:
     def of(
         cls,
         smem_layout: Any,
-        dtype: Any,
+        dtype: DTypeLike,
         major: str | None = None,
         *,
         at: tuple[int, int] = (0, 0),

@@ -5,13 +5,23 @@ from __future__ import annotations
 import operator
 import reprlib
 from collections.abc import Iterable
-from typing import Any, cast
+from typing import Any, Protocol, SupportsIndex, TypeAlias, cast
 
 from ..errors import ExpressionError
 from .arithmetic import defined, defines
 from .expression import Expr, Int, Symbol, intern
 
 INT32_MAX = 2**31 - 1
+
+
+class SympyLike(Protocol):
+    """An expression of SymPy, as far as types are concerned: SymPy is no dependency of what only passes it on."""
+
+    @property
+    def is_integer(self) -> bool | None: ...
+
+
+IntLike: TypeAlias = "int | Expr | SupportsIndex | SympyLike"  # what ``integer`` takes; SupportsIndex are NumPy's
 
 
 @defines
@@ -43,7 +53,7 @@ def integer(x: Any) -> Int:
     return out
 
 
-def _shown(x: Any) -> str:
+def _shown(x: object) -> str:
     """A value in an error; one that is nested too deep for its repr is cut short."""
     return reprlib.repr(x) if isinstance(x, tuple | list) else repr(x)
 

@@ -39,7 +39,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import DType
+from ..dtype import DType, DTypeLike
+from ..expr import Symbol
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.specification import applied, element, scalar
@@ -49,7 +50,7 @@ SIZES = tuple({"N": n} for n in (1, 3, 4, 5, 511, 512, 513, 1030, 3000, 10001))
 VECTOR_BYTES = 16
 
 
-def axpby(N: Any, *, dtype: Any = "f32", threads: int = 128) -> Kernel:
+def axpby(N: int | Symbol, *, dtype: DTypeLike = "f32", threads: int = 128) -> Kernel:
     """dst = alpha*x + beta*y for vectors of N elements and two scalars of their type."""
     kind = DType.of(dtype)
     width = VECTOR_BYTES // kind.bytes

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import DType
-from ..expr import minimum
+from ..dtype import DType, DTypeLike
+from ..expr import Symbol, minimum
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.ring import make_ring
@@ -28,7 +28,9 @@ SIZES = (
 )
 
 
-def bulk_copy(N: Any, *, dtype: Any = "f32", chunk: int = 4096, slots: int = 4, blocks: int = 132) -> Kernel:
+def bulk_copy(
+    N: int | Symbol, *, dtype: DTypeLike = "f32", chunk: int = 4096, slots: int = 4, blocks: int = 132
+) -> Kernel:
     """dst = src for N elements, by *blocks* persistent CTAs. Needs N of whole 16-byte units."""
     kind = DType.of(dtype)
     k = Builder("bulk_copy", *(x for x in (N,) if not isinstance(x, int)), grid=(blocks,), threads=64)

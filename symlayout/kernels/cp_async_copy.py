@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..expr import multiple_of
+from ..expr import Symbol, multiple_of
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.specification import element
@@ -23,7 +23,7 @@ from ..layout import Layout
 SIZES = tuple({"N": n} for n in (4, 8, 508, 512, 516, 1024, 2048, 3076, 8192, 20000))
 
 
-def cp_async_copy(N: Any, *, stages: int = 4, threads: int = 128, blocks: int = 132) -> Kernel:
+def cp_async_copy(N: int | Symbol, *, stages: int = 4, threads: int = 128, blocks: int = 132) -> Kernel:
     """dst = src for N words of f32, N a multiple of 4, by *blocks* persistent CTAs."""
     width, chunk = 4, 4 * threads
     k = Builder("cp_async_copy", *(x for x in (N,) if not isinstance(x, int)), grid=(blocks,), threads=threads)

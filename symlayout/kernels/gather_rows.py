@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import DType
-from ..expr import minimum
+from ..dtype import DType, DTypeLike
+from ..expr import Symbol, minimum
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.ring import make_ring
@@ -37,11 +37,11 @@ SIZES = (
 
 
 def gather_rows(
-    K: Any,
-    M: Any,
-    N: Any,
+    K: int | Symbol,
+    M: int | Symbol,
+    N: int | Symbol,
     *,
-    dtype: Any = "f32",
+    dtype: DTypeLike = "f32",
     tile: tuple[int, int] = (16, 256),
     slots: int = 4,
     blocks: int = 132,

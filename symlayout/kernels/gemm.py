@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from ..atoms import MatrixDescriptor, atom
-from ..dtype import DType, f32
+from ..dtype import DType, DTypeLike, f32
 from ..errors import LayoutError
-from ..expr import minimum, xor
+from ..expr import Symbol, minimum, xor
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.ring import Ring, make_ring
@@ -50,11 +50,11 @@ ROWS = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, STEP_K), (STEP_K, 1)))  # 
 
 
 def gemm(
-    M: Any,
-    N: Any,
-    K: Any,
+    M: int | Symbol,
+    N: int | Symbol,
+    K: int | Symbol,
     *,
-    dtype: Any = "bf16",
+    dtype: DTypeLike = "bf16",
     tile: tuple[int, int] = (128, 256),
     stages: int = 4,
     cluster: int = 1,
@@ -165,7 +165,9 @@ def _store(
             k.commit("bulk")
 
 
-def _raster(M: Any, N: Any, rows: int, columns: int, group: int) -> tuple[Any, Callable[[Any], tuple[Any, Any]]]:
+def _raster(
+    M: int | Symbol, N: int | Symbol, rows: int, columns: int, group: int
+) -> tuple[Any, Callable[[Any], tuple[Any, Any]]]:
     """(number of tiles, where tile t begins): *group* tiles of M, then the next column of them."""
     tiles_m, tiles_n = ceil_div(M, rows), ceil_div(N, columns)
 

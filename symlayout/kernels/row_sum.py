@@ -43,6 +43,7 @@ import numpy as np
 
 from ..dtype import f32
 from ..errors import LayoutError
+from ..expr import Symbol
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.specification import element
@@ -66,7 +67,7 @@ NEUTRAL = {"add": 0.0, "max": -math.inf, "min": math.inf}
 OF_ROWS: Mapping[str, Callable[..., Any]] = {"add": np.sum, "max": np.max, "min": np.min}
 
 
-def row_sum(M: Any, N: Any, ld: Any, *, function: str = "add", warps: int = 8) -> Kernel:
+def row_sum(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, function: str = "add", warps: int = 8) -> Kernel:
     """dst[m] = the fold of src[m, :] for (M,N) of f32 with rows *ld* apart. Needs ld >= N of whole 16-byte units.
 
     Raises LayoutError for a function other than add, max and min.

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import DType
+from ..dtype import DType, DTypeLike
+from ..expr import Symbol
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.ring import make_ring
@@ -30,7 +31,13 @@ SIZES = (
 
 
 def tma_copy(
-    M: Any, N: Any, *, dtype: Any = "f32", tile: tuple[int, int] = (16, 256), slots: int = 4, blocks: int = 132
+    M: int | Symbol,
+    N: int | Symbol,
+    *,
+    dtype: DTypeLike = "f32",
+    tile: tuple[int, int] = (16, 256),
+    slots: int = 4,
+    blocks: int = 132,
 ) -> Kernel:
     """dst = src for row-major (M,N) tensors, by *blocks* persistent CTAs. Needs N of whole 16-byte units."""
     rows, columns = tile

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import DType
+from ..dtype import DType, DTypeLike
 from ..errors import LayoutError
-from ..expr import multiple_of
+from ..expr import Symbol, multiple_of
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.ring import make_ring
@@ -41,11 +41,11 @@ JOINED: Mapping[str, Callable[..., Any]] = {"add": np.add, "min": np.minimum, "m
 
 
 def tma_reduce_add(
-    S: Any,
-    M: Any,
-    N: Any,
+    S: int | Symbol,
+    M: int | Symbol,
+    N: int | Symbol,
     *,
-    dtype: Any = "f32",
+    dtype: DTypeLike = "f32",
     function: str = "add",
     tile: tuple[int, int] = (16, 256),
     slots: int = 4,

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import DType
+from ..dtype import DType, DTypeLike
+from ..expr import Symbol
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.ring import make_ring
@@ -57,10 +58,10 @@ class SwizzledTile:
 
 
 def tma_transpose(
-    M: Any,
-    N: Any,
+    M: int | Symbol,
+    N: int | Symbol,
     *,
-    dtype: Any = "bf16",
+    dtype: DTypeLike = "bf16",
     tile: tuple[int, int] = (64, 64),
     swizzle: int = 128,
     stages: int = 2,

@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from ..dtype import DType
+from ..dtype import DType, DTypeLike
+from ..expr import Symbol
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.specification import element
@@ -34,7 +35,7 @@ from ..layout import Layout
 SIZES = tuple({"N": n} for n in (1, 3, 7, 8, 9, 1023, 1024, 1025, 3000, 10000))
 
 
-def vector_copy(N: Any, *, dtype: Any = "f32", vector_bytes: int = 16, threads: int = 128) -> Kernel:
+def vector_copy(N: int | Symbol, *, dtype: DTypeLike = "f32", vector_bytes: int = 16, threads: int = 128) -> Kernel:
     """dst = src for vectors of N elements, *vector_bytes* at a time."""
     kind = DType.of(dtype)
     width = vector_bytes // kind.bytes

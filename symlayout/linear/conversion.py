@@ -8,14 +8,14 @@ from typing import Any
 from ..basis import E, as_tuple, is_basis
 from ..errors import LayoutError
 from ..int_tuple import leaves, unflatten
-from ..layout import ComposedLayout, Layout
+from ..layout import ComposedLayout, Layout, LayoutLike
 from ..strides import as_modes
 from ..swizzle import Swizzle
 from .f2 import bit_width, disjoint
 from .linear_layout import Fields, LinearLayout, pack, raw_linear, unpack
 
 
-def linear(layout: Any, names: Sequence[str] | None = None) -> LinearLayout | None:
+def linear(layout: LayoutLike | Swizzle, names: Sequence[str] | None = None) -> LinearLayout | None:
     """The F2 form of a Layout, of one under a Swizzle, or of a Swizzle; None where it is not linear.
 
     >>> print(linear(Layout((4, 2), (1, 8)), names=("lane", "register")))
@@ -38,7 +38,7 @@ def linear(layout: Any, names: Sequence[str] | None = None) -> LinearLayout | No
     return LinearLayout(out.columns, inputs, out.outputs, out.offset)
 
 
-def why_not_linear(layout: Any) -> str:
+def why_not_linear(layout: LayoutLike | Swizzle) -> str:
     """What keeps a layout from being linear over F2; the empty string if nothing does."""
     out = _analysis(layout)
     return out if isinstance(out, str) else ""

@@ -23,7 +23,7 @@ from ..algebra import coalesce
 from ..basis import ArithmeticTupleIterator, ScaledBasis
 from ..codomain import coprofile
 from ..composition import composition
-from ..dtype import DType
+from ..dtype import DType, DTypeLike
 from ..errors import LayoutError
 from ..expr import divides, floordiv, integer
 from ..int_tuple import product, product_each, text
@@ -50,7 +50,7 @@ def make_im2col_tma_copy(
     stride_whd: Any = None,
     lower_srt: Any = None,
     stride_srt: Any = None,
-    dtype: Any,
+    dtype: DTypeLike,
     address: Any = 0,
     l2_promotion: Any = 128,
     oob_fill: Any = None,

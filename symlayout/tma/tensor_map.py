@@ -18,11 +18,11 @@ from operator import mul
 from typing import Any, cast
 
 from ..canonical import digest
-from ..dtype import DType, bf16, f16, f32, f64, i32, i64, tf32, u8, u16, u32, u64
+from ..dtype import DType, DTypeLike, bf16, f16, f32, f64, i32, i64, tf32, u8, u16, u32, u64
 from ..errors import LayoutError
 from ..expr import Expr, Int, Symbol, integer
 from ..facts import symbols_in
-from ..int_tuple import ceil_div, leaves, product, text
+from ..int_tuple import Shape, ceil_div, leaves, product, text
 from ..layout import Layout
 from ..swizzle import Swizzle
 
@@ -229,7 +229,7 @@ class TensorMap:
         self._expect_lengths()
 
     @classmethod
-    def over(cls, tensor: Layout, dtype: Any, box: Any, address: Int = 0, **more: Any) -> TensorMap:
+    def over(cls, tensor: Layout, dtype: DTypeLike, box: Shape, address: Int = 0, **more: Any) -> TensorMap:
         """The tiled map of a flat layout in elements, innermost mode first.
 
         >>> print(TensorMap.over(Layout((1024, 64), (1, 1024)), "bf16", (64, 8), swizzle=128))

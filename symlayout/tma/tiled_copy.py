@@ -26,12 +26,12 @@ from ..basis import ArithmeticTupleIterator, map_entries
 from ..common_layouts import plain
 from ..composition import composition
 from ..coordinates import checked_coordinate
-from ..dtype import DType
+from ..dtype import DType, DTypeLike
 from ..errors import LayoutError
 from ..expr import Expr, Int, integer, substitute
-from ..int_tuple import checked, congruent, has_none, leaves, map_leaves, product, product_each, rank, text
+from ..int_tuple import Coord, checked, congruent, has_none, leaves, map_leaves, product, product_each, rank, text
 from ..inverses import right_inverse
-from ..layout import Layout, cosize, expect_layouts, is_layout, slice_layout
+from ..layout import Layout, LayoutLike, cosize, expect_layouts, is_layout, slice_layout
 from ..making import make_identity_layout, make_layout
 from ..meter import ends
 from ..obligations import EXACT, NONE, Obligations
@@ -214,9 +214,9 @@ def make_tma_copy(
     tile: Any = None,
     multicast: int = 1,
     *,
-    dtype: Any,
+    dtype: DTypeLike,
     address: Any = 0,
-    internal_dtype: Any = None,
+    internal_dtype: DTypeLike | None = None,
     l2_promotion: Any = 128,
     oob_fill: Any = None,
 ) -> TmaCopy:
@@ -285,7 +285,7 @@ def _global(x: Any) -> Layout:
     return x if isinstance(x.shape, tuple) else cast(Layout, make_layout(x))
 
 
-def shared_operand(x: Any, element: DType) -> tuple[Layout, TmaSwizzle]:
+def shared_operand(x: LayoutLike, element: DType) -> tuple[Layout, TmaSwizzle]:
     """The layout of shared memory without its swizzle, and the swizzle as the tensor map has it."""
     expect_layouts(x)
     if not x.static:
@@ -310,7 +310,7 @@ def cta_count(multicast: Any) -> int:
     return multicast
 
 
-def exact_only(x: Any) -> Obligations:
+def exact_only(x: LayoutLike) -> Obligations:
     """The obligations without overhang."""
     return Obligations(o for o in x.obligations if o.kind == EXACT)
 
@@ -385,7 +385,7 @@ def tma_partition(copy: TmaCopy, cta_coord: Any, cta_layout: Layout, smem: Any, 
 
 
 @ends
-def create_tma_multicast_mask(layout: Layout, coord: Any, *modes: int) -> int:
+def create_tma_multicast_mask(layout: Layout, coord: Coord, *modes: int) -> int:
     """The mask of the CTAs that differ from the one at *coord* in *modes* only; bit k is the CTA of rank k.
 
     >>> bin(create_tma_multicast_mask(Layout((1, 2, 2, 1)), (0, 1, 0, 0), 2))
