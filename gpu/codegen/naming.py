@@ -51,9 +51,7 @@ def repeated(body: tuple[Op, ...], known: Callable[[Symbol], bool], named: Calla
 
 def expressions(body: Iterable[Op]) -> Iterator[Int | Fact]:
     """Every expression that operations compute, those inside them too."""
-    for op in body:
-        yield from integers_of(op)
-        yield from expressions(op.body)
+    return (x for outer in body for op in outer.walk() for x in integers_of(op))
 
 
 def _largest(x: Int | Fact, fits: Callable[[Int], bool], named: Callable[[Int], bool]) -> Iterator[Int]:

@@ -43,17 +43,19 @@ class Op:
         """The operation around another body."""
         return replace(self, inside=body) if self.body else self  # type: ignore[call-arg]
 
+    def nested(self, depth: int = 0) -> Iterator[tuple[int, Op]]:
+        """The operation and all inside it, in order, each with how deep it stands."""
+        yield depth, self
+        for op in self.body:
+            yield from op.nested(depth + 1)
+
     def walk(self) -> Iterator[Op]:
         """The operation and all inside it, in order."""
-        yield self
-        for op in self.body:
-            yield from op.walk()
+        return (op for _, op in self.nested())
 
     def lines(self, depth: int = 0) -> Iterator[str]:
         """The text of the operation, two spaces a level."""
-        yield "  " * depth + str(self)
-        for op in self.body:
-            yield from op.lines(depth + 1)
+        return (f"{'  ' * at}{op}" for at, op in self.nested(depth))
 
     def operands(self) -> Iterator[tuple[str, Any]]:
         """Its fields by name, in order."""
