@@ -283,7 +283,7 @@ def _armed(site: Site, every: list[Site]) -> Any:
     if op.barrier is None or op.multicast is not None:
         return None
     name = op.barrier.barrier
-    loads = [s for s in every if isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == name]
+    loads = [s for s in every if s.op.credits_to(name)]
     arms = [s for s in every if isinstance(s.op, ExpectTx) and s.op.barrier == op.barrier and beside(s, site)]
     alone = len(loads) == 1 and len(arms) == 1 and len(arms[0].loops) == len(site.loops)
     return arms[0].op.bytes if alone else None  # type: ignore[attr-defined]

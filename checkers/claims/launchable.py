@@ -127,7 +127,7 @@ def _awaited(kernel: Kernel, site: Site, every: list[Site]) -> Any:
     assert isinstance(site.op, ExpectTx)
     name = site.op.barrier.barrier
     arrivals = kernel.barrier(name).arrivals
-    here = [s for s in every if isinstance(s.op, Arrive | ExpectTx) and s.op.barrier.barrier == name]
+    here = [s for s in every if s.op.arrives_at(name)]
     if len(here) > 1:
         arrivals = min(arrivals, site.team.threads if site.team is not None else 1)
     return site.op.bytes * max(1, arrivals)

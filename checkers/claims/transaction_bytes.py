@@ -13,7 +13,7 @@ from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import Cta, ctas
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Box, Copy, ExpectTx, For, Op
+from symlayout.ops import Box, Copy, For, Op
 
 from ..claim import Claim, TooLarge
 from .holds import Holds
@@ -121,8 +121,8 @@ class _Credits:
     def __init__(self, cta: Cta, barrier: str) -> None:
         self.cta = cta
         every = list(sites(cta.kernel))
-        self.left = [s for s in every if isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == barrier]
-        self.awaiting = [s for s in every if isinstance(s.op, ExpectTx) and s.op.barrier.barrier == barrier]
+        self.left = [s for s in every if s.op.credits_to(barrier)]
+        self.awaiting = [s for s in every if s.op.expects_on(barrier)]
         self.beside: list[list[Site]] = []
         for x in self.awaiting:
             mine = [c for c in self.left if beside(x, c)]

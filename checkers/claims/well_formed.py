@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
-from symlayout.atoms import Completion, Extent, MemorySpace, MmaAtom
+from symlayout.atoms import Completion, Extent, Issuer, MemorySpace, MmaAtom
 from symlayout.expr import Fact, Symbol, index
 from symlayout.facts import Facts, symbols_in
 from symlayout.facts.scope import ranges_in_words
@@ -20,11 +20,8 @@ from symlayout.kernel.touched import written
 from symlayout.ops import (
     OPERATIONS,
     WARP,
-    Barrier,
     Box,
-    ClusterBarrier,
     Copy,
-    Elect,
     For,
     If,
     Let,
@@ -39,7 +36,6 @@ from symlayout.ops import (
     Role,
     Shuffle,
     Slot,
-    WarpBarrier,
 )
 
 from ..aliases import changed_by
@@ -132,11 +128,11 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
     elif isinstance(op, Map):
         yield from _function(kernel, op)
     elif isinstance(op, Shuffle | Reduce):
-        yield from _lanes(kernel, site, op)
-    elif isinstance(op, Barrier | WarpBarrier | ClusterBarrier | Elect):
-        yield from _together(kernel, site)
+        yield from _lanes(kernel, op)
     elif isinstance(op, LoadIndex):
         yield from _loaded(kernel, op, every)
+    if op.row is None and op.issuer is Issuer.WARP:  # of instructions ``HappensBefore`` says it
+        yield from _together(kernel, site)
     yield from _const(kernel, op)
     yield from _of_roles(kernel, site)
 
@@ -273,7 +269,7 @@ def _function(kernel: Kernel, op: Map) -> Iterator[Defect]:
             yield from (Defect(f"{op}: expected registers, got {y}") for y in _elsewhere(kernel, x))
 
 
-def _lanes(kernel: Kernel, site: Site, op: Shuffle | Reduce) -> Iterator[Defect]:
+def _lanes(kernel: Kernel, op: Shuffle | Reduce) -> Iterator[Defect]:
     src, dst = kernel.tensor(op.src.tensor), kernel.tensor(op.dst.tensor)
     for x in (op.src, op.dst):
         yield from (Defect(f"{op}: expected registers, got {y}") for y in _elsewhere(kernel, x))
@@ -281,8 +277,6 @@ def _lanes(kernel: Kernel, site: Site, op: Shuffle | Reduce) -> Iterator[Defect]
         yield Defect(f"{op}: expected registers of one type, got {src.dtype} and {dst.dtype}")
     if isinstance(op, Shuffle) and op.count * src.dtype.bits % 32:
         yield Defect(f"{op}: expected whole words of 32 bits, got {op.count} elements of {src.dtype}")
-    if not isinstance(op, Reduce) or op.lanes > 1:
-        yield from _together(kernel, site)
 
 
 def _together(kernel: Kernel, site: Site) -> Iterator[Defect]:

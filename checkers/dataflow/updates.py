@@ -14,7 +14,7 @@ from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Counter
 from symlayout.kernel.specification import Applied, Element, Result, Total
-from symlayout.ops import Box, Copy, Op, Ref, Wait
+from symlayout.ops import Box, Copy, Op, Ref
 
 from ..rings.recognised import RingParts
 from .contents import Words
@@ -107,7 +107,7 @@ def _expect_each_use(walk: Walk, state: State, op: Copy, ring: RingParts) -> Non
 
 
 def _waits(op: Op, barrier: str) -> bool:
-    return isinstance(op, Wait) and op.barrier.barrier == barrier
+    return op.waits_for(barrier)
 
 
 def of_index(fold: Total) -> int:

@@ -173,4 +173,4 @@ class _OfCta:
 
 
 def _waits_for(w: Site, barrier: str) -> bool:
-    return isinstance(w.op, Wait) and w.op.barrier.barrier == barrier
+    return w.op.waits_for(barrier)

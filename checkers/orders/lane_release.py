@@ -115,7 +115,7 @@ class Lanes:
     def _seen(self, s: Site, arrive: Site, ring: RingParts) -> tuple[str, str] | None:
         """(the two lanes that are not ordered, where) in a run at some sizes in which the slot is filled again."""
         for sizes, events in self.runs.of(everyone(s).warps):
-            uses = sum(isinstance(e.site.op, Wait) and e.site.op.barrier.barrier == ring.full for e in events)
+            uses = sum(e.site.op.waits_for(ring.full) for e in events)
             for i, j, use in _given_back(events, s, arrive, ring):
                 lanes = self._lanes(events[i], arrive)
                 if use + ring.slots < uses and lanes and not _perhaps(events[i + 1 : j], arrive):
@@ -149,7 +149,7 @@ def _given_back(events: list[Event], s: Site, arrive: Site, ring: RingParts) -> 
     """(a read, the arrival that gives back what it reads, the number of the use), as places in a run."""
     waits, arrivals, reads = 0, 0, dict[int, int]()
     for i, e in enumerate(events):
-        if isinstance(e.site.op, Wait) and e.site.op.barrier.barrier == ring.full:
+        if e.site.op.waits_for(ring.full):
             waits += 1
         elif e.site is s:
             reads[waits - 1] = i

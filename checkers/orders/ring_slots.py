@@ -11,7 +11,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import ctas
 from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.sites import Site, about_thread
-from symlayout.ops import Arrive, Commit, Copy, Elect, For, If, Op, Role, Wait, WaitGroup
+from symlayout.ops import Arrive, Commit, Elect, For, If, Op, Role, Wait, WaitGroup
 
 from ..rings.hypotheses import Reading
 from ..rings.recognised import RingParts, rings_of
@@ -183,7 +183,7 @@ def _on(kind: type, barrier: str) -> Callable[[Op], bool]:
 
 
 def _fill(op: Op, full: str) -> bool:
-    return isinstance(op, Copy) and op.barrier is not None and op.barrier.barrier == full
+    return op.credits_to(full)
 
 
 def _covers(w: Site, s: Site) -> bool:

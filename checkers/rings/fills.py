@@ -10,7 +10,7 @@ from typing import Any
 from symlayout.address_map import AddressMap
 from symlayout.expr import Expr, Fact, eq
 from symlayout.kernel.sites import Site
-from symlayout.ops import Arrive, Box, Copy, ExpectTx, Wait
+from symlayout.ops import Box, Copy, ExpectTx
 
 from ..bulk_sizes import arguments
 from ..exhaustive import POINTS
@@ -49,7 +49,7 @@ def fills_of(r: Shown, copies: list[Site]) -> list[Fill]:
 
 
 def _arms(r: Shown, x: Site) -> bool:
-    return isinstance(x.op, ExpectTx) and x.op.barrier.barrier == r.ring.full
+    return x.op.expects_on(r.ring.full)
 
 
 def _fill(r: Shown, x: Site, left: dict[int, Site]) -> Fill:
@@ -62,7 +62,7 @@ def _fill(r: Shown, x: Site, left: dict[int, Site]) -> Fill:
     if sum(_arms(r, s) for s in beside) != 1 or not x.team or x.team.threads != 1:
         raise Open(f"one expect_tx in its loop, by one thread: {x}")
     full = r.ring.full
-    use = r.before(x, lambda op: isinstance(op, Arrive | ExpectTx) and op.barrier.barrier == full)
+    use = r.before(x, lambda op: op.arrives_at(full))
     counted: dict[int, Any] = {}
     parts = []
     for c in (s for s in beside if id(s.op) in left):
@@ -88,7 +88,7 @@ def _times(r: Shown, x: Site, c: Site, use: Any) -> Any:
     if c.conditions != x.conditions:
         raise Open(f"{c} is issued wherever its bytes are awaited")
     r.need(eq(c.op.barrier.slot, use % r.ring.slots), c, "a fill completes on its slot's barrier")
-    waits = [s for s in r.every if isinstance(s.op, Wait) and s.op.barrier.barrier == r.ring.empty and s.role == x.role]
+    waits = [s for s in r.every if s.op.waits_for(r.ring.empty) and s.role == x.role]
     if r.ring.empty:
         every = {id(s.op) for s in waits}
         r.need(Fact(r.before(c, lambda op: id(op) in every) - use - 1, ">="), c, "a fill is issued after its wait")

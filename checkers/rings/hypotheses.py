@@ -240,7 +240,7 @@ class Reading(Shown):
         waits, S = _on((Wait,), self.ring.full), self.ring.slots
         for s in self.every:
             written = [r for r in s.op.targets if r.tensor in self.ring.tensors]
-            if written and not (isinstance(s.op, Copy) and s.op.barrier and s.op.barrier.barrier == self.ring.full):
+            if written and not (s.op.credits_to(self.ring.full)):
                 raise Open(f"nothing but its fills writes to the ring: {s}")
             mine = [r for r in s.op.sources if r.tensor in self.ring.tensors]
             if not mine:
@@ -345,7 +345,7 @@ def _side_by_side(a: Site, b: Site) -> bool:
 
 
 def _fills(op: Op, full: str) -> bool:
-    return isinstance(op, Copy) and op.barrier is not None and op.barrier.barrier == full
+    return op.credits_to(full)
 
 
 def _on(kinds: tuple[type, ...], barrier: str) -> Callable[[Op], bool]:

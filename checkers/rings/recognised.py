@@ -41,14 +41,14 @@ def rings_of(kernel: Kernel) -> tuple[RingParts, ...]:
     rings = [_ring(kernel, b.name, every) for b in kernel.barriers if _fills(every, b.name)]
     for b in kernel.barriers:
         known = {name for r in rings for name in (r.full, r.empty)}
-        if b.name not in known and any(isinstance(s.op, Wait) and s.op.barrier.barrier == b.name for s in every):
+        if b.name not in known and any(s.op.waits_for(b.name) for s in every):
             found = _ring(kernel, b.name, every)
             rings.append(replace(found, empty="") if found.empty in known else found)
     return tuple(rings)
 
 
 def _fills(every: list[Site], full: str) -> list[Site]:
-    return [s for s in every if isinstance(s.op, Copy) and s.op.barrier is not None and s.op.barrier.barrier == full]
+    return [s for s in every if s.op.credits_to(full)]
 
 
 def _ring(kernel: Kernel, full: str, every: list[Site]) -> RingParts:
@@ -57,11 +57,7 @@ def _ring(kernel: Kernel, full: str, every: list[Site]) -> RingParts:
         dict.fromkeys(s.op.dst.tensor for s in fills if isinstance(s.op, Copy) and isinstance(s.op.dst, Ref))
     )
     filling = {s.role for s in fills}
-    reading = {
-        s.role
-        for s in every
-        if {r.tensor for r in s.op.sources} & set(tensors) or (isinstance(s.op, Wait) and s.op.barrier.barrier == full)
-    }
+    reading = {s.role for s in every if {r.tensor for r in s.op.sources} & set(tensors) or (s.op.waits_for(full))}
     awaited = {s.op.barrier.barrier for s in every if isinstance(s.op, Wait) and s.role in filling}
     arrived = {s.op.barrier.barrier for s in every if isinstance(s.op, Arrive) and s.role in reading}
     fulls = {s.op.barrier.barrier for s in every if isinstance(s.op, Copy) and s.op.barrier is not None}

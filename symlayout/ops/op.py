@@ -147,6 +147,22 @@ class Op:
         """The mbarrier that is credited with the bytes which it moves."""
         return None
 
+    def arrives_at(self, barrier: str) -> bool:
+        """Whether it arrives at one of these mbarriers."""
+        return self.arrives is not None and self.arrives.barrier == barrier
+
+    def expects_on(self, barrier: str) -> bool:
+        """Whether it lets a phase of one of these mbarriers await more bytes."""
+        return self.expects is not None and self.expects.barrier == barrier
+
+    def waits_for(self, barrier: str) -> bool:
+        """Whether it waits for a phase of one of these mbarriers."""
+        return self.waits is not None and self.waits.barrier == barrier
+
+    def credits_to(self, barrier: str) -> bool:
+        """Whether the bytes that it moves are credited to one of these mbarriers."""
+        return self.credits is not None and self.credits.barrier == barrier
+
 
 def expect_word(x: str, known: tuple[str, ...], what: str) -> None:
     """Raise LayoutError for a word that is none of those known."""
