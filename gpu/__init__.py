@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .compiling import Options, compile
     from .cubin import Cubin
     from .device import Buffer, Device
+    from .differential import Differential, differential_test
     from .driver import Availability, availability
     from .errors import NotProvedError
     from .launch import In, Mapped, Module, load
@@ -33,12 +34,14 @@ _WHERE = {
     "Buffer": "device",
     "Cubin": "cubin",
     "Device": "device",
+    "Differential": "differential",
     "In": "launch",
     "Mapped": "launch",
     "Module": "launch",
     "Options": "compiling",
     "availability": "driver",
     "compile": "compiling",
+    "differential_test": "differential",
     "Generated": "running",
     "Measurement": "measuring",
     "NotProvedError": "errors",
@@ -56,6 +59,7 @@ __all__ = [
     "Buffer",
     "Cubin",
     "Device",
+    "Differential",
     "Generated",
     "In",
     "Mapped",
@@ -67,6 +71,7 @@ __all__ = [
     "Source",
     "availability",
     "compile",
+    "differential_test",
     "emit",
     "load",
     "measure",

@@ -56,6 +56,19 @@ class Guarded:
                     f"the nearest {first} bytes away from its elements"
                 )
 
+    def expect_gaps(self) -> None:
+        """Raise RunError where a byte between the tensor's elements, such as behind its rows, has changed."""
+        if int(self.tensor.layout.size()) * self.tensor.dtype.bytes == self.nbytes:
+            return
+        held = np.zeros(self.nbytes, np.uint8)
+        _view(self.tensor, held).view(f"u{self.tensor.dtype.bytes}")[...] = -1 & (1 << self.tensor.dtype.bits) - 1
+        wrong = np.flatnonzero((held == 0) & (self.bytes() != self.before))
+        if wrong.size:
+            raise RunError(
+                f"expected the bytes between the elements of {self.tensor.name} untouched, got {wrong.size} others, "
+                f"the first at byte {int(wrong[0])}"
+            )
+
     def expect_unchanged(self) -> None:
         """Raise RunError where a byte of the tensor has changed."""
         wrong = np.flatnonzero(self.bytes() != self.before)

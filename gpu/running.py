@@ -25,6 +25,7 @@ from symlayout.kernel import Kernel
 
 from .codegen import Source, emit
 from .compiling import compile
+from .compiling.ptxas import NAMES
 from .cubin import Cubin
 from .device import Device, Pending, current_device
 from .errors import LaunchError, NotProvedError
@@ -39,12 +40,24 @@ Arrays = Mapping[str, Any]
 
 
 class Generated:
-    """A kernel for all its sizes as machine code, to launch at any of them. *defines* are those of the source."""
+    """A kernel for all its sizes as machine code, to launch at any of them.
 
-    def __init__(self, kernel: Kernel, arch: str = "sm_90a", defines: tuple[str, ...] = (), **options: Any) -> None:
+    *delays* is the seed of random waits, *defines* are those of the source, *options* those of ``compile``.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        arch: str = "sm_90a",
+        defines: tuple[str, ...] = (),
+        delays: int | None = None,
+        **options: Any,
+    ) -> None:
         self.kernel = kernel.origin or kernel
-        self.source: Source = emit(self.kernel)
+        self.source: Source = emit(self.kernel, delays)
         name = f"{self.source.name}.cu"
+        if delays is not None:
+            options.setdefault("allow", NAMES)  # waits take registers, and such a text need not be fast
         self.cubin: Cubin = compile(self.source.text, arch, name=name, defines=defines, **options)
         self._modules: WeakKeyDictionary[Device, Module] = WeakKeyDictionary()
 
@@ -147,8 +160,7 @@ def run_unproved(
         code.launch(bound, {**guarded, **scalars}, on).wait()
         for name, region in guarded.items():
             region.expect_guards()
-            if name not in bound.written:
-                region.expect_unchanged()
+            region.expect_gaps() if name in bound.written else region.expect_unchanged()
         return {name: guarded[name].array() for name in bound.written}
     finally:
         for region in guarded.values():

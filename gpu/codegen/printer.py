@@ -49,6 +49,7 @@ from symlayout.ops import (
 
 from .. import ptx
 from . import data, order, structure
+from .delays import DELAYED, Delays
 from .lines import broken
 from .numbers import HEADERS, ctype
 from .page import WIDTH, Page
@@ -58,12 +59,12 @@ SHARED_ALIGN_BYTES = 1024  # the repeat of the 128-byte swizzle, which works on 
 MBARRIER_BYTES = 8
 
 
-def emit(kernel: Kernel) -> Source:
-    """The kernel as CUDA C++, for all its sizes.
+def emit(kernel: Kernel, delays: int | None = None) -> Source:
+    """The kernel as CUDA C++, for all its sizes; with *delays*, a seed, with random waits that make races show.
 
     Raises LayoutError, which names it, for an operation, a function or an element type that has no code.
     """
-    return Printer(kernel).source()
+    return Printer(kernel, None if delays is None else Delays(delays)).source()
 
 
 class Printer(Page):
@@ -93,6 +94,18 @@ class Printer(Page):
         LoadIndex: structure.load_index,
     }
 
+    def __init__(self, kernel: Kernel, delays: Delays | None = None) -> None:
+        super().__init__(kernel)
+        self.delays = delays
+
+    def visit(self, site: Site) -> None:
+        """Print an operation, behind a random wait where the text is to have some."""
+        if self.delays is not None and isinstance(site.op, DELAYED):
+            waits = self.delays.before(type(site.op).__name__, (loop.index.name for loop in site.loops))
+            if waits:
+                self.line(waits)
+        super().visit(site)
+
     def unhandled(self, site: Site) -> Exception:
         return LayoutError(f"expected an operation that has code, got {type(site.op).__name__}: {site.op}")
 
@@ -116,6 +129,7 @@ class Printer(Page):
         said = [line for line in k.text().splitlines() if line.startswith(("kernel ", "  grid", "  given", "  result"))]
         yield from (f"// {line}" for line in said)
         yield f"// digest {k.digest}"
+        yield from [f"// {self.delays}"] if self.delays else []
         yield from (f"// assumed: {sentence}" for sentence in k.assumed)
 
     def _includes(self) -> Iterator[str]:

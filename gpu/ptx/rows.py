@@ -48,6 +48,15 @@ __device__ inline bool elect_one() {
     return elected;
 }"""
 
+RANDOM_WAIT = """\
+__device__ inline void random_wait(uint32_t place, uint32_t iteration, uint32_t most_ns) {
+    uint32_t x = place ^ (blockIdx.x + 7919 * blockIdx.y + 104729 * blockIdx.z) * 0x9E3779B1u;
+    x ^= threadIdx.x / 32 * 0x85EBCA77u ^ iteration * 0xC2B2AE3Du;
+    x = (x ^ x >> 15) * 0x2C1B3C6Du;
+    x = (x ^ x >> 12) * 0x297A2D39u;
+    __nanosleep((x >> 8) % most_ns * (x >> 7 & 1));
+}"""
+
 FIXED = (
     Function(
         ADDRESS,
@@ -108,6 +117,7 @@ FIXED = (
     Function("mbarrier_try_wait", TRY_WAIT, "mbarrier.try_wait", (ADDRESS,)),
     Function("mbarrier_wait", WAIT, "", ("mbarrier_try_wait",)),
     Function("elect_one", ELECT, "elect.sync"),
+    Function("random_wait", RANDOM_WAIT, "for tests: a wait of its own in each CTA, warp and iteration, or none"),
     asm(
         "barrier_sync",
         "uint32_t number, uint32_t threads",

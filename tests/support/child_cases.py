@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from gpu.differential.found import Case
 from gpu.errors import DeviceError
 from symlayout.errors import LayoutError
 
@@ -48,3 +49,15 @@ def one_of_many(how: str, number: int) -> tuple[int, int]:
     if how == "hang":
         time.sleep(600)
     return number, os.getpid()
+
+
+def differential_case(packed: bytes, word: str, sizes: dict[str, int], delays: Any, ordinal: int) -> Any:
+    """Cases that end in each way, by size."""
+    match sizes["N"]:
+        case 2:
+            raise DeviceError("an illegal memory access was encountered")
+        case 3:
+            time.sleep(600)
+        case 4:
+            crash()
+    return (Case(word, tuple(sizes.items()), "bits", "same"),), "device", "sm_90a"

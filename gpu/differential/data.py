@@ -1,0 +1,130 @@
+"""Data that tell: bits of every kind where bytes are only moved, small integers where they are added.
+
+>>> from symlayout import dim
+>>> from symlayout.kernels import vector_copy
+>>> bound = vector_copy(dim("N"), dtype="f16").bind(N=1000)
+>>> [word for word, _ in data_sets(bound)]
+['numbers', 'bits']
+>>> bits = dict(data_sets(bound))["bits"]["src"]
+>>> bool(np.isnan(bits).any() and np.isinf(bits).any())
+True
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from symlayout.atoms import MemorySpace
+from symlayout.dtype import DType
+from symlayout.errors import LayoutError
+from symlayout.kernel import Kernel, KernelTensor
+from symlayout.kernel.specification import Dot, Element, Total, elements, entries
+from symlayout.ops import LoadIndex
+from symlayout.semantics.expected import expected, telling_inputs
+
+Array = np.ndarray[Any, Any]
+
+SMALL = (-2, 2)  # integers of which sums of products are exact
+EVERY = 5  # of so many elements one is NaN with a payload, infinite, subnormal or a zero with a sign
+
+
+def data_sets(bound: Kernel, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Inputs of a bound kernel by name, with a word for each set of them.
+
+    *numbers* tell where elements and sums come from, and no order of a sum changes its bits; *bits* are random, with
+    NaNs and infinities among them, for tensors of which bytes are only moved.
+    """
+    numbers = telling_inputs(bound) if bound.results else _of_reference(bound, seed)
+    yield "numbers", numbers
+    moved = only_moved(bound)
+    if moved:
+        draw = np.random.default_rng(seed)
+        bits = {name: special(bound.tensor(name).dtype, numbers[name].shape, draw) for name in moved}
+        yield "bits", {**numbers, **bits}
+
+
+def only_moved(bound: Kernel) -> tuple[str, ...]:
+    """The tensors whose elements go to outputs of their type as they are, and nowhere else."""
+    moved: set[str] = set()
+    other = {e.tensor for r in bound.results for e in entries(r.value)}
+    for r in bound.results:
+        same = isinstance(r.value, Element) and bound.tensor(r.value.tensor).dtype == bound.tensor(r.tensor).dtype
+        (moved if same else other).update(e.tensor for e in elements(r.value))
+    other |= {op.src.tensor for op in bound.walk() if isinstance(op, LoadIndex)}
+    return tuple(sorted(moved - other))
+
+
+def special(dtype: DType, shape: tuple[int, ...], draw: np.random.Generator) -> Array:
+    """Random bits; every fifth element is a number that arithmetic would not leave as it is."""
+    size, count = dtype.bytes, int(np.prod(shape))
+    held = np.frombuffer(draw.bytes(size * count), f"u{size}").copy()
+    if dtype.kind == "float":
+        odd = _odd(dtype)
+        held[::EVERY] = np.resize(odd, len(held[::EVERY]))
+    return held.view(dtype.numpy()).reshape(shape)
+
+
+def _odd(dtype: DType) -> Array:
+    """Bits of both signs: quiet and signalling NaN, infinity, the least and the greatest subnormal, zero."""
+    import ml_dtypes
+
+    bits, mantissa = dtype.bits, int(ml_dtypes.finfo(dtype.numpy()).nmant)  # type: ignore[no-untyped-call]
+    sign, exponent = 1 << bits - 1, (1 << bits - 1) - (1 << mantissa)
+    quiet = 1 << mantissa - 1
+    found = [exponent | quiet | 1, exponent | 1, exponent | quiet - 1, exponent, 1, (1 << mantissa) - 1, 0]
+    return np.array([x | s for x in found for s in (0, sign)], f"u{dtype.bytes}")
+
+
+def _of_reference(bound: Kernel, seed: int) -> dict[str, Any]:
+    """Small integers for what the reference takes, or all that is only read; indices within their contracts."""
+    draw = np.random.default_rng(seed)
+    within = {op.src.tensor: op.name for op in bound.walk() if isinstance(op, LoadIndex)}
+    tensors = {t.name: t for t in bound.tensors if t.space is MemorySpace.GLOBAL}
+    taken = set(tensors) - set(bound.written) if bound.reference is None else set(_parameters(bound))
+    out: dict[str, Any] = {p.name: p.within[0] if p.within else 2 + i for i, p in enumerate(bound.parameters)}
+    for name, t in tensors.items():
+        if name in taken:
+            low, high = (int(x) for x in within[name].args[1:3]) if name in within else SMALL
+            low = max(0, low) if np.dtype(t.dtype.numpy()).kind == "u" else low
+            out[name] = draw.integers(low, high + 1, shape_of(t)).astype(t.dtype.numpy())
+    return out
+
+
+def shape_of(tensor: KernelTensor) -> tuple[int, ...]:
+    """The shape of an array with an entry for each coordinate of a flat layout."""
+    shape = tensor.layout.shape
+    return tuple(map(int, shape)) if isinstance(shape, tuple) else (int(shape),)
+
+
+def _parameters(bound: Kernel) -> tuple[str, ...]:
+    assert bound.reference is not None
+    return tuple(inspect.signature(bound.reference).parameters)
+
+
+def wanted(bound: Kernel, inputs: Mapping[str, Any]) -> dict[str, Array] | None:
+    """What the outputs hold after a run, by the reference or by the results; None where there is neither.
+
+    A reference may round once where the kernel rounds each step, as its results say: so it is asked for elements and
+    sums alone, which are exact. Raises LayoutError where its arrays have other shapes or types than the tensors.
+    """
+    exact = all(isinstance(r.value, Element | Dot | Total) for r in bound.results)
+    if bound.reference is not None and exact:
+        names = _parameters(bound)
+        given = {k: x for k, x in inputs.items() if k in names}
+        found = {k: np.asarray(x) for k, x in bound.reference(**given).items()}
+    elif bound.results:
+        found = expected(bound, inputs)
+    else:
+        return None
+    for name, x in found.items():
+        t = bound.tensor(name)
+        if (x.shape, x.dtype) != (shape_of(t), t.dtype.numpy()):
+            raise LayoutError(
+                f"expected a reference of shape {shape_of(t)} and type {t.dtype.numpy()} for {name}, got {x.shape} and "
+                f"{x.dtype}"
+            )
+    return found
