@@ -24,13 +24,13 @@ import numpy as np
 from symlayout.atoms import MatrixCopy, MemorySpace
 from symlayout.errors import ExpressionError
 from symlayout.expr import Symbol, evaluate
-from symlayout.expr.compiled import holds, value
+from symlayout.expr.compiled import value
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, about_thread, leader, warps_of
 from symlayout.kernel.touched import elements_of
-from symlayout.kernel.unrolled import unrolled
-from symlayout.ops import Copy, Elect, For, If, Op, Role, rewritten
+from symlayout.kernel.unrolled import Threads, unrolled
+from symlayout.ops import WARP, Copy, Elect, For, If, Op, Role, rewritten
 
 from .footprints import LANE, Footprints, Touched, by_element
 from .shared_accesses import Access
@@ -200,16 +200,13 @@ def touched_at(footprints: Footprints, a: Access, env: dict[str, Any]) -> Touche
 
 def active(site: Site, env: dict[str, Any], count: int) -> tuple[Any, int, int]:
     """(threads within the role that execute an operation, the role's first thread, 1 where elect.sync chose them)."""
-    threads, first, elected = np.arange(count), 0, 0
+    here, elected = Threads(env, np.arange(count)), 0
     for x in site.around:
+        if isinstance(x, Elect) and here.anyone:
+            elected = int(not leader(x))
         if isinstance(x, Role):
-            threads, first = np.arange(x.threads), 32 * x.first_warp
-        elif isinstance(x, Elect) and len(threads):
-            _, at = np.unique(threads // 32, return_index=True)
-            threads, elected = (threads[at] if x.each_warp else threads[:1]), int(not leader(x))
-        elif isinstance(x, If):
-            keep = np.ones(len(threads), dtype=bool)
-            for f in x.condition:
-                keep &= holds(f, {**env, "thread": threads})
-            threads = threads[keep]
-    return threads, first, elected
+            first = WARP * x.first_warp
+            here = Threads(env, first + np.arange(x.threads), first)
+        elif isinstance(x, If | Elect):
+            here = here.entered(x)
+    return here.lanes - here.base, here.base, elected

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.inplace_kernels import random_kernel
+from benchmarks.value_kernels import KINDS
 from symlayout.errors import ExpressionError, LayoutError
-from symlayout.kernel import Builder, Kernel
+from symlayout.expr import evaluate
+from symlayout.kernel import BLOCKS, Builder, Kernel
 from symlayout.kernel.sites import sites
 from symlayout.kernel.unrolled import Threads, unrolled
 from symlayout.kernels import gemm, row_sum, tma_copy, vector_copy
@@ -127,3 +132,46 @@ def test_what_here_is_is_up_to_who_asks() -> None:
             k.fence("wgmma")
     found = [(type(op).__name__, here.depth) for _, op, here in unrolled(k.kernel().body, _Depth())]
     assert found == [("Elect", 0), ("For", 1), *[("Fence", 2), ("If", 2)] * 2]
+
+
+def _by_sets(body: tuple[Op, ...], env: dict[str, Any], here: set[int], base: int, at: tuple[int, ...] = ()) -> Any:
+    """The same as ``unrolled`` of ``Threads``, thread by thread, with nothing of it: (places, numbers, threads)."""
+    for i, op in enumerate(body):
+        if not here:
+            return
+        yield (*at, i), dict(env), sorted(here)
+        if isinstance(op, For):
+            for n in range(evaluate(op.extent, env)):
+                yield from _by_sets(op.inside, {**env, op.index.name: n}, here, base, (*at, i))
+        elif isinstance(op, Role):
+            of = set(range(32 * op.first_warp, 32 * (op.first_warp + op.warps)))
+            yield from _by_sets(op.inside, env, here & of, 32 * op.first_warp, (*at, i))
+        elif isinstance(op, If):
+            met = {t for t in here if all(f.at({**env, "thread": t - base}) for f in op.condition)}
+            yield from _by_sets(op.inside, env, met, base, (*at, i))
+        elif isinstance(op, Elect):
+            firsts = {min(t for t in here if t // 32 == w) for w in {t // 32 for t in here}}
+            yield from _by_sets(op.inside, env, firsts if op.each_warp else {min(firsts)}, base, (*at, i))
+
+
+def _same(bound: Kernel) -> None:
+    for block in (0, int(bound.grid[0]) - 1):
+        env = dict.fromkeys(BLOCKS[: len(bound.grid)], 0) | {"block_x": block}
+        env |= {s.name: 0 for s in bound.opaque}
+        body = bound.plain.body
+        found = unrolled(body, Threads(env, np.arange(bound.threads)))
+        wanted = _by_sets(body, env, set(range(bound.threads)), 0)
+        seen = ((places, dict(here.env), here.lanes.tolist()) for places, _, here in found)
+        assert list(islice(seen, 4000)) == list(islice(wanted, 4000))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", range(2))
+def test_the_executor_agrees_with_sets_of_threads(kind: str, seed: int) -> None:
+    kernel, sizes = KINDS[kind](random.Random(seed))
+    _same(kernel.bind(**{s.name: sizes[0][s.name] for s in kernel.dims}))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_it_does_so_on_kernels_that_leave_to_chance_who_comes(seed: int) -> None:
+    _same(random_kernel(seed).bind(N=70))
