@@ -127,6 +127,7 @@ RED = (
     *((("add",), kind.name, kind.bytes, kind, AMPERE) for kind in (f16, f32, f64)),
     (("add",), "f16x2", 4, f16, AMPERE),
     *((("add",), word, nbytes, bf16, HOPPER) for word, nbytes in (("bf16", 2), ("bf16x2", 4))),
+    *((("add",), f"v{n}.f32", 4 * n, f32, HOPPER) for n in (2, 4)),
 )
 
 ROWS = (
