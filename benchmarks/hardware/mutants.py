@@ -26,11 +26,12 @@ from joblib import Parallel, delayed
 import gpu
 from benchmarks.kernel_mutation import FAMILIES, Judged, inputs, judged, mutants, refuted
 from gpu import child
-from gpu.run import Generated, run_unproved
+from gpu.running import Generated, run_unproved
 from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
 
 LIMIT_S = 20.0  # of one mutant on the device
+DELAYS = 1  # the seed of random waits, with which races show
 POLLS = ("POLL_LIMIT=2000000",)  # a wait that never ends traps
 ALLOWED = ("wgmma-serialized", "wgmma-wait-injected", "spills", "stack")  # slow, not wrong; the trap serialises wgmma
 
@@ -56,7 +57,7 @@ def on_device(family: str, i: int) -> str:
     """Run mutant *i* at all sizes: "" for the reference's bytes, or what is otherwise."""
     name, mutant = every(family)[i]
     try:
-        code = Generated(mutant, defines=POLLS, allow=ALLOWED)
+        code = Generated(mutant, defines=POLLS, allow=ALLOWED, delays=DELAYS)
     except LayoutError as e:
         return f"no code: {e}"
     with gpu.Device() as device:
@@ -138,7 +139,7 @@ def _refusal(said: str) -> bool:
 def _compiled(family: str, i: int) -> None:
     """Put the machine code of a mutant into the cache."""
     try:
-        Generated(every(family)[i][1], defines=POLLS, allow=ALLOWED)
+        Generated(every(family)[i][1], defines=POLLS, allow=ALLOWED, delays=DELAYS)
     except Exception:  # what it is, the run on the device says
         return
 

@@ -1,0 +1,118 @@
+"""Every family on a device, byte for byte, at sizes where mistakes show, with and without random delays.
+
+    python -m benchmarks.hardware.correct [--only NAME ..] [--delays 1 2] [--out FILE]
+
+Each kernel is proved for all sizes first, under the repairs that its report asks for; ``gpu.differential_test`` then
+refuses any other. Exit status 1 where a case differs, faults or hangs, 3 where a kernel is not proved, 4 where there is
+no device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import checkers
+import gpu
+from gpu.differential import edges
+from symlayout import SM90, dim, dims, kernels
+from symlayout.kernel import Kernel
+
+LEAST_SIZES = 20
+SMALL = {"at_most": 1 << 20}
+M, N, K = dims("M N K", **SMALL)
+ROW = dim("ld", at_least=N, **SMALL)
+
+KERNELS: dict[str, Callable[[], Kernel]] = {
+    "vector_copy": lambda: kernels.vector_copy(*dims("N")),
+    "vector_copy_bf16": lambda: kernels.vector_copy(*dims("N"), dtype="bf16"),
+    "axpby": lambda: kernels.axpby(*dims("N")),
+    "axpby_f16": lambda: kernels.axpby(*dims("N"), dtype="f16"),
+    "row_sum": lambda: kernels.row_sum(M, N, ROW),
+    "row_max": lambda: kernels.row_sum(M, N, ROW, function="max"),
+    "cp_async_copy": lambda: kernels.cp_async_copy(*dims("N")),
+    "bulk_copy": lambda: kernels.bulk_copy(*dims("N")),
+    "bulk_copy_3": lambda: kernels.bulk_copy(*dims("N"), chunk=1024, slots=3, blocks=264),
+    "tma_copy": lambda: kernels.tma_copy(*dims("M N")),
+    "tma_copy_7": lambda: kernels.tma_copy(*dims("M N"), dtype="bf16", tile=(32, 64), slots=7, blocks=50),
+    "tma_transpose": lambda: kernels.tma_transpose(*dims("M N")),
+    "tma_transpose_f32": lambda: kernels.tma_transpose(*dims("M N"), dtype="f32", stages=3),
+    "tma_transpose_flat": lambda: kernels.tma_transpose(*dims("M N"), dtype="f32", tile=(32, 64), swizzle=0),
+    "gather_rows": lambda: kernels.gather_rows(*dims("K M N")),
+    "tma_reduce_add": lambda: kernels.tma_reduce_add(*dims("S M N", at_most=1 << 16)),
+    "gemm": lambda: kernels.gemm(M, N, K),
+    "gemm_cluster_2": lambda: kernels.gemm(M, N, K, cluster=2),
+    "gemm_cluster_4": lambda: kernels.gemm(M, N, K, cluster=4),
+    "gemm_f16_small": lambda: kernels.gemm(M, N, K, dtype="f16", tile=(64, 128), stages=3),
+}
+
+
+def proved(kernel: Kernel) -> tuple[Kernel, Any]:
+    """The kernel under the repairs that its proof asks for, and its certificate, or None."""
+    report = checkers.prove(kernel, arch=SM90)
+    if not report and report.repairs:
+        kernel = kernel.assuming(*report.repairs)
+        report = checkers.prove(kernel, arch=SM90)
+    return kernel, report.certificate if report else None
+
+
+def sizes(kernel: Kernel, least: int = LEAST_SIZES) -> list[dict[str, int]]:
+    """At least so many sizes: the edges, with random ones of several seeds."""
+    found: list[dict[str, int]] = []
+    for seed in range(12):
+        found += [at for _, at in edges(kernel, seed=seed) if at not in found]
+        if len(found) >= least:
+            break
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", nargs="*", choices=KERNELS, default=list(KERNELS))
+    parser.add_argument("--delays", nargs="*", type=int, default=[1])
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if not gpu.availability():
+        print(gpu.availability())
+        return 4
+    bad, undecided, rows = 0, 0, []
+    for name in options.only:
+        began = time.perf_counter()
+        kernel, certificate = proved(KERNELS[name]())
+        took = time.perf_counter() - began
+        if certificate is None:
+            undecided += 1
+            print(f"{name:20} not proved", flush=True)
+            continue
+        at = sizes(kernel)
+        for seed in (None, *options.delays):
+            found = gpu.differential_test(kernel, certificate, at, delays=seed)
+            same = sum(bool(c) for c in found.cases)
+            bad += not found
+            when = "no delays" if seed is None else f"delays {seed}"
+            print(
+                f"{name:20} {when:10} {same} of {len(found.cases)} cases the same, proved in {took:.2f} s", flush=True
+            )
+            if not found:
+                print(str(found)[:1500], flush=True)
+            rows += [
+                {"name": name, "digest": kernel.digest, "delays": seed, "device": found.device, **_plain(c)}
+                for c in found.cases
+            ]
+    if options.out:
+        options.out.write_text("".join(json.dumps(r, default=str) + "\n" for r in rows))
+    return 1 if bad else 3 if undecided else 0
+
+
+def _plain(case: Any) -> dict[str, Any]:
+    return {k: v for k, v in asdict(case).items() if v not in (None, "", ())}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

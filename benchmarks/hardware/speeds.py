@@ -1,0 +1,175 @@
+"""How fast generated kernels are on a device, beside its own copy, torch and cuBLAS, interleaved in one run.
+
+    python -m benchmarks.hardware.speeds [--only NAME ..] [--rounds 12] [--out FILE]
+
+Each row is one schedule of a family at one size: at least 1 GiB moved, or a product. Schedules were chosen on an H200;
+sizes below 2^20 (2^30 of one dimension) let 32 bits hold tiles. The bytes of the first launch are compared before
+anything is timed. With --out every sample goes to a file, a JSON object a row; ``benchmarks.reproduce`` reads it.
+Exit status 1 where bytes differ, 4 where there is no device.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gpu
+from gpu import child
+from symlayout import dim, dims, kernels
+from symlayout.kernel import Kernel
+
+LIMIT_S = 240.0  # of one row
+M, N, K = dims("M N K", at_most=1 << 20)
+LENGTH = dim("N", at_most=1 << 30)
+ROW = dim("ld", at_least=N, at_most=1 << 20)
+LONG = {"N": 1 << 28}
+SQUARE = {"M": 16384, "N": 16384}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel for all sizes, the sizes of its row, and its kind of work: copy, transpose, sum, axpby, product."""
+
+    build: Callable[[], Kernel]
+    sizes: dict[str, int]
+    kind: str
+    aim: float  # of the copy rate, or of cuBLAS's first choice
+
+
+CASES = {
+    "vector_copy": Case(lambda: kernels.vector_copy(LENGTH), LONG, "copy", 0.97),
+    "axpby": Case(lambda: kernels.axpby(LENGTH), LONG, "axpby", 0.95),
+    "row_sum": Case(lambda: kernels.row_sum(M, N, ROW), {"M": 32768, "N": 8192, "ld": 8192}, "sum", 0.95),
+    "cp_async_copy": Case(
+        lambda: kernels.cp_async_copy(LENGTH, stages=3, threads=256, blocks=16384), LONG, "copy", 0.95
+    ),
+    "bulk_copy": Case(lambda: kernels.bulk_copy(LENGTH, chunk=8192, slots=2, blocks=32768), LONG, "copy", 0.95),
+    "tma_copy": Case(lambda: kernels.tma_copy(M, N, slots=2, blocks=32768), SQUARE, "copy", 0.95),
+    "tma_transpose": Case(
+        lambda: kernels.tma_transpose(M, N, tile=(128, 64), stages=1, blocks=65536),
+        {"M": 16384, "N": 32768},
+        "transpose",
+        0.90,
+    ),
+    "tma_transpose_f32": Case(
+        lambda: kernels.tma_transpose(M, N, dtype="f32", tile=(64, 64), stages=1, blocks=65536),
+        SQUARE,
+        "transpose",
+        0.90,
+    ),
+    "gemm_8192": Case(lambda: kernels.gemm(M, N, K), dict.fromkeys("MNK", 8192), "product", 1.0),
+    "gemm_8192_cluster_2": Case(lambda: kernels.gemm(M, N, K, cluster=2), dict.fromkeys("MNK", 8192), "product", 1.0),
+    "gemm_4096": Case(lambda: kernels.gemm(M, N, K, cluster=2), dict.fromkeys("MNK", 4096), "product", 0.97),
+    "gemm_16384": Case(lambda: kernels.gemm(M, N, K, cluster=2), dict.fromkeys("MNK", 16384), "product", 0.97),
+}
+
+
+def row(name: str, rounds: int) -> dict[str, Any]:
+    """Compare, then measure one case. Raises RunError where its bytes are not those of torch."""
+    import torch
+
+    case = CASES[name]
+    kernel = case.build()
+    bound = kernel.bind(**case.sizes)
+    types = {"f32": torch.float32, "bf16": torch.bfloat16}
+
+    def made(tensor: str, filled: bool = True) -> Any:
+        t = bound.tensor(tensor)
+        shape = tuple(map(int, t.layout.shape)) if isinstance(t.layout.shape, tuple) else (int(t.layout.shape),)
+        kind = types[t.dtype.name]
+        return (
+            torch.randn(shape, device="cuda", dtype=kind) if filled else torch.zeros(shape, device="cuda", dtype=kind)
+        )
+
+    given = {t.name: made(t.name, t.name not in bound.written) for t in bound.tensors if t.space == "global"}
+    given |= {p.name: 2.0 + i for i, p in enumerate(bound.parameters)}
+    peers, wanted = _peers(torch, case.kind, given)
+    torch.cuda.synchronize()
+    with gpu.Device() as device:
+        code = gpu.Generated(kernel)
+        code.launch(bound, given, device).wait()
+        (out,) = bound.written
+        _expect_close(torch, name, given[out], wanted(), exact=case.kind in ("copy", "transpose"))
+        found = gpu.measure(bound, given, peers=peers, rounds=rounds, generated=code, device=device)
+    print(f"== {name}\n{found}", flush=True)
+    (peer,) = peers
+    ratio = found.of_peer(peer) if case.kind == "product" else found.of_copy(cold=False)
+    return {
+        "name": name,
+        "kernel": kernel.text().partition("\n")[0],
+        "digest": kernel.digest,
+        "sizes": case.sizes,
+        "device": found.device,
+        "moved_bytes": found.moved_bytes,
+        "flops": found.flops,
+        "aim": case.aim,
+        "ratio": ratio,
+        "of_peer": found.of_peer(peer),
+        "of_copy": found.of_copy(),
+        "registers": code.cubin.kernel(code.source.name).registers,
+        "seconds": {x.name: {"warm": x.warm.samples, "cold": x.cold.samples} for x in (found.timed, *found.peers)},
+        "copy": {"bytes": found.copy_bytes, "seconds": found.copy.samples},
+        "conditions": [str(found.before), str(found.after)],
+    }
+
+
+def _peers(torch: Any, kind: str, given: dict[str, Any]) -> tuple[dict[str, Callable[[], Any]], Callable[[], Any]]:
+    """What torch does for the same work, and the values that are to come out."""
+    if kind == "product":
+        a, b, other = given["a"], given["b"], torch.empty_like(given["c"])
+        return {"cuBLAS": lambda: torch.matmul(a, b.t(), out=other)}, lambda: a @ b.t()
+    if kind == "axpby":
+        x, y, other = given["x"], given["y"], torch.empty_like(given["dst"])
+        return {"torch": lambda: torch.add(3.0 * y, x, alpha=2.0, out=other)}, lambda: torch.addcmul(
+            3.0 * y, x, torch.full_like(x, 2.0)
+        )
+    src, other = given["src"], torch.empty_like(given["dst"])
+    if kind == "sum":
+        return {"torch": lambda: torch.sum(src, 1, out=other)}, lambda: src.double().sum(1)
+    if kind == "transpose":
+        return {"torch": lambda: other.copy_(src.t())}, lambda: src.t()
+    return {"torch": lambda: other.copy_(src)}, lambda: src
+
+
+def _expect_close(torch: Any, name: str, found: Any, wanted: Any, exact: bool) -> None:
+    same = torch.equal(found, wanted) if exact else torch.allclose(found.double(), wanted.double(), rtol=2e-2, atol=0.5)
+    if not same:
+        raise gpu.errors.RunError(f"expected the values of torch in {name}, got others")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    if not gpu.availability():
+        print(gpu.availability())
+        return 4
+    bad, rows = 0, []
+    cases = [(name, options.rounds) for name in options.only]
+    for (name, _), outcome in zip(
+        cases, child.each("benchmarks.hardware.speeds:row", cases, limit_s=LIMIT_S), strict=True
+    ):
+        if outcome.error:
+            bad += 1
+            print(f"{name:22} {outcome.error}"[:1500], flush=True)
+            continue
+        r = outcome.value
+        rows.append(r)
+        print(
+            f"{name:22} {r['ratio']:.4f} (aim {r['aim']:.2f})  of copy {r['of_copy']:.3f}, of peer {r['of_peer']:.3f}",
+            flush=True,
+        )
+    if options.out:
+        options.out.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
