@@ -1,8 +1,8 @@
-"""The rings of a kernel as its operations show them: no hint is needed, and none is believed.
+"""The rings of a kernel as its operations show them; a builder's hint only decides between several barriers.
 
 >>> from symlayout.kernels import tma_copy
 >>> print(*rings_of(tma_copy(64, 256, tile=(16, 64), slots=2, blocks=1)))
-tile by full and empty
+ring by full and empty
 """
 
 from __future__ import annotations
