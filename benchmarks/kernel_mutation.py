@@ -49,6 +49,7 @@ from symlayout.ops import (
     GROUPS,
     PROXIES,
     SHUFFLES,
+    UNROLLED,
     Arrive,
     Barrier,
     Box,
@@ -109,6 +110,7 @@ def mutants(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
             yield f"{where}: by one", _put(kernel, path, (Elect((op,)),))
         for what, new in changes(op, kernel):
             yield f"{where}: {what}", _put(kernel, path, (new,))
+    yield from _at_once(kernel)
     for b in kernel.barriers:
         for step in (1, -1):
             if b.arrivals + step > 0:
@@ -160,9 +162,9 @@ def _trips(op: For) -> Iterator[Change]:
         except SymlayoutError:
             continue
         body = rewritten(op.inside, substitution({op.index: i}))
-        yield f"trips {step:+}", For(i, body)
+        yield f"trips {step:+}", replace(op, index=i, inside=body)
         if body != op.inside:
-            yield f"trips {step:+}, inside as before", For(i, op.inside)
+            yield f"trips {step:+}, inside as before", replace(op, index=i)
 
 
 def _one_off(x: Any, _: Kernel) -> Iterator[Change]:
@@ -258,6 +260,17 @@ def _halved(n: int, _: Kernel) -> Iterator[Change]:
     yield from ((f"-> {m}", m) for m in (n // 2, 2 * n) if m)
 
 
+def _at_once(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
+    """As many CTAs on an SM as were not asked for, which changes no value: there may be no room for them."""
+    for n in (None, 2):
+        if n != kernel.ctas_per_sm:
+            yield f"CTAs an SM: {kernel.ctas_per_sm} -> {n}", replace(kernel, ctas_per_sm=n)
+
+
+def _unrolled(way: Any, _: Kernel) -> Iterator[Change]:
+    yield from ((f"-> {x}", x) for x in (None, UNROLLED) if x != way)
+
+
 def _fact(f: Fact, _: Kernel) -> Iterator[Change]:
     yield from ((f"{n:+}", Fact(f.expr + n, f.relation)) for n in (1, -1))
 
@@ -290,6 +303,7 @@ _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
     },
     Let: {"value": (_one_off,)},
     LoadIndex: {"src": (_place,)},
+    For: {"unroll": (_unrolled,)},
 }
 
 # -- the families ---------------------------------------------------------------------------------------

@@ -52,6 +52,15 @@ class Arch:
     def __str__(self) -> str:
         return self.name
 
+    def registers_at(self, threads: int, ctas_per_sm: int = 1) -> int:
+        """Registers of each thread of a launch where so many CTAs are on an SM at once, in whole units.
+
+        >>> SM90.registers_at(384), SM90.registers_at(256, 2), SM90.registers_at(128)
+        (168, 128, 248)
+        """
+        each = min(self.registers_per_sm // (threads * ctas_per_sm), self.registers_per_thread)
+        return each // self.register_unit * self.register_unit
+
     @property
     def has_clusters(self) -> bool:
         return self.cluster_ctas > 1

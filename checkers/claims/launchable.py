@@ -119,7 +119,8 @@ def records(kernel: Kernel, arch: Arch) -> Iterator[tuple[str, Limited, tuple[Fa
 
 def _launch(kernel: Kernel, arch: Arch) -> Launch:
     parameters = TENSOR_MAP_BYTES * len(kernel.maps) + sum(p.dtype.bits // 8 for p in kernel.parameters)
-    return Launch(arch, kernel.grid, kernel.cluster, kernel.threads, parameters)
+    at_once = 1 if kernel.ctas_per_sm is None else kernel.ctas_per_sm
+    return Launch(arch, kernel.grid, kernel.cluster, kernel.threads, parameters, at_once, int(kernel.shared_bytes))
 
 
 def _awaited(kernel: Kernel, site: Site, every: list[Site]) -> Any:

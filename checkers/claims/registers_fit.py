@@ -49,10 +49,8 @@ class RegistersFit(OfProgram):
 
     @property
     def launched(self) -> int:
-        """Registers of each thread that a launch of this many threads can have, in whole units."""
-        a = self.arch
-        each = min(a.registers_per_sm // self.kernel.threads, a.registers_per_thread)
-        return each // a.register_unit * a.register_unit
+        """Registers of each thread that a launch of this many threads and CTAs an SM can have, in whole units."""
+        return self.arch.registers_at(self.kernel.threads, self.kernel.ctas_per_sm or 1)
 
     def rows(self) -> list[tuple[str, int, int]]:
         """(role, registers that its tensors take, registers that its threads have); "" is outside of all roles."""

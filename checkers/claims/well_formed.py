@@ -19,6 +19,7 @@ from symlayout.kernel.specification import Element, Entry, elements, entries, su
 from symlayout.kernel.touched import written
 from symlayout.ops import (
     OPERATIONS,
+    UNROLLED,
     WARP,
     Box,
     Copy,
@@ -133,6 +134,7 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
         yield from _loaded(kernel, op, every)
     if op.row is None and op.issuer is Issuer.WARP:  # of instructions ``HappensBefore`` says it
         yield from _together(kernel, site)
+    yield from _unrolled(kernel, site)
     yield from _const(kernel, op)
     yield from _of_roles(kernel, site)
 
@@ -317,6 +319,26 @@ def _reached(kernel: Kernel, site: Site) -> bool:
     if any(facts.le(1, loop.extent) is not True for loop in site.loops):
         return False
     return all(facts.holds(f) is True for f in site.conditions)
+
+
+def _unrolled(kernel: Kernel, site: Site) -> Iterator[Defect]:
+    """Registers have no addresses: which one it is has to be a number in each copy of the body of a loop around."""
+    op = site.op
+    if isinstance(op, For):
+        if op.unroll == UNROLLED and type(op.extent) is not int:
+            yield Defect(f"{op}: expected a number for the trip count of an unrolled loop, got {op.extent}")
+        return
+    found: dict[Symbol, Ref] = {}
+    for ref in (*op.sources, *op.targets):
+        if kernel.tensor(ref.tensor).space is MemorySpace.REGISTER:
+            found |= dict.fromkeys(symbols_in((ref.offset,)), ref)
+    for s, ref in found.items():
+        loop = next((x for x in site.loops if x.index.name == s.name), None)
+        if loop is None:
+            yield Defect(f"{op}: expected numbers and unrolled loops to say which register it is, got {s} in {ref}")
+        elif loop.unroll != UNROLLED:
+            mend = f'expected {loop.index} to be unrolled, unroll="{UNROLLED}"'
+            yield Defect(f"{op}: {mend}, since registers have no addresses, got {ref} in {loop}")
 
 
 def _const(kernel: Kernel, op: Op) -> Iterator[Defect]:

@@ -150,8 +150,8 @@ class Printer(Page):
         k = self.kernel
         shape = ", ".join(map(str, (*k.cluster, 1, 1)[:3]))
         cluster = f" __cluster_dims__({shape})" if prod(k.cluster) > 1 else ""
-        one = ", 1" if any(isinstance(op, Role) and op.registers for op in k.walk()) else ""
-        yield f'extern "C" __global__ void __launch_bounds__({k.threads}{one}){cluster}'
+        at_once = "" if k.ctas_per_sm is None else f", {k.ctas_per_sm}"
+        yield f'extern "C" __global__ void __launch_bounds__({k.threads}{at_once}){cluster}'
         yield from broken(f"{k.name}({', '.join(map(str, arguments))}) {{", WIDTH)
 
     def _arguments(self) -> tuple[Argument, ...]:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from symlayout.arch import SM90
 from symlayout.errors import LayoutError
-from symlayout.facts import symbols_in
 from symlayout.kernel.declarations import THREAD
 from symlayout.kernel.sites import Site
-from symlayout.ops import ELECTIONS, WARP, Elect, For, If, Let, LoadIndex, Ref, Role
+from symlayout.ops import ELECTIONS, UNROLLED, WARP, Elect, For, If, Let, LoadIndex, Role
 
 from .integers import SUM
 from .naming import invariant, repeated
 from .page import Page
-
-REGISTER_FILE = 65536  # registers of an SM (CUDA C++ Programming Guide, Compute Capabilities)
-MOST_REGISTERS = 255  # of a thread
-REGISTER_UNIT = 8
 
 
 def body(p: Page, site: Site) -> None:
@@ -33,22 +29,13 @@ def loop(p: Page, site: Site) -> None:
             p.name(x, "trips" if x.value == op.extent else "v")
         trips = p.integers.of(op.extent)
         kind, i = "int" if trips.bits == 32 else "int64_t", op.index.name
-        if _indexes_registers(p, op):
-            p.line("#pragma unroll")
+        if op.unroll is not None:
+            p.line("#pragma unroll" + ("" if op.unroll == UNROLLED else f" {op.unroll}"))
         with p.block(f"for ({kind} {i} = 0; {i} < {trips.inside(SUM)}; ++{i}) {{"):
             p.bind(op.index, trips.bits)
             for x in repeated(op.inside, p.is_known, p.is_named):
                 p.name(x, "v")
             body(p, site)
-
-
-def _indexes_registers(p: Page, op: For) -> bool:
-    """Whether registers are indexed by the loop, which would be local memory unless it is unrolled."""
-    touched = (t.operand for inside in op.inside for o in inside.walk() for t in o.touches())
-    return any(
-        isinstance(r, Ref) and p.tensors[r.tensor].space == "register" and op.index in symbols_in((r.offset,))
-        for r in touched
-    )
 
 
 def condition(p: Page, site: Site) -> None:
@@ -94,7 +81,7 @@ def role(p: Page, site: Site) -> None:
     p.line(f"// {op.name}: {f'warp {first}' if op.warps == 1 else f'warps {first} to {last}'}")
     with p.scope(), p.block(f"if ({test}) {{"):
         if op.registers:
-            launched = min(MOST_REGISTERS, REGISTER_FILE // p.kernel.threads) // REGISTER_UNIT * REGISTER_UNIT
+            launched = SM90.registers_at(p.kernel.threads, p.kernel.ctas_per_sm or 1)
             way = "inc" if op.registers > launched else "dec"
             p.call(f"setmaxnreg_{way}", template=f"<{op.registers}>")
         if first:

@@ -89,13 +89,14 @@ class Builder:
         cluster: tuple[int, ...] = (1,),
         index_bits: int | None = None,
         converged_warps: bool = False,
+        ctas_per_sm: int | None = None,
     ) -> None:
         if threads % 32 or not 32 <= threads <= 1024:
             raise LayoutError(f"expected 32 to 1024 threads in whole warps, got {threads}")
         if not 1 <= len(grid) <= len(AXES):
             raise LayoutError(f"expected a grid of 1 to {len(AXES)} axes, got {len(grid)}")
         self.name, self.dims, self.threads, self.cluster = name, dims, threads, cluster
-        self.index_bits, self.converged_warps = index_bits, converged_warps
+        self.index_bits, self.converged_warps, self.ctas_per_sm = index_bits, converged_warps, ctas_per_sm
         self.grid = tuple(map(integer, grid))
         self.block = tuple(map(index, BLOCKS, self.grid))
         self.thread = index(THREAD, threads)
@@ -293,13 +294,13 @@ class Builder:
         self.add(close(body))
 
     @contextmanager
-    def loop(self, name: str, extent: Any) -> Iterator[Symbol]:
-        """``with k.loop("i", n) as i``: the operations inside for 0 <= i < n."""
+    def loop(self, name: str, extent: Any, unroll: int | str | None = None) -> Iterator[Symbol]:
+        """``with k.loop("i", n) as i``: the operations inside for 0 <= i < n; *unroll* as ``ops.For`` says."""
         if name not in self._loops:
             self._expect_new(name)
             self._loops.add(name)
         i = index(name, extent)
-        with self._inside(lambda body: For(i, body)):
+        with self._inside(lambda body: For(i, body, unroll)):
             yield i
 
     @contextmanager
@@ -371,5 +372,6 @@ class Builder:
             parameters=tuple(self.parameters),
             index_bits=32 if self.index_bits is None else self.index_bits,
             converged_warps=self.converged_warps,
+            ctas_per_sm=self.ctas_per_sm,
         )
         return widened(made) if self.index_bits is None else made

@@ -63,11 +63,14 @@ class Kernel:
     index_bits: int = 32  # of partial results of integers, signed; see ``widths``
     converged_warps: bool = False  # assumed: see CONVERGED
     wide: tuple[Int, ...] = ()  # partial results, as written, of 64 bits
+    ctas_per_sm: int | None = None  # that are to be on an SM at once: bounds registers, shared memory and threads
     unbound: tuple[Kernel, tuple[Op, ...]] | None = field(default=None, compare=False)  # with the body made from it
 
     def __post_init__(self) -> None:
         if self.index_bits not in (32, 64):
             raise LayoutError(f"expected indices of 32 or 64 bits, got {self.index_bits}")
+        if self.ctas_per_sm is not None and (type(self.ctas_per_sm) is not int or self.ctas_per_sm < 1):
+            raise LayoutError(f"expected at least 1 CTA an SM of {self.name}, or None, got {self.ctas_per_sm!r}")
         loose = [f for f in self.given if not isinstance(f, Fact)]
         if loose:
             raise LayoutError(f"expected facts such as N.multiple_of(8) as given, got {loose[0]!r} in {self.name}")
@@ -257,7 +260,9 @@ class Kernel:
         cluster = "" if product(self.cluster) == 1 else f" in clusters of {text(self.cluster)}"
         sizes = ", ".join(map(declared, self.dims)) or ", ".join(f"{k} = {v}" for k, v in self.sizes)
         wide = "" if self.index_bits == 32 else f", indices of {self.index_bits} bits"
-        lines = [f"kernel {self.name}({sizes})", f"  grid {text(self.grid)}{cluster}, {self.threads} threads{wide}"]
+        at_once = "" if self.ctas_per_sm is None else f", {self.ctas_per_sm} CTA{'s'[: self.ctas_per_sm != 1]} an SM"
+        launch = f"  grid {text(self.grid)}{cluster}, {self.threads} threads{at_once}{wide}"
+        lines = [f"kernel {self.name}({sizes})", launch]
         lines += [f"  64 bits: {x}" for x in self.wide]
         lines += [f"  given {f}" for f in self.given]
         lines += ["  given converged_warps"] if self.converged_warps else []

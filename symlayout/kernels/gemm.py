@@ -2,7 +2,7 @@
 
     >>> from symlayout import dims
     >>> print(gemm(*dims("M N K")).text().splitlines()[1])
-      grid (132,), 384 threads
+      grid (132,), 384 threads, 1 CTA an SM
 
 A producer thread loads steps of A and B into a ring of stages, swizzled by 128 bytes. Each consumer warpgroup
 multiplies 64 rows of A by all of B, gives a stage back when the wgmmas of the next are under way, then converts its
@@ -69,7 +69,8 @@ def gemm(
     kind, consumers = DType.of(dtype), rows // 64
     _expect(kind, rows, columns, stages, cluster, blocks)
     sizes = (x for x in (M, N, K) if not isinstance(x, int))
-    k = Builder("gemm", *sizes, grid=(blocks,), threads=128 * (1 + consumers), cluster=(cluster,))
+    threads = 128 * (1 + consumers)
+    k = Builder("gemm", *sizes, grid=(blocks,), threads=threads, cluster=(cluster,), ctas_per_sm=1)
     share = columns // cluster  # rows of B that a CTA loads for all
     a = _operand(k, "a", kind, (M, K), (rows, STEP_K))
     b = _operand(k, "b", kind, (N, K), (share, STEP_K))

@@ -21,7 +21,7 @@ kernel row_sum(M, N, ld(at_least=N))
       ld.global.16 src[ld*row + column] -> x
       add part, x -> part x4
     if M > row and column + 3 >= N:
-      for q < 4:
+      for q < 4, unrolled:
         if N > column + q:
           ld.global.4 src[ld*row + column + q] -> x[q]
           add part[q], x[q] -> part[q] x1
@@ -85,7 +85,7 @@ def row_sum(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, function: str
         with k.where(row < M, column + VECTOR <= N):
             k.copy("ld.global.16", src(ld * row + column), x())
             k.map(function, (part(), x()), part(), VECTOR)
-        with k.where(row < M, column + VECTOR > N), k.loop("q", VECTOR) as q, k.where(column + q < N):
+        with k.where(row < M, column + VECTOR > N), k.loop("q", VECTOR, unroll="full") as q, k.where(column + q < N):
             k.copy("ld.global.4", src(ld * row + column + q), x(q))
             k.map(function, (part(q), x(q)), part(q))
     k.reduce(function, part(), total(), VECTOR, lanes=WARP)

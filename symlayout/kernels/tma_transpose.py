@@ -101,7 +101,7 @@ def tma_transpose(
                 unit = k.thread + threads * j
                 row, column = unit % rows, unit // rows * vector
                 k.copy("ld.shared.16", slot.at(come.at(row, column)), x())
-                with k.loop("q", vector) as q:
+                with k.loop("q", vector, unroll="full") as q:
                     k.copy(f"st.shared.{kind.bytes}", x(q), turned(go.at(column + q, row)))
             k.fence("async")
             k.sync(1, threads)

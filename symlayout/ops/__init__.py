@@ -14,7 +14,7 @@ from .data import FOLDS, SHUFFLES, Copy, Fill, Let, LoadIndex, Map, Mma, Reduce,
 from .op import WARP, Op
 from .operands import Box, Matrix, Operand, Param, Ref, Slot
 from .rewriting import edited, named, rewritten, substitution
-from .structure import ELECTIONS, Elect, For, If, Role
+from .structure import ELECTIONS, UNROLLED, Elect, For, If, Role
 from .synchronisation import (
     GROUPS,
     PROXIES,
@@ -41,6 +41,7 @@ __all__ = [
     "PROXIES",
     "SHUFFLES",
     "STRUCTURE",
+    "UNROLLED",
     "WARP",
     "Arrive",
     "Barrier",

@@ -6,19 +6,38 @@ from dataclasses import dataclass
 from typing import cast
 
 from ..atoms.access import Issuer
+from ..errors import LayoutError
 from ..expr import Fact, Int, Symbol, integer
 from ..expr.partial_results import comparison
 from .op import WARP, Op, expect_word
 
 ELECTIONS = ("elect.sync", "lane 0")  # what chooses the one lane of a warp
+UNROLLED = "full"  # how a loop is unrolled of which no jump is left
 
 
 @dataclass(frozen=True)
 class For(Op):
-    """The body for each value of *index*, an index 0 <= i < n; n may depend on the block."""
+    """The body for each value of *index*, an index 0 <= i < n; n may depend on the block.
+
+    *unroll* says how code is made of it: "full" for one copy of the body for each iteration, which registers that are
+    indexed by it need (``WellFormed``), a number for that many copies in a loop (1 for none but the loop), None where
+    the compiler may choose. It changes no value.
+
+    >>> from symlayout import index
+    >>> print(For(index("q", 4), (), "full"), For(index("i", 64), (), 2), For(index("i", 64), ()))
+    for q < 4, unrolled: for i < 64, unrolled by 2: for i < 64:
+
+    Raises LayoutError for another way to unroll.
+    """
 
     index: Symbol
     inside: tuple[Op, ...]
+    unroll: int | str | None = None
+
+    def __post_init__(self) -> None:
+        way = self.unroll
+        if way is not None and way != UNROLLED and not (type(way) is int and way >= 1):
+            raise LayoutError(f'expected "{UNROLLED}", a number of copies or None as unroll of {self}, got {way!r}')
 
     @property
     def extent(self) -> Int:
@@ -29,7 +48,8 @@ class For(Op):
         return self.inside
 
     def __str__(self) -> str:
-        return f"for {self.index} < {self.extent}:"
+        way = {None: "", UNROLLED: ", unrolled", 1: ", not unrolled"}.get(self.unroll, f", unrolled by {self.unroll}")
+        return f"for {self.index} < {self.extent}{way}:"
 
 
 @dataclass(frozen=True)

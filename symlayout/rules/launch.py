@@ -28,6 +28,7 @@ PARAMETER_BYTES = 32764  # of a kernel, from compute capability 7.0 and CUDA 12.
 GUIDE = "CUDA C++ Programming Guide, Technical Specifications per Compute Capability"
 PTX_BAR = "PTX ISA, bar"
 PTX_MBARRIER = "PTX ISA, Size and Contents of mbarrier Object"
+FEWER = "fewer CTAs are on an SM, so less is in flight than was meant"
 NO_LAUNCH = "the launch fails: invalid configuration argument"
 
 __all__ = ["RULES", "Awaited", "Instruction", "Launch", "NamedBarrier", "Phases", "violations"]
@@ -72,6 +73,8 @@ class Launch(Limited):
     cluster: tuple[int, ...] = (1,)
     threads: int = WARP
     parameter_bytes: int = 0  # at least
+    ctas_per_sm: int = 1
+    shared_bytes: int = 0
 
     def __post_init__(self) -> None:
         unnamed = (1,) * (len(self.cluster) - len(self.grid)) if self.grid else ()
@@ -226,6 +229,48 @@ RULES: tuple[Rule, ...] = (
         unit="bytes",
         fix="keep tensor maps in global memory, and fence them",
         effect="the compiler refuses the kernel",
+    ),
+    Rule(
+        id="ctas_per_sm",
+        sentence="the CTAs that are to be on an SM at once are 1 to 32",
+        name="the CTAs on an SM",
+        profiles=("launch",),
+        each="map",
+        value=lambda c, i: c.ctas_per_sm,
+        must=Between(1, lambda c, i: c.arch.blocks_per_sm),
+        when=lambda c: isinstance(c, Launch),
+        source=GUIDE,
+        unit="CTAs",
+        effect=FEWER,
+    ),
+    Rule(
+        id="sm_threads",
+        sentence="the threads of all CTAs that are to be on an SM at once are at most 2048",
+        name="the threads of all CTAs on an SM",
+        profiles=("launch",),
+        each="map",
+        value=lambda c, i: c.threads * c.ctas_per_sm,
+        must=Between(None, lambda c, i: c.arch.threads_per_sm),
+        when=lambda c: isinstance(c, Launch) and c.ctas_per_sm > 1,
+        source=GUIDE,
+        unit="threads",
+        fix="ask for fewer CTAs an SM (ctas_per_sm), or have fewer threads",
+        effect=FEWER,
+    ),
+    Rule(
+        id="sm_shared_bytes",
+        sentence="the shared memory of all CTAs that are to be on an SM at once, with 1024 bytes that are taken of "
+        "each, is at most that of the SM",
+        name="the shared memory of all CTAs on an SM",
+        profiles=("launch",),
+        each="map",
+        value=lambda c, i: (c.shared_bytes + c.arch.shared_bytes_reserved) * c.ctas_per_sm,
+        must=Between(None, lambda c, i: c.arch.shared_bytes_per_sm),
+        when=lambda c: isinstance(c, Launch) and c.ctas_per_sm > 1,
+        source=f"{GUIDE}; Shared Memory",
+        unit="bytes",
+        fix="ask for fewer CTAs an SM (ctas_per_sm), or have fewer stages",
+        effect=FEWER,
     ),
     Rule(
         id="named_barrier_number",

@@ -57,7 +57,7 @@ def split_row_sum(
         with k.where(row < M, column + VECTOR <= N):
             k.copy("ld.global.16", src(ld * row + column), x())
             k.map("add", (part(), x()), part(), VECTOR)
-        with k.where(row < M, column + VECTOR > N), k.loop("q", VECTOR) as q, k.where(column + q < N):
+        with k.where(row < M, column + VECTOR > N), k.loop("q", VECTOR, unroll="full") as q, k.where(column + q < N):
             k.copy("ld.global.4", src(ld * row + column + q), x(q))
             k.map("add", (part(q), x(q)), part(q))
     k.reduce("add", part(), whole(), VECTOR, lanes=WARP)

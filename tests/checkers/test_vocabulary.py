@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from checkers.prover import Budget
 from checkers.rings.recognised import rings_of
 from symlayout import Layout, dim, dims
 from symlayout.answers.report import Outcome, Report
+from symlayout.errors import LayoutError
 from symlayout.facts import Facts
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernel.counting import Counter, Uncounted
@@ -205,7 +207,24 @@ def of_fewer(k: Builder) -> None:
         k.shuffle("bfly", X, Y, 1)
 
 
+def indexed(unroll: Any, extent: Any = 4) -> Callable[[Builder], None]:
+    def body(k: Builder) -> None:
+        with k.loop("q", extent, unroll=unroll) as q:
+            k.map("neg", (Ref("x", q),), Ref("y", q), 1)
+
+    return body
+
+
 REFUTED = {
+    **{
+        f"registers by a loop of unroll {way}": (indexed(way), 'expected q to be unrolled, unroll="full"')
+        for way in (None, 1, 2)
+    },
+    "a loop of sizes unrolled": (indexed("full", dim("n")), "expected a number for the trip count"),
+    "registers by thread": (
+        lambda k: k.map("neg", (Ref("x", k.thread % 4),), Y, 1),
+        "expected numbers and unrolled loops to say which register it is, got thread in x[thread % 4]",
+    ),
     "half a warp": (half, "expected all 32 lanes of its warps, got warp 0, 16 lanes each"),
     "one lane": (elected, "expected all 32 lanes of its warps, got warp 0, 1 lane each"),
     "two types": (lambda k: k.shuffle("bfly", X, Ref("h"), 1), "expected registers of one type, got f32 and f16"),
@@ -232,6 +251,16 @@ def test_what_is_not_well_formed_is_refuted(name: str) -> None:
     assert v.outcome is Outcome.REFUTED
     assert message in str(v.witness)
     assert any(isinstance(c, WellFormed) for c in claims_of(warp(body)))
+
+
+def test_registers_by_an_unrolled_loop_are_well_formed() -> None:
+    assert prove(WellFormed(warp(indexed("full"))))
+
+
+@pytest.mark.parametrize("way", [0, -1, True, "all", 1.5])
+def test_a_loop_is_unrolled_in_full_or_by_a_number(way: Any) -> None:
+    with pytest.raises(LayoutError, match='expected "full", a number of copies or None as unroll of for q < 4'):
+        warp(indexed(way))
 
 
 def varying(k: Builder) -> None:

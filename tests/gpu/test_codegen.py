@@ -86,6 +86,26 @@ def test_a_tensor_that_may_alias_is_not_restricted():
     assert [str(a) for a in emit(k.kernel()).arguments] == ["const float* x", "float* y"]
 
 
+@pytest.mark.parametrize("way, pragma", [("full", "#pragma unroll"), (1, "#pragma unroll 1"), (None, "r")])
+def test_a_loop_is_unrolled_as_the_value_says(way, pragma):
+    k = Builder("loops", grid=(1,), threads=32)
+    r = k.registers("r", f32, 4)
+    with k.loop("q", 4, unroll=way):
+        k.map("neg", (r(),), r(), 1)
+    lines = emit(k.kernel()).text.splitlines()
+    before = lines[next(i for i, line in enumerate(lines) if "for (int q" in line) - 1].strip()
+
+    assert before == pragma or (way is None and "#pragma" not in before)
+
+
+@pytest.mark.parametrize("at_once, bounds", [(None, "(64)"), (1, "(64, 1)"), (3, "(64, 3)")])
+def test_launch_bounds_say_how_many_ctas_are_on_an_sm(at_once, bounds):
+    k = Builder("bounds", grid=(1,), threads=64, ctas_per_sm=at_once)
+    k.sync()
+
+    assert f"__launch_bounds__{bounds}\n" in emit(k.kernel()).text
+
+
 @pytest.mark.skipif(
     all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()), reason=f"no compiler; {toolchains.INSTALL}"
 )

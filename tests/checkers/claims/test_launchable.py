@@ -104,6 +104,37 @@ def test_a_kernel_that_replace_made_is_refuted_too():
     assert not broken(replace(kernel, cluster=(2,), grid=(2 * ceil_div(N, 2048),)))
 
 
+def test_an_sm_has_room_for_the_ctas_that_are_to_be_on_it():
+    kernel = rows((ceil_div(N, 128),))
+
+    assert not broken(replace(kernel, ctas_per_sm=16))
+    assert set(broken(replace(kernel, ctas_per_sm=17))) == {"sm_threads"}
+    assert set(broken(replace(kernel, ctas_per_sm=33))) == {"ctas_per_sm", "sm_threads"}
+
+
+def test_shared_memory_is_counted_for_each_cta_of_an_sm():
+    k = Builder("large", grid=(1,), threads=32, ctas_per_sm=2)
+    k.shared_tensor("tile", "u8", Layout(113 * 1024))
+
+    assert not broken(k.kernel())  # 2 (113 + 1) KiB are all of an SM
+    assert set(broken(k.kernel(), SM80)) == {"sm_shared_bytes"}
+    assert set(broken(replace(k.kernel(), ctas_per_sm=3))) == {"sm_shared_bytes"}
+
+
+def test_registers_are_shared_by_the_ctas_of_an_sm():
+    k = Builder("held", grid=(1,), threads=512, ctas_per_sm=2)
+    k.registers("x", "f32", 65)
+
+    assert "take 65 registers of each thread, 1 more" in str(prove(RegistersFit(k.kernel())).verdicts[0].witness)
+    assert prove(RegistersFit(replace(k.kernel(), ctas_per_sm=1)))
+
+
+@pytest.mark.parametrize("number", [0, -1, True, 1.5])
+def test_ctas_of_an_sm_are_a_number(number):
+    with pytest.raises(LayoutError, match="expected at least 1 CTA an SM"):
+        Builder("few", grid=(1,), threads=32, ctas_per_sm=number).kernel()
+
+
 @pytest.mark.parametrize("number, fine", [(0, True), (15, True), (16, False), (99, False), (-1, False)])
 def test_a_cta_has_16_barriers(number, fine):
     assert ("named_barrier_number" not in broken(rows((ceil_div(N, 128),), barrier=number))) is fine

@@ -1,7 +1,7 @@
 // kernel axpby(N)
 //   grid (ceil(N/512),), 128 threads
 //   result dst(i) = fma(alpha, x(i), mul(beta, y(i)))
-// digest a065978ff1a0200744e6f5ffd2a5c911a39faf177482f614893131ba66c363f6
+// digest d23cf43d70fde0d260360a3e574ea9bf8e05a437f234a7e1efd659563df3452f
 // assumed: the base of x, y, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with x, y
 extern "C" __global__ void __launch_bounds__(128)

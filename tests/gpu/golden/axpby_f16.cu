@@ -1,7 +1,7 @@
 // kernel axpby(N)
 //   grid (ceil(N/256),), 32 threads
 //   result dst(i) = fma(alpha, x(i), mul(beta, y(i)))
-// digest f0de4fed2763832aac585b7efed41a487cd5746039bbabee426ee3554657981f
+// digest 2f535381e431b1620e5c3b824e94559ff95cbfbfd8f6ee6ab92ae5194763dba7
 // assumed: the base of x, y, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with x, y
 extern "C" __global__ void __launch_bounds__(32)

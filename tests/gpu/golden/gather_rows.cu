@@ -1,7 +1,7 @@
 // kernel gather_rows(K, M, N)
 //   grid (3,), 64 threads
 //   result dst(i,j) = src(idx(i),j)
-// digest c45c8ce67e64b5d086421edfab749dee34d311b3458033147e287fd40d593192
+// digest 4f5c891c5d2a386fdb7ec2815a10903d8113ea52407fe48cb7fb5be0542e4678
 // assumed: the base of idx, src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with idx, src
 // assumed: the data hold picked = idx[min(M - 1, r + 16*((block_x + 3*i)//ceil(N/64)))] within (0,K)

@@ -1,7 +1,7 @@
 // kernel gemm(M(at_most=1048576), N(at_most=1048576), K(at_most=1048576))
-//   grid (132,) in clusters of (2,), 384 threads
+//   grid (132,) in clusters of (2,), 384 threads, 1 CTA an SM
 //   result c(m,n) = sum over k < K of a(m,k)*b(n,k)
-// digest 0c22cdd1cd3c2f189ca22350f7e20e6e7765a4bc6e510ce858c9e5deab23a722
+// digest 8382ffc175969b58c21bab948b2690243f3e2b6423184fb35a07b2c7e8fcfc39
 // assumed: the base of a, b, c is a multiple of 16 bytes
 // assumed: c, which the kernel writes, shares no byte with a, b
 extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)

@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (3,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 948abcd38ddf954f539f2a7e9b2f701923f868fe3378498d78750edcf69e67b3
+// digest 62fefe754ffb77a7f931a9f98ca773dca284fadd7439419759095e3fea6bd636
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)

@@ -1,7 +1,7 @@
 // kernel vector_copy(N)
 //   grid (ceil(N/256),), 64 threads
 //   result dst(i) = src(i)
-// digest 96b68254885f8bdfbc9b59fefae8947913e9d3e2f78217a8c55eeff731bbc41a
+// digest 2b68cd5bf5a048635926ccb419b5aa185226da451bb44cc1352927edccb45c00
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)
