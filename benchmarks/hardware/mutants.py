@@ -99,15 +99,18 @@ def main() -> int:
     if not gpu.availability():
         print(gpu.availability())
         return 4
+    from benchmarks.hardware import mutants as here  # workers import it: this module may be __main__
+
+    pool = Parallel(n_jobs=options.workers)
     bad, rows = 0, []
     print(
         f"{'family':16} {'mutants':>8} {'to run':>7} {'same bytes':>11} {'refused':>8} {'otherwise':>10} {'seconds':>8}"
     )
     for family in options.family:
         began, n = time.perf_counter(), len(every(family))
-        found = Parallel(n_jobs=options.workers)(delayed(judge)(family, i) for i in range(n))
+        found = pool(delayed(here.judge)(family, i) for i in range(n))
         wanted = [i for i, j in enumerate(found) if j.proof == "proved" or j.kind == "equivalent"]
-        Parallel(n_jobs=options.workers)(delayed(_compiled)(family, i) for i in wanted)
+        pool(delayed(here.compiled)(family, i) for i in wanted)
         told = []
         for i, outcome in zip(
             wanted,
@@ -136,7 +139,7 @@ def _refusal(said: str) -> bool:
     return said.startswith(("no code", "LaunchError", "AssumptionError"))
 
 
-def _compiled(family: str, i: int) -> None:
+def compiled(family: str, i: int) -> None:
     """Put the machine code of a mutant into the cache."""
     try:
         Generated(every(family)[i][1], defines=POLLS, allow=ALLOWED, delays=DELAYS)
