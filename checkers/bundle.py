@@ -175,7 +175,7 @@ class Bundle:
 
     @classmethod
     def load(cls, path: str | Path) -> Bundle:
-        """Read it from a file, which is not yet to check it. Raises CertificateError for what is no bundle."""
+        """Read a bundle from a file, without checking it. Raises CertificateError for other contents."""
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as e:
@@ -246,7 +246,7 @@ class Bundle:
         """Whether a bound kernel, on an architecture, is one of those that were proved.
 
         It is where it was bound, unchanged since, from the kernel of this digest, assumptions included; a kernel
-        without sizes is its own. Raises CertificateError for what is no kernel with numbers for sizes.
+        without sizes is its own. Raises CertificateError for a value that is not a kernel with numbers for sizes.
         """
         if not isinstance(bound, Kernel) or bound.dims:
             raise CertificateError(f"expected a kernel with sizes, as kernel.bind gives, got {bound!r}")

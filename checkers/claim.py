@@ -133,7 +133,7 @@ class Claim:
 
     @property
     def method(self) -> str:
-        """How a proof of all parts is named."""
+        """The method of a proof of all parts."""
         return f"{len(self.parts() or ())} parts"
 
     def static(self) -> bool:

@@ -34,9 +34,9 @@ def prove(
     """The report on some claims (or lists of them), under the facts *given* to all.
 
     With a *cache*, claims that were decided before by this version are looked up. The obligations that the
-    layouts carry are part of the report. Of a kernel all claims are proved, on *arch* (SM90 unless told), see
-    ``kernel_claims``. Raises ClaimError for what is no claim, and for *arch* with claims: those that depend on an
-    architecture have it as a field.
+    layouts carry are part of the report. For a kernel all of its claims are proved, on *arch* (default SM90), see
+    ``kernel_claims``. Raises ClaimError for a value that is not a claim, and for *arch* with claims: claims that
+    depend on an architecture have it as a field.
 
     >>> from symlayout import SM90, dim
     >>> from symlayout.kernels import vector_copy

@@ -26,8 +26,8 @@ from .obligations import NONE, Obligations
 class AddressMap:
     """``coordinates -> offset``: an integer expression, or a tuple of them, over a box, where *valid* holds.
 
-    *divisors* are those that the code has and the normal form need not: at least 1 wherever they are evaluated, which
-    is where as many facts of the predicate hold as *guards* says for each, all of them unless told.
+    *divisors* are those of the source, which the normal form may have cancelled. Each must be at least 1 where it is
+    evaluated: where the first facts of the predicate hold, as many as *guards* gives for it (default: all).
     """
 
     __slots__ = ("coords", "divisors", "extents", "guards", "obligations", "offset", "valid")
@@ -164,7 +164,7 @@ class AddressMap:
         """The table of a map without coordinates: one value, if the predicate holds."""
         tested = next((i for i, f in enumerate(self.valid) if not f.value), len(self.valid))
         for d, guards in zip(self.divisors, self.guards, strict=True):
-            if guards <= tested:  # numbers below 1, as there are no coordinates
+            if guards <= tested:  # numbers below 1, since there are no such coordinates
                 raise ZeroDivisionError(f"expected divisors of at least 1, got {d}")
         rows = [[evaluate(e, {}) for e in leaves(self.offset)]] if tested == len(self.valid) else []
         values = np.array(rows, dtype=object).reshape(len(rows), len(leaves(self.offset)))
@@ -210,7 +210,7 @@ def _parameters(f: Any) -> list[str]:
 
 
 def _called(f: Callable[..., Any], what: str, coords: tuple[Symbol, ...]) -> Any:
-    """What a function gives for the coordinates; LayoutError where it does not take as many."""
+    """The values of a function of the coordinates. Raises LayoutError if it does not take as many."""
     try:
         inspect.signature(f).bind(*coords)
     except TypeError as e:

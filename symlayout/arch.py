@@ -15,7 +15,8 @@ KIB = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class Arch:
-    """An architecture. Sizes are in bytes, registers have 32 bits; where a number is from stands beside its field.
+    """An architecture. Sizes are in bytes, registers have 32 bits. The comment at a field names the source of its
+    number.
 
     Sources: GUIDE is the CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability"; PTX is
     the PTX ISA, section named. Fields with a value are the same for all architectures from compute capability 8.0 on.

@@ -42,7 +42,7 @@ Addresses: TypeAlias = Any  # a sequence or an array of integers, in bytes, one 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What each lane of a warp reads or writes at once, and which lanes are served together.
+    """The accesses of the lanes of a warp in one instruction, and the lanes that are served together.
 
     >>> print(Access(16))
     16 bytes for each of 32 lanes in 4 phases, 8 units of 16 bytes in 32 banks
@@ -68,7 +68,7 @@ class Access:
 
     @property
     def unit_bytes(self) -> int:
-        """What conflicts are counted in: the width, at least one bank wide."""
+        """The unit in which conflicts are counted: the width, at least one bank wide."""
         return max(self.width_bytes, BANK_BYTES)
 
     @property
@@ -94,7 +94,7 @@ class Conflict:
 
     @property
     def degree(self) -> int:
-        """In how many turns they are served."""
+        """The number of wavefronts that serve them."""
         return len(self.lanes)
 
     def __str__(self) -> str:

@@ -24,7 +24,7 @@ WATCH_SECONDS = 0.5  # how often a worker looks whether its parent is alive
 
 @dataclass(frozen=True)
 class Failed:
-    """What stands in the place of a result: the job as text, its error, and where that happened."""
+    """A failed job, in the place of its result: the job as text, its error, and where that happened."""
 
     job: str
     error: str

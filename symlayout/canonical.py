@@ -12,8 +12,8 @@
 
 Text is for people and may leave out what they know; this leaves out nothing. Every field of a frozen dataclass is in
 it, one that is added tomorrow too, unless the field says ``compare=False``. Symbols stand with their ranges and
-divisors, floats with all their bits; 1 and 1.0 and True are three values. A value of a type that is not known is an
-error: it could not be told from others.
+divisors, floats with all their bits; 1 and 1.0 and True are three values. A value of an unknown type is an error: its
+text might equal that of another value.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .obligations import Obligation, Obligations
 from .swizzle import Swizzle
 from .tensor import Tensor
 
-# What values that are no dataclasses consist of.
+# Members of values that are not dataclasses.
 PARTS: Mapping[type, tuple[str, ...]] = {
     AddressMap: ("coords", "extents", "offset", "valid", "divisors", "guards", "obligations"),
     ArithmeticTuple: ("parts",),
@@ -54,7 +54,7 @@ PARTS: Mapping[type, tuple[str, ...]] = {
     Tensor: ("iterator", "layout"),
 }
 
-LONGEST = 400  # characters of an atom; a longer one is told by its digest, since nested quotients share their insides
+LONGEST = 400  # characters of an atom; a longer one becomes its digest, since nested quotients share their insides
 
 
 def digest(x: Any) -> str:
@@ -65,7 +65,7 @@ def digest(x: Any) -> str:
 def serial(x: Any) -> str:
     """Text that differs for different values, and is the same for equal ones in every process.
 
-    Raises SerialError for a value that is no frozen value of the language, with the field that holds it.
+    Raises SerialError for a value that is not a frozen value of the language, with the field that holds it.
 
     >>> serial((1, 1.0, True, -0.0)), serial("a b")
     ('(1,0x1.0000000000000p+0,true,-0x0.0p+0,)', '"a b"')
@@ -93,7 +93,7 @@ def serial(x: Any) -> str:
 
 
 def content(x: Any) -> str:
-    """The serialisation of a value by its fields, also where it is told by its digest inside of others."""
+    """The serialisation of a value by its fields, also of one that others contain as a digest."""
     names = _parts_of(type(x)) or ()  # type: ignore[arg-type]
     return f"{type(x).__name__}({','.join([f'{name}={_part(x, name)}' for name in names])})"
 

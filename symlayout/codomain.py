@@ -1,4 +1,4 @@
-"""Where the values of a layout lie: the extent of its image, and the profile of its coordinates."""
+"""The codomain of a layout: the extent of its image, and the profile of its coordinates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two layouts have in common from their start, and how far vectors of one are aligned."""
+"""The common prefix of two layouts, and the alignment of vectors of a layout."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def max_common_vector(a: Any, b: Any) -> Any:
 
 
 def _inside(inverse: Layout, run: Any, size: Any) -> Any:
-    """How many of the leading elements have an index below *size*, at least; None where symbols leave that open.
+    """A lower bound on the number of leading elements whose index is below *size*; None if symbols leave it open.
 
     Indices that count up from 0 are below it as long as their number is, which the caller sees to.
     """

@@ -17,7 +17,7 @@ from .tiling import raked_product
 
 
 class Integer(ABC):  # noqa: B024  # a name for isinstance, as in pycute
-    """What counts as an integer in a shape: Python's, NumPy's and expressions, but no booleans.
+    """Integers of a shape: Python's, NumPy's and expressions, but not booleans.
 
     >>> from symlayout import dim
     >>> isinstance(3, Integer), isinstance(dim("M"), Integer), isinstance(True, Integer), isinstance(3.0, Integer)

@@ -146,7 +146,7 @@ class DLTensor:
     """DLTensor of dlpack.h: shape and strides in elements, outermost axis first; strides None for a compact tensor.
 
     *data* is an address in bytes, None where it is not known; *version* that of the DLPack that describes it.
-    Raises LayoutError for what is no integer, and where the strides do not have one entry for each axis.
+    Raises LayoutError for a value that is not an integer, and where the strides do not have one entry for each axis.
     """
 
     shape: tuple[Int, ...]
@@ -263,7 +263,7 @@ def _exported(obj: Any) -> Any:
 
 
 def _read(capsule: Any) -> DLTensor:
-    """What a capsule describes. The capsule stays unused, so that its own destructor frees it."""
+    """The tensor that a capsule describes. The capsule stays unused, so that its own destructor frees it."""
     kind = _capsule_name(capsule)
     at = _capsule_pointer(capsule, kind)
     if kind == b"dltensor_versioned":

@@ -15,7 +15,7 @@ from .errors import LayoutError
 
 
 class TorchType(Protocol):
-    """A type of torch, as far as types are concerned: torch is no dependency."""
+    """A type of torch for annotations: torch is not a dependency."""
 
     @property
     def is_floating_point(self) -> bool: ...

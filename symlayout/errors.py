@@ -6,8 +6,8 @@ from __future__ import annotations
 class SymlayoutError(Exception):
     """Base of the errors raised by these packages.
 
-    Where it is about text, ``field`` is the part of a claim that cannot be read, ``at`` the character of it, and
-    ``excerpt`` the text around that character with a caret below it, which is printed after the message.
+    For an error in text, ``field`` is the part of a claim that cannot be read and ``at`` the index of the character.
+    ``excerpt`` is the text around that character with a caret below it, printed after the message.
     """
 
     field: str = ""
@@ -16,7 +16,7 @@ class SymlayoutError(Exception):
 
     @property
     def message(self) -> str:
-        """What is wrong, without the excerpt."""
+        """The message without the excerpt."""
         return super().__str__()
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class NotationError(SymlayoutError, ValueError):
 
 
 class ExpressionError(SymlayoutError, TypeError):
-    """A value that is no integer expression, or an operation that expressions do not have."""
+    """A value that is not an integer expression, or an operation that expressions do not have."""
 
 
 class ShiftError(ExpressionError, OverflowError):

@@ -3,11 +3,11 @@
     >>> print(fit(lambda t, v: t % 4 * 128 + t // 4 + v % 2 * 64 + v // 2 * 8, (32, 4)))
     ((4,8),(2,2)):((128,1),(64,8))
 
-The rule answers "how were the strides derived" (asked of the WGMMA accumulator): the value at the first
-coordinate of a mode is its stride, the mode lasts while the value is coordinate times stride, and the first
-coordinate that departs from this opens the next mode. It is complete. In a coalesced layout the first mode
-is exactly that run, hence its extent divides the size, the same holds for the layout of every run-th point,
-and each point is either determined by earlier ones or at a divisor of the extent of its mode.
+The rule answers "how were the strides derived" (asked of the WGMMA accumulator). The value at the first coordinate of
+a mode is its stride. The mode lasts while the value is coordinate times stride, and the first coordinate that departs
+from this opens the next mode. It is complete. In a coalesced layout the first mode is exactly that run, so its extent
+divides the size. The same holds for the layout of every run-th point. So each point is either determined by earlier
+ones or at a divisor of the extent of its mode.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def fit(points: Any, shape: Shape | None = None) -> Layout | ComposedLayout:
 
 
 def derive(points: Any, shape: Shape | None = None, names: Sequence[str] | None = None) -> list[str]:
-    """How the strides follow from the points, a line for each mode.
+    """The derivation of the strides from the points, a line for each mode.
 
     >>> for line in derive(lambda t, v: 4 * (t % 2) + t // 2 + 2 * v, (4, 2)):
     ...     print(line)
@@ -121,7 +121,7 @@ class _Points:
 
     values: Array
     known: Array
-    shape: Any  # product_each of what the user gave; an integer for a flat list
+    shape: Any  # product_each of the user's argument; an integer for a flat list
     profile: Any  # of a value: 0 for integers, nested zeros for coordinates
     names: tuple[str, ...]
 

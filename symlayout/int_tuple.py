@@ -39,7 +39,7 @@ def has_none(x: IntTuple) -> bool:
 def checked(x: Any, what: str, depth: int = 0) -> IntTuple:
     """Nested tuples of integers from tuples, lists and integers of any kind.
 
-    Raises LayoutError for nesting deeper than 64, and ExpressionError for leaves that are no integers.
+    Raises LayoutError for nesting deeper than 64, and ExpressionError for leaves that are not integers.
     """
     if type(x) is int:
         return x

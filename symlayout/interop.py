@@ -97,7 +97,7 @@ class _Reader:
         raise LayoutError(f"expected {', '.join(ACCEPTED)}; got {obj!r} ({type(obj).__name__})")
 
     def traced(self, source: str, kinds: str, read: Callable[[str, list[Symbol]], Any]) -> Any:
-        """What CuTe DSL prints, with a symbol for each ``?{i64 div=8}``; one kind for each part between colons."""
+        """The text of CuTe DSL, with a symbol for each ``?{i64 div=8}``; one kind for each part between colons."""
         parts = [
             RUN_TIME.sub(partial(self._named, kind), part) for kind, part in zip(kinds, source.split(":"), strict=True)
         ]
@@ -145,7 +145,7 @@ def _in_elements(array: Any) -> Layout:
 
 
 def _from_dlpack(obj: Any) -> Any:
-    """NumPy's view of what another library exports."""
+    """NumPy's view of an array that another library exports."""
     try:
         return np.from_dlpack(obj)
     except Exception as e:  # each library raises its own

@@ -35,7 +35,7 @@ class GlobalOrder(AtAllSizes):
     >>> print(GlobalOrder(vector_copy(64), "dst"))
     global order: accesses to dst of vector_copy
 
-    Raises ClaimError for what is no kernel, and for a tensor that it does not have in global memory.
+    Raises ClaimError for a value that is not a kernel, and for a tensor that it does not have in global memory.
     """
 
     tensor: str

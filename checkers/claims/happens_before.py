@@ -25,7 +25,7 @@ class HappensBefore(OfProgram):
     >>> print(HappensBefore(tma_copy(64, 256, tile=(16, 64))))
     happens before (ptx-9.1 subset 3): tma_copy
 
-    Raises ClaimError for what is no kernel.
+    Raises ClaimError for a value that is not a kernel.
     """
 
     kind: ClassVar[str] = "happens before"

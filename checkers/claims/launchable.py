@@ -62,7 +62,7 @@ class Launchable(AtAllSizes):
     >>> print(Launchable(vector_copy(dim("N"))))
     launchable: grid (ceil(N/512),), 128 threads of vector_copy on sm_90a
 
-    Raises ClaimError for what is no kernel.
+    Raises ClaimError for a value that is not a kernel.
     """
 
     arch: Arch = SM90
@@ -76,7 +76,7 @@ class Launchable(AtAllSizes):
 
     @property
     def method(self) -> str:
-        """How a proof of all parts is named."""
+        """The method of a proof of all parts."""
         return "rule by rule"
 
     @property

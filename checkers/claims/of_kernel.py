@@ -14,7 +14,7 @@ from ..claim import Claim
 
 @dataclass(frozen=True)
 class OfKernel(Claim):
-    """The base of claims about a kernel. Raises ClaimError for what is no kernel."""
+    """The base of claims about a kernel. Raises ClaimError for a value that is not a kernel."""
 
     kernel: Any
 

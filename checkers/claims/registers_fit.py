@@ -31,7 +31,7 @@ class RegistersFit(OfProgram):
     >>> print(RegistersFit(gemm(*dims("M N K"))))
     registers fit: consumer 132 of 240, producer 0 of 24 in gemm, 64512 of 64512 of sm_90a
 
-    Raises ClaimError for what is no kernel.
+    Raises ClaimError for a value that is not a kernel.
     """
 
     arch: Arch = SM90

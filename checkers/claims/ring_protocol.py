@@ -47,7 +47,7 @@ class RingProtocol(AtAllSizes):
     >>> print(RingProtocol(tma_copy(M, N), "full"))
     ring protocol: ring by full and empty of tma_copy
 
-    Raises ClaimError for what is no kernel and for a ring that it does not have.
+    Raises ClaimError for a value that is not a kernel and for a ring that it does not have.
     """
 
     ring: str | None = None
@@ -81,7 +81,7 @@ class RingProtocol(AtAllSizes):
 
     @property
     def method(self) -> str:
-        """How a proof of all parts is named."""
+        """The method of a proof of all parts."""
         return f"{len(self.parts() or ())} rings; {MODEL}"
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:

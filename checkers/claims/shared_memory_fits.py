@@ -65,7 +65,7 @@ class SharedMemoryFits(OfProgram):
 
     @property
     def method(self) -> str:
-        """How a proof of all parts is named."""
+        """The method of a proof of all parts."""
         return f"below the limit, {len(sharing(self.kernel))} times apart in time"
 
     def counterexample(self) -> Witness | None:

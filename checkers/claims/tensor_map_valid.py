@@ -32,7 +32,7 @@ class TensorMapValid(Claim):
     Where it fails, each rule that is broken gets its verdict, with the condition that repairs it. With
     *allocation_bytes*, those from the global address to the end of its allocation, no element lies outside; bounds
     of a copy are checked against the map, never against the allocation.
-    Raises ClaimError for what is no tensor map and for an unknown profile.
+    Raises ClaimError for a value that is not a tensor map and for an unknown profile.
     """
 
     tensor_map: Any
@@ -92,12 +92,12 @@ class TensorMapValid(Claim):
 
     @property
     def method(self) -> str:
-        """How a proof of all parts is named."""
+        """The method of a proof of all parts."""
         return "rule by rule"
 
 
 def map_over(tensor: Any, dtype: str, box: Any, address: Any = 0, **more: Any) -> TensorMap:
-    """``TensorMap.over`` of what text may give. Raises ClaimError for what is no layout of one mode or more."""
+    """``TensorMap.over`` for values from text. Raises ClaimError for a value that is not a layout with modes."""
     if not isinstance(tensor, Layout) or not leaves(tensor.shape):
         raise ClaimError(f"expected the tensor as a layout in elements, innermost mode first, got {tensor}")
     return TensorMap.over(tensor, dtype, box, address, **more)

@@ -44,8 +44,8 @@ class TmaCopySafe(Claim):
     TMA load safe: A at (64*k,128*bm)
 
     Where it fails, each rule that is broken gets its verdict. The map itself is the business of TensorMapValid.
-    Raises ClaimError for what is no tensor map, an unknown direction, a reduction without an operation, coordinates
-    other than one for each dimension, and for what is no integer.
+    Raises ClaimError for a value that is not a tensor map, an unknown direction, a reduction without an operation,
+    coordinates other than one for each dimension, and numbers that are not integers.
     """
 
     copy: Any
@@ -172,5 +172,5 @@ class TmaCopySafe(Claim):
 
     @property
     def method(self) -> str:
-        """How a proof of all parts is named."""
+        """The method of a proof of all parts."""
         return "rule by rule"

@@ -46,7 +46,7 @@ class TransactionBytes(AtAllSizes):
 
     @property
     def method(self) -> str:
-        """How a proof of all parts is named."""
+        """The method of a proof of all parts."""
         return f"{len(self.parts())} sums of bytes"
 
     def parts(self) -> tuple[Claim, ...]:

@@ -66,7 +66,7 @@ class WellFormed(OfProgram):
     >>> print(WellFormed(tma_copy(64, 256, tile=(16, 64))))
     well formed: 15 operations of tma_copy
 
-    Raises ClaimError for what is no kernel.
+    Raises ClaimError for a value that is not a kernel.
     """
 
     kind: ClassVar[str] = "well formed"

@@ -30,8 +30,8 @@ class WrittenOnce(AtAllSizes):
     >>> print(WrittenOnce(vector_copy(dim("N")), "dst"))
     written once: each element of dst of vector_copy
 
-    Raises ClaimError for what is no kernel, for a tensor that it does not write in global memory, and for one that a
-    reduction updates, of which there may be many for an element.
+    Raises ClaimError for a value that is not a kernel, a tensor that it does not write in global memory, and a tensor
+    that a reduction updates, since several reductions may update an element.
     """
 
     tensor: str

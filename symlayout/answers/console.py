@@ -1,4 +1,4 @@
-"""What the terminal shows: verdicts in colour where there is colour, plain text where there is none."""
+"""Text for the terminal: verdicts in colour if it has colour, plain text otherwise."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def show_verdict(v: Verdict, where: str = "") -> None:
         out.print(Text(indent).append(line, style="default" if v.outcome is not Outcome.PROVED else "dim"))
 
 
-MANY = 4  # proofs of accesses, one after the other, that are told in one line
+MANY = 4  # proofs of accesses, one after the other, that share one line
 
 
 def show_report(report: Report, verbose: bool = False) -> None:
@@ -102,7 +102,7 @@ def show_place(place: str) -> None:
 def show_certificate(
     words: str, reason: str, claim: str, lemmas: tuple[str, ...], stated: str, trusts: tuple[str, ...]
 ) -> None:
-    """What a certificate proves, or why it does not, what it states, and the verdict that it came with."""
+    """The theorem or the defect of a certificate, its statement, and the verdict that it came with."""
     accepted = "accepted in parts" if trusts else "accepted"
     verdict = Text("rejected", style="bold red") if reason else Text(accepted, style="bold green")
     out.print(Text("  ").append(verdict).append(f"  {words}"))
@@ -116,7 +116,7 @@ CHECKED = {"accepted": "bold green", "rejected": "bold red", "repeat": "bold yel
 
 
 def show_bundle(about: list[str], checks: list[tuple[str, str]]) -> None:
-    """What a bundle of certificates is about, and what a check of it found: a word and what it is said of."""
+    """The subject of a bundle of certificates and the result of its check: a word and the parts that it applies to."""
     for line in about:
         out.print(Text(f"  {line}", style="dim"))
     for word, what in checks:
@@ -174,7 +174,7 @@ def progress(total: int) -> Iterator[Callable[[int], None]]:
 
 @contextlib.contextmanager
 def _late(start: Callable[[], None], stop: Callable[[], None]) -> Iterator[None]:
-    """Start something after a moment, unless it is over by then; nothing where there is no terminal."""
+    """Start something after a moment, unless it has ended by then. Without a terminal nothing is started."""
     if not err.is_terminal:
         yield
         return

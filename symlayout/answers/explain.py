@@ -1,4 +1,4 @@
-"""What the words in answers mean: kinds of claims, outcomes, methods, theorems, rules, and certificates in words.
+"""Explanations of the words in answers: kinds of claims, outcomes, methods, theorems, rules and certificates.
 
 >>> print(explain("T3"))
 T3 Mixed radix
@@ -162,7 +162,7 @@ def entries(kinds: Iterable[Any] = ()) -> tuple[Entry, ...]:
 
 @functools.cache
 def _of_all_answers() -> tuple[Entry, ...]:
-    """What is explained whatever claims there are; most of the time to explain a word goes into these lines."""
+    """Explanations that do not depend on claims; their text takes most of the time that an explanation needs."""
     rows: Mapping[str, Mapping[str, str]] = {
         "outcomes": OUTCOMES,
         "obligations": OBLIGATIONS,
@@ -240,7 +240,7 @@ def overview(kinds: Iterable[Any] = ()) -> str:
 
 
 def in_words(claim: Any) -> str:
-    """What the claim of a certificate says, from its own data alone; also of one that does not hold.
+    """The sentence of a certificate's claim, from its own data alone; the certificate need not hold.
 
     >>> in_words({"kind": "injective", "modes": [[4, 1], [[[1, "N"]], 4]], "assume": [[[1, "N"], [-1]]]})
     '(4,N):(1,4) is injective, where 1 <= N'

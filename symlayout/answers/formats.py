@@ -31,7 +31,7 @@ UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 class Format(enum.StrEnum):
-    """How a report is printed."""
+    """The format of a report."""
 
     TEXT = "text"
     JSON = "json"
@@ -129,7 +129,7 @@ def _junit(report: Report, errors: list[Found]) -> str:
 
 
 def _properties(element: ElementTree.Element, known: Mapping[str, str]) -> None:
-    """What is assumed, as properties of a suite or a case, before all else in it, where there is something to say."""
+    """Assumptions as properties of a suite or a case, which come first in it; nothing if there are none."""
     told = {name: text for name, text in known.items() if text}
     if told:
         properties = ElementTree.Element("properties")
@@ -221,7 +221,7 @@ def _artifact(file: str) -> dict[str, str]:
 
 
 def _sentence(claim: Any) -> str:
-    """What a kind of claim says, in one line."""
+    """The sentence of a kind of claim, in one line."""
     if hasattr(claim, "rule"):
         return f"{claim.rule.sentence[:1].upper()}{claim.rule.sentence[1:]}."
     if getattr(claim, "obligation", ""):
@@ -238,7 +238,7 @@ def _notification(place: Place, message: str) -> dict[str, Any]:
 
 
 def _github(report: Report, errors: list[Found]) -> str:
-    """A line for each verdict that is not as expected and for each error, which GitHub shows beside the code."""
+    """A line for each verdict that is not as expected and for each error, which GitHub shows next to the code."""
     wrong = [v for v in report.verdicts if not v.as_expected]
     lines = [_command("error", e.place, "bad input", e.error) for e in errors]
     lines += [

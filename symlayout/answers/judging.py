@@ -19,7 +19,7 @@ class NoWorkers(SymlayoutError):
 
 @dataclass(frozen=True)
 class Manner:
-    """How claims are judged: seconds for a solver query, a folder for open queries, a cache, workers."""
+    """Settings for judging claims: seconds for a solver query, a folder for open queries, a cache, workers."""
 
     budget_s: float | None = None
     dump_smt: Path | None = None
@@ -44,7 +44,7 @@ class Manner:
 
 @dataclass
 class Judged:
-    """What is known so far: reports in the order of the claims, and what is no claim or cannot be judged."""
+    """Results so far: reports in the order of the claims, and errors for texts that cannot be judged."""
 
     verdicts: list[Verdict] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -138,7 +138,7 @@ class Judge:
 
 @dataclass(frozen=True)
 class Work:
-    """What a worker does with a claim: the report, and the rows for the cache that it has found.
+    """A worker's result for a claim: the report, and the rows for the cache that it has found.
 
     A worker has no file to keep verdicts in: one process alone writes the cache.
     """

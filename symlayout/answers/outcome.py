@@ -1,4 +1,4 @@
-"""How a claim ends: the one list of outcomes, for verdicts, for what a claim expects, and for explanations."""
+"""The one list of outcomes, for verdicts, for the expectation of a claim, and for explanations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import enum
 
 
 class Outcome(enum.StrEnum):
-    """How a claim ended. Only PROVED lets a build pass.
+    """The outcome of a claim. Only PROVED lets a build pass.
 
     >>> Outcome("refuted") is Outcome.REFUTED, str(Outcome.PROVED), Outcome.PROVED == "proved"
     (True, 'proved', True)

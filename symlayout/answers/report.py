@@ -19,7 +19,7 @@ LONGEST = 120  # columns of a line that has a claim, what it is given, and how i
 
 
 class Ways(Definitions):
-    """How reports are shown by modules that are built on them."""
+    """The display of reports, for modules that build on them."""
 
     report_html: Callable[[Any], str]
     reproduce: Callable[[Any], str]
@@ -45,9 +45,9 @@ class Witness:
 class Verdict:
     """The answer to one claim, with what is needed to believe it. It has no truth value: unknown is not false.
 
-    ``certificate`` can be checked again without a solver; ``condition`` says what repairs a refutation, and
-    ``repairs`` are its facts, under which the claim is proved; ``open`` is the lemma that an UNKNOWN lacks and
-    ``checked`` how far it was tried. ``digest`` and ``arch`` say which kernel it is about, and on what.
+    ``certificate`` can be checked again without a solver. ``condition`` repairs a refutation; ``repairs`` are its
+    facts, under which the claim is proved. ``open`` is the missing lemma of an UNKNOWN, and ``checked`` says how far
+    it was tried. ``digest`` and ``arch`` say which kernel it is about, and on what.
     """
 
     claim: Any  # prints as the claim's sentence
@@ -83,7 +83,7 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """What was asked: the claim, and what is assumed beside the ranges of its sizes."""
+        """The question: the claim, and the assumptions other than the ranges of its sizes."""
         return f"{self.claim}  given {' and '.join(self.given)}" if self.given else str(self.claim)
 
     @property
@@ -185,7 +185,7 @@ class Report:
     arch: str = ""
     sizes: tuple[str, ...] = ()  # their ranges, in words
     given: tuple[str, ...] = ()  # facts assumed of sizes, of a kernel or for all claims
-    assumed: tuple[str, ...] = ()  # what proofs about a kernel rest on beside sizes, a sentence each
+    assumed: tuple[str, ...] = ()  # assumptions of proofs about a kernel other than those about sizes, a sentence each
 
     def __bool__(self) -> bool:
         return bool(self.verdicts) and all(v.outcome is Outcome.PROVED for v in self.verdicts)
@@ -201,7 +201,7 @@ class Report:
         return tuple(v.certificate for v in self.verdicts if v.certificate is not None)
 
     def count(self, outcome: Outcome) -> int:
-        """How many verdicts have this outcome."""
+        """The number of verdicts with this outcome."""
         return sum(v.outcome is outcome for v in self.verdicts)
 
     def summary(self) -> str:
@@ -213,7 +213,7 @@ class Report:
         return "\n".join([*map(str, self.verdicts), *self.size_lines(), *self.notes]) or "no claims"
 
     def size_lines(self) -> list[str]:
-        """One line with the ranges of the sizes, which holds for every verdict; none where there are no sizes."""
+        """One line with the ranges of the sizes, which applies to every verdict; none if there are no sizes."""
         return [f"sizes     {'; '.join(self.sizes)}"] if self.sizes else []
 
     __repr__ = __str__

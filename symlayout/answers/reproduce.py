@@ -99,7 +99,7 @@ def _imports(claim: Any, body: list[str]) -> Iterator[str]:
 
 
 def _public(kind: type) -> str:
-    """Where a class is to be imported from: the package of its module, if that has it, else the module."""
+    """The module from which a class is imported: the package of its module, if that exports it, else the module."""
     package = kind.__module__.rpartition(".")[0]
     return package if getattr(sys.modules.get(package), kind.__name__, None) is kind else kind.__module__
 

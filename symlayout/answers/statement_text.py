@@ -11,7 +11,7 @@ from typing import Any
 
 from .explain import _definition, _poly
 
-LONGEST = 200  # characters of a field that is no layout, such as a kernel or a tensor map
+LONGEST = 200  # characters of a field that is not a layout, such as a kernel or a tensor map
 
 
 def statement_in_words(statement: Any) -> str:

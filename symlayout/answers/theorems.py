@@ -25,7 +25,7 @@ class Theorem:
 
     @property
     def name(self) -> str:
-        """What a verdict calls it."""
+        """The name of the theorem in a verdict."""
         return self.number or self.title
 
     @property

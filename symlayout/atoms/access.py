@@ -31,7 +31,7 @@ class Word(StrEnum):
 
 
 class MemorySpace(Word):
-    """Where data lie: memory of the device, of a CTA, or the registers of a thread."""
+    """The place of data: memory of the device, of a CTA, or the registers of a thread."""
 
     GLOBAL = "global"
     SHARED = "shared"
@@ -46,7 +46,7 @@ class Proxy(Word):
 
 
 class Completion(Word):
-    """What tells that an operation is over: nothing, since it is when it is done; an mbarrier; a wait for its group."""
+    """The completion mechanism of an operation: none if it completes at once, an mbarrier, or a wait for its group."""
 
     AT_ONCE = ""
     MBARRIER = "mbarrier"
@@ -61,7 +61,7 @@ class Completion(Word):
 
 
 class AccessKind(Word):
-    """What is done to a place: its value is used, replaced, or combined with another by a ``Reduction``."""
+    """The effect on a place: its value is read, replaced, or combined with another by a ``Reduction``."""
 
     READ = "read"
     WRITE = "write"
@@ -74,7 +74,7 @@ class AccessKind(Word):
 
 
 class Extent(Word):
-    """What says how much an instruction moves."""
+    """The source of the number of bytes that an instruction moves."""
 
     INSTRUCTION = "instruction"  # so many bytes for each thread
     SHAPE = "shape"  # its tile, spread over its threads

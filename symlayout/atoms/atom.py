@@ -1,4 +1,4 @@
-"""What an instruction is: who issues it, what it moves between which memories, through which proxy, how it completes.
+"""A row for an instruction: who issues it, its memory spaces, its proxy and its completion mechanism.
 
 >>> print(atom("cp.async.16"))
 cp.async.16: global -> shared, 16 bytes a thread, asynchronous, completes on cp.async groups
@@ -49,12 +49,12 @@ class Atom:
 
     @property
     def threads(self) -> int:
-        """How many threads issue it together."""
+        """The number of threads that issue it together."""
         return self.issuer.threads
 
     @property
     def change(self) -> AccessKind:
-        """What it does to its target."""
+        """Its effect on the target."""
         return AccessKind.WRITE if self.reduction is None else AccessKind.REDUCE
 
     @property
@@ -85,7 +85,7 @@ class MatrixCopy(Atom):
 
     @property
     def row_lanes(self) -> int:
-        """How many lanes give the address of a row, which has 8 elements."""
+        """The number of lanes that give the address of a row, which has 8 elements."""
         return int((self.dst_tv if self.src is REGISTER else self.src_tv).cosize()) // 8
 
 

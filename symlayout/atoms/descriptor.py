@@ -51,7 +51,8 @@ LAYOUT_TYPE = (62, 2)
 
 @dataclass(frozen=True)
 class MatrixDescriptor:
-    """A matrix in shared memory as wgmma is told of it. Which of the two offsets goes where depends on the layout:
+    """A matrix in shared memory, as the descriptor of a wgmma describes it. Which of the two offsets goes where
+    depends on the layout:
 
         ========  =======  ==========================  =======================
         major     swizzle  leading_bytes (LBO)         stride_bytes (SBO)
@@ -62,8 +63,8 @@ class MatrixDescriptor:
         MN        others   next span of rows           next 8 of K
         ========  =======  ==========================  =======================
 
-    *major* is no field of the 64 bits but an operand of the instruction. Raises LayoutError for what no field holds:
-    numbers that are no multiple of 16 or do not fit, and swizzles of later architectures.
+    *major* is not in the 64 bits: it is an operand of the instruction. Raises LayoutError for values that fit no
+    field: numbers that are not a multiple of 16 or too large, and swizzles of later architectures.
     """
 
     start_bytes: int
@@ -71,7 +72,7 @@ class MatrixDescriptor:
     stride_bytes: int = UNIT_BYTES
     swizzle: TmaSwizzle = TmaSwizzle.none
     major: str = "K"
-    base_offset: int = 0  # (start of the pattern >> 7) & 7, where it is no multiple of the swizzle's repeat
+    base_offset: int = 0  # (start of the pattern >> 7) & 7, where it is not a multiple of the swizzle's repeat
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "swizzle", TmaSwizzle.of(self.swizzle))
@@ -160,7 +161,7 @@ class MatrixDescriptor:
         rows: int | None = None,
         start_bytes: int = 0,
     ) -> MatrixDescriptor:
-        """The descriptor of what one wgmma reads of a shared tile (rows, depth): *rows* and 32 bytes of K from *at* on.
+        """The descriptor of one wgmma's operand in a shared tile (rows, depth): *rows* and 32 bytes of K from *at* on.
 
         >>> from symlayout import ComposedLayout, Swizzle, tile_to_shape
         >>> k_major = ComposedLayout(Swizzle(3, 3, 3), 0, Layout((8, 64), (64, 1)))

@@ -1,4 +1,4 @@
-"""What the functions of ``Map`` compute, a row for each: of elements of registers, typed by the registers.
+"""The functions of ``Map``, a row each: functions of elements of registers, typed by the registers.
 
 Arithmetic on floats is exact and rounded once, to nearest even, to the type of the result; integers wrap.
 

@@ -1,4 +1,4 @@
-"""What a matrix instruction reads of a tile in shared memory: which elements, and at which addresses.
+"""The operand of a matrix instruction in a shared tile: its elements and their addresses.
 
     >>> first = DescriptorRead(MatrixDescriptor(0, stride_bytes=1024, swizzle=128), 64, "bf16")
     >>> print(first, first.addresses(1024)[:3])
@@ -28,7 +28,7 @@ Numbers = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class DescriptorRead:
-    """What one wgmma reads: *rows* and 32 bytes of K, from element *at* of the tile on.
+    """The operand of one wgmma: *rows* and 32 bytes of K, from element *at* of the tile on.
 
     The descriptor counts from the start of the tile; the tile's own address is added at run time.
     """
@@ -76,7 +76,7 @@ class DescriptorRead:
 
 @dataclass(frozen=True)
 class LdmatrixRead:
-    """What ldmatrix reads: *start* takes a lane to the offset of its row, *tile* takes (lane, element) to (row, k).
+    """The operand of ldmatrix: *start* maps a lane to the offset of its row, *tile* maps (lane, element) to (row, k).
 
     >>> from symlayout import E
     >>> lanes = Layout(((16, 2), 8), ((E(0), 8 * E(1)), E(1)))  # x4: rows 0 to 15, then k = 8
@@ -112,7 +112,7 @@ class LdmatrixRead:
 
     @property
     def swizzle(self) -> Swizzle:
-        """That of the offsets, on bytes."""
+        """The swizzle of the offsets, on bytes."""
         outer = getattr(self.start, "outer", Swizzle(0, 4, 3))
         return Swizzle(outer.bits, outer.base + self.dtype.bytes.bit_length() - 1, outer.shift)
 

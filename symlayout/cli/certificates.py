@@ -59,13 +59,13 @@ def check_certificate(
 
 
 def _bundle_in(file: Path) -> Any:
-    """What ``report.certificate`` saved in a file; None where it is something else."""
+    """The bundle that ``report.certificate`` saved in a file; None if the file holds something else."""
     from checkers.bundle import KIND, Bundle
 
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return None  # which is told where it is read again
+        return None  # which is reported when the file is read again
     return Bundle.from_data(data) if isinstance(data, dict) and data.get("kind") == KIND else None
 
 

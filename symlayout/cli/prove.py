@@ -44,7 +44,7 @@ def prove(
         bool, typer.Option("--no-import", help="Run no Python file: only TOML files and comments are read.")
     ] = False,
     import_seconds: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Time for each Python file to be imported; 60 unless told.")
+        float | None, typer.Option(metavar="SECONDS", help="Time to import each Python file (default 60).")
     ] = None,
     budget: Annotated[float | None, typer.Option(metavar="SECONDS", help="Time for each solver query.")] = None,
     dump_smt: Annotated[Path | None, typer.Option(metavar="DIR", help="Write queries that stay open there.")] = None,
@@ -100,7 +100,7 @@ def prove(
 
 
 def _settings() -> Settings:
-    """What the repository says; what it says wrongly ends the command."""
+    """The settings of the repository. Wrong settings end the command."""
     try:
         return settings_at(Path.cwd())
     except NotationError as e:

@@ -67,7 +67,7 @@ def _show(source: str, at: str, tile: str, drawn: bool) -> Any:
 
 
 def _slice_line(layout: Any, coord: Any) -> str:
-    """Where the slice at a coordinate with _ begins; inside a composed layout that is part of the slice."""
+    """The offset at which the slice at a coordinate with _ begins; in a composed layout it is part of the slice."""
     from ..int_tuple import text
     from ..layout import Layout, slice_layout
 

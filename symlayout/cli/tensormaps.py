@@ -16,7 +16,7 @@ from .exits import OK, UNEXPECTED, fail
 
 
 class Plain(StrEnum):
-    """How a report that has no verdicts is printed."""
+    """The format of a report without verdicts."""
 
     TEXT = "text"
     JSON = "json"

@@ -34,7 +34,7 @@ def explain(
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write; made if it does not exist.")] = Path(),
 ) -> None:
-    """Write a first file of claims and a test, both of which pass."""
+    """Write a first file of claims and a test; both pass."""
     from ..finding.toml_claims import FIRST_FILES
 
     files = {folder / name: text for name, text in FIRST_FILES.items()}

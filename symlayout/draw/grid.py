@@ -133,7 +133,7 @@ def swizzle_grid(sw: Swizzle) -> Grid:
 def thread_value_grid(
     layout: Any, tile: tuple[int, int], rows: int = MAX_ROWS, columns: int = MAX_COLUMNS, title: str = ""
 ) -> Grid:
-    """Which thread and value own each element of a tile: ``T5V2`` at (row, column), coloured by thread.
+    """The thread and value that own each element of a tile: ``T5V2`` at (row, column), coloured by thread.
 
     *layout* maps (thread, value) to row + rows*column, as MMA atoms do, or to (row, column); ``T5V2+3`` has
     three more owners. Raises LayoutError for a layout that is not of rank 2, or that leaves the tile.

@@ -80,5 +80,5 @@ def _document(title: str, width: float, height: float, body: list[str], note: st
 
 
 def _places(n: int, band: int) -> list[int]:
-    """How many gaps lie before each row or column."""
+    """The number of gaps before each row or column."""
     return [i // band if band else 0 for i in range(n)]

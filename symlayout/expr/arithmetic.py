@@ -22,7 +22,7 @@ LONGEST_POWER = 1 << 12  # factors of one term; nothing that indexes memory has 
 
 
 class Operations(Definitions):
-    """What operators call, each by the name of the function that defines it."""
+    """Implementations of the operators, each under the name of the function that defines it."""
 
     build: Callable[[Terms], Any]
     coerce_or_none: Callable[[Any], Any]
@@ -51,7 +51,7 @@ defines = defined.defines
 
 
 class Arithmetic:
-    """The operators of what has *terms*; with an operand that is no integer of any kind they do nothing."""
+    """The operators of objects with *terms*. With an operand that is not an integer they return NotImplemented."""
 
     __slots__ = ()
     terms: Terms

@@ -9,8 +9,8 @@
 
 ``x >> k`` is ``x // 2^k``, rounded towards minus infinity as C compilers do for negative numbers, and ``x << k`` is
 ``x * 2^k``, which never overflows here. A mask of numbers is digits, ``x | y`` is ``x + y - (x & y)``, and bits that
-do not meet are added: only the ``&`` and ``^`` of two unknowns and ``1 << k`` of an unknown count stay as they are.
-A count must be at least 0, as a divisor must be at least 1: ``2^k`` counts as 0 where k is negative.
+do not meet are added. So only three remain as atoms: ``&`` and ``^`` of two unknowns, and ``1 << k`` of an unknown
+count. A count must be at least 0, as a divisor must be at least 1: ``2^k`` counts as 0 where k is negative.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .expression import SHALLOW, Int, Operation, intern, is_deep, terms_of
 from .written import evaluated
 
 RUNS = 8  # of ones in a mask that is written as digits
-LONGEST_SHIFT = 1 << 16  # a number of more bits is no index of anything
+LONGEST_SHIFT = 1 << 16  # an index never has more bits
 
 
 class Xor(Operation):
@@ -107,7 +107,7 @@ def _bits(x: Any) -> int | None:
 
 
 def _zeros(x: Int) -> int:
-    """How many low bits of x are 0 by its form."""
+    """The number of low bits of x that are 0 by its form."""
     g = math.gcd(*terms_of(x).values())
     return (g & -g).bit_length() - 1
 

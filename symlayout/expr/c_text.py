@@ -1,4 +1,4 @@
-"""Expressions as C: one operation for each node, on signed 64-bit integers unless told.
+"""Expressions as C: one operation for each node, by default on signed 64-bit integers.
 
     >>> from symlayout import dims, index
     >>> M, t = dims("M")[0], index("t", 256)

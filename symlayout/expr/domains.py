@@ -18,7 +18,7 @@ from .operands import integer, names
 
 
 class Domain(Protocol):
-    """What the operations mean: integers, arrays, solver terms, C text."""
+    """Meanings of the operations: integers, arrays, solver terms, C text."""
 
     def const(self, value: int) -> Any: ...
     def symbol(self, symbol: Symbol) -> Any: ...

@@ -189,7 +189,7 @@ class Symbol(Atom):
 
 
 class Operation(Atom):
-    """What does not distribute over sums; its arguments are integers and expressions."""
+    """A function that does not distribute over sums; its arguments are integers and expressions."""
 
     __slots__ = ()
 
@@ -339,7 +339,7 @@ class Fact:
         return self.value
 
     def negated(self) -> tuple[Fact, ...]:
-        """Facts of which exactly one holds where this one fails (a congruence has no such list)."""
+        """Facts such that exactly one holds where this one fails (a congruence has no such list)."""
         if self.relation == ">=":
             return (Fact(-self.expr - 1, ">="),)
         if self.relation == "==":

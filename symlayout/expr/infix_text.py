@@ -117,7 +117,7 @@ def fact_text(f: Fact) -> str:
 
 
 def compared(x: Int) -> str:
-    """An expression beside a relation: bits in parentheses, because C and Python differ in what binds tighter there."""
+    """An operand of a relation: bits in parentheses, because C and Python differ in what binds tighter there."""
     return factor(x) if isinstance(x, Xor | And | PowerOfTwo) else str(x)
 
 

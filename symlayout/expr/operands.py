@@ -1,4 +1,4 @@
-"""What expressions are made of: integers of any library, symbols with their ranges, and their names in messages."""
+"""The leaves of expressions: integers of any library, symbols with their ranges, and their names in messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INT32_MAX = 2**31 - 1
 
 
 class SympyLike(Protocol):
-    """An expression of SymPy, as far as types are concerned: SymPy is no dependency of what only passes it on."""
+    """An expression of SymPy for annotations: modules that only pass it on do not depend on SymPy."""
 
     @property
     def is_integer(self) -> bool | None: ...
@@ -59,7 +59,7 @@ def _shown(x: object) -> str:
 
 
 def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = None, multiple_of: int = 1) -> Symbol:
-    """A size: an integer symbol with its range (1 .. 2^31 - 1 unless told) and divisibility.
+    """A size: an integer symbol with its range (default 1 .. 2^31 - 1) and divisibility.
 
     >>> N = dim("N", multiple_of=8)
     >>> N // 8 * 8
@@ -67,7 +67,7 @@ def dim(name: str, *, at_least: Any = 1, at_most: Any = INT32_MAX, below: Any = 
     >>> ld = dim("ld", at_least=N)          # bounds may be expressions
 
     Two different symbols of one name may not meet in a claim.
-    Raises ExpressionError for a name that is no identifier or a multiple below 1.
+    Raises ExpressionError for a name that is not an identifier or a multiple below 1.
     """
     if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
         raise ExpressionError(f"expected an identifier as the name of a dimension, got {_shown(name)}")
@@ -92,7 +92,7 @@ def index(name: str, below: Any) -> Symbol:
 
 
 def digit(name: str, n: Int) -> Symbol:
-    """A coordinate 0 .. n - 1 whose name is no identifier, so that it is no symbol of the user's.
+    """A coordinate 0 .. n - 1 whose name is not an identifier, so it cannot be a symbol of the user's.
 
     >>> print(digit("slot", 4))
     [slot]

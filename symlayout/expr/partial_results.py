@@ -1,4 +1,4 @@
-"""What code computes for an expression, partial result by partial result, in the order of its text.
+"""The partial results that code computes for an expression, in the order of its text.
 
     >>> from symlayout import dims
     >>> M, N = dims("M N")
@@ -13,9 +13,9 @@
 A sum is computed from its first term on, each term just before it is added; a product from its coefficient on.
 Quotients, remainders, minima, maxima and bit operations come after their arguments, a choice after its condition and
 both values; ``ceil(x/d)`` is ``(x + d - 1)//d``. A condition is computed as the text of a kernel has it, see
-``comparison``. So an expression has one order, and whoever prints code has nothing to decide. Integers are signed, sums
-and products wrap, and quotients round down: of a sum that is only taken modulo a power of two, such as a count of uses
-modulo the slots of a ring, low bits are enough.
+``comparison``. So an expression has one order, and whoever prints code has nothing to decide. Integers are signed,
+sums and products wrap, and quotients round down. A sum that is only taken modulo a power of two, such as a count of
+uses modulo the slots of a ring, needs its low bits alone.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Partial:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What code compares: *left* and *right*, each computed on its own."""
+    """A comparison in code: *left* and *right*, each computed on its own."""
 
     left: Int
     sign: str
@@ -132,7 +132,7 @@ class _Order:
         return total if total == x else self._add("=", (total,), x, low)  # in another normal form
 
     def _condition(self, q: Int) -> tuple[Int, ...]:
-        """What a choice compares, for q >= 0; an equality is of a minimum of two."""
+        """The comparison of a choice, for q >= 0; an equality compares a minimum of two."""
         if isinstance(q, Min):
             return (self.compute(q),)
         return tuple(map(self.compute, _sides(Fact(q, ">="))))
@@ -173,7 +173,7 @@ def _power(d: Int) -> int:
 
 
 def _used(x: Atom, low: int) -> tuple[int, ...]:
-    """How many low bits of each argument count where so many of the result do: a quotient by 2^j drops j."""
+    """The number of low bits of each argument that affect as many of the result: a quotient by 2^j drops j."""
     more = low + _power(x.args[1]) if low and isinstance(x, Quotient) and _power(x.args[1]) else 0
     return (more if more < LEAST_BITS else 0, *(0 for _ in x.args[1:]))
 

@@ -8,9 +8,9 @@
     (i * K) + k        K*i + k
     ((i * K) + k) * 2  2*K*i + 2*k
 
-An int32 overflow happens in the first step that does not fit, whatever the final value; predicates are tested
-on values that have been computed already, so they do not narrow a step unless the code tests them before.
-Operations on sizes alone are steps too: sizes are traced wherever the function names them.
+An int32 overflow happens in the first step that does not fit, whatever the final value. Predicates are tested on
+values that are already computed, so they do not narrow a step unless the code tests them before. Operations on sizes
+alone are steps too: sizes are traced wherever the function names them.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class _Renaming:
         return self.made[f]
 
     def value(self, x: Any, user: FunctionType) -> Any:
-        """What stands for a value that *user* names."""
+        """The traced value under the name *user*."""
         if isinstance(x, Expr):
             return Traced(x, str(x), self.log)
         if type(x) in (tuple, list):

@@ -1,8 +1,8 @@
-"""What is assumed, and what follows from it by cheap exact decisions: signs, ranges, divisors, samples.
+"""Assumptions, and what follows from them by cheap exact decisions: signs, ranges, divisors, samples.
 
-A way to decide something about expressions without a solver belongs here, and so does what it needs to know of them:
-``assumptions`` makes rows, ``positivity`` searches, ``signs`` asks it, ``resolution`` simplifies, ``known`` is all
-of that together. ``intervals`` and ``scope`` look at the ranges of symbols alone.
+This room decides questions about expressions without a solver: ``assumptions`` makes rows, ``positivity`` searches,
+``signs`` asks it, ``resolution`` simplifies, and ``known`` joins all of them. A new decision of this kind belongs
+here. ``intervals`` and ``scope`` look at the ranges of symbols alone.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class Intervals:
             self._seen[p.value] = max(-FAR, found[0]), high
 
     def _most(self, x: Int) -> int:
-        """What a product is at most, by what is known of products of the symbols that its factors do not pass."""
+        """An upper bound of a product, from bounds on products of the symbols that its factors do not exceed."""
         ((m, c),) = terms_of(x).items() if len(terms_of(x)) == 1 else (((), -1),)
         above = [_above(a) for a in m]
         if c < 1 or None in above or any(self._operand(a)[0] < 0 for a in m):
@@ -109,7 +109,7 @@ def _sum(*operands: Interval) -> Interval:
 
 
 def _difference(*operands: Interval) -> Interval:
-    """Of one operand its opposite."""
+    """The interval of the opposite of one operand."""
     (a, b), (c, d) = operands if len(operands) == 2 else ((0, 0), *operands)
     return a - d, b - c
 
@@ -133,13 +133,13 @@ def _remainder(x: Interval, y: Interval) -> Interval:
 
 
 def _bits(*operands: Interval) -> Interval:
-    """Of exclusive or: as many bits as the longest operand, of either sign where one may be negative."""
+    """The interval of an exclusive or: as many bits as the longest operand, of either sign if one may be negative."""
     top = 1 << max(max(abs(a), abs(b)).bit_length() for a, b in operands)
     return (0 if all(a >= 0 for a, _ in operands) else -top), top - 1
 
 
 def _common_bits(*operands: Interval) -> Interval:
-    """Of bitwise and: no more than any operand that is not negative."""
+    """The interval of a bitwise and: at most any operand that is not negative."""
     above = [b for a, b in operands if a >= 0]
     return (0, min(above)) if above else _bits(*operands)
 

@@ -41,7 +41,7 @@ from .signs import Signs
 
 
 class Facts(Signs):
-    """What is assumed about some symbols: rows, and the substitutions that remove equalities.
+    """Assumptions about some symbols: rows, and the substitutions that remove equalities.
 
     ``let`` maps a symbol to what replaces it: ``N % 8 == 0`` becomes N := 8*(N/8).
     """
@@ -93,7 +93,7 @@ class Facts(Signs):
 
     @cached_property
     def _seen(self) -> dict[Atom, Any]:
-        """What quotients and extrema are under these facts, as far as they were met."""
+        """Values of quotients and extrema under these facts, as far as they were needed."""
         return {}
 
     def restored(self, x: Any) -> Any:

@@ -52,7 +52,7 @@ class Floor:
 
 @dataclass(frozen=True)
 class Meet:
-    """What ``x & y`` or ``x ^ y`` is between, because of the arguments that are at least 0, and below 2^bits."""
+    """Bounds of ``x & y`` or ``x ^ y`` from those arguments that are at least 0 and below 2^bits."""
 
     atom: Atom
     nonneg: tuple[Evidence | None, ...]  # why an argument is at least 0, for each that is
@@ -138,7 +138,7 @@ _NUMBER: dict[Atom, int] = {}
 
 
 class Ground(Protocol):
-    """What a search asks of the rows that it runs on."""
+    """The interface of the rows that a search runs on."""
 
     @property
     def plain(self) -> Mapping[Atom, int]:
@@ -155,7 +155,7 @@ class Search:
     def __init__(self, bounds: Mapping[Atom, tuple[Bound, ...]], ranks: Mapping[Atom, int], ground: Ground) -> None:
         self.bounds, self.ranks, self.ground = bounds, ranks, ground
         self.nodes = 0
-        self.refuted = False  # by a point, looked at once the search turns out to be long
+        self.refuted = False  # by a point, evaluated only once the search turns out to be long
         self.ends = self.skipped = False  # whether ends of ranges are used, and were left out
 
     def run(self, p: Int) -> Terms | None:

@@ -16,13 +16,13 @@ from typing import Any
 from ..expr import Symbol
 from ..expr.operands import INT32_MAX
 
-LOWEST, HIGHEST = 1, INT32_MAX  # of a size of which nothing is said
+LOWEST, HIGHEST = 1, INT32_MAX  # of a size without any assumption
 USUAL = "in 1 .. 2^31 - 1"
 BIG = 1 << 16  # from here on, powers of two are written as such
 
 
 class Phrase(str):
-    """What is said of some sizes: text that knows their *names*, and whether their range is the *usual* one.
+    """Text about some sizes: it knows their *names*, and whether their range is the *usual* one.
 
     >>> from symlayout import dims
     >>> (phrase,) = ranges_in_words(dims("M N"))
@@ -50,7 +50,7 @@ def ranges_in_words(symbols: Iterable[Symbol]) -> tuple[Phrase, ...]:
 
 
 def usual(names: Iterable[str]) -> Phrase:
-    """The phrase about sizes of which nothing is said."""
+    """The phrase about sizes without assumptions."""
     names = tuple(names)
     return Phrase.of(f"{', '.join(names)} in {LOWEST} .. {_number(HIGHEST)}", names, True)
 

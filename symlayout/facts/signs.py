@@ -114,7 +114,7 @@ class Signs:
         return out
 
     def meets(self, atoms: Sequence[Atom]) -> list[Meet]:
-        """What the bits of each ``&`` and ``^`` are between, where these facts say that of the arguments."""
+        """Bounds of each ``&`` and ``^``, if these facts imply them for the arguments."""
         key = tuple(atoms)
         if key not in self._meets_of:
             self._meets_of[key] = self._found_meets(atoms) if any(a.op in BITS for a in atoms) else []
@@ -169,7 +169,7 @@ class Signs:
 
     @cached_property
     def _ranks(self) -> dict[Atom, int]:
-        """How deep the bounds of a variable reach through other variables: deep ones are eliminated first."""
+        """The depth of a variable: how far its bounds reach through other variables. Deep ones are eliminated first."""
         known = self.parent._ranks if self.parent is not None else {}
         needs: dict[Atom, set[Atom]] = {}
         for r in self.rows[len(self.parent.rows) :] if self.parent is not None else self.rows:
@@ -290,7 +290,7 @@ class Signs:
 
 
 def met_bits(a: Atom, args: Sequence[Any], known: Signs) -> Meet:
-    """What the bits of an ``&`` or ``^`` of some arguments are between."""
+    """Bounds of an ``&`` or ``^`` of some arguments."""
     least = tuple(known.nonneg(x) for x in args)
     if any(e is None for e in least):
         return Meet(a, least)

@@ -1,4 +1,4 @@
-"""Finding claims: in Python files and modules, in TOML files, in comments beside the code, below folders.
+"""Finding claims: in Python files and modules, in TOML files, in comments of sources, below folders.
 
 Files are found by reading them. Of Python files only those that import symlayout or checkers are run, in a child
 process (``importer``).
@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parents[2]  # our packages
 
 @dataclass(frozen=True)
 class Search:
-    """How claims are searched: what is left out, whether modules are run, and for how long each may.
+    """Settings of a search: what is left out, whether modules are run, and for how long each may run.
 
     *exclude* holds patterns such as ``third_party``, ``build/*`` or ``*_gen.py``, for names of files and folders and
     for paths below the folder that is searched.

@@ -1,4 +1,4 @@
-"""Claims as comments beside the code that they are about, in C++, CUDA, HIP, Rust, Mojo and Python.
+"""Claims as comments in the code that they are about, in C++, CUDA, HIP, Rust, Mojo and Python.
 
     // symlayout: dims M ld(at_least=M)
     // symlayout: given M % 8 == 0
@@ -45,7 +45,7 @@ MORE = "..."
 
 Kinds: TypeAlias = "Callable[[], Collection[str]]"
 
-# Strings go first, so that a mark inside one is no comment. A line that ends in a backslash goes on in C.
+# Strings go first, so that a mark inside one does not count as a comment. A line that ends in a backslash goes on in C.
 C_TOKENS = re.compile(
     r"""R"(?P<raw>[^()\\\s]{0,16})\(.*?\)(?P=raw)" | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])'"""
     r"""| //(?P<line>(?:\\[ \t]*\n|[^\n])*) | (?P<block>/\*)""",
@@ -75,7 +75,7 @@ class Line:
 
     @classmethod
     def single(cls, number: int, column: int, text: str) -> Line:
-        """A line without spaces around it, of which the first character stands at a column from 1 on."""
+        """A line without spaces around it; its first character is at a column from 1 on."""
         bare = text.lstrip()
         return cls(number, bare.rstrip(), ((0, number, column + len(text) - len(bare)),))
 
@@ -159,12 +159,12 @@ def read(path: Path, kinds: Kinds = tuple) -> Iterator[Stated | Found]:
 
 
 def _wrong(path: Path, s: Line, e: SymlayoutError, begin: int = 0) -> Found:
-    """What cannot be read, at its character, where the text that was read begins at *begin* of the comment."""
+    """An error at the character that cannot be read; the text that was read starts at *begin* of the comment."""
     return Found(s.place(str(path), begin + (e.at or 0)), error=str(e))
 
 
 def _facts(source: str, symbols: Declared, begin: int) -> tuple[Fact, ...]:
-    """The facts of a claim; the place of what cannot be read counts from the claim's beginning."""
+    """The facts of a claim; the place of an error counts from the claim's beginning."""
     try:
         with as_claims():
             return parse_fact(source, symbols or ())
@@ -192,7 +192,7 @@ def parse_claim(source: str) -> tuple[str, dict[str, Any], str | None, str]:
 
 
 def offsets(source: str) -> dict[str, tuple[int, int]]:
-    """Where each keyword of a claim and its value begin; the first value has none.
+    """The start of each keyword of a claim and of its value; the first value has no keyword.
 
     >>> offsets("bijective (4,8):(8,1) onto 32")
     {'kind': (0, 0), 'map': (10, 10), 'onto': (22, 27)}
@@ -229,7 +229,7 @@ class _Words(Reader):
     def value_end(self, at: int, related: bool) -> int:
         """The index of the keyword that ends the value, or of the end; < is a relation where it is never closed."""
         open_: list[str] = []
-        operators: set[int] = set()  # the < and > that are no brackets of a type
+        operators: set[int] = set()  # the < and > that are not brackets of a type
         for i in range(at, len(self.tokens)):
             token = self.tokens[i]
             if token == END and "<" in open_ and not related:
@@ -264,7 +264,7 @@ class _Words(Reader):
 
 
 def statements(source: str, suffix: str) -> Iterator[Line]:
-    """What follows ``symlayout:`` in each comment that begins with it, continuations joined."""
+    """The text after ``symlayout:`` in each comment that begins with it, continuations joined."""
     current: Line | None = None
     for line in _comments(source, suffix):
         if current is not None and line.text.startswith(MORE):
@@ -307,7 +307,7 @@ def _c_comments(source: str, rust: bool) -> Iterator[Line]:
 
 
 def _spliced(number: int, column: int, lines: list[str]) -> Line:
-    """A comment of one line, or of several of which all but the last end in a backslash."""
+    """A comment of one line, or of several lines that end in a backslash, except the last."""
     text = lines[0].lstrip("/!< ")
     column += len(lines[0]) - len(text)
     whole = [*(re.sub(r"\\[ \t]*$", "", line) for line in (text, *lines[1:])[:-1]), (text, *lines[1:])[-1]]
@@ -316,7 +316,7 @@ def _spliced(number: int, column: int, lines: list[str]) -> Line:
 
 
 def _end_of_block(source: str, at: int, nested: bool) -> int:
-    """Where a block comment ends of which the inside begins at *at*; in Rust there may be others in it."""
+    """The end of the block comment whose inside begins at *at*; in Rust others may be nested in it."""
     depth = 1
     for found in NESTED.finditer(source, at):
         depth += -1 if found[0] == "*/" else nested

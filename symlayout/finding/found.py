@@ -1,4 +1,4 @@
-"""What a search for claims finds: a claim with its place, a claim that text states, or why a place gave none."""
+"""Results of a search for claims: a claim with its place, a claim as text, or why a place gave none."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class Builder:
-    """How claims are made of stated ones: the function, and the names of the kinds that it knows."""
+    """The maker of claims from their texts: the function, and the names of the kinds that it knows."""
 
     make: Callable[[Stated], Any]
     kinds: Callable[[], Collection[str]]

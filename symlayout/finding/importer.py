@@ -36,7 +36,7 @@ BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from symlayout.
 
 @dataclass(frozen=True)
 class Request:
-    """What a child is to import: *target* is a file, or ``module:name`` where *named*."""
+    """The target of a child's import: a file, or ``module:name`` if *named*."""
 
     target: str
     named: bool
@@ -165,7 +165,7 @@ def _received(stream: IO[bytes], into: queue.Queue[bytes | None]) -> None:
 
 
 def serve() -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until the last."""
     import checkers.claims  # noqa: F401  loaded before the time of a module is taken
 
     from .. import kernel  # noqa: F401

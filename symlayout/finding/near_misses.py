@@ -6,8 +6,8 @@
     "'symlayout:' at the beginning of the comment, got it after 'TODO'"
     >>> slip("symlayout proves it", KINDS)
 
-Prose about symlayout is no slip: what follows must be a kind of claim, ``dims`` or ``given``, and then a layout, a size
-or a fact.
+Prose about symlayout is not an error: what follows must be a kind of claim, ``dims`` or ``given``, and then a layout,
+a size or a fact.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def may_have_slips(source: str) -> bool:
 
 
 def slip(comment: str, kinds: Collection[str]) -> str | None:
-    """What was expected and got in a comment that was meant as a claim of *kinds* and does not begin with the mark."""
+    """The error in a comment that was meant as a claim of *kinds* and does not begin with the mark."""
     found = MEANT.match(comment)
     if found is None or comment.startswith(MARK) or not _stated(found["kind"], found["rest"], kinds):
         return None

@@ -1,4 +1,4 @@
-"""Where a claim stands.
+"""The place of a claim.
 
 >>> place = Place("kernels/load.cuh", 12, 4, "no overlap")
 >>> print(place, "|", place.where, "|", Place(name="my.module:claims"))

@@ -180,7 +180,7 @@ def _flat(value: Any, depth: int = 8) -> Iterator[Any]:
 
 
 def _places(tree: ast.Module, file: str) -> dict[str, Place]:
-    """Where each name is first assigned or defined, at any depth; imported names have no place."""
+    """The first assignment or definition of each name, at any depth; imported names have none."""
     out: dict[str, Place] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -210,7 +210,7 @@ def _named(e: BaseException) -> str:
 
 
 def _shadowing(path: Path, e: BaseException) -> str:
-    """Both paths, where a folder beside the file has the name of one of our packages and its import failed."""
+    """Both paths, if a folder next to the file has the name of one of our packages and its import failed."""
     missing = (getattr(e, "name", None) or "").partition(".")[0] if isinstance(e, ImportError) else ""
     ours = sys.modules.get(missing)
     theirs = next((p for p in (path.parent / missing, path.parent / f"{missing}.py") if missing and p.exists()), None)

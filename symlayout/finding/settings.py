@@ -1,4 +1,4 @@
-"""What a repository says about its proofs, in the table ``[tool.symlayout]`` of its pyproject.toml.
+"""A repository's settings for its proofs, in the table ``[tool.symlayout]`` of its pyproject.toml.
 
     [tool.symlayout]
     paths = ["kernels", "claims.toml"]   # what `symlayout prove` takes without arguments

@@ -64,7 +64,7 @@ class _File(_Strict):
 
 
 class _Claim(_Strict):
-    """What every claim has; the fields of its kind are extra here and checked where it is built."""
+    """The fields of every claim; those of its kind are extra here and are checked when it is built."""
 
     model_config = ConfigDict(extra="allow", strict=True)
     kind: str
@@ -139,7 +139,7 @@ class _Reading:
         yield Stated(where, row.kind, fields, symbols, given, shared, row.expect, locate=locate)
 
     def span(self, i: int, count: int) -> tuple[int, int]:
-        """The first and last line of a claim; of the file where its tables cannot be told apart."""
+        """The first and last line of a claim; those of the file if its tables cannot be distinguished."""
         if len(self.headers) != count:
             return 1, len(self.lines)
         return self.headers[i], self.headers[i + 1] - 1 if i + 1 < count else len(self.lines)
@@ -198,7 +198,7 @@ class _Reading:
 
 
 class _AtLine(SymlayoutError):
-    """What cannot be read, with its line and column."""
+    """An error with the line and column of the text that cannot be read."""
 
     def __init__(self, line: tuple[int, int], message: str) -> None:
         super().__init__(message)

@@ -193,7 +193,7 @@ class Builder:
             raise LayoutError(f"expected a name that nothing else has in {self.name}, got {name!r}")
 
     def result(self, name: str, value: Callable[..., Value]) -> None:
-        """What the elements of an output hold when the kernel is over: *value* of their coordinates, see ``results``.
+        """State the result of an output: each element ends as *value* of its coordinates, see ``results``.
 
         Raises LayoutError for tensors that are not in global memory and coordinates of another rank.
         """
@@ -319,8 +319,8 @@ class Builder:
     def otherwise(self) -> Iterator[None]:
         """The operations inside where the fact of the condition just before does not hold.
 
-        It is a condition of its own: an ``If`` has one branch. Raises LayoutError after anything but a condition of
-        one inequality, since the contrary of others is no conjunction of facts.
+        It is a condition of its own: an ``If`` has one branch. Raises LayoutError unless the condition before is one
+        inequality, since the opposite of others is not a conjunction of facts.
         """
         last = self._open[-1][-1] if self._open[-1] else None
         if not isinstance(last, If) or len(last.condition) != 1 or last.condition[0].relation != ">=":
@@ -338,7 +338,7 @@ class Builder:
 
     @contextmanager
     def role(self, name: str, warps: int, registers: int = 0) -> Iterator[None]:
-        """What the next *warps* warps do; ``thread`` counts within the role."""
+        """The program of the next *warps* warps; ``thread`` counts within the role."""
         first, before = self._warps, self.thread
         self._warps += warps
         if 32 * self._warps > self.threads:

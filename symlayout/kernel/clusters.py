@@ -43,13 +43,13 @@ class Cta:
     size: int  # of the cluster
 
     def lands(self, op: Copy) -> tuple[int, ...] | None:
-        """The ranks in whose shared memory a copy lands; None where the mask is no number."""
+        """The ranks in whose shared memory a copy lands; None if the mask is not a number."""
         if op.multicast is None:
             return (self.rank,)
         return masked(op.multicast) if type(op.multicast) is int else None
 
     def peer(self, op: Arrive) -> int | None:
-        """The rank at whose barrier an arrival is; None where it is no number."""
+        """The rank whose barrier an arrival signals; None if it is not a number."""
         if op.peer is None:
             return self.rank
         return op.peer if type(op.peer) is int else None
@@ -75,12 +75,12 @@ def masked(mask: int) -> tuple[int, ...]:
 
 
 def size(kernel: Kernel) -> int:
-    """How many CTAs a cluster has."""
+    """The number of CTAs in a cluster."""
     return math.prod(kernel.cluster)
 
 
 def whole(kernel: Kernel) -> Iterator[Fact]:
-    """That the grid is one of whole clusters: else it cannot be launched."""
+    """The fact that the grid has whole clusters, without which it cannot be launched."""
     for n, c in itertools.zip_longest(kernel.grid, kernel.cluster, fillvalue=1):
         if c != 1:
             yield Fact(integer(n), "%", c)
@@ -175,7 +175,7 @@ def _own(s: Symbol, rank: int) -> Symbol:
 
 
 def _decided(op: Op) -> Iterator[Op]:
-    """What is left of an operation: not conditions that always hold, those that never do, nor empty loops."""
+    """An operation without conditions that always hold, bodies that never run, and empty loops."""
     if isinstance(op, If):
         if any(f.value is False for f in op.condition):
             return
@@ -189,5 +189,5 @@ def _decided(op: Op) -> Iterator[Op]:
 
 
 def told(kernel: Kernel) -> str:
-    """What a verdict says about clusters: "" where there are none."""
+    """The remark of a verdict about clusters; "" if there are none."""
     return f"all CTAs of a cluster of {text(kernel.cluster)}" if size(kernel) > 1 else ""

@@ -1,4 +1,4 @@
-"""How many operations of a kind come before another: counted, never guessed.
+"""The number of operations of a kind before another: an exact count or none, never an estimate.
 
 A count walks from the root to an operation and adds what stands before it, an expression of sizes, block and loop
 indices.
@@ -28,7 +28,7 @@ Wanted: TypeAlias = "Callable[[Op], bool]"
 
 
 class Uncounted(Exception):
-    """Operations whose number is no closed form: a condition or an extent decides it."""
+    """Operations whose number has no closed form: a condition or an extent decides it."""
 
 
 class Counter(Visitor[Any]):
@@ -40,12 +40,12 @@ class Counter(Visitor[Any]):
         self._wanted: Wanted = lambda op: False
 
     def total(self, wanted: Wanted) -> Int:
-        """How many a thread meets in all that it does. Raises Uncounted."""
+        """The number that a thread meets in its whole program. Raises Uncounted."""
         self._wanted = wanted
         return cast(Int, self._sum(self.run(self.kernel)))
 
     def before(self, site: Site, wanted: Wanted) -> Int:
-        """How many it has met when it comes to *site*, the operation there not counted. Raises Uncounted."""
+        """The number that it has met when it reaches *site*, the operation there not counted. Raises Uncounted."""
         self._wanted = wanted
         total = self._sum(islice(self.run(self.kernel), site.places[0]))
         for a, place in zip(site.enclosing(), site.places[1:], strict=True):
@@ -79,7 +79,7 @@ class Counter(Visitor[Any]):
         return all(about_thread(f) or self.facts.holds(f) is True for f in condition)
 
     def _iterations(self, loop: Site, n: Any) -> Any:
-        """How many in the first *n* iterations; a condition index >= c leaves out c of them."""
+        """The number in the first *n* iterations; a condition index >= c leaves out c of them."""
         index = cast(For, loop.op).index
         total: Any = 0
         for site in loop.inside():

@@ -1,4 +1,4 @@
-"""What a kernel declares: tensors, tensor maps, arrays of mbarriers, scalar parameters, rings."""
+"""The declarations of a kernel: tensors, tensor maps, arrays of mbarriers, scalar parameters, rings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class KernelTensor:
     >>> print(KernelTensor("x", "global", bf16, Layout(dim("N")), align_bytes=8, const=True))
     global x: bf16 N:1, aligned to 8 bytes, const
 
-    Raises LayoutError for another space, for no layout, and for an alignment that is no power of two of whole elements.
+    Raises LayoutError for another space, for a layout that is not one, and for an alignment that is not a power of
+    two of whole elements.
     """
 
     name: str
@@ -76,7 +77,7 @@ class KernelTensor:
         return f"{self.space} {self.name}{where}: {self.dtype} {self.layout}" + "".join(self._stated())
 
     def _stated(self) -> Iterator[str]:
-        """What is stated of the base pointer, where it is not what is understood."""
+        """The stated assumptions about the base pointer that are not the default."""
         if self.align_bytes != BASE_ALIGN_BYTES:
             yield f", aligned to {self.align_bytes} bytes"
         if self.const:

@@ -18,7 +18,7 @@ from ..facts import symbols_in
 
 
 def over_indices(value: Any, valid: tuple[Fact, ...], dims: tuple[Symbol, ...]) -> tuple[AddressMap, tuple[Fact, ...]]:
-    """A value as a map over the indices in it, with what it assumes beside sizes.
+    """A value as a map over its indices, with its assumptions other than those about sizes.
 
     What is *valid* where it is computed is its predicate. An index whose range depends on others stays among the
     assumptions.

@@ -9,12 +9,12 @@
     ...             print(f"{value}, in: {e.op}")
     1024*block_x + 8*thread + 8, in: if N >= 1024*block_x + 8*thread + 8:
 
-All are signed, two's complement. A kernel's ``index_bits`` are those of each partial result, but for the ``wide`` ones
-and what is computed from these, which have 64. The name of a value has the width of the value, the index of a loop that
-of its trip count. Sizes, block and thread indices are parameters of ``index_bits``, sizes among the wide ones of 64.
-What an instruction takes in a field of 32 bits (a coordinate of a box, a slot, a parity, a number of bytes, a lane) has
-to fit there, which other claims ask; an offset in global memory is converted to 64 bits before it is multiplied by the
-bytes of an element. The host computes grids and tensor maps in 64 bits.
+All are signed, two's complement. A kernel's ``index_bits`` are those of each partial result, but for the ``wide``
+ones and what is computed from these, which have 64. The name of a value has the width of the value, the index of a
+loop that of its trip count. Sizes, block and thread indices are parameters of ``index_bits``, sizes among the wide
+ones of 64. An operand in a field of 32 bits (a coordinate of a box, a slot, a parity, a number of bytes, a lane) has
+to fit there, which other claims prove. An offset in global memory is converted to 64 bits before it is multiplied by
+the bytes of an element. The host computes grids and tensor maps in 64 bits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ADDRESS_BITS = 57  # of the longest virtual addresses that a GPU has: no tensor 
 
 @dataclass(frozen=True)
 class Scope:
-    """What is known at a place of a body: conditions as written, what names stand for, widths of names and indices."""
+    """The context of a place in a body: conditions as written, values of names, widths of names and indices."""
 
     conditions: tuple[Fact, ...]
     values: Mapping[Any, Int]  # about sizes and indices
@@ -60,13 +60,13 @@ class Evaluation:
 
     @property
     def held(self) -> Iterator[tuple[Int, int]]:
-        """The values that have to fit their bits: those of which more than low bits are used."""
+        """The values that have to fit their width: those that are used beyond their low bits."""
         yield from ((p.value, self.widths[p.value]) for p in self.partials if not p.low)
         yield from self.loaded.items()
 
     @property
     def conditions(self) -> tuple[Fact, ...]:
-        """What holds where the integers are computed, about sizes and indices."""
+        """Facts about sizes and indices that hold where the integers are computed."""
         return tuple(map(self.put, self.scope.conditions))
 
     @property
@@ -150,7 +150,7 @@ def _integers(x: Any) -> Iterator[Int | Fact]:
 
 
 def in_memory(kernel: Kernel) -> tuple[Fact, ...]:
-    """That each global tensor, since there is one, spans no more bytes than addresses reach.
+    """The facts that each global tensor, since it exists, spans no more bytes than addresses reach.
 
     >>> from symlayout import dims
     >>> from symlayout.kernels import tma_copy
@@ -162,7 +162,7 @@ def in_memory(kernel: Kernel) -> tuple[Fact, ...]:
 
 
 def _has_room(t: KernelTensor) -> Fact:
-    """That a tensor has no more elements than memory has room for."""
+    """The fact that a tensor has no more elements than memory has room for."""
     return Fact((8 << ADDRESS_BITS) // t.dtype.bits - t.layout.cosize(), ">=")
 
 
@@ -210,7 +210,7 @@ def _too_long(e: Evaluation, fits: Callable[[Evaluation, Int], bool]) -> Iterato
 
 
 class Ranges:
-    """The intervals of a kernel's integers by the ranges of what they are computed from, and by what fits *memory*."""
+    """The intervals of a kernel's integers, from the ranges of their inputs and from the size of *memory*."""
 
     def __init__(self, kernel: Kernel, memory: bool = True) -> None:
         self.given = (*kernel.given, *(in_memory(kernel) if memory else ()))

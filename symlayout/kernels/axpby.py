@@ -87,7 +87,7 @@ def axpby(N: int | Symbol, *, dtype: DTypeLike = "f32", threads: int = 128) -> K
 def reference(
     x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], alpha: Any, beta: Any
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """What dst holds afterwards, but for rounding: in f64, rounded once."""
+    """The contents of dst after the kernel, but for rounding: in f64, rounded once."""
     scalars = (np.asarray(s).astype(x.dtype).astype(np.float64) for s in (alpha, beta))
     a, b = scalars
     return {"dst": (a * x.astype(np.float64) + b * y.astype(np.float64)).astype(x.dtype)}

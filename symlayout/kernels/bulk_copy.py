@@ -60,5 +60,5 @@ def bulk_copy(
 
 
 def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """What dst holds afterwards."""
+    """The contents of dst after the kernel."""
     return {"dst": src.copy()}

@@ -56,5 +56,5 @@ def cp_async_copy(N: int | Symbol, *, stages: int = 4, threads: int = 128, block
 
 
 def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """What dst holds afterwards."""
+    """The contents of dst after the kernel."""
     return {"dst": src.copy()}

@@ -82,5 +82,5 @@ def gather_rows(
 
 
 def reference(src: np.ndarray[Any, Any], idx: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """What dst holds afterwards."""
+    """The contents of dst after the kernel."""
     return {"dst": src[idx]}

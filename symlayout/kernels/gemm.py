@@ -196,7 +196,7 @@ def _expect(kind: DType, rows: int, columns: int, stages: int, cluster: int, blo
 
 
 def reference(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """What c holds afterwards, but for rounding: the exact products, summed in f64 and rounded once."""
+    """The contents of c after the kernel, but for rounding: the exact products, summed in f64 and rounded once."""
     return {"c": (a.astype(np.float64) @ b.astype(np.float64).T).astype(a.dtype)}
 
 

@@ -96,7 +96,7 @@ def row_sum(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, function: str
 
 
 def reference(src: np.ndarray[Any, Any], function: str = "add") -> dict[str, np.ndarray[Any, Any]]:
-    """What dst holds afterwards, but for rounding: sums in f64, rounded once."""
+    """The contents of dst after the kernel, but for rounding: sums in f64, rounded once."""
     return {"dst": OF_ROWS[function](src.astype(np.float64), axis=1).astype(np.float32)}
 
 

@@ -98,6 +98,6 @@ def tma_reduce_add(
 def reference(
     src: np.ndarray[Any, Any], dst: np.ndarray[Any, Any], function: str = "add"
 ) -> dict[str, np.ndarray[Any, Any]]:
-    """What dst holds afterwards where the sums are exact, in any order."""
+    """The contents of dst after the kernel where the sums are exact, in any order."""
     parts = OF_PARTS[function](src, axis=0, dtype=src.dtype) if function == "add" else OF_PARTS[function](src, axis=0)
     return {"dst": JOINED[function](dst, parts).astype(dst.dtype)}

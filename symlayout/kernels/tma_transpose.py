@@ -121,5 +121,5 @@ def tma_transpose(
 
 
 def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """What dst holds afterwards."""
+    """The contents of dst after the kernel."""
     return {"dst": np.ascontiguousarray(src.T)}

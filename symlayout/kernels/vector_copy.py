@@ -59,5 +59,5 @@ def vector_copy(N: int | Symbol, *, dtype: DTypeLike = "f32", vector_bytes: int 
 
 
 def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """What dst holds afterwards."""
+    """The contents of dst after the kernel."""
     return {"dst": src.copy()}

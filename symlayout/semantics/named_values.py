@@ -48,7 +48,7 @@ def load_index(agent: Agent, op: LoadIndex) -> None:
 def scalar(parameter: Parameter, x: Any) -> Array:
     """The number that a launch gives for a parameter, in its type.
 
-    Raises LayoutError for what is no number of that type and for one outside of its range.
+    Raises LayoutError for a value that is not a number of that type and for one outside of its range.
     """
     kind = parameter.dtype.numpy()
     given = np.asarray(x)
