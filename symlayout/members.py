@@ -1,4 +1,4 @@
-"""What layouts, swizzles and tuples do that modules above them define: see :mod:`symlayout.definitions`."""
+"""Members of layouts, swizzles and tuples that modules above them define: see :mod:`symlayout.definitions`."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from .members import members
 
 @members.defines
 def parse(source: str, symbols: Any) -> Any:
-    """What CuTe text or a CuTe C++ type denotes, see :func:`symlayout.text.notation.parse`."""
+    """The value of CuTe text or of a CuTe C++ type, see :func:`symlayout.text.notation.parse`."""
     from .text import notation
 
     return notation.parse(source, symbols)

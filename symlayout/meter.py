@@ -1,4 +1,4 @@
-"""What a call may spend: steps that are counted, so that answers repeat, and seconds as the backstop.
+"""The budget of a call: steps that are counted, so that answers repeat, and seconds as the backstop.
 
 Every search takes a ``step`` for each piece of work; outside of ``metered`` a step costs nothing and ends nothing.
 
@@ -98,7 +98,7 @@ def step(work: int = 1) -> None:
 
 
 def attempt(search: Callable[[], R], steps: int) -> tuple[tuple[R, ...], int]:
-    """What a search finds within some steps, nothing where it has not ended by then, and the steps that it took.
+    """The result of a search within some steps, or nothing if it has not ended by then; and the steps that it took.
 
     Raises Exhausted where the budget around has ended.
 
@@ -120,7 +120,7 @@ def remaining() -> float | None:
 
 
 def ends(f: Callable[P, R]) -> Callable[P, R]:
-    """*f*, every call of which ends: where no budget is around, it has CALL_SECONDS and CALL_STEPS of its own.
+    """A version of *f* whose every call ends: outside of any budget it has CALL_SECONDS and CALL_STEPS of its own.
 
     Raises UndecidedError where they do not suffice, LayoutError for what is nested deeper than Python's stack.
     """

@@ -1,4 +1,4 @@
-"""What must still hold for the result of an operation to be what was asked for.
+"""Conditions under which the result of an operation is correct.
 
 >>> from symlayout import Layout, dims, zipped_divide
 >>> M, N = dims("M N")

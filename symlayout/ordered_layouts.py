@@ -70,7 +70,7 @@ def make_fragment_like(layout: LayoutLike) -> Layout:
 
 @ends
 def domain_distribute(shape: Any, n: int) -> Layout:
-    """A layout of linear indices that takes gcd(extent, n) from each mode in turn, to spread work over *n*.
+    """A layout of linear indices that takes gcd(extent, n) from one mode after another, to spread work over *n*.
 
     >>> print(domain_distribute((15, 14), 6))
     (3,2):(1,15)

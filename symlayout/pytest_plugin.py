@@ -85,7 +85,7 @@ def _report(request: pytest.FixtureRequest, claims: tuple[Any, ...], given: Iter
 
 
 def _headline(report: Report) -> str:
-    """What went wrong first, for the summary's one line."""
+    """The first failure, for the summary's one line."""
     wrong = [v for v in report.verdicts if not v.as_expected]
     if not wrong:
         return "expected claims, got none"

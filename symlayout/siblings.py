@@ -1,4 +1,4 @@
-"""The packages beside this one, whose names are general words: a project may have a ``gpu`` of its own."""
+"""The sibling packages of this one, whose names are general words: a project may have a ``gpu`` of its own."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def _compact(shape: IntTuple, keys: Sequence[int]) -> IntTuple:
 
 
 def _padded(shape: IntTuple, also: Sequence[tuple[int, int]]) -> IntTuple:
-    """Strides in order of the keys, each a multiple of what the ones before reach."""
+    """Strides in order of the keys, each a multiple of the extent that the ones before reach."""
     flat = leaves(shape)
     out, current = [0] * len(flat), 1
     for i in _order([key for key, _ in also]):
@@ -232,7 +232,7 @@ def _padded(shape: IntTuple, also: Sequence[tuple[int, int]]) -> IntTuple:
 
 
 def _cuts(shape: IntTuple) -> list[int]:
-    """Where a shape can be cut: some whole leaves and a divisor of the next."""
+    """The cuts of a shape: some whole leaves and a divisor of the next."""
     found, before = {1}, 1
     for n in leaves(shape):
         found |= {before * d for d in range(1, n + 1) if n % d == 0}

@@ -145,7 +145,7 @@ def inner_partition(x: Any, tiler: Any, coord: Coord) -> Tensor:
 
 @ends
 def outer_partition(x: Any, tiler: Any, coord: Coord) -> Tensor:
-    """What position *coord* of every tile holds: tile modes sliced, rest modes kept."""
+    """The elements at position *coord* of every tile: tile modes sliced, rest modes kept."""
     iterator, layout = _split(x)
     zipped = zipped_divide(layout, tiler)
     tile = _padded(coord, rank(zipped.shape[0]))
@@ -178,9 +178,9 @@ def local_tile(x: Any, tiler: Any, coord: Any, proj: Any = None) -> Tensor:
 
 @ends
 def local_partition(x: Any, threads: Layout, index: Any, proj: Any = None) -> Tensor:
-    """What thread *index* of a thread layout works on, over all tiles of that layout's shape.
+    """The elements of thread *index* of a thread layout, over all tiles of that layout's shape.
 
-    As in CuTe the strides of *threads* only turn the index into a coordinate.
+    As in CuTe the strides of *threads* only convert the index into a coordinate.
     """
     expect_layouts(threads)
     if proj is not None:

@@ -205,7 +205,7 @@ def _padded(layout: Any, n: int) -> Any:
 
 @ends
 def tile_to_shape(block: Any, target: Any, order: Any = LayoutLeft) -> Any:
-    """The block repeated until it fills *target*, tiles in the given order (column-major unless told).
+    """The block repeated until it fills *target*, tiles in the given order (default: column-major).
 
     >>> print(tile_to_shape(Layout((8, 8), (8, 1)), (16, 32)))
     ((8,2),(8,4)):((8,64),(1,128))

@@ -1,4 +1,4 @@
-"""What proofs about a kernel take for granted of its tensors in global memory, and the check of it at a launch.
+"""Assumptions of proofs about a kernel's tensors in global memory, and their check at a launch.
 
 >>> from symlayout import dim
 >>> from symlayout.kernels import vector_copy
@@ -35,8 +35,8 @@ def check_launch(kernel: Kernel, places: Mapping[str, Place]) -> None:
     """Raise AssumptionError unless tensors at these places, (address, bytes) by name, are as proofs assume them.
 
     The kernel is bound to sizes. All its tensors in global memory need a place of at least their bytes, at a multiple
-    of their ``align_bytes``, and none that the kernel writes may share bytes with another, unless the two may alias
-    and begin at one address. The error names tensor, address and what is expected, or the two that overlap.
+    of their ``align_bytes``. A tensor that the kernel writes must share no byte with another, unless the two may
+    alias and begin at one address. The error names tensor, address and what is expected, or the two that overlap.
     """
     every = {t.name: t for t in kernel.tensors if t.space is MemorySpace.GLOBAL}
     missing = [name for name in every if name not in places]

@@ -37,7 +37,7 @@ COUNTS = {  # and the least that they may be; whether hardware has so many is as
 
 
 def unreadable(kernel: Kernel) -> Iterator[str]:
-    """What is wrong with the operations and results of a kernel that cannot be read, one sentence each."""
+    """Defects of the operations and results of a kernel that cannot be read, one sentence each."""
     for op in kernel.walk():
         if isinstance(op, OPERATIONS):  # of one that is not of the language, ``WellFormed`` says so
             for what in unread(kernel, op):
@@ -47,12 +47,12 @@ def unreadable(kernel: Kernel) -> Iterator[str]:
 
 
 def unread_result(kernel: Kernel, r: Result) -> Iterator[str]:
-    """What is wrong with the places that a result of a kernel names."""
+    """Defects of the places that a result of a kernel names."""
     return misplaced(r, {t.name: t.layout.shape for t in kernel.tensors if t.space is MemorySpace.GLOBAL})
 
 
 def unread(kernel: Kernel, op: Op) -> Iterator[str]:
-    """What is wrong with one operation, those inside it aside."""
+    """Defects of one operation, except those of operations inside it."""
     wrong = [*_kinds(op)]
     yield from wrong
     if wrong:

@@ -92,9 +92,9 @@ class Ring:
     def release(self, use: Any, ctas: int = 1, lanes: bool = True) -> None:
         """Give the slot back, by an arrival of each warp at the producer of each of *ctas* in the cluster.
 
-        One lane of a warp arrives, which tells nothing of what other lanes have read (PTX ISA, mbarrier.arrive): a
-        barrier of the warp comes before. It is not needed where *lanes* did not read the slot by themselves: where only
-        wgmmas did that all of them have waited for. Where one thread is elected already, it arrives alone.
+        One lane of a warp arrives, which releases no reads of other lanes (PTX ISA, mbarrier.arrive): a barrier of
+        the warp comes before. It is not needed where *lanes* did not read the slot by themselves: where only wgmmas
+        did that all of them have waited for. Where one thread is elected already, it arrives alone.
         """
         slot, k = RingSlot(self, integer(use)), self.k
         if lanes and not k.elected:

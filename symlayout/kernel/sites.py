@@ -1,4 +1,4 @@
-"""Where the operations of a kernel stand: who executes them, under what, and what gives names a value there.
+"""The sites of a kernel's operations: who executes them, the loops and conditions around them, the values of names.
 
 >>> from symlayout import dim
 >>> from symlayout.kernels import vector_copy
@@ -179,7 +179,7 @@ class Site:
 
 
 def unsteady(kernel: Kernel) -> frozenset[Symbol]:
-    """The values read from memory that threads, turns or roles may have different ones of.
+    """The values read from memory that threads, iterations or roles may have different ones of.
 
     One that is read at the start of the kernel, at a place that all threads share and nobody writes to, is the same
     for the CTA.
@@ -204,7 +204,7 @@ def about_thread(f: Fact) -> bool:
 
 
 def active_lanes(condition: Iterable[Fact], first: int) -> int:
-    """How many of the 32 threads from *first* on meet the facts about ``thread``."""
+    """The number of the 32 threads from *first* on that meet the facts about ``thread``."""
     facts = [f for f in condition if about_thread(f)]
     return sum(all(f.at({f.symbols[0]: first + lane}) for f in facts) for lane in range(32))
 

@@ -1,4 +1,4 @@
-"""What a kernel is for, as an equation for each of its outputs: what every element holds when the kernel is over.
+"""The results of a kernel, an equation for each of its outputs: the value of every element after the kernel.
 
     >>> from symlayout import dims
     >>> M, N, K = dims("M N K")
@@ -133,7 +133,7 @@ class Result:
 
 
 def result(tensor: str, shape: Any, value: Callable[..., Value]) -> Result:
-    """What the elements of an output of *shape* hold: *value* of as many coordinates as the shape has modes.
+    """A result for an output of *shape*: *value* is a function of as many coordinates as the shape has modes.
 
     The coordinates take the names of the parameters. Raises LayoutError for another number of them.
     """
@@ -146,7 +146,7 @@ def result(tensor: str, shape: Any, value: Callable[..., Value]) -> Result:
 
 
 def element(tensor: str, *at: Any) -> Element:
-    """The element of an input at a coordinate, of which some may be entries of a tensor of indices."""
+    """The element of an input at a coordinate; entries of it may come from a tensor of indices."""
     return Element(tensor, tuple(x if isinstance(x, Entry) else integer(x) for x in at))
 
 
@@ -245,7 +245,7 @@ def entries(value: Value) -> Iterator[Entry]:
 
 
 def misplaced(r: Result, shapes: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the places that a result names; *shapes* are those of the tensors in global memory.
+    """Defects of the places that a result names; *shapes* are those of the tensors in global memory.
 
     >>> shapes = {"src": (4, 8), "dst": 8}
     >>> list(misplaced(result("dst", 8, lambda n: element("src", n)), shapes))

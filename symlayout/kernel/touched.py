@@ -1,4 +1,4 @@
-"""What an operation touches of the tensors of a kernel: which it writes, and how many elements of each.
+"""The tensors of a kernel that an operation touches: those that it writes, and how many elements of each.
 
 >>> from symlayout.kernels import vector_copy
 >>> kernel = vector_copy(4096, dtype="bf16")

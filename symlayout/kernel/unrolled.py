@@ -45,7 +45,7 @@ class Here(Protocol):
         """Whether there is somebody left to execute the next operation."""
 
     def entered(self, op: Role | If | Elect) -> Self:
-        """Those of them who execute what stands inside an operation."""
+        """Those of them who execute the body of an operation."""
 
     def iterations(self, loop: For) -> Iterable[Self]:
         """The same for each iteration of a loop, with the value of its index."""
@@ -80,8 +80,8 @@ def unrolled(body: tuple[Op, ...], here: H, around: Places = ()) -> Iterator[tup
 class Threads:
     """Threads of a CTA that are here together: those of *lanes*, which count ``thread`` from *base* on.
 
-    *env* has the values of block indices, of the loops around and of what else has a name: integers, or an array with
-    one for each thread. An election finds the first lane, as it may.
+    *env* has the values of block indices, of the loops around and of all other names: integers, or an array with one
+    for each thread. An election finds the first lane, as it may.
     """
 
     env: Mapping[str, Any]
@@ -109,14 +109,14 @@ class Threads:
         return int(found[0])
 
     def meeting(self, facts: tuple[Fact, ...]) -> Array:
-        """Which threads meet all facts."""
+        """The threads that meet all facts."""
         keep, env = np.ones(len(self.lanes), dtype=bool), self.values
         for f in facts:
             keep &= np.asarray(holds(f, env))
         return keep
 
     def electing(self, each_warp: bool) -> Array:
-        """Which threads an election finds: one, or one of each warp."""
+        """The threads that an election chooses: one, or one of each warp."""
         _, first = np.unique(self.lanes // WARP, return_index=True)
         return first if each_warp else first[:1]
 

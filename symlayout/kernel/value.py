@@ -40,8 +40,8 @@ CONVERGED = f"{CONVERGED_WARPS}: the lanes of a warp proceed in lockstep, and wh
 class Kernel:
     """A kernel: see the module. Two kernels are equal where their digests are, which are of every field.
 
-    ``given`` is among them: the same program under other assumptions is another kernel, since other things are proved
-    of it. *reference* is not: it is a Python function that tests compare with, and no part of what the kernel does.
+    ``given`` is among them: the same program under other assumptions is another kernel, since it is proved
+    separately. *reference* is not: it is a Python function that tests compare with, and not part of the program.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Kernel:
     def _expect_names(self) -> None:
         """Raise LayoutError where two things of a kind have one name, or a size has that of a block or thread."""
         declared: Mapping[str, tuple[Any, ...]] = {
-            "size": tuple(dict.fromkeys(self.dims)),  # one of which may be two things, such as a width and a pitch
+            "size": tuple(dict.fromkeys(self.dims)),  # a name may have two meanings, such as a width and a pitch
             "scalar parameter": self.parameters,
             "tensor": self.tensors,
             "tensor map": self.maps,
@@ -136,12 +136,13 @@ class Kernel:
 
     @property
     def opaque(self) -> tuple[Symbol, ...]:
-        """The values that are read from memory: each may differ from CTA to CTA, thread to thread and turn to turn."""
+        """The values that are read from memory: each may differ between CTAs, threads and iterations."""
         return tuple(dict.fromkeys(op.name for op in self.walk() if isinstance(op, LoadIndex)))
 
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What every proof about the kernel rests on beside ``given`` and the ranges of its sizes, a sentence each.
+        """The assumptions of every proof about the kernel other than ``given`` and the ranges of its sizes, a
+        sentence each.
 
         No size can break these and no proof can show them: they are about what the launch hands over, and what the
         hardware does.
@@ -226,7 +227,7 @@ class Kernel:
         )
 
     def _expect_elements(self, put: Callable[[Any], Any], sizes: Mapping[str, int]) -> None:
-        """Raise AssumptionError at sizes that leave a tensor without elements: there is no layout of them."""
+        """Raise AssumptionError at sizes that leave a tensor without elements: such a tensor has no layout."""
         for t in self.tensors:
             empty = next((n for n in leaves(t.layout.shape) if type(v := put(n)) is int and v < 1), None)
             if empty is not None:
@@ -240,7 +241,7 @@ class Kernel:
     def digest(self) -> str:
         """The SHA-256 of every field in its canonical serialisation, in 64 hex digits.
 
-        Raises SerialError where a field holds what is no frozen value of the language.
+        Raises SerialError for a field whose value is not a frozen value of the language.
         """
         return hashed(content(self))
 
@@ -280,7 +281,7 @@ class Kernel:
 
 
 def tensor_assumptions(kernel: Kernel) -> tuple[str, ...]:
-    """What is assumed of the addresses of a kernel's tensors, as sentences."""
+    """Assumptions about the addresses of a kernel's tensors, as sentences."""
     every = [t for t in kernel.tensors if t.space is MemorySpace.GLOBAL]
     units = sorted({t.align_bytes for t in every})
     bases = (f"the base of {_listed(t for t in every if t.align_bytes == n)} is a multiple of {n} bytes" for n in units)
@@ -288,7 +289,7 @@ def tensor_assumptions(kernel: Kernel) -> tuple[str, ...]:
 
 
 def _apart(kernel: Kernel, every: list[KernelTensor]) -> Iterator[str]:
-    """Which tensors share no byte, one sentence for each that is written."""
+    """Tensors that share no byte, one sentence for each that is written."""
     told: set[frozenset[str]] = set()
     for name in kernel.written:
         near = set(kernel.aliases(name))

@@ -1,7 +1,7 @@
 """Walking a kernel: each operation, where it stands, goes to the handler of its class.
 
 A walk is a ``Visitor`` with a table of handlers. A handler is given the visitor and the site of an operation, and says
-whether the walk goes on inside; what it returns is for it to say. The rewriter beside it is ``ops.edited``.
+whether the walk goes on inside; what it returns is for it to say. Its counterpart that rewrites is ``ops.edited``.
 
 >>> from symlayout import dim
 >>> from symlayout.kernels import vector_copy
@@ -43,15 +43,18 @@ class Visitor(Generic[R]):
     handlers: ClassVar[Handlers] = {}
 
     def run(self, kernel: Kernel) -> Iterator[R]:
-        """What becomes of each operation of the kernel's body, one after the other."""
+        """The results of the handlers for the operations of the kernel's body, in order."""
         return map(self.visit, top(kernel))
 
     def inside(self, site: Site) -> Iterator[R]:
-        """What becomes of each operation in the body of one."""
+        """The results of the handlers for the operations in the body of one."""
         return map(self.visit, site.inside())
 
     def visit(self, site: Site) -> R:
-        """What becomes of an operation. Raises LayoutError, or what ``unhandled`` raises, where no handler takes it."""
+        """The result of the handler for an operation.
+
+        Raises LayoutError, or what ``unhandled`` raises, where no handler takes it.
+        """
         found: R = self.handler(site)(self, site)
         return found
 

@@ -94,7 +94,7 @@ def reference(
 
 
 def bound(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], alpha: Any, beta: Any) -> dict[str, np.ndarray[Any, Any]]:
-    """How far dst may be from the reference: one rounding of beta*y, one of the sum, one of the reference."""
+    """A bound on the error of dst: one rounding of beta*y, one of the sum, one of the reference."""
     digits = {"float32": 24, "float16": 11, "bfloat16": 8, "float64": 53}[x.dtype.name]
     a, b = (np.abs(np.asarray(s).astype(x.dtype).astype(np.float64)) for s in (alpha, beta))
     total = a * np.abs(x.astype(np.float64)) + b * np.abs(y.astype(np.float64))

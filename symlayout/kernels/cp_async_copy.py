@@ -4,8 +4,8 @@
     >>> print(cp_async_copy(dim("N"), stages=3).text().splitlines()[0])
     kernel cp_async_copy(N)
 
-A chunk is 16 bytes of each thread. Chunk number i of a CTA takes slot i % stages. At the one barrier of each turn every
-thread has its part of chunk i, and all have done with chunk i - 1, whose slot is filled next.
+A chunk is 16 bytes of each thread. Chunk number i of a CTA takes slot i % stages. At the one barrier of each
+iteration every thread has its part of chunk i, and all have finished chunk i - 1, whose slot is filled next.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def cp_async_copy(N: int | Symbol, *, stages: int = 4, threads: int = 128, block
     turns = (ceil_div(N, chunk) - block + blocks - 1) // blocks
 
     def fetch(turn: Any) -> None:
-        """A group for the chunk of a turn, empty where there is none."""
+        """A group for the chunk of an iteration, empty past the last chunk."""
         at = chunk * (block + blocks * turn) + width * thread
         with k.where(turn < turns, at < N):
             k.copy("cp.async.16", src(at), tile(chunk * (turn % stages) + width * thread))

@@ -5,10 +5,10 @@
       grid (132,), 384 threads, 1 CTA an SM
 
 A producer thread loads steps of A and B into a ring of stages, swizzled by 128 bytes. Each consumer warpgroup
-multiplies 64 rows of A by all of B, gives a stage back when the wgmmas of the next are under way, then converts its
-sums and stores them, 16 rows and 64 columns at a time, from two buffers of each warp. In a cluster each CTA loads a
-part of B for all. Blocks are persistent; tiles are taken *group* of M at a time, so that those under way at once share
-rows of A and B in L2.
+multiplies 64 rows of A by all of B. It releases a stage when the wgmmas of the next are in flight. Its epilogue
+converts the sums and stores them, 16 rows and 64 columns at a time, from two buffers of each warp. In a cluster each
+CTA loads a part of B for all. Blocks are persistent; tiles are taken *group* of M at a time, so that those under way
+at once share rows of A and B in L2.
 """
 
 from __future__ import annotations
@@ -201,10 +201,10 @@ def reference(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> dict[str, np.
 
 
 def bound(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """How far c may be from the reference, element by element.
+    """A bound on the error of c, element by element.
 
-    ``error_bound`` of each wgmma of a sum, whose partial sums are no larger than the sum of absolute values (and an
-    error, hence the factor), then one rounding in the kernel and one in the reference.
+    ``error_bound`` of each wgmma of a sum, then one rounding in the kernel and one in the reference. Partial sums are
+    at most the sum of absolute values, plus an error: hence the factor.
     """
     x, y = a.astype(np.float64), b.astype(np.float64)
     instructions = ceil_div(a.shape[1], STEP_K) * (STEP_K // INSTRUCTION_K)

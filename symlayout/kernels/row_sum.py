@@ -101,7 +101,7 @@ def reference(src: np.ndarray[Any, Any], function: str = "add") -> dict[str, np.
 
 
 def bound(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """How far sums may be from the reference: each addition rounds a sum of no more than all absolute values.
+    """A bound on the error of sums: each addition rounds a sum of at most all absolute values.
 
     N - 1 additions in any order err by at most (N - 1) u (1 + u)^(N-2) sum |x|, with u = 2^-24 (Higham, Accuracy and
     Stability of Numerical Algorithms, section 4.2); the reference rounds once more.

@@ -5,9 +5,9 @@
     >>> print(tma_transpose(M, N, dtype="bf16", tile=(64, 64), swizzle=128, stages=2).text().splitlines()[0])
     kernel tma_transpose(M, N)
 
-A producer warp fills the ring. Four warps read 16 bytes a thread along the rows of a tile, put each element into its
-column of the other tile, fence and meet; one of their threads stores that tile, and waits until it was read before
-the next is written.
+A producer warp fills the ring. Four warps read 16 bytes a thread along the rows of a tile, and put each element into
+its column of the other tile. They fence and meet at a barrier. One of their threads stores that tile, and waits until
+it was read before the next is written.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class SwizzledTile:
         return self.width, self.rows
 
     def part(self, box: int) -> int:
-        """Where a box starts."""
+        """The start of a box."""
         return box * self.rows * self.width
 
     def at(self, row: Any, column: Any) -> Any:
-        """Where an element is."""
+        """The offset of an element."""
         box, column = (column // self.width, column % self.width) if self.boxes > 1 else (0, column)
         return box * (self.rows * self.width) + self._swizzle(row * self.width + column)
 

@@ -39,7 +39,7 @@ def linear(layout: LayoutLike | Swizzle, names: Sequence[str] | None = None) -> 
 
 
 def why_not_linear(layout: LayoutLike | Swizzle) -> str:
-    """What keeps a layout from being linear over F2; the empty string if nothing does."""
+    """The reason why a layout is not linear over F2; the empty string if it is."""
     out = _analysis(layout)
     return out if isinstance(out, str) else ""
 
@@ -90,7 +90,7 @@ def _of_layout(layout: Layout, offset: Any, swizzle: Swizzle | None) -> LinearLa
 
 
 def _carry(columns: list[int], column: int, offset: int) -> str:
-    """The two index bits whose sum is no xor, with the values there, under the swizzle."""
+    """Two index bits whose sum differs from their xor, with the values there, under the swizzle."""
     i = next(i for i, c in enumerate(columns) if c & column)
     x, y = 1 << i, 1 << len(columns)
     at_x, at_y = columns[i] ^ offset, column ^ offset

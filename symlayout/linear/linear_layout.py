@@ -167,8 +167,8 @@ class LinearLayout:
     def from_triton(bases: Any, out_dims: Any = None) -> LinearLayout:
         """A Triton linear layout, given as that object or as its bases and out_dims.
 
-        *bases* is a mapping or a list of pairs (input, images of its bits); *out_dims* a mapping or a list of
-        pairs (output, size), or names alone, whose sizes are then the least that hold the images.
+        *bases* is a mapping or a list of pairs (input, images of its bits). *out_dims* is a mapping or a list of
+        pairs (output, size), or names alone; the sizes are then the least that hold the images.
         """
         if hasattr(bases, "bases"):
             bases, out_dims = bases.bases, bases.out_dims

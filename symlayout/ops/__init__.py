@@ -86,4 +86,4 @@ ORDER: tuple[type[Op], ...] = (
     *(Fence, Commit, WaitGroup),
 )
 STRUCTURE: tuple[type[Op], ...] = (For, If, Elect, Role)
-OPERATIONS = (*DATA, *NAMES, *ORDER, *STRUCTURE)  # the language: a class of another's is no operation of it
+OPERATIONS = (*DATA, *NAMES, *ORDER, *STRUCTURE)  # the language: a class of another module is not an operation of it

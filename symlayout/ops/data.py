@@ -76,7 +76,7 @@ class Copy(Op):
             )
 
     def _bytes(self, row: Atom, space: MemorySpace) -> Int | None:
-        """What a thread moves to or from a memory space, where bytes say it."""
+        """The access of a thread to a memory space, if bytes say it."""
         if isinstance(row, MatrixCopy):
             return None if space is REGISTER else ROW_BYTES
         return row.bytes if row.extent is Extent.INSTRUCTION else self.bytes
@@ -275,7 +275,7 @@ class LoadIndex(Op):
 
     @property
     def stated(self) -> str:
-        """What the data hold, in words."""
+        """The contract of the data, in words."""
         low, high = cast(Int, self.name.lower), cast(Int, self.name.upper)
         return f"{self.name} = {self.src} within {text((low, integer(high + 1)))}"
 

@@ -65,7 +65,7 @@ class Op:
     # -- memory ---------------------------------------------------------------------------------------
 
     def _touched(self) -> Iterator[Touch]:
-        """What it does to its places, those that it reads first."""
+        """Its effects on its places, reads first."""
         yield from ()
 
     @cached_property
@@ -73,9 +73,9 @@ class Op:
         return tuple(t for t in self._touched() if isinstance(t.operand, Ref | Box))
 
     def touches(self) -> tuple[Touch, ...]:
-        """What it does to its places in memory and registers, those that it reads first.
+        """Its effects on its places in memory and registers, reads first.
 
-        An operand of another kind than it takes, which ``WellFormed`` reports, is no place.
+        An operand of a kind that the operation does not take, which ``WellFormed`` reports, is not a place.
         """
         return self._touches
 
@@ -104,7 +104,7 @@ class Op:
 
     @property
     def completion(self) -> Completion:
-        """What tells that it is over."""
+        """Its completion mechanism."""
         row = self.row
         return Completion.AT_ONCE if row is None else row.completion
 
@@ -115,7 +115,7 @@ class Op:
 
     @property
     def reduction(self) -> Reduction | None:
-        """How it combines values with those in memory, if that is what it does."""
+        """The function by which it combines values with those in memory, if it is a reduction."""
         row = self.row
         return None if row is None else row.reduction
 
@@ -139,7 +139,7 @@ class Op:
 
     @property
     def waits(self) -> Slot | None:
-        """The mbarrier for a phase of which it waits."""
+        """The mbarrier whose phase it awaits."""
         return None
 
     @property

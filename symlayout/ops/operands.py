@@ -1,4 +1,4 @@
-"""What operations name: places in tensors, boxes of tensor maps, mbarriers, scalar parameters, matrices of wgmma."""
+"""Operands of operations: places in tensors, boxes of tensor maps, mbarriers, scalar parameters, matrices of wgmma."""
 
 from __future__ import annotations
 

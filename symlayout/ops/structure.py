@@ -104,7 +104,7 @@ class Elect(Op):
 
 @dataclass(frozen=True)
 class Role(Op):
-    """What some warps of the CTA do, and how many registers each of their threads keeps (0: as launched)."""
+    """The program of some warps of the CTA, and the registers that each of their threads keeps (0: as launched)."""
 
     name: str
     first_warp: int

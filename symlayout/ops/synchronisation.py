@@ -121,7 +121,7 @@ class Fence(Op):
 
 @dataclass(frozen=True)
 class Commit(Op):
-    """What was issued since the last commit becomes a group."""
+    """The operations issued since the last commit become a group."""
 
     group: str
 

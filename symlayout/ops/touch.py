@@ -1,4 +1,5 @@
-"""What an operation does to one of its places: provers, runs and printers read it here, and know no operation for it.
+"""The effect of an operation on one of its places. Provers, runs and printers read it here, so none of them needs a
+case for each operation.
 
 >>> from symlayout.ops import Copy, Ref, Slot, Box
 >>> for t in Copy("tma.load", Box("map", (0, 8)), Ref("tile"), Slot("full")).touches():

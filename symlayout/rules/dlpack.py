@@ -1,4 +1,4 @@
-"""What ``cuda::make_tma_descriptor`` asks of a DLTensor, one row each; the rules of the map that it makes follow.
+"""Rules of ``cuda::make_tma_descriptor`` for a DLTensor, one row each; the rules of the map that it makes follow.
 
 >>> from symlayout.dlpack import DLTensor
 >>> for v in violations(Request(DLTensor((64, 64), "i8"), (8, 16))):
@@ -242,5 +242,5 @@ def rules_of(profile: str) -> tuple[Rule, ...]:
 
 
 def violations(r: Request) -> list[Violation]:
-    """What a call breaks of the rules of its tensor, before there is a map."""
+    """Rules of its tensor that a call breaks, before there is a map."""
     return engine.violations(r, rules_of(r.profile))

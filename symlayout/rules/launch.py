@@ -1,6 +1,6 @@
 """The rules of a launch, one row each: what an architecture has room for, whatever the kernel computes.
 
-Each record holds the numbers of one declaration or operation of a kernel beside the architecture that it is for.
+Each record holds the numbers of one declaration or operation of a kernel, and the architecture that it is for.
 
     >>> from symlayout.arch import SM90
     >>> for v in violations(Launch(SM90, (1, 65536)), RULES):
@@ -64,7 +64,7 @@ class Limited:
 
 @dataclass(frozen=True)
 class Launch(Limited):
-    """What a kernel asks of a launch: CTAs along each axis of the grid, those of a cluster, threads of a CTA.
+    """The requirements of a kernel on a launch: CTAs along each axis of the grid, those of a cluster, threads of a CTA.
 
     A grid has one CTA along each axis that the cluster has and the grid does not name.
     """

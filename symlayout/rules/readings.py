@@ -1,4 +1,4 @@
-"""What the rules of tensor maps read in a map: the same of a map of numbers, of expressions, and of columns of maps."""
+"""Inputs of the rules of tensor maps, read alike from a map of numbers, of expressions, and from columns of maps."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def is_packed(m: Any) -> Any:
 
 
 def is_packed16(m: Any) -> Any:
-    """The packed types of 16-byte alignment, of which 16 values take 16 bytes in shared memory."""
+    """The packed types of 16-byte alignment: 16 values take 16 bytes in shared memory."""
     return (m.dtype == U4_ALIGN16) | (m.dtype == U6_ALIGN16)
 
 
@@ -116,18 +116,18 @@ def landed_bytes(m: Any, i: int = 0) -> Any:
 
 
 def is_slice(m: Any, i: int) -> Any:
-    """Dimension i counts channel slices, of which a copy takes one."""
+    """Dimension i counts channel slices; a copy takes one of them."""
     return is_interleaved(m) & (m.rank - 2 == i)
 
 
 def least_stride(m: Any, i: int) -> Any:
-    """What the stride of dimension i + 1 must reach for rows that do not overlap: nothing, if it is 0."""
+    """A lower bound on the stride of dimension i + 1 so that rows do not overlap; none if the stride is 0."""
     below = bytes_of(m, m.global_dim[0]) if i == 0 else times(m.global_dim[i], m.global_stride_bytes[i - 1])
     return where(m.global_stride_bytes[i] == 0, 0, below)
 
 
 def base_positions(m: Any, i: int) -> Any:
-    """How far the upper end of an im2col box lies above its lower one, as the driver computes it."""
+    """The distance of the upper end of an im2col box from its lower end, as the driver computes it."""
     first = where(m.interleave == 0, m.global_dim[i + 1], m.global_dim[i])  # with interleave, dimension 0 is W
     return wrapped32(first + m.upper_corner[i]) - m.lower_corner[i]
 

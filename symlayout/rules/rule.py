@@ -20,7 +20,7 @@ from ..facts import Facts
 
 
 class Tables(Definitions):
-    """How a row is found again by its id, among tables that are built on this module."""
+    """The lookup of a row by its id, for tables that are built on this module."""
 
     rule_named: Callable[[str], Any]
 
@@ -33,7 +33,7 @@ Bound: TypeAlias = "int | Callable[[Any, int], Any] | None"
 
 @dataclass(frozen=True)
 class Between:
-    """low <= x <= high, both ends included; None is no bound. Messages name numbers by their words."""
+    """low <= x <= high, both ends included; None means unbounded. Messages name numbers by their words."""
 
     low: Bound
     high: Bound
@@ -151,13 +151,13 @@ class Rule:
                 yield i, self.value(m, i)
 
     def facts(self, m: Any, i: int, x: Any) -> tuple[Fact, ...]:
-        """What makes the rule hold where the value or its bounds are expressions; nothing for plain numbers."""
+        """The facts that make the rule hold if the value or its bounds are expressions; none for plain numbers."""
         found = self.must.facts(x, m, i)
         return found if isinstance(x, Expr) or any(f.symbols for f in found) else ()
 
     @property
     def what(self) -> str:
-        """What the value is called in a message."""
+        """The name of the value in a message."""
         return self.name or self.sentence.partition(" is ")[0]
 
     def __str__(self) -> str:
@@ -211,13 +211,13 @@ class Violation:
 
     @property
     def message(self) -> str:
-        """What was expected and what is there, without the rule's id."""
+        """The expected and the actual value, without the rule's id."""
         fix = f"; {self.fix}" if self.fix else ""
         return f"expected {self.rule.what} to be {self.wanted}{self.unit}, got {self.story}{fix}"
 
 
 def place_text(rule: Rule, i: int) -> str:
-    """Where the i-th place of a rule is, in the driver's words."""
+    """The i-th place of a rule, in the driver's words."""
     words = {"dimension": f"dimension {i}", "stride": f"the stride of dimension {i + 1}", "axis": f"axis {i}"}
     words["grid"] = f"grid.{'xyz'[i : i + 1]}"
     return words.get(rule.each, "WHD"[i : i + 1] if rule.each == "spatial" else "")
@@ -252,7 +252,7 @@ def _never(f: Fact, known: Facts) -> bool:
 
 
 def violation(rule: Rule, m: Any, i: int, x: Any) -> Violation:
-    """What there is to say where the value x at place i breaks a rule."""
+    """The story of a rule that the value x at place i breaks."""
     x = x if isinstance(x, Expr) else int(x)
     said = rule.advice or rule.hint
     fix = said(m, i) if said else ""
@@ -279,7 +279,7 @@ def broken(columns: Any, rules: Iterable[Rule]) -> dict[str, np.ndarray[Any, Any
 
 
 def accepted(columns: Any, rules: Iterable[Rule]) -> np.ndarray[Any, Any]:
-    """Which rows of a record of NumPy columns break no rule."""
+    """The rows of a record of NumPy columns that break no rule."""
     bad = np.zeros(len(columns), dtype=bool)
     for rows in broken(columns, rules).values():
         bad |= rows

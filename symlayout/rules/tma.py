@@ -399,12 +399,12 @@ def rules_of(profile: str) -> tuple[Rule, ...]:
 
 
 def violations(m: Any, profile: str = "driver") -> list[Violation]:
-    """What a map breaks in a profile, at every place; with symbols, what it breaks for all their sizes."""
+    """The rules that a map breaks in a profile, at every place; with symbols, those broken for all their sizes."""
     return engine.violations(m, rules_of(profile))
 
 
 def lints(m: Any) -> list[Violation]:
-    """What is legal in a map and rarely meant.
+    """Warnings about a map that is legal and rarely intended.
 
     >>> from symlayout.tma import TensorMap
     >>> for v in lints(TensorMap("f32", 0, (64, 64), (256,), (8, 8), (1, 8))):

@@ -1,4 +1,4 @@
-"""What ``cuda::make_tma_descriptor`` asks of a tensor map and the driver does not.
+"""Rules of ``cuda::make_tma_descriptor`` for a tensor map that the driver does not have.
 
 Its text has slips; each row's source says which reading holds. The code is that of CCCL in August 2026.
 """

@@ -1,7 +1,8 @@
 """The rules of one copy through a tensor map, one row each.
 
-``hardware`` is what a copy must keep on compute capability 9.0 (faults seen on an H200, driver 580.159.04, how often is
-in docs/tma_on_h200.md); ``lint`` is legal and surprises (what surprises in the map alone is in ``rules.tma_lints``).
+``hardware`` holds the rules of a copy on compute capability 9.0 (faults seen on an H200, driver 580.159.04, counted
+in docs/tma_on_h200.md). ``lint`` holds copies that are legal and surprising (lints of the map alone are in
+``rules.tma_lints``).
 
     >>> from symlayout.tma import TensorMap, TmaType
     >>> m = TensorMap(TmaType.FLOAT16, 0, (64, 64), (128,), (32, 8), swizzle=64)
@@ -348,5 +349,5 @@ def rules_of(profile: str) -> tuple[Rule, ...]:
 
 
 def violations(c: TensorCopy, profile: str = "hardware") -> list[Violation]:
-    """What a copy of numbers breaks in a profile, at every place."""
+    """The rules that a copy of numbers breaks in a profile, at every place."""
     return engine.violations(c, rules_of(profile))

@@ -1,4 +1,4 @@
-"""What is legal in a tensor map and rarely meant; and what no block can use."""
+"""Lints: tensor maps that are legal and rarely intended, or that no block can use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Driver API says and no driver of compute capability 9 can show: packed types, swizzle atoms, plain sums.
+"""Rules of the Driver API that no driver of compute capability 9 can show: packed types, swizzle atoms, plain sums.
 
 The packed types are refused on capability 9.0; these rows are from documents alone.
 """

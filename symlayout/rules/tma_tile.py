@@ -45,7 +45,7 @@ class TileCopy(TensorCopy):
 
     @property
     def indices(self) -> frozenset[Symbol]:
-        """The block and loop indices: symbols that count from 0, and of which the map knows nothing."""
+        """The block and loop indices: symbols that count from 0 and that the map does not contain."""
         found = symbols_in(self._numbers()) - set(self.tensor_map.symbols)
         return frozenset(s for s in found if s.lower == 0)
 

@@ -1,4 +1,4 @@
-"""What operations do to NumPy memory, byte for byte: the one definition for tests, provers and simulator."""
+"""The effects of operations on NumPy memory, byte for byte: the one definition for tests, provers and simulator."""
 
 from __future__ import annotations
 

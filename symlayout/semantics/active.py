@@ -52,7 +52,7 @@ class Active(Threads):
         return self.env
 
     def among(self, lanes: Array, base: int) -> Active:
-        """Those of other threads of the CTA, which count from *base* on."""
+        """The same scope for other threads of the CTA, which count from *base* on."""
         active = lanes[(lanes >= self.first) & (lanes < self.first + self.count)]
         env = {**self.env, THREAD: active - base}
         env |= {name: every[active - self.first] for name, every in self.varying.items()}
@@ -66,7 +66,7 @@ class Active(Threads):
         return super().number(x) if isinstance(found, np.ndarray) else int(found)
 
     def meeting(self, facts: tuple[Fact, ...]) -> Array:
-        """Which threads that are here meet all facts. Raises LayoutError for values that other agents have loaded."""
+        """The active threads that meet all facts. Raises LayoutError for values that other agents have loaded."""
         if len(self.lanes) != len(self.active):
             for name in (s.name for fact in facts for s in fact.symbols if s.name in self.varying):
                 raise LayoutError(f"expected {name} inside one role, since it may differ from thread to thread")

@@ -1,9 +1,9 @@
 """An agent: the threads of a role of one CTA, in lockstep, running the operations of a kernel.
 
 ``run`` is a generator: it stops with ``Blocked`` where the agent cannot go on, and, where it is asked to, with None
-after each operation. What an instruction does is a row of ``effects.EFFECTS``, given the agent and the operation:
-``agent.value(expression)`` is an integer or an array with an entry for each thread that is active, ``agent.load`` and
-``agent.store`` move bytes of these threads, and the codes that travel with them.
+after each operation. An instruction's effect is a row of ``effects.EFFECTS``, a function of the agent and the
+operation. ``agent.value(expression)`` is an integer or an array with an entry for each active thread. ``agent.load``
+and ``agent.store`` move bytes of these threads, and the codes that travel with them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MISTAKES = (LayoutError, ExpressionError, TmaFault, NotImplementedError, ZeroDiv
 
 @dataclass(frozen=True)
 class Blocked:
-    """What an agent waits for, and how to say it."""
+    """The condition that an agent waits for, and its text."""
 
     ready: Callable[[], bool]
     told: Callable[[], str]
@@ -92,7 +92,7 @@ class Agent:
 
     @contextmanager
     def scope(self, base: int, here: Array) -> Iterator[None]:
-        """What comes inside by these threads, which count from *base*."""
+        """Inside, these threads are active; they count from *base*."""
         before = self._now
         self._enter(before.among(here + base, base))
         try:
@@ -328,7 +328,7 @@ class Agent:
         self.pending[group] = [w for w in self.pending.get(group, ()) if not w.done.all()]
 
     def _commits(self, group: str) -> Array:
-        """How often each thread of the agent has committed."""
+        """The number of groups that each thread of the agent has committed."""
         return self.commits.setdefault(group, np.zeros(self.count, dtype=np.int64))
 
     def _here(self) -> Array:
@@ -339,7 +339,8 @@ class Agent:
 
 
 def _ended(last: Places, now: Places) -> int:
-    """How many operations are over when the one at *now* begins: the last one, unless it is inside, and those around.
+    """The number of operations that are over when the one at *now* begins: the last one, unless it is inside, and
+    those around.
 
     >>> _ended((1,), (1, 0)), _ended((1, 0), (1, 0)), _ended((1, 0, 3), (2,))
     (0, 1, 3)

@@ -1,4 +1,4 @@
-"""What ``cp.async.bulk`` does, the copy without a map: addresses and a number of bytes.
+"""``cp.async.bulk``, the copy without a map: addresses and a number of bytes.
 
 >>> shared = np.zeros(64, dtype=np.uint8)
 >>> bulk_copy(24, np.arange(64, dtype=np.uint8), 32, shared, 0)
@@ -21,8 +21,8 @@ from .memory import Memory
 def bulk_copy(size: int, source: Any, source_address: int, target: Any, target_address: int) -> int:
     """Copy *size* bytes, and say how many were copied and credited to the barrier of a load.
 
-    A size that is no multiple of 16 is rounded down, without a fault; 0 copies nothing (measured on an H200, driver
-    580.159.04). Memory is as in ``tma_load``. Raises TmaFault for an address that is no multiple of 16.
+    A size that is not a multiple of 16 is rounded down, without a fault; 0 copies nothing (measured on an H200,
+    driver 580.159.04). Memory is as in ``tma_load``. Raises TmaFault for an address that is not a multiple of 16.
     """
     for what, address in (("source", source_address), ("target", target_address)):
         if address % UNIT_BYTES:

@@ -1,7 +1,7 @@
 """The effects of bulk copies without a map: loads that land on an mbarrier, stores of bulk groups.
 
-What PTX leaves undefined is a mistake of the kernel here: addresses and sizes that are no multiples of 16, sizes below
-0, bytes outside of a tensor.
+Behaviour that PTX leaves undefined is a mistake of the kernel here: addresses and sizes that are not multiples of 16,
+sizes below 0, bytes outside of a tensor.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _store(agent: Agent, op: Copy) -> None:
 
 
 def _size(agent: Agent, op: Copy) -> int:
-    """How many bytes it moves. Raises LayoutError for a number that PTX does not allow."""
+    """The number of bytes that it moves. Raises LayoutError for a number that PTX does not allow."""
     if op.bytes is None:
         raise LayoutError("expected a number of bytes to copy, got none")
     size = agent.uniform(op.bytes)

@@ -1,4 +1,4 @@
-"""What a load makes of values: the TF32 rounding, and what it writes for elements outside the tensor."""
+"""The conversion of values by a load: the TF32 rounding, and the fill of elements outside the tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What instructions do to a running kernel: by the word of the atom, a function of the agent and the operation.
+"""Effects of instructions on a running kernel: by the word of the atom, a function of the agent and the operation.
 
 A module of atoms adds rows of its own: ``EFFECTS["mma.m16n8k16..."] = f``, where ``f(agent, op)`` reads with
 ``agent.load``, writes with ``agent.store``, and hands what is asynchronous to ``agent.add(group, Pending(agent, op))``.
@@ -20,7 +20,7 @@ EFFECTS: dict[str, Effect] = {}
 
 
 def effect(word: str) -> Effect:
-    """What an instruction does. Raises LayoutError for one that has no effect yet."""
+    """The effect of an instruction. Raises LayoutError for one that has no effect yet."""
     if word not in EFFECTS:
         raise LayoutError(f"expected an instruction that can be run ({', '.join(EFFECTS)}), got {word!r}")
     return EFFECTS[word]

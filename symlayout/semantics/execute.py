@@ -9,8 +9,8 @@
     True
 
 ``eager`` does what is asynchronous where it is issued, and asks for no order: what the kernel is meant to compute.
-``lazy`` does it at the last legal moment, and a number mixes both and interleaves all agents at random; under these two
-a byte that a reader need not see yet is poison, and a write to bytes that somebody may still use is a mistake.
+``lazy`` does it at the last legal moment. A number mixes both and interleaves all agents at random. Under these two a
+byte that a reader need not see yet is poison, and a write to bytes that may still be in use is a mistake.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def execute(bound: Kernel, inputs: Mapping[str, Any], order: str | int = "eager"
     """All global tensors after the run of a kernel that is bound to sizes, by name.
 
     *inputs* are arrays with the shape of the tensor's layout and numbers for scalar parameters; tensors without one
-    start as poison. *order* is ``eager``, ``lazy`` or a seed. Raises LayoutError for a kernel with symbols, inputs that
-    do not fit and an empty grid, AssumptionError for arrays that lie otherwise than the kernel's tensors state (see
-    ``launch_checks``), ExecutionError where the run faults, races, hangs or puts poison into a tensor: with CTA, role,
-    iteration and op.
+    start as poison. *order* is ``eager``, ``lazy`` or a seed. Raises LayoutError for a kernel with symbols, inputs
+    that do not fit and an empty grid, and AssumptionError for arrays whose addresses break the assumptions of the
+    kernel's tensors (see ``launch_checks``). Raises ExecutionError where the run faults, races, hangs or puts poison
+    into a tensor: with CTA, role, iteration and op.
     """
     return {name: memory.get() for name, memory in run(bound, inputs, order).memory.items()}
 
@@ -170,7 +170,7 @@ class Running:
 
 
 class Scheduler:
-    """Runs the clusters one after another, each agent as far as it gets, in turn.
+    """Runs the clusters one after another; the agents of each run round robin until they block.
 
     Flights land when no agent can go on, the latest first.
     """

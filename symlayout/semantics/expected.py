@@ -1,4 +1,4 @@
-"""What the results of a kernel are on NumPy arrays, and runs that are compared with them.
+"""The results of a kernel on NumPy arrays, and runs that are compared with them.
 
 >>> from symlayout.kernels import tma_transpose
 >>> k = tma_transpose(8, 16, dtype="u16", blocks=1)
@@ -32,12 +32,12 @@ Array = np.ndarray[Any, Any]
 
 EXACT_F64 = 1 << 53
 EXACT = 1 << 24  # integers below are exact in f32
-STRIDE = np.uint64(1001)  # multiples of which are not exact in bf16 and hardly in f16: rounding shows
-FEW = np.array([-2.0, -1.0, 1.0, 2.0])  # of which sums of products are exact
+STRIDE = np.uint64(1001)  # multiples of this are not exact in bf16, and few in f16: rounding shows
+FEW = np.array([-2.0, -1.0, 1.0, 2.0])  # sums of products of these are exact
 
 
 def expected(bound: Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """What each output with a result holds after a run, rounded once where sums are exact.
+    """The expected contents of each output with a result, rounded once where sums are exact.
 
     Raises LayoutError for a kernel with symbols or an input that is missing.
     """
@@ -48,7 +48,7 @@ def expected(bound: Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def telling_inputs(bound: Kernel, loud: int = 0) -> dict[str, Any]:
-    """Arrays for the tensors that are no outputs, of which elements and sums tell where they come from, and scalars.
+    """Arrays for the tensors that are not outputs, and scalars. Their elements and sums identify where they come from.
 
     Elements that are only moved get 1001, 2002, .., or in few bits a hash of their place; those that are summed small
     integers; those of other functions digits of all bits; tensors of indices what their contract allows. With *loud*,
@@ -129,7 +129,7 @@ def _tells(bound: Kernel, x: Dot | Total) -> bool:
 
 
 def _numbers(bits: Array, dtype: DType) -> Array:
-    """Bits as numbers of a type; of NaN, of which conversions keep no more than that it is, one bit is cleared."""
+    """Bits as numbers of a type. Conversions keep of a NaN only that it is one, so one of its bits is cleared."""
     out: Array = bits.view(dtype.numpy())
     if dtype.kind == "float":
         with np.errstate(invalid="ignore"):

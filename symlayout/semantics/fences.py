@@ -7,7 +7,7 @@
     >>> fences.touched("acc", 8, np.array([[0], [1]]), np.arange(4, 8)).tolist()
     [[False, False, False, False], [True, True, False, False]]
 
-Before the first fence all registers count as touched. Sums that wgmmas add up in turn are not touched by them (PTX ISA,
+Before the first fence all registers count as touched. Sums of consecutive wgmmas are not touched by them (PTX ISA,
 wgmma.fence). What a wgmma under way uses may be neither read nor written (PTX ISA, wgmma.wait_group).
 """
 
@@ -28,7 +28,7 @@ Array = np.ndarray[Any, Any]
 
 
 class RegisterFences:
-    """What the threads of an agent have done to their registers; rows are threads, columns bytes."""
+    """The accesses of an agent's threads to their registers; rows are threads, columns bytes."""
 
     def __init__(self, threads: int) -> None:
         self.threads, self.bare = threads, np.ones(threads, dtype=bool)

@@ -1,4 +1,4 @@
-"""Where the bytes of a tensor copy lie, in global and in shared memory: tile mode, im2col and interleaved layouts.
+"""The footprint of a tensor copy in global and in shared memory: tile mode, im2col and interleaved layouts.
 
 A copy has rows and columns. A row is a row of shared memory: one combination of the steps along dimensions 1 and
 up, or one pixel of im2col. A column is a byte of it.

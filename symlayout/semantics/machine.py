@@ -1,4 +1,4 @@
-"""The memories of a running kernel: bytes, and beside them why a byte is poison.
+"""The memories of a running kernel: bytes, and for each byte why it is poison.
 
 A code of 0 is a byte with a value; any other is a number of ``Machine.reasons``, which travels with the byte through
 registers until somebody writes it to global memory.
@@ -47,7 +47,7 @@ class GlobalTensor:
         self.codes[at], self.op[at] = 0, op
 
     def lie_on(self, other: GlobalTensor) -> None:
-        """Begin at the same address as a tensor that is no smaller: their bytes are the same."""
+        """Share the bytes of a tensor at the same address that is at least as large."""
         room = len(self.bytes)
         self.bytes, self.codes, self.op = other.bytes[:room], other.codes[:room], other.op[:room]
 
@@ -58,7 +58,7 @@ class GlobalTensor:
         return self._written
 
     def written_by(self, at: tuple[int, ...]) -> str:
-        """What wrote an element last."""
+        """The last writer of an element."""
         offset = self.tensor.layout(unflatten(at, self.tensor.layout.shape))
         op = self.ops[int(self.op[offset * self.tensor.dtype.bytes])]
         return f"written by {op}" if op else "which nobody wrote"
@@ -89,10 +89,10 @@ class GlobalTensor:
 
 @dataclass(eq=False)
 class Machine:
-    """What all CTAs of a run share: the kernel, global memory, the order in which things are done, words for poison."""
+    """State that all CTAs of a run share: the kernel, global memory, the order of execution, words for poison."""
 
     kernel: Kernel
-    ordered: bool  # whether who knows of what counts
+    ordered: bool  # whether knowledge of others' accesses is tracked
     late: Callable[[], bool]  # whether an asynchronous effect waits until it must happen
     tensors: dict[str, KernelTensor] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)  # of the tensors, in bytes

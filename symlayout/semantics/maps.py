@@ -1,4 +1,4 @@
-"""What the functions of ``Map`` compute: the public path to ``symlayout.atoms.functions``, whose rows they are."""
+"""The functions of ``Map``: the public path to ``symlayout.atoms.functions``, whose rows they are."""
 
 from __future__ import annotations
 

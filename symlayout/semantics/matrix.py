@@ -1,4 +1,4 @@
-"""What matrix instructions do to shared memory and registers: ldmatrix, stmatrix, mma and wgmma.
+"""The effects of matrix instructions on shared memory and registers: ldmatrix, stmatrix, mma and wgmma.
 
     >>> shared = np.arange(512, dtype=np.uint8)
     >>> ldmatrix("ldmatrix.x1.trans", shared, 16 * np.arange(8), "u16")[1]
@@ -34,7 +34,7 @@ Row = TypeVar("Row", MatrixCopy, MmaAtom)
 
 @dataclass(frozen=True, eq=False)
 class Product:
-    """Sums in registers, and for each how far a tensor core may be from the exact sum of what it was given."""
+    """Sums in registers, and for each the largest error of a tensor core on these operands."""
 
     values: Numbers
     bound: Numbers
@@ -47,7 +47,7 @@ def ldmatrix(word: Any, shared: Any, addresses: Any, dtype: Any = u16) -> Number
     """The registers (32, values) that a warp holds after ``ldmatrix``.
 
     *addresses* are those that the lanes give: of all 32, or of those that count (8 for each matrix). Elements are of
-    *dtype*, 16 bits wide. Raises LayoutError for addresses that are no multiple of 16, TmaFault for those outside.
+    *dtype*, 16 bits wide. Raises LayoutError for addresses that are not multiples of 16, TmaFault for those outside.
     """
     row, kind = _expect_atom(word, MatrixCopy, "ldmatrix", lambda row: row.src is SHARED), _half(dtype)
     return to_registers(row, Memory.of(shared).read(_row_bytes(row, row.src_tv, addresses))).view(kind)

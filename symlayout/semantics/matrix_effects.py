@@ -78,7 +78,7 @@ def _stmatrix(agent: Agent, op: Copy) -> None:
 
 
 def _lanes(rows_tv: Layout) -> int:
-    """How many lanes give the address of a row, which has 8 elements."""
+    """The number of lanes that give the address of a row, which has 8 elements."""
     return int(rows_tv.cosize()) // 8
 
 
@@ -141,7 +141,7 @@ class SharedOperand:
         if self.low < tensor.base or self.high >= tensor.base + int(tensor.bytes):
             got = f"{self.low - tensor.base} .. {self.high - tensor.base}"
             raise LayoutError(f"expected bytes of 0 .. {int(tensor.bytes) - 1} of {tensor.name}, got {got}")
-        self.first_lanes = 32 * np.unique(agent.active // 32)  # by which the read of each warp is told
+        self.first_lanes = 32 * np.unique(agent.active // 32)  # names the read of each warp
         strands = np.unique(agent.knows.row(agent.active))
         seen = [self.shared.seen(self.at, agent.knows, int(strand), ASYNC) for strand in strands]
         self.codes = np.max(seen, axis=(0, 3))

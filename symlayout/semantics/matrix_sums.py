@@ -1,4 +1,4 @@
-"""How tensor cores add products: the sums of an H200 bit for bit, and how far a sum may be from exact.
+"""Sums of products by tensor cores: those of an H200 bit for bit, and a bound on the error of a sum.
 
     >>> from symlayout.atoms import atom
     >>> row = atom("mma.m16n8k16.f16")
@@ -48,7 +48,10 @@ EIGHT_HALF = Arithmetic(13, 0, 2.0**-10)
 
 
 def arithmetic(row: MmaAtom) -> Arithmetic:
-    """That of an instruction whose sums are floats. Those of mma of 8-bit floats are made of sums of f16 products."""
+    """The rounding of an instruction whose sums are floats.
+
+    Those of mma of 8-bit floats are made of sums of f16 products.
+    """
     if row.dtype.bits == 8 and row.threads > 32:
         return EIGHT_HALF if row.acc_dtype is f16 else EIGHT
     return HALF if row.acc_dtype is f16 else SINGLE
@@ -87,11 +90,11 @@ def aligned_magnitude(x: Any, dtype: Any) -> Numbers:
 
 
 def error_bound(k: int, magnitude: Any, unit: float = SINGLE.unit, least: float = 2.0**-126) -> Numbers:
-    """How far sums of *k* products and a start may be from exact, *magnitude* being the sum of ``aligned_magnitude``.
+    """A bound on the error of sums of *k* products and a start; *magnitude* is the sum of ``aligned_magnitude``.
 
-    No document says in which order a tensor core adds and what it drops. k additions in any order, each cut off to 24
-    bits, lose about k units of 2^-23 of the magnitude; terms aligned to the largest, cut off there, and a sum cut off
-    lose k + 2. The bound is twice that, and covers subnormal terms that are dropped. What an H200 does
+    No document says in which order a tensor core adds and which bits it drops. k additions in any order, each cut off
+    to 24 bits, lose about k units of 2^-23 of the magnitude. Terms aligned to the largest and cut off there, and a
+    sum cut off, lose k + 2. The bound is twice that, and covers subnormal terms that are dropped. What an H200 does
     (``tensor_core_sums``) loses less than (k + 1) / 4 + 1 units: 0.19 of the bound; of wgmma of 8-bit floats, whose
     unit is 2^-13, less than k + 2 units, which is half of it.
     """
@@ -118,8 +121,8 @@ def product_bound(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> Numbers:
 def tensor_core_sums(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> Numbers:
     """c + a b^T as an H200 computes it, bit for bit; no document promises it.
 
-    mma of 8-bit floats adds two sums of f16 products, of the elements of K whose index modulo 4 is 0 or 1 and then of
-    the others, and c to them in f32: that chip has no such instruction for a warp. NaN is 0x7FFFFFFF or 0x7FFF, 0 is
+    mma of 8-bit floats adds the f16 products of the elements of K whose index modulo 4 is 0 or 1, then those of the
+    others, and then c in f32: that chip has no such instruction for a warp. NaN is 0x7FFFFFFF or 0x7FFF, 0 is
     positive.
     """
     if row.acc_dtype.kind == "int":
@@ -163,7 +166,7 @@ def _fused(how: Arithmetic, kind: DType, sums: DType, a: Numbers, b: Numbers, c:
 
 
 def _exponents(x: Numbers, dtype: DType) -> Numbers:
-    """Those of leading bits, at least that of the smallest normal number."""
+    """The exponents of leading bits, at least that of the smallest normal number."""
     found = np.frexp(np.where(np.isfinite(x), x, 0))[1] - 1
     out: Numbers = np.where(x == 0, ZERO, np.maximum(found, LEAST_EXPONENT[dtype.name]))
     return out
@@ -177,7 +180,7 @@ def _towards_zero(x: Numbers, bits: int) -> Numbers:
 
 
 def _not_finite(terms: Numbers) -> Numbers:
-    """What terms amount to of which some are infinite or NaN."""
+    """The sum of terms when some of them are infinite or NaN."""
     with np.errstate(invalid="ignore"):
         out: Numbers = np.where(np.isfinite(terms), 0, terms).sum(axis=2)
     return out

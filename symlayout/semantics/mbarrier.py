@@ -23,7 +23,7 @@ LIMIT = 2**20 - 1  # of arrivals and of bytes: PTX ISA, 9.7.13.15.2, size and co
 class Mbarrier:
     """One mbarrier: phases over, arrivals that the phase still awaits, bytes expected less bytes arrived.
 
-    ``told`` is what arrivals of the running phase let a waiter know, ``known`` what those of phases that are over did;
+    ``told`` is the knowledge that arrivals of the running phase release, ``known`` that of phases that are over.
     *component* is where a clock counts the phases of this barrier.
     """
 

@@ -1,4 +1,4 @@
-"""What each operation is to an agent: a function of the two, which yields while the agent is blocked."""
+"""The steps of each operation for an agent: a function of the two, which yields while the agent is blocked."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _cluster_barrier(agent: Agent, op: ClusterBarrier) -> Steps:
 
 
 def _warp_barrier(agent: Agent, op: WarpBarrier) -> None:
-    """What one lane has seen, all of its warp that are here have."""
+    """Knowledge of one lane becomes that of all lanes of its warp that are here."""
     if agent.machine.ordered:
         agent.knows.meet(agent.active)
 

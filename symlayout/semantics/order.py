@@ -1,11 +1,12 @@
-"""What happens before what: vector clocks of strands, and for each byte of shared memory who wrote it and who reads it.
+"""The happens-before order of a run: vector clocks of strands, and for each byte of shared memory its writer and its
+readers.
 
 A warp is two strands: its first lane, which an election takes, and its other lanes, which know of one another but of
-the first lane only after a barrier of the warp. Of warps that stay converged (``Kernel.converged_warps``) each is one.
-A clock has one entry for each strand (how much of its work is known), each mbarrier (how many phases are known to be
-over) and each thread (up to where its writes are known to be fenced for the async proxy), for each CTA of a cluster.
-An access is in order where the clock of its strand reaches the epoch of what it meets (Flanagan and Freund, FastTrack,
-PLDI 2009).
+the first lane only after a barrier of the warp. Of warps that stay converged (``Kernel.converged_warps``) each is
+one. A clock has entries for each CTA of a cluster: one for each strand (how much of its work is known), one for each
+mbarrier (how many phases are known to be over), and one for each thread (up to where its writes are known to be
+fenced for the async proxy). An access is in order if the clock of its strand has reached the epoch of the earlier
+access (Flanagan and Freund, FastTrack, PLDI 2009).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ STRANDS = 2  # of a warp that need not stay converged
 
 @dataclass(frozen=True)
 class Entries:
-    """Where the entries of a clock are. *each_warp* is the number of strands of a warp: STRANDS, or 1.
+    """The positions of entries in a clock. *each_warp* is the number of strands of a warp: STRANDS, or 1.
 
     >>> Entries(1, 2, 0).strand(np.array([0, 1, 31, 32, 63])).tolist()
     [0, 1, 1, 2, 3]
@@ -93,7 +94,7 @@ class Knowledge:
         return np.asarray(self.entries.strand(threads) - self.first)
 
     def epoch(self, row: Any) -> Any:
-        """Where the strands of some rows are."""
+        """The positions of the strands of some rows."""
         return self.rows[row, self.own[row]]
 
     def release(self, threads: Array, into: Array) -> None:
@@ -122,7 +123,7 @@ class Knowledge:
         self.rows[mine, self.own[mine]] += 1
 
     def fence(self, threads: Array) -> None:
-        """What these threads wrote may be read through the async proxy, by whom their strands tell."""
+        """Writes of these threads may be read through the async proxy, by whoever their strands release them to."""
         row = self.row(threads)
         self.rows[row, self.entries.fence(self.cta, threads)] = self.epoch(row)
         row = np.unique(row)
@@ -142,7 +143,7 @@ class Bytes:
         self.entry = {proxy: entries.of_writers(cta, proxy) for proxy in (GENERIC, ASYNC)}
 
     def hidden(self, at: Where, k: Knowledge, row: Any, proxy: str = GENERIC) -> Array:
-        """Which bytes hold a write that a reader through this proxy does not know of."""
+        """The bytes whose write is not known to a reader through this proxy."""
         return k.rows[row, self.entry[proxy][self.writer[at]]] < self.epoch[at]
 
     def read_by(self, at: Where, k: Knowledge, row: Any) -> Array:

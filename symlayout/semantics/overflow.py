@@ -1,7 +1,7 @@
 """Integers that do not fit the bits in which a kernel holds them, as a run meets them.
 
-A run computes with integers of any size. Where the ranges of what an operation computes do not show that every partial
-result fits, the values are looked at before it is carried out, in the order and form of the kernel for all sizes.
+A run computes with integers of any size. If ranges do not show that every partial result of an operation fits, its
+values are checked before the operation runs, in the order and form of the kernel for all sizes.
 """
 
 from __future__ import annotations

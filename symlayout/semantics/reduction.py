@@ -87,7 +87,7 @@ ON_FLOATS: Mapping[str, Callable[[TmaType, Numbers, Numbers], Numbers]] = {"add"
 
 
 def _chosen(dtype: TmaType, a: Numbers, b: Numbers, first: Numbers) -> Numbers:
-    """The first where it wins or the second is no number; one NaN for two."""
+    """The first if it wins or the second is not a number; one NaN for two."""
     no_a, no_b = _is_nan(dtype, a), _is_nan(dtype, b)
     return np.where(no_a & no_b, _nan(dtype), np.where((first & ~no_a) | no_b, a, b))
 

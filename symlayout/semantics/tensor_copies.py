@@ -1,4 +1,4 @@
-"""What tensor copies do to memory, byte exact.
+"""The effects of tensor copies on memory, byte exact.
 
     >>> m = TensorMap("u8", 0, (20, 4), (32,), (16, 2))
     >>> memory, shared = np.arange(128, dtype=np.uint8), np.full(256, 0xEE, dtype=np.uint8)
@@ -36,7 +36,7 @@ LAUNCH = "unspecified launch failure"  # the driver's words
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """What a copy did: bytes credited to its barrier, addresses touched.
+    """The effect of a copy: bytes credited to its barrier, addresses touched.
 
     ``inside`` are global addresses of elements of the tensor, ``outside`` those that a store wrote past the end of
     dimension 0, ``shared`` those written by a load or read by a store. The ``_ranges`` are (first, end), merged.
@@ -173,7 +173,7 @@ def tma_reduce(
 
 
 def _stored(copy: TensorCopy, memory: Memory, shared: Memory) -> Effect:
-    """What a store or a reduction does."""
+    """The effect of a store or a reduction."""
     at = _checked(copy, shared)
     columns = at.within(ceil_div(at.extent_bytes, UNIT_BYTES) * UNIT_BYTES)
     tail = slice(at.within(at.extent_bytes).stop, columns.stop)
@@ -211,7 +211,7 @@ def _expect_room(copy: TensorCopy, shared: Memory) -> None:
     """Before any array is made: an accepted box may ask for gigabytes."""
     m, room = copy.tensor_map, shared.end - int(copy.shared_address)
     needed = int(m.pitch_bytes * m.rows)
-    if copy.direction != "load":  # up to the last row that is read, of which the addresses then speak for themselves
+    if copy.direction != "load":  # up to the last row that is read, whose addresses need no further check
         needed = 0 if m.is_im2col else max(0, (row_count(copy) - 1) * int(m.pitch_bytes))
     if needed > room or copy.shared_address < shared.base:
         raise outside(

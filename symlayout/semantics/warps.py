@@ -1,4 +1,4 @@
-"""What the lanes of a warp do together: shuffles, and reductions over registers and lanes.
+"""Operations of a whole warp: shuffles, and reductions over registers and lanes.
 
 >>> partners("bfly", np.arange(4), 1, lanes=4).tolist(), partners("up", np.arange(4), 1, lanes=4).tolist()
 ([1, 0, 3, 2], [0, 0, 1, 2])

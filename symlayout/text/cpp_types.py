@@ -16,7 +16,7 @@ from .reader import DIGITS, END, Reader, digits, short
 SWIZZLES = ("Sw", "S", "Swizzle")
 BEFORE = ("const", "volatile", "typename", "struct", "class")
 AFTER = ("const", "volatile", "&")
-WORDS = ("int", "long", "short", "unsigned", "signed")  # of which integer types consist
+WORDS = ("int", "long", "short", "unsigned", "signed")  # parts of integer types
 RUN_TIME = (*WORDS, "size_t", "ptrdiff_t", *(f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)))
 TUPLES = ("tuple", "Shape", "Stride", "Step", "Coord")
 LAYOUTS = ("Layout", "ComposedLayout", "Swizzle")

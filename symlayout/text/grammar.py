@@ -68,23 +68,26 @@ class Condition(tuple[Fact, ...]):
 
 
 def condition(x: Any) -> Condition:
-    """What a value says as a condition: an integer is true unless it is 0."""
+    """A value as a condition: an integer is true unless it is 0."""
     return x if isinstance(x, Condition) else Condition((Fact(test_of(x), ">="),))
 
 
 def number(x: Any) -> Any:
-    """What a value is as a number: 1 for a condition that holds, else 0."""
+    """A value as a number: 1 for a condition that holds, else 0."""
     return truth(tuple(x)) if isinstance(x, Condition) else x
 
 
 def _joined(terms: list[list[Any]]) -> Condition:
-    """Conditions of which all of one list hold."""
+    """Conditions in lists: at least one list holds as a whole."""
     every = [Condition(f for x in some for f in condition(x)) for some in terms]
     return every[0] if len(every) == 1 else Condition((Fact(maximum(*(test_of(tuple(c)) for c in every)), ">="),))
 
 
 def power(base: Any, exponent: Any) -> Any:
-    """``base ** exponent``. Raises ExpressionError where that is no integer, or one beyond any use."""
+    """``base ** exponent``.
+
+    Raises ExpressionError for a value that is not an integer, or one that is unreasonably large.
+    """
     if type(exponent) is int:
         size = exponent * (base.bit_length() if type(base) is int else 64 * len(base.terms))
         if exponent < 0 or size > LONGEST_POWER:
@@ -94,7 +97,7 @@ def power(base: Any, exponent: Any) -> Any:
 
 @contextmanager
 def as_claims(on: bool = True) -> Iterator[None]:
-    """What is read inside is the text of claims, where C's reading and Python's must be one; or no longer is."""
+    """Inside, the text of claims is read, where C's reading and Python's must agree; *False* ends that."""
     token = CLAIMS.set(on)
     try:
         yield

@@ -44,7 +44,7 @@ def is_name(token: str) -> bool:
 
 
 def _name_end(source: str, start: int) -> int:
-    """Where a name that begins at *start* ends, its members included: ``threadIdx.x``, ``params.ld``."""
+    """The end of a name that begins at *start*, its members included: ``threadIdx.x``, ``params.ld``."""
     stop = start + 1
     while stop < len(source) and ("_" + source[stop]).isidentifier():
         stop += 1
@@ -145,14 +145,14 @@ class Reader:
             raise self.error(expected)
 
     def error(self, expected: str, at: int | None = None, got: str = "") -> NotationError:
-        """The error that points at the token with index *at*, the current one unless told."""
+        """The error that points at the token with index *at*, by default the current one."""
         at = self.position if at is None else at
         token = self.tokens[at]
         got = got or f"{short(token)!r}{self.advice(at)}" if token != END or got else "the end of the text"
         return self.pointed(f"expected {expected}, got {got}", at)
 
     def advice(self, at: int) -> str:
-        """What is meant by a token that has no place here, as far as it tells; nothing for others."""
+        """The likely meaning of a token that is not allowed here; "" for others."""
         token, before = self.tokens[at], self.tokens[at - 1] if at else END
         if token == "(" and is_name(before):
             return f"; {before} is no function that is known here"

@@ -53,8 +53,8 @@ def make_tma_descriptor(
 
     *box_sizes* and *elem_strides* are in elements, in the tensor's own order of axes; without element strides each is
     1, and without interleave the innermost one is read as 1. A host tensor needs *device*, the ordinal of the GPU (or
-    DLPack's type and ordinal) that it will be on, and either *address* in bytes or the *alignment* in bytes which is
-    all that is known of it; a tensor with the same alignment has the same symbol, so tell two apart with
+    DLPack's type and ordinal) that it will be on. It also needs *address* in bytes or, if no more is known, its
+    *alignment* in bytes. Tensors with the same alignment have the same symbol, so distinguish two with
     ``address=dim("a", multiple_of=16)``.
 
     Raises LayoutError with a line for each rule that is broken, for all sizes where there are symbols; what depends on
@@ -135,7 +135,7 @@ def _violations(r: dlpack.Request, m: TensorMap | None, complete: bool) -> list[
 
 
 def _open(record: Any, rules: Sequence[Rule]) -> list[str]:
-    """Rules that must be decided here: about an address, of which more is not known later, or what no map keeps."""
+    """Rules that must be decided here: about an address that stays unknown, or about properties that no map keeps."""
     return [
         f"{rule.id}: expected {rule.what} to be {rule.must.wanted(record, i)} "
         f"for all sizes, got {x}{f'; {rule.fix}' if rule.fix else ''}"
@@ -146,7 +146,7 @@ def _open(record: Any, rules: Sequence[Rule]) -> list[str]:
 
 
 def _line(v: Violation, r: dlpack.Request) -> str:
-    """A violation with the tensor's own axis beside the driver's dimension, an address with its parts."""
+    """A violation with the tensor's own axis as well as the driver's dimension, and an address with its parts."""
     axes = {"dimension": r.rank - 1 - v.place, "stride": r.rank - 2 - v.place}
     if v.rule.each in axes:
         v = replace(v, also=f"axis {axes[v.rule.each]}")

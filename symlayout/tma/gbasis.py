@@ -1,4 +1,5 @@
-"""Which modes of global memory the box of a TMA copy spans, and the dimensions of the tensor map that they fold into.
+"""The modes of global memory that the box of a TMA copy spans, and the dimensions of the tensor map that they fold
+into.
 
 The steps of CuTe's ``construct_tma_gbasis`` and ``fill_tma_gmem_shape_stride``
 (``cute/atom/copy_traits_sm90_tma.hpp``), with the checks that CuTe leaves out.
@@ -53,7 +54,7 @@ def construct_tma_gbasis(gmem: Layout, tile_map: Layout, inverse: Layout, bits: 
 
 
 def _spanned(tile_map: Layout, inverse: Layout) -> list[tuple[int, ScaledBasis]]:
-    """(extent, mode of global memory) of what is contiguous in shared memory, while modes begin at their start."""
+    """(extent, mode of global memory) of the contiguous run in shared memory, while modes begin at their start."""
     out: list[tuple[int, ScaledBasis]] = []
     for n, e in coalesce(composition(tile_map, inverse)).modes():
         if basis_value(e) != 1:
@@ -102,7 +103,7 @@ class Dimension:
 
     @classmethod
     def of(cls, mode: Layout, gmem: Layout, box: int) -> Dimension:
-        """The dimension of a mode of gbasis. Raises InexactError where a box of that size is no run along it."""
+        """The dimension of a mode of gbasis. Raises InexactError if a box of that size is not a run along it."""
         bases = tuple(leaves(mode.stride))
         modes = [(basis_get(e, gmem.shape), basis_get(e, gmem.stride)) for e in bases]
         if len(modes) == 1:
@@ -186,8 +187,8 @@ def unseen_overhang(
 ) -> Obligations:
     """In domain: tiles that reach past the end of their mode where the copy engine does not see it.
 
-    It checks the coordinate along a dimension: not the modes inside one, not the *unit* elements of a unit, and not
-    modes of which no coordinate tells, unless the box has all of the tile.
+    It checks the coordinate along a dimension. It checks neither the modes inside one nor the *unit* elements of a
+    unit, nor modes that no coordinate determines, unless the box has all of the tile.
     """
     reach: dict[tuple[int, ...], int] = {}
     for n, e in tile_map.modes():

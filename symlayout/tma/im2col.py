@@ -110,7 +110,7 @@ def make_im2col_tma_copy(
 
 
 def _channels_and_pixels(gmem: Any) -> tuple[int, int]:
-    """Which mode of the activations has the channels, and which the pixels and images."""
+    """The mode of the activations with the channels, and the modes with the pixels and images."""
     if isinstance(gmem, Layout) and not gmem.has_bases and isinstance(gmem.shape, tuple) and len(gmem.shape) == 2:
         for channels, pixels in ((1, 0), (0, 1)):
             shape = gmem.shape[pixels]

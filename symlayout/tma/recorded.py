@@ -76,7 +76,7 @@ class Columns(Call):
 def columns(rows: Iterable[Mapping[str, Any]], place: Callable[[int], str] = "row {}".format) -> Columns:
     """The columns of some rows. Numbers past 64 bits count as the largest that fits, which no rule accepts.
 
-    Raises LayoutError for a row that is no encode call, at its *place*.
+    Raises LayoutError for a row that is not an encode call, at its *place*.
     """
     with _collector_paused():
         return _Reading(list(rows), place).columns()

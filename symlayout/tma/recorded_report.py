@@ -1,4 +1,4 @@
-"""What a profile says of a file of encode calls, and where that differs from what was recorded with them."""
+"""The verdict of a profile on a file of encode calls, and where it differs from the recorded answers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Disagreement:
 
 @dataclass
 class Summary:
-    """What a profile says of the rows of a file."""
+    """The verdict of a profile on the rows of a file."""
 
     file: str
     profile: str
@@ -65,7 +65,7 @@ class Summary:
         return tuple(r for r in rules_of(self.profile) if r.id not in UNKNOWN_TO_ROWS)
 
     def add(self, lines: list[int], rows: list[Any]) -> None:
-        """Judge some more rows, which stand in these lines. Raises LayoutError for a row that is no encode call."""
+        """Judge some more rows, which stand in these lines. Raises LayoutError for a row that is not an encode call."""
         table = columns(rows, lambda i: f"{self.file}:{lines[i]}")
         begin = time.perf_counter()
         bad = broken(table, self.rules)
@@ -154,7 +154,7 @@ class Summary:
 
 
 def judged(file: str | Path, profile: str = "driver", against: str = "", chunk: int = 50_000) -> Summary:
-    """What a profile says of every encode call of a JSON-lines file, gzipped or not.
+    """The verdict of a profile on every encode call of a JSON-lines file, gzipped or not.
 
     *against* is the field of a recorded result code. Raises LayoutError with the line for what cannot be read, for an
     empty file and for an unknown profile.

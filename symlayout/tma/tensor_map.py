@@ -145,7 +145,7 @@ class TmaSwizzle(_Enumerated):
     def swizzle(self) -> Swizzle:
         """The swizzle of byte addresses in shared memory.
 
-        Raises LayoutError for the one mode that also swaps 8-byte halves, which is no CuTe swizzle.
+        Raises LayoutError for the one mode that also swaps 8-byte halves, which is not a CuTe swizzle.
         """
         if self == TmaSwizzle.bytes128_atom_32B_flip_8B:
             raise LayoutError(f"expected a swizzle that CuTe can write, got {self.name}")
@@ -179,7 +179,7 @@ class TmaOobFill(_Enumerated):
 
 @dataclass(frozen=True)
 class Im2col:
-    """What an im2col map has in place of a box; corners W first, then H, then D."""
+    """The bounding box of an im2col map; corners W first, then H, then D."""
 
     lower_corner: tuple[Int, ...]
     upper_corner: tuple[Int, ...]
@@ -294,12 +294,12 @@ class TensorMap:
 
     @property
     def element_bytes(self) -> int:
-        """Bytes of an element; 1 for the packed types, of which no rule of CC 9.0 depends on the bytes."""
+        """Bytes of an element; 1 for the packed types, since no rule of CC 9.0 depends on their bytes."""
         return max(1, self.dtype.bits // 8)
 
     @property
     def unit_bytes(self) -> int:
-        """Bytes of what dimension 0 counts: elements, or pixels of 16 or 32 bytes with interleave."""
+        """Bytes of the unit of dimension 0: elements, or pixels of 16 or 32 bytes with interleave."""
         return (self.element_bytes, 16, 32)[self.interleave]
 
     @property
@@ -308,7 +308,7 @@ class TensorMap:
 
     @property
     def steps(self) -> tuple[Int, ...]:
-        """How many elements (pixels, with interleave) a tile copy takes along each dimension."""
+        """The number of elements (pixels, with interleave) that a tile copy takes along each dimension."""
         if self.interleave == 0:
             inner = self.box_dim[:1]
             return inner + tuple(_steps(b, e) for b, e in zip(self.box_dim[1:], self.element_stride[1:], strict=True))
@@ -335,7 +335,7 @@ class TensorMap:
 
     @property
     def transaction_bytes(self) -> Int:
-        """What a copy credits to its barrier: data and fill, without the gaps of narrow swizzled rows."""
+        """The bytes that a copy credits to its barrier: data and fill, without the gaps of narrow swizzled rows."""
         return self.row_bytes * self.rows
 
     @property
@@ -356,7 +356,7 @@ class TensorMap:
 
     @property
     def landing(self) -> Layout:
-        """Where the elements of a copy land: box position (dimension 0 first) to bytes past the tile, unswizzled.
+        """The landing of a copy: box position (dimension 0 first) to bytes past the tile, unswizzled.
 
         >>> print(TensorMap(TmaType.FLOAT16, 0, (1024, 64), (2048,), (16, 8), swizzle=128).landing)
         (16,8):(2,128)

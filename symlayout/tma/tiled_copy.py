@@ -92,7 +92,7 @@ class TmaCopy:
 
     @property
     def landing(self) -> Layout:
-        """Where the elements of a tile land: position in the tile to bytes past its start, unswizzled."""
+        """The landing of a tile: position in the tile to bytes past its start, unswizzled."""
         n, values = Layout(self.elements_per_instruction), self.tv_layout[1]
         shared = getattr(self.smem_layout, "inner", self.smem_layout)
         begins = composition(shared, logical_divide(values, n)[1])  # where each instruction puts its box
@@ -102,7 +102,7 @@ class TmaCopy:
 
     @functools.cached_property
     def parts(self) -> tuple[TmaPart, ...]:
-        """What each instruction of each CTA puts where, as ``partition_D`` deals the tile; the tile starts at byte 0.
+        """The parts of each instruction of each CTA, as ``partition_D`` deals the tile; the tile starts at byte 0.
 
         >>> copy = make_tma_copy(Layout((4, 64), (64, 1)), Layout((2, 64), (64, 1)), multicast=4, dtype="u8")
         >>> print(*copy.parts[:2], sep="; ")
@@ -134,7 +134,7 @@ class TmaCopy:
         return Tensor(whole.iterator, Layout(shape, whole.stride))
 
     def get_slice(self, cta: Any = 0) -> TmaSlice:
-        """What CTA *cta* of a multicast issues."""
+        """The part that CTA *cta* of a multicast issues."""
         cta = integer(cta)
         if type(cta) is int and not 0 <= cta < self.multicast:
             raise LayoutError(f"expected a CTA of 0 .. {self.multicast - 1} of the multicast, got {cta}")
@@ -170,7 +170,7 @@ class TmaCopy:
 
 @dataclass(frozen=True)
 class TmaPart:
-    """What one instruction of one CTA lands in every CTA: the bytes of the tile from *offset_bytes* on."""
+    """The part that one instruction of one CTA lands in every CTA: the bytes of the tile from *offset_bytes* on."""
 
     copy: TmaCopy
     cta: int
@@ -186,7 +186,7 @@ class TmaPart:
 
 @dataclass(frozen=True)
 class TmaSlice:
-    """What one CTA of a multicast issues of a copy; all there is without multicast."""
+    """The part of a copy that one CTA of a multicast issues; the whole copy without multicast."""
 
     copy: TmaCopy
     cta: Int = 0
@@ -272,7 +272,7 @@ def make_tma_copy(
 
 
 def _unit(x: Any) -> Any:
-    """What the tensor map counts in: an element type or a map type of whole bytes."""
+    """The unit of the tensor map: an element type or a map type of whole bytes."""
     unit = x if isinstance(x, TmaType) else DType.of(x)
     if unit.bits % 8:
         raise LayoutError(f"expected a type of whole bytes for a tensor map, got {unit}; copy it as u8")
@@ -345,7 +345,7 @@ def thread_value_layout(inverse: Layout, per_instruction: int, size: int, multic
 
 
 def _expect_legal(m: TensorMap) -> None:
-    """Raise LayoutError for the first number that a rule refuses; what one architecture lacks is for the prover."""
+    """Raise LayoutError for the first number that a rule refuses; limits of one architecture are for the prover."""
     for v in violations(m):
         if not isinstance(v.value, Expr) and not v.rule.id.endswith("_of_cc90"):
             raise LayoutError(str(v))
