@@ -26,7 +26,7 @@ class Guarded:
         self.nbytes = int(tensor.layout.cosize()) * tensor.dtype.bytes
         self.before = np.full(self.nbytes, POISON, np.uint8)
         if given is not None:
-            _view(tensor, self.before)[...] = np.asarray(given).reshape(_shape(tensor))
+            view(tensor, self.before)[...] = np.asarray(given).reshape(_shape(tensor))
         self._buffer: Buffer = device.allocate(self.nbytes + 2 * GUARD_BYTES)
         self._buffer.fill(GUARD)
         self._buffer.upload(self.before, GUARD_BYTES)
@@ -42,7 +42,7 @@ class Guarded:
 
     def array(self) -> np.ndarray[Any, Any]:
         """The tensor's elements now, by its shape."""
-        return _view(self.tensor, self.bytes())
+        return view(self.tensor, self.bytes())
 
     def expect_guards(self) -> None:
         """Raise RunError where a byte before or behind the tensor has changed."""
@@ -61,7 +61,7 @@ class Guarded:
         if int(self.tensor.layout.size()) * self.tensor.dtype.bytes == self.nbytes:
             return
         held = np.zeros(self.nbytes, np.uint8)
-        _view(self.tensor, held).view(f"u{self.tensor.dtype.bytes}")[...] = -1 & (1 << self.tensor.dtype.bits) - 1
+        view(self.tensor, held).view(f"u{self.tensor.dtype.bytes}")[...] = -1 & (1 << self.tensor.dtype.bits) - 1
         wrong = np.flatnonzero((held == 0) & (self.bytes() != self.before))
         if wrong.size:
             raise RunError(
@@ -87,7 +87,7 @@ def _shape(tensor: KernelTensor) -> tuple[int, ...]:
     return tuple(map(int, shape)) if isinstance(shape, tuple) else (int(shape),)
 
 
-def _view(tensor: KernelTensor, held: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def view(tensor: KernelTensor, held: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The elements of flat layouts as an array over the bytes."""
     stride = tensor.layout.stride
     steps = stride if isinstance(stride, tuple) else (stride,)

@@ -16,6 +16,7 @@ between two events, so what the host does for a launch does not count as long as
 from __future__ import annotations
 
 import itertools
+import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,12 +26,14 @@ import numpy as np
 from symlayout.atoms import AccessKind, MemorySpace
 from symlayout.dtype import DType
 from symlayout.errors import LayoutError
-from symlayout.kernel import Kernel
+from symlayout.kernel import Kernel, KernelTensor
 from symlayout.kernel.specification import Dot, sums
 
 from .compiling import compile
 from .conditions import Conditions, conditions
-from .device import Device, Pending, current_device
+from .device import Buffer, Device, Pending, current_device
+from .differential.data import data_sets
+from .guards import view
 from .launch import load
 from .running import Arrays, Generated
 
@@ -208,6 +211,32 @@ def measure(
         before,
         conditions(on),
     )
+
+
+def measured_at(packed: bytes, sizes: Mapping[str, int], ordinal: int = 0) -> Measurement:
+    """The measurement of a pickled kernel at some sizes, with random numbers; what a child process is asked for.
+
+    Floats are random, not small integers: zeros and repeated digits take less power, and so run at higher clocks.
+    """
+    kernel: Kernel = pickle.loads(packed)
+    bound = kernel.bind(**sizes) if kernel.dims else kernel
+    (_, inputs), draw = next(iter(data_sets(bound))), np.random.default_rng(0)
+    for name in {t.name for t in bound.tensors if t.dtype.kind == "float"} & set(inputs):
+        inputs[name] = draw.standard_normal(inputs[name].shape, np.float32).astype(inputs[name].dtype)
+    with Device(ordinal) as device:
+        given: dict[str, Any] = {p.name: inputs[p.name] for p in bound.parameters}
+        for t in bound.tensors:
+            if t.space is MemorySpace.GLOBAL:
+                given[t.name] = placed(device, t, inputs.get(t.name))
+        return measure(bound, given, device=device)
+
+
+def placed(device: Device, tensor: KernelTensor, x: Any = None) -> Buffer:
+    """Device memory with the elements of an array where a tensor has them, or with zeros."""
+    held = np.zeros(int(tensor.layout.cosize()) * tensor.dtype.bytes, np.uint8)
+    if x is not None:
+        view(tensor, held)[...] = x
+    return device.upload(held)
 
 
 class _Bench:

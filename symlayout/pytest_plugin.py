@@ -1,7 +1,10 @@
-"""Proofs as tests: the fixture ``prove``, and the markers ``gpu`` and ``proof``.
+"""Proofs as tests: the fixtures ``prove`` and ``gpu_run``, and the markers ``gpu`` and ``proof``.
 
     def test_tile_covers_the_output(prove):
         prove(Bijective(tile, onto=64 * 64), given=[N.multiple_of(8)])
+
+    def test_kernel_runs_as_proved(gpu_run):
+        gpu_run(kernel, checkers.prove(kernel).certificate)
 
 The failure shows the report. ``--junitxml`` carries it as a property of the test, ``-n`` works as ever, and
 ``-m proof`` selects the tests that prove something. Importing this module imports only pytest.
@@ -10,6 +13,7 @@ The failure shows the report. ``--junitxml`` carries it as a property of the tes
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +23,11 @@ import pytest
 if TYPE_CHECKING:
     from .answers.report import Report
 
-MARKERS = ("gpu: needs a CUDA device", "proof: proves claims for all sizes; every test with the fixture prove is one")
+REQUIRE_GPU = "SYMLAYOUT_REQUIRE_GPU"  # 1 makes a failure of a missing device
+MARKERS = (
+    "gpu: needs a CUDA device; every test with the fixture gpu_run does",
+    "proof: proves claims for all sizes; every test with the fixture prove is one",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,9 +54,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark the tests that prove."""
-    if "prove" in getattr(item, "fixturenames", ()):
-        item.add_marker("proof")
+    """Mark the tests that prove, and those that run on a device."""
+    for fixture, marker in (("prove", "proof"), ("gpu_run", "gpu")):
+        if fixture in getattr(item, "fixturenames", ()):
+            item.add_marker(marker)
 
 
 @pytest.fixture
@@ -65,6 +74,32 @@ def prove(request: pytest.FixtureRequest) -> Callable[..., tuple[Any, ...]]:
         if not report.as_expected:
             pytest.fail(f"{_headline(report)}\n{report}")
         return report.certificates
+
+    return run
+
+
+@pytest.fixture
+def gpu_run(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """``gpu_run(kernel, certificate, sizes="edges")`` runs a kernel on a device; another byte fails the test.
+
+    Parameters and result are those of ``gpu.differential_test``. Without a device the test is skipped, with the reason;
+    with SYMLAYOUT_REQUIRE_GPU=1 it fails.
+    """
+    import gpu
+
+    there = gpu.availability()
+    if not there.ok and os.environ.get(REQUIRE_GPU) == "1":
+        pytest.fail(f"{REQUIRE_GPU}=1: {there.reason}")
+    if not there.ok:
+        pytest.skip(there.reason)
+
+    def run(kernel: Any, certificate: Any, sizes: Any = "edges", **options: Any) -> Any:
+        __tracebackhide__ = True
+        found = gpu.differential_test(kernel, certificate, sizes, **options)
+        request.node.user_properties.append(("symlayout_device", str(found)))
+        if not found:
+            pytest.fail(f"expected the same bytes in all cases, got others in {len(found.wrong)}\n{found}")
+        return found
 
     return run
 

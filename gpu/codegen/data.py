@@ -19,7 +19,7 @@ PACKED = ("bf16", "f16")  # two of them are rounded at once
 
 
 def copy(p: Page, site: Site) -> None:
-    """A copy by its atom: through a tensor map, of bytes, asynchronous, of matrices, or of one vector."""
+    """A copy by its atom: through a tensor map, of bytes, asynchronous, of matrices, a reduction, or of one vector."""
     op = site.op
     assert isinstance(op, Copy)
     assert op.row is not None
@@ -31,6 +31,8 @@ def copy(p: Page, site: Site) -> None:
         p.call(op.atom.replace(".", "_"), p.place(_ref(op.src)), p.place(_ref(op.dst)))
     elif op.completion is Completion.CP_ASYNC:
         p.call(f"cp_async_{op.row.bytes}", p.place(_ref(op.dst)), p.place(_ref(op.src)))
+    elif op.row.reduction is not None:
+        p.call(op.atom.replace(".", "_"), p.place(_ref(op.dst)), p.place(_ref(op.src)))
     else:
         to, source = p.place(_ref(op.dst)), p.place(_ref(op.src))
         p.line(f"vector<{op.row.bytes}>({to}) = vector<{op.row.bytes}>({source});")

@@ -21,6 +21,7 @@ from symlayout.errors import LayoutError
 from .boxes import tensor_copy
 from .function import Function
 from .matrices import c_name, matrices, product
+from .reductions import reduction
 from .rows import FIXED
 
 BY_NAME = {f.name: f for f in FIXED}
@@ -35,9 +36,11 @@ def function(name: str) -> Function:
         return tensor_copy(found[1], int(found[3]), bool(found[2]))
     if name.startswith(("ldmatrix_", "stmatrix_")):
         return matrices(name.replace("_", "."))
-    words = {c_name(word): word for word, row in ATOMS.items() if isinstance(row, MmaAtom)}
-    if name in words:
+    words = {c_name(word): word for word in ATOMS}
+    if name in words and isinstance(ATOMS[words[name]], MmaAtom):
         return product(words[name])
+    if name.startswith("red_") and name in words:
+        return reduction(words[name])
     raise LayoutError(f"expected an instruction that has a device function, got {name!r}")
 
 

@@ -1,7 +1,8 @@
-"""The command: ``symlayout prove PATH...``, ``show``, ``diff``, ``check-certificate``, ``explain`` and ``init``.
+"""The command: ``symlayout prove PATH...``, ``verify KERNEL``, ``emit``, ``show``, ``diff``, ``check-certificate``, ...
 
-Exit status: 2 wrong usage or bad input, 1 a verdict other than the expected one, 3 undecided or vacuous,
-0 otherwise; the first that applies in the order 2, 1, 3.
+Exit status: 2 wrong usage or bad input, 1 a verdict or a comparison other than the expected one, 3 undecided or
+vacuous, 4 a device or a compiler was required and none is there, 0 otherwise; the first that applies in the order
+2, 1, 3, 4.
 
 A command is a function in a file of its own, or of its like; its row in ``COMMANDS`` is its name and its place in the
 help.
@@ -22,9 +23,11 @@ from ..siblings import expect_ours
 from .certificates import check_certificate
 from .diff import diff
 from .exits import BAD_INPUT, OK
+from .kernels import emit, kernels
 from .prove import prove
 from .show import show
 from .tensormaps import tensormaps
+from .verify import verify
 from .words import explain, init
 
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -35,6 +38,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "explain": explain,
     "init": init,
     "show": show,
+    "kernels": kernels,
+    "emit": emit,
+    "verify": verify,
 }
 
 app = typer.Typer(

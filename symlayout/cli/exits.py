@@ -9,7 +9,7 @@ import typer
 from ..answers import console
 from ..answers.report import Outcome, Report
 
-OK, UNEXPECTED, BAD_INPUT, UNDECIDED, INTERRUPTED = 0, 1, 2, 3, 130
+OK, UNEXPECTED, BAD_INPUT, UNDECIDED, NO_DEVICE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 def status(report: Report, bad_input: bool) -> int:

@@ -26,6 +26,7 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from ..errors import ClaimError, SymlayoutError
+from ..expr import dim
 from .found import Found, Kinds
 from .place import Place
 
@@ -164,10 +165,17 @@ def _claims(place: Place, value: Any, kind: Kinds, seconds: float, called: bool 
         yield Found(place, error=f"expected nothing but claims in the list {name}, got {got}")
 
 
-def _called(f: Callable[[], Any]) -> Any:
+def _called(f: Callable[..., Any]) -> Any:
+    """What a function gives; one that says it gives a kernel is called with a symbol for each size that it needs."""
     if inspect.iscoroutinefunction(f):
         raise ClaimError("expected a function without async, whose call gives the claims")
-    return f()
+    if str(getattr(f, "__annotations__", {}).get("return", "")).rpartition(".")[2].rstrip("'>") != "Kernel":
+        return f()
+    parameters = inspect.signature(f).parameters.values()
+    return f(*(dim(p.name) for p in parameters if p.default is p.empty and p.kind in BY_PLACE))
+
+
+BY_PLACE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def _flat(value: Any, depth: int = 8) -> Iterator[Any]:

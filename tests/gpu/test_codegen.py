@@ -203,6 +203,31 @@ def test_every_copy_of_bytes_has_code(word):
     assert f"vector<{row.bytes}>(" in text or f"cp_async_{row.bytes}(" in text
 
 
+@pytest.mark.parametrize("word", [w for w, row in ATOMS.items() if row.bytes and row.reduction is not None])
+def test_every_reduction_of_an_element_has_code_of_its_own(word):
+    row = ATOMS[word]
+    k = Builder("r", grid=(1,), threads=32)
+    r, g = k.registers("r", row.reduction.dtype, 4), k.global_tensor("g", row.reduction.dtype, Layout(16))
+    k.copy(word, r(), g(8))
+
+    text = emit(k.kernel()).text
+
+    assert f"    {word.replace('.', '_')}(g + 8, r);" in text
+    assert f'"red.global.{row.reduction.function}.' in text
+
+
+@pytest.mark.skipif(
+    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()), reason=f"no compiler; {toolchains.INSTALL}"
+)
+def test_reductions_of_elements_compile():
+    k, words = Builder("reds", grid=(1,), threads=32), [w for w, row in ATOMS.items() if row.bytes and row.reduction]
+    for i, word in enumerate(words):
+        kind = ATOMS[word].reduction.dtype
+        k.copy(word, k.registers(f"r{i}", kind, 4)(), k.global_tensor(f"g{i}", kind, Layout(4))())
+
+    assert gpu.compile(emit(k.kernel()).text, name="reds.cu").kernel("reds").registers
+
+
 # -- integers ----------------------------------------------------------------------------------------------------
 
 M, N = dims("M N", at_most=1000)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gpu.differential import Case, Differential
+from gpu.driver import Availability
 from symlayout import pytest_plugin
 
 pytest_plugins = ["pytester"]
@@ -133,3 +135,40 @@ def test_the_plugin_is_an_entry_point_and_loads_no_prover_until_it_is_used():
     assert {"checkers", "z3", "hypothesis", "sympy"} & set(loaded.stdout.split()) == set()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["entry-points"]["pytest11"] == {"symlayout": "symlayout.pytest_plugin"}
+
+
+# -- the fixture gpu_run ----------------------------------------------------------------------------------
+
+
+ON_A_DEVICE = """
+def test_runs(gpu_run):
+    gpu_run(None, None)
+"""
+
+
+@pytest.mark.parametrize("required, outcome", [("0", {"skipped": 1}), ("1", {"errors": 1})])
+def test_without_a_device_gpu_run_skips_or_fails(pytester, monkeypatch, required, outcome):
+    monkeypatch.setenv("SYMLAYOUT_REQUIRE_GPU", required)
+    monkeypatch.setattr("gpu.availability", lambda: Availability(False, "no device, for this test"))
+    pytester.makepyfile(ON_A_DEVICE)
+
+    result = pytester.inline_run("-rs", "-p", "no:cacheprovider")
+
+    found = result.listoutcomes()
+    assert [len(x) for x in found] == [0, outcome.get("skipped", 0), outcome.get("errors", 0)]
+    assert "no device, for this test" in str((found[1] or found[2])[0].longrepr)
+
+
+def test_gpu_run_shows_the_table_of_what_differs_and_marks_the_test(pytester, monkeypatch):
+    case = Case("least", (("N", 1),), "bits", "differs", "dst differs at (0,)")
+    monkeypatch.setattr("gpu.availability", lambda: Availability(True, "1 device", 1))
+    monkeypatch.setattr(
+        "gpu.differential_test", lambda *_, **__: Differential("k", "d" * 64, "sm_90a", "a device", (case,))
+    )
+    pytester.makepyfile(ON_A_DEVICE)
+
+    result = pytester.inline_run("-m", "gpu", "-p", "no:cacheprovider")
+
+    [failed] = result.listoutcomes()[2]
+    assert "expected the same bytes in all cases, got others in 1" in str(failed.longrepr)
+    assert "dst differs at (0,)" in str(failed.longrepr)

@@ -1,0 +1,58 @@
+"""``symlayout kernels`` and ``symlayout emit``: the families that there are, and kernels as CUDA C++."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..answers import console
+from ..errors import SymlayoutError
+from .chosen import KERNEL_HELP, PAIRS_HELP, chosen
+from .exits import fail, write
+
+
+def kernels() -> None:
+    """List the kernel families with their sizes, their options and what they compute."""
+    from ..kernels.families import families
+
+    for f in families():
+        console.out.print(f"{f}\n  {f.summary}", markup=False)
+
+
+def emit(
+    kernel: Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP)],
+    pairs: Annotated[list[str] | None, typer.Argument(metavar="[NAME=VALUE...]", help=PAIRS_HELP)] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write NAME.cu there; made if it is missing.")
+    ] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option.")] = None,
+    delays: Annotated[
+        int | None, typer.Option(metavar="SEED", help="Print random waits too, with which races show.")
+    ] = None,
+) -> None:
+    """Print a kernel as CUDA C++, for all its sizes."""
+    import gpu
+
+    one = chosen(kernel, [*(pairs or ()), *(set_ or ())])
+    try:
+        source = gpu.emit(one.kernel, delays)
+    except SymlayoutError as e:
+        fail(str(e))
+    if output is None:
+        sys.stdout.write(source.text)
+        return
+    folder(output)
+    file = output / f"{source.name}.cu"
+    write({file: source.text})
+    console.out.print(f"wrote {file}", markup=False)
+
+
+def folder(path: Path) -> None:
+    """A folder to write to; one that cannot be made ends the command."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as e:
+        fail(f"expected a folder, got {path}: {e.strerror}")

@@ -1,0 +1,95 @@
+"""The kernel families by name: their sizes as symbols, their options, and the kernel for all sizes.
+
+>>> print(family("tma_transpose"))
+tma_transpose(M, N)  dtype=bf16 tile=64x64 swizzle=128 stages=2 blocks=132
+>>> family("vector_copy").build(dtype="bf16").text().splitlines()[0]
+'kernel vector_copy(N)'
+>>> family("gemm").read("tile", "128x128")
+(128, 128)
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import LayoutError
+from ..expr import Symbol, dim
+from ..kernel import Kernel
+from . import __all__ as names
+
+# Up to so many rows and columns of a product its tiles are numbered in 32 bits; with 64 its sums leave no registers.
+PRODUCT_SIZES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Family:
+    """A builder of kernels: *dims* are the names of its sizes, *options* what may be chosen, with what is usual."""
+
+    name: str
+    builder: Callable[..., Kernel]
+    dims: tuple[str, ...]
+    options: Mapping[str, Any]
+
+    @property
+    def summary(self) -> str:
+        """What it computes, in one line."""
+        return (inspect.getdoc(self.builder) or "").partition("\n")[0]
+
+    def symbols(self) -> dict[str, Symbol]:
+        """A symbol for each size, in the range that the family is for."""
+        found: dict[str, Symbol] = {}
+        for name in self.dims:
+            if self.name == "gemm":
+                found[name] = dim(name, at_most=PRODUCT_SIZES)
+            else:  # rows lie at least as far apart as they are long
+                found[name] = dim(name, at_least=found["N"]) if name == "ld" else dim(name)
+        return found
+
+    def build(self, **options: Any) -> Kernel:
+        """The kernel for all sizes. Raises LayoutError for an option that there is none of, or that does not fit."""
+        unknown = next((k for k in options if k not in self.options), None)
+        if unknown is not None:
+            raise LayoutError(f"expected an option of {self.name} ({', '.join(self.options)}), got {unknown!r}")
+        return self.builder(*self.symbols().values(), **options)
+
+    def read(self, option: str, text: str) -> Any:
+        """The value of an option as text has it: ``8``, ``bf16``, ``64x64``. Raises LayoutError."""
+        usual = self.options.get(option)
+        try:
+            if isinstance(usual, tuple):
+                return tuple(int(n) for n in text.replace(",", "x").split("x"))
+            return int(text) if isinstance(usual, int) else text
+        except ValueError:
+            wanted = "integers such as 64x64" if isinstance(usual, tuple) else "an integer"
+            raise LayoutError(f"expected {wanted} for {option} of {self.name}, got {text!r}") from None
+
+    def __str__(self) -> str:
+        options = " ".join(f"{k}={shown(x)}" for k, x in self.options.items())
+        return f"{self.name}({', '.join(self.dims)})  {options}"
+
+
+def shown(x: Any) -> str:
+    """The value of an option as ``read`` takes it."""
+    return "x".join(map(str, x)) if isinstance(x, tuple) else str(x)
+
+
+def family(name: str) -> Family:
+    """The family of a name. Raises LayoutError, with the nearest name, for one that there is not."""
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise LayoutError(f"expected a kernel family ({', '.join(names)}), got {name!r}{hint}")
+    builder = getattr(importlib.import_module(f".{name}", __package__), name)
+    parameters = inspect.signature(builder).parameters.values()
+    dims = tuple(p.name for p in parameters if p.default is p.empty)
+    return Family(name, builder, dims, {p.name: p.default for p in parameters if p.default is not p.empty})
+
+
+def families() -> tuple[Family, ...]:
+    """All of them, by name."""
+    return tuple(map(family, names))
