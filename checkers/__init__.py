@@ -1,4 +1,4 @@
-"""What holds, for all sizes: claims about layouts, proved, refuted or left open with the reason.
+"""Claims about layouts and kernels, for all sizes: proved, refuted, or left open with the reason.
 
     >>> from symlayout import Layout
     >>> print(prove(Bijective(Layout(((4, 8, 4), (2, 2, 8)), ((128, 1, 16), (64, 8, 512))), onto=64 * 64)))

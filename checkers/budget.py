@@ -1,4 +1,4 @@
-"""What a claim may cost, and what is said where that ends."""
+"""The budget of a claim, and the message when it ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DOING = {  # what a method does, for a budget that ends there
 
 @dataclass(frozen=True)
 class Budget:
-    """What a claim may cost, by all methods together: steps of the searches, and seconds as the backstop.
+    """The budget of a claim for all methods together: steps of the searches, and seconds as the backstop.
 
     Steps are counted, so that answers repeat from run to run; the clock ends what is slow for another reason. Of this a
     solver query has *solver_ms* milliseconds and the refuter *refuter_points* points; *repairs* are sought or not.

@@ -1,4 +1,4 @@
-"""How much a bulk copy moves: an operand of the operation, as an expression or as the least of several.
+"""The size of a bulk copy: an operand of the operation, as an expression or as the minimum of several.
 
 >>> from symlayout import dim
 >>> from symlayout.kernels import bulk_copy
@@ -21,7 +21,7 @@ MOST_BYTES = SM90.mbarrier_bytes  # that a phase of an mbarrier can await
 
 
 def elements_moved(kernel: Kernel, op: Copy, ref: Ref) -> Int | None:
-    """How many elements of a tensor a bulk copy moves; None where they are not seen to be whole ones."""
+    """The number of elements that a bulk copy moves; None if they are not known to be whole."""
     bits = kernel.tensor(ref.tensor).dtype.bits
     return None if op.bytes is None or bits % 8 else divides(bits // 8, op.bytes)
 

@@ -1,4 +1,4 @@
-"""A report that holds as one value: what was proved, of which kernel, on what, by which version, and how to repeat it.
+"""A report that holds as one value: the verdicts, the kernel, the architecture, the version, and how to repeat them.
 
     >>> from symlayout import SM90, dim
     >>> from symlayout.kernels import vector_copy
@@ -11,9 +11,9 @@
     >>> print(other.reason.partition("; ")[2])
     of its assumptions N >= 8 is one more
 
-``save`` and ``load`` keep it in a file, ``gpu.run`` asks it whether a bound kernel is what was proved. A seal over all
-of it tells a file that was changed; it is no signature, and says nothing about who made it. Without it
-``check`` finds a certificate that does not prove what it states, or states another claim than its entry.
+``save`` and ``load`` keep it in a file, ``gpu.run`` asks it whether a bound kernel is what was proved. A seal over
+all of it detects a changed file. It is not a signature: it does not show who made the file. Without it ``check``
+finds a certificate that does not prove what it states, or states another claim than its entry.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Proved:
             said = json.loads(self.statement)["kernel"]
             return str(said["kernel"]), str(said["digest"])
         except (ValueError, KeyError, TypeError, RecursionError):
-            return None  # of what is no statement ``check`` says so
+            return None  # ``check`` reports entries that are not statements
 
     @property
     def certificate(self) -> Mapping[str, Any] | None:
@@ -81,7 +81,7 @@ class Proved:
     def check(self) -> None:
         """Verify the certificate, if there is one, and that its statement is this one.
 
-        Raises CertificateError for another one, ValueError for what is no JSON.
+        Raises CertificateError for another one, ValueError for text that is not JSON.
         """
         said = json.loads(self.statement)
         if not isinstance(said, dict) or "kind" not in said:
@@ -96,9 +96,9 @@ class Proved:
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found: claims whose certificates were *accepted*, those to *repeat* and by what, and *problems*.
+    """The result of a check: claims whose certificates were *accepted*, those to *repeat* and by what, and *problems*.
 
-    True where there are no problems.
+    True if there are no problems.
     """
 
     accepted: tuple[str, ...] = ()
@@ -112,7 +112,7 @@ class Checked:
         return "\n".join(f"{word:8}  {what}" for word, what in self.rows())
 
     def rows(self) -> list[tuple[str, str]]:
-        """What was found, a word and what it is about: problems first."""
+        """The findings, a word and its subject each: problems first."""
         groups = (("rejected", self.problems), ("accepted", self.accepted), ("repeat", self.repeat))
         return [(word, x) for word, found in groups for x in found]
 
@@ -134,9 +134,10 @@ class Match:
 class Bundle:
     """All that a report with nothing but proofs rests on; see the module.
 
-    *kernel* is the digest of the kernel that was asked about, "" where claims stood alone. The digest covers what is
-    assumed of sizes (``given``), since ``bind`` refuses sizes that break it: ``kernel.assuming(fact)`` is another
-    kernel, with another certificate. *sizes* are the ranges of the sizes, *assumed* what else the proofs rest on.
+    *kernel* is the digest of the kernel that was asked about, "" where claims stood alone. The digest covers the
+    assumptions about sizes (``given``), since ``bind`` refuses sizes that break them: ``kernel.assuming(fact)`` is
+    another kernel, with another certificate. *sizes* are the ranges of the sizes, *assumed* the other assumptions of
+    the proofs.
     """
 
     kernel: str
@@ -195,7 +196,7 @@ class Bundle:
         return _read(cls, {**own, "verdicts": tuple(_read(Proved, v) for v in verdicts)})
 
     def about(self) -> list[str]:
-        """What it is about, a line for each thing that there is to say."""
+        """A summary of the bundle, one line for each part."""
         kernel = f"{self.name} {self.kernel[:16]}" if self.kernel else ""
         rows = {"kernel": kernel, "arch": self.arch, "sizes": "; ".join(self.sizes), "given": " and ".join(self.given)}
         versions = f"{self.tool}, memory model {self.memory_model}, {self.solver}"
@@ -276,7 +277,7 @@ class Bundle:
             yield f"{bound.name} was changed after it was bound; change the kernel, prove it and bind that"
 
     def _other(self, source: Kernel) -> str:
-        """What tells a kernel from the one that was proved."""
+        """The differences between a kernel and the one that was proved."""
         proved, got = f"{self.name} {self.kernel[:16]}", f"{source.name} {source.digest[:16]}"
         mine, its = set(self.given), set(map(str, source.given))
         facts = [f"{f} is one more" for f in sorted(its - mine)] + [f"{f} is missing" for f in sorted(mine - its)]
@@ -329,7 +330,7 @@ what is not proved has no certificate
 
 
 def _difference(entry: dict[str, Any], certificate: Any) -> str:
-    """What tells the statement of an entry from that of its certificate; "" where they are one."""
+    """The difference between the statement of an entry and that of its certificate; "" if there is none."""
     if not isinstance(certificate, dict):
         return "it states none"
     fields = dict.fromkeys(("kind", *entry, *certificate))
@@ -338,7 +339,7 @@ def _difference(entry: dict[str, Any], certificate: Any) -> str:
 
 
 def _same(a: Mapping[str, Any], b: Mapping[str, Any], name: str) -> bool:
-    """Whether two statements have a field in common, or both lack it; numbers are not truth values here."""
+    """Whether a field is equal in two statements, or missing in both; numbers are not truth values here."""
     return (name in a) is (name in b) and _json(_sorted(a.get(name))) == _json(_sorted(b.get(name)))
 
 

@@ -71,7 +71,7 @@ class Verdicts(ABC):
 
 
 class Cache(Verdicts):
-    """A file of verdicts. Damage or a read-only place turns it off; it is never a reason to fail."""
+    """A file of verdicts. A damaged file or a read-only place disables the cache; neither makes a proof fail."""
 
     def __init__(self, path: Path) -> None:
         self._rows: sqlite3.Connection | None = None
@@ -150,7 +150,7 @@ class Remembered(Verdicts):
 
 
 def key_of(claim: Claim, budget: Any, solver: str) -> str:
-    """The content hash of a claim and of what its verdict depends on.
+    """The content hash of a claim and of everything that its verdict depends on.
 
     The claim stands with every field (its architecture is one, where it has any), its symbols with their ranges. Raises
     SerialError for a claim about something that has no canonical serialisation.

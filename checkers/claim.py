@@ -22,7 +22,7 @@ Query: TypeAlias = "Sequence[Fact | tuple[Fact, ...]]"
 
 @dataclass(frozen=True)
 class Proof:
-    """How a claim was proved: the method, a certificate where the method has one, and the lemmas used."""
+    """The proof of a claim: the method, a certificate if the method has one, and the lemmas used."""
 
     method: str
     certificate: Mapping[str, Any] | None = None
@@ -101,11 +101,11 @@ class Claim:
         return iter(())
 
     def otherwise(self) -> str:
-        """What would make the claim hold beside a fact about sizes, in words."""
+        """A repair of the claim other than a fact about sizes, in words."""
         return ""
 
     def lemma(self, facts: Facts) -> str:
-        """What a proof lacks, in words, for an UNKNOWN."""
+        """The lemma that a proof misses, in words, for an UNKNOWN."""
         return ""
 
     def masked(self) -> bool:
@@ -124,7 +124,7 @@ class Claim:
     # -- shared -------------------------------------------------------------------------------------
 
     def points(self) -> int:
-        """How many points a test on numbers looks at."""
+        """The number of points that a test on numbers evaluates."""
         return max(points(x) for x in self.subjects())
 
     def parameters(self) -> tuple[Any, ...]:

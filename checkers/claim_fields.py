@@ -1,11 +1,11 @@
-"""What the fields of a claim are, as types that say it: text is read by them, and the layouts among them are subjects.
+"""Types of the fields of claims: they determine how text is read and which fields are layouts.
 
 >>> from checkers.claims import InBounds
 >>> {name: reads.name for name, reads in readings(InBounds).items()}
 {'layout': 'LAYOUT', 'extent': 'VALUE', 'when': 'FUNCTION', 'low': 'VALUE'}
 
-A class of claims annotates its fields with ``Subject``, ``Value``, ``Function``, ``int``, ``bool`` or ``str``; there is
-no other row to write.
+A class of claims annotates its fields with ``Subject``, ``Value``, ``Function``, ``int``, ``bool`` or ``str``; no
+other table has to be edited.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHARED = ("given", "expect")  # what every claim has, and none is about
 
 
 class Reads(enum.Enum):
-    """How text gives the value of a field."""
+    """The form in which text gives the value of a field."""
 
     LAYOUT = enum.auto()  # with ``over``, an index expression of the coordinates that it names
     TENSOR = enum.auto()  # a layout whatever ``over`` says
@@ -39,7 +39,7 @@ class Reads(enum.Enum):
 
     @property
     def placeholder(self) -> str:
-        """What a message writes for a value that is missing."""
+        """The text of a missing value in a message."""
         return {"TENSOR": "LAYOUT", "INDEXED": "VALUE", "TRUTH": "true"}.get(self.name, self.name)
 
 
@@ -56,7 +56,7 @@ PLAIN = {bool: Reads.TRUTH, int: Reads.NUMBER, str: Reads.WORD}
 
 
 def readings(of: Callable[..., Any]) -> dict[str, Reads]:
-    """How text gives each field of a class of claims, or each parameter of a function that makes one, in order.
+    """The text form of each field of a class of claims, or of each parameter of a function that makes one, in order.
 
     What text cannot give, such as a kernel, has no reading and is left out.
     """
@@ -72,6 +72,6 @@ def subjects_of(made_by: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def _reading(hint: Any) -> Reads | None:
-    """How text gives a value of this type."""
+    """The text form of a value of this type."""
     marks = [m for part in (hint, *typing.get_args(hint)) for m in getattr(part, "__metadata__", ())]
     return next((m for m in marks if isinstance(m, Reads)), PLAIN.get(hint))

@@ -78,7 +78,7 @@ class Kind:
 
     @property
     def text(self) -> str:
-        """What the kind says, from its class."""
+        """The sentence of the kind, from its class."""
         return inspect.getdoc(self.made_by) or ""
 
 

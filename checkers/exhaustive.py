@@ -107,7 +107,7 @@ def first_difference(a: Array, b: Array) -> int | None:
 
 
 def counts(values: Array, total: int) -> Array:
-    """How often each value of [0, total) occurs."""
+    """The number of occurrences of each value of [0, total)."""
     return np.bincount(values, minlength=total)
 
 

@@ -113,7 +113,7 @@ def _scope(kernel: Kernel) -> Any:
 
 
 def _not_asked(kernel: Kernel) -> Iterator[str]:
-    """What no claim says: values for which no result is stated, how often is reduced, what is assumed of data."""
+    """Questions that no claim covers: values without a result, the number of reductions, assumptions about data."""
     updated = [name for name in reduced(kernel) if name not in {c.output for c in updates(kernel)}]
     for name in sorted({*outputs(kernel)} - {*reduced(kernel)} - {r.tensor for r in kernel.results}):
         yield f"not asked: which values are stored to {name} (no result is stated; Builder.result states one)"
@@ -180,7 +180,10 @@ def _grid(kernel: Kernel) -> Iterator[Claim]:
 
 
 def _extents(kernel: Kernel) -> Iterator[Holds]:
-    """That tensors have elements, where sizes could be 0: the kernel is not launched then, so all else assumes it."""
+    """The claim that tensors have elements, where sizes could be 0.
+
+    All else assumes it: otherwise the kernel is not launched.
+    """
     facts = Facts.about(*kernel.dims, given=kernel.given)
     names: dict[Any, list[str]] = {}
     for t in kernel.tensors:
@@ -277,7 +280,7 @@ def _bytes_at(tensor: KernelTensor, ref: Ref) -> Any:
 
 
 def _armed(site: Site, every: list[Site]) -> Any:
-    """What the expect_tx beside a copy arms, where the copy is the only one on that barrier, and to this CTA alone."""
+    """The bytes that the expect_tx of a copy arms, if it is the only copy on that barrier, and to this CTA alone."""
     op = site.op
     assert isinstance(op, Copy)
     if op.barrier is None or op.multicast is not None:
@@ -292,7 +295,7 @@ def _armed(site: Site, every: list[Site]) -> Any:
 def _access(
     kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0, count: int | None = None
 ) -> Iterator[Claim]:
-    """A vector access: aligned (by default to its bytes), inside its tensor, of *count* elements if told."""
+    """A vector access: aligned (by default to its bytes), inside its tensor, of *count* elements if given."""
     tensor = kernel.tensor(ref.tensor)
     if tensor.space is MemorySpace.REGISTER:
         return
@@ -315,7 +318,7 @@ def _access(
 
 
 def _whole_bytes(site: Site, tensor: KernelTensor, start: Any, to: int, given: tuple[Fact, ...]) -> Iterator[Claim]:
-    """That what elements of less than a byte begin at is a multiple of so many bytes."""
+    """The claim that elements of less than a byte begin at a multiple of so many bytes."""
     bits = tensor.dtype.bits
     base = 8 * tensor.base if tensor.space is MemorySpace.SHARED else 0
     unit = 8 * to // math.gcd(8 * to, bits)  # elements; those of 3 bits begin at whole bytes with every eighth
@@ -345,7 +348,7 @@ def _matrices(kernel: Kernel, site: Site) -> Iterator[Claim]:
 
 
 def _registers(kernel: Kernel, site: Site) -> Iterator[Claim]:
-    """That an operation stays inside the registers that it names."""
+    """The claim that an operation stays inside the registers that it names."""
     for ref in (*site.op.sources, *site.op.targets):
         tensor, width = kernel.tensor(ref.tensor), elements_of(kernel, site.op, ref)
         if tensor.space is MemorySpace.REGISTER and width is not None:
@@ -353,7 +356,7 @@ def _registers(kernel: Kernel, site: Site) -> Iterator[Claim]:
 
 
 def _slots(kernel: Kernel, site: Site) -> Iterator[Claim]:
-    """That an operation names an mbarrier, or a lane, that there is."""
+    """The claim that an operation names an mbarrier, or a lane, that exists."""
     if isinstance(site.op, Shuffle):
         yield from _below(kernel, site, site.op.lane, WARP)
     named = (site.op.arrives, site.op.waits, site.op.credits)
@@ -362,7 +365,7 @@ def _slots(kernel: Kernel, site: Site) -> Iterator[Claim]:
 
 
 def _below(kernel: Kernel, site: Site, value: Any, n: Any) -> Iterator[Claim]:
-    """That 0 <= value < n where an operation stands, unless the ranges of what is in the value say so already."""
+    """The claim that 0 <= value < n at the site of an operation, unless the ranges of its symbols imply it."""
     if not all(Facts.about(value).holds(f) is True for f in (Fact(value, ">="), Fact(n - 1 - value, ">="))):
         at, given = over_indices(value, site.predicate, kernel.dims)
         yield InBounds(at, n, given=(*kernel.given, *given))
@@ -401,7 +404,7 @@ def _holds(claim: Claim) -> bool:
 
 
 def over_slots(at: AddressMap) -> AddressMap | None:
-    """A map with each remainder u % S, of which nothing else is known, as a coordinate: a slot of a ring.
+    """A map with each remainder u % S as a free coordinate: a slot of a ring.
 
     It has all values of the map, and perhaps more; it needs no sizes, so a swizzle in it can be enumerated. None where
     sizes are left.
@@ -426,7 +429,7 @@ def over_slots(at: AddressMap) -> AddressMap | None:
 
 
 def _inside(kernel: Kernel) -> Iterator[Claim]:
-    """That each tensor map reaches no further than its tensor, where the forms of the two do not show it.
+    """The claim that each tensor map stays within its tensor, where the forms of the two do not show it.
 
     Boxes are cut off at the end of the map: of one that ends behind its tensor nothing else tells.
     """

@@ -117,7 +117,7 @@ class ClaimRun:
         )
 
     def _in_time(self, search: Callable[[], T]) -> T | None:
-        """What a search beside the verdict finds; None where the budget ends before, and the verdict stands."""
+        """The result of a search after the verdict; None if the budget ends first, and the verdict holds without it."""
         try:
             return search()
         except (Exhausted, RecursionError):
@@ -215,7 +215,7 @@ class ClaimRun:
         return self._found(self.searches.rest()) if self._parted else None
 
     def _every_size(self) -> Verdict | None:
-        """Where the assumptions leave few sizes, each is enumerated, in order of their sum: a proof if all hold."""
+        """Enumeration of all sizes, in order of their sum, if the assumptions leave few: a proof if all hold."""
         return self._enumerated(all_sizes(self.facts.symbols, self.facts), every=True)
 
     def _enumerated(self, envs: list[Sizes] | None, every: bool) -> Verdict | None:

@@ -1,7 +1,8 @@
 """Tensors that share bytes of shared memory, and why they are never in use at once.
 
-All that touches the one stands before a barrier, all that touches the other behind it, in one body that is no loop's:
-the kernel's or a role's. At the barrier all threads that touch either meet, and what is asynchronous is over by then.
+All accesses to the one come before a barrier and all accesses to the other after it, in one body that is not a
+loop's: the kernel's or a role's. At the barrier all threads that touch either meet, and what is asynchronous is over
+by then.
 
 >>> from symlayout import Layout
 >>> from symlayout.kernel import Builder
@@ -40,7 +41,7 @@ from .rings.recognised import RingParts, rings_of
 
 
 class Together(Exception):
-    """What keeps two tensors from being apart in time, as far as it is seen."""
+    """The reason why two tensors may be in use at the same time, as far as it is known."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class _Look:
         return [s for s in self.every if any(r.tensor == name for r in (*s.op.sources, *s.op.targets))]
 
     def between(self, first: str, second: str) -> Apart:
-        """That a barrier stands between all uses of *first* and all of *second*. Raises Together."""
+        """A check that a barrier comes between all uses of *first* and all of *second*. Raises Together."""
         divided = next(self.ways.divided(), None)
         if divided is not None:
             raise Together(f"whether all threads take the same turns and branches at {divided}")
@@ -128,7 +129,7 @@ class _Look:
         raise Together(f"no barrier stands between {first} and {second}")
 
     def _at(self, s: Site, first: str, second: str) -> Apart:
-        """That this barrier is one."""
+        """A check that this barrier is one."""
         lands = [x for x in self.touching(first) if x.op.completion is Completion.MBARRIER]
         before = [x for x in self.touching(first) if x.op.completion is not Completion.MBARRIER]
         after = self.touching(second)
@@ -168,7 +169,7 @@ class _Look:
             raise Together(f"{s} does not await the threads of {absent}")
 
     def _expect_over(self, a: Access, s: Site, second: str) -> None:
-        """What an access does is over, and fenced where asynchronous copies follow, on every way to the barrier."""
+        """Check that an access is over, and fenced if asynchronous copies follow, on every path to the barrier."""
         fills = any(x.op.completion is Completion.MBARRIER for x in self.touching(second))
         fenced = a.kind == "write" and fills
         most = 1 + max((x.op.pending for x in self.every if isinstance(x.op, WaitGroup)), default=0)

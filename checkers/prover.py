@@ -121,13 +121,13 @@ def _of_parts(claim: Claim, parts: tuple[Claim, ...], budget: Budget, cache: Ver
             seconds=time.perf_counter() - begin,
         )
     refuted = any(v.outcome is Outcome.REFUTED for v in left)
-    for v in left:  # one part that fails refutes the whole, whatever is left open beside it
+    for v in left:  # one part that fails refutes the whole, whatever other parts leave open
         told = v.outcome if claim.expected is Outcome.REFUTED and refuted else claim.expected
         yield replace(v, expect=told)
 
 
 def _recalled(claim: Claim, budget: Budget, cache: Verdicts | None) -> Verdict:
-    """One verdict, from the cache where it has it; a claim that cannot be told from others is not looked up."""
+    """One verdict, from the cache if it is there; a claim without a unique text is not looked up."""
     if cache is None:
         return decide(claim, budget)
     try:

@@ -34,7 +34,7 @@ class Failure:
 
 
 def tried(bound: Claim) -> Witness | None:
-    """The counterexample of a claim on numbers, or None where it has none or it cannot be told."""
+    """The counterexample of a claim on numbers, or None if it has none or cannot be evaluated."""
     try:
         return bound.counterexample()
     except (TooLarge, ZeroDivisionError, OverflowError, MemoryError):
@@ -51,7 +51,7 @@ class Refuter:
         self.last: Sizes = {}
 
     def bound(self, env: Sizes) -> Claim | None:
-        """The claim at these sizes; None where there is no such layout, such as an extent of 0."""
+        """The claim at these sizes; None if there is no such layout, such as an extent of 0."""
         step(BIND)
         try:
             return self.claim.bind(env)
@@ -74,7 +74,7 @@ class Refuter:
         return small_sizes(self.facts.symbols, self.facts, self.claim.hints()) if chosen is None else chosen
 
     def more(self) -> Failure | None:
-        """What is left when nothing has decided: all sizes to 40 of one or two symbols, and uneven ones drawn."""
+        """The search after all methods are open: all sizes to 40 of one or two symbols, and random uneven ones."""
         if self.claim.trials(self.facts) is not None:
             return None
         symbols, hints = self.facts.symbols, self.claim.hints()

@@ -355,7 +355,7 @@ class _Words(_Terms):
     def symbol(self, s: Symbol) -> Any:
         if s not in self.symbols:
             self.symbols[s] = z3.FreshConst(z3.BitVecSort(self.width, self.context), s.name)
-            low, high = map(self.const, self.ends[s])  # that the facts bound it is no help where they overflow
+            low, high = map(self.const, self.ends[s])  # a bound by the facts does not help where they overflow
             self.side += [low <= self.symbols[s], self.symbols[s] <= high]
         return self.symbols[s]
 

@@ -39,7 +39,7 @@ def small_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...
 
 
 def about_equal(symbols: tuple[Symbol, ...], facts: Facts) -> Iterator[Sizes]:
-    """A few admissible assignments, in each of which symbols are about the same: not the least, but soon found.
+    """A few admissible assignments with symbols of similar size: not the least, but found early.
 
     >>> from symlayout import dims
     >>> A, B, C = dims("A B C")
@@ -105,7 +105,7 @@ def all_sizes(symbols: tuple[Symbol, ...], facts: Facts, limit: int = 256) -> li
     envs = (dict(zip(symbols, values, strict=True)) for values in itertools.product(*boxes))
     try:
         return [env for env in envs if facts.admits(env)]
-    except OverflowError:  # a shift so far that it cannot be told
+    except OverflowError:  # a shift that is too large to evaluate
         return None
 
 
@@ -228,7 +228,7 @@ def _residues(s: Symbol, facts: Facts) -> list[int]:
 
 
 def _lower_bounds(s: Symbol, facts: Facts) -> list[Any]:
-    """What bounds a symbol from below: its own range and the facts given about it."""
+    """Lower bounds of a symbol: its own range and the facts given about it."""
     own = [s.lower] if s.lower is not None else []
     for f in facts.given:
         if f.relation in (">=", "==") and terms_of(f.expr).get((s,)) == 1:

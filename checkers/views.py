@@ -1,8 +1,8 @@
 """Fewer assumptions than are given: what is proved under some of them is proved under all.
 
-A search for a proof is led astray by what a claim has no need of: a divisibility puts another name in place of a size,
-a bound adds a row that is tried first. So proofs are also sought under parts of the assumptions, and a claim that some
-of them prove stays proved whatever is assumed besides.
+A search for a proof is led astray by what a claim has no need of: a divisibility puts another name in place of a
+size, a bound adds a row that is tried first. So proofs are also sought under parts of the assumptions, and a claim
+that some of them prove stays proved under any others.
 
     >>> from symlayout import dims
     >>> M, N, ld = dims("M N ld")
@@ -50,7 +50,7 @@ def views(given: tuple[Fact, ...], symbols: Iterable[Symbol]) -> Iterator[tuple[
 
 
 def _parts(given: tuple[Fact, ...], symbols: set[Symbol]) -> Iterator[tuple[Fact, ...]]:
-    """Those about the claim's own symbols, none, orders or divisors alone; then all but one, but few, and few."""
+    """Facts about the claim's own symbols, none, orders or divisors alone; then all but one, but few, and few."""
     yield about(given, symbols)
     yield ()
     orders = tuple(f for f in given if f.relation != "%")
@@ -69,8 +69,8 @@ def _parts(given: tuple[Fact, ...], symbols: set[Symbol]) -> Iterator[tuple[Fact
 class Searches:
     """The searches for a proof of one claim by algebra, each under a part of its assumptions; none ends twice.
 
-    All of the assumptions and parts of them have a share each of the steps that were spent before, so that facts which
-    lead one search astray cost little beside another. What has not ended goes on after the other methods.
+    All of the assumptions and parts of them each get a share of the steps spent before, so facts that mislead one
+    search cost little. What has not ended goes on after the other methods.
     """
 
     def __init__(self, claim: Claim, prove: Callable[[Claim, Facts], Proof | None], opaque: bool) -> None:
@@ -125,7 +125,7 @@ class Searches:
         return self._within(LONG, NO_END) or self._within(NO_END, NO_END)
 
     def unneeded(self, found: Found, in_time: Callable[[Callable[[], Found | None]], Found | None]) -> list[Fact]:
-        """Assumptions without all of which the claim is proved too: its certificate, or another, does not rest on them.
+        """Assumptions that the proof does not need: its certificate, or another, does not use them.
 
         They are left out together, not each alone: of two facts that say the same, one is needed.
         """
@@ -157,7 +157,7 @@ class Searches:
 
     @property
     def _likely(self) -> tuple[tuple[Fact, ...], ...]:
-        """Those about the claim's own symbols, and orders."""
+        """Facts about the claim's own symbols, and orders."""
         given = self.claim.given
         return about(given, own_symbols(self.claim)), tuple(f for f in given if f.relation != "%")
 
@@ -167,7 +167,7 @@ class Searches:
 
 
 def about(given: Iterable[Fact], symbols: Iterable[Symbol]) -> tuple[Fact, ...]:
-    """Those that are about these symbols alone."""
+    """Facts about these symbols alone."""
     return tuple(f for f in given if set(symbols).issuperset(f.symbols))
 
 

@@ -1,9 +1,9 @@
 """The accumulator of a Hopper wgmma.m64n64k16, as a (thread, value) layout over the 64x64 tile.
 
-The six points that the figure of the PTX ISA names (wgmma.mma_async, accumulator fragment) are the images
-of the six unit coordinates of ((4,8,4),(2,2,8)), so they *are* its strides; everything else follows by
-linearity. The walk-through of the layout in the forum thread about the paper writes 4c for the warp digit
-where the stride gives 16c: with 4, warps 1 to 3 land inside the rows of warp 0.
+The six points that the figure of the PTX ISA names (wgmma.mma_async, accumulator fragment) are the images of the six
+unit coordinates of ((4,8,4),(2,2,8)), so they *are* its strides; everything else follows by linearity. The
+walk-through of the layout in the forum thread about the paper writes 4c for the warp digit. The stride gives 16c:
+with 4, warps 1 to 3 land inside the rows of warp 0.
 """
 
 from checkers import Bijective, Equal, Partition

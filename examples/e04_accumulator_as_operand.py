@@ -1,9 +1,9 @@
 """P = softmax(Q K^T) stays in registers: when is an accumulator already the A operand of the next MMA?
 
-For 16-bit P it is, value for value: FlashAttention-2 relies on it for mma.sync, FlashAttention-3 for wgmma.
-For FP8 it is not: a thread owns columns 2c, 2c+1 of the accumulator and is asked for 4c .. 4c+3 of the
-operand. FlashAttention-3 (section 3.3) renames the registers d0 d1 d4 d5 d2 d3 d6 d7 and writes the rows of
-V in a matching order; below, that order is a layout, and no value has to change its thread.
+For 16-bit P it is, value for value: FlashAttention-2 relies on it for mma.sync, FlashAttention-3 for wgmma. For FP8
+it is not: a thread owns columns 2c, 2c+1 of the accumulator and is asked for 4c .. 4c+3 of the operand.
+FlashAttention-3 (section 3.3) renames the registers d0 d1 d4 d5 d2 d3 d6 d7 and writes the rows of V in a matching
+order. Below, that order is a layout, and no value has to change its thread.
 """
 
 from checkers import Bijective, Equal

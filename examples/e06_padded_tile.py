@@ -1,8 +1,8 @@
 """A 32x32 f32 tile read by columns: padding, a swizzle, or a 32-way bank conflict.
 
-Lane i reads row i of one column (NVlabs/cuda-oxide PR #544). A row stride of 33 turns the column into a
-diagonal of banks, at the price of 31 words that no element uses; Sw<5,0,5> does the same in place; fewer
-bits leave 4- and 8-way conflicts. The degrees are the reporter's, each proved tight: at most d, not d/2.
+Lane i reads row i of one column (NVlabs/cuda-oxide PR #544). A row stride of 33 maps the column to a diagonal of
+banks, at the price of 31 words that no element uses. Sw<5,0,5> does the same in place. Fewer bits leave 4- and 8-way
+conflicts. The degrees are the reporter's, each proved tight: at most d, not d/2.
 """
 
 from checkers import Bijective, ConflictFree, InBounds, Injective

@@ -1,9 +1,9 @@
 """Layouts that look right: inexact compositions, overlaps, off by one, a leading dimension nobody checked.
 
-The first is accepted by CuTe and by two reimplementations: (6,7):(1,3) o 6:4 is no layout, 4 steps through
-an extent of 6 straddle its edge. Composition here raises InexactError; mode="cute" gives the layout they
-return, which differs from A(B(c)) at c = 2. NVIDIA/cutlass #3253 and #3469 are a complement and a coalesce
-that went wrong in a DSL; done right, both are a compact layout.
+CuTe and two reimplementations accept the first: (6,7):(1,3) o 6:4 is not a layout, since 4 steps through an extent of
+6 straddle its edge. Composition here raises InexactError; mode="cute" gives the layout they return, which differs
+from A(B(c)) at c = 2. NVIDIA/cutlass #3253 and #3469 are a complement and a coalesce that went wrong in a DSL; done
+right, both are a compact layout.
 """
 
 from checkers import Bijective, Equal, InBounds, Injective

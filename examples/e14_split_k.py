@@ -1,8 +1,8 @@
-"""Split-K: KT k-tiles over S splits, with ceil_div(KT, S) each: covered once, and what goes wrong beside it.
+"""Split-K: KT k-tiles over S splits, with ceil_div(KT, S) each: covered once, and two mistakes that are common.
 
-Split s takes k-tiles s*per .. min((s+1)*per, KT). Its length computed as that end minus s*per is *negative*
-for trailing splits (KT = 1, S = 3 is the smallest), which an unsigned trip count turns into four billion
-iterations; the start has to be clipped as well. Floor division instead of ceil_div drops the remainder.
+Split s takes k-tiles s*per .. min((s+1)*per, KT). Its length computed as that end minus s*per is *negative* for
+trailing splits (KT = 1, S = 3 is the smallest). As an unsigned trip count that is four billion iterations; the start
+has to be clipped as well. Floor division instead of ceil_div drops the remainder.
 """
 
 from checkers import Covers, InBounds, Injective, Surjective

@@ -1,9 +1,9 @@
 """make_tiled_copy, from thread and value layouts to vector width, sectors and coverage.
 
-128 threads as (32,4):(4,1), 8 halves each along K: raked_product and right_inverse give the (thread, value)
-layout over a 32x32 tile, as in CuTe. Four threads read 64 contiguous bytes of a row. A row stride that is no
-multiple of 16 bytes makes the 128-bit loads misaligned, and TMA refuses it (triton-lang/triton #10927).
-ROCm/FlyDSL PR #1007 divides 14336 bytes over 256 threads and rounds down: 2048 bytes stay stale.
+128 threads as (32,4):(4,1), 8 halves each along K: raked_product and right_inverse give the (thread, value) layout
+over a 32x32 tile, as in CuTe. Four threads read 64 contiguous bytes of a row. A row stride that is not a multiple of
+16 bytes makes the 128-bit loads misaligned, and TMA refuses it (triton-lang/triton #10927). ROCm/FlyDSL PR #1007
+divides 14336 bytes over 256 threads and rounds down: 2048 bytes stay stale.
 """
 
 from checkers import Aligned, Coalesced, Equal, InBounds, Injective, Partition, Surjective, Vectorizable

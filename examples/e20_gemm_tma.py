@@ -1,9 +1,9 @@
 """The tensor copies of a bf16 GEMM on Hopper, C (M,N) = A (M,K) B (N,K)^T, proved for all M, N, K.
 
 CTA tiles of 128x128, four stages of 64 along K in 128B swizzle, a TMA store of C in two halves. For each operand: the
-driver takes the tensor map, no block's copy faults or leaves its buffer, the barrier awaits the bytes that arrive, and
-the layout by which wgmma reads the tile is where the copy put it. Under 8 | K and 8 | N everything holds; the claims at
-the end leave one of the conditions away, or make one usual mistake each.
+driver accepts the tensor map, no block's copy faults or leaves its buffer, the barrier awaits the bytes that arrive,
+and the layout by which wgmma reads the tile matches the bytes that the copy wrote. Under 8 | K and 8 | N everything
+holds; the claims at the end leave one of the conditions away, or make one usual mistake each.
 """
 
 from checkers import SameBytes, TensorMapValid, TmaCopySafe

@@ -1,10 +1,10 @@
 """Whole kernels proved for all sizes: a persistent ring copy and a transpose through swizzled tiles, both by TMA.
 
-The claims of a kernel are read from its operations: the driver takes its tensor maps, no copy faults or leaves its
-slot, each element of the output is stored once, each barrier awaits the bytes that arrive, no slot of the ring is
-overwritten before it was read, and what reads data comes after what writes it. At the end three mistakes that tests
-rarely see: a slot given back before the store has read it, a barrier that awaits 16 bytes less than arrive, and a tile
-that threads write and the copy engine reads without a fence between.
+The claims of a kernel are read from its operations. The driver accepts its tensor maps, and no copy faults or leaves
+its slot. Each element of the output is stored once. Each barrier awaits the bytes that arrive, and no slot of the
+ring is overwritten before it was read. Reads come after the writes that they depend on. At the end three mistakes
+that tests rarely find: a slot released before the store has read it, a barrier that awaits 16 bytes less than arrive,
+and a tile that threads write and the copy engine reads without a fence in between.
 """
 
 from dataclasses import replace

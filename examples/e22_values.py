@@ -1,4 +1,4 @@
-"""What kernels compute, for all sizes: a transpose in shared memory, sums and maxima of rows, a gather, a GEMM.
+"""Results of kernels, for all sizes: a transpose in shared memory, sums and maxima of rows, a gather, a GEMM.
 
 Each kernel says what it is for, ``dst(n,m) = src(m,n)`` or ``c(m,n) = sum over k < K of a(m,k)*b(n,k)``, and every
 value is followed from its load to its store. At the end three slips that leave all else right: the transpose reads its

@@ -21,7 +21,7 @@ from .certificates import nonneg
 
 
 def shown(x: Any, facts: Facts, depth: int = 3) -> list[Any] | None:
-    """Certificates that x >= 0, by cases of which argument a maximum is; None where some case has none."""
+    """Certificates that x >= 0, by cases of which argument is the maximum; None if some case has none."""
     p = facts.normal(x)
     if type(p) is int:
         return [] if p >= 0 else None

@@ -93,7 +93,7 @@ def _certificate(says: str, x: AddressMap, facts: Facts, **goal: Sequence[Int]) 
 
 
 def _end(says: str, goal: Mapping[str, Sequence[Int]]) -> Int | None:
-    """Where the range of a single value ends, None where values are only to differ."""
+    """The end of the range of a single value, None if values need only differ."""
     return goal["onto"][0] if says == "bijective" else goal["high"][0] + 1 if says == "bounds" else None
 
 
@@ -231,7 +231,7 @@ class _Search:
         return pieces
 
     def _starts(self, way: tuple[list[Digit], ...]) -> dict[Symbol, Int]:
-        """Where the interval of each coordinate begins: after those before it."""
+        """The start of the interval of each coordinate: after those before it."""
         out: dict[Symbol, Int] = {}
         for (c, ways), chosen in zip(self.ways.items(), way, strict=True):
             before = ways[: next(i for i, w in enumerate(ways) if w is chosen)]

@@ -29,7 +29,7 @@ PROBES = 4096
 
 
 def miscount(x: Any, values: Int, copies: Int = 1) -> Witness | None:
-    """That there are not *copies* coordinates for each of the values; a predicate only takes some away."""
+    """A witness that some value has fewer than *copies* coordinates; a predicate only removes some."""
     n, wanted = points(x), values * copies
     if n == wanted or (n > wanted and bool(getattr(x, "valid", False))):
         return None
@@ -38,7 +38,7 @@ def miscount(x: Any, values: Int, copies: Int = 1) -> Witness | None:
 
 
 def crowd(x: Subject) -> Witness | None:
-    """That a linear subject has more coordinates than its values, a multiple of some step apart, have room."""
+    """A witness that a linear subject has more coordinates than its range has multiples of its step."""
     form = linear(x, NOTHING)
     if form is None or form.swizzle is not None or bool(getattr(x, "valid", False)):
         return None
@@ -53,7 +53,7 @@ def _room(modes: Sequence[tuple[int, int]]) -> int:
 
 
 def copies(x: Any) -> int:
-    """How many coordinates at least have each value of a linear subject: those that move nothing; 1 for others."""
+    """A lower bound on the coordinates of each value of a linear subject: those that move nothing; 1 for others."""
     form = linear(x, NOTHING)
     if form is None or bool(getattr(x, "valid", False)):
         return 1
@@ -70,7 +70,7 @@ def residue(x: Subject) -> tuple[int, int] | None:
 
 
 def span(x: Subject) -> tuple[int, int] | None:
-    """What no value of a linear subject is below, and none above."""
+    """A lower and an upper bound on the values of a linear subject."""
     form = linear(x, NOTHING)
     if form is None or form.single is None or form.swizzle is not None:
         return None

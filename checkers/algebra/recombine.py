@@ -85,7 +85,7 @@ def _moves(p: Any, x: AddressMap) -> bool:
 
 
 def _radices(value: Any, x: AddressMap) -> Iterable[Int]:
-    """What multiplies something that moves: sizes, and numbers above 1."""
+    """Factors of terms that move: sizes, and numbers above 1."""
     factors = [sizes for moving, sizes in _by_coordinates(value, x).items() if moving]
     whole = [build(sizes) for sizes in factors]
     terms = [build({m: abs(c)}) for sizes in factors for m, c in sizes.items()]

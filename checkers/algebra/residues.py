@@ -1,4 +1,4 @@
-"""What sizes may be modulo a number: for banks and sectors, nothing else of a stride counts (T12, T16).
+"""Residues of sizes modulo a number: banks and sectors depend on nothing else of a stride (T12, T16).
 
 >>> from symlayout import dims
 >>> from symlayout.facts import Facts
@@ -19,7 +19,7 @@ from symlayout.facts import Facts
 from symlayout.facts.assumptions import through
 
 COMBINATIONS = 1 << 14  # of residues that are tried
-CASES = 256  # different combinations of what is asked
+CASES = 256  # different combinations of the expressions that are asked for
 
 
 def residues(asked: Sequence[tuple[Any, int]], facts: Facts) -> list[tuple[int, ...]] | None:

@@ -1,4 +1,4 @@
-"""What a claim is about, in the form the methods need: modes where it is linear, values where it is small."""
+"""The subject of a claim in the form that methods need: modes where it is linear, values where it is small."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def check_subject(x: Any) -> None:
 
 
 def profile(x: Any) -> IntTuple:
-    """What a value looks like, with anything at its leaves: an integer for offsets, a tuple for coordinates."""
+    """The profile of a value, with any leaves: an integer for offsets, a tuple for coordinates."""
     if isinstance(x, AddressMap):
         return x.offset
     if isinstance(x, ComposedLayout):
@@ -125,7 +125,7 @@ def _linear_coordinates(x: Layout, facts: Facts) -> Linear | None:
 def _linear_map(x: AddressMap, facts: Facts) -> Linear | None:
     digits = set(x.coords)
     if any(digits & set(_symbols(n)) for n in x.extents):
-        return None  # a triangular domain is no box
+        return None  # a triangular domain is not a box
     parts = []
     for e in leaves(x.offset):
         e = map_facts(x, facts).normal(e)

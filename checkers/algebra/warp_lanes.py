@@ -29,13 +29,15 @@ def moved_together(
 ) -> tuple[list[Any], Certificate] | None:
     """(the accesses on numbers that stand for all sizes, why other modes and the base do not matter), or None.
 
-    What is symbolic besides the lanes moves every address by a multiple of *unit_bytes*, and after the swizzle, being a
-    multiple of its period too (T14, T16): which bytes share a unit, and which units a bank, depends on differences of
-    addresses only. Of a symbolic extent with a number as stride, the steps up to the first such multiple stay.
+    All symbolic modes except the lanes must move every address by a multiple of *unit_bytes*. After the swizzle they
+    still do, if they are multiples of its period too (T14, T16). Then the bytes that share a unit, and the units that
+    share a bank, depend only on differences of addresses. Of a symbolic extent with a number as stride, the steps up
+    to the first such multiple stay.
 
-    Of a symbolic stride of lanes, and of a base that is no such multiple, only the residue modulo *row_bytes* and the
-    period counts: there is one access for each combination of residues that the facts admit. In it such lanes are far
-    apart, so that none shares a unit with another: they may do so at some sizes, which makes no conflict and no sector.
+    A symbolic stride of lanes, and a base that is not such a multiple, count by their residue modulo *row_bytes* and
+    the period. There is one access for each combination of residues that the facts admit. In it such lanes are far
+    apart, so that none shares a unit with another: they may do so at some sizes, which makes no conflict and no
+    sector.
     """
     form = linear(access, facts)
     if form is None or form.single is None or bool(getattr(access, "valid", False)):

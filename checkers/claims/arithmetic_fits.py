@@ -76,7 +76,7 @@ class PartialFits(FitsIn):
         return replace(found, story=f"{where and where + ': '}{story}")
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
-        """Upper bounds: of what sizes make the greatest value, then of single sizes."""
+        """Upper bounds on the sizes that give the greatest value, then on single sizes."""
         corners = list(super().conditions(facts))
         yield from (f for f in corners if not opaque_atoms(f.expr))
         yield from self._upper_bounds(facts)

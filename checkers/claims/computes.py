@@ -38,7 +38,7 @@ STEPS, ELEMENTS = 1 << 21, 1 << 16  # the product of such sizes, and the element
 
 @dataclass(frozen=True)
 class Computes(AtAllSizes):
-    """What every store to *output* stores is what the kernel's result says, for all sizes.
+    """Every store to *output* stores the value of the kernel's result, for all sizes.
 
     Each value is followed from the loads to the stores (``checkers.dataflow``), with accesses ordered as they stand:
     that they are is ``HappensBefore``'s and ``RingProtocol``'s, that every element is stored is ``WrittenOnce``'s.
@@ -50,7 +50,7 @@ class Computes(AtAllSizes):
     >>> print(Computes(tma_copy(64, 256, tile=(16, 64)), "dst"))
     computes: dst(m,n) = src(m,n)
 
-    Raises ClaimError for an output of which the kernel states no result.
+    Raises ClaimError for an output without a result.
     """
 
     output: str
@@ -82,7 +82,7 @@ class Computes(AtAllSizes):
         return Proof(f"values followed through {seen} elements of stores", lemmas=tuple(self._roundings()))
 
     def _roundings(self) -> Iterator[str]:
-        """The roundings of sums that a proof allows, and of which a run may show any."""
+        """The roundings of sums that a proof allows; a run may show any of them."""
         for x in sums(self.result.value):
             if isinstance(x, Dot) or x.function in ("add", "mul"):
                 kind = stated(x, types_of(self.kernel, x))
@@ -94,19 +94,19 @@ class Computes(AtAllSizes):
         return self._followed()[1]
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
-        """What gives sums of integers room in the registers that hold them."""
+        """Bounds under which sums of integers fit the registers that hold them."""
         _, why = self._judged
         if isinstance(why, Differs) and why.repair is not None:
             yield why.repair
 
     def _followed(self) -> tuple[int, str]:
-        """(elements of stores that are right in every turn, why a proof is open or "")."""
+        """(elements of stores that are right in every iteration, why a proof is open or "")."""
         seen, why = self._judged
         return seen, str(why or "")
 
     @functools.cached_property
     def _judged(self) -> tuple[int, Exception | str | None]:
-        """(elements of stores that are right in every turn, why a proof is open or None)."""
+        """(elements of stores that are right in every iteration, why a proof is open or None)."""
         aliased = met(self.kernel)
         if aliased:
             return 0, aliased
@@ -183,7 +183,7 @@ class Computes(AtAllSizes):
 
 
 def _raised(row: dict[Symbol, int], facts: Facts) -> dict[Symbol, int]:
-    """Sizes of which those that others bound from below are at least that."""
+    """Sizes with the lower bounds that other sizes give them."""
     for s in facts.symbols:
         if isinstance(s.lower, Expr):
             low = max(row[s], evaluate(s.lower, row))
@@ -197,7 +197,7 @@ def _spread(rows: list[dict[Symbol, int]]) -> list[dict[Symbol, int]]:
 
 
 def _steps(kernel: Kernel) -> list[int]:
-    """By what the extents of the grid and of loops divide, and products of two such: tiles, and turns of blocks."""
+    """Divisors in the extents of the grid and of loops, and products of two such: tiles, and steps of blocks."""
     extents = [*kernel.grid, *(op.extent for op in kernel.walk() if isinstance(op, For))]
     found = {a.args[1] for a in opaque_atoms(*extents) if isinstance(a, Quotient)}
     plain = {n for n in found if type(n) is int}

@@ -26,9 +26,9 @@ from .missing_values import missing
 class Covers(Claim):
     """The tile coordinates that *tiles* gives are those of *domain* cut in tiles of *tile*, each exactly once.
 
-    So every element of the domain lies in one tile of one step of the schedule, the last tile of a mode being
-    clipped. *tiles* maps the schedule's coordinates (a block, or a block and an iteration under a predicate) to
-    tile coordinates. Where the number of steps is no closed form, *by* gives for a tile the step that visits it.
+    So every element of the domain lies in one tile of one step of the schedule; the last tile of a mode is clipped.
+    *tiles* maps the schedule's coordinates (a block, or a block and an iteration under a predicate) to tile
+    coordinates. If the number of steps has no closed form, *by* maps a tile to the step that visits it.
 
     >>> from symlayout import dims
     >>> M, N = dims("M N")

@@ -131,7 +131,7 @@ class Equal(Claim):
         return None if c is None else bound._differs(c)
 
     def _differs(self, c: tuple[int, ...]) -> Witness | None:
-        """What two maps have at a coordinate that is valid in one of them at least, where that is not the same."""
+        """The values of two maps at a coordinate that is valid in at least one of them, if they differ."""
         maps = self._maps
         if maps is not None and maps[0].valid_at(c) != maps[1].valid_at(c):
             return Witness({}, (c,), f"coordinate {at_text(c)} is valid in one of them only")

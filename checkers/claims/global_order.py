@@ -42,7 +42,7 @@ class GlobalOrder(AtAllSizes):
 
     kind: ClassVar[str] = "global order"
     weighs: ClassVar[bool] = False
-    mendable: ClassVar[bool] = False  # a race is in the program: sizes at which it does not show are no repair
+    mendable: ClassVar[bool] = False  # a race is in the program: sizes that hide it are not a repair
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,7 +19,7 @@ class HappensBefore(OfProgram):
 
     The obligations are the rows of ``checkers.orders.rules``, a subset of the memory model of PTX with a version: see
     ``docs/memory_model.md``. The prologue (mbarrier.init, its fence, a barrier of the CTA) is the code generator's.
-    Where an instruction is missing the claim is refuted, naming it and its place, with a run at sizes that lacks it.
+    If an instruction is missing the claim is refuted: the verdict names it and its place, and shows a run at sizes.
 
     >>> from symlayout.kernels import tma_copy
     >>> print(HappensBefore(tma_copy(64, 256, tile=(16, 64))))

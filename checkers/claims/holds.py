@@ -79,7 +79,7 @@ class Holds(Claim):
     def violations(self, facts: Facts) -> list[Query] | None:
         if self.fact.relation == "%":
             e, m = self.fact.expr, self.fact.modulus
-            return [[at_least(e - m * (e // m), 1)]]  # of a number too, where >= is no fact
+            return [[at_least(e - m * (e // m), 1)]]  # of a number too, for which >= makes no fact
         return [[self.fact.negated()]]
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:

@@ -152,7 +152,7 @@ def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], f
 
 
 def corners(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]]) -> Iterator[Fact]:
-    """That the greatest and the least corner stay inside: exact where the box is not empty (T8)."""
+    """The facts that the greatest and the least corner stay inside: exact if the box is not empty (T8)."""
     form = linear(layout, NOTHING)
     if form is None or form.swizzle is not None or getattr(layout, "valid", None):
         return

@@ -135,7 +135,7 @@ def _awaited(kernel: Kernel, site: Site, every: list[Site]) -> Any:
 
 
 def _together(kernel: Kernel, arch: Arch) -> Iterator[tuple[Site, Awaited]]:
-    """What a phase would await if each of its arrivals armed it as an expect_tx does that is not the only one."""
+    """The bytes that a phase would await if each of its arrivals armed it like an expect_tx among several."""
     every = list(sites(kernel))
     for s in every:
         if isinstance(s.op, ExpectTx):

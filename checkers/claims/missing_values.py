@@ -29,7 +29,10 @@ def missing(layout: Any, onto: Any) -> Witness | None:
 
 
 def _unreached(layout: Any, total: int) -> Witness:
-    """That too few coordinates, their residues or their extremes leave a value out; TooLarge where that is open."""
+    """A witness that too few coordinates, their residues or their extremes leave a value out.
+
+    Raises TooLarge if that is open.
+    """
     if points(layout) < total:
         return Witness({}, (), f"{points(layout)} coordinates for {total} values")
     low, high = far.span(layout) or (0, total)

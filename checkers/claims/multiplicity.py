@@ -78,7 +78,10 @@ class Multiplicity(Claim):
         return Witness({}, (), f"value {at_text(value)} belongs to {times[wrong[0]]} coordinates, not {self.copies}")
 
     def _far(self, n: int) -> Witness:
-        """That broadcast modes alone make too many copies, or the coordinates too few; TooLarge where they do not."""
+        """A witness that broadcast modes make too many copies, or the coordinates too few.
+
+        Raises TooLarge if that is open.
+        """
         copies = far.copies(self.layout)
         if copies > self.copies:
             return Witness({}, (), f"each value belongs to at least {copies} coordinates, not {self.copies}")

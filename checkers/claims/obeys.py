@@ -55,7 +55,7 @@ class Obeys(Claim):
 
     @property
     def _facts(self) -> tuple[Fact, ...]:
-        """What makes the rule hold, as far as numbers have not decided it."""
+        """Facts that make the rule hold, as far as numbers have not decided it."""
         return self.rule.facts(self.subject, self.place, self.value)
 
     def indices(self) -> frozenset[Symbol]:
@@ -126,7 +126,7 @@ def _certified(f: Fact, facts: Facts) -> Any:
 
 @dataclass(frozen=True)
 class Named:
-    """What ``open_rules`` reads of a claim, for records that are a part of its subject."""
+    """The part of a claim that ``open_rules`` reads, for records that are a part of its subject."""
 
     name: str = ""
     given: tuple[Fact, ...] = ()

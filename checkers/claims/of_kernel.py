@@ -1,4 +1,4 @@
-"""What claims about a kernel share: its facts are assumptions, its dimensions the sizes."""
+"""Common parts of claims about a kernel: its facts are assumptions, its dimensions the sizes."""
 
 from __future__ import annotations
 

@@ -22,9 +22,10 @@ WARPGROUP = 4  # warps
 class RegistersFit(OfProgram):
     """The register tensors of each role take at most the registers of its threads, and setmaxnreg can give them.
 
-    A role with a number of registers changes to it with setmaxnreg: by whole warpgroups, to a multiple of 8 from 24 to
-    256, and all warps together no more than the launch has (PTX ISA, setmaxnreg). What the compiler keeps in registers
-    beside the tensors, addresses and indices, is not counted: that nothing spills is for it to say.
+    A role with a number of registers changes to it with setmaxnreg. That takes whole warpgroups and a multiple of 8
+    from 24 to 256, and all warps together have at most the registers of the launch (PTX ISA, setmaxnreg). The
+    registers that the compiler needs for other values, such as addresses and indices, are not counted: the compiler's
+    report shows whether it spills.
 
     >>> from symlayout import dims
     >>> from symlayout.kernels import gemm

@@ -85,7 +85,7 @@ class RingProtocol(AtAllSizes):
         return f"{len(self.parts() or ())} rings; {MODEL}"
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
-        """That each loop goes round the ring a whole number of times, twice: what a cursor reset in it needs."""
+        """Each loop makes whole rounds through the ring, twice: a cursor that is reset in it needs that."""
         turns = 2 * self.shape.slots
         extents = [op.extent for op in self.kernel.walk() if isinstance(op, For)]
         for a in opaque_atoms(*extents):
@@ -183,7 +183,7 @@ def _fault(kernel: Kernel, block: tuple[int, ...], uses: int, about: frozenset[s
 
 @functools.lru_cache(maxsize=64)
 def telling_sizes(kernel: Kernel, slots: int) -> tuple[int, ...]:
-    """For each size the least at which some loop of the first CTA goes round the ring, and round it twice."""
+    """For each size the least at which some loop of the first CTA makes one round through the ring, and two."""
     return tuple(sorted(set(_telling_sizes(kernel, slots))))
 
 

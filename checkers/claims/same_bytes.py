@@ -33,14 +33,14 @@ FAR = 1 << 48  # numbers up to which 64 bits hold every sum and product here
 
 @dataclass(frozen=True)
 class SameBytes(Claim):
-    """What *copy* lands, *consumer* reads: for each coordinate of the tile both name one shared byte.
+    """*consumer* reads the bytes that *copy* lands: for each coordinate of the tile both name one shared byte.
 
     *consumer* is the layout of the tile in elements, swizzled or not, as its kernel indexes it. Of a copy made by
-    ``make_tma_copy`` its coordinates are those of the tile; of a bare tensor map they are those of the box,
-    dimension 0 first. It may also be what an instruction reads, a ``DescriptorRead`` or an ``LdmatrixRead``, whose
-    (row, k) in the box of a bare map are dimensions 1 and 0, or 0 and 1 where it is MN-major. The tile may start at
-    every multiple of *base_multiple_of* bytes (the swizzle's repeat unless told); the hardware swizzles absolute
-    addresses, a layout those relative to the tile, unless *absolute*.
+    ``make_tma_copy`` its coordinates are those of the tile; of a bare tensor map they are those of the box, dimension
+    0 first. It may also be the operand of an instruction, a ``DescriptorRead`` or an ``LdmatrixRead``. Its (row, k)
+    are dimensions 1 and 0 in the box of a bare map, or 0 and 1 if it is MN-major. The tile may start at every
+    multiple of *base_multiple_of* bytes (default: the swizzle's repeat). The hardware swizzles absolute addresses, a
+    layout those relative to the tile, unless *absolute*.
 
     >>> from symlayout import ComposedLayout
     >>> box = TensorMap("bf16", 0, (1024, 1024), (2048,), (64, 128), swizzle=128)
@@ -137,7 +137,7 @@ class SameBytes(Claim):
         return (self.copy, self.consumer)
 
     def parameters(self) -> tuple[Any, ...]:
-        """What the claim depends on: the box, never the sizes of the tensor."""
+        """The inputs of the claim: the box, never the sizes of the tensor."""
         swizzle = int(self.tensor_map.swizzle)
         return (self.landing, self.consumer, swizzle, self._element_bytes, self.base_multiple_of, self.absolute)
 
@@ -157,7 +157,7 @@ class SameBytes(Claim):
 
     @property
     def _element_bytes(self) -> int:
-        """Bytes of what the consumer's offsets count: the tile's elements, whatever the map calls them."""
+        """Bytes of the unit of the consumer's offsets: the tile's elements, whatever the map calls them."""
         m = self.tensor_map
         return int(m.unit_bytes if m is self.copy else self.copy.dtype.bytes)
 
@@ -206,7 +206,7 @@ class SameBytes(Claim):
         return None
 
     def _coordinate(self, i: int) -> Any:
-        """Of the tile, for the i-th element that is read."""
+        """The coordinate in the tile of the i-th element that is read."""
         if self._reads_part:
             return tuple(map(int, self.consumer.elements()[i]))
         return idx2crd(i, self.consumer.shape)

@@ -83,7 +83,7 @@ class TensorMapValid(Claim):
         return (*open_rules(self.tensor_map, rules_of(self.profile), self), *self._within())
 
     def _within(self) -> tuple[Claim, ...]:
-        """That the tensor ends inside its allocation, where that is asked."""
+        """The claim that the tensor ends inside its allocation, if the profile asks for it."""
         if self.allocation_bytes is None:
             return ()
         spanned, name = self.tensor_map.extent_bytes, f"{self.name}: " if self.name else ""

@@ -140,7 +140,7 @@ class TmaCopySafe(Claim):
         return f"TMA {how} safe: {what} at {text(self.coordinate)}{where}"
 
     def _rules(self) -> tuple[Any, ...]:
-        """What faults, what a loop must keep, and the phase unless it does not matter."""
+        """Rules about faults, about loops, and about the swizzle's phase unless that does not matter."""
         return rules_of("hardware", "tile", *(() if self.any_phase else ("phase",)))
 
     def parts(self) -> tuple[Claim, ...]:
@@ -150,13 +150,13 @@ class TmaCopySafe(Claim):
         return (*every, *more, *self._rows())
 
     def _rows(self) -> tuple[Claim, ...]:
-        """That a store writes no byte twice, where its box has more than one row."""
+        """The claim that a store writes no byte twice, if its box has more than one row."""
         tile = self._tile()
         several = tile.rank > 1 and not (type(tile.tensor_map.rows) is int and tile.tensor_map.rows <= 1)
         return (RowsApart(tile, self.name),) if several and order_shows(tile) else ()
 
     def _telling_parts(self) -> tuple[TmaPart, ...]:
-        """Of the parts of a tile the first that is misaligned within it, and the last: where they hold, all do."""
+        """The first part of a tile that is misaligned within it, and the last: if these are aligned, all are."""
         parts = getattr(self.copy, "parts", ())
         if len(parts) < 2:
             return ()

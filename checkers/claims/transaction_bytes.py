@@ -55,7 +55,7 @@ class TransactionBytes(AtAllSizes):
 
     def _sums(self) -> Iterator[Claim]:
         every = [_Credits(cta, self.barrier) for cta in ctas(self.kernel)]
-        apart = any(c.left for c in every)  # copies that stand beside no expect_tx: which one awaits them is not said
+        apart = any(c.left for c in every)  # copies without an expect_tx in their body: their barrier is not determined
         for i in range(max(len(c.awaiting) for c in every)):
             sums = [(c, c.awaiting[i], _total(every, c, i)) for c in every if i < len(c.awaiting)]
             alike = len({str((x.op, total)) for _, x, total in sums}) == 1
@@ -116,7 +116,7 @@ class _Undecided(Claim):
 
 
 class _Credits:
-    """What a CTA awaits on a barrier and what it copies to it, here and in the others of its cluster."""
+    """The bytes that a CTA awaits on a barrier and those that its cluster copies to it."""
 
     def __init__(self, cta: Cta, barrier: str) -> None:
         self.cta = cta
@@ -130,7 +130,7 @@ class _Credits:
             self.beside.append(mine)
 
     def reaches(self, c: Site, rank: int) -> bool | None:
-        """Whether a copy lands in the CTA of a rank; None where its mask is no number."""
+        """Whether a copy lands in the CTA of a rank; None if its mask is not a number."""
         assert isinstance(c.op, Copy)
         ranks = self.cta.lands(c.op)
         return None if ranks is None else rank in ranks
@@ -141,7 +141,7 @@ class _Credits:
 
 
 def _total(every: list[_Credits], mine: _Credits, i: int) -> Any:
-    """The bytes for the i-th expect_tx of a CTA, of the copies beside the i-th of each; a text where they are open."""
+    """The bytes for the i-th expect_tx of a CTA, from the copies of the i-th of each; a text where they are open."""
     total: Any = 0
     if mine.awaiting[i].team is None:
         return f"which threads come to {mine.awaiting[i]}"
@@ -175,7 +175,7 @@ def credit(kernel: Kernel, c: Site) -> Any:
 
 
 def _source(op: Op) -> str:
-    """What a copy reads: a tensor map, or a tensor."""
+    """The source of a copy: a tensor map, or a tensor."""
     src = op.src if isinstance(op, Copy) else None
     return src.tensor_map if isinstance(src, Box) else getattr(src, "tensor", "")
 

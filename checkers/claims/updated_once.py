@@ -24,10 +24,10 @@ class UpdatedOnce(WrittenOnce):
     """Each element of *tensor* is loaded once by a copy of its boxes, to be combined with *output*.
 
     The kernel is looked at with its loads as stores: what they load is met once. That what is loaded is combined with
-    the output once for each use of the ring, at the right place, is part of ``Computes``. Where threads combine what is
-    in their registers, the kernel is looked at with that as stores to a tensor which has the output once for each
-    value of the block indices that choose none of its elements: each place is met once. What is combined there is
-    part of ``Computes``; a refutation is one of that.
+    the output once for each use of the ring, at the right place, is part of ``Computes``. Threads that combine
+    registers with elements count as stores to a larger tensor. It has the output once for each value of the block
+    indices that choose none of its elements, and each place must be stored once. What is combined there is part of
+    ``Computes``; a refutation is one of that.
 
     >>> from symlayout import dims
     >>> from symlayout.kernels import tma_reduce_add

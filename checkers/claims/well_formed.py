@@ -43,12 +43,12 @@ from ..aliases import changed_by
 from ..claim import Proof, TooLarge
 from .of_kernel import OfProgram
 
-TOLD = (Shuffle, Reduce, LoadIndex)  # of which this claim is worth a line where all is well
+TOLD = (Shuffle, Reduce, LoadIndex)  # operations for which this claim is listed even if all is well
 
 
 @dataclass(frozen=True)
 class Defect:
-    """What is wrong with an operation, or, if it is *open*, what is not known to be right."""
+    """The defect of an operation, or, if it is *open*, the property that is not known to hold."""
 
     what: str
     open: bool = False
@@ -117,7 +117,7 @@ class WellFormed(OfProgram):
 
 
 def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
-    """What is wrong with an operation where it stands."""
+    """The defect of an operation at its site."""
     op = site.op
     if not isinstance(op, OPERATIONS):
         yield Defect(f"{type(op).__name__} is no operation that provers know: {op}", open=True)
@@ -141,7 +141,7 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
 
 @dataclass(frozen=True)
 class Named:
-    """What a name stands for at a place, and the operation that says so, if one does."""
+    """The value of a name at a site, and the operation that defines it, if one does."""
 
     symbol: Symbol
     by: Op | None = None
@@ -171,7 +171,7 @@ def unknown_names(kernel: Kernel) -> Iterator[Defect]:
 
 
 def _declared(kernel: Kernel) -> Iterator[tuple[Any, Any]]:
-    """What stands outside of operations, and its expressions, which are about sizes alone."""
+    """Expressions outside of operations, which contain sizes alone."""
     yield "a size", tuple((s.lower, s.upper) for s in kernel.dims)
     yield "the grid", kernel.grid
     yield from ((f"given {f}", f) for f in kernel.given)
@@ -240,7 +240,7 @@ def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[Defect]:
 
 
 def _operands(op: Copy) -> Iterator[str]:
-    """What is wrong with the operands of a copy beside its source and target."""
+    """Defects of the operands of a copy other than its source and target."""
     row = op.row
     bulk = row is not None and row.extent is Extent.OPERAND
     if bulk and (op.barrier is None) is (op.completion is Completion.MBARRIER):
@@ -258,7 +258,7 @@ def _types(kernel: Kernel, op: Mma) -> Iterator[Defect]:
 
 
 def _elsewhere(kernel: Kernel, x: Any) -> Iterator[str]:
-    """Where an operand is, if that is not in registers."""
+    """The memory space of an operand, if it is not in registers."""
     if not isinstance(x, Ref):
         yield str(x)
     elif kernel.tensor(x.tensor).space is not MemorySpace.REGISTER:
@@ -282,7 +282,7 @@ def _lanes(kernel: Kernel, op: Shuffle | Reduce) -> Iterator[Defect]:
 
 
 def _together(kernel: Kernel, site: Site) -> Iterator[Defect]:
-    """That all lanes of a warp issue an operation, or none: it is .aligned, or .sync of the full mask."""
+    """A check that all lanes of a warp issue an operation, or none: it is .aligned, or .sync of the full mask."""
     op = site.op
     team = replace(site, around=tuple(_by_lanes(a) for a in site.around)).team
     if team is None or (0 < team.lanes < WARP and not _reached(kernel, site)):
@@ -342,14 +342,14 @@ def _unrolled(kernel: Kernel, site: Site) -> Iterator[Defect]:
 
 
 def _const(kernel: Kernel, op: Op) -> Iterator[Defect]:
-    """That an operation writes no tensor which is stated to be const."""
+    """A check that an operation writes no const tensor."""
     name = written(kernel, op)
     if name and kernel.tensor(name).const:
         yield Defect(f"{op}: {name} is const, and this writes it")
 
 
 def _of_roles(kernel: Kernel, site: Site) -> Iterator[Defect]:
-    """That registers are used by the role whose threads have them, if they are one role's."""
+    """A check that registers are used by the role whose threads have them, if they belong to one role."""
     for name in dict.fromkeys(ref.tensor for ref in (*site.op.sources, *site.op.targets)):
         role = kernel.tensor(name).role
         if role and role != site.role:

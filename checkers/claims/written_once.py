@@ -21,7 +21,8 @@ from .of_kernel import AtAllSizes
 
 @dataclass(frozen=True)
 class WrittenOnce(AtAllSizes):
-    """Each element of *tensor* is stored once: by one operation, CTA, thread and turn; none twice, none left out.
+    """Each element of *tensor* is stored once: by one operation, CTA, thread and iteration. None is stored twice, and
+    none is left out.
 
     What a box has outside the tensor is not stored. Nothing is said about which value is stored.
 
@@ -81,7 +82,7 @@ class WrittenOnce(AtAllSizes):
             return None
 
     def _argued(self, facts: Facts) -> Proof:
-        """The proof. Raises Open with what it lacks."""
+        """The proof. Raises Open with the missing part."""
         from ..coverage.once import argued  # which makes use of other claims
 
         others = [x for x in changed_by(self.kernel, self.tensor) if x != self.tensor]

@@ -48,7 +48,7 @@ class Cut:
 
     @classmethod
     def of(cls, s: Store, loops: bool = True) -> Cut:
-        """With *loops* those of a number of turns go with the lanes, unless it is a condition that ends them.
+        """With *loops*, loops with a number as trip count go with the lanes, unless a condition ends them.
 
         Raises Open for a sum with a term of both.
         """

@@ -1,7 +1,8 @@
-"""What the elements of a tensor are to those who store them: the points of a box.
+"""The elements of a tensor as its stores address them: the points of a box.
 
-Boxes of a tensor map start at its coordinates. Other stores start somewhere in memory: that is a point of one mode
-where the tensor lies without gaps, and else, such as with rows *ld* apart, one of its modes, which no store may leave.
+Boxes of a tensor map start at its coordinates. Other stores start anywhere in memory. That is a point of one mode if
+the tensor lies without gaps. Otherwise, such as with rows *ld* apart, it is a point in one of its modes, which no
+store may leave.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def in_order(layout: Layout) -> list[tuple[Any, Any]]:
 def as_modes(m: TensorMap, layout: Layout, s: Store, facts: Facts) -> Store:
     """Boxes of a map as those of the modes of its tensor, in their order: that of a map's dimensions may be another.
 
-    Raises Open where a mode is no dimension of the map.
+    Raises Open if a mode is not a dimension of the map.
     """
     strides = (1, *(divides(m.element_bytes, n) for n in m.global_stride_bytes))
     dims = [(str(facts.normal(n)), str(facts.normal(d))) for n, d in zip(m.global_dim, strides, strict=True)]
@@ -154,7 +155,7 @@ def shown(f: Fact, known: Iterable[Fact], given: tuple[Fact, ...]) -> Certificat
 
 
 def plain_terms(x: Any, indices: set[Any]) -> Any:
-    """What of a sum is of sizes alone."""
+    """The part of a sum that contains sizes alone."""
     if not isinstance(x, Expr):
         return x
     out: Any = 0

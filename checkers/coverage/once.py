@@ -48,7 +48,7 @@ def argued(kernel: Kernel, name: str, facts: Facts) -> Proof:
 
 
 def _first(*ways: Callable[[], Proof]) -> Proof:
-    """What the first way gives that gives anything. Raises Open with what the first lacked."""
+    """The result of the first method that has one. Raises Open with what the first lacked."""
     reasons = []
     for way in ways:
         try:
@@ -77,7 +77,7 @@ def _together(parts: list[Any], because: str) -> Certificate | None:
 
 
 def _tiled(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts, loops: bool) -> Proof:
-    """A schedule of tiles; their cells belong to lanes, and to loops of so many turns as a number says."""
+    """A schedule of tiles; their cells belong to lanes, and to loops with a number as trip count."""
     base, *others = [Cut.of(s, loops) for s in every]
     cuts = [base, *(c.by_steps_of(base) for c in others)]
     tile = Tile(cuts)
@@ -166,7 +166,7 @@ def _inside_or_all(
 def _schedule(
     rows: Iterable[tuple[Symbol, Int]], at: Any, met: Any, domain: tuple[Int, ...], tile: tuple[int, ...], facts: Facts
 ) -> Proof:
-    """That the tiles *at* which indices are where facts are *met* are those of the domain, each once."""
+    """A proof that the tiles *at* which indices are where facts are *met* are those of the domain, each once."""
     rows = tuple(rows)
     still = [d for d, a in enumerate(at) if type(a) is int and a == 0]
     single = [shown(Fact(tile[d] - domain[d], ">="), (), facts.given) for d in still]
@@ -199,7 +199,7 @@ def _enumerated(claim: Covers) -> bool:
 
 
 class _Conditions:
-    """That of the stores which share a cell the conditions of exactly one hold; ``shown`` are the certificates.
+    """A proof that of the stores which share a cell the conditions of exactly one hold; ``shown`` are the certificates.
 
     ``common`` are those on blocks and loops that all stores have, and that not each element in the tensor meets: they
     are the schedule's. Raises Open where this is not shown.
@@ -220,7 +220,7 @@ class _Conditions:
         return tuple(f for f in every if any(shown(f, known, self.given) is None for known in inside))
 
     def _inside(self, i: int) -> list[Fact]:
-        """What is known where a store writes an element inside the tensor."""
+        """Facts that hold where a store writes an element inside the tensor."""
         c = self.tile.cuts[i]
         limits = [Fact(n - 1 - e, ">=") for e, n in zip(self.tile.element(i), self.domain, strict=True)]
         return [*c.reached, *c.store.chosen, *(f for f in limits if f.value is not True)]
@@ -250,7 +250,7 @@ class _Conditions:
         return [Fact(_moved(f.expr, own, same, pairs), f.relation, f.modulus) for f in self.tile.cuts[i].guards]
 
     def _some(self, guards: list[list[Fact]], known: list[Fact]) -> list[Certificate]:
-        """That all facts of one of some lists hold: where one of the first fails, then all of one of the others."""
+        """One of some lists of facts holds as a whole: if the first fails, one of the others."""
         first, *others = guards
         found = {f: shown(f, known, self.given) for f in first}
         out = [c for c in found.values() if c is not None]
@@ -266,7 +266,7 @@ class _Conditions:
         return out
 
     def _not_both(self, a: list[Fact], b: list[Fact], known: list[Fact]) -> Certificate:
-        """That two lists of facts do not hold together."""
+        """A proof that two lists of facts never hold together."""
         for k, f in enumerate(b):
             if f.relation == ">=":
                 found = shown(Fact(-f.expr - 1, ">="), [*known, *a, *b[:k], *b[k + 1 :]], self.given)

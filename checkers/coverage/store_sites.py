@@ -7,7 +7,7 @@
     boxes of (4) from (512*block_x + 4*thread) on, for block_x < ceil(N/512), thread < 128
     boxes of (1) from (512*block_x + j + 4*thread) on, for block_x < ceil(N/512), j < 4, thread < 128
 
-Blocks and loops are *steps*. Threads, or the warps of which one thread each is elected, are *lanes*.
+Blocks and loops are *steps*. Threads, or the warps that elect one thread each, are *lanes*.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from .whole_tiles import turns
 
 
 class Open(Exception):
-    """What keeps the stores of a tensor from being told apart, or from being counted."""
+    """The reason why the stores of a tensor cannot be distinguished, or cannot be counted."""
 
 
 @dataclass(frozen=True)
 class Store:
     """Boxes of *width* from *start* on, in coordinates of a tensor map or in elements of memory.
 
-    There is one for each value of the *steps* and *lanes*, rows of (index, extent), at which the facts hold: those
-    *chosen* are about lanes and numbers, by *reached* loops get so far, *guards* are the conditions around.
+    There is one for each value of the *steps* and *lanes*, rows of (index, extent), at which the facts hold. *chosen*
+    are facts about lanes and numbers, *reached* bound the loops, *guards* are the conditions around.
     """
 
     site: Site
@@ -70,13 +70,13 @@ def outputs(kernel: Kernel) -> tuple[str, ...]:
 
 
 def reduced(kernel: Kernel) -> tuple[str, ...]:
-    """Those outputs with which a reduction combines values, of which each element may well take several."""
+    """Outputs that reductions update; several values may be combined with one element."""
     found = {written(kernel, op) for op in kernel.walk() if op.reduction is not None}
     return tuple(name for name in outputs(kernel) if name in found)
 
 
 def writers(kernel: Kernel, name: str) -> tuple[Site, ...]:
-    """Where the operations stand that write a tensor."""
+    """The sites of the operations that write a tensor."""
     return tuple(s for s in sites(kernel) if written(kernel, s.op) == name)
 
 
@@ -87,7 +87,7 @@ def map_of(kernel: Kernel, op: Op) -> KernelMap | None:
 
 
 def boxes(kernel: Kernel, op: Op) -> tuple[tuple[Int, ...], tuple[int, ...]]:
-    """(start, width) of what one execution writes. Raises Open where numbers do not say."""
+    """(start, width) of the run that one execution writes. Raises Open where numbers do not say."""
     (ref,) = (t.operand for t in op.changes())
     if isinstance(ref, Box):
         return box_of(kernel, ref)
@@ -123,7 +123,7 @@ def _up_to_the_end(kernel: Kernel, op: Copy, ref: Ref) -> int | None:
 
 
 def stores(kernel: Kernel, name: str) -> tuple[Store, ...]:
-    """The stores to a tensor. Raises Open for those whose executions are no box of indices."""
+    """The stores to a tensor. Raises Open for operations whose executions are not a box of indices."""
     return tuple(_store(kernel, s) for s in writers(kernel, name))
 
 
@@ -132,7 +132,7 @@ def _store(kernel: Kernel, site: Site) -> Store:
 
 
 def store_at(kernel: Kernel, site: Site, start: tuple[Int, ...], width: tuple[int, ...]) -> Store:
-    """What is touched where an operation stands, from these places on. Raises Open, see ``stores``."""
+    """The elements that an operation touches at its site, from these places on. Raises Open, see ``stores``."""
     who = _Executions(kernel, site)
     for a in site.around:
         who.enter(a)
@@ -153,7 +153,7 @@ class _Executions:
     chosen: list[Fact] = field(default_factory=list)
     reached: list[Fact] = field(default_factory=list)
     guards: list[Fact] = field(default_factory=list)
-    elected: tuple[int, int] | None = None  # (first warp, warps), of each of which there is one thread
+    elected: tuple[int, int] | None = None  # (first warp, warps); one thread of each is active
 
     def __post_init__(self) -> None:
         self.threads = self.kernel.threads

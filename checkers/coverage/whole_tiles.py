@@ -1,4 +1,4 @@
-"""Starts of boxes by blocks and loops as whole tiles, of which a claim need only know how many there are.
+"""Starts of boxes by blocks and loops as whole tiles; a claim needs only their number.
 
     >>> from symlayout import dims
     >>> from symlayout.kernels import gemm
@@ -74,7 +74,7 @@ def whole_tiles(coordinate: Sequence[Int], extents: Sequence[Int], facts: Facts)
 
 
 def _moved_by(start: Int) -> set[Symbol]:
-    """The indices in quotients of which divisors are no numbers, and in those of a minimum or maximum."""
+    """The indices in quotients with divisors that are not numbers, and in quotients of a minimum or maximum."""
     atoms = [a for m in terms_of(start) for a in m if _is_raster(a)]
     return {s for a in atoms for s in a.symbols if s.lower == 0}
 
@@ -98,7 +98,7 @@ def _counts(far: Int, n: Int) -> list[tuple[int, Int]]:
 
 @functools.lru_cache(maxsize=1 << 8)
 def _bounded(tiles: Any, most: Int, given: tuple[Fact, ...]) -> Certificate | None:
-    """That 0 <= tiles < most for all values of the indices in it, by digits."""
+    """A proof that 0 <= tiles < most for all values of the indices in it, by digits."""
     known = box(tuple(s for s in symbols_in((tiles,)) if s.lower == 0), given)
     if known is None:
         return None

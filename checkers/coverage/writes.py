@@ -32,7 +32,7 @@ from symlayout.ops import WARP, Elect, For, If, Op, Role, edited
 from ..claim import TooLarge
 from .store_sites import Open, boxes, map_of
 
-ROWS = 1 << 21  # executions that are looked at, of threads and turns
+ROWS = 1 << 21  # executions that are enumerated, of threads and iterations
 ELEMENTS = 1 << 24
 MOST = 1024  # threads of a CTA, and more than its warps
 
@@ -41,7 +41,8 @@ MOST = 1024  # threads of a CTA, and more than its warps
 class Rows(Threads):
     """Threads of all CTAs, in all iterations at once: a row for each execution. Values are arrays with one for each."""
 
-    turn: Array = field(default_factory=lambda: np.arange(0))  # the same for threads of a CTA in one turn of all loops
+    # the same number for threads of a CTA in one iteration of all loops
+    turn: Array = field(default_factory=lambda: np.arange(0))
     doubts: list[str] = field(default_factory=list)  # what rests on the lane that an election finds
     elected: bool = False
 
@@ -111,7 +112,7 @@ class Write:
 
 
 class Writes:
-    """How often each element of a tensor is written. Raises TooLarge for what is too much, or too little known.
+    """The number of writes to each element of a tensor. Raises TooLarge for what is too much, or too little known.
 
     An election finds the first lane, as it may; what would be otherwise with another is among the ``doubts``.
     """
@@ -163,7 +164,7 @@ class Writes:
         return written(self.kernel, op) == self.tensor.name
 
     def _everywhere(self, w: Write) -> Iterator[Array]:
-        """Where the executions of an operation write, those of ranges of memory together."""
+        """The elements that the executions of an operation write, ranges of memory together."""
         if map_of(self.kernel, w.op) is None:
             at = (w.starts[:, :1] + np.arange(w.width[0])).ravel()
             yield at[(at >= 0) & (at < len(self.memory))]

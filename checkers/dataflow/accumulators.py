@@ -67,7 +67,7 @@ def _expect_room(n: Any, of: tuple[DType, ...], kind: DType, facts: Facts) -> No
 
 
 def _room(of: tuple[DType, ...], kind: DType) -> int:
-    """How many integers of some types, or products of two, a type has room for, at their ends."""
+    """The number of integers of some types, or products of two, that a type can sum, from their extremes."""
     (low, high), (least, most) = _ends(of), _limits(kind)
     return min(most // high, least // low if low else most // high)
 

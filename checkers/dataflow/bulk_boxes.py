@@ -61,7 +61,7 @@ def store(walk: Walk, state: State, op: Copy) -> None:
             if start < 0:
                 raise Open(f"{op.src} is outside: element {start}")
             if walk.checking:
-                with state.inside(team=Team(np.arange(n)), guards=guards):  # an element for each thread, as it were
+                with state.inside(team=Team(np.arange(n)), guards=guards):  # one element for each thread
                     words = met(state, tile[start : start + n].reshape(n, 1)).reshape(1, n)
                 for _, at, deltas in elements(state, op.dst, n):
                     walk.stored(state, op, op.dst.tensor, at, deltas, words)

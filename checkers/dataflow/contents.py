@@ -1,8 +1,8 @@
-"""What stands in registers and in shared memory, by where it comes from instead of by value.
+"""The contents of registers and shared memory, by provenance instead of by value.
 
-Each place holds the number of an *origin* and some integers, the *deltas*: ``Loaded("src", (16*i, 64*j))`` with deltas
-(3, 5) is the element (16*i + 3, 64*j + 5) of src. What depends on sizes, blocks and turns is in the origin, what
-depends on the thread and on the place in a tile is in the deltas, so that a tile is a NumPy array of either.
+Each place holds the number of an *origin* and some integers, the *deltas*: ``Loaded("src", (16*i, 64*j))`` with
+deltas (3, 5) is the element (16*i + 3, 64*j + 5) of src. Origins contain sizes, blocks and iterations. Deltas contain
+the thread and the place in a tile, so a tile is a NumPy array of either.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Origin:
     """The base of all origins: what a value is, its deltas aside."""
 
     def width(self, origins: Origins) -> int:
-        """How many deltas it has."""
+        """The number of its deltas."""
         return 0
 
 
 @dataclass(frozen=True)
 class Unknown(Origin):
-    """Nothing that is followed; *stale* where it may be the value of an earlier turn of a loop."""
+    """A value that is not followed; *stale* if it may be from an earlier iteration of a loop."""
 
     why: str
     stale: bool = False
@@ -38,7 +38,7 @@ class Unknown(Origin):
 
 @dataclass(frozen=True)
 class Carried(Origin):
-    """What an accumulator holds from the turn before; the deltas are the thread and the element that it is."""
+    """The contents of an accumulator from the iteration before; the deltas identify the thread and the element."""
 
     loop: Symbol
     tensor: str
@@ -114,7 +114,7 @@ class Slice:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Products that are summed in each turn of a loop; without *loop*, once."""
+    """Products that are summed in each iteration of a loop; without *loop*, once."""
 
     slices: tuple[Slice, ...]
     loop: Symbol | None = None
@@ -125,7 +125,7 @@ class Segment:
 class Sum(Origin):
     """A sum of products; the deltas of A come first. *carry* says what a loop that is under way began with.
 
-    ("first", loop): zero in the first turn; ("always", loop): what stood there before the loop.
+    ("first", loop): zero in the first iteration; ("always", loop): the contents before the loop.
     """
 
     segments: tuple[Segment, ...]
@@ -157,7 +157,7 @@ class Origins:
         return self.rows[number]
 
     def width(self, number: int) -> int:
-        """How many deltas an origin has."""
+        """The number of deltas of an origin."""
         return self.rows[number].width(self)
 
 

@@ -1,4 +1,4 @@
-"""What has to be told apart before a kernel is walked: names of indices, roles, and tensors in shared memory."""
+"""Distinct names, which a kernel needs before it is walked: names of indices, roles, and tensors in shared memory."""
 
 from __future__ import annotations
 

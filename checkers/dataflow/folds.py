@@ -27,7 +27,7 @@ NEUTRAL: Mapping[str, float] = {"add": 0.0, "mul": 1.0, "min": math.inf, "max": 
 class Term:
     """Elements that are folded in: (row, member, mode) deltas, and (row, member, condition) those of conditions.
 
-    A member counts where condition + delta >= 0 for all conditions, in each turn of the *loops*, (index, extent).
+    A member counts where condition + delta >= 0 for all conditions, in each iteration of the *loops*, (index, extent).
     """
 
     origin: int
@@ -164,7 +164,7 @@ def reduced(state: State, function: str, dtype: DType, words: Words, lanes: int)
 
 
 def whole(state: State, origin: Fold, before: Words | None, mine: Numbers, turn: Symbol, extent: Any) -> Fold | None:
-    """The fold over all turns of a loop; None where it does not begin with the neutral element."""
+    """The fold over all iterations of a loop; None if it does not begin with the neutral element."""
     begun = [state.origins[i] for i in np.unique(before.ids[mine])] if before is not None else [None]
     if any(not _is_neutral(o, origin.function) or o.dtype != origin.dtype for o in begun):  # type: ignore[union-attr]
         return None

@@ -139,7 +139,7 @@ class Matcher:
         return DType.of(value.dtype) if value.dtype else self.dtype
 
     def _updated(self, origins: Origins, number: int, deltas: Numbers, op: Any, target: Target) -> None:
-        """That elements that are combined with the output are terms of the fold of the result, whichever index."""
+        """Check that elements combined with the output are terms of the fold of the result, whichever index."""
         fold, origin = combined(self.result), origins[number]
         value = self.result.value
         if fold is None or op.reduction.function != fold.function:
@@ -170,7 +170,7 @@ class Matcher:
             raise Differs(f"{fold.index} may be {low} .. {high}, expected 0 .. {fold.extent - 1}")
 
     def _parts(self, origins: Origins, origin: Any, deltas: Numbers, fold: Total, op: Op, target: Target) -> None:
-        """That the folds which threads combine with an element are, part after part, the fold of the result."""
+        """Check that the folds which threads combine with an element are, part after part, the fold of the result."""
         if not isinstance(origin, Fold):
             raise Differs(f"expected a part of {fold}, got {_told(origin)}")
         self._held(fold, {*origin.kept, origin.dtype, self.dtype}, target)
@@ -194,7 +194,7 @@ class Matcher:
                 self._equal(target, x, origin.at[d], deltas[:, d], what)
 
     def _entry(self, origin: Loaded, d: int, deltas: Numbers, x: Entry, target: Target, what: str) -> None:
-        """That a coordinate is the entry of a tensor of indices, and that its contract keeps it in the tensor."""
+        """Check that a coordinate is the entry of a tensor of indices, within the tensor by its contract."""
         picked: Any = origin.at[d]
         tensor, place = self.entries.get(picked, ("", ()))
         if tensor != x.tensor or deltas.any():
@@ -287,7 +287,7 @@ class Matcher:
         return out
 
     def _all(self, origins: Origins, value: Dot, target: Target, terms: list[tuple[Segment, Any, list[int]]]) -> None:
-        """That the terms are those of 0 .. extent - 1, each once, and zeros."""
+        """Check that the terms are those of 0 .. extent - 1, each once, and zeros."""
         if len(terms) != 1:
             raise Differs("a sum of several loops")
         [(segment, at, found)] = terms
@@ -314,7 +314,7 @@ class Matcher:
 
 
 def _told(origin: Any) -> str:
-    """What is stored instead of what should be."""
+    """The mismatch between the stored and the expected value."""
     if isinstance(origin, Loaded):
         return f"an element of {origin.tensor}"
     if isinstance(origin, Computed):
@@ -329,7 +329,7 @@ def _told(origin: Any) -> str:
 
 
 def _plain(origins: Origins, number: int) -> int:
-    """What is converted, and converted again."""
+    """The source of a conversion, also of repeated ones."""
     origin = origins[number]
     while isinstance(origin, Computed) and origin.function == "convert":
         (number,) = origin.args

@@ -36,9 +36,9 @@ def expect_all(
 
     With *parts*, (index, extent), unless that is so for the folds of all values of these indices together.
 
-    The members of all terms are elements at K + r for a K that grows by as much in each turn of the loop as there are
-    different r. Those that count for one r, under conditions about how far K is from the end, are exactly one where
-    K + r is inside.
+    The members of all terms are elements at K + r. In each iteration of the loop K grows by the number of different
+    r. Those that count for one r, under conditions about how far K is from the end, are exactly one where K + r is
+    inside.
     """
     if origin.function != value.function or origin.carry is not None:
         raise NotAll(f"expected {value}, got a fold by {origin.function}")
@@ -73,7 +73,7 @@ def _expect_others(
     target: Target,
     entry: Callable[..., None],
 ) -> None:
-    """That all coordinates but that of the fold's index are those of the result."""
+    """Check that all coordinates but that of the fold's index are those of the result."""
     element = origins[t.origin]
     assert isinstance(element, Loaded)
     for d, x in enumerate(value.element.at):
@@ -159,7 +159,7 @@ def _expect_once(
 def _nested(loops: tuple[Any, ...]) -> tuple[Any, Any]:
     """(number of an iteration, how many there are) of loops inside each other, the innermost counted fastest.
 
-    Raises NotAll where how often one goes round depends on another.
+    Raises NotAll if the trip count of one depends on another.
     """
     turn: Any = 0
     extent: Any = 1

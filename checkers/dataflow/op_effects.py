@@ -1,4 +1,4 @@
-"""What each operation does to the places of the walk; a row for each kind of operation and of instruction."""
+"""The effects of operations on the places of the walk; a row for each kind of operation and of instruction."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _source(walk: Walk, state: State, op: Map, x: Ref | Param) -> Words:
 
 
 def _typed(state: State, op: Op, ref: Ref, words: Words) -> Words:
-    """What is read from registers as numbers of their type. Raises Open where bits of another type stand there."""
+    """Registers that are read as numbers of their type. Raises Open where bits of another type stand there."""
     dtype = state.kernel.tensor(ref.tensor).dtype
     for number in words.kinds:
         origin = state.origins[number]
@@ -246,7 +246,7 @@ def _mma(walk: Walk, state: State, op: Op) -> None:
 
 
 def _zero(state: State, op: Mma) -> Any:
-    """When the sums start anew: "now", "never", or the loop in whose first turn they do."""
+    """The reset of the sums: "now", "never", or the loop in whose first iteration they start at zero."""
     zero = state.normal(state.here(op.zero))
     if type(zero) is int:
         return "now" if zero else "never"

@@ -18,12 +18,12 @@ from .value_walk import Walk
 
 
 def read(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
-    """(active thread, element) of *count* elements from a place on; what turns of a loop add up is not known yet."""
+    """(active thread, element) of *count* elements from a place on. What later iterations add is not known yet."""
     return settled(state, carried(walk, state, op, ref, count))
 
 
 def settled(state: State, words: Words) -> Words:
-    """What is under way in accumulators is not known but to what adds to them."""
+    """Partial sums in accumulators are known only to the operations that add to them."""
     out = words
     for number in words.kinds:
         origin: Any = state.origins[number]
@@ -94,7 +94,7 @@ def _own(walk: Walk, state: State, tensor: KernelTensor) -> None:
 
 
 def _expect_own(state: State, held: Words, at: Numbers, ref: Ref) -> None:
-    """Raise Open where what an accumulator held in the turn before stands in other registers now."""
+    """Raise Open if other registers now hold the contents of an accumulator from the iteration before."""
     rows = state.team.threads[:, None]
     for number in np.unique(held.ids[rows, at]).tolist():
         origin, mine = state.origins[number], held.ids[rows, at] == number
@@ -142,7 +142,7 @@ def elements(state: State, ref: Ref, count: int) -> Iterator[tuple[Numbers, tupl
 
 
 def under(state: State, words: Words) -> Words:
-    """What is written under conditions is there only where they hold."""
+    """Values written under conditions, which exist only where these hold."""
     if not state.guards:
         return words
     out = words.copy()
@@ -163,7 +163,7 @@ def under(state: State, words: Words) -> Words:
 
 
 def met(state: State, words: Words) -> Words:
-    """What is read, without the conditions that hold where it is read."""
+    """The value that is read, without the conditions that hold at the read."""
     out = words
     for number in words.kinds:
         origin = state.origins[number]

@@ -1,4 +1,4 @@
-"""Which types have all numbers of which others: a conversion between such rounds nothing."""
+"""Inclusions of number types: a conversion to a type with all numbers of the source rounds nothing."""
 
 from __future__ import annotations
 

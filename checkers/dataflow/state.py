@@ -1,4 +1,4 @@
-"""Where the walk through a kernel stands: turns of loops, active threads, conditions, registers and shared memory."""
+"""The state of the walk through a kernel: loop indices, active threads, conditions, registers and shared memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .contents import Numbers, Origins, Unknown, Words, without_constant
 
 
 class Open(Exception):
-    """What is not followed, and why."""
+    """A construct that is not followed, and why."""
 
 
 class Known:
@@ -49,10 +49,10 @@ class Guard:
 
 @dataclass(frozen=True, eq=False)
 class Team:
-    """Who is here: threads of the role; where one of each warp is elected, the others of its warp beside it."""
+    """The active threads of the role; if one of each warp is elected, the other lanes of its warp too."""
 
     threads: Numbers
-    beside: Numbers | None = None  # (elected, 32), all of which must agree
+    beside: Numbers | None = None  # (elected, 32); all lanes must agree
 
     @property
     def elected(self) -> bool:
@@ -94,7 +94,7 @@ class State:
 
     @property
     def known(self) -> Known:
-        """What is known here."""
+        """The facts that hold here."""
         symbols = frozenset(s for _, x in self.loops for s in _symbols(x))
         key = self.given, symbols
         if key not in self._known:
@@ -149,7 +149,7 @@ class State:
         return x.subs(known) if known else x
 
     def _of_threads(self, x: Any) -> Numbers:
-        """An expression of the thread for each active one, or for each row of those beside it."""
+        """An expression of the thread for each active one, or for each row of the lanes of its warp."""
         rows = self.team.threads if self.team.beside is None else self.team.beside
         if not isinstance(x, Expr):
             return np.full(rows.shape, x, np.int64)

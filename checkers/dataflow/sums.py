@@ -1,7 +1,8 @@
-"""Products of matrices: which elements are multiplied and added, for one instruction and over the turns of a loop.
+"""Products of matrices: the elements that are multiplied and added, for one instruction and over the iterations of a
+loop.
 
-The sum of an accumulator is followed as a whole: for each of its elements the deltas of A and B at the first k, and for
-each further k the same steps from there, which all elements must share.
+The sum of an accumulator is followed as a whole: for each element the deltas of A and B at the first k, and the steps
+from there to each further k. All elements must share these steps.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .state import Open, State
 def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero: Any) -> Words:
     """The registers (thread, value) after acc += a b^T, for A (m,k), B (n,k) and the registers before.
 
-    *zero* is "first", "never", "now", or the loop in whose first turn the sums start anew.
+    *zero* is "first", "never", "now", or the loop in whose first iteration the sums start at zero.
     """
     a_ids, a_base, a_steps = _rows(state.origins, a)
     b_ids, b_base, b_steps = _rows(state.origins, b)
@@ -121,16 +122,16 @@ def _registers(row: MmaAtom, origins: Origins, made: Sum, deltas: Numbers) -> Wo
 
 
 def carried(state: State, name: str, loop: Symbol) -> None:
-    """At the start of a turn an accumulator holds what the turn before has left."""
+    """At the start of an iteration an accumulator holds the contents that the iteration before has left."""
     held = state.held(state.kernel.tensor(name))
     held.forget(state.origins.number(Carried(loop, name)))
     held.deltas[..., 0], held.deltas[..., 1] = np.indices(held.ids.shape)
 
 
 def closed(state: State, loop: Symbol, turn: Symbol, before: dict[str, Words]) -> set[str]:
-    """Make sums of one turn those of all turns; the tensors for which that is so.
+    """Extend sums of one iteration to all iterations; the tensors for which that is possible.
 
-    *turn* is the index that stood for any turn, *before* the registers before the loop.
+    *turn* is the index of the iteration that represents all, *before* the registers before the loop.
     """
     out: set[str] = set()
     for name, words in state.registers.items():
@@ -163,7 +164,7 @@ def _close(state: State, words: Words, before: Words | None, loop: Symbol, turn:
 def _whole(
     state: State, origin: Any, before: Words | None, mine: Numbers, loop: Symbol, turn: Symbol, extent: Any
 ) -> Sum | None:
-    """The sum over all turns; None where what it begins with is not zero."""
+    """The sum over all iterations; None if it does not begin at zero."""
     if not isinstance(origin, Sum) or origin.carry is None or origin.carry[1] != loop or len(origin.segments) != 1:
         return None
     if origin.carry[0] == "first":

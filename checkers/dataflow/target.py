@@ -17,7 +17,7 @@ ROWS = 256  # combinations of deltas that are looked at one by one
 
 
 class Differs(Exception):
-    """What is stored is not seen to be what should be; *stale* where an earlier turn's value may be stored.
+    """The stored value is not known to be the expected one; *stale* if a value of an earlier iteration may be stored.
 
     *narrow* where a type on the way does not hold a sum, *repair* a fact under which it would, as far as is known.
     """

@@ -61,7 +61,8 @@ def update(walk: Walk, state: State, op: Copy) -> None:
 
 
 def parts_of(kernel: Kernel, op: Op) -> tuple[Symbol, ...]:
-    """The block indices that choose no element of what threads combine values with: each value makes a part of it.
+    """The block indices that choose no element of the output of a threads' reduction: each of their values makes a
+    part of it.
 
     >>> from symlayout.ops import Copy, Ref
     >>> from symlayout.kernels import vector_copy
@@ -91,7 +92,7 @@ def combine(walk: Walk, state: State, op: Copy) -> None:
 
 
 def _expect_each_use(walk: Walk, state: State, op: Copy, ring: RingParts) -> None:
-    """That an operation stands once in each use of a ring, and is the only one of its kind."""
+    """Check that an operation occurs once in each use of a ring, and is the only one of its kind."""
     updates = [s for s in walk.site.values() if s.op.reduction is not None]
     site = walk.site[id(op)]
     if len(updates) != 1:

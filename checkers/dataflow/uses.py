@@ -1,4 +1,4 @@
-"""Which use of a ring a copy fills and a reader finds: counted, and compared with slots and parities.
+"""Uses of a ring that a copy fills and a reader finds: counted, and compared with slots and parities.
 
 A use begins with the ``expect_tx`` of those who fill it, and is found by a ``wait`` of each reader. That a wait with
 the parity of its own number returns in that phase, and none before, is what ``RingProtocol`` proves.
@@ -27,7 +27,7 @@ class Uses:
     kernel: Kernel
     given: tuple[Fact, ...]
     rings: tuple[RingParts, ...]
-    site: dict[int, Site]  # by the identity of its operation, of which no two places have the same
+    site: dict[int, Site]  # by the identity of its operation, which is unique among places
 
     def use(self, state: State, op: Op, ring: RingParts) -> Any:
         """The number of the use of a ring in which an operation stands."""
@@ -66,7 +66,7 @@ class Uses:
                 raise Open(f"expected one arrival of each of {arrivals} roles at {ring.full} for each use, got {op}")
 
     def _before(self, site: Site, kind: type[Op], barrier: str) -> Any:
-        """How many operations of a kind on a barrier the role has met before it comes to a site."""
+        """The number of operations of a kind on a barrier that the role has met before it reaches a site."""
         same = (s.op for s in self.site.values() if s.role == site.role and isinstance(s.op, kind))
         mine = {id(x) for x in same if _on(x, barrier)}
         return Counter(self.kernel, self._facts(site)).before(site, lambda x: id(x) in mine)
@@ -80,7 +80,7 @@ class Uses:
         return {s.role for s in self.site.values() if isinstance(s.op, kinds) and _on(s.op, ring.full)}
 
     def _same(self, state: State, op: Op, x: Any, y: Any) -> bool:
-        """Whether two expressions are equal for all turns, or in the turn at hand."""
+        """Whether two expressions are equal in all iterations, or in the current one."""
         return self._facts(self.site[id(op)]).normal(x - y) == 0 or state.normal(state.here(x) - state.here(y)) == 0
 
     def _expect_slot(self, state: State, op: Op, slot: Slot, number: Any, ring: RingParts) -> None:

@@ -1,10 +1,11 @@
 """A walk through a kernel that follows each value from where it is loaded to where it is stored, for all sizes.
 
-Sizes, block indices and turns of loops stay symbols; threads and tiles are numbers. A loop of unknown length is walked
-for one turn that stands for all: what earlier turns left is unknown at its start, but for accumulators. Where that is
-not enough, as in a pipeline of cp.async, each turn is walked after a window of those before it, and the first turns
-from the start. Roles follow one another: a tile that comes through a ring is what the same use of it was filled with.
-That accesses are ordered as they stand here is not looked at: ``HappensBefore`` and ``RingProtocol`` say so.
+Sizes, block indices and loop indices stay symbols; threads and tiles are numbers. One iteration represents all
+iterations of a loop whose trip count is a symbol. The state that earlier ones left is unknown at its start, except in
+accumulators. If that is not enough, as in a pipeline of cp.async, each iteration is walked after a window of those
+before it, and the first ones from the start. Roles follow one another: a tile that comes through a ring is what the
+same use of it was filled with. That accesses are ordered as they stand here is not looked at: ``HappensBefore`` and
+``RingProtocol`` say so.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from .state import Guard, Open, State, Team
 from .sums import carried, closed
 from .uses import Uses
 
-UNROLLED = 64  # turns of a loop that are walked one by one
-RESIDUES = 16  # turns of a period that are walked
+UNROLLED = 64  # iterations of a loop that are walked one by one
+RESIDUES = 16  # iterations of a period that are walked
 
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """What one use of a ring is filled with: the number of the use, the indices in it, and the tile."""
+    """The fill of one use of a ring: the number of the use, the indices in it, and the tile."""
 
     number: Any
     loops: tuple[Symbol, ...]
@@ -84,7 +85,7 @@ class Walk(Visitor[None]):
             self._body(lambda name: name not in filling, self._block(rank), rank, rank)
 
     def _block(self, rank: int) -> dict[Symbol, Any]:
-        """What stands for the block index: of a cluster, a multiple of its CTAs and the rank."""
+        """The block index as symbols: in a cluster, a multiple of its CTAs and the rank."""
         ctas = math.prod(self.kernel.cluster)
         if ctas == 1:
             return {}
@@ -116,7 +117,7 @@ class Walk(Visitor[None]):
     # -- operations ---------------------------------------------------------------------------------
 
     def visit(self, site: Site) -> None:
-        """What an operation does to the places of the walk, here and now."""
+        """The effect of an operation on the places of the walk, at its site."""
         self.handler(site)(self, self.state, site.op)
 
     def unhandled(self, site: Site) -> Exception:
@@ -132,7 +133,7 @@ class Walk(Visitor[None]):
     # -- loops --------------------------------------------------------------------------------------
 
     def loop(self, state: State, op: For) -> None:
-        """All turns of a loop."""
+        """All iterations of a loop."""
         extent = state.normal(state.here(op.extent))
         parted = state.parted or not self._together(op.extent)
         if type(extent) is int and extent <= UNROLLED:
@@ -153,12 +154,12 @@ class Walk(Visitor[None]):
         return written.union(*(self.overlapping.get(name, ()) for name in written))
 
     def _together(self, extent: Any) -> bool:
-        """Whether all threads make as many turns."""
+        """Whether all threads make the same number of iterations."""
         symbols = extent.symbols if isinstance(extent, Expr) else ()
         return not any(s.name == THREAD or s in self.kernel.opaque for s in symbols)
 
     def _turns_of(self, state: State, op: For, extent: Any, window: int, period: int) -> set[str]:
-        """The turns of a loop, walked for one or some that stand for all; the tensors that hold sums of all."""
+        """The iterations of a loop, by one or some that represent all; the tensors that hold sums of all."""
         changed = self._changed(op)
         before = {k: w.copy() for k, w in state.registers.items()}
         for i in range(window):
@@ -181,9 +182,9 @@ class Walk(Visitor[None]):
         return set()
 
     def _turn(self, state: State, op: For, i: Any, extent: Any) -> None:
-        """One turn, under the fact that there is one."""
+        """One iteration, under the fact that there is one."""
         there = Fact(extent - 1 - i, ">=")
-        known = isinstance(i, Symbol) and i.name == op.index.name  # of which the range says so
+        known = isinstance(i, Symbol) and i.name == op.index.name  # facts that the range already states
         given = state.given if known or there.value else (*state.given, there)
         if there.value is False:
             return
@@ -191,7 +192,7 @@ class Walk(Visitor[None]):
             self.follow(self.site[id(op)].inside())
 
     def _period(self, state: State, op: For) -> int:
-        """After how many turns the offsets in memory that is no ring's repeat."""
+        """The period, in iterations, of the offsets in memory other than rings."""
         out = 1
         for inner in op.walk():
             for ref in (*inner.sources, *inner.targets):
@@ -285,7 +286,7 @@ class Walk(Visitor[None]):
         raise Open(f"use {number} of {name} is not seen to be filled")
 
     def _turns(self, state: State, image: Image, number: Any) -> dict[Symbol, Any] | None:
-        """The turns of the loops in which a use of this number is filled, where that is seen."""
+        """The loop indices of the iteration that fills the use of this number, if it is known."""
         now = {s.name: x for s, x in state.loops}
         moved = {s: now[s.name] for s in image.loops if s.name in now}
         if len(moved) < len(image.loops) or state.normal(_put(image.number, moved) - number) != 0:
@@ -296,7 +297,7 @@ class Walk(Visitor[None]):
         return moved if inside else None
 
     def _renamed(self, words: Words, moved: dict[Symbol, Any]) -> Words:
-        """A tile with other turns of the loops."""
+        """A tile in other iterations of the loops."""
         if all(s is x for s, x in moved.items()):
             return words
         ids, deltas = words.ids.copy(), words.deltas.copy()
@@ -324,7 +325,7 @@ class Walk(Visitor[None]):
 
 
 def _roles_of(kernel: Kernel, every: list[Site]) -> dict[str, set[str]]:
-    """Which roles touch each tensor in shared memory or registers."""
+    """The roles that touch each tensor in shared memory or registers."""
     out: dict[str, set[str]] = {t.name: set() for t in kernel.tensors if t.space is not MemorySpace.GLOBAL}
     for s in every:
         for r in (*s.op.sources, *s.op.targets):

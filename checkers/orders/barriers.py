@@ -1,4 +1,4 @@
-"""Which threads meet at the barriers of a CTA.
+"""The threads that meet at the barriers of a CTA.
 
 A warp waits at a barrier until all that it awaits have come. Where as many threads use a number as it awaits, the n-th
 time of one is the n-th time of all; where their numbers differ, some wait for ever or too short.

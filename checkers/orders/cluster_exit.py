@@ -1,4 +1,4 @@
-"""What a cluster needs besides the orderings of each CTA: that its CTAs are there while others reach them.
+"""Orderings of a cluster other than those of each CTA: its CTAs must exist while others access them.
 
 Each row of RULES is an obligation of a kernel with clusters, looked for in the operations of each CTA (``clusters``).
 What makes a cluster barrier do is barrier.cluster.arrive (release) and wait (acquire) by all threads of the cluster.
@@ -58,7 +58,7 @@ def _launched(kernel: Kernel) -> Iterator[Order]:
 
 
 def _met(kernel: Kernel, every: list[_OfCta]) -> Iterator[Order]:
-    """That each thread comes to the cluster's barriers, and all to as many."""
+    """A check that each thread reaches the cluster's barriers, and all the same number."""
     unsure = next((s for one in every for s in one.barriers if not _sure(s)), None)
     counts = {one.counted(w) for one in every for w in one.warps}
     if unsure is not None:
@@ -129,7 +129,7 @@ class _OfCta:
         return self._order("peer_exists", s, missing=f"expected CTAs of 0 .. {self.cta.size - 1}, got {wrong}")
 
     def _started(self, s: Site) -> Order:
-        """That the CTAs which it reaches have begun: the first of all that lack this has nothing else before it."""
+        """A check that the CTAs which it accesses have begun: only the first access without it is reported."""
         before = [b for b in self.barriers if self.place[id(b)] < self.place[id(s)] and b.role in (s.role, "")]
         met = self._meeting(before)
         if met is not None:
@@ -139,7 +139,7 @@ class _OfCta:
         return self._order("cluster_started", s, missing="no cluster barrier before it; add one at the start")
 
     def _awaited(self, s: Site, others: list[_OfCta]) -> Order:
-        """That the CTAs which a copy goes to wait for it; that they do so for each is the ring protocol's."""
+        """A check that the CTAs which a copy goes to wait for it; the ring protocol proves it for each."""
         assert isinstance(s.op, Copy)
         name = s.op.barrier.barrier if s.op.barrier is not None else ""
         lacking = next((o for o in others if not o.waits({name})), None)
@@ -148,7 +148,7 @@ class _OfCta:
         return self._order("cluster_stays", s, missing=f"{lacking.cta} does not wait for {name}; add a wait")
 
     def _stays(self, s: Site, others: list[_OfCta], every: list[_OfCta], rings: tuple[RingParts, ...]) -> Order:
-        """That the CTA at which it arrives is still there.
+        """A check that the CTA at which it arrives has not exited.
 
         It surely need not be where all that its threads wait for are fills of a ring and room in it: the last arrivals
         are not waited for.

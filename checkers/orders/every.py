@@ -48,7 +48,7 @@ def orders(kernel: Kernel) -> Iterator[Order]:
 
 
 def _reused(kernel: Kernel) -> Iterator[Order]:
-    """Tensors that share bytes, of which all else takes each by itself."""
+    """Tensors that share bytes; all other checks consider each alone."""
     for a, b in sharing(kernel):
         where = f"{a} and {b}"
         try:
@@ -78,7 +78,7 @@ def _issued_together(every: Iterable[Site]) -> Iterator[Order]:
 
 
 def _threads_of(op: Op) -> int:
-    """How many threads issue an operation together (PTX ISA: .aligned; of wgmma and its orders all of a warpgroup)."""
+    """The number of threads that issue an operation together (PTX ISA: .aligned; wgmma takes a warpgroup)."""
     instruction = op.row is not None or op.issuer is Issuer.WARPGROUP
     return op.issuer.threads if instruction else 1  # of barriers, shuffles and elections ``WellFormed`` asks it
 

@@ -1,7 +1,8 @@
-"""Which elements of a shared tensor each thread touches in an operation, and how two operations meet there.
+"""The footprint of each thread in a shared tensor, and how the footprints of two operations meet.
 
-Slots such as ``i % S`` are told apart for all i: an index is put as a multiple of the periods plus a remainder, and
-each remainder is looked at. Accesses that never meet need no order; those of one warp need only that warp's barrier.
+Slots such as ``i % S`` are distinguished for all i: an index is written as a multiple of the periods plus a
+remainder, and each remainder is examined. Accesses that never meet need no order; those of one warp need only that
+warp's barrier.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .ways import Way, Ways
 
 POINTS = 1 << 18  # threads times iterations times elements that are looked at
 TURNS = 64  # of a loop that are looked at one by one
-CASES = 256  # remainders and turns
+CASES = 256  # remainders and iterations
 ROW_BYTES = 16  # of one address of ldmatrix and stmatrix (PTX ISA)
 LANE = 2  # threads are numbered by twos: the odd number is the one that is elected, whichever it is
 
@@ -45,7 +46,7 @@ class Touched:
     least: Numbers
     most: Numbers
     clash: str = "apart"  # how threads meet in the one operation
-    again: bool = False  # whether a thread comes to an element in several turns
+    again: bool = False  # whether a thread touches an element in several iterations
 
     def meets(self, other: Touched) -> str:
         """One of KINDS."""
@@ -57,7 +58,7 @@ class Touched:
         return _kind(np.minimum(self.least[i], other.least[j]), np.maximum(self.most[i], other.most[j]))
 
     def by(self, threads: frozenset[int]) -> Touched:
-        """What is touched by some of the threads for certain; of an election, any lane of a warp may be it."""
+        """The footprint of some of the threads, as a lower bound; any lane of a warp may be elected."""
         count = int(self.most.max(initial=0)) // LANE + 33
         known = np.zeros(count // 32 * 32, dtype=np.int64)
         known[[t for t in threads if t < len(known)]] = 1
@@ -117,7 +118,7 @@ class Footprints:
         self._wide: dict[Access, Touched | None] = {}
 
     def meeting(self, a: Access, b: Access, way: Way) -> str:
-        """How *a*, at the start of a way, and *b*, at its end, may meet."""
+        """The ways in which *a*, at the start of a path, and *b*, at its end, may meet."""
         moved = self._moved(a, b, way)
         if moved is None:
             return "unknown"
@@ -127,11 +128,11 @@ class Footprints:
         return self.in_step(how)
 
     def in_step(self, how: str) -> str:
-        """How two accesses meet for what must stand between them: lanes in lockstep are in program order."""
+        """The meeting of two accesses as synchronisation sees it: lanes in lockstep are in program order."""
         return "same thread" if how == "in a warp" and self.kernel.converged_warps else how
 
     def anyhow(self, a: Access, b: Access) -> str:
-        """How two accesses may meet, at any turns of their loops."""
+        """The ways in which two accesses may meet, at any iterations of their loops."""
         key = (a, b) if id(a) < id(b) else (b, a)
         if key not in self._anyhow:
             x, y = self._anywhere(a), self._anywhere(b)
@@ -142,17 +143,17 @@ class Footprints:
         return self._anyhow[key]
 
     def _anywhere(self, a: Access) -> Touched | None:
-        """What an access touches in all of its turns; None where that depends on sizes."""
+        """The footprint of an access in all of its iterations; None if it depends on sizes."""
         if a not in self._wide:
             loops = {loop.index for loop in a.site.loops}
-            still = Place(0)  # beside which nothing moves alike
+            still = Place(0)  # no other term moves alike
             cases = list(_cases((self._loose(a, "a"), still), loops))
             found = [self.touched(a, put) for put, _ in cases]
             self._wide[a] = _union([f for f in found if f is not None]) if found and None not in found else None
         return self._wide[a]
 
     def tied(self, a: Access, b: Access, i: Symbol, j: Symbol, ahead: int) -> str:
-        """How two accesses of different roles may meet where the turn j of b's loop is i + *ahead* of a's."""
+        """The ways in which two accesses of different roles meet when iteration j of b's loop is i + *ahead* of a's."""
         first, second = self._loose(a, "a"), self._loose(b, "b")
         here, there = digit(f"{i.name}__a", i.upper + 1), digit(f"{j.name}__b", j.upper + 1)  # type: ignore[operator]
         tie = Place(_put(second.offset, {there: here + ahead}), tuple(s for s in second.free if s is not there))
@@ -160,7 +161,7 @@ class Footprints:
         return self._compared(a, b, first, tie, (here,))
 
     def clash(self, a: Access) -> str:
-        """How threads may meet in one execution of an operation."""
+        """The ways in which threads may meet in one execution of an operation."""
         if self._opaque & set(_symbols(a.ref.offset)):
             return "unknown"
         found = [
@@ -170,7 +171,7 @@ class Footprints:
         return max(worst, key=KINDS.index) if found else "unknown"
 
     def _once(self, a: Access, place: Place) -> bool:
-        """Whether no thread comes to an element in several turns of the loops in which nothing is ordered."""
+        """Whether no thread touches an element in several iterations of the loops without synchronisation."""
         inside = set(_symbols(place.offset))
         if self._opaque & inside or not all(_is_few(s) and s in inside for s in place.free):
             return False
@@ -192,7 +193,7 @@ class Footprints:
         return Place(_put(a.ref.offset, put), tuple(free))
 
     def _moved(self, a: Access, b: Access, way: Way) -> tuple[Place, Place] | None:
-        """Both offsets in terms of the turns at the start; None where loops share an index."""
+        """Both offsets in terms of the iterations at the start; None if loops share an index."""
         puts: tuple[dict[Symbol, Any], dict[Symbol, Any]] = {}, {}
         frees: tuple[list[Symbol], list[Symbol]] = [], []
         for loops in (a.site.loops, b.site.loops):
@@ -245,7 +246,7 @@ class Footprints:
     # -- numbers ------------------------------------------------------------------------------------
 
     def touched(self, a: Access, place: Place) -> Touched | None:
-        """What an access touches where its offset depends on threads and free symbols only; else None."""
+        """The footprint of an access whose offset depends on threads and free symbols only; else None."""
         key = (a.site.places, a.ref, place)
         if key not in self._known:
             self._known[key] = self._touched(a, place)
@@ -287,7 +288,7 @@ class Footprints:
         return every - first, LANE * every
 
     def operand(self, a: Access, starts: Numbers) -> Touched | None:
-        """What a warpgroup reads of an operand, from these elements on."""
+        """The elements that a warpgroup reads of an operand, from these on."""
         op, tensor = a.site.op, self.kernel.tensor(a.tensor)
         row = op.row
         if not isinstance(op, Mma) or not isinstance(row, MmaAtom) or a.matrix is None:
@@ -329,7 +330,7 @@ def _union(parts: list[Touched]) -> Touched:
 
 
 def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, ...]]:
-    """The places at each remainder and turn that counts, in threads and free symbols of known ranges only.
+    """The places at each remainder and iteration that matters, in threads and free symbols of known ranges only.
 
     Nothing where there are too many, or where something else is left in an offset.
     """
@@ -345,7 +346,7 @@ def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, .
         offsets = tuple(_put(p.offset, put) for p in at)
         found = unturned(offsets, kept, CASES)
         if found is None:
-            yield tuple(Place(o) for o in offsets)  # symbols are left, of which ``touched`` knows nothing
+            yield tuple(Place(o) for o in offsets)  # symbols are left, which ``touched`` does not resolve
             return
         for case in found:
             yield tuple(Place(o, tuple(s for s in p.free if s in few)) for o, p in zip(case, at, strict=True))

@@ -2,7 +2,7 @@
 
 The n-th time that a role comes to such a barrier is the n-th time of the other. So two accesses are in order where
 the barriers that stand before them differ in number, if what comes first is over, and fenced where it must be, at the
-next barrier. The numbers are expressions of loop indices: never equal, or equal at turns a fixed distance apart.
+next barrier. The numbers are expressions of loop indices: never equal, or equal at iterations a fixed distance apart.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class HandOver:
         return any(self._apart_where_equal(a, b, x, rename) for x in tried)
 
     def _apart_where_equal(self, a: Access, b: Access, delta: Any, rename: dict[Symbol, Symbol]) -> bool:
-        """Whether the two touch different bytes at the turns at which as many barriers came before both."""
+        """Whether the two touch different bytes at the iterations at which as many barriers come before both."""
         terms = dict(terms_of(delta))
         k = terms.pop((), 0)
         back = {new: old for old, new in rename.items()}
@@ -171,7 +171,7 @@ class HandOver:
     # -- two roles ----------------------------------------------------------------------------------
 
     def _paired(self, one: Site, other: Site) -> Order:
-        """That the roles of two barriers come to all barriers of both equally often, in the same order."""
+        """A check that the roles of two barriers meet all barriers of both equally often, in the same order."""
         where = f"{one.role} and {other.role}"
         teams = [s.team.warps if s.team is not None else frozenset() for s in (one, other)]
         shared = self._shared(*teams)
@@ -208,7 +208,7 @@ class HandOver:
     # -- runs at sizes ------------------------------------------------------------------------------
 
     def _seen(self, a: Access, b: Access, shared: list[int]) -> str:
-        """What certainly meets in a run at some sizes without a barrier of both between."""
+        """Accesses that certainly meet in a run at some sizes without a barrier of both in between."""
         if not self._only(a, b, shared):
             return ""
         for sizes, first, second in self.runs.of(a.team.warps, b.team.warps):
@@ -267,7 +267,7 @@ class HandOver:
         return None
 
     def _by(self, a: Access, event: Event, p: Progress) -> Touched | None:
-        """What an access touches by the threads of which a run's progress is told."""
+        """The footprint of an access by the threads whose progress a run tracks."""
         found = self.runs.touched(a, event)
         return found.by(remaining(p, a)) if found is not None and p.others else found
 

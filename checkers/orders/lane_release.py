@@ -1,9 +1,10 @@
 """One lane of a warp gives a slot back for the others: what they have read of it comes before.
 
-mbarrier.arrive is a release by the thread that executes it (PTX ISA, mbarrier.arrive): it covers what that thread did
-before, and of others only what it was told at a barrier. An election tells nothing, nor do shuffles. So between what
-other lanes read and the arrival stands a barrier of the warp; of what wgmma reads the wait_group of the lane that
-arrives is enough, since a wgmma is one operation of all threads that issue it.
+mbarrier.arrive is a release by the thread that executes it (PTX ISA, mbarrier.arrive). It covers that thread's
+earlier accesses, and those of other threads only if they synchronised with it at a barrier. An election tells
+nothing, nor do shuffles. So a barrier of the warp must come between the reads of other lanes and the arrival. For
+reads by wgmma the wait_group of the arriving lane is enough, since a wgmma is one operation of all threads that issue
+it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Lanes:
     late: Callable[[RingParts, Site], bool]  # whether a barrier of the warp is between the next wait and an arrival
 
     def orders(self, s: Site, over: Site, arrive: Site, ring: RingParts) -> Iterator[Order]:
-        """That a read *s*, which is over at *over*, comes before an arrival; nothing where its own threads arrive."""
+        """A check that a read *s*, over at *over*, comes before an arrival; nothing if its own threads arrive."""
         team = arrive.team
         if team is not None and s.team is not None and team.includes(s.team):
             return
@@ -78,7 +79,7 @@ class Lanes:
             return True  # each warp for itself
         return not isinstance(x.op, WarpBarrier) and self.meetings[number_of(x.op)].sound
 
-    # -- what lacks ---------------------------------------------------------------------------------
+    # -- missing orders -------------------------------------------------------------------------------
 
     def unwaited(self, s: Site, wanted: Callable[[Op], bool]) -> str:
         """A run in which some lanes have waited and another goes on whom nothing tells of that; "" for none."""

@@ -1,4 +1,4 @@
-"""What must stand between two accesses to shared memory, and how far a way has come with it.
+"""The synchronisation that two accesses to shared memory need, and how much of it a path has met.
 
 An asynchronous access is over after commit and wait_group by its threads; what threads wrote is there for the async
 proxy after their fence; other threads follow at a barrier of both, those of the same warp at that of the warp.
@@ -20,7 +20,7 @@ NOBODY: frozenset[int] = frozenset()
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a way has come from an access: groups committed since, and who knows that it is over."""
+    """The progress of a path from an access: groups committed since, and the threads that know that it is over."""
 
     commits: int = 0
     done: bool = False
@@ -39,7 +39,7 @@ def begin(a: Access) -> Progress:
 
 
 def ended(op: Op, a: Access, commits: int) -> bool:
-    """Whether an operation waits for the group of an access, so many of which were committed since."""
+    """Whether an operation waits for the group of an access after which so many were committed."""
     mine = isinstance(op, WaitGroup) and op.group == a.group and (a.kind == "read" or not op.read)
     return mine and commits > op.pending  # type: ignore[attr-defined]  # a wait
 
@@ -65,13 +65,13 @@ def surely(p: Progress, s: Site, a: Access, most: int, found: Mapping[int, Meeti
 
 
 def perhaps(p: Progress, s: Site, a: Access, b: Access) -> Progress:
-    """The progress of a run behind an operation, by all that may order: what then lacks is certain."""
+    """The progress of a run after an operation, with every possible order: what it misses is certainly missing."""
     op = s.op
     mine = may_cover(s, a)
     if mine and _ends(op, a):
         left = remaining(p, a)
         mine = not left.isdisjoint(s.candidates)
-        if left - s.candidates and mine:  # the access by any other thread lacks it
+        if left - s.candidates and mine:  # the access by any other thread misses it
             return replace(p, others=p.others | s.candidates)
         elected = s.team is not None and s.team.lanes == 1 and not s.team.chosen and a.team.lanes == 32
         if mine and elected:
@@ -101,7 +101,7 @@ def _ends(op: Op, a: Access) -> bool:
 
 
 def remaining(p: Progress, a: Access) -> frozenset[int]:
-    """The threads by which an access lacks what the progress lacks: never none."""
+    """The threads whose access misses what the progress misses: never none."""
     return a.site.candidates - p.others
 
 
@@ -110,7 +110,7 @@ def needs_fence(a: Access, b: Access) -> bool:
 
 
 def lacking(p: Progress, a: Access, b: Access, how: str) -> str:
-    """What of "done", "fence" and "barrier" lacks between two accesses that meet in a way of ``footprints.KINDS``."""
+    """The missing ones of "done", "fence" and "barrier" between accesses that meet in a way of ``footprints.KINDS``."""
     fenced = needs_fence(a, b)
     if how == "apart":
         return ""

@@ -1,6 +1,6 @@
 """Registers of wgmma: fenced before it uses them, left alone until it is waited for (PTX ISA, wgmma.fence).
 
-Sums that several wgmmas of one shape add up in turn need no fence between them.
+Consecutive wgmmas of one shape that add to the same registers need no fence between them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NOBODY: frozenset[int] = frozenset()
 
 @dataclass(frozen=True)
 class Fenced:
-    """How far a way has come from an access to registers: over, and fenced by which warps since."""
+    """The progress of a path from an access to registers: over, and fenced by which warps since."""
 
     progress: Progress
     warps: frozenset[int] = NOBODY
@@ -99,7 +99,7 @@ class Registers:
         return Order("registers_fenced", str(s), beyond=f"whether a fence wgmma comes before the first {s}")
 
     def _from(self, a: Access, others: list[Access]) -> Iterator[Order]:
-        """What lacks between an access and those after it."""
+        """The missing order between an access and those after it."""
         lacks: dict[Access, str] = {}
         here: dict[object, list[Access]] = {}
         for b in others:
@@ -145,7 +145,7 @@ class Registers:
     # -- runs at sizes ------------------------------------------------------------------------------
 
     def _seen(self, a: Access, b: Access, lacks: str) -> str:
-        """Where a run certainly lacks it; two wgmmas, and a fence between two that read, are left open."""
+        """A run that certainly misses it; two wgmmas, and a fence between two that read, are left open."""
         if (_product(a.site.op) and _product(b.site.op)) or (lacks == "fence" and a.kind == b.kind == "read"):
             return ""
         for sizes, events in self.runs.of(a.team.warps & b.team.warps):
@@ -182,13 +182,13 @@ def _lacking(p: Fenced, a: Access, b: Access) -> str:
 
 
 def _still(p: Progress, a: Access, b: Access) -> bool:
-    """Whether some thread of which the progress of a run is told makes both accesses."""
+    """Whether some thread whose progress the run tracks makes both accesses."""
     known = a.site.team is not None and b.site.team is not None
     return not p.others or (known and not remaining(p, a).isdisjoint(b.site.candidates))
 
 
 def _few(p: Progress) -> Progress:
-    """What counts here: barriers do not."""
+    """The operations that count here: barriers do not."""
     return Progress(commits=p.commits, done=p.done)
 
 

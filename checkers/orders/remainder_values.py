@@ -26,8 +26,8 @@ class _More(Exception):
 def unturned(offsets: tuple[Int, ...], kept: Callable[[Symbol], bool], most: int = 256) -> list[tuple[Int, ...]] | None:
     """The offsets at each combination of remainders, in symbols that are *kept* only; None where others stay.
 
-    A dividend such as i + 2 or turn*steps + i is n*q + r, with n a multiple of all divisors and r each of 0 .. n - 1;
-    what multiplies q must cancel, or move all offsets alike. Combinations that no index has may be among them.
+    A dividend such as i + 2 or iteration*steps + i is n*q + r, with n a multiple of all divisors and r each of 0 .. n
+    - 1. The factors of q must cancel, or move all offsets alike. Combinations that no index has may be among them.
     """
     moduli: dict[Base, int] = {}
     while True:

@@ -54,7 +54,7 @@ class RingOrders:
                     yield from self._retired(s, ring)
 
     def _after(self, rule: str, s: Site, wanted: Callable[[Op], bool], what: str) -> Order:
-        """That an operation of a kind always comes before *s*, by the threads of *s*."""
+        """A check that an operation of a kind always comes before *s*, by the threads of *s*."""
         for w in self.every[: self.place[id(s)]]:
             if wanted(w.op) and self._always(w, s) and _covers(w, s):
                 return Order(rule, str(s), by=str(w))
@@ -96,7 +96,7 @@ class RingOrders:
         return not self._open(ring, lambda reading: reading.lanes_meet(arrive.places))
 
     def _open(self, ring: RingParts, check: Callable[[Reading], None]) -> str:
-        """What a check of the hypotheses of a ring leaves open in some CTA; "" for nothing."""
+        """The open hypotheses of a ring in some CTA; "" if there are none."""
         try:
             for cta in ctas(self.kernel):
                 check(Reading(cta, ring, self.kernel.given, self.shown))
@@ -119,7 +119,7 @@ class RingOrders:
                 yield self._ends(s, later)
 
     def _ends(self, s: Site, later: list[Site]) -> Order:
-        """That a store is committed and waited for by its threads, of the operations after it."""
+        """A check that the threads of a store commit and await it in the operations after it."""
         rule, mine = "store_committed", [x for x in later if _covers(x, s)]
         commit = next((i for i, x in enumerate(mine) if isinstance(x.op, Commit) and x.op.group == "bulk"), None)
         waits = [] if commit is None else [x for x in mine[commit:] if _ends(x.op)]
@@ -150,7 +150,7 @@ class RingOrders:
         return both[-1] if both else None
 
     def between(self, a: Site, b: Site) -> list[Site]:
-        """What is certainly executed on the shortest way from *a* to *b*, round the loop if *b* is first."""
+        """The operations certainly executed on the shortest path from *a* to *b*, around the loop if *b* is first."""
         known = [*a.around, *b.around]
         return [s for s in self._way(a, b) if _within(s, known)]
 

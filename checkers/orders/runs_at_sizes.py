@@ -116,7 +116,7 @@ class Runs:
         self.tries = max(0, self.tries - 1)
 
     def run(self, sizes: dict[str, int], warps: frozenset[int]) -> list[Event] | None:
-        """What the threads of some warps of CTA 0 do, up to EVENTS operations; conditions on threads aside.
+        """The operations of the threads of some warps of CTA 0, up to EVENTS of them; conditions on threads aside.
 
         None where an expression has no value at these sizes.
         """
@@ -127,7 +127,7 @@ class Runs:
         return self._runs[key]
 
     def touched(self, a: Access, event: Event) -> Touched | None:
-        """What an access touches in one execution; None where nobody makes it or that is not known."""
+        """The footprint of an access in one execution; None if no thread makes it or it is not known."""
         key = (a, id(event))
         if key not in self._touched:
             self._touched[key] = touched_at(self.footprints, a, event.env)
@@ -176,7 +176,7 @@ def _events(ways: Ways, env: dict[str, Any], warps: frozenset[int]) -> Iterator[
 
 
 def touched_at(footprints: Footprints, a: Access, env: dict[str, Any]) -> Touched | None:
-    """What an access touches in one execution, by the threads that make it; None where that is not known."""
+    """The footprint of an access in one execution, by the threads that make it; None if it is not known."""
     kernel, site = footprints.kernel, a.site
     op = (
         rewritten(site.op, lambda x: x.subs(env))

@@ -1,7 +1,8 @@
 """Accesses of the threads that run one program together: what lies between two that meet in shared memory.
 
-Every way from one access on is followed until all who touch the tensor are ordered after it; an access that comes
-before that, to bytes that may be the same, lacks something. Whether it certainly does is seen in a run at some sizes.
+Every path from an access is followed until all threads that touch the tensor are ordered after it. An access that
+comes earlier, to bytes that may be the same, misses an order. Whether it certainly does is seen in a run at some
+sizes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ STAGES = ("", "barrier", "fence", "done")
 
 @dataclass(eq=False)
 class Pair:
-    """Two accesses to a tensor, in this order; what lacks between them on some way, and how they meet there."""
+    """Two accesses to a tensor, in this order; the order missing between them on a path, and how they meet there."""
 
     a: Access
     b: Access
@@ -123,7 +124,7 @@ class Shared:
         return self.footprints.anyhow(a, b) != "apart"
 
     def _itself(self, a: Access) -> Iterator[Order]:
-        """That threads write different bytes where they write at once."""
+        """A check that concurrent writes of threads go to different bytes."""
         how = self.footprints.clash(a)
         if how != "apart":
             yield Order(
@@ -161,7 +162,7 @@ class Shared:
             pair.lacks, pair.how = lacks, how
 
     def _awaited(self, a: Access) -> Order:
-        """That a copy is over when the CTA ends."""
+        """A check that a copy is over when the CTA ends."""
         left: list[Way] = []
         most = 1 + max((s.op.pending for s in self.ways.every if isinstance(s.op, WaitGroup)), default=0)
 
@@ -188,7 +189,7 @@ class Shared:
     # -- runs at sizes ------------------------------------------------------------------------------
 
     def _seen(self, pair: Pair) -> tuple[Pair, str] | None:
-        """What certainly lacks in a run at some sizes, and where that is."""
+        """The order that is certainly missing in a run at some sizes, and where."""
         for sizes, events in self.runs.of(pair.a.team.warps):
             starts = [i for i, e in enumerate(events) if e.site is pair.a.site][:STARTS]
             for i in starts:
@@ -236,7 +237,7 @@ class Shared:
 
 
 def _surely_meet(p: Progress, pair: Pair, first: Touched, second: Touched) -> str:
-    """How two executions certainly meet, whichever lanes were elected on the way."""
+    """The certain meeting of two executions, whichever lanes were elected on the path."""
     how = first.meets(second)
     if how == "in a warp" and whole_warps(pair.a.site.op) and whole_warps(pair.b.site.op):
         return "apart"  # which lane moves what is not said

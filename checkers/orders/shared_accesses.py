@@ -1,4 +1,4 @@
-"""What operations do to the tensors of a kernel: who touches them, how, and when that is over.
+"""Accesses of operations to the tensors of a kernel: the threads, the kind of access, and when it is over.
 
 >>> from symlayout import dim
 >>> from symlayout.kernels import cp_async_copy

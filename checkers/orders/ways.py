@@ -20,7 +20,7 @@ from symlayout.ops import Barrier, ClusterBarrier, Commit, Fence, For, If, Role,
 ORDERS = (Barrier, ClusterBarrier, Commit, Fence, WaitGroup, WarpBarrier)
 MOST = 50_000  # steps of one walk
 
-Turn: TypeAlias = "tuple[str, int]"  # ("on", d): d turns after the start; ("at", k): turn k; ("any", 0)
+Turn: TypeAlias = "tuple[str, int]"  # ("on", d): d iterations after the start; ("at", k): iteration k; ("any", 0)
 Places: TypeAlias = "tuple[int, ...]"
 P = TypeVar("P", bound=Hashable)
 
@@ -33,11 +33,11 @@ class TooMany(Exception):
 
 @dataclass(frozen=True)
 class Way:
-    """How a way has come from its start to a place."""
+    """The route of a path from its start to a place."""
 
     turns: tuple[Turn, ...]  # of the loops around the place
-    left: tuple[Turn | None, ...]  # of those around the start: None inside, ("on", d): left d turns after the start
-    known: tuple[tuple[Any, int], ...] = ()  # (extent, n): a loop was left after n turns
+    left: tuple[Turn | None, ...]  # of those around the start: None inside, ("on", d): left d iterations later
+    known: tuple[tuple[Any, int], ...] = ()  # (extent, n): a loop was left after n iterations
 
     def possible(self, start: Site) -> bool:
         """Whether the conditions around the start can have held on this way."""
@@ -88,7 +88,7 @@ class Ways:
         return tuple(p for n in range(1, len(places)) if isinstance(self.sites[p := places[:n]].op, For))
 
     def divided(self) -> Iterator[Site]:
-        """Loops and conditions with orders inside of which threads may decide each for themselves."""
+        """Loops and conditions with synchronisation inside, whose outcome may differ from thread to thread."""
         shared = {*self.kernel.dims, *self.kernel.block, *self.kernel.opaque} - unsteady(self.kernel)
         for s in self.every:
             if s.places in self.active and isinstance(s.op, For | If):
@@ -105,7 +105,7 @@ class Ways:
         return self._sure[f] if f.value is None else f.value
 
     def may_skip(self, loop: For) -> bool:
-        """Whether a loop may have no turn."""
+        """Whether a loop may have no iteration."""
         n = loop.extent
         if n not in self._never_empty:
             facts = Facts.about(n, given=self.kernel.given)
@@ -144,7 +144,7 @@ class _Walk:
         self._next(quiet or s.places, way, p)
 
     def _rest(self, places: Places, quiet: Places, way: Way, p: Any) -> None:
-        """What comes after the start where nothing is ordered: all of a loop around it, else what stands behind."""
+        """The continuation after a start without synchronisation: all of a loop around it, else what comes next."""
         chain = [places[:n] for n in range(len(quiet), len(places))]
         loop = next((c for c in chain if isinstance(self.ways.sites[c].op, For)), None)
         if loop is not None:
@@ -217,7 +217,7 @@ class _Walk:
             self.end(p, way)
 
     def _turn(self, s: Site, way: Way, p: Any) -> None:
-        """Another turn of a loop; one that comes again with nothing new stands for all that follow."""
+        """The next iteration of a loop; one that adds nothing new represents all that follow."""
         kind, n = way.turns[-1]
         extent = s.op.extent  # type: ignore[attr-defined]
         if kind != "any" and isinstance(extent, int) and n + 1 >= extent:
@@ -251,7 +251,7 @@ class _Walk:
         return Way(way.turns, way.left, (*way.known, fact))
 
     def _decided(self, s: Site, op: If, way: Way) -> bool | None:
-        """Whether a condition holds, where the turns of the loops say so."""
+        """Whether a condition holds, if the iterations of the loops imply it."""
         put = {}
         for places, (kind, n) in zip(self.ways.loops(s.places), way.turns, strict=False):
             if kind == "at":

@@ -1,4 +1,4 @@
-"""Each two accesses to a tensor of which one changes it, and why their order is certain or does not count.
+"""Pairs of accesses to a tensor in which one changes it, and why their order is certain or does not matter.
 
 >>> from symlayout import dim
 >>> from symlayout.kernels import vector_copy
@@ -9,9 +9,9 @@ st.global.16 x -> dst[512*block_x + 4*thread], st.global.4 x -> dst[512*block_x 
 order of its program
 st.global.4 x -> dst[512*block_x + j + 4*thread] | each execution has elements of its own
 
-An order is that of one thread's program, what stands between the two for the threads of a CTA (a barrier, the end of
-what is asynchronous, a fence between proxies), or the wait of a ring for the copy that reads. Those of other CTAs have
-none: elements must be others there.
+An order is the program order of one thread, synchronisation of the threads of a CTA between the two (a barrier, the
+end of an asynchronous operation, a fence between proxies), or the wait of a ring for the copy that reads. Those of
+other CTAs have none: elements must be others there.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def related(kernel: Kernel, tensor: str) -> tuple[str, ...]:
 
 
 def pairs(kernel: Kernel, tensor: str) -> Iterator[tuple[Access, Access]]:
-    """The accesses to a tensor of which the order counts, each with itself and with those behind it in the program."""
+    """The accesses to a tensor whose order matters, each with itself and with those after it in the program."""
     every = list(accesses(kernel, related(kernel, tensor)))
     for a, b in itertools.combinations_with_replacement(every, 2):
         if conflict(a, b) and tensor in (a.tensor, b.tensor):
@@ -70,7 +70,7 @@ def shared(kernel: Kernel) -> tuple[str, ...]:
 
 
 def _stores(a: Access, b: Access) -> bool:
-    """Whether two accesses store to one tensor, each element of which ``WrittenOnce`` asks to be stored once."""
+    """Whether two accesses store to one tensor whose elements ``WrittenOnce`` proves to be stored once."""
     return a.kind == b.kind == "write" and a.tensor == b.tensor
 
 
@@ -207,7 +207,7 @@ class _Look:
     # -- what stands between ------------------------------------------------------------------------
 
     def _between(self, a: Access, b: Access, home: Home, barrier: bool) -> str:
-        """What orders *a* before *b* where they stand in one body, in the same iteration of the loops around both."""
+        """The order of *a* before *b* in one body, in the same iteration of the loops around both."""
         common = a.site.around[: _shared_depth(a.site, b.site)]
         if any(isinstance(x, For) for x in common) and not home.whole:
             raise Open(f"no order between {a} in one iteration and {b} in another")
@@ -306,6 +306,6 @@ def _stands(s: Site, user: Site) -> int:
 
 
 def _shared_depth(a: Site, b: Site) -> int:
-    """How many operations around two are the same, place by place."""
+    """The number of operations around two that are the same, place by place."""
     most = min(len(a.around), len(b.around))
     return next((i for i in range(most) if a.places[i] != b.places[i]), most)

@@ -13,8 +13,8 @@
     neither thread waits for the other between
 
 Nothing of the proofs is in it. Threads of different CTAs never wait for each other. A thread's history is the list of
-barriers and waits that it has executed: what lets one of two threads on is over before the other goes on too, so
-between places of one history neither has waited for the other.
+barriers and waits that it has executed. An event that lets one of two threads continue is over before the other
+continues too. So between places of one history neither has waited for the other.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Execution:
 
 @dataclass(frozen=True)
 class _Threads(Threads):
-    """Threads of a CTA, of which what is not known by numbers is too much to ask."""
+    """Threads of a CTA whose values are not known as numbers, or too many."""
 
     lows: dict[int, int] = field(default_factory=dict)  # of contracts, by operation
 
@@ -186,7 +186,7 @@ class Run:
     # -- whether two race ---------------------------------------------------------------------------
 
     def _racing(self, a: Execution, b: Execution) -> str:
-        """Why nothing can order two accesses of which the order counts; "" where something may."""
+        """The reason why nothing orders two accesses whose order matters; "" if something may."""
         if a.kind == b.kind == AccessKind.READ or (a.reduction is not None and a.reduction == b.reduction):
             return ""
         first, second = (a, b) if a.when <= b.when else (b, a)
@@ -206,7 +206,7 @@ class Run:
         return ""
 
     def _unfinished(self, first: Execution, second: Execution) -> str:
-        """Of one thread: whether the first is asynchronous and nothing ends it, or nothing shows it to what follows."""
+        """For one thread: whether the first is asynchronous and nothing ends it, or nothing fences it for others."""
         if first.when == second.when:
             return ""
         if first.group.is_group and first.committed[first.group] >= second.ended[first.group]:

@@ -1,4 +1,4 @@
-"""What operations do to tensors in global memory: who reads, writes or reduces which boxes, and when that is over.
+"""Accesses of operations to tensors in global memory: who reads, writes or reduces which boxes, and when that is over.
 
 >>> from symlayout import dims
 >>> from symlayout.kernels import tma_reduce_add
@@ -47,7 +47,7 @@ class Access:
 
     @property
     def ends(self) -> Completion:
-        """What it completes on."""
+        """Its completion mechanism."""
         return self.touch.completion
 
     @property
@@ -65,7 +65,7 @@ class Access:
 
     @cached_property
     def store(self) -> Store:
-        """Its boxes by blocks, loops and lanes, as if it stored them. Raises Open where its executions are no box."""
+        """Its boxes by blocks, loops and lanes, as if it stored them. Raises Open if its executions are not a box."""
         return store_at(self.kernel, self.site, *self.boxes)
 
     @property

@@ -45,7 +45,7 @@ POINTS = 1 << 16  # of homes without sizes that are enumerated
 
 @dataclass(frozen=True)
 class Home:
-    """Where two operations touch a tensor, as a map; *whole* where all their loops are among its coordinates."""
+    """The elements that two operations touch in a tensor, as a map; *whole* if it has all their loops."""
 
     elements: AddressMap
     whole: bool
@@ -116,7 +116,7 @@ class _Half:
         return [*self.identity, *self.turns]
 
     def _reach(self, near: tuple[Any, ...], inside: set[Symbol]) -> tuple[list[int], list[int]]:
-        """(first, end) of what is near, in each dimension."""
+        """(first, end) of the near part, in each dimension."""
         used = symbols_in(near)
         rows = [(i, n) for i, n in (*self.store.steps, *self.store.lanes) if i in used]
         extents = [n for _, n in rows if type(n) is int]
@@ -189,7 +189,7 @@ def never_meet(a: Store, b: Store, given: tuple[Fact, ...]) -> str:
 
 
 def unrolled(s: Store) -> tuple[Store, ...]:
-    """A store with its loops of numbers written out; itself where they have more than TURNS turns."""
+    """A store with its loops of numbers unrolled; itself if they have more than TURNS iterations."""
     loops = [(i, n) for i, n in s.steps if type(n) is int and not is_block(i)]
     if math.prod(n for _, n in loops) > TURNS:
         return (s,)

@@ -60,7 +60,7 @@ def repair(claim: Claim, facts: Facts, witness: Mapping[Symbol, int]) -> Repair 
 
 
 def closing(claim: Claim, facts: Facts) -> tuple[str, ...]:
-    """Up to three facts each of which would let algebra prove an undecided claim."""
+    """Up to three facts; each would let algebra prove an undecided claim."""
     found = (f for f in itertools.islice(_candidates(claim, facts), CANDIDATES) if proved_under(claim, (f,)))
     return tuple(str(f) for f in itertools.islice(found, 3))
 
@@ -82,7 +82,7 @@ def proved_under(claim: Claim, extra: tuple[Fact, ...], tried: _Tried | None = N
 
 
 class _Tried:
-    """What a refuted claim is known to do at sizes: those at which it fails drop candidates without a proof."""
+    """Known outcomes of a refuted claim at sizes: those at which it fails eliminate candidates without a proof."""
 
     def __init__(self, claim: Claim, facts: Facts, witness: Mapping[Symbol, int]) -> None:
         self.claim, self.facts = claim, facts

@@ -77,7 +77,7 @@ class Agent:
 
 @dataclass(frozen=True)
 class Fault:
-    """What went wrong, and how it came about: (agent, what it did), step by step."""
+    """A failure and its history: (agent, what it did), step by step."""
 
     what: str
     steps: tuple[tuple[str, str], ...]
@@ -210,7 +210,7 @@ class Machine:
         return all(self.agents[i].whole and at[i] == len(self.agents[i].program) for i in self._agents_of[cta])
 
     def _absent(self, at: tuple[int, ...], of: int, cta: int, barrier: tuple[str, int]) -> str:
-        """What is wrong with one CTA reaching a barrier of another now."""
+        """The defect of one CTA's access to a barrier of another in this state."""
         if cta == of:
             return ""
         name, slot = barrier
@@ -243,7 +243,7 @@ class Machine:
         return f"{who} reads {where} after it gave it back" if back >> i & 1 else ""
 
     def stuck(self, state: State) -> str:
-        """What is wrong with a state that has no moves."""
+        """The defect of a state that has no moves."""
         at = state[0]
         left = [(a, a.program[p]) for a, p in zip(self.agents, at, strict=True) if p < len(a.program)]
         if not left:
@@ -253,7 +253,7 @@ class Machine:
         return f"{DEADLOCK}: " + ", ".join(f"{a.name} stays at {s}" for a, s in left)
 
     def ended(self, state: State) -> str:
-        """What is wrong with a state in which every agent of some CTA is done."""
+        """The defect of a state in which every agent of some CTA is done."""
         at, _, _, flights, _ = state
         for cta in dict.fromkeys(f[0] for f in flights):
             if self._over(at, cta):
@@ -298,12 +298,12 @@ class Machine:
 
     @property
     def tries(self) -> int:
-        """How many interleavings ``run`` knows."""
+        """The number of interleavings that ``run`` knows."""
         return len(self._tries)
 
     @cached_property
     def _tries(self) -> list[tuple[tuple[int, ...], int]]:
-        """The CTAs in which copies land as late as may be, and how the turns of the agents are shifted."""
+        """The CTAs in which copies land as late as possible, and the shift of the agents' schedule."""
         every, none = tuple(range(self.ctas)), ()
         some = [(late, n) for n in range(len(self.agents)) for late in (every, none)]
         ends = [len(self.agents) - 1 - of[-1] for of in self._agents_of if of]  # a CTA's last agent goes last

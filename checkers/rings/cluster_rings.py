@@ -39,7 +39,7 @@ class ClusterReading:
 
     @property
     def shown(self) -> tuple[str, ...]:
-        """What is shown, what is so in several CTAs once."""
+        """Shown facts; a fact of several CTAs once."""
         return tuple(dict.fromkeys(x for r in self.readings for x in r.shown))
 
     def check(self) -> None:

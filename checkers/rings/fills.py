@@ -1,4 +1,4 @@
-"""What fills the slots of a ring: the bytes that copies beside an expect_tx credit to each CTA, and where they land."""
+"""Fills of the slots of a ring: bytes that the copies of an expect_tx credit to each CTA, and where they land."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .shown import Open, Shown
 
 @dataclass(frozen=True)
 class Part:
-    """A copy's place in its slot: first elements, how many from each on, in the CTAs of which ranks."""
+    """A copy's place in its slot: first elements, the length of the run from each, and the ranks of the CTAs."""
 
     site: Site
     tensor: str
@@ -32,7 +32,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Fill:
-    """An expect_tx and what the copies beside it bring: bytes to the CTA of each rank, parts of the slot."""
+    """An expect_tx and its copies: bytes to the CTA of each rank, parts of the slot."""
 
     site: Site
     bytes: dict[int, Any]
@@ -40,7 +40,7 @@ class Fill:
 
 
 def fills_of(r: Shown, copies: list[Site]) -> list[Fill]:
-    """The fills of a CTA: in each body with an expect_tx, the copies beside it, which come after the wait."""
+    """The fills of a CTA: in each body with an expect_tx, its copies, which come after the wait."""
     left = {id(s.op): s for s in copies}
     found = [_fill(r, x, left) for x in r.every if _arms(r, x)]
     if left:
@@ -76,7 +76,7 @@ def _fill(r: Shown, x: Site, left: dict[int, Site]) -> Fill:
 
 
 def _times(r: Shown, x: Site, c: Site, use: Any) -> Any:
-    """How often a copy is issued for a use: after its wait, and before the next one."""
+    """The number of issues of a copy in a use: after its wait, and before the next one."""
     assert isinstance(c.op, Copy)
     assert c.op.barrier is not None
     if not c.team or c.team.threads != 1:
@@ -115,7 +115,7 @@ def _credit(r: Shown, op: Any) -> Any:
 
 
 def _part(r: Shown, x: Site, c: Site, use: Any, ranks: tuple[int, ...]) -> Part:
-    """Where a copy lands; a fill stays in its slot."""
+    """The target of a copy; a fill stays in its slot."""
     (ref,) = c.op.targets
     tensor = r.kernel.tensor(ref.tensor)
     slot = slot_elements(r.kernel, r.ring, ref.tensor)

@@ -1,7 +1,7 @@
-"""What a ring must have for its protocol to hold, read off the operations and shown by small proofs.
+"""The hypotheses of a ring's protocol, read off the operations and proved by small lemmas.
 
-Use number n of a role is a count of operations (``kernel.counting.Counter``), so a counter that is reset, a parity that
-is not flipped or an arrival too many is an equality that does not hold.
+Use number n of a role is a count of operations (``kernel.counting.Counter``). So a counter that is reset, a parity
+that is not flipped or one arrival too many is an equality that does not hold.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from .shown import Known, Open, Shown
 class Reading(Shown):
     """Reads the hypotheses off the operations of a CTA; what is shown gathers in *shown* and *certificates*.
 
-    What its part in the cluster is gathers beside: the number of *uses*, the *fills* that it issues, to which CTAs it
-    gives slots back by how many arrivals.
+    It also collects the ring's part in the cluster: the number of *uses*, the *fills* that it issues, and the CTAs to
+    which it releases slots by how many arrivals.
     """
 
     def __init__(self, cta: Cta, ring: RingParts, given: tuple[Fact, ...], known: Known | None = None) -> None:
@@ -325,7 +325,7 @@ def _whole(s: Site, other: Site) -> bool:
 
 
 def _read(kernel: Kernel, op: Op, r: Ref) -> Any:
-    """How many elements an operation reads from a place on, at least 1."""
+    """The number of elements that an operation reads from a place on, at least 1."""
     moved = elements_moved(kernel, op, r) if isinstance(op, Copy) else None
     return max(1, extent_of(kernel, op, r)) if moved is None else moved
 

@@ -1,4 +1,4 @@
-"""What each warp of a kernel does with the barriers of its rings, as programs of the abstract machine.
+"""The operations of each warp on the barriers of its rings, as programs of the abstract machine.
 
 >>> from symlayout.kernels import tma_copy
 >>> m = machine(tma_copy(64, 256, tile=(16, 64), slots=2, blocks=1))
@@ -129,7 +129,7 @@ class _Warp:
         return _Warp(self.warp, self.env, self.warp, 1, int(self.warp == self.first))
 
     def _meeting(self, op: If) -> int:
-        """How many of the lanes a condition holds for."""
+        """The number of lanes for which a condition holds."""
         if not all(f.at(self.env) for f in op.condition if not about_thread(f)):
             return 0
         by_thread = [f for f in op.condition if about_thread(f)]

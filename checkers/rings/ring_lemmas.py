@@ -1,9 +1,9 @@
 """Why the hypotheses of a ring suffice: the invariant of one slot, and that no two sides wait for each other.
 
-P and C count the phases of full and of empty that are over, p and q the fills that two producers have issued, c and d
-the uses that two consumers have finished; both sides name parities of those counts. Proved for all of them at once.
-In a cluster the invariant is that of each pair of a CTA that fills and one that is filled: C counts at the first, P at
-the second, p the fills from one to the other, c what a consumer of the second has given back to the first.
+P and C count the phases of full and of empty that are over. p and q are the fills that two producers have issued, c
+and d the uses that two consumers have finished. Both sides name parities of those counts. Proved for all of them at
+once. In a cluster the invariant holds for each pair of a filling and a filled CTA: C counts at the first, P at the
+second, p the fills from one to the other, c the releases of a consumer of the second to the first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is shown about a ring in one CTA: facts where an operation stands, and numbers of operations before it."""
+"""Shown facts about a ring in one CTA: facts at the site of an operation, and numbers of operations before it."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Open(Exception):
 
 @dataclass
 class Known:
-    """What the readings of the CTAs of a cluster share: facts where operations stand, goals that are shown."""
+    """State that the readings of the CTAs of a cluster share: facts at sites of operations, goals that are shown."""
 
     facts: dict[Any, Facts] = field(default_factory=dict)
     goals: set[Any] = field(default_factory=set)
 
 
 class Shown:
-    """What is shown about the ring of a CTA gathers in *shown* and *certificates*; *known* is shared by many."""
+    """*shown* and *certificates* collect the facts about the ring of a CTA; *known* is shared by many."""
 
     def __init__(self, cta: Cta, ring: RingParts, given: tuple[Fact, ...], known: Known | None = None) -> None:
         self.cta, self.kernel, self.ring, self.given = cta, cta.kernel, ring, given
@@ -40,7 +40,7 @@ class Shown:
         self.known = Known() if known is None else known
 
     def facts(self, site: Site | None) -> Facts:
-        """What is known where an operation stands: sizes, block, the loops around it, and their conditions."""
+        """Facts at the site of an operation: sizes, block, the loops around it, and their conditions."""
         loops = tuple(loop.index for loop in site.loops) if site else ()
         conditions = site.conditions if site else ()
         threads = tuple(sorted(_thread_symbols(site.op), key=str)) if site else ()
@@ -65,7 +65,7 @@ class Shown:
                 self.certificates += found
 
     def before(self, site: Site, wanted: Callable[[Op], bool]) -> Any:
-        """How many operations of the same role come before one."""
+        """The number of operations of the same role before one."""
         mine = {id(s.op) for s in self.every if s.role == site.role and wanted(s.op)}
         return Counter(self.kernel, self.facts(site)).before(site, lambda op: id(op) in mine)
 

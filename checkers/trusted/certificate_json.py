@@ -30,7 +30,7 @@ def hint(e: Evidence) -> dict[str, Any]:
 
 
 def bit_hints(m: Meet) -> list[Any]:
-    """The JSON form of what bits are between: why arguments are at least 0, the bits, why no more."""
+    """The JSON form of bounds on bits: why arguments are at least 0, the bits, why no more."""
     least = [None if e is None else hint(e) for e in m.nonneg]
     return [least] if m.bits is None else [least, m.bits, list(map(hint, m.below))]
 

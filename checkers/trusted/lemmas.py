@@ -1,4 +1,4 @@
-"""What all certificates are checked with: polynomials, p >= 0, what is assumed, and a chain of strides.
+"""The lemmas of all certificates: polynomials, p >= 0, assumptions, and a chain of strides.
 
     >>> M, N = {("M",): 1}, {("N",): 1}
     >>> times(plus(M, ONE), N) == {("M", "N"): 1, ("N",): 1}
@@ -136,7 +136,7 @@ def generators(claim: Mapping[str, Any]) -> list[Poly]:
 def bits(
     op: str, me: Poly, args: list[Poly], gens: list[Poly], least: Any, count: Any = None, below: Any = ()
 ) -> list[Poly]:
-    """What x & y or x ^ y is between, by the arguments that are at least 0 and, all of them, below 2^count.
+    """Bounds of x & y or x ^ y, from the arguments that are at least 0 and, if all are, below 2^count.
 
     0 <= x & y <= x where x >= 0, whatever y; 0 <= x ^ y <= x + y, and x ^ y and x | y stay below 2^count.
     """

@@ -1,8 +1,8 @@
 """Certificates about index expressions: coordinates become digits, quotients are divided out, the rest is linear.
 
-A claim has ``coords`` with extents, polynomials ``valid`` that are >= 0 where the map is used, ``atoms`` in an order
-in which each rests on those before it, and the ``value``: polynomials in all of these. The proof replaces sizes and
-coordinates, each time by a bijection between what there was and what there is then:
+A claim has ``coords`` with extents, and polynomials ``valid`` that are >= 0 where the map is used. Its ``atoms`` are
+in an order in which each depends on those before it. Its ``value`` are polynomials in all of these. The proof
+replaces sizes and coordinates, each time by a bijection between what there was and what there is then:
 
 - ``recombine``: a value a + m*b is the pair (a, b), where 0 <= a < m is shown (T3);
 - ``split``: a size n is d*F + r with 0 <= r < d (T18);
@@ -95,7 +95,7 @@ def _name(n: str) -> Poly:
 
 @dataclass
 class _Map:
-    """A map over a box; ``taken`` are the names in use, ``sizes`` those that are no coordinates or atoms."""
+    """A map over a box; ``taken`` are the names in use, ``sizes`` those that are not coordinates or atoms."""
 
     gens: list[Poly]
     coords: list[tuple[str, Poly]]
@@ -318,7 +318,7 @@ class _Piece:
         self.rests[a] = self.rest_of(*args)
 
     def _beyond(self, me: Poly, args: list[Poly], sign: int, bound: Any, why: Any) -> None:
-        """What bounds every value that an atom may have bounds the atom."""
+        """A bound on every value that an atom may have is a bound on the atom."""
         limit = poly(bound)
         need(self._known(limit) and len(why) == len(args), "one lemma for each argument")
         for x, proof in zip(args, why, strict=True):
@@ -428,7 +428,7 @@ class _Piece:
 
 
 def _disjoint(pieces: list[_Piece], hints: Iterable[Any]) -> None:
-    """Of two pieces one lies below the other in some entry of the value."""
+    """One of two pieces lies below the other in some entry of the value."""
     pairs = list(itertools.combinations(pieces, 2))
     hints = list(hints)
     need(len(hints) == len(pairs), "one lemma for each pair of pieces")

@@ -302,7 +302,7 @@ class Piece:
         self.atoms[me.key] = {"beyond": beyond} if beyond else {}
 
     def _bits(self, me: Symbol, a: Atom, args: list[Int]) -> None:
-        """Of ``&``, ``^`` and powers of two only the range is known."""
+        """For ``&``, ``^`` and powers of two only the range is known."""
         if isinstance(a, PowerOfTwo):
             self._stays(me, a, args, me, me - args[0] - 1)
             return
@@ -313,7 +313,7 @@ class Piece:
             self.atoms[me.key] = {"bits": bit_hints(found)}
 
     def _limits(self, sign: int) -> list[Int]:
-        """What a minimum may be at least, or a maximum at most: the limits of the goal."""
+        """The least value of a minimum, or the greatest of a maximum: the limits of the goal."""
         goal = self.map.goal
         return (
             [0, *goal.get("low", ())] if sign < 0 else [*goal.get("high", ()), *(n - 1 for n in goal.get("onto", ()))]

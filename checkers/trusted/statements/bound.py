@@ -83,7 +83,7 @@ class Bound(dict[str, Any]):
 
 
 def bound(claim: Claim, facts: Facts | None, certificate: Mapping[str, Any]) -> Bound:
-    """The certificate with its statement, written when it is looked at; *facts* are those of the claim unless told."""
+    """The certificate with its statement, written when it is read; *facts* are by default those of the claim."""
     out = Bound(certificate)
     out._bind = claim, facts
     return out
@@ -97,12 +97,12 @@ def unbound(certificate: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
 
 
 def facts_about(claim: Claim) -> Facts:
-    """What is known of the sizes of a claim."""
+    """Facts about the sizes of a claim."""
     return NOTHING if claim.static() else Facts.about(claim.parameters(), given=claim.given)
 
 
 def parts_of(claim: Claim, facts: Facts | None, certificate: dict[str, Any]) -> dict[str, Any]:
-    """What binds a certificate to a claim: its statement and the rewriting, else its hash with what is trusted."""
+    """The link from a certificate to a claim: its statement and the rewriting, else its hash with what is trusted."""
     from .check import binding, check_statement
     from .kinds import DERIVED
     from .proof_names import rewriting

@@ -1,4 +1,4 @@
-"""What a proof must show for a statement to hold: derived here from the statement, and compared with what is proved.
+"""The theorem that a statement needs: derived here from the statement, and compared with the one that is proved.
 
     >>> layout = {"layout": {"shape": [4, 8], "stride": [8, 1]}}
     >>> check_statement({"statement": {"kind": "Injective", "layout": layout},

@@ -1,4 +1,4 @@
-"""What a proof must show for each kind of statement about layouts and maps.
+"""The theorem that each kind of statement about layouts and maps needs.
 
 Nothing of the provers, and no layout, is imported.
 """

@@ -29,7 +29,7 @@ def conflict_free(w: World, s: Data, c: Data, how: Data) -> None:
 
 
 def ways(addresses: list[int], width: int) -> int:
-    """How often the busiest bank is read: in a phase of 128 bytes, units of max(width, 4) bytes, equal ones at once."""
+    """The reads of the busiest bank: in a phase of 128 bytes, units of max(width, 4) bytes, equal ones at once."""
     unit, together = max(width, 4), 128 // max(width, 4)
     phases = (addresses[i : i + together] for i in range(0, len(addresses), together))
     return max(max(Counter(u % together for u in {a // unit for a in phase}).values()) for phase in phases)
@@ -47,10 +47,10 @@ def coalesced(w: World, s: Data, c: Data, how: Data) -> None:
 def _requests(w: World, s: Data, c: Data, unit: int, row_bytes: int) -> list[list[int]]:
     """Offsets of the lanes, the first mode, for each coordinate of the rest; what moves all lanes alike left out.
 
-    The modes left out, and the base, are shown to be multiples of *unit* bytes and of the swizzle's period, so that
-    which addresses share a unit or a bank does not depend on them (T14, T16). A stride of lanes that is no number, and
-    a base that is no such multiple, counts by its residue modulo a row of banks or a sector, and the period: every
-    residue is looked at that what is given allows.
+    The modes left out, and the base, are shown to be multiples of *unit* bytes and of the swizzle's period. So the
+    addresses that share a unit or a bank do not depend on them (T14, T16). A stride of lanes that is not a number,
+    and a base that is not such a multiple, count by their residue modulo a row of banks or a sector, and the period.
+    Every residue that the given facts allow is examined.
     """
     size = s["element_bytes"]
     need(type(size) is int and size >= 1, "bytes of an element")
@@ -114,7 +114,7 @@ def _counted(extents: list[int], strides: list[int], start: int, swizzle: Any, f
 
 
 def residues(w: World, asked: list[tuple[Poly, int]]) -> set[tuple[int, ...]]:
-    """What polynomials are together, each modulo its number, at all integers that meet the congruences given.
+    """The joint values of polynomials, each modulo its number, at all integers that meet the congruences given.
 
     An equality holds modulo anything. Names that occur in no congruence, and inequalities, restrict nothing.
     """
@@ -146,7 +146,7 @@ def _at(p: Poly, at: dict[str, int], modulus: int) -> int:
 
 
 def _lane_modes(x: Data) -> int:
-    """How many leaves the first top-level mode has."""
+    """The number of leaves of the first top-level mode."""
     if "map" in x:
         return 1
     shape = (x["layout"] if "layout" in x else x["composed"]["inner"])["shape"]

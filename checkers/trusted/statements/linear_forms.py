@@ -135,13 +135,13 @@ def same_modes(c: Data, modes: list[Mode], key: str = "modes") -> None:
 
 
 def proved(w: World, c: Data, kind: str) -> None:
-    """That a claim has this kind and assumes nothing that is not stated."""
+    """A check that a claim has this kind and assumes nothing that is not stated."""
     need(c["kind"] == kind, f"expected a proof of {kind}, got one of {c['kind']}")
     w.expect(c, w.of_sizes)
 
 
 def as_map(w: World, x: Data, c: Data, says: str, **goal: list[Poly]) -> None:
-    """That a claim about an index expression is about this one."""
+    """A check that a claim about an index expression is about this one."""
     proved(w, c, "map")
     need(c["says"] == says and "map" in x, f"expected a map that is {says}")
     m = x["map"]

@@ -1,4 +1,4 @@
-"""What sizes, quotients and extrema of a statement are called in a proof, with the lemmas that say so."""
+"""The names of sizes, quotients and extrema of a statement in a proof, with their lemmas."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .write import polys
 
 
 def rewriting(claim: Claim, facts: Facts, certificate: Certificate) -> dict[str, Any]:
-    """What sizes, quotients and extrema of a statement are in a proof, with hints; empty parts are left out."""
+    """Sizes, quotients and extrema of a statement in a proof, with hints; empty parts are left out."""
     if claim.static() and not opaque_atoms(*polys(claim)):
         return {}
     subject = next((x for x in claim.subjects() if isinstance(x, AddressMap)), None)
@@ -59,12 +59,12 @@ def rewriting(claim: Claim, facts: Facts, certificate: Certificate) -> dict[str,
 
 
 def _assumed(setting: Setting) -> dict[str, Any]:
-    """What hints rest on."""
+    """The premises of hints."""
     return {k: v for k, v in setting.claim("world").items() if k != "kind"}
 
 
 def _setting(facts: Facts, polys: list[Any]) -> Setting:
-    """What lemmas may rest on: without quotients by what is not shown to be at least 1, of which no lemma speaks."""
+    """The premises of lemmas, without quotients whose divisor is not shown to be at least 1: no lemma covers these."""
     out = Setting(facts, *polys)
     if out.usable:
         return out
@@ -129,7 +129,7 @@ def _shown(setting: Setting, p: Any) -> Any:
 
 
 def _asked(claim: Claim) -> list[Any]:
-    """What must be at least 0 for a count to be one: extents, or extents less one."""
+    """Expressions that must be at least 0 for a count: extents, or extents less one."""
     kind = type(claim).__name__
     x = claim.subjects()[0] if claim.subjects() else None
     if kind not in ("Bijective", "Partition", "Surjective", "Covers", "Multiplicity") or x is None:
@@ -140,7 +140,7 @@ def _asked(claim: Claim) -> list[Any]:
 
 
 def _counts(claim: Claim, facts: Facts, moved: bool) -> list[Any]:
-    """How many tiles of each mode there are, as the proof has it."""
+    """The number of tiles of each mode, as the proof has it."""
     if type(claim).__name__ != "Covers":
         return []
     every = leaves(claim.counts)  # type: ignore[attr-defined]

@@ -1,4 +1,5 @@
-"""What the names of a statement mean to the checker of certificates: sizes, coordinates, quotients, and their images.
+"""The meaning of the names of a statement for the checker of certificates: sizes, coordinates, quotients, and their
+images.
 
 A statement is a whole claim as plain data: its kind, each of its fields, the range of each size and what is given.
 A proof may speak of other polynomials: 8*k for a size N that 8 divides, k for ceil(N/8). Each such image is checked

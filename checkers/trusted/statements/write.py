@@ -24,7 +24,7 @@ from ...algebra.subject_form import expressions
 from ...claim import Claim
 from ..certificate_json import poly
 
-NOT_STATED = ("by",)  # hints for a proof that are no part of the sentence
+NOT_STATED = ("by",)  # hints for a proof that are not part of the sentence
 
 
 def statement(claim: Claim) -> dict[str, Any]:
