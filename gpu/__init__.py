@@ -1,4 +1,4 @@
-"""What really happens: kernels compiled, launched on a device, and their bytes read back.
+"""Kernels on real hardware: compiled, launched on a device, and their bytes read back.
 
     >>> import gpu
     >>> cubin = gpu.compile(source, arch="sm_90a")                                 # doctest: +SKIP

@@ -111,7 +111,7 @@ def _reach(address: int, shape: tuple[int, ...], strides: Iterable[int], size: i
 
 
 def flat_bytes(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The bytes of an array as they lie in memory, a view of it. Raises LaunchError where they are no one block."""
+    """The bytes of an array as they lie in memory, a view of it. Raises LaunchError if they are not one block."""
     if x.flags.c_contiguous:
         return x.reshape(-1).view(np.uint8)
     if x.flags.f_contiguous:

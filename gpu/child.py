@@ -38,7 +38,7 @@ SAID_BYTES = 4000  # of the end of standard error
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case ended: with a value, or with the error that says why not."""
+    """The end of a case: a value, or the error that prevented it."""
 
     value: Any = None
     error: ChildError | None = None
@@ -157,7 +157,7 @@ class Child:
         return b"".join(parts)
 
     def _how(self) -> str:
-        """How the process ended: the last line that it said, and its status."""
+        """The end of the process: the last line that it wrote, and its status."""
         try:
             status = self.process.wait(5)
         except subprocess.TimeoutExpired:

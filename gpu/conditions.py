@@ -1,4 +1,4 @@
-"""What a device does beside the kernel: clocks, power and temperature, as nvidia-smi says where it is there.
+"""The conditions of a device during a kernel: clocks, power and temperature, from nvidia-smi if it is installed.
 
 >>> print(Conditions(sm_mhz=1980, memory_mhz=3201, watts=412.5, celsius=45))
 SM 1980 MHz, memory 3201 MHz, 412.5 W, 45 C
@@ -38,7 +38,7 @@ class Conditions:
 
 
 def conditions(device: Device) -> Conditions:
-    """Those of a device now; nothing is known where nvidia-smi is missing, fails or takes more than 5 seconds."""
+    """Those of a device now; unknown if nvidia-smi is missing, fails or takes more than 5 seconds."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return Conditions()

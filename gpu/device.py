@@ -158,7 +158,7 @@ class Device:
 
     @property
     def arch(self) -> Arch:
-        """What the device permits."""
+        """The limits of the device."""
         if self.facts.compute_capability == SM90.compute_capability:
             return SM90
         major, minor = self.facts.compute_capability

@@ -1,4 +1,5 @@
-"""The few calls of the CUDA driver that a launch needs, through PyCUDA; what PyCUDA lacks, through cuda-bindings.
+"""The few calls of the CUDA driver that a launch needs: through PyCUDA, and through cuda-bindings where PyCUDA has
+none.
 
 PyCUDA has context, memory, modules, streams and events. It has no tensor maps, no run-time clusters, and no way to
 name a stream that another library made: those calls go through cuda-bindings, in the same primary context.
@@ -98,7 +99,7 @@ def value_of(what: str, result: tuple[Any, ...]) -> Any:
 
 
 class Facts(NamedTuple):
-    """What a device says of itself; sizes in bytes."""
+    """The attributes of a device; sizes in bytes."""
 
     ordinal: int
     name: str
@@ -211,7 +212,7 @@ class Driver:
             self._pc.memcpy_dtod(to, source, nbytes)
 
     def free_bytes(self) -> int:
-        """How much device memory is left."""
+        """The free device memory, in bytes."""
         with _answered("the memory that is left", self._pc):
             return int(self._pc.mem_get_info()[0])
 
@@ -267,7 +268,7 @@ class Driver:
         return made
 
     def active_clusters(self, function: Function, c: Configuration) -> int:
-        """How many clusters of this launch the device runs at once. Raises DeviceError."""
+        """The number of clusters of this launch that the device runs at once. Raises DeviceError."""
         d = bindings()
         found = d.cuOccupancyMaxActiveClusters(function.theirs, self._configured(d, c, 0))
         return int(value_of(f"the clusters of {function.name} that run at once", found))

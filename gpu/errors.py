@@ -1,4 +1,4 @@
-"""What can go wrong between source text and bytes on a device: one exception each, all of the package's family."""
+"""Errors between source text and bytes on a device: one exception each, all of the package's family."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class NoCompilerError(CompileError):
 
 
 class CubinError(SymlayoutError, ValueError):
-    """Bytes that are no cubin, or a cubin without what was asked of it."""
+    """Bytes that are not a cubin, or a cubin without the requested part."""
 
 
 class DeviceError(SymlayoutError, RuntimeError):
-    """What the driver answered other than success: the call, and the driver's name for its error."""
+    """An answer of the driver other than success: the call, and the driver's name for its error."""
 
 
 class NoDeviceError(DeviceError):

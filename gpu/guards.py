@@ -37,7 +37,7 @@ class Guarded:
         return {"shape": (self.nbytes,), "typestr": "|u1", "data": data, "version": 3, "stream": 1}
 
     def bytes(self) -> np.ndarray[Any, Any]:
-        """What the tensor's memory holds now."""
+        """The current contents of the tensor's memory."""
         return self._buffer.download("u8", (self.nbytes,), GUARD_BYTES)
 
     def array(self) -> np.ndarray[Any, Any]:

@@ -117,9 +117,9 @@ class Module:
         With *kernel*, a kernel value bound to sizes, and *tensors*, its arrays by name, what proofs assume of their
         addresses and sizes is checked before the launch.
 
-        Raises LaunchError for what the kernel or the device does not admit, AssumptionError where tensors are not as
-        proofs assume them, and DeviceError where the driver refuses, where the kernel faults or, when it waits, takes
-        longer than *limit_s* seconds; whatever was allocated is freed.
+        Raises LaunchError for arguments that the kernel or the device does not admit, and AssumptionError for tensors
+        that break the assumptions of proofs. Raises DeviceError if the driver refuses, if the kernel faults or, when
+        it waits, takes longer than *limit_s* seconds; all allocations are freed.
         """
         asked = self._asked(name, grid, block, cluster, shared, len(args))
         with contextlib.ExitStack() as ends:
@@ -199,7 +199,7 @@ class Module:
         return Prepared(self.device, name, send, where, (self, *arrays.owners, stream))
 
     def active_clusters(self, name: str, block: Axes, cluster: Axes, shared: int = 0) -> int:
-        """How many clusters of a kernel the device runs at once: the size of a persistent grid.
+        """The number of clusters of a kernel that the device runs at once: the size of a persistent grid.
 
         Raises LaunchError for what the kernel or the device does not admit, DeviceError where the driver refuses.
         """
@@ -310,7 +310,7 @@ def _arrays_of(args: Sequence[Any]) -> Iterator[Any]:
 
 
 def _expect_apart(arrays: Sequence[np.ndarray[Any, Any]]) -> None:
-    """Raise LaunchError where arrays of NumPy share bytes: each would be copied, and what was shared is no more."""
+    """Raise LaunchError if arrays of NumPy share bytes: each would be copied, and the sharing would be lost."""
     for a, b in itertools.combinations({id(x): x for x in arrays}.values(), 2):
         if np.may_share_memory(a, b) and (a.flags.writeable or b.flags.writeable):
             raise LaunchError(

@@ -1,4 +1,4 @@
-"""How fast a kernel is on a device, in the same run as the device's own copy and as others that do the same work.
+"""The speed of a kernel on a device, in the same run as the device's own copy and as others that do the same work.
 
 >>> with gpu.Device() as device:                                               # doctest: +SKIP
 ...     found = gpu.measure(bound, {"src": src, "dst": dst}, peers={"torch": lambda: dst.copy_(src)})
@@ -137,7 +137,7 @@ class Measurement:
         return float(np.median([self.moved_bytes / t * (c / copied) for t, c in pairs]))
 
     def of_peer(self, name: str, cold: bool = False) -> float:
-        """How many times as fast as a peer the kernel is: the median of the ratios of each round."""
+        """The speed of the kernel relative to a peer: the median of the ratios of each round."""
         peer = next((p for p in self.peers if p.name == name), None)
         if peer is None:
             raise LayoutError(f"expected a peer of {', '.join(p.name for p in self.peers) or 'none'}, got {name!r}")
@@ -180,8 +180,8 @@ def measure(
 ) -> Measurement:
     """Measure a bound kernel with arrays on the device, and the device's copy, and *peers* that launch work.
 
-    A peer works on the default stream, or on one that waits for it, as those of torch and CuPy do unless told.
-    *moved_bytes* is what a launch has to move; without it each tensor counts once where it is read and once where it is
+    A peer works on the default stream, or on one that waits for it, as those of torch and CuPy do by default.
+    *moved_bytes* is what a launch has to move; without it each tensor counts once if it is read and once if it is
     written. Nothing is compared here: ``differential_test`` does that. Raises LayoutError for fewer than one round,
     LaunchError for an array of NumPy, DeviceError where a launch faults or reaches the device's limit.
     """
@@ -240,7 +240,7 @@ def placed(device: Device, tensor: KernelTensor, x: Any = None) -> Buffer:
 
 
 class _Bench:
-    """What measurements share: buffers to copy and to sweep L2 with, and events."""
+    """State that measurements share: buffers to copy and to sweep L2 with, and events."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -279,7 +279,7 @@ class _Bench:
         return warm, cold, warm.pop(copy)
 
     def _launches(self, call: Callable[[], Any]) -> int:
-        """How many launches take about BATCH_S."""
+        """The number of launches that take about BATCH_S."""
         return max(1, min(MOST_LAUNCHES, round(BATCH_S / max(1e-7, self.seconds(call, 3)))))
 
     def seconds(self, call: Callable[[], Any], launches: int, cold: bool = False) -> float:

@@ -15,7 +15,7 @@ GRACE_S = 5.0  # between the kill of a process group and giving up on it
 
 
 class Ended(NamedTuple):
-    """How a command ended: its exit status (-N: by signal N) and what it wrote."""
+    """The end of a command: its exit status (-N: by signal N) and its output."""
 
     status: int
     output: bytes

@@ -84,7 +84,7 @@ class Generated:
         return code.prepare(self.source.name, **asked, stream=stream)
 
     def _asked(self, bound: Kernel, given: Arrays) -> dict[str, Any]:
-        """What a launch at the sizes of a bound kernel asks for. Raises LaunchError for another kernel."""
+        """The requirements of a launch at the sizes of a bound kernel. Raises LaunchError for another kernel."""
         if (bound.origin or bound).digest != self.kernel.digest:
             raise LaunchError(f"expected {self.kernel.name} {self.kernel.digest[:16]}, got {bound!r}")
         return {

@@ -34,8 +34,8 @@ def over(m: TensorMap, array: DeviceArray, what: str) -> TensorMap:
 def encoded(m: TensorMap, size: int, what: str) -> bytes:
     """The 128 bytes of a tensor map for a parameter of *size* bytes.
 
-    Raises LaunchError where the parameter is no tensor map, or the map not one of numbers, and DeviceError where the
-    driver refuses it, with the rules that it breaks, and where the driver and our rules disagree.
+    Raises LaunchError if the parameter is not a tensor map, or the map not one of numbers. Raises DeviceError if the
+    driver refuses it, with the rules that it breaks, and if the driver and our rules disagree.
     """
     if size != BYTES:
         raise LaunchError(f"{what}: expected a value of {size} bytes, got a tensor map, which has {BYTES}")

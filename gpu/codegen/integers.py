@@ -7,9 +7,9 @@
     >>> print(c.text(4 * t + N), c.text(t // 32), c.text(N % 3), sep="; ")
     int64_t(N) + 4 * thread; thread >> 5; N % 3
 
-Quotients and remainders round down. By a power of two they are a shift and a mask, which do so for every sign; by
-another number they are C's ``/`` and ``%`` where the operands are known not to be negative, and helpers of the prelude
-where they are not.
+Quotients and remainders round down. A power of two becomes a shift and a mask, which round down for every sign.
+Another number becomes C's ``/`` and ``%`` where the operands are known not to be negative, and helpers of the prelude
+elsewhere.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class C:
     bits: int = 32
 
     def inside(self, limit: int) -> str:
-        """The text as an operand of what binds as *limit*."""
+        """The text as an operand of an operator that binds as *limit*."""
         return f"({self.text})" if self.binds > limit else self.text
 
 
@@ -62,8 +62,8 @@ class C:
 class Integers:
     """Prints expressions. *wide* are the partial results that the kernel holds in 64 bits, *bits* those of the others.
 
-    *names* are C names for expressions that are computed before; *held* gives the bits of a symbol, *known* says
-    whether it has a value here. *nonnegative* says of an expression that it is at least 0 wherever it is computed.
+    *names* are C names for expressions that are computed before. *held* gives the bits of a symbol, *known* says
+    whether it has a value here. *nonnegative* says whether an expression is at least 0 wherever it is computed.
     """
 
     wide: frozenset[Any]
@@ -78,7 +78,7 @@ class Integers:
         return self.of(x).text
 
     def condition(self, fact: Fact) -> str:
-        """What C compares for a fact."""
+        """The expression that C compares for a fact."""
         found = comparison(fact)
         left, right, sign = found.left, found.right, found.sign
         if sign == ">=" and type(left) is int:
@@ -137,7 +137,7 @@ class Integers:
             return value, self.names.get(value) or self._quotient(value, integer(f.x) + f.d - 1, f.d)
         return f, self.of(f)
 
-    # -- quotients and what is no polynomial --------------------------------------------------------------
+    # -- quotients and other atoms ---------------------------------------------------------------------
 
     def _atom(self, x: Atom) -> C:
         if isinstance(x, Quotient):
@@ -201,7 +201,7 @@ class Integers:
 
 
 def _as(c: C, bits: int, limit: int = CHOICE) -> str:
-    """The text as an integer of so many bits, as an operand of what binds as *limit*."""
+    """The text as an integer of so many bits, as an operand of an operator that binds as *limit*."""
     return c.inside(limit) if c.bits == bits else f"int{bits}_t({c.text})"
 
 

@@ -1,4 +1,5 @@
-"""Which expressions of a body get a name before it: what a loop does not change, and what is computed more than once.
+"""Expressions of a body that get a name before it: those that a loop does not change, and those that are computed
+more than once.
 
 The compiler may not move a quotient out of a loop that waits: it could be one by 0 that never happens. So what is
 invariant is named where the last of its symbols gets its value, and computed once. A name changes no value.
@@ -81,7 +82,7 @@ def _below(p: Partial, partials: dict[Int, Partial], given: AbstractSet[Int] = f
 
 
 def _cost(p: Partial, partials: dict[Int, Partial], given: AbstractSet[Int]) -> int:
-    """Operations, of which a division counts as many."""
+    """The number of operations; a division counts as several."""
     parts = [p, *(partials[x] for x in _below(p, partials, given))]
     return sum(WORTH if q.word in DIVISIONS and not _by_power(q) else 1 for q in parts)
 

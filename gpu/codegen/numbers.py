@@ -136,7 +136,7 @@ def applied(function: str, kinds: Sequence[DType], out: DType, operands: Sequenc
 
 
 def _conversion(kind: str, out: str) -> str | None:
-    """A conversion in steps of which all but the last are exact; to small integers it saturates."""
+    """A conversion in steps; all but the last are exact, and to small integers it saturates."""
     if kind == out or {kind, out} == {"f32", "tf32"}:
         return "{}"
     if kind[0] in "iu" and out[0] in "iu":

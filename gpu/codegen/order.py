@@ -1,4 +1,4 @@
-"""Operations that order others as C++: mbarriers, barriers, fences, and groups of what is asynchronous."""
+"""Operations that order others as C++: mbarriers, barriers, fences, and groups of asynchronous operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What handlers of operations write on: lines of C++, the names that expressions have by now, and places as text."""
+"""The page that handlers of operations write on: lines of C++, the names of expressions so far, and places as text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Page(Visitor[None]):
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """What is written inside stands in braces."""
+        """Lines written inside are in braces."""
         self.line(head)
         self.depth += 1
         yield
@@ -68,7 +68,7 @@ class Page(Visitor[None]):
         return self.integers.text(x)
 
     def condition(self, facts: tuple[Fact, ...]) -> str:
-        """What C tests for facts."""
+        """The expressions that C tests for facts."""
         return " && ".join(map(self.integers.condition, facts))
 
     def _nonnegative(self, x: Int) -> bool:

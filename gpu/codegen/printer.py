@@ -124,7 +124,7 @@ class Printer(Page):
     # -- before the function ----------------------------------------------------------------------------------
 
     def _head(self) -> Iterator[str]:
-        """Which kernel it is, and what proofs about it rest on."""
+        """The kernel's name and digest, and the assumptions of proofs about it."""
         k = self.kernel
         said = [line for line in k.text().splitlines() if line.startswith(("kernel ", "  grid", "  given", "  result"))]
         yield from (f"// {line}" for line in said)

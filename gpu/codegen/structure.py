@@ -14,7 +14,7 @@ from .page import Page
 
 
 def body(p: Page, site: Site) -> None:
-    """What stands inside of an operation; its names are forgotten behind it."""
+    """The body of an operation; its names are forgotten after it."""
     with p.scope():
         for _ in p.inside(site):
             pass

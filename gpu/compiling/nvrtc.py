@@ -34,7 +34,7 @@ def compiled(request: dict[str, Any]) -> dict[str, str]:
 
 
 def _include_folders() -> list[str]:
-    """Where the headers of the wheels are: CUDA's own and CCCL's."""
+    """The folders of the wheels' headers: CUDA's own and CCCL's."""
     try:
         from cuda.pathfinder import find_nvidia_header_directory as find
     except ImportError:  # an older pathfinder; the wheels put all headers into one folder

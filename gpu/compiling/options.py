@@ -1,4 +1,4 @@
-"""How a source is compiled, as a frozen value; each compiler spells the same options its own way."""
+"""Options of a compilation, as a frozen value; each compiler spells the same options its own way."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REGISTERS = (16, 255)  # what -maxrregcount takes on the architectures here
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What is asked of a compiler.
+    """The options of a compiler.
 
     >>> print(Options(arch="sm_90a", defines=("STAGES=4",), max_registers=168))
     sm_90a c++17 -D STAGES=4, at most 168 registers

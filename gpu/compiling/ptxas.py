@@ -1,4 +1,4 @@
-"""What a compiler's log says: errors with their lines, and remarks about code that would be slow.
+"""A compiler's log as data: errors with their lines, and remarks about code that would be slow.
 
 >>> for finding in findings("ptxas info : Function properties for k\\n  8 bytes stack frame, 4 bytes spill stores, 4 "
 ...                         "bytes spill loads"):

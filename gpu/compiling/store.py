@@ -27,7 +27,7 @@ def default_folder() -> Path:
 
 
 def key(*parts: object) -> str:
-    """64 hex digits of what a cubin depends on: source, headers, options, compiler."""
+    """64 hex digits of everything that a cubin depends on: source, headers, options, compiler."""
     return hashlib.sha256(json.dumps([SCHEMA, *parts], sort_keys=True).encode()).hexdigest()
 
 
@@ -39,7 +39,7 @@ class Kept(NamedTuple):
 
 
 class Store:
-    """A folder of cubins. Damage or a read-only place turns it off; it is never a reason to fail.
+    """A folder of cubins. A damaged file or a read-only place disables it; neither makes a compilation fail.
 
     >>> Store(None).find("00") is None    # no folder: nothing is kept
     True
@@ -49,7 +49,7 @@ class Store:
         self.folder = folder
 
     def find(self, key: str) -> Kept | None:
-        """What is kept under a key, where its bytes are those that were written."""
+        """The value under a key, if its bytes are those that were written."""
         if self.folder is None:
             return None
         at = self.folder / key

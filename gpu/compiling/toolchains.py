@@ -55,7 +55,7 @@ class Source(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a compiler gave: a cubin (None where it failed), its log, and the PTX of a failure where there is one."""
+    """The result of a compiler: a cubin (None if it failed), its log, and the PTX of a failure if there is one."""
 
     image: bytes | None
     log: str
@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
 
 
 class Toolchain(ABC):
-    """A compiler that is there; ``identity`` is its name and version, and part of what a cubin is cached by."""
+    """A compiler that is installed; ``identity`` is its name and version, and part of the key of a cached cubin."""
 
     identity: str
 

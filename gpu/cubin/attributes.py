@@ -54,7 +54,7 @@ def attributes(info: bytes) -> Iterator[Attribute]:
 
 
 class Parameter(NamedTuple):
-    """Where a parameter of a kernel lies in the buffer of arguments, in bytes."""
+    """The place of a kernel's parameter in the buffer of arguments, in bytes."""
 
     offset: int
     size: int

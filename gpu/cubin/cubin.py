@@ -21,7 +21,7 @@ RESERVED_SHARED_BYTES = 1024
 
 @dataclass(frozen=True, kw_only=True)
 class KernelCode:
-    """What one kernel of a cubin takes and uses.
+    """The parameters and resources of one kernel of a cubin.
 
     ``max_threads`` is the bound of ``__launch_bounds__`` and ``block`` the block that the kernel was compiled for,
     ``cluster`` that of ``__cluster_dims__``; None where the source gives none. Sizes are in bytes; ``barriers`` counts
@@ -72,7 +72,7 @@ class Cubin:
     Traceback (most recent call last):
     gpu.errors.CubinError: expected a cubin, an ELF file of 64 bits, got bytes that begin with b'PTX is'
 
-    Raises CubinError for bytes that are no cubin.
+    Raises CubinError for bytes that are not a cubin.
     """
 
     image: bytes = field(repr=False)
@@ -80,7 +80,7 @@ class Cubin:
     compiler: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        _ = self._elf  # bytes that are no cubin are refused now
+        _ = self._elf  # bytes that are not a cubin are refused now
 
     @cached_property
     def _elf(self) -> Elf:
@@ -93,7 +93,7 @@ class Cubin:
 
     @cached_property
     def arch(self) -> str:
-        """``sm_90a``: as ptxas was told where it says so, else by the number in the header."""
+        """``sm_90a``: the option of ptxas if the cubin records it, else from the number in the header."""
         note = self._elf.bytes_of(self._elf.section(".note.nv.tkinfo"))
         told = re.search(rb"-arch[ =](sm_\d+[af]?)", note)
         if told:

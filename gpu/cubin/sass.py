@@ -67,17 +67,17 @@ class Instructions:
         put(self, "every", tuple(sorted(each for each in self.every if each.base != "NOP")))
 
     def within(self, start: int = 0, stop: int | None = None) -> Instructions:
-        """Those with addresses in start .. stop - 1, bytes from the beginning of the kernel."""
+        """Instructions with addresses in start .. stop - 1, bytes from the beginning of the kernel."""
         return Instructions(tuple(i for i in self.every if start <= i.address and (stop is None or i.address < stop)))
 
     def count(self, opcode: str, *, start: int = 0, stop: int | None = None) -> int:
-        """How many have this opcode: the base alone (``HGMMA``), or with the modifiers that it must begin with."""
+        """The number with this opcode: the base alone (``HGMMA``), or with the modifiers that it must begin with."""
         given = (opcode, f"{opcode}.")
         return sum(i.opcode == given[0] or i.opcode.startswith(given[1]) for i in self.within(start, stop).every)
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many there are of each base, most first."""
+        """The number of each base, most frequent first."""
         return dict(collections.Counter(i.base for i in self.every).most_common())
 
     def __str__(self) -> str:
@@ -111,7 +111,7 @@ def read(text: str) -> dict[str, list[Instruction]]:
 def disassembled(image: bytes, name: str) -> Instructions:
     """The instructions of a kernel of a cubin.
 
-    Raises CubinError where there is no disassembler, where it refuses the cubin, or prints nothing for the kernel.
+    Raises CubinError if there is no disassembler, or it refuses the cubin, or prints nothing for the kernel.
     """
     program = disassembler()
     found = _all(program, image).get(name)

@@ -28,15 +28,15 @@ from symlayout.semantics.expected import expected, telling_inputs
 
 Array = np.ndarray[Any, Any]
 
-SMALL = (-2, 2)  # integers of which sums of products are exact
+SMALL = (-2, 2)  # integers with exact sums of products
 EVERY = 5  # of so many elements one is NaN with a payload, infinite, subnormal or a zero with a sign
 
 
 def data_sets(bound: Kernel, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
     """Inputs of a bound kernel by name, with a word for each set of them.
 
-    *numbers* tell where elements and sums come from, and no order of a sum changes its bits; *bits* are random, with
-    NaNs and infinities among them, for tensors of which bytes are only moved.
+    *numbers* identify where elements and sums come from, and no order of a sum changes its bits. *bits* are random,
+    with NaNs and infinities among them, for tensors whose bytes are only moved.
     """
     numbers = telling_inputs(bound) if bound.results else _of_reference(bound, seed)
     yield "numbers", numbers
@@ -106,7 +106,7 @@ def _parameters(bound: Kernel) -> tuple[str, ...]:
 
 
 def wanted(bound: Kernel, inputs: Mapping[str, Any]) -> dict[str, Array] | None:
-    """What the outputs hold after a run, by the reference or by the results; None where there is neither.
+    """The expected outputs of a run, by the reference or by the results; None if there is neither.
 
     A reference may round once where the kernel rounds each step, as its results say: so it is asked for elements and
     sums alone, which are exact. Raises LayoutError where its arrays have other shapes or types than the tensors.

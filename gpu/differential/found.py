@@ -1,4 +1,4 @@
-"""What a differential test found: a row for each case, which prints as a table and is true where all are the same.
+"""The findings of a differential test: a row for each case, which prints as a table and is true if all are the same.
 
 >>> case = Case("least", (("N", 1),), "bits", "same", compared=("reference", "untimed run"), seconds=0.01)
 >>> found = Differential("vector_copy", "5f2a" * 16, "sm_90a", "NVIDIA H200", (case,))
@@ -23,8 +23,8 @@ FAULT, NO_ANSWER, FAILED = "fault", "no answer", "failed"
 class Case:
     """One run: its sizes with the word for them, its data, how it ended, what it was compared with.
 
-    *outcome* is ``same``, ``differs``, ``wrote outside``, ``changed an input``, ``fault``, ``no answer`` or ``failed``;
-    *told* says what is wrong: the first wrong element with coordinate, offset and the operation that wrote it.
+    *outcome* is ``same``, ``differs``, ``wrote outside``, ``changed an input``, ``fault``, ``no answer`` or
+    ``failed``. *told* describes it: the first wrong element with coordinate, offset and the operation that wrote it.
     """
 
     word: str

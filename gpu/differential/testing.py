@@ -44,9 +44,9 @@ def differential_test(
     vector_copy 8c1fd2a6d0a5b1c7 for sm_90a on NVIDIA H200: 20 of 20 cases the same
     ...
 
-    *sizes* are those of ``edges`` (see there) or a list of sizes by name, *delays* is the seed of random waits, with
-    which races show that luck hides. *certificate* is what the kernel was proved by; None says that it was not. Guard
-    zones lie around all tensors, and outputs begin as poison. Each case has a child process and *limit_s* seconds; with
+    *sizes* are those of ``edges`` (see there) or a list of sizes by name. *delays* is the seed of random waits, which
+    expose races that luck hides. *certificate* is the proof of the kernel; None means that it has none. Guard zones
+    lie around all tensors, and outputs begin as poison. Each case has a child process and *limit_s* seconds; with
     *isolated* False they run in this one, where a fault ends them all.
 
     Raises NotProvedError for a certificate of another kernel or architecture, NoDeviceError where no device is, what
@@ -58,7 +58,7 @@ def differential_test(
     there = availability()
     if not there.ok:
         raise NoDeviceError(there.reason)
-    Generated(kernel, delays=delays)  # an error of the compiler is told once; children find the machine code
+    Generated(kernel, delays=delays)  # an error of the compiler is reported once; children find the machine code
     what = packed((kernel, certificate))
     rows = [(what, word, at, delays, ordinal) for word, at in chosen]
     device, arch, found = "", "", list[Case]()
@@ -89,7 +89,7 @@ def _chosen(
 def _outcomes(
     chosen: Sequence[tuple[str, Sizes]], rows: Sequence[tuple[Any, ...]], limit_s: float, isolated: bool
 ) -> Iterator[tuple[tuple[str, Sizes], child.Outcome, float]]:
-    """How each case ended, and after how many seconds."""
+    """The outcome of each case, and its seconds."""
     outcomes = child.each(CASES, rows, limit_s=limit_s) if isolated else map(_here, rows)
     start = time.perf_counter()
     for one, outcome in zip(chosen, outcomes, strict=True):

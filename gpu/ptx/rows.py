@@ -1,4 +1,4 @@
-"""Device functions that are no templates of a shape: barriers, fences, groups, copies without a map, small helpers."""
+"""Device functions that are not templates of a shape: barriers, fences, groups, copies without a map, small helpers."""
 
 from __future__ import annotations
 
