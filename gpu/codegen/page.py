@@ -94,16 +94,29 @@ class Page(Visitor[None]):
         low, high = self.ranges.of(x, self.values)
         short = piece.bits == 32 or (INT32[0] <= low and high <= INT32[1])
         kind = "uint32_t" if named.low else "int" if short else "int64_t"
-        name = next(n for i in range(1 << 20) if (n := f"{stem}{i or ''}") not in self.taken)
-        self.taken.add(name)
+        name = self._free(stem)
         text = piece.text if piece.bits == (32 if named.low or short else 64) else f"{kind}({piece.text})"
         self.line(f"const {kind} {name} = {text};")
         made = C(name, ATOM, 64 if kind == "int64_t" else 32)
         self.integers = replace(self.integers, names={**self.integers.names, x: made})
 
+    def declare(self, s: Symbol, bits: int, text: str, stands: Int | None = None) -> None:
+        """A constant for a symbol, by its name or, where that is taken by now, by one like it."""
+        name = s.name if s not in self.known else self._free(s.name)
+        self.line(f"const {'int' if bits == 32 else 'int64_t'} {name} = {text};")
+        self.bind(s, bits, stands)
+        self.integers = replace(self.integers, names={**self.integers.names, s: C(name, ATOM, bits)})
+
+    def _free(self, stem: str) -> str:
+        """A name that nothing has."""
+        name = next(n for i in range(1 << 20) if (n := f"{stem}{i or ''}") not in self.taken)
+        self.taken.add(name)
+        return name
+
     def bind(self, s: Symbol, bits: int, stands: Int | None = None) -> None:
         """A symbol has a value from here on, in so many bits; of a ``Let`` what it stands for."""
         self.known.add(s)
+        self.taken.add(s.name)
         self.integers = replace(self.integers, held={**self.integers.held, s: bits})
         if stands is not None:
             self.values[s] = stands

@@ -97,13 +97,11 @@ def let(p: Page, site: Site) -> None:
     assert isinstance(op, Let)
     piece = p.integers.of(op.value)
     bits = max(piece.bits, 64 if op.name in p.integers.wide else 0)
-    p.line(f"const {'int' if bits == 32 else 'int64_t'} {op.name.name} = {piece.text};")
-    p.bind(op.name, bits, op.value)
+    p.declare(op.name, bits, piece.text, op.value)
 
 
 def load_index(p: Page, site: Site) -> None:
     op = site.op
     assert isinstance(op, LoadIndex)
     bits = 64 if op.name in p.integers.wide else p.kernel.index_bits
-    p.line(f"const {'int' if bits == 32 else 'int64_t'} {op.name.name} = {op.src.tensor}[{p.c(op.src.offset)}];")
-    p.bind(op.name, bits)
+    p.declare(op.name, bits, f"{op.src.tensor}[{p.c(op.src.offset)}]")

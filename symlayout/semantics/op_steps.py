@@ -10,6 +10,8 @@ import numpy as np
 from ..atoms import MemorySpace
 from ..errors import LayoutError
 from ..ops import (
+    ELECTIONS,
+    WARP,
     Arrive,
     Barrier,
     ClusterBarrier,
@@ -150,8 +152,21 @@ def _wait_group(agent: Agent, op: WaitGroup) -> None:
 # -- structure ------------------------------------------------------------------------------------------
 
 
-def _around(agent: Agent, op: For | If | Elect | Role) -> None:
+def _around(agent: Agent, op: For | If | Role) -> None:
     """The executor goes inside, with those who do (``kernel.unrolled``)."""
+
+
+def _elect(agent: Agent, op: Elect) -> None:
+    """All lanes of a warp come to ``elect.sync``: of some of them none need be elected (PTX ISA, elect.sync).
+
+    Raises LayoutError where only some lanes of a warp are here.
+    """
+    if op.by != ELECTIONS[0]:
+        return
+    warps, lanes = np.unique((agent.here + agent.base) // WARP, return_counts=True)
+    for warp, count in zip(warps, lanes, strict=True) if op.each_warp else [(warps[0], lanes[0])]:
+        if count != WARP:
+            raise LayoutError(f"expected all {WARP} lanes of warp {warp} at elect.sync, got {count}")
 
 
 STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
@@ -160,5 +175,6 @@ STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
     **{WarpBarrier: _warp_barrier},
     **{Fence: _fence, Commit: _commit, WaitGroup: _wait_group},
-    **dict.fromkeys((For, If, Elect, Role), _around),
+    **dict.fromkeys((For, If, Role), _around),
+    Elect: _elect,
 }

@@ -189,6 +189,18 @@ def moved(k, src, dst, at):
     k.copy("st.global.4", r(), dst(at))
 
 
+def test_an_election_by_some_lanes_is_a_fault():
+    """An H200 elected a lane that had not come: what a single lane should have stored was another's value."""
+    k, _, y = builder(threads=32)
+    r = k.registers("r", "u32", 1)
+    with k.where(k.thread >= 30), k.elect():
+        k.fill(r(), 1)
+        k.copy("st.global.4", r(), y(k.thread))
+
+    with pytest.raises(ExecutionError, match=r"expected all 32 lanes of warp 0 at elect\.sync, got 2"):
+        execute(k.kernel().bind(), {})
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_who_does_what(order):
     """Threads outside of roles, roles, elections and conditions: each writes the number of its thread."""
@@ -211,14 +223,14 @@ def test_who_does_what(order):
             write(32 + k.thread, 4)
         with k.elect():
             write(33 + k.thread, 5)
-        with k.where(k.thread >= 40), k.elect():
+        with k.where(k.thread >= 32), k.elect():
             write(32 + k.thread, 6)
     k.sync()
     with k.elect():
         write(100, 7)
 
     want = np.ones(96)
-    want[[30, 31]], want[0], want[[32, 64]], want[33], want[72] = 2, 3, 4, 5, 6
+    want[[30, 31]], want[0], want[[32, 64]], want[33], want[64] = 2, 3, 4, 5, 6
     got = execute(k.kernel().bind(), {}, order)["y"]
     assert got[:96].tolist() == want.tolist()
     assert (got[100], got[101]) == (7, 2**32 - 1)
