@@ -29,6 +29,7 @@ LENGTH = dim("N", at_most=1 << 30)
 ROW = dim("ld", at_least=N, at_most=1 << 20)
 LONG = {"N": 1 << 28}
 SQUARE = {"M": 16384, "N": 16384}
+WIDE = {"M": 16384, "N": 32768}
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class Case:
     aim: float  # of the copy rate, or of cuBLAS's first choice
 
 
+def _transpose(tile: tuple[int, int], blocks: int, l2: int, dtype: str = "bf16") -> Kernel:
+    return kernels.tma_transpose(M, N, dtype=dtype, tile=tile, stages=1, blocks=blocks, l2_promotion=l2)
+
+
 CASES = {
     "vector_copy": Case(lambda: kernels.vector_copy(LENGTH), LONG, "copy", 0.97),
     "axpby": Case(lambda: kernels.axpby(LENGTH), LONG, "axpby", 0.95),
@@ -50,18 +55,13 @@ CASES = {
     ),
     "bulk_copy": Case(lambda: kernels.bulk_copy(LENGTH, chunk=8192, slots=2, blocks=32768), LONG, "copy", 0.95),
     "tma_copy": Case(lambda: kernels.tma_copy(M, N, slots=2, blocks=32768), SQUARE, "copy", 0.95),
-    "tma_transpose": Case(
-        lambda: kernels.tma_transpose(M, N, tile=(128, 64), stages=1, blocks=65536),
-        {"M": 16384, "N": 32768},
-        "transpose",
-        0.90,
-    ),
-    "tma_transpose_f32": Case(
-        lambda: kernels.tma_transpose(M, N, dtype="f32", tile=(64, 64), stages=1, blocks=65536),
-        SQUARE,
-        "transpose",
-        0.90,
-    ),
+    "tma_transpose": Case(lambda: _transpose((128, 64), 65536, 0), WIDE, "transpose", 0.90),
+    "tma_transpose_l2_256": Case(lambda: _transpose((128, 64), 65536, 256), WIDE, "transpose", 0.90),
+    "tma_transpose_128": Case(lambda: _transpose((128, 128), 32768, 0), WIDE, "transpose", 0.90),
+    "tma_transpose_128_l2_256": Case(lambda: _transpose((128, 128), 32768, 256), WIDE, "transpose", 0.90),
+    "tma_transpose_f32": Case(lambda: _transpose((64, 64), 65536, 0, "f32"), SQUARE, "transpose", 0.90),
+    "tma_transpose_f32_l2_256": Case(lambda: _transpose((64, 64), 65536, 256, "f32"), SQUARE, "transpose", 0.90),
+    "tma_transpose_f32_64_l2_256": Case(lambda: _transpose((128, 64), 32768, 256, "f32"), SQUARE, "transpose", 0.90),
     "gemm_8192": Case(lambda: kernels.gemm(M, N, K), dict.fromkeys("MNK", 8192), "product", 1.0),
     "gemm_8192_cluster_2": Case(lambda: kernels.gemm(M, N, K, cluster=2), dict.fromkeys("MNK", 8192), "product", 1.0),
     "gemm_4096": Case(lambda: kernels.gemm(M, N, K, cluster=2), dict.fromkeys("MNK", 4096), "product", 0.97),

@@ -66,8 +66,12 @@ def tma_transpose(
     swizzle: int = 128,
     stages: int = 2,
     blocks: int = 132,
+    l2_promotion: int = 0,
 ) -> Kernel:
-    """dst = src transposed, for row-major (M,N) and (N,M). Needs M and N of whole 16-byte units."""
+    """dst = src transposed, for row-major (M,N) and (N,M). Needs M and N of whole 16-byte units.
+
+    *l2_promotion* is that of both tensor maps: how many bytes L2 fetches at once, 0 for those that are asked for.
+    """
     rows, columns = tile
     kind = DType.of(dtype)
     vector, threads = 16 // kind.bytes, 32 * CONSUMERS
@@ -79,7 +83,7 @@ def tma_transpose(
     boxes = []
     for name, m, n, part in (("src", M, N, come), ("dst", N, M, go)):
         tensor = k.global_tensor(name, kind, Layout((m, n), (n, 1)))
-        tensor_map = TensorMap.over(Layout((n, m), (1, n)), kind, part.box, swizzle=swizzle)
+        tensor_map = TensorMap.over(Layout((n, m), (1, n)), kind, part.box, swizzle=swizzle, l2_promotion=l2_promotion)
         boxes.append(k.tensor_map(f"{name}_map", tensor(), tensor_map))
     src, dst = boxes
     ring = make_ring(k, "ring", kind, Layout((columns, rows)), slots=stages, consumers=CONSUMERS)
