@@ -10,13 +10,14 @@ tma_copy         519.4    518.8    520.6  4134.6        0.973
 ...
 
 Each round measures all of them, one after the other, another one first each time. A time is that of many launches
-between two events, so what the host does for a launch does not count as long as it takes less than the kernel.
+between two events, which the device begins when the host has sent them all, so what the host does does not count. Of a
+single launch, as cold ones are, up to an L2 of writes is still to come when it ends: it may seem faster than many.
 """
 
 from __future__ import annotations
 
-import itertools
 import pickle
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -40,11 +41,22 @@ from .running import Arrays, Generated
 COPY_BYTES = 1 << 30  # of the copy that others are compared with: far more than any L2
 SWEPT_BYTES = 256 << 20  # read before each cold launch: L2 of an H200 has 60 MB
 BATCH_S = 2e-3  # of launches between two events
+HELD, MOST_HELD_S = 1.5, 0.05  # how much longer the device is held than the host needs for the launches
+FEW = 5  # launches by which others are planned
 MOST_LAUNCHES = 500  # between two events: the queue of a device takes about 1000
 ROUNDS = 10
 
-# Reads every byte, so that L2 holds nothing else; what it would write depends on data that do not exist.
+# sweep reads every byte, so that L2 holds nothing else; what it would write depends on data that do not exist.
+# hold keeps the device busy while the host sends launches, so that these then follow one another at once.
 SWEEP = """\
+extern "C" __global__ void hold(unsigned long long ns) {
+    unsigned long long start, now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(start));
+    do {
+        __nanosleep(1000);
+        asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    } while (now - start < ns);
+}
 extern "C" __global__ void sweep(const uint4* p, unsigned long long n, unsigned* none) {
     unsigned seen = 0;
     for (unsigned long long i = blockIdx.x * 1024ull + threadIdx.x; i < n; i += gridDim.x * 1024ull) {
@@ -106,7 +118,7 @@ class Measurement:
     flops: int
     timed: Timed
     peers: tuple[Timed, ...]
-    copy: Times
+    copy: Timed
     copy_bytes: int
     before: Conditions
     after: Conditions
@@ -122,19 +134,18 @@ class Measurement:
         """Floating-point operations in a second of the median launch; 0 for a kernel without sums of products."""
         return self.flops / self.seconds(cold).median
 
-    @property
-    def copy_bytes_per_s(self) -> float:
+    def copy_bytes_per_s(self, cold: bool = False) -> float:
         """The copy rate of the device, bytes read and bytes written counted."""
-        return 2 * self.copy_bytes / self.copy.median
+        return 2 * self.copy_bytes / (self.copy.cold if cold else self.copy.warm).median
 
     def of_copy(self, cold: bool = False) -> float:
         """The rate of the kernel as a part of the copy rate: the median of the ratios of each round."""
-        return self._of_copy(self.seconds(cold))
+        return self._of_copy(self.timed, cold)
 
-    def _of_copy(self, times: Times) -> float:
+    def _of_copy(self, timed: Timed, cold: bool) -> float:
         copied = 2 * self.copy_bytes
-        pairs = zip(times.samples, self.copy.samples, strict=True)
-        return float(np.median([self.moved_bytes / t * (c / copied) for t, c in pairs]))
+        times, copies = ((t.cold if cold else t.warm).samples for t in (timed, self.copy))
+        return float(np.median([self.moved_bytes / t * (c / copied) for t, c in zip(times, copies, strict=True)]))
 
     def of_peer(self, name: str, cold: bool = False) -> float:
         """The speed of the kernel relative to a peer: the median of the ratios of each round."""
@@ -147,10 +158,10 @@ class Measurement:
     def __str__(self) -> str:
         rows = [("what", "median us", "p10", "p90", "GB/s", *(["TFLOP/s"] if self.flops else []), "of the copy")]
         for each in (self.timed, *self.peers):
-            rows += [self._row(each.name, each.warm), self._row("  L2 cold", each.cold)]
-        copied = f"{self.copy_bytes_per_s / 1e9:.1f}"
-        dash = ["-"] if self.flops else []
-        rows.append((f"copy of {self.copy_bytes >> 20} MiB", *_micro(self.copy), copied, *dash, "1"))
+            rows += [self._row(each, cold) for cold in (False, True)]
+        for cold, times in ((False, self.copy.warm), (True, self.copy.cold)):
+            name, copied = COLD if cold else self.copy.name, f"{self.copy_bytes_per_s(cold) / 1e9:.1f}"
+            rows.append((name, *_micro(times), copied, *(["-"] if self.flops else []), "1"))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         head = f"{self.kernel} on {self.device}: {self.moved_bytes / 1e6:.1f} MB moved"
         lines = ["  ".join([r[0].ljust(widths[0]), *(x.rjust(w) for x, w in zip(r[1:], widths[1:], strict=True))])
@@ -158,10 +169,14 @@ class Measurement:
         told = [f"{when}: {c}" for when, c in (("before", self.before), ("after", self.after)) if c]
         return "\n".join([head, *lines, *told])
 
-    def _row(self, name: str, times: Times) -> tuple[str, ...]:
+    def _row(self, timed: Timed, cold: bool) -> tuple[str, ...]:
+        name, times = (COLD, timed.cold) if cold else (timed.name, timed.warm)
         rate = f"{self.moved_bytes / times.median / 1e9:.1f}"
         flop = [f"{self.flops / times.median / 1e12:.1f}"] if self.flops else []
-        return (name, *_micro(times), rate, *flop, f"{self._of_copy(times):.3f}")
+        return (name, *_micro(times), rate, *flop, f"{self._of_copy(timed, cold):.3f}")
+
+
+COLD = "  L2 cold"
 
 
 def _micro(times: Times) -> tuple[str, str, str]:
@@ -194,10 +209,9 @@ def measure(
     bench = _Bench(on)
     try:
         calls = {bound.name: prepared.send, **(peers or {})}
-        warm, cold, copy = bench.measured(calls, rounds)
+        timed = bench.measured(calls, rounds)
     finally:
         bench.free()
-    timed = [Timed(name, Times(tuple(warm[name])), Times(tuple(cold[name]))) for name in calls]
     return Measurement(
         _named(bound),
         (bound.origin or bound).digest,
@@ -205,8 +219,8 @@ def measure(
         least_moved(bound) if moved_bytes is None else moved_bytes,
         products(bound),
         timed[0],
-        tuple(timed[1:]),
-        Times(tuple(copy)),
+        tuple(timed[1:-1]),
+        timed[-1],
         bench.copied,
         before,
         conditions(on),
@@ -259,35 +273,41 @@ class _Bench:
         to, source = self._buffers
         self._device.driver.copy(to.address, source.address, self.copied)
 
-    def measured(
-        self, calls: Mapping[str, Callable[[], Any]], rounds: int
-    ) -> tuple[dict[str, list[float]], dict[str, list[float]], list[float]]:
-        """Seconds of a launch of each, a sample for each round: warm, cold, and of the copy."""
-        copy, every = "copy of the device", {**calls}
-        every[copy] = self.copy
+    def measured(self, calls: Mapping[str, Callable[[], Any]], rounds: int) -> list[Timed]:
+        """Seconds of a launch of each, a sample for each round, warm and cold; the copy of the device is the last."""
+        every = {**calls, f"copy of {self.copied >> 20} MiB": self.copy}
         for call in every.values():
             self.seconds(call, 1)  # the first launch loads code
         launches = {name: self._launches(call) for name, call in every.items()}
         warm: dict[str, list[float]] = {name: [] for name in every}
-        cold: dict[str, list[float]] = {name: [] for name in calls}
+        cold: dict[str, list[float]] = {name: [] for name in every}
         names = list(every)
         for i in range(rounds):
-            for name in itertools.islice(itertools.cycle(names), i % len(names), i % len(names) + len(names)):
-                warm[name].append(self.seconds(every[name], launches[name]))
-                if name in cold:
-                    cold[name].append(self.seconds(every[name], 1, cold=True))
-        return warm, cold, warm.pop(copy)
+            first = i % len(names)
+            for name in (*names[first:], *names[:first]):
+                warm[name].append(self.seconds(every[name], *launches[name]))
+                cold[name].append(self.seconds(every[name], 1, cold=True))
+        return [Timed(name, Times(tuple(warm[name])), Times(tuple(cold[name]))) for name in names]
 
-    def _launches(self, call: Callable[[], Any]) -> int:
-        """The number of launches that take about BATCH_S."""
-        return max(1, min(MOST_LAUNCHES, round(BATCH_S / max(1e-7, self.seconds(call, 3)))))
+    def _launches(self, call: Callable[[], Any]) -> tuple[int, float]:
+        """How many launches take about BATCH_S, and how long the device is held for the host to send them."""
+        start = time.perf_counter()
+        for _ in range(FEW):
+            call()
+        host = (time.perf_counter() - start) / FEW
+        self._device.synchronize()
+        each = self.seconds(call, FEW, HELD * FEW * host)
+        n = max(1, min(MOST_LAUNCHES, round(BATCH_S / max(1e-7, each)), int(MOST_HELD_S / max(1e-7, HELD * host))))
+        return n, HELD * n * host
 
-    def seconds(self, call: Callable[[], Any], launches: int, cold: bool = False) -> float:
+    def seconds(self, call: Callable[[], Any], launches: int, held_s: float = 0.0, cold: bool = False) -> float:
         """The time of one of some launches, behind all work that there is; cold ones behind a sweep of L2."""
         driver = self._device.driver
         self._device.synchronize()
         if cold:
             self._sweep.send()
+        elif held_s:
+            self._module.prepare("hold", 1, 1, [np.uint64(1e9 * held_s)]).send()
         first = driver.stamp()
         for _ in range(launches):
             call()

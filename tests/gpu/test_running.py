@@ -149,9 +149,11 @@ def test_a_measurement_has_a_sample_of_each_round(machine, device):
     assert found.bytes_per_s(cold=True) == pytest.approx(800 / 0.5e-3)
     assert found.of_peer("mine", cold=True) == 1
     assert found.copy_bytes == 2 << 20
-    launches = round(2e-3 / (0.5e-3 / 3))
-    assert found.copy.median == pytest.approx(0.5e-3 / launches)
-    assert len(called) == 1 + 3 + 3 * (launches + 1)
+    few, launches = measuring.FEW, round(2e-3 / (0.5e-3 / measuring.FEW))
+    assert found.copy.warm.median == pytest.approx(0.5e-3 / launches)
+    assert found.copy.cold.median == pytest.approx(0.5e-3)
+    assert found.of_copy(cold=True) == pytest.approx(800 / (4 << 20))
+    assert len(called) == 1 + 2 * few + 3 * (launches + 1)
     assert "vector_copy(N = 100) on Stand-in H200: 0.0 MB moved" in str(found)
     assert "  L2 cold" in str(found)
     assert found.digest == KERNEL.digest
@@ -165,6 +167,16 @@ def test_a_cold_launch_comes_behind_a_sweep_within_the_events(machine, device):
     at = launches.index("sweep")
     assert launches[at : at + 4] == ["sweep", "Event.record", "vector_copy", "Event.record"]
     assert "memcpy_dtod" in launches
+
+
+def test_the_device_is_held_until_the_host_has_sent_all(machine, device):
+    machine.calls.clear()
+    measured(device)
+
+    sent = [call[1] if call[0] == "launch" else call[0] for call in machine.calls]
+    at = max(i for i, name in enumerate(sent) if name == "hold")
+    assert sent[at + 1] == "Event.record"
+    assert sent[at + 2 : at + 2 + measuring.FEW] in (["vector_copy"] * measuring.FEW, ["memcpy_dtod"] * measuring.FEW)
 
 
 def test_a_measurement_gives_back_what_it_took(machine, device):
