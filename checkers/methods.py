@@ -271,6 +271,10 @@ class ClaimRun:
         if queries is None:
             self.reasons.append("this claim has no solver form")
             return None
+        if any(not set(views.own_symbols(self.claim)).issuperset(f.symbols) for f in self.claim.given):
+            own = views.solved(self.claim, queries, self.facts.ranges, self.budget.solver_ms, 1)
+            if own:
+                return self._end(Outcome.PROVED, method=own, lemmas=tuple(self.lemmas))
         lemmas, solvers = list(self.lemmas), {}
         short = self.claim.given != ()  # with assumptions that may lead astray a solver first gets less work to do
         for q in queries:

@@ -69,6 +69,10 @@ class Refuter:
         """Enumerate at small admissible sizes, in order of their sum: the first failure is minimal."""
         return self._first(self._small(), REFUTER_SIZES, self.left)
 
+    def among(self, sizes: Iterable[Sizes]) -> Failure | None:
+        """The first failure at some sizes that the caller knows to be admissible."""
+        return self._first(sizes, REFUTER_SIZES, self.left)
+
     def _small(self) -> Iterator[Sizes]:
         chosen = self.claim.trials(self.facts)
         return small_sizes(self.facts.symbols, self.facts, self.claim.hints()) if chosen is None else chosen

@@ -14,7 +14,7 @@ import heapq
 import itertools
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from symlayout.errors import ExpressionError
@@ -60,6 +60,15 @@ def about_equal(symbols: tuple[Symbol, ...], facts: Facts) -> Iterator[Sizes]:
             env[s] = -(-max(size, *known, 1) // whole[s]) * whole[s]
         if admitted(facts, env):
             yield {s: env[s] for s in symbols}
+
+
+def moved(fact: Fact, sizes: Iterable[Sizes]) -> Iterator[Sizes]:
+    """Some sizes with one of those that a fact is about moved: where they meet it, some may not."""
+    for env in sizes:
+        for s in fact.symbols:
+            for v in dict.fromkeys((env[s] - 1, env[s] + 1, 1)):
+                if 1 <= v != env[s]:
+                    yield {**env, s: v}
 
 
 def drawn_sizes(symbols: tuple[Symbol, ...], facts: Facts, hints: tuple[int, ...] = ()) -> Iterator[Sizes]:

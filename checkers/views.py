@@ -25,17 +25,21 @@ from symlayout.meter import attempt
 
 from . import smt
 from .claim import Claim, Proof, Query
-from .trial_sizes import Sizes, all_sizes
+from .refuter import Refuter
+from .trial_sizes import Sizes, about_equal, admitted, all_sizes, moved
 from .trusted.certificate_json import poly, rows_used
 
 VIEWS = 48  # with up to five assumptions, every part of them
 WHOLE = 5
 SOLVER_VIEWS = 4  # a solver is asked with few of them,
 SHORT = smt.RLIMIT // 8  # and given less work
-QUICK = 600  # steps in which most proofs under all assumptions end,
-LEAST = 4000  # that all get at least once none has not sufficed,
-LONG = 30_000  # that none gets, and each part after the other methods
+QUICK = 800  # steps in which most proofs under all assumptions end,
+GLIMPSE = 150  # and of a claim with quotients, which is then proved again without those that it may not need,
+LEAST = 4000  # that all get at least once the needed ones have not sufficed,
+LONG = 30_000  # that the needed ones get, and each part after the other methods
 NO_END = 1 << 60
+POINTS = 4000  # looked at to tell that a claim needs some facts,
+MISSES, OPAQUE_MISSES = 2, 1  # and sizes without a fact at which it was tried and has not failed
 
 Found: TypeAlias = "tuple[Proof, Facts]"
 
@@ -79,10 +83,11 @@ class Searches:
         self.spent = 0  # steps
         self.ended: dict[tuple[Fact, ...], Found | None] = {}
         self.tried: dict[tuple[Fact, ...], int] = {}  # in how many steps
+        self.needed: tuple[Fact, ...] = ()  # those without which the claim is known to fail
 
     def under(self, given: tuple[Fact, ...], steps: int = NO_END) -> Found | None:
         """The proof under these facts, with them; None where there is none, or none within the steps."""
-        if given not in self.ended and steps > self.tried.get(given, 0):
+        if given not in self.ended and steps > self.tried.get(given, 0) and set(given).issuperset(self.needed):
             weaker = replace(self.claim, given=given)
             try:
                 facts = Facts.about(weaker.parameters(), given=given)
@@ -97,22 +102,54 @@ class Searches:
         return self.ended.get(given)
 
     def first(self) -> Found | None:
-        """A proof under no assumption, where a proof under all would not tell those it needs; else under all, if quick.
+        """A proof under all assumptions, if quick; of what is no layout under none.
 
         Quotients are resolved under all assumptions, which no certificate names: only a proof without them shows that
-        they are not needed. What is resolved is kept for other claims, but not where the steps have ended before.
+        they are not needed. What is resolved is kept for the other claims of a kernel, but not where the steps have
+        ended before.
         """
-        return self.under((), LONG) if self.opaque else self.under(self.claim.given, QUICK)
+        if not self.claim.subjects():
+            return self.under((), LONG)
+        quick = GLIMPSE if self.opaque else QUICK
+        return self.under(self._own, quick if self._own else LONG)
 
     def fewer(self) -> Found | None:
         """A proof under all assumptions or some, none of them in much more steps than the others."""
         given = self.claim.given
-        found = None if self.opaque else self._within(QUICK, 2 * QUICK, self._likely) or self.under((), LONG)
+        found = None if self.opaque else self._within(QUICK, QUICK, (self._orders,))
+        if not found:
+            self.needed = self._known_to_be_needed() if self.claim.subjects() else ()
+            if self.needed == given:
+                return self.under(given)
+            found = self.under(self.needed, LONG)
         while not found and given not in self.ended:
-            found = self.under(given, max((4 if self.opaque else 2) * self.spent, LEAST))
+            times = 4 if self.opaque else 2
+            found = self.under(given, max(times * self.spent, LEAST)) or self.under(self.needed, times * self.spent)
             share = 4 if self.opaque or given in self.ended else 1  # what ends has not gone astray: a solver is quicker
             found = found or self._within(self.spent // 16, self.spent // share)
         return found
+
+    def _known_to_be_needed(self) -> tuple[Fact, ...]:
+        """Those without which the claim fails at some sizes that meet the others: no proof does without them.
+
+        Such sizes are sought near some that meet all, with one of them moved.
+        """
+        given = self.claim.given
+        facts = Facts.about(self.claim.parameters(), given=given)
+        refuter = Refuter(self.claim, facts, POINTS)
+        small = [*itertools.islice(about_equal(facts.symbols, facts), 3)]
+        needed: list[Fact] = []
+        for f in self._own:
+            misses = OPAQUE_MISSES if self.opaque else MISSES
+            rest = Facts.about(facts.symbols, given=[g for g in given if g != f])
+            for env in moved(f, [*small[1:], *small[:1]]):  # at the least sizes many claims hold without facts
+                if misses and admitted(rest, env) and not admitted(facts, env):
+                    before = len(refuter.tried)
+                    if refuter.among([env]) is not None:
+                        needed.append(f)
+                        break
+                    misses -= len(refuter.tried) - before
+        return tuple(needed)
 
     def _within(self, each: int, total: int, parts: tuple[tuple[Fact, ...], ...] = ()) -> Found | None:
         """A proof under one of these parts, or of all, within some steps for each and in total."""
@@ -155,11 +192,14 @@ class Searches:
                 out += some
         return out
 
+    @functools.cached_property
+    def _own(self) -> tuple[Fact, ...]:
+        """Facts about the claim's own symbols alone: of the others few proofs have need."""
+        return about(self.claim.given, own_symbols(self.claim))
+
     @property
-    def _likely(self) -> tuple[tuple[Fact, ...], ...]:
-        """Facts about the claim's own symbols, and orders."""
-        given = self.claim.given
-        return about(given, own_symbols(self.claim)), tuple(f for f in given if f.relation != "%")
+    def _orders(self) -> tuple[Fact, ...]:
+        return tuple(f for f in self._own if f.relation != "%")
 
     @functools.cached_property
     def _parts(self) -> tuple[tuple[Fact, ...], ...]:
@@ -183,11 +223,16 @@ def few_sizes(claim: Claim) -> list[Sizes] | None:
     return all_sizes(symbols, Facts.about(symbols, given=given)) if given != claim.given else None
 
 
-def solved(claim: Claim, queries: Iterable[Query], ranges: Iterable[Fact], solver_ms: int) -> str:
-    """The solver that finds every violation impossible under some assumptions, or nothing."""
+def solved(
+    claim: Claim, queries: Iterable[Query], ranges: Iterable[Fact], solver_ms: int, most: int = SOLVER_VIEWS
+) -> str:
+    """The solver that finds every violation impossible under one of the first parts of the assumptions, or nothing."""
     every, always = list(queries), list(ranges)
-    for given in itertools.islice(views(claim.given, own_symbols(claim)), SOLVER_VIEWS):
-        asked = (smt.satisfiable([*always, *given, *q], solver_ms, SHORT) for q in every)
+    own = own_symbols(claim)
+    for given in itertools.islice(views(claim.given, own), most):
+        met = {*own, *(s for f in given for s in f.symbols)}
+        known = [*(f for f in always if met.issuperset(f.symbols)), *given]
+        asked = (smt.satisfiable([*known, *q], solver_ms, SHORT) for q in every)
         answers = list(itertools.takewhile(lambda a: a.status == "unsat", asked))
         if len(answers) == len(every):
             return " and ".join(dict.fromkeys(a.solver for a in answers))
