@@ -29,6 +29,8 @@ def copy(p: Page, site: Site) -> None:
         _bulk(p, op, op.bytes)
     elif isinstance(op.row, MatrixCopy):
         p.call(op.atom.replace(".", "_"), p.place(_ref(op.src)), p.place(_ref(op.dst)))
+    elif op.reduction is not None:
+        p.call(op.atom.replace(".", "_"), p.place(_ref(op.dst)), p.place(_ref(op.src)))
     elif op.completion is Completion.CP_ASYNC:
         p.call(f"cp_async_{op.row.bytes}", p.place(_ref(op.dst)), p.place(_ref(op.src)))
     elif op.row.reduction is not None:

@@ -1,35 +1,37 @@
-"""Reductions of elements into global memory: red.global of each atom.
-
->>> print(reduction("red.global.add.f16").body.splitlines()[2].strip())
-asm volatile("red.global.add.noftz.f16 [%0], %1;"
->>> print(reduction("red.global.add.v2.f32").body.splitlines()[2].strip())
-asm volatile("red.global.add.v2.f32 [%0], {%1, %2};"
-"""
+"""``red``: threads combine registers with elements of global memory, one function for each atom."""
 
 from __future__ import annotations
 
 from symlayout.atoms import ATOMS
 
 from .function import Function
-from .matrices import c_name
 
-LETTERS = {2: ("h", "uint16_t"), 4: ("r", "uint32_t"), 8: ("l", "uint64_t")}  # of registers without a type
-NO_FLUSH = ("f16", "f16x2", "bf16", "bf16x2")  # PTX asks for .noftz there
 SIGNED = {"i32": "s32", "i64": "s64"}
+FLOATS = {"f16": "noftz.f16", "bf16": "noftz.bf16", "f16x2": "noftz.f16x2", "bf16x2": "noftz.bf16x2"}
+# The C++ type of a register of so many bytes, and the letter by which inline assembly takes it.
+WORDS = {2: ("uint16_t", "h"), 4: ("uint32_t", "r"), 8: ("uint64_t", "l")}
+NUMBERS = {"f32": ("float", "f"), "f64": ("double", "d")}
 
 
 def reduction(word: str) -> Function:
-    """red of an atom; the value comes as bits, whatever its type."""
-    function, *vector, kind = word.split(".")[2:]
-    count = int(vector[0][1:]) if vector else 1
-    letter, ctype = LETTERS[ATOMS[word].bytes // count]
-    named = ".".join([function, *(["noftz"] if kind in NO_FLUSH else []), *vector, SIGNED.get(kind, kind)])
+    """The function of an atom such as ``red.global.add.f32``.
+
+    >>> print(reduction("red.global.add.v2.f32").text.splitlines()[3].strip())
+    asm volatile("red.global.add.v2.f32 [%0], {%1, %2};"
+    """
+    _, _, function, *vector, kind = word.split(".")  # red.global.add.v2.f32
+    row, count = ATOMS[word], int(vector[0][1:]) if vector else 1
+    shape = f".{vector[0]}" if vector else ""
+    spelled = SIGNED.get(kind) or FLOATS.get(kind) or kind
+    ctype, letter = NUMBERS.get(kind) or WORDS[row.bytes // count]
     places = ", ".join(f"%{i + 1}" for i in range(count))
-    values = ", ".join(f'"{letter}"(value[{i}])' for i in range(count))
-    text = (
-        f"__device__ inline void {c_name(word)}(void* to, const void* from) {{\n"
-        f"    const {ctype}* value = static_cast<const {ctype}*>(from);\n"
-        f'    asm volatile("red.global.{named} [%0], {f"{{{places}}}" if vector else places};"\n'
-        f'                 ::"l"(__cvta_generic_to_global(to)), {values} : "memory");\n}}'
+    value = f"{{{places}}}" if count > 1 else places
+    given = ", ".join(f'"{letter}"(x[{i}])' for i in range(count))
+    name = word.replace(".", "_")
+    body = (
+        f"__device__ inline void {name}(void* to, const void* from) {{\n"
+        f"    const {ctype}* x = static_cast<const {ctype}*>(from);\n"
+        f'    asm volatile("red.global.{function}{shape}.{spelled} [%0], {value};"\n'
+        f'                 ::"l"(__cvta_generic_to_global(to)), {given} : "memory");\n}}'
     )
-    return Function(c_name(word), text, "red")
+    return Function(name, body, "red")
