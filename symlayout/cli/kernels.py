@@ -26,15 +26,17 @@ def emit(
     kernel: Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP)],
     pairs: Annotated[list[str] | None, typer.Argument(metavar="[NAME=VALUE...]", help=PAIRS_HELP)] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write NAME.cu there; made if it is missing.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Write NAME.cu and its launcher NAME_launcher.hpp there."),
     ] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option.")] = None,
     delays: Annotated[
         int | None, typer.Option(metavar="SEED", help="Print random waits too, with which races show.")
     ] = None,
 ) -> None:
-    """Print a kernel as CUDA C++, for all its sizes."""
+    """Print a kernel as CUDA C++, for all its sizes; with -o write it, with the host's part in C++."""
     import gpu
+    from gpu.codegen.launcher import launcher
 
     one = chosen(kernel, [*(pairs or ()), *(set_ or ())])
     try:
@@ -44,10 +46,15 @@ def emit(
     if output is None:
         sys.stdout.write(source.text)
         return
+    try:
+        host = launcher(one.kernel, source)
+    except SymlayoutError as e:
+        fail(str(e))
     folder(output)
-    file = output / f"{source.name}.cu"
-    write({file: source.text})
-    console.out.print(f"wrote {file}", markup=False)
+    files = {output / f"{source.name}.cu": source.text, output / f"{source.name}_launcher.hpp": host}
+    write(files)
+    for file in files:
+        console.out.print(f"wrote {file}", markup=False)
 
 
 def folder(path: Path) -> None:

@@ -120,7 +120,8 @@ def test_emit_writes_a_file_with_options_and_waits(tmp_path):
 
     text = (tmp_path / "new" / "tma_transpose.cu").read_text()
     assert result.exit_code == 0
-    assert "wrote " in result.output
+    assert result.output.count("wrote ") == 2
+    assert "cuTensorMapEncodeTiled(&dst_map" in (tmp_path / "new" / "tma_transpose_launcher.hpp").read_text()
     assert f"// digest {family('tma_transpose').build(tile=(32, 64), stages=3).digest}" in text
     assert "random waits of seed 5" in text
 
