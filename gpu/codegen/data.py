@@ -33,8 +33,6 @@ def copy(p: Page, site: Site) -> None:
         p.call(op.atom.replace(".", "_"), p.place(_ref(op.dst)), p.place(_ref(op.src)))
     elif op.completion is Completion.CP_ASYNC:
         p.call(f"cp_async_{op.row.bytes}", p.place(_ref(op.dst)), p.place(_ref(op.src)))
-    elif op.row.reduction is not None:
-        p.call(op.atom.replace(".", "_"), p.place(_ref(op.dst)), p.place(_ref(op.src)))
     else:
         to, source = p.place(_ref(op.dst)), p.place(_ref(op.src))
         p.line(f"vector<{op.row.bytes}>({to}) = vector<{op.row.bytes}>({source});")

@@ -166,9 +166,14 @@ def _map(m: KernelMap) -> Iterator[str]:
     yield f"    cuTensorMapEncodeTiled(&{name}, CUtensorMapDataType({int(t.dtype)}), {t.rank},"
     yield f"                           reinterpret_cast<void*>(uintptr_t(at_{m.tensor} + {c_text(t.global_address)})),"
     yield f"                           dim_{name}, stride_{name}, box_{name}, step_{name},"
-    yield f"                           CUtensorMapInterleave({int(t.interleave)}), CUtensorMapSwizzle({int(t.swizzle)}),"
-    yield f"                           CUtensorMapL2promotion({int(t.l2_promotion)}),"
-    yield f"                           CUtensorMapFloatOOBfill({int(t.oob_fill)})),"
+    modes = (
+        f"CUtensorMapInterleave({int(t.interleave)})",
+        f"CUtensorMapSwizzle({int(t.swizzle)})",
+        f"CUtensorMapL2promotion({int(t.l2_promotion)})",
+        f"CUtensorMapFloatOOBfill({int(t.oob_fill)})",
+    )
+    yield f"                           {', '.join(modes[:2])},"
+    yield f"                           {', '.join(modes[2:])}),"
     yield f'    "the driver to encode {name}");'
 
 
@@ -191,8 +196,10 @@ def _launch(kernel: Kernel, source: Source) -> Iterator[str]:
     axes = [f"unsigned(grid_{axis})" for axis in "xyz"[: len(kernel.grid)]] + ["1"] * (3 - len(kernel.grid))
     if prod(kernel.cluster) > 1:
         yield f"// in clusters of {' x '.join(map(str, kernel.cluster))}, as the kernel was compiled"
-    yield f"expect_done(cuLaunchKernel(function, {', '.join(axes)}, {kernel.threads}, 1, 1, {shared}, stream, parameters,"
-    yield f'                           nullptr), "the launch of {source.name}");'
+    yield "expect_done("
+    yield f"    cuLaunchKernel(function, {', '.join(axes)}, {kernel.threads}, 1, 1, {shared}, stream,"
+    yield "                   parameters, nullptr),"
+    yield f'    "the launch of {source.name}");'
 
 
 def _value(a: Argument) -> tuple[str, list[str]]:

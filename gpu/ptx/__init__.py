@@ -36,8 +36,6 @@ def function(name: str) -> Function:
         return tensor_copy(found[1], int(found[3]), bool(found[2]))
     if name.startswith(("ldmatrix_", "stmatrix_")):
         return matrices(name.replace("_", "."))
-    if name.startswith("red_"):
-        return reduction(next(word for word in ATOMS if c_name(word) == name))
     words = {c_name(word): word for word in ATOMS}
     if name in words and isinstance(ATOMS[words[name]], MmaAtom):
         return product(words[name])
