@@ -1,0 +1,83 @@
+"""Every figure of the README about generated kernels, from the rows that are committed.
+
+    python -m benchmarks.reproduce [--rows FOLDER]
+
+Speeds are medians over rounds of ratios to the device's copy, or to cuBLAS's first choice, within one run; correctness
+counts cases; mutants count those that were run because a proof or the untimed runs had let them pass.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROWS = Path(__file__).parent / "results" / "generated"
+
+
+def rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a file, compressed or not."""
+    text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text(encoding="utf-8")
+    yield from map(json.loads, text.splitlines())
+
+
+def speeds(path: Path) -> Iterator[str]:
+    """A line of a Markdown table for each schedule that was timed."""
+    yield "| kernel | sizes | rate | of the device's copy, or of cuBLAS | quartiles | peer's time over ours |"
+    yield "|---|---|---|---|---|---|"
+    for r in rows(path):
+        own = np.array(r["seconds"][next(iter(r["seconds"]))]["warm"])
+        peer = np.array(next(x["warm"] for name, x in list(r["seconds"].items())[1:]))
+        copied = np.array(r["copy"]["seconds"])
+        if r["flops"]:
+            rate, ratios = f"{r['flops'] / np.median(own) / 1e12:.0f} TFLOP/s", peer / own
+        else:
+            rate = f"{r['moved_bytes'] / np.median(own) / 1e9:.0f} GB/s"
+            ratios = r["moved_bytes"] / own * copied / (2 * r["copy"]["bytes"])
+        low, middle, high = np.percentile(ratios, (25, 50, 75))
+        sizes = ", ".join(f"{k} = {n}" for k, n in r["sizes"].items())
+        times = np.median(peer / own)
+        yield f"| `{r['name']}` | {sizes} | {rate} | {middle:.3f} | {low:.3f} to {high:.3f} | {times:.2f} |"
+
+
+def correctness(path: Path) -> Iterator[str]:
+    """How many cases of how many kernels were the same, with and without random waits."""
+    found = list(rows(path))
+    same = sum(r["outcome"] == "same" for r in found)
+    kernels = {r["name"] for r in found}
+    waits = sum(r["delays"] is not None for r in found)
+    devices = ", ".join(sorted({r["device"] for r in found}))
+    count = f"{same} of {len(found)} cases of {len(kernels)} kernels the same"
+    yield f"{devices}: {count}, {waits} of them with random waits"
+
+
+def mutants(path: Path) -> Iterator[str]:
+    """How many mutants ran as the kernel that they come from."""
+    ends = ("same" if not r["device"] else "refused" if _refused(r) else "other" for r in rows(path))
+    n = Counter(ends)
+    yield f"mutants that were let pass: {n['same']} same bytes, {n['refused']} refused, {n['other']} otherwise"
+
+
+def _refused(r: dict[str, Any]) -> bool:
+    return str(r["device"]).startswith(("no code", "LaunchError", "AssumptionError"))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--rows", type=Path, default=ROWS)
+    folder = parser.parse_args().rows
+    for kind, table in (("speeds", speeds), ("correct", correctness), ("mutants", mutants)):
+        for path in sorted(folder.glob(f"{kind}_*.jsonl.gz")):
+            print(f"## {path.name}\n")
+            print(*table(path), sep="\n")
+            print()
+
+
+if __name__ == "__main__":
+    main()
