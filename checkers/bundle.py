@@ -241,7 +241,7 @@ class Bundle:
                 yield f"expected the {what} {here}, got a bundle of {mine}; prove again"
         about = [v.kernel for v in self.verdicts]
         if self.kernel and any(about) and (self.name, self.kernel) not in about:
-            yield f"no verdict is about {self.name} {self.kernel[:16]}, of which the bundle says to be"
+            yield f"no verdict is about {self.name} {self.kernel[:16]}; the bundle names it as its subject"
 
     def matches(self, bound: Any, arch: Arch) -> Match:
         """Whether a bound kernel, on an architecture, is one of those that were proved.

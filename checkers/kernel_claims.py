@@ -272,7 +272,7 @@ def _plain_access(kernel: Kernel, site: Site) -> Iterator[Claim]:
         yield from _access(kernel, site, t.operand, -(-n * bits // 8), max(1, bits // 8), n)
         if bits % 8 and tensor.space is not MemorySpace.REGISTER:
             whole = Fact(n * bits % 8, "==")
-            yield Holds(whole, f"{op}: whole bytes, of which no other thread has a part", given=kernel.given)
+            yield Holds(whole, f"{op}: whole bytes that it shares with no other thread", given=kernel.given)
 
 
 def _bytes_at(tensor: KernelTensor, ref: Ref) -> Any:

@@ -116,7 +116,7 @@ class _Look:
         """A check that a barrier comes between all uses of *first* and all of *second*. Raises Together."""
         divided = next(self.ways.divided(), None)
         if divided is not None:
-            raise Together(f"whether all threads take the same turns and branches at {divided}")
+            raise Together(f"whether all threads take the same iterations and branches at {divided}")
         barriers = [s for s in self.every if isinstance(s.op, Barrier | ClusterBarrier)]
         reasons = []
         for s in barriers:

@@ -86,7 +86,7 @@ class Multiplicity(Claim):
         if copies > self.copies:
             return Witness({}, (), f"each value belongs to at least {copies} coordinates, not {self.copies}")
         if n % self.copies and not getattr(self.layout, "valid", ()):
-            return Witness({}, (), f"{n} coordinates are no multiple of {self.copies}")
+            return Witness({}, (), f"{n} coordinates are not a multiple of {self.copies}")
         raise TooLarge
 
     def violations(self, facts: Facts) -> list[Query] | None:

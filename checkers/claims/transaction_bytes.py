@@ -62,7 +62,7 @@ class TransactionBytes(AtAllSizes):
             for mine, x, total in sums:
                 where = "" if alike else f" in {mine.cta}"
                 if apart and type(total) is int and total == 0:
-                    total = f"which copies {x} awaits: none stand beside it"
+                    total = f"which copies {x} awaits: its body has no other copy"
                 if isinstance(total, str):
                     yield _Undecided(total, f"{x}{where}")
                     continue
@@ -73,7 +73,7 @@ class TransactionBytes(AtAllSizes):
         for mine in every:
             for c in mine.left:
                 if mine.reaches(c, mine.cta.rank) and all(mine.beside):
-                    yield Holds(Fact(-1, ">="), f"an expect_tx beside {c.op}")
+                    yield Holds(Fact(-1, ">="), f"an expect_tx in the body of {c.op}")
                 else:
                     yield _Undecided(f"which expect_tx awaits {c}, in {mine.cta}", str(c))
             for s in every:
@@ -149,7 +149,7 @@ def _total(every: list[_Credits], mine: _Credits, i: int) -> Any:
         reaching = [(j, c, s.reaches(c, mine.cta.rank)) for j, cs in enumerate(s.beside) for c in cs]
         open_ = next((c for j, c, there in reaching if there is None and j == i), None)
         if open_ is not None:
-            return f"which CTAs {open_} goes to, in {s.cta}: the mask is no number for each rank"
+            return f"which CTAs {open_} goes to, in {s.cta}: the mask is not a number for each rank"
         here = [c for j, c, there in reaching if there and j == i]
         if here and s.place(i) != mine.place(i):
             return f"which expect_tx of {s.cta} goes with {mine.awaiting[i]}"

@@ -120,10 +120,10 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
     """The defect of an operation at its site."""
     op = site.op
     if not isinstance(op, OPERATIONS):
-        yield Defect(f"{type(op).__name__} is no operation that provers know: {op}", open=True)
+        yield Defect(f"{type(op).__name__} is not an operation that provers know: {op}", open=True)
         return
     if isinstance(op, For) and any(s.name == THREAD or s in site.varying for s in symbols_in((op.extent,))):
-        yield Defect(f"whether all threads take the same number of turns in {op}", open=True)
+        yield Defect(f"whether all threads make the same number of iterations of {op}", open=True)
     if isinstance(op, Copy | Mma):
         yield from _instruction(kernel, op)
     elif isinstance(op, Map):

@@ -211,7 +211,7 @@ class _Executions:
         n: Any = loop.extent.subs(self.env) if isinstance(loop.extent, Expr) else loop.extent
         inside = symbols_in((n,)) & set(self.blocks)
         if not symbols_in((n,)) <= {*self.kernel.dims, *self.blocks}:
-            raise Open(f"how often {loop} goes round: {n}")
+            raise Open(f"the trip count of {loop}: {n}")
         if not inside:
             i = loop.index.ranged(0, n - 1)
             self.steps.append((i, n))
@@ -219,7 +219,7 @@ class _Executions:
             return
         found = turns(loop.index, n, self.blocks, self.kernel.given)
         if found is None:
-            raise Open(f"how often {loop} goes round, at most: {n}")
+            raise Open(f"an upper bound on the trip count of {loop}: {n}")
         i, bound, reached = found
         self.steps.append((i, bound))
         self.env[loop.index] = i

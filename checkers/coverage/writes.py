@@ -85,7 +85,7 @@ class Rows(Threads):
         turns = np.maximum(self.of(loop.extent), 0)
         total = int(turns.sum())
         if total > ROWS:
-            raise TooLarge(f"{total} turns are more than the {ROWS} that are looked at")
+            raise TooLarge(f"{total} iterations are more than the {ROWS} that are enumerated")
         i = np.arange(total) - np.repeat(np.cumsum(turns) - turns, turns)
         out = self.where(np.repeat(np.arange(len(self)), turns))
         most = int(turns.max(initial=1)) or 1

@@ -118,7 +118,7 @@ def _terms(origins: Origins, number: int, deltas: Numbers) -> list[Term]:
     origin = origins[number]
     if isinstance(origin, Fold):
         if origin.carry is not None:
-            raise Open("a fold of what an earlier turn left twice")
+            raise Open("a fold that uses the result of an earlier iteration twice")
         return [t.rows(deltas[:, 0]) for t in origin.terms]
     rank = origins.width(number)
     return [Term(number, deltas[:, None, :rank], (), np.zeros((len(deltas), 1, 0), np.int64))]
@@ -145,7 +145,7 @@ def reduced(state: State, function: str, dtype: DType, words: Words, lanes: int)
     groups = words.ids.size // (lanes * words.ids.shape[1])
     ids, deltas = words.ids.reshape(groups, -1), words.deltas.reshape(groups, -1, WIDTH)
     if (ids != ids[:1]).any():
-        raise Open("a reduction of what differs from group to group of lanes")
+        raise Open("a reduction of values that differ from group to group of lanes")
     terms: list[Term] = []
     for number in np.unique(ids[0]).tolist():
         origin, at = state.origins[number], ids[0] == number

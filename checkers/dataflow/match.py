@@ -232,7 +232,7 @@ class Matcher:
         """Each product of a sum is one of the result's, and each of those is there once."""
         ra, rb = origin.ranks
         if origin.carry is not None:
-            raise Differs(f"expected {value}, got a sum that goes on in the next turn")
+            raise Differs(f"expected {value}, got a sum that the next iteration continues")
         self._held(value, {origin.dtype}, target)
         target.expect_bound(*(s.loop for s in origin.segments if s.loop is not None))
         terms: list[tuple[Segment, Any, list[int]]] = []

@@ -118,7 +118,7 @@ def _map(walk: Walk, state: State, op: Op) -> None:
     assert isinstance(op, Map)
     counts = map_function(op.function).counts
     if any(counts):
-        raise Open(f"{op.function}, of which several elements make one")
+        raise Open(f"{op.function}, which combines several elements into one")
     words = [_source(walk, state, op, x) for x in op.srcs]
     words = [w if x == op.dst else settled(state, w) for x, w in zip(op.srcs, words, strict=True)]
     out = Words.of(0, words[0].ids.shape)
@@ -278,7 +278,7 @@ def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tup
             raise Open(f"a matrix that begins at several places: {x}")
         repeat = x.descriptor.swizzle.repeat_bytes
         if repeat > 1 and (len(held.ids) * unit) % repeat:
-            raise Open(f"slots of {len(held.ids) * unit} bytes, of which the swizzle's {repeat} are no divisor")
+            raise Open(f"slots of {len(held.ids) * unit} bytes, which the swizzle's repeat of {repeat} does not divide")
         at = x.descriptor.addresses(*shape, row.dtype, tensor.base + int(found_at[0]) * unit) - tensor.base
         inside(at // unit, len(held.ids), x.start)
         found = held[at // unit]

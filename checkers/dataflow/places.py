@@ -31,7 +31,7 @@ def settled(state: State, words: Words) -> Words:
         loop = origin.loop if isinstance(origin, Carried) else getattr(origin, "carry", None)
         if loop is not None:
             out, mine = out.copy() if out is words else out, words.ids == number
-            unknown = state.origins.number(Unknown("it is a sum of this turn and of those before", True))
+            unknown = state.origins.number(Unknown("it is a sum of this iteration and of earlier ones", True))
             out.put(mine, Words.of(unknown, int(mine.sum())))
     return out
 
@@ -101,7 +101,7 @@ def _expect_own(state: State, held: Words, at: Numbers, ref: Ref) -> None:
         if isinstance(origin, Carried):
             own = np.stack(np.broadcast_arrays(rows, at), axis=-1)
             if origin.tensor != ref.tensor or (held.deltas[rows, at][mine][:, :2] != own[mine]).any():
-                raise Open(f"{ref} holds what other registers held in the turn before")
+                raise Open(f"{ref} holds the contents of other registers in the iteration before")
 
 
 def inside(at: Numbers, n: int, ref: Ref) -> None:

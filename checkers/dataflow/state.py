@@ -137,7 +137,7 @@ class State:
             row = [t] if self.team.beside is None else self.team.beside[i].tolist()
             values = {self.normal(self._of(x, n)) for n in row}
             if len(values) != 1:
-                raise Open(f"{x} differs among the threads of which one is elected")
+                raise Open(f"{x} differs among the threads of an election")
             rest, c = without_constant(values.pop())
             found.setdefault(rest, []).append((i, c))
         return [(np.array([i for i, _ in v]), rest, np.array([c for _, c in v])) for rest, v in found.items()]
@@ -159,7 +159,7 @@ class State:
         if self.team.beside is None:
             return rows
         if (rows != rows[:, :1]).any():
-            raise Open("a value that differs among the threads of which one is elected")
+            raise Open("a value that differs among the threads of an election")
         return rows[:, 0]
 
     def uniform(self, x: Any) -> int:

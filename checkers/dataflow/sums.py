@@ -43,7 +43,7 @@ def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero
             made = replace(made, carry=("always", old.loop))
         return _registers(row, state.origins, made, deltas)
     if zero != "never":
-        raise Open("sums that start anew in some turn only, after others")
+        raise Open("sums that start at zero in a later iteration only")
     if _is_zero(old):
         return multiplied(state, row, a, b, held, "now")
     if not isinstance(old, Sum) or old.ranks != (ra, rb):
@@ -76,7 +76,7 @@ def _carry(old: Any, zero: Any) -> tuple[str, Symbol] | None:
         return ("always", old.loop)
     if isinstance(old, Carried) and old.loop == zero:
         return ("first", zero)
-    raise Open(f"sums that start anew by {zero}, not in the first turn of the innermost loop")
+    raise Open(f"sums that start anew by {zero}, not in the first iteration of the innermost loop")
 
 
 def _rows(origins: Origins, x: Words) -> tuple[tuple[int, ...], Numbers, Numbers]:
@@ -104,7 +104,7 @@ def _shifted(base: Numbers, first: Numbers, steps: Numbers) -> Numbers:
 def _only(x: Words) -> int:
     kinds = x.kinds
     if len(kinds) != 1:
-        raise Open("an accumulator of which parts were written by different operations")
+        raise Open("an accumulator whose parts were written by different operations")
     return kinds[0]
 
 
@@ -150,7 +150,7 @@ def _carries(origin: Any, loop: Symbol) -> bool:
 
 def _close(state: State, words: Words, before: Words | None, loop: Symbol, turn: Symbol) -> None:
     extent = turn.upper + 1  # type: ignore[operator]
-    lost = state.origins.number(Unknown(f"it was left there by the last turn of the loop over {loop}", True))
+    lost = state.origins.number(Unknown(f"it was left there by the last iteration of the loop over {loop}", True))
     for number in words.kinds:
         origin, mine = state.origins[number], words.ids == number
         done: Any = None

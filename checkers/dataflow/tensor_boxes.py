@@ -105,7 +105,7 @@ def landing(state: State, m: KernelMap, tensor: KernelTensor, start: int, n: int
     landing = tensor_map.landing
     repeat = tensor_map.swizzle.repeat_bytes
     if repeat > 1 and (n * unit) % repeat:
-        raise Open(f"slots of {n * unit} bytes, of which the swizzle's {repeat} are no divisor")
+        raise Open(f"slots of {n * unit} bytes, which the swizzle's repeat of {repeat} does not divide")
     bytes_at = tensor_map.swizzle.swizzle(tensor.base + start * unit + landing.offsets()) - tensor.base
     at = np.asarray(bytes_at) // unit
     inside(at, n, Ref(tensor.name, start))

@@ -43,7 +43,7 @@ def combined(result: Result) -> Total | None:
 def update(walk: Walk, state: State, op: Copy) -> None:
     """A tile is combined with a box of an output."""
     if not isinstance(op.src, Ref) or not isinstance(op.dst, Box) or op.src.tensor not in walk.ring_of:
-        raise Open(f"a reduction of what comes through no ring: {op}")
+        raise Open(f"a reduction of values that come through no ring: {op}")
     ring = walk.ring_of[op.src.tensor]
     if state.guards or len(singles(state)) != 1 or math.prod(walk.kernel.cluster) != 1:
         raise Open(f"a reduction under a condition, by several threads, or in a cluster: {op}")

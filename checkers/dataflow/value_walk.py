@@ -146,7 +146,7 @@ class Walk(Visitor[None]):
         window = period if self.window else 0
         with state.inside(parted=parted):
             kept = self._turns_of(state, op, extent, window, period)
-        state.forget(changed - kept, f"it was left there by the last turn of the loop over {op.index}")
+        state.forget(changed - kept, f"it was left there by the last iteration of the loop over {op.index}")
 
     def _changed(self, op: For) -> set[str]:
         """The tensors that a loop writes, and those in the same bytes."""
@@ -164,7 +164,7 @@ class Walk(Visitor[None]):
         before = {k: w.copy() for k, w in state.registers.items()}
         for i in range(window):
             self._turn(state, op, i, extent)
-        state.forget(changed, f"it was left there by an earlier turn of the loop over {op.index}")
+        state.forget(changed, f"it was left there by an earlier iteration of the loop over {op.index}")
         for name in {r.tensor for inner in op.walk() if isinstance(inner, Mma) for r in inner.targets}:
             carried(state, name, op.index)
         for inner in op.walk():
@@ -203,7 +203,7 @@ class Walk(Visitor[None]):
                         c = a.args[0].terms.get((op.index,), 0)
                         out = math.lcm(out, a.args[1] // math.gcd(a.args[1], c))
         if out > RESIDUES:
-            raise Open(f"offsets that repeat after {out} turns of the loop over {op.index}")
+            raise Open(f"offsets that repeat after {out} iterations of the loop over {op.index}")
         return out
 
     # -- conditions ---------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class Walk(Visitor[None]):
         forms = [x for s, x in state.loops if s not in self.kernel.block and type(x) is not int]
         loops = tuple(x for x in forms if isinstance(x, Symbol))
         if len(loops) < len(forms):
-            raise Open(f"fills of {name} turn by turn")
+            raise Open(f"fills of {name} iteration by iteration")
         known = self.images.setdefault(ring.full, [])
         found = next((x for x in known if x.loops == loops and state.normal(x.number - number) == 0), None)
         if found is None:
@@ -306,7 +306,7 @@ class Walk(Visitor[None]):
             if isinstance(origin, Unknown):
                 continue
             if not isinstance(origin, Loaded) or any(x in self.entries for x in origin.at):
-                raise Open("a tile that is filled under conditions or by indices, in other turns than it is read")
+                raise Open("a tile that is filled under conditions or by indices, in other iterations than it is read")
             parts = [without_constant(_put(x, moved)) for x in origin.at]
             mine = words.ids == number
             ids[mine] = self.origins.number(replace(origin, at=tuple(x for x, _ in parts)))

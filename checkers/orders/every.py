@@ -36,7 +36,7 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     ways = Ways(kernel, sites(kernel))
     footprints, found = Footprints(kernel, ways), meetings(kernel, ways.every)
     for s in ways.divided():
-        yield Order("barrier_met", str(s), beyond=f"whether all threads take the same turns and branches at {s}")
+        yield Order("barrier_met", str(s), beyond=f"whether all threads take the same iterations and branches at {s}")
     yield from _reused(kernel)
     runs = Runs(ways, footprints)
     yield from RingOrders(kernel, ways.every, found, runs).orders()

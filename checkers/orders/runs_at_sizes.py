@@ -143,7 +143,7 @@ def _first(events: Iterator[Event], most: int) -> list[Event] | None:
 
 def told(sizes: dict[str, int], *events: Event) -> str:
     """``for N = 8: at i = 0 then at i = 1``."""
-    where = " then ".join(f"at {e.at}" if e.at else "at the only turn" for e in events)
+    where = " then ".join(f"at {e.at}" if e.at else "at the only iteration" for e in events)
     return f"for {', '.join(f'{k} = {v}' for k, v in sizes.items())}: {where}" if sizes else where
 
 

@@ -132,7 +132,7 @@ class _Threads(Threads):
         low, high = (np.asarray(self.of(x)) for x in (op.name.lower, op.name.upper))
         first = self.lows.setdefault(id(op), int(low.min()))
         if (low != first).any() or (high < first).any():
-            raise TooLarge(f"the contract of {op.name} is another for each thread or turn, or no value keeps it")
+            raise TooLarge(f"the contract of {op.name} differs between threads or iterations, or no value meets it")
         return first
 
 

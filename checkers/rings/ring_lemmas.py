@@ -64,7 +64,7 @@ LEMMAS: tuple[tuple[str, tuple[Fact, ...], tuple[Fact, ...]], ...] = (
         (_m <= _n - 1,),
     ),
     (
-        "slot and turn name the use",
+        "slot and round name the use",
         (_S >= 1, _w >= 0, _w <= _S - 1, _v >= 0, _v <= _S - 1, eq(_S * _p + _w, _S * _q + _v)),
         (eq(_p, _q), eq(_w, _v)),
     ),

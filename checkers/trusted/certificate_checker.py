@@ -240,7 +240,7 @@ def divisible(claim: Mapping[str, Any], proof: Mapping[str, Any]) -> None:
     m = claim["modulus"]
     need(type(m) is int and m >= 1, "bad modulus")
     for p in [poly(claim["base"]), *(s for _, s in modes_of(claim))]:
-        need(_always_divides(m, p), "a polynomial is no multiple")
+        need(_always_divides(m, p), "a polynomial is not a multiple")
 
 
 def _always_divides(m: int, p: Poly) -> bool:

@@ -119,7 +119,7 @@ def generators(claim: Mapping[str, Any]) -> list[Poly]:
             need(op in ("bit_and", "xor"), f"expected an operation, got {op}")
     for name, k, hint in claim.get("floors", ()):  # x >= k*d gives x // d >= k
         op, x, d = defined[name]
-        need(op == "floordiv" and type(k) is int, "a floor of what is no quotient")
+        need(op == "floordiv" and type(k) is int, "a floor of an atom that is not a quotient")
         nonneg(minus(poly(x), times({(): k} if k else {}, poly(d))), gens, hint)
         gens.append(minus({(name,): 1}, {(): k} if k else {}))
     for name, *hints in claim.get("bits", ()):
@@ -127,7 +127,7 @@ def generators(claim: Mapping[str, Any]) -> list[Poly]:
         gens += bits(op, {(name,): 1}, [poly(a) for a in args], gens, *hints)
     for name, k, hint in claim.get("ceilings", ()):  # x < (k + 1)*d gives x // d <= k
         op, x, d = defined[name]
-        need(op == "floordiv" and type(k) is int, "a ceiling of what is no quotient")
+        need(op == "floordiv" and type(k) is int, "a ceiling of an atom that is not a quotient")
         nonneg(minus(minus(times({(): k + 1} if k + 1 else {}, poly(d)), ONE), poly(x)), gens, hint)
         gens.append(minus({(): k} if k else {}, {(name,): 1}))
     return gens
@@ -192,7 +192,7 @@ def _block(modes: list[Mode]) -> Poly:
     """The reach of modes that are numbers and injective by themselves, every offset written out."""
     offsets, reach = [0], 0
     for n, s in modes:
-        need(set(n) <= {()} and set(s) <= {()}, "a block of what are no numbers")
+        need(set(n) <= {()} and set(s) <= {()}, "a block of strides that are not numbers")
         extent, stride = n.get((), 0), s.get((), 0)
         need(extent >= 1 and stride >= 0 and extent * len(offsets) <= BLOCK, "expected a small block of numbers")
         offsets = [v + c * stride for c in range(extent) for v in offsets]

@@ -155,7 +155,7 @@ class _Map:
         """
         parts, radices = [poly(p) for p in step["parts"]], [poly(n) for n in step["radices"]]
         need(len(self.value) == 1 and len(parts) == len(radices) + 1, "expected one value, and a radix between parts")
-        need(names_in(*radices) <= self.sizes and names_in(*parts) <= self.taken, "parts of what is not known")
+        need(names_in(*radices) <= self.sizes and names_in(*parts) <= self.taken, "parts of an unknown atom")
         stride: Poly = ONE
         total: Poly = {}
         for p, n in zip(parts, [*radices, ONE], strict=True):
@@ -363,7 +363,7 @@ class _Piece:
         need(len(factors) == len(self.value) and all(map(self._known, factors)), "one factor for each entry")
         self.value = [plus(minus(v, times(s, place)), times(s, _name(into)))
                       for v, s in zip(self.value, factors, strict=True)]  # fmt: skip
-        need(j not in self.rest_of(*self.value, *factors), "the digit is used besides its place")
+        need(j not in self.rest_of(*self.value, *factors), "the digit is used outside its place")
         self.digits = [(into if d == j else d, e) for d, e in self.digits]
         self.rests[into] = {into}
         self.gens += [_name(into), minus(minus(n, _name(into)), ONE)]
@@ -389,7 +389,7 @@ class _Piece:
         k = hint["bits"]
         need(op == "xor" and type(k) is int and 0 <= k <= 64, "expected a xor of a few bits")
         block = 1 << k
-        need(all(c % block == 0 for c in n.values()), "the extent is no multiple of the block")
+        need(all(c % block == 0 for c in n.values()), "the extent is not a multiple of the block")
         mine = [x for x in args if j in self.rest_of(x)]
         others = [x for x in args if j not in self.rest_of(x)]
         need(len(mine) == 1 and len(hint["others"]) == len(others), "expected the digit in one argument")

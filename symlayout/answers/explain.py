@@ -74,8 +74,8 @@ METHODS = {
         "Each partial result lies between numbers that the ranges of its sizes and indices give, and fits its bits."
     ),
     "sums of bytes": (
-        "What the copies beside an expect_tx credit was added up, for every iteration and every CTA of a cluster, and "
-        "equals what it awaits."
+        "The bytes that an expect_tx awaits equal the sum of the bytes that its copies credit, for every iteration and "
+        "every CTA of a cluster."
     ),
     "invariant of one slot": (
         "What holds of a slot of a ring and of its two barriers before an operation holds after it, whoever moves "
@@ -108,7 +108,7 @@ OBLIGATIONS = {
     ),
     "exact": (
         "The result of an operation is the function asked for only under this condition. It joins every claim "
-        "about the result, and no predicate can stand for it."
+        "about the result, and no predicate can replace it."
     ),
 }
 

@@ -214,7 +214,7 @@ FIRST_FILES = {
 
 given = ["ld >= M"]  # facts that every claim below may assume
 
-[dims]  # sizes: 1 .. 2^31 - 1 unless told
+[dims]  # sizes: 1 .. 2^31 - 1 by default
 M = { multiple_of = 8 }
 N = {}
 ld = {}

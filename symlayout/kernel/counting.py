@@ -62,7 +62,7 @@ class Counter(Visitor[Any]):
         for n in counts:
             total = total + n
         if self._unsteady & symbols_in((total,)):
-            raise Uncounted("a number that depends on a value which threads or turns read for themselves")
+            raise Uncounted("a number that depends on a value which differs between threads or iterations")
         return self.facts.resolved(total)
 
     def _loop(self, site: Site) -> Any:

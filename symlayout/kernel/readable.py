@@ -103,7 +103,7 @@ def _names(kernel: Kernel, op: Op) -> Iterator[str]:
             yield from _declared("an mbarrier", x.barrier, x, [b.name for b in kernel.barriers])
         elif isinstance(x, Param):
             if x.name not in {p.name for p in kernel.parameters}:
-                yield f"{x} is no scalar parameter of {kernel.name}"
+                yield f"{x} is not a scalar parameter of {kernel.name}"
         elif isinstance(x, Box):
             yield from _declared("a tensor map", x.tensor_map, x, maps)
             if x.tensor_map in maps and not _of_rank(x, maps[x.tensor_map].rank):
@@ -128,7 +128,7 @@ def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[str]:
     """An instruction that there is, boxes where a tensor copy takes them, bytes where they are an operand."""
     row = op.row
     if row is None:
-        yield f"{op.atom} is no instruction; those are rows of symlayout.atoms"
+        yield f"{op.atom} is not an instruction; those are rows of symlayout.atoms"
     elif isinstance(op, Mma) is not isinstance(row, MmaAtom):
         yield f"expected {'a product' if isinstance(op, Mma) else 'a copy'}, got the instruction {op.atom}"
     elif isinstance(op, Copy):
@@ -156,6 +156,6 @@ def _sides(kernel: Kernel, op: Copy, row: Atom) -> Iterator[str]:
 def _function(op: Map) -> Iterator[str]:
     row = FUNCTIONS.get(op.function)
     if row is None:
-        yield f"{op.function} is no function; those are rows of symlayout.semantics.maps"
+        yield f"{op.function} is not a function; those are rows of symlayout.semantics.maps"
     elif len(row.counts) != len(op.srcs):
         yield f"expected {len(row.counts)} sources of {op.function}, got {len(op.srcs)}"

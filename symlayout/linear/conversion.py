@@ -62,7 +62,7 @@ def _analysis(layout: Any) -> LinearLayout | str:
 
 def _of_layout(layout: Layout, offset: Any, swizzle: Swizzle | None) -> LinearLayout | str:
     if type(offset) is not int:
-        return f"the offset {offset} is no number"
+        return f"the offset {offset} is not a number"
     columns: list[int] = []
     inputs, seen = [], 0
     strides = as_modes(layout.stride)
@@ -72,7 +72,7 @@ def _of_layout(layout: Layout, offset: Any, swizzle: Swizzle | None) -> LinearLa
             if type(n) is not int or type(d) is not int:
                 return f"the mode {n}:{d} has no numbers for extent and stride"
             if n & (n - 1):
-                return f"the extent of the mode {n}:{d} is no power of two"
+                return f"the extent of the mode {n}:{d} is not a power of two"
             while n > 1:
                 column = (offset + d) ^ offset if offset else d
                 if column & seen:

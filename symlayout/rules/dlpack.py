@@ -4,7 +4,7 @@
 >>> for v in violations(Request(DLTensor((64, 64), "i8"), (8, 16))):
 ...     print(v)
 dl_dtype_bits: expected the bits of the data type to be 32 or 64, got 8; a copy only moves bytes: view it as unsigned
-dl_data: expected the data pointer to be known, got unknown; give address=, or alignment= of what is known of it
+dl_data: expected the data pointer to be known, got unknown; give address=, or its alignment= if no more is known
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ STRUCTURE: tuple[Rule, ...] = (
         sentence="the device ordinal is at least 0",
         value=lambda r, i: r.tensor.device.device_id,
         must=Between(0, None),
-        source=f"{CCCL}: a valid GPU device ordinal, of which only the sign shows here",
+        source=f"{CCCL}: a valid GPU device ordinal; only its sign can be checked here",
     ),
     asked(
         id="dl_compute_capability",
@@ -174,7 +174,7 @@ STRUCTURE: tuple[Rule, ...] = (
         value=lambda r, i: int(r.tensor.data is not None),
         must=OneOf((1,), {0: "unknown", 1: "known"}),
         source=f"{CCCL}: a valid GPU global address",
-        fix="give address=, or alignment= of what is known of it",
+        fix="give address=, or its alignment= if no more is known",
     ),
     asked(
         id="dl_byte_offset",

@@ -178,7 +178,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="cluster_size",
-        sentence="the CTAs of a cluster are at most 16, of which more than 8 need an opt-in by the launch",
+        sentence="the CTAs of a cluster are at most 16; more than 8 need an opt-in by the launch",
         name="the CTAs of a cluster",
         profiles=("launch",),
         each="map",
@@ -218,7 +218,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         id="parameter_bytes",
-        sentence="the parameters of a kernel, of which a tensor map takes 128 bytes, are at most 32764 bytes",
+        sentence="the parameters of a kernel are at most 32764 bytes; a tensor map takes 128 of them",
         name="the parameters of a kernel",
         profiles=("launch",),
         each="map",

@@ -142,7 +142,7 @@ class Expressions(Reader):
             at, left, right = self.doubtful[0]
             sign = "C's has the sign of its dividend, and Python's is never negative"
             instead = f"mod({left}, {right}) is Python's"
-            raise self.error("a remainder of what is at least 0", at, f"{left}: {sign}; {instead}")
+            raise self.error("a remainder of an operand that is at least 0", at, f"{left}: {sign}; {instead}")
 
     def operator(self, at: int | None = None) -> str:
         """The operator at a token, of one token or of two that stand together."""

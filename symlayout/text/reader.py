@@ -26,7 +26,7 @@ class Declared(tuple[Symbol, ...]):
 
 # What a token of C or Python that has no place in a text means there, and what says it.
 ADVICE = {
-    "[": "what is read from memory is no part of a formula: give it a name of its own",
+    "[": "a value read from memory cannot be part of a formula: give it a name of its own",
     "=": "equality is ==, and at least is >=",
     ".": "numbers are integers",
     ";": "shape and stride are separated by ':'",
@@ -155,7 +155,7 @@ class Reader:
         """The likely meaning of a token that is not allowed here; "" for others."""
         token, before = self.tokens[at], self.tokens[at - 1] if at else END
         if token == "(" and is_name(before):
-            return f"; {before} is no function that is known here"
+            return f"; {before} is not a known function"
         if token in ADVICE and not (token == "." and not digits(before)):
             return f"; {ADVICE[token]}"
         return ""

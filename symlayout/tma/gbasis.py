@@ -123,7 +123,7 @@ def _common_stride(strides: list[Any], facts: Facts) -> Any:
         found = next(((i, j, g) for i, j in pairs if (g := _divisor(left[i], left[j], facts)) is not None), None)
         if found is None:
             raise LayoutError(
-                f"expected strides of which one divides the others, got {' and '.join(map(str, left))}: their modes "
+                f"expected strides such that one divides the others, got {' and '.join(map(str, left))}: their modes "
                 f"share a dimension of the tensor map, which has at most {RANK_LIMIT}"
             )
         i, j, g = found

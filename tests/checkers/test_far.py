@@ -82,7 +82,7 @@ FALSE = [
     (FitsIn(swizzled(Layout((B, 4), (1, B)), 3, 3, 3)), "past the last valid 2147483647"),
     (FitsIn(swizzled(Layout((dim("M"), 64), (64, 1)), 3, 3, 3), bits=33), "fails for M = "),
     (Multiplicity(Layout((B, 3), (1, 0)), 2), "each value belongs to at least 3 coordinates, not 2"),
-    (Multiplicity(Layout((B, 3), (1, 0)), 9), "3298534883328 coordinates are no multiple of 9"),
+    (Multiplicity(Layout((B, 3), (1, 0)), 9), "3298534883328 coordinates are not a multiple of 9"),
     (Partition(Layout((B, 3), (1, 0)), B, 2), "3298534883328 coordinates for 1099511627776 values, 2 of each"),
 ]  # fmt: skip
 

@@ -101,7 +101,7 @@ def test_threads_that_decide_for_themselves_are_left_open() -> None:
     with k.loop("i", 1 + k.thread // 32):
         k.sync()
 
-    assert "whether all threads take the same turns" in left_open(k.kernel())
+    assert "whether all threads take the same iterations" in left_open(k.kernel())
 
 
 def counted_by_data(at: Callable[[Builder], Any], awaited: bool = True) -> Kernel:
@@ -129,12 +129,12 @@ def test_a_trip_count_that_a_cta_reads_alike() -> None:
     (early,) = prove(HappensBefore(counted_by_data(lambda k: k.block[0], awaited=False))).verdicts
 
     assert verdict(mine).outcome is Outcome.PROVED
-    assert "for n = 0: at the only turn (copy_awaited)" in str(early.witness)
-    assert "whether all threads take the same turns" in left_open(counted_by_data(lambda k: k.thread))
+    assert "for n = 0: at the only iteration (copy_awaited)" in str(early.witness)
+    assert "whether all threads take the same iterations" in left_open(counted_by_data(lambda k: k.thread))
     written = mine.edited(
         lambda op: [op, replace(op, dst=Ref("counts", 0))] if isinstance(op, Copy) and op.dst.tensor == "dst" else [op]
     )
-    assert "whether all threads take the same turns" in left_open(written)
+    assert "whether all threads take the same iterations" in left_open(written)
     data = {"counts": np.zeros(64, np.int32), "src": np.arange(64, dtype=np.float32)}
     assert np.array_equal(execute(mine, data, "lazy")["dst"], data["src"])
     with pytest.raises(ExecutionError, match="expected a wait_group"):

@@ -233,7 +233,7 @@ REFUTED = {
     "a map in shared memory": (lambda k: k.map("neg", (X,), Ref("s"), 1), "expected registers, got s in shared"),
     "no such function": (lambda k: k.map("sqrt", (X,), Y), "sqrt is no function"),
     "too few sources": (lambda k: k.map("fma", (X, Y), Y), "expected 3 sources of fma, got 2"),
-    "no such scalar": (lambda k: k.map("mul", (Param("alpha"), Y), Y), "alpha is no scalar parameter of warp"),
+    "no such scalar": (lambda k: k.map("mul", (Param("alpha"), Y), Y), "alpha is not a scalar parameter of warp"),
     "no such instruction": (lambda k: k.copy("ld.global.3", Ref("g"), X), "ld.global.3 is no instruction"),
     "another space": (lambda k: k.copy("ld.global.4", Ref("s"), X), "expected its source in global, got s in shared"),
     "sums in shared memory": (lambda k: k.mma("mma.m16n8k16.bf16", X, Y, Ref("s")), "expected sums in registers"),
@@ -462,7 +462,7 @@ def test_a_number_of_uses_does_not_take_a_value_out_of_its_loop() -> None:
     kernel = k.kernel()
 
     assert unsteady(kernel) == {n}
-    with pytest.raises(Uncounted, match="a value which threads or turns read for themselves"):
+    with pytest.raises(Uncounted, match="a value which differs between threads or iterations"):
         Counter(kernel, Facts.about(n)).total(lambda op: isinstance(op, Wait))
 
 

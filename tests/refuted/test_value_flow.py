@@ -275,7 +275,7 @@ def test_sums_that_are_not_cleared_between_tiles(zero: Any) -> None:
     with p.k.loop("j", N // 8) as j:
         p.multiply(16 * p.k.block[0], 8 * j, 0, zero(j))
         p.store(16 * p.k.block[0], 8 * j)
-    expect_wrong(p.kernel(), "it is a sum of this turn and of those before", M=16, N=24)
+    expect_wrong(p.kernel(), "it is a sum of this iteration and of earlier ones", M=16, N=24)
 
 
 def test_the_index_of_a_sum_is_no_other_of_its_name() -> None:

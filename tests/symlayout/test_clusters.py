@@ -306,7 +306,7 @@ def test_a_copy_that_stands_elsewhere_is_left_open() -> None:
     apart = changed(kernel, ExpectTx, lambda op: (Elect((op,)),))
     found = prove(TransactionBytes(apart, "full"))
     assert {v.outcome.value for v in found.verdicts} == {"unknown"}
-    assert "which copies expect_tx full[0] 128 B awaits: none stand beside it" in [v.open for v in found.verdicts]
+    assert "which copies expect_tx full[0] 128 B awaits: its body has no other copy" in [v.open for v in found.verdicts]
     expect_reference(apart.bind(), inputs(apart.bind()), "lazy")
     none = changed(kernel, Copy, lambda op: () if op.barrier else (op,))
     assert "the difference is 128" in str(prove(TransactionBytes(none, "full")))

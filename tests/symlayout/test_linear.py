@@ -98,8 +98,8 @@ def test_inputs_are_the_top_level_modes() -> None:
 @pytest.mark.parametrize(
     "layout, reason",
     [
-        (Layout(6, 1), "the extent of the mode 6:1 is no power of two"),
-        (Layout((4, 3), (1, 4)), "the extent of the mode 3:4 is no power of two"),
+        (Layout(6, 1), "the extent of the mode 6:1 is not a power of two"),
+        (Layout((4, 3), (1, 4)), "the extent of the mode 3:4 is not a power of two"),
         (Layout(4, 3), "carry: f(1) = 3 and f(2) = 6, but f(3) = 9, not 5"),
         (Layout((2, 4), (4, 2)), "carry: f(1) = 4 and f(4) = 4, but f(5) = 8, not 0"),
         (

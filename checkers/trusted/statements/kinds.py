@@ -241,11 +241,11 @@ def vectorizable(w: World, s: Data, c: Data, how: Data) -> None:
     strides = [d for _, d in modes if _ != ONE]
     if v > 1:
         (n, d), *rest = _joined(modes)
-        need(d == ONE and multiple(n, v), "the first mode is no row of whole vectors")
+        need(d == ONE and multiple(n, v), "the first mode is not a row of whole vectors")
         strides = [{(): v}, *(d for n, d in rest if n != ONE)]
         if n == {(): v}:
             strides = strides[1:]
-    need([poly(d) for _, d in c["modes"]] == strides, "the strides of what is proved are not those of the statement")
+    need([poly(d) for _, d in c["modes"]] == strides, "the proof's strides are not those of the statement")
 
 
 def _joined(modes: list[Mode]) -> list[Mode]:

@@ -68,7 +68,7 @@ def _requests(w: World, s: Data, c: Data, unit: int, row_bytes: int) -> list[lis
         if extent is not None and (stride is not None or k < first):
             kept.append((extent, d))
             continue
-        need(k >= first, "lanes of an extent that is no number")
+        need(k >= first, "lanes of an extent that is not a number")
         steps = apart // math.gcd(stride, apart) if stride is not None else 1
         moved.append((n, times({(): steps}, d)))
         if steps > 1:

@@ -126,12 +126,12 @@ def product(polys: Any) -> Poly:
 
 
 def same(c: Data, key: str, p: Poly) -> None:
-    need(poly(c[key]) == p, f"the {key} of what is proved is not that of the statement")
+    need(poly(c[key]) == p, f"the proof's {key} is not that of the statement")
 
 
 def same_modes(c: Data, modes: list[Mode], key: str = "modes") -> None:
     found = [(poly(n), poly(s)) for n, s in c[key]]
-    need(found == modes, f"the {key} of what is proved are not those of the statement")
+    need(found == modes, f"the proof's {key} are not those of the statement")
 
 
 def proved(w: World, c: Data, kind: str) -> None:
@@ -154,7 +154,7 @@ def as_map(w: World, x: Data, c: Data, says: str, **goal: list[Poly]) -> None:
     found = [(str(k), poly(n)) for k, n in c["coords"]]
     need(found == [(f"[{k}]", n) for k, n in zip(m["coords"], extents, strict=True)], "another box")
     need([poly(p) for p in c["value"]] == [named(leaf(v)) for v in leaves(m["value"])], "another value")
-    need(all(rel == ">=" for _, rel, _ in m["valid"]), "a predicate that is no inequality")
+    need(all(rel == ">=" for _, rel, _ in m["valid"]), "a predicate that is not an inequality")
     need([poly(p) for p in c.get("valid", ())] == [named(leaf(p)) for p, _, _ in m["valid"]], "another predicate")
     need(not {f"[{k}]" for k in m["coords"]} & {*w.sizes, *w.parts, *w.meanings}, "a name that is in use")
     told = {str(name) for name, *_ in c.get("atoms", ())}

@@ -265,7 +265,7 @@ def test_a_lemma_that_is_too_strong_is_not_proved(monkeypatch: pytest.MonkeyPatc
             continue
         weaker = (*LEMMAS[:i], (text, given[:-1], goals), *LEMMAS[i + 1 :])
         monkeypatch.setattr("checkers.rings.ring_lemmas.LEMMAS", weaker)
-        if text.startswith(("a producer passes", "a consumer passes", "no circle", "slot and turn")):
+        if text.startswith(("a producer passes", "a consumer passes", "no circle", "slot and round")):
             with pytest.raises(InternalError, match="is not proved"):
                 prove_lemmas()
 
