@@ -233,7 +233,7 @@ class Module:
             broken.append(f"expected at most {most_threads} threads ({why}), got {threads}")
         room = arch.shared_bytes_per_block - code.static_shared_bytes
         if not 0 <= asked.shared_bytes <= room:
-            static = f" beside {code.static_shared_bytes} static ones" if code.static_shared_bytes else ""
+            static = f" next to {code.static_shared_bytes} static ones" if code.static_shared_bytes else ""
             broken.append(f"expected 0 .. {room} bytes of dynamic shared memory{static}, got {asked.shared_bytes}")
         if broken:
             raise LaunchError(f"{code.name}: " + "\n  ".join(broken))

@@ -67,8 +67,8 @@ METHODS = {
     "chain of strides": "Each stride exceeds the reach of those before it (T2).",
     "the same modes of coordinates": "Both sides take each coordinate to the same modes, compared one by one.",
     "rule by rule": (
-        "Each rule of tensor maps and their copies that bears on the claim was proved by itself; "
-        "`symlayout explain RULE` says what it asks and where it is from."
+        "Each rule of tensor maps and their copies that applies to the claim was proved by itself; "
+        "`symlayout explain RULE` shows the rule and its source."
     ),
     "ranges of sizes and indices": (
         "Each partial result lies between numbers that the ranges of its sizes and indices give, and fits its bits."
@@ -78,17 +78,17 @@ METHODS = {
         "every CTA of a cluster."
     ),
     "invariant of one slot": (
-        "What holds of a slot of a ring and of its two barriers before an operation holds after it, whoever moves "
-        "next: an induction over steps, whose lemmas about integers were proved."
+        "An invariant of a slot of a ring and of its two barriers is kept by every operation, in every interleaving: "
+        "an induction over steps, whose lemmas about integers were proved."
     ),
     "orderings of": (
         "Each pair of accesses that must not overlap was found to be ordered by a rule of the memory model that is "
         "named; docs/memory_model.md lists the rules."
     ),
     "values followed through": (
-        "The value of each stored element was followed from the loads on, and is what the result says (docs/values.md)."
+        "The value of each stored element was followed from the loads on, and is that of the result (docs/values.md)."
     ),
-    "operations, one by one": "Each operation was looked at by itself; what it needs depends on no size.",
+    "operations, one by one": "Each operation was checked by itself; its requirements depend on no size.",
     "no access changes it, or all are one reduction": (
         "Nothing writes the tensor while others use it, or all that is done to it commutes."
     ),
@@ -114,14 +114,14 @@ OBLIGATIONS = {
 
 GLOBAL_MEMORY = {
     "global order": (
-        "No two accesses to an element of a tensor in global memory race: they are of one thread, ordered by what "
-        "stands between them in their CTA, or never at one element; CTAs wait for no other CTA. Asked of tensors that "
-        "are written, and also read, reduced into or perhaps at the address of another. A refutation names an element, "
-        "two operations and their threads."
+        "No two accesses to an element of a tensor in global memory race: they are of one thread, ordered by "
+        "synchronisation in their CTA, or never at one element. CTAs wait for no other CTA. The claim is about tensors "
+        "that are written, and also read, reduced into or perhaps at the address of another. A refutation names an "
+        "element, two operations and their threads."
     ),
     "align_bytes": (
-        "What the base pointer of a tensor in global memory is a multiple of, 16 where nothing is said. Vector "
-        "accesses, bulk copies and tensor maps rest on it; a launch is checked for it."
+        "The alignment of the base pointer of a tensor in global memory, by default 16. Vector accesses, bulk copies "
+        "and tensor maps depend on it; a launch is checked for it."
     ),
     "const": "The kernel writes no byte of the tensor; that no operation does is part of 'well formed'.",
     "may_alias": (

@@ -37,19 +37,19 @@ def bulk_copy(
     src, dst = (k.global_tensor(name, kind, Layout(N)) for name in ("src", "dst"))
     ring = make_ring(k, "ring", kind, Layout(chunk), slots=slots, consumers=1)
     (block,) = k.block
-    turns = (ceil_div(N, chunk) - block + blocks - 1) // blocks
+    trips = (ceil_div(N, chunk) - block + blocks - 1) // blocks
 
-    def part(turn: Any) -> tuple[Any, Any]:
+    def part(i: Any) -> tuple[Any, Any]:
         """The first element of a chunk, and the bytes in it."""
-        at = chunk * (block + blocks * turn)
+        at = chunk * (block + blocks * i)
         return at, kind.bytes * minimum(chunk, N - at)
 
-    with k.role("producer", 1), k.elect(), k.loop("i", turns) as i:
+    with k.role("producer", 1), k.elect(), k.loop("i", trips) as i:
         at, nbytes = part(i)
         with ring.produce(i, nbytes) as slot:
             k.copy("bulk.load", src(at), slot.at(), slot.full, nbytes=nbytes)
     with k.role("consumer", 1), k.elect():
-        with k.loop("i", turns) as i, ring.consume(i) as slot:
+        with k.loop("i", trips) as i, ring.consume(i) as slot:
             at, nbytes = part(i)
             k.copy("bulk.store", slot.at(), dst(at), nbytes=nbytes)
             k.commit("bulk")

@@ -31,18 +31,18 @@ def cp_async_copy(N: int | Symbol, *, stages: int = 4, threads: int = 128, block
     tile = k.shared_tensor("tile", "f32", Layout((chunk, stages)))
     word = k.registers("word", "f32", 1)
     (block,), thread = k.block, k.thread
-    turns = (ceil_div(N, chunk) - block + blocks - 1) // blocks
+    trips = (ceil_div(N, chunk) - block + blocks - 1) // blocks
 
-    def fetch(turn: Any) -> None:
+    def fetch(i: Any) -> None:
         """A group for the chunk of an iteration, empty past the last chunk."""
-        at = chunk * (block + blocks * turn) + width * thread
-        with k.where(turn < turns, at < N):
-            k.copy("cp.async.16", src(at), tile(chunk * (turn % stages) + width * thread))
+        at = chunk * (block + blocks * i) + width * thread
+        with k.where(i < trips, at < N):
+            k.copy("cp.async.16", src(at), tile(chunk * (i % stages) + width * thread))
         k.commit("cp.async")
 
     with k.loop("s", stages - 1) as s:
         fetch(s)
-    with k.loop("i", turns) as i:
+    with k.loop("i", trips) as i:
         k.wait_group("cp.async", stages - 2)
         k.sync()
         fetch(i + stages - 1)

@@ -61,16 +61,16 @@ def gather_rows(
     src, dst = boxes
     ring = make_ring(k, "ring", kind, Layout((columns, rows)), slots=slots, consumers=1)
     (block,) = k.block
-    turns = (ceil_div(M, rows) * tiles_n - block + blocks - 1) // blocks
+    trips = (ceil_div(M, rows) * tiles_n - block + blocks - 1) // blocks
 
-    with k.role("producer", 1), k.elect(), k.loop("i", turns) as i:
+    with k.role("producer", 1), k.elect(), k.loop("i", trips) as i:
         load = k.let("load", block + blocks * i)
         row, column = k.let("row", rows * (load // tiles_n)), k.let("column", columns * (load % tiles_n))
         with ring.produce(i) as slot, k.loop("r", rows) as r:
             picked = k.load_index("picked", idx(minimum(row + r, M - 1)), within=(0, K))
             k.copy("tma.load", src(column, picked), slot.at(columns * r), slot.full)
     with k.role("consumer", 1), k.elect():
-        with k.loop("i", turns) as i:
+        with k.loop("i", trips) as i:
             store = k.let("store", block + blocks * i)
             with ring.consume(i) as slot:
                 k.copy("tma.store", slot.at(), dst(columns * (store % tiles_n), rows * (store // tiles_n)))

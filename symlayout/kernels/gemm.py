@@ -82,25 +82,25 @@ def gemm(
     tiles, corner_of = _raster(M, N, cluster * rows, columns, group)
     (block,) = k.block
     rank, mine, clusters = block % cluster, block // cluster, blocks // cluster
-    turns, steps = (tiles - mine + clusters - 1) // clusters, ceil_div(K, STEP_K)
+    waves, steps = (tiles - mine + clusters - 1) // clusters, ceil_div(K, STEP_K)
 
-    def corner(turn: Any) -> tuple[Any, Any]:
-        m, n = corner_of(mine + clusters * turn)
+    def corner(wave: Any) -> tuple[Any, Any]:
+        m, n = corner_of(mine + clusters * wave)
         return m + rows * rank, n
 
     if cluster > 1:
         k.cluster_sync()
-    with k.role("producer", 4, registers=24), k.elect(), k.loop("turn", turns) as turn, k.loop("i", steps) as i:
-        m, n = corner(turn)
-        with ring.produce(turn * steps + i) as slot:
+    with k.role("producer", 4, registers=24), k.elect(), k.loop("wave", waves) as wave, k.loop("i", steps) as i:
+        m, n = corner(wave)
+        with ring.produce(wave * steps + i) as slot:
             k.copy("tma.load", a(STEP_K * i, m), slot.at(), slot.full)
             part, everyone = slot.at((rows + share * rank) * STEP_K), (1 << cluster) - 1
             k.copy("tma.load", b(STEP_K * i, n + share * rank), part, slot.full, everyone if cluster > 1 else None)
     with k.role("consumer", 4 * consumers, registers=REGISTERS[consumers]):
         acc, out = k.registers("acc", f32, columns // 2), k.registers("out", kind, 8)
-        with k.loop("turn", turns) as turn:
-            _multiply(k, ring, tile, kind, acc, turn, steps, cluster)
-            _store(k, acc, out, buffer, c, corner(turn), turn, columns // STORE_COLUMNS)
+        with k.loop("wave", waves) as wave:
+            _multiply(k, ring, tile, kind, acc, wave, steps, cluster)
+            _store(k, acc, out, buffer, c, corner(wave), wave, columns // STORE_COLUMNS)
         with k.elect(each_warp=True):
             k.wait_group("bulk", 0)
     if cluster > 1:
@@ -118,7 +118,7 @@ def _operand(k: Builder, name: str, kind: DType, shape: tuple[Any, Any], box: tu
 
 
 def _multiply(
-    k: Builder, ring: Ring, tile: tuple[int, int], kind: DType, acc: Any, turn: Any, steps: Any, cluster: int
+    k: Builder, ring: Ring, tile: tuple[int, int], kind: DType, acc: Any, wave: Any, steps: Any, cluster: int
 ) -> None:
     """Each warpgroup multiplies its 64 rows of A by B, all steps of K; a stage is given back one step late."""
     rows, columns = tile
@@ -126,7 +126,7 @@ def _multiply(
     of_b = MatrixDescriptor.of(tile_to_shape(ROWS, (columns, STEP_K)), kind)
     word = atom(f"wgmma.m64n{columns}k{INSTRUCTION_K}.{kind}").word
     with k.loop("i", steps) as i:
-        use = turn * steps + i
+        use = wave * steps + i
         slot = ring.acquire(use)
         k.fence("wgmma")
         for j in range(0, STEP_K, INSTRUCTION_K):
@@ -138,11 +138,11 @@ def _multiply(
         with k.where(i >= 1):
             ring.release(use - 1, cluster, lanes=False)
     k.wait_group("wgmma", 0)
-    ring.release(turn * steps + steps - 1, cluster, lanes=False)
+    ring.release(wave * steps + steps - 1, cluster, lanes=False)
 
 
 def _store(
-    k: Builder, acc: Any, out: Any, buffer: Any, c: Callable[..., Box], corner: tuple[Any, Any], turn: Any, parts: int
+    k: Builder, acc: Any, out: Any, buffer: Any, c: Callable[..., Box], corner: tuple[Any, Any], wave: Any, parts: int
 ) -> None:
     """Each warp stores its 16 rows, 64 columns at a time, from one buffer while the other may still be read.
 
@@ -151,7 +151,7 @@ def _store(
     """
     (m, n), warp, lane = corner, k.thread // 32, k.thread % 32
     for part in range(parts):
-        box = STORE_COLUMNS * STORE_ROWS * (2 * warp + (parts * turn + part) % 2)
+        box = STORE_COLUMNS * STORE_ROWS * (2 * warp + (parts * wave + part) % 2)
         with k.elect(each_warp=True):
             k.wait_group("bulk", 1, read=True)
         k.warp_sync()

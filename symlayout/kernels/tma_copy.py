@@ -55,16 +55,16 @@ def tma_copy(
     src, dst = boxes
     ring = make_ring(k, "ring", kind, Layout((columns, rows)), slots=slots, consumers=1)
     (block,) = k.block
-    turns = (tiles - block + blocks - 1) // blocks
+    trips = (tiles - block + blocks - 1) // blocks
 
-    def corner(turn: Any) -> tuple[Any, Any]:
-        at = block + blocks * turn
+    def corner(i: Any) -> tuple[Any, Any]:
+        at = block + blocks * i
         return columns * (at % tiles_n), rows * (at // tiles_n)
 
-    with k.role("producer", 1), k.elect(), k.loop("i", turns) as i, ring.produce(i) as slot:
+    with k.role("producer", 1), k.elect(), k.loop("i", trips) as i, ring.produce(i) as slot:
         k.copy("tma.load", src(*corner(i)), slot.at(), slot.full)
     with k.role("consumer", 1), k.elect():
-        with k.loop("i", turns) as i, ring.consume(i) as slot:
+        with k.loop("i", trips) as i, ring.consume(i) as slot:
             k.copy("tma.store", slot.at(), dst(*corner(i)))
             k.commit("bulk")
             k.wait_group("bulk", 0, read=True)

@@ -68,15 +68,15 @@ def tma_reduce_add(
     dst = k.tensor_map("dst_map", whole(), TensorMap.over(Layout((N, M), (1, N)), kind, (columns, rows)))
     ring = make_ring(k, "ring", kind, Layout((columns, rows)), slots=slots, consumers=1)
     (block,) = k.block
-    turns = (S * tiles_m * tiles_n - block + blocks - 1) // blocks
+    trips = (S * tiles_m * tiles_n - block + blocks - 1) // blocks
 
-    with k.role("producer", 1), k.elect(), k.loop("i", turns) as i:
+    with k.role("producer", 1), k.elect(), k.loop("i", trips) as i:
         at = k.let("load", block + blocks * i)
         with ring.produce(i) as slot:
             box = src(columns * (at % tiles_n), rows * (at // tiles_n % tiles_m), at // (tiles_m * tiles_n))
             k.copy("tma.load", box, slot.at(), slot.full)
     with k.role("consumer", 1), k.elect():
-        with k.loop("i", turns) as i:
+        with k.loop("i", trips) as i:
             at = k.let("update", block + blocks * i)
             with ring.consume(i) as slot:
                 box = dst(columns * (at % tiles_n), rows * (at // tiles_n % tiles_m))

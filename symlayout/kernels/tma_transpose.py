@@ -89,15 +89,15 @@ def tma_transpose(
     ring = make_ring(k, "ring", kind, Layout((columns, rows)), slots=stages, consumers=CONSUMERS)
     turned = k.shared_tensor("turned", kind, Layout((rows, columns)))
     (block,) = k.block
-    turns = (tiles - block + blocks - 1) // blocks
+    trips = (tiles - block + blocks - 1) // blocks
 
-    def corner(turn: Any) -> tuple[Any, Any]:
-        at = block + blocks * turn
+    def corner(i: Any) -> tuple[Any, Any]:
+        at = block + blocks * i
         return rows * (at // tiles_n), columns * (at % tiles_n)
 
     with k.role("consumer", CONSUMERS):
         x = k.registers("x", kind, vector)
-        with k.loop("i", turns) as i:
+        with k.loop("i", trips) as i:
             with k.elect():
                 k.wait_group("bulk", 0, read=True)
             k.sync(1, threads)
@@ -116,7 +116,7 @@ def tma_transpose(
                 k.commit("bulk")
         with k.elect():
             k.wait_group("bulk", 0)
-    with k.role("producer", 1), k.elect(), k.loop("i", turns) as i, ring.produce(i) as slot:
+    with k.role("producer", 1), k.elect(), k.loop("i", trips) as i, ring.produce(i) as slot:
         m, n = corner(i)
         for b in range(come.boxes):
             k.copy("tma.load", src(n + b * come.width, m), slot.at(come.part(b)), slot.full)

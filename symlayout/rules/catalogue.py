@@ -22,22 +22,21 @@ SECTIONS = {
 
 PROFILES = {
     "driver": (
-        "What the encode calls of the CUDA 13.0 driver accept on compute capability 9.0, no more and no less: measured "
+        "The encode calls that the CUDA 13.0 driver accepts on compute capability 9.0, no more and no less: measured "
         "on 120 000 calls."
     ),
     "cccl": (
-        "What `cuda::make_tma_descriptor` of libcu++ accepts. It ends in the encode call, so every row of the driver "
+        "The calls that `cuda::make_tma_descriptor` of libcu++ accepts. It ends in the encode call, so each driver row "
         "counts here too, and nothing that the driver would refuse is accepted."
     ),
     "documented": (
-        "What the text of the CUDA Driver API asks for, types of compute capability 10 included. Some of it no driver "
-        "checks."
+        "The text of the CUDA Driver API, types of compute capability 10 included. Some of it no driver checks."
     ),
-    "hardware": "What a copy needs to run: a map that the driver encodes, and what faults at run time.",
-    "tile": "What a copy of a tile loop needs beside: its buffer, its barrier, the end of the rows that it stores.",
-    "phase": "What a consumer relies on that swizzles offsets from the start of its tile.",
-    "launch": "What an architecture has room for: grids, CTAs, clusters, barriers. `Launchable` asks for each row.",
-    "lint": "What is legal and rarely meant. A warning, never a refusal.",
+    "hardware": "Rules of a copy that runs: a map that the driver encodes, and no fault at run time.",
+    "tile": "Further rules of a copy in a tile loop: its buffer, its barrier, the end of the rows that it stores.",
+    "phase": "The alignment that a consumer needs if it swizzles offsets from the start of its tile.",
+    "launch": "Limits of an architecture: grids, CTAs, clusters, barriers. `Launchable` proves each row.",
+    "lint": "Maps and copies that are legal and rarely intended. A warning, never a refusal.",
 }
 
 

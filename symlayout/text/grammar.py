@@ -201,7 +201,9 @@ class Expressions(Reader):
             right = self.side(what)
             if self.loose is not None:
                 sign = self.tokens[self.loose]
-                raise self.error(f"parentheses: beside {relation} C applies '{sign}' last and Python first", self.loose)
+                raise self.error(
+                    f"parentheses: next to {relation} C applies '{sign}' last and Python first", self.loose
+                )
             facts.append(self.fact(number(left), relation, number(right)))
             left = right
         self.loose = before

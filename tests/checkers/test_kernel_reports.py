@@ -123,7 +123,7 @@ def test_a_reduction_that_loads_is_refuted():
 @pytest.mark.parametrize(
     "kind, field, value, said",
     [
-        (Copy, "atom", "nope", "nope is no instruction"),
+        (Copy, "atom", "nope", "nope is not an instruction"),
         (Copy, "atom", "ld.global.4", "expected a place in a tensor as its source"),
         (Copy, "barrier", 3, "expected a Slot of mbarriers as barrier, got 3"),
         (Copy, "src", Ref("nope"), "expected a"),
@@ -176,5 +176,5 @@ def test_operations_of_registers_are_read_too():
 
     assert not list(unread(kernel, Fill(Ref(register), 0.0, 1)))
     assert list(unread(kernel, Fill(Ref(register), 0.0, 0))) == ["expected a number of at least 1 as count, got 0"]
-    assert "nope is no function" in next(unread(kernel, Map("nope", (Ref(register),), Ref(register))))
+    assert "nope is not a function" in next(unread(kernel, Map("nope", (Ref(register),), Ref(register))))
     assert len(claims_of(kernel)) > 1

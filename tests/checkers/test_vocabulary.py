@@ -167,7 +167,7 @@ def test_an_operation_that_nobody_knows_is_left_open() -> None:
 
     assert not report
     assert outcomes(report, "well formed") == {"unknown"}
-    assert "Unheard is no operation that provers know" in said(report)
+    assert "Unheard is not an operation that provers know" in said(report)
 
 
 # -- well formed ---------------------------------------------------------------------------------------------
@@ -231,10 +231,10 @@ REFUTED = {
     "half a word": (lambda k: k.shuffle("bfly", Ref("h"), Ref("h", 1), 1), "expected whole words of 32 bits"),
     "shared memory": (lambda k: k.reduce("add", Ref("s"), X), r"expected registers, got s in shared"),
     "a map in shared memory": (lambda k: k.map("neg", (X,), Ref("s"), 1), "expected registers, got s in shared"),
-    "no such function": (lambda k: k.map("sqrt", (X,), Y), "sqrt is no function"),
+    "no such function": (lambda k: k.map("sqrt", (X,), Y), "sqrt is not a function"),
     "too few sources": (lambda k: k.map("fma", (X, Y), Y), "expected 3 sources of fma, got 2"),
     "no such scalar": (lambda k: k.map("mul", (Param("alpha"), Y), Y), "alpha is not a scalar parameter of warp"),
-    "no such instruction": (lambda k: k.copy("ld.global.3", Ref("g"), X), "ld.global.3 is no instruction"),
+    "no such instruction": (lambda k: k.copy("ld.global.3", Ref("g"), X), "ld.global.3 is not an instruction"),
     "another space": (lambda k: k.copy("ld.global.4", Ref("s"), X), "expected its source in global, got s in shared"),
     "sums in shared memory": (lambda k: k.mma("mma.m16n8k16.bf16", X, Y, Ref("s")), "expected sums in registers"),
     "a box for a vector": (lambda k: k.copy("ld.global.4", Box("m", (0, 0)), X), "expected a place in a tensor"),

@@ -405,7 +405,7 @@ def test_driver_and_rules_that_disagree_are_reported(machine, module):
         ("plain", {"cluster": 3, "grid": 4}, "cluster_divides_grid"),
         ("plain", {"cluster": 32, "grid": 32}, "cluster_size"),
         ("plain", {"shared": 232_449}, "expected 0 .. 232448 bytes of dynamic shared memory, got 232449"),
-        ("rich", {"shared": 232_448}, r"expected 0 \.\. 231920 bytes of dynamic shared memory beside 528 static ones"),
+        ("rich", {"shared": 232_448}, r"expected 0 \.\. 231920 bytes of dynamic shared memory next to 528 static ones"),
         ("plain", {"shared": -1}, "got -1"),
         ("rich", {"grid": 3}, "cluster_divides_grid"),
         (

@@ -36,9 +36,7 @@ def test_a_product_on_the_way_to_a_small_offset() -> None:
     assert np.array_equal(execute(kernel.bind(N=5), SRC)["dst"], SRC["src"])
 
     kernel = copied(lambda t: minimum(t * (1 << 27), 31))
-    message = (
-        r"expected 134217728\*thread to fit the 32 bits in which it is held, got 2147483648, of which they hold -21"
-    )
+    message = r"expected 134217728\*thread to fit the 32 bits in which it is held, got 2147483648, which wraps to -21"
     with pytest.raises(ExecutionError, match=message):
         execute(kernel.bind(N=1), SRC)
     wide = replace(kernel, index_bits=64).bind(N=1)

@@ -1,7 +1,7 @@
 // kernel gemm(M(at_most=1048576), N(at_most=1048576), K(at_most=1048576))
 //   grid (132,), 384 threads, 1 CTA an SM
 //   result c(m,n) = sum over k < K of a(m,k)*b(n,k)
-// digest 40035bbf9fb92f9e5a02722dec42fc393200c9c0fa56eed785250dc66ed2bab8
+// digest 9c4c5dd1f4c3fe9840af004f7cf1cf37d8fa326d292bc31de9e0bf7bc44b4306
 // assumed: the base of a, b, c is a multiple of 16 bytes
 // assumed: c, which the kernel writes, shares no byte with a, b
 extern "C" __global__ void __launch_bounds__(384, 1)
@@ -29,19 +29,19 @@ gemm(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensor
         setmaxnreg_dec<24>();
         if (thread < 32 && elect_one()) {
             const int trips = (((M + 127) >> 7) * ((N + 255) >> 8) + 131 * block_x + 131) / 132 - block_x;
-            for (int turn = 0; turn < trips; ++turn) {
-                const int v = (block_x + 132 * turn) % (8 * ((N + 255) >> 8));
-                const int v1 = (block_x + 132 * turn) / (8 * ((N + 255) >> 8));
+            for (int wave = 0; wave < trips; ++wave) {
+                const int v = (block_x + 132 * wave) % (8 * ((N + 255) >> 8));
+                const int v1 = (block_x + 132 * wave) / (8 * ((N + 255) >> 8));
                 const int trips1 = (K + 63) >> 6;
                 const int64_t v2 = 128 * floor_mod(v, min(8, ((M + 127) >> 7) - 8 * v1)) + int64_t(1024) * v1;
                 const int v3 = 256 * floor_div(v, min(8, ((M + 127) >> 7) - 8 * v1));
                 for (int i = 0; i < trips1; ++i) {
-                    mbarrier_wait(empty + ((turn * trips1 + i) & 3), (((turn * trips1 + i) >> 2) + 1) & 1);
-                    mbarrier_arrive_expect_tx(full + ((turn * trips1 + i) & 3), 49152);
-                    tma_load_2d(stage + 24576 * ((turn * trips1 + i) & 3), a_map, 64 * i, v2,
-                                full + ((turn * trips1 + i) & 3));
-                    tma_load_2d(stage + 24576 * ((turn * trips1 + i) & 3) + 8192, b_map, 64 * i, v3,
-                                full + ((turn * trips1 + i) & 3));
+                    mbarrier_wait(empty + ((wave * trips1 + i) & 3), (((wave * trips1 + i) >> 2) + 1) & 1);
+                    mbarrier_arrive_expect_tx(full + ((wave * trips1 + i) & 3), 49152);
+                    tma_load_2d(stage + 24576 * ((wave * trips1 + i) & 3), a_map, 64 * i, v2,
+                                full + ((wave * trips1 + i) & 3));
+                    tma_load_2d(stage + 24576 * ((wave * trips1 + i) & 3) + 8192, b_map, 64 * i, v3,
+                                full + ((wave * trips1 + i) & 3));
                 }
             }
         }
@@ -58,42 +58,42 @@ gemm(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensor
         const int v5 = 64 * (thread & 15) + 2048 * (thread >> 5) + 8 * ((((thread >> 4) & 1) + 2) ^ (thread & 7));
         const int v6 = 64 * (thread & 15) + 2048 * (thread >> 5) + 8 * ((((thread >> 4) & 1) + 4) ^ (thread & 7));
         const int v7 = 64 * (thread & 15) + 2048 * (thread >> 5) + 8 * ((((thread >> 4) & 1) + 6) ^ (thread & 7));
-        for (int turn = 0; turn < trips2; ++turn) {
-            const int v8 = (block_x + 132 * turn) % (8 * ((N + 255) >> 8));
-            const int v9 = (block_x + 132 * turn) / (8 * ((N + 255) >> 8));
+        for (int wave = 0; wave < trips2; ++wave) {
+            const int v8 = (block_x + 132 * wave) % (8 * ((N + 255) >> 8));
+            const int v9 = (block_x + 132 * wave) / (8 * ((N + 255) >> 8));
             const int v10 = floor_div(v8, min(8, ((M + 127) >> 7) - 8 * v9));
             const int v11 = floor_mod(v8, min(8, ((M + 127) >> 7) - 8 * v9));
             const int trips3 = (K + 63) >> 6;
             for (int i = 0; i < trips3; ++i) {
-                mbarrier_wait(full + ((turn * trips3 + i) & 3), ((turn * trips3 + i) >> 2) & 1);
+                mbarrier_wait(full + ((wave * trips3 + i) & 3), ((wave * trips3 + i) >> 2) & 1);
                 wgmma_fence();
                 wgmma_m64n256k16_bf16(acc,
-                    descriptor<0x4000004000010000>(stage + 24576 * ((turn * trips3 + i) & 3) + 4096 * (thread >> 7)),
-                    descriptor<0x4000004000010000>(stage + 24576 * ((turn * trips3 + i) & 3) + 8192), min(1, i));
-                wgmma_m64n256k16_bf16(acc, descriptor<0x4000004000010000>(stage + 24576 * ((turn * trips3 + i) & 3)
+                    descriptor<0x4000004000010000>(stage + 24576 * ((wave * trips3 + i) & 3) + 4096 * (thread >> 7)),
+                    descriptor<0x4000004000010000>(stage + 24576 * ((wave * trips3 + i) & 3) + 8192), min(1, i));
+                wgmma_m64n256k16_bf16(acc, descriptor<0x4000004000010000>(stage + 24576 * ((wave * trips3 + i) & 3)
                                                                 + 4096 * (thread >> 7)
                                                                 + 16), descriptor<0x4000004000010000>(stage
-                                                                + 24576 * ((turn * trips3 + i) & 3) + 8208), 1);
-                wgmma_m64n256k16_bf16(acc, descriptor<0x4000004000010000>(stage + 24576 * ((turn * trips3 + i) & 3)
+                                                                + 24576 * ((wave * trips3 + i) & 3) + 8208), 1);
+                wgmma_m64n256k16_bf16(acc, descriptor<0x4000004000010000>(stage + 24576 * ((wave * trips3 + i) & 3)
                                                                 + 4096 * (thread >> 7)
                                                                 + 32), descriptor<0x4000004000010000>(stage
-                                                                + 24576 * ((turn * trips3 + i) & 3) + 8224), 1);
-                wgmma_m64n256k16_bf16(acc, descriptor<0x4000004000010000>(stage + 24576 * ((turn * trips3 + i) & 3)
+                                                                + 24576 * ((wave * trips3 + i) & 3) + 8224), 1);
+                wgmma_m64n256k16_bf16(acc, descriptor<0x4000004000010000>(stage + 24576 * ((wave * trips3 + i) & 3)
                                                                 + 4096 * (thread >> 7)
                                                                 + 48), descriptor<0x4000004000010000>(stage
-                                                                + 24576 * ((turn * trips3 + i) & 3) + 8240), 1);
+                                                                + 24576 * ((wave * trips3 + i) & 3) + 8240), 1);
                 wgmma_commit_group();
                 wgmma_wait_group<1>();
                 if (i > 0) {
                     if (elect_one()) {
-                        mbarrier_arrive(empty + ((turn * trips3 + i + 3) & 3));
+                        mbarrier_arrive(empty + ((wave * trips3 + i + 3) & 3));
                     }
                 }
             }
             wgmma_wait_group<0>();
             settled(acc);
             if (elect_one()) {
-                mbarrier_arrive(empty + ((turn * ((K + 63) >> 6) + ((K + 63) >> 6) + 3) & 3));
+                mbarrier_arrive(empty + ((wave * ((K + 63) >> 6) + ((K + 63) >> 6) + 3) & 3));
             }
             if (elect_one()) {
                 bulk_wait_group_read<1>();
