@@ -37,8 +37,8 @@ class Doubt:
         wrong = next((int(x) for x in found.flat if not -half <= x < half), None)
         if wrong is not None:
             raise LayoutError(
-                f"expected {self.code} to fit the {self.bits} bits in which it is held, got {wrong}, of which they "
-                f"hold {wrapped(wrong, self.bits)}; give it 64 bits (Kernel.wide, checkers.with_widths)"
+                f"expected {self.code} to fit the {self.bits} bits in which it is held, got {wrong}, which wraps "
+                f"to {wrapped(wrong, self.bits)}; give it 64 bits (Kernel.wide, checkers.with_widths)"
             )
 
 
