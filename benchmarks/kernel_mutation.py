@@ -50,6 +50,7 @@ from symlayout.ops import (
     PROXIES,
     SHUFFLES,
     UNROLLED,
+    WARP,
     Arrive,
     Barrier,
     Box,
@@ -69,6 +70,7 @@ from symlayout.ops import (
     Op,
     Reduce,
     Ref,
+    Role,
     Shuffle,
     Slot,
     Wait,
@@ -111,6 +113,8 @@ def mutants(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
         for what, new in changes(op, kernel):
             yield f"{where}: {what}", _put(kernel, path, (new,))
     yield from _at_once(kernel)
+    if kernel.threads > WARP:
+        yield f"{kernel.name}: a warp fewer", replace(kernel, threads=kernel.threads - WARP)
     for b in kernel.barriers:
         for step in (1, -1):
             if b.arrivals + step > 0:
@@ -304,6 +308,7 @@ _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
     Let: {"value": (_one_off,)},
     LoadIndex: {"src": (_place,)},
     For: {"unroll": (_unrolled,)},
+    Role: {"first_warp": (_natural,), "warps": (_natural,)},
 }
 
 # -- the families ---------------------------------------------------------------------------------------

@@ -78,6 +78,12 @@ class Proved:
         """The certificate as data, or None."""
         return json.loads(self.proof) if self.proof else None
 
+    @property
+    def trusts(self) -> tuple[str, ...]:
+        """What the certificate leaves to be believed beside its proof, as it says itself; empty where there is none."""
+        said = self.certificate
+        return () if said is None else tuple(map(str, said.get("trusts", ())))
+
     def check(self) -> None:
         """Verify the certificate, if there is one, and that its statement is this one.
 
@@ -98,12 +104,14 @@ class Proved:
 class Checked:
     """The result of a check: claims whose certificates were *accepted*, those to *repeat* and by what, and *problems*.
 
-    True if there are no problems.
+    Of the accepted ones *trusting* are those whose certificates prove parts and say what is believed beside them. True
+    if there are no problems.
     """
 
     accepted: tuple[str, ...] = ()
     repeat: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    trusting: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return not self.problems
@@ -114,7 +122,9 @@ class Checked:
     def rows(self) -> list[tuple[str, str]]:
         """The findings, a word and its subject each: problems first."""
         groups = (("rejected", self.problems), ("accepted", self.accepted), ("repeat", self.repeat))
-        return [(word, x) for word, found in groups for x in found]
+        told = f"{len(self.trusting)} of {len(self.accepted)} accepted certificates prove parts of a claim, as they say"
+        trusted = [("trusts", f"{told}; that these suffice is the prover's word")] if self.trusting else []
+        return [(word, x) for word, found in groups for x in found] + trusted
 
 
 @dataclass(frozen=True)
@@ -219,6 +229,7 @@ class Bundle:
         accepted: list[str] = []
         repeat: list[str] = []
         problems = [*self._changes()]
+        trusting: list[str] = []
         for v in self.verdicts:
             try:
                 v.check()
@@ -227,9 +238,10 @@ class Bundle:
                 continue
             if v.proof:
                 accepted.append(v.claim)
+                trusting += [v.claim] if v.trusts else []
             else:
                 repeat.append(f"{v.claim}: by {v.method}, {self.tool}")
-        return Checked(tuple(accepted), tuple(repeat), tuple(problems))
+        return Checked(tuple(accepted), tuple(repeat), tuple(problems), tuple(trusting))
 
     def _changes(self) -> Iterator[str]:
         if self.seal != self.sealed().seal:

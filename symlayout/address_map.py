@@ -45,6 +45,10 @@ class AddressMap:
         for c, n in zip(coords, extents, strict=True):
             if c.lower != 0 or c.upper != n - 1:
                 raise LayoutError(f"expected a coordinate 0 <= {c} < {n}, got {c.lower} <= {c} <= {c.upper}")
+        names = [c.name for c in coords]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise LayoutError(f"expected coordinates of different names, got {text(coords)}; rename one {twice}")
         if symbols_in(extents) & set(coords):
             raise LayoutError(f"expected a box whose extents do not depend on its coordinates, got {text(extents)}")
         self.coords, self.extents = coords, extents

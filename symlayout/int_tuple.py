@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from .errors import LayoutError
 from .expr import IntLike, ceil_div_int, coerce_or_none, divides, integer
+from .expr.operands import decimal
 from .members import members
 
 # int | Expr | ScaledBasis | None | tuple[IntTuple, ...]; a recursive union would make every sum a cast
@@ -54,7 +55,7 @@ def text(x: IntTuple) -> str:
     """CuTe notation: ``(4,(2,3))``, with ``_`` for None."""
     if isinstance(x, tuple):
         return f"({','.join(map(text, x))}{',' if len(x) == 1 else ''})"
-    return "_" if x is None else str(x)
+    return "_" if x is None else decimal(x) if type(x) is int else str(x)
 
 
 # -- scalars --------------------------------------------------------------------------------------------

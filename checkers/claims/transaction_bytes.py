@@ -56,7 +56,7 @@ class TransactionBytes(AtAllSizes):
     def _sums(self) -> Iterator[Claim]:
         every = [_Credits(cta, self.barrier) for cta in ctas(self.kernel)]
         apart = any(c.left for c in every)  # copies without an expect_tx in their body: their barrier is not determined
-        for i in range(max(len(c.awaiting) for c in every)):
+        for i in range(max((len(c.awaiting) for c in every), default=0)):
             sums = [(c, c.awaiting[i], _total(every, c, i)) for c in every if i < len(c.awaiting)]
             alike = len({str((x.op, total)) for _, x, total in sums}) == 1
             for mine, x, total in sums:

@@ -266,7 +266,8 @@ class Footprints:
         grid = np.meshgrid(threads, *(np.arange(n) for n in extents), indexing="ij")
         env: dict[Any, Any] = dict(zip(free, grid[1:], strict=True))
         env.update({s: grid[0] for s in symbols if s.name == THREAD})
-        starts = np.broadcast_to(interpret(place.offset, Arrays(env)), grid[0].shape).reshape(len(threads), -1)
+        starts = np.broadcast_to(interpret(place.offset, Arrays(env)), grid[0].shape)
+        starts = starts.reshape(len(threads), math.prod(extents))
         who = np.broadcast_to(ids[:, None], starts.shape)
         if a.matrix is not None and starts.size:
             return self.operand(a, np.unique(starts))

@@ -14,7 +14,7 @@ from symlayout.ops import Box, Copy, ExpectTx
 
 from ..bulk_sizes import arguments
 from ..exhaustive import POINTS
-from .recognised import slot_elements
+from .recognised import landed_bytes, slot_elements
 from .shown import Open, Shown
 
 
@@ -121,7 +121,7 @@ def _part(r: Shown, x: Site, c: Site, use: Any, ranks: tuple[int, ...]) -> Part:
     slot = slot_elements(r.kernel, r.ring, ref.tensor)
     at = ref.offset - use % r.ring.slots * slot
     assert isinstance(c.op, Copy)
-    landed = _landed(r, c.op)
+    landed = landed_bytes(r.kernel, c.op)
     r.need(Fact(at, ">="), c, "a fill starts in its slot")
     bits = tensor.dtype.bits
     r.need(Fact((slot - at) * bits - 8 * landed, ">="), c, "a fill ends in its slot")
@@ -129,14 +129,6 @@ def _part(r: Shown, x: Site, c: Site, use: Any, ranks: tuple[int, ...]) -> Part:
     landed = min((x for x in arguments(landed) if type(x) is int), default=landed)  # at most so many
     starts = _starts(r.facts(c).normal(at), inner) if type(landed) is int else ()
     return Part(c, ref.tensor, starts, -(-8 * landed // bits) if starts else 0, ranks, bool(inner))
-
-
-def _landed(r: Shown, op: Copy) -> Any:
-    """The bytes of shared memory that a copy writes."""
-    if op.bytes is not None:
-        return op.bytes
-    assert isinstance(op.src, Box)
-    return r.kernel.map(op.src.tensor_map).tensor_map.landed_bytes
 
 
 def _starts(at: Any, inner: tuple[Any, ...]) -> tuple[int, ...]:

@@ -42,7 +42,8 @@ def in_parts(agent: Agent, rings: tuple[RingParts, ...], fillers: Mapping[str, d
             return replace(s, memory=tuple(_given(agent, s, rings, fillers)))
         extents = s.extents or (0,) * len(s.memory)
         every = (p for m, n in zip(s.memory, extents, strict=True) for p in parts(m, n))
-        return replace(s, memory=tuple(dict.fromkeys(every))) if s.memory else s
+        lands = tuple((cta, b, tuple(p for m in to for p in parts(m, extents[0]))) for cta, b, to in s.lands)
+        return replace(s, memory=tuple(dict.fromkeys(every)), lands=lands) if s.memory else s
 
     return replace(agent, program=tuple(map(moved, agent.program)))
 

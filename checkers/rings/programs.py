@@ -41,7 +41,7 @@ from symlayout.ops import (
 
 from .abstract_machine import Agent, Fault, Landing, Machine, Memory, Step
 from .parts import extent_of, fillers_of, in_parts
-from .recognised import RingParts, rings_of, slot_elements
+from .recognised import RingParts, landed_bytes, rings_of, slot_elements
 
 MEETING = ("cluster", -1)  # the barrier at which all warps of a cluster meet
 
@@ -121,7 +121,7 @@ class _Warp:
     def entered(self, op: Role | If | Elect) -> _Warp:
         if isinstance(op, Role):
             at = {**self.env, "thread": 32 * (self.warp - op.first_warp)}
-            return _Warp(self.warp, at, op.first_warp, op.warps, 32 if self.warp in warps_of(op) else 0)
+            return _Warp(self.warp, at, op.first_warp, op.warps, self.lanes if self.warp in warps_of(op) else 0)
         if isinstance(op, If):
             return replace(self, lanes=self._meeting(op))
         if op.each_warp:
@@ -207,7 +207,8 @@ class _Writer:
         if isinstance(op, Copy) and op.barrier is not None:
             lands = tuple(self._lands(op, env))
             memory = tuple(m for _, _, to in lands for m in to)
-            self.steps.append(Step("copy", op, env, nbytes=self._bytes(op, env), memory=memory, lands=lands))
+            extents, nbytes = (self._filled(op, env),) * len(memory), self._bytes(op, env)
+            self.steps.append(Step("copy", op, env, nbytes=nbytes, memory=memory, lands=lands, extents=extents))
             return
         refs = [r for r in op.sources if r.tensor in self.owner]
         read, written = self._memory(tuple(refs), env), self._memory(op.targets, env)
@@ -221,6 +222,11 @@ class _Writer:
             if op.member_of:
                 raise OutsideTheModel(f"{op.atom if isinstance(op, Copy | Mma) else op} into a ring")
             self.steps.append(Step("write", op, env, memory=written))
+
+    def _filled(self, op: Copy, env: Mapping[str, int]) -> int:
+        """How many elements a copy fills from the place on at which it lands."""
+        (ref,) = op.targets
+        return -(-8 * evaluate(landed_bytes(self.kernel, op), env) // self.kernel.tensor(ref.tensor).dtype.bits)
 
     def _lands(self, op: Copy, env: Mapping[str, int]) -> Iterator[Landing]:
         assert op.barrier is not None

@@ -8,15 +8,11 @@ ring by full and empty
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import (
-    Arrive,
-    Copy,
-    Ref,
-    Wait,
-)
+from symlayout.ops import Arrive, Box, Copy, Ref, Wait
 
 
 @dataclass(frozen=True)
@@ -72,3 +68,11 @@ def _ring(kernel: Kernel, full: str, every: list[Site]) -> RingParts:
 def slot_elements(kernel: Kernel, ring: RingParts, tensor: str) -> int:
     """Elements of one slot of a ring in one of its tensors."""
     return max(1, int(kernel.tensor(tensor).layout.cosize()) // ring.slots)
+
+
+def landed_bytes(kernel: Kernel, op: Copy) -> Any:
+    """The bytes of shared memory that a copy into a ring writes."""
+    if op.bytes is not None:
+        return op.bytes
+    assert isinstance(op.src, Box)
+    return kernel.map(op.src.tensor_map).tensor_map.landed_bytes

@@ -112,7 +112,7 @@ def show_certificate(
             out.print(Text(f"            {label}{value}", style="dim" if label else "default"))
 
 
-CHECKED = {"accepted": "bold green", "rejected": "bold red", "repeat": "bold yellow"}
+CHECKED = {"accepted": "bold green", "rejected": "bold red", "repeat": "bold yellow", "trusts": "bold yellow"}
 
 
 def show_bundle(about: list[str], checks: list[tuple[str, str]]) -> None:

@@ -18,6 +18,7 @@ from .bits import And, PowerOfTwo, Xor
 from .choice import Max, Min, Select
 from .division import Quotient, divides, without
 from .expression import LONGEST, Atom, Expr, Fact, Int, Monomial, Symbol, build, canonical, terms_of
+from .operands import decimal
 
 
 @dataclass(frozen=True)
@@ -183,7 +184,7 @@ def _sum_text(parts: list[Term]) -> str:
     out = ""
     for c, found in parts:
         factors = [str(f) if isinstance(f, Remainder | Ceiling) else factor(f) for f in found]
-        magnitude = [str(abs(c))] if abs(c) != 1 or not factors else []
+        magnitude = [decimal(abs(c))] if abs(c) != 1 or not factors else []
         term = "*".join(magnitude + factors)
         if len(parts) == 1 and term.startswith("(") and len(factors) == 1 and c == 1:
             return term[1:-1]
@@ -193,7 +194,7 @@ def _sum_text(parts: list[Term]) -> str:
 
 def factor(x: Any) -> str:
     """An expression as a factor of a product, in parentheses where it needs them."""
-    s = str(x)
+    s = decimal(x) if type(x) is int else str(x)
     simple = isinstance(x, (int, Symbol, Min, Max, Select)) or (s.startswith("ceil(") and _closes_at_end(s))
     return s if simple else f"({s})"
 

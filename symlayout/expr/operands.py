@@ -12,6 +12,13 @@ from .arithmetic import defined, defines
 from .expression import Expr, Int, Symbol, intern
 
 INT32_MAX = 2**31 - 1
+MOST_BITS = 4096  # of an integer that is given; Python writes no number of more than 4300 digits
+_LEAST, _MOST = -(1 << MOST_BITS), 1 << MOST_BITS
+
+
+def decimal(n: int) -> str:
+    """The digits of a number, or how many bits it has where Python writes none: from 4300 digits on."""
+    return str(n) if n.bit_length() <= 3 * MOST_BITS else f"(a number of {n.bit_length()} bits)"
 
 
 class SympyLike(Protocol):
@@ -43,13 +50,13 @@ def coerce_or_none(x: Any) -> Int | None:
 def integer(x: Any) -> Int:
     """*x* as an integer or an expression.
 
-    Raises ExpressionError for anything else, floats and booleans included.
+    Raises ExpressionError for anything else, floats and booleans included, and for integers beyond 4096 bits.
     """
-    if type(x) is int:
-        return x
-    out = coerce_or_none(x)
+    out = x if type(x) is int else coerce_or_none(x)
     if out is None:
         raise ExpressionError(f"expected an integer or an integer expression, got {_shown(x)} ({type(x).__name__})")
+    if type(out) is int and not _LEAST <= out <= _MOST:
+        raise ExpressionError(f"expected an integer of at most {MOST_BITS} bits, got one of {out.bit_length()} bits")
     return out
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ..arch import SM90
+from ..errors import LayoutError
 from ..expr import Expr, Fact, Symbol, digit, divides, integer, intern
 from ..facts import Facts
 from ..int_tuple import text
@@ -86,15 +87,22 @@ def whole(kernel: Kernel) -> Iterator[Fact]:
             yield Fact(integer(n), "%", c)
 
 
+def _shape(kernel: Kernel) -> tuple[int, ...]:
+    """The CTAs of a cluster along each axis of the grid. Raises LayoutError for none along some axis."""
+    if any(n < 1 for n in kernel.cluster):
+        raise LayoutError(f"expected clusters of at least 1 CTA along each axis, got {text(kernel.cluster)}")
+    return (*kernel.cluster, *(1 for _ in kernel.grid))[: len(kernel.grid)]
+
+
 def places(kernel: Kernel) -> tuple[tuple[int, ...], ...]:
     """For each rank its place in the cluster along each axis of the grid."""
-    shape = (*kernel.cluster, *(1 for _ in kernel.grid))[: len(kernel.grid)]
+    shape = _shape(kernel)
     return tuple(at[::-1] for at in itertools.product(*map(range, shape[::-1])))
 
 
 def blocks_of(kernel: Kernel, block: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
     """The blocks of the cluster that *block* is in, by rank."""
-    shape = (*kernel.cluster, *(1 for _ in kernel.grid))[: len(kernel.grid)]
+    shape = _shape(kernel)
     corner = tuple(b // c * c for b, c in zip(block, shape, strict=True))
     return tuple(tuple(x + i for x, i in zip(corner, at, strict=True)) for at in places(kernel))
 
@@ -108,7 +116,7 @@ def ctas(kernel: Kernel) -> tuple[Cta, ...]:
     kernel = kernel.plain
     if size(kernel) == 1:
         return (Cta(0, kernel, 1),)
-    shape = (*kernel.cluster, *(1 for _ in kernel.grid))[: len(kernel.grid)]
+    shape = _shape(kernel)
     alone = replace(kernel, grid=tuple(n // c for n, c in zip(kernel.grid, shape, strict=True)), cluster=(1,))
     out = []
     for rank, at in enumerate(places(kernel)):

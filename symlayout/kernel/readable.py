@@ -18,8 +18,9 @@ from typing import Any
 
 from ..atoms import Atom, Extent, MemorySpace, MmaAtom
 from ..expr import Expr, Fact
-from ..ops import OPERATIONS, Box, Copy, If, Map, Matrix, Mma, Op, Param, Ref, Slot
+from ..ops import OPERATIONS, WARP, Box, Copy, Elect, If, Map, Matrix, Mma, Op, Param, Ref, Role, Slot
 from ..semantics.maps import FUNCTIONS
+from .sites import about_thread, as_written
 from .specification import Result, misplaced
 from .value import Kernel
 
@@ -38,12 +39,29 @@ COUNTS = {  # and the least that they may be; whether hardware has so many is as
 
 def unreadable(kernel: Kernel) -> Iterator[str]:
     """Defects of the operations and results of a kernel that cannot be read, one sentence each."""
-    for op in kernel.walk():
-        if isinstance(op, OPERATIONS):  # of one that is not of the language, ``WellFormed`` says so
-            for what in unread(kernel, op):
-                yield f"{op}: {what}"
+    wrong = [f"{op}: {what}" for op in kernel.walk() if isinstance(op, OPERATIONS) for what in unread(kernel, op)]
+    yield from wrong  # of an operation that is not of the language, ``WellFormed`` says so
+    if type(kernel.threads) is not int or kernel.threads < WARP or kernel.threads % WARP:
+        yield f"expected a CTA of whole warps of {WARP} threads, got {kernel.threads!r}"
+    elif not wrong:
+        yield from _roles(kernel)
+    if not isinstance(kernel.cluster, tuple) or not all(type(n) is int and n >= 1 for n in kernel.cluster):
+        yield f"expected clusters of at least 1 CTA along each axis, got {kernel.cluster!r}"
     for r in kernel.results:
         yield from (f"result {r}: {what}" for what in unread_result(kernel, r))
+
+
+def _roles(kernel: Kernel) -> Iterator[str]:
+    """Roles of warps that the CTA does not have, and those of which not all threads come to their operations."""
+    have = kernel.threads // WARP
+    for s in as_written(kernel):
+        if not isinstance(s.op, Role):
+            continue
+        if s.op.first_warp + s.op.warps > have:
+            yield f"{s.op} expected warps of the {have} that the CTA has"
+        for a in s.around:
+            if isinstance(a, Role | Elect) or (isinstance(a, If) and any(map(about_thread, a.condition))):
+                yield f"{s.op} expected a role that all its threads come to, got one inside of {str(a).rstrip(':')}"
 
 
 def unread_result(kernel: Kernel, r: Result) -> Iterator[str]:

@@ -129,8 +129,7 @@ class Site:
         chosen: tuple[Fact, ...] = ()
         for a in self.around:
             if isinstance(a, Role):
-                chosen = ()
-                first, warps, lanes = a.first_warp, list(range(a.first_warp, a.first_warp + a.warps)), 32
+                first, warps = a.first_warp, [w for w in warps if w in warps_of(a)]
             elif isinstance(a, Elect):
                 warps, lanes, chosen = (warps if a.each_warp else warps[:1]), 1, chosen or leader(a)
             elif isinstance(a, If) and self.varying & symbols_in(a.condition):
@@ -151,7 +150,7 @@ class Site:
         first, found = 0, frozenset(range(self.kernel_threads))
         for a in self.around:
             if isinstance(a, Role):
-                first, found = 32 * a.first_warp, frozenset(range(32 * a.first_warp, 32 * (a.first_warp + a.warps)))
+                first, found = 32 * a.first_warp, frozenset(t for t in found if t // 32 in warps_of(a))
             elif isinstance(a, Elect) and self.team is not None:
                 found = found if a.each_warp else frozenset(t for t in found if t // 32 == min(found) // 32)
                 found = frozenset(t for t in found if t % WARP == 0) if leader(a) else found
@@ -222,8 +221,7 @@ def everyone(site: Site) -> Team:
     chosen: tuple[Fact, ...] = ()
     for a in site.around:
         if isinstance(a, Role):
-            warps, lanes, vague = frozenset(range(a.first_warp, a.first_warp + a.warps)), 32, False
-            chosen = ()
+            warps = warps & warps_of(a)
         elif isinstance(a, If) and any(map(about_thread, a.condition)):
             vague = True
         elif isinstance(a, Elect) and not vague:
