@@ -42,6 +42,7 @@ COPY_BYTES = 1 << 30  # of the copy that others are compared with: far more than
 SWEPT_BYTES = 256 << 20  # read before each cold launch: L2 of an H200 has 60 MB
 BATCH_S = 2e-3  # of launches between two events
 HELD, MOST_HELD_S = 1.5, 0.05  # how much longer the device is held than the host needs for the launches
+COLD_HOST = 5  # how much longer it needs for a single one, whose code and data its own caches may have lost
 FEW = 5  # launches by which others are planned
 MOST_LAUNCHES = 500  # between two events: the queue of a device takes about 1000
 ROUNDS = 10
@@ -285,12 +286,13 @@ class _Bench:
         for i in range(rounds):
             first = i % len(names)
             for name in (*names[first:], *names[:first]):
-                warm[name].append(self.seconds(every[name], *launches[name]))
-                cold[name].append(self.seconds(every[name], 1, cold=True))
+                n, host = launches[name]
+                warm[name].append(self.seconds(every[name], n, HELD * n * host))
+                cold[name].append(self.seconds(every[name], 1, HELD * COLD_HOST * host, cold=True))
         return [Timed(name, Times(tuple(warm[name])), Times(tuple(cold[name]))) for name in names]
 
     def _launches(self, call: Callable[[], Any]) -> tuple[int, float]:
-        """How many launches take about BATCH_S, and how long the device is held for the host to send them."""
+        """How many launches take about BATCH_S, and how long the host takes to send one."""
         start = time.perf_counter()
         for _ in range(FEW):
             call()
@@ -298,7 +300,7 @@ class _Bench:
         self._device.synchronize()
         each = self.seconds(call, FEW, HELD * FEW * host)
         n = max(1, min(MOST_LAUNCHES, round(BATCH_S / max(1e-7, each)), int(MOST_HELD_S / max(1e-7, HELD * host))))
-        return n, HELD * n * host
+        return n, host
 
     def seconds(self, call: Callable[[], Any], launches: int, held_s: float = 0.0, cold: bool = False) -> float:
         """The time of one of some launches, behind all work that there is; cold ones behind a sweep of L2."""
@@ -306,7 +308,7 @@ class _Bench:
         self._device.synchronize()
         if cold:
             self._sweep.send()
-        elif held_s:
+        if held_s:
             self._module.prepare("hold", 1, 1, [np.uint64(1e9 * held_s)]).send()
         first = driver.stamp()
         for _ in range(launches):

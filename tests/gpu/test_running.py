@@ -165,7 +165,7 @@ def test_a_cold_launch_comes_behind_a_sweep_within_the_events(machine, device):
 
     launches = [call[1] if call[0] == "launch" else call[0] for call in machine.calls]
     at = launches.index("sweep")
-    assert launches[at : at + 4] == ["sweep", "Event.record", "vector_copy", "Event.record"]
+    assert launches[at : at + 5] == ["sweep", "hold", "Event.record", "vector_copy", "Event.record"]
     assert "memcpy_dtod" in launches
 
 
@@ -174,7 +174,7 @@ def test_the_device_is_held_until_the_host_has_sent_all(machine, device):
     measured(device)
 
     sent = [call[1] if call[0] == "launch" else call[0] for call in machine.calls]
-    at = max(i for i, name in enumerate(sent) if name == "hold")
+    at = next(i for i, name in enumerate(sent) if name == "hold")
     assert sent[at + 1] == "Event.record"
     assert sent[at + 2 : at + 2 + measuring.FEW] in (["vector_copy"] * measuring.FEW, ["memcpy_dtod"] * measuring.FEW)
 
