@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from symlayout.atoms import MemorySpace
 from symlayout.errors import AssumptionError, LayoutError
-from symlayout.expr import Symbol
+from symlayout.expr import Fact, Symbol, terms_of
 from symlayout.expr.partial_results import partial_results
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
@@ -60,12 +60,12 @@ def edges(kernel: Kernel, large_bytes: int = LARGE_BYTES, seed: int = 0) -> tupl
     if not kernel.dims:
         return (("as bound", dict(kernel.sizes)),)
     found: dict[tuple[int, ...], tuple[str, Sizes]] = {}
+    if nearest(kernel, {s.name: 1 for s in kernel.dims}, UP) is None:
+        raise LayoutError(f"expected sizes that meet what {kernel.name} assumes, found none within {FAR} of the least")
     for word, wanted, way in _wanted(kernel, large_bytes, random.Random(seed)):
         at = nearest(kernel, wanted, way)
         if at is not None:
             found.setdefault(tuple(at.values()), (word, at))
-    if not found:
-        raise LayoutError(f"expected sizes that meet what {kernel.name} assumes, found none near its tiles")
     return tuple(found.values())
 
 
@@ -136,7 +136,7 @@ def nearest(kernel: Kernel, wanted: Mapping[str, int], way: str = NEAR) -> Sizes
     for i, s in enumerate(order):
         known = frozenset(order[: i + 1])
         mine = [f for f, of in rows if s in of and of <= known]
-        for n in _about(wanted[s.name], way):
+        for n in _about(max(wanted[s.name], _least(s, mine)), way):
             env[s] = n
             if n >= 0 and all(f.subs(env).value for f in mine):
                 break
@@ -150,6 +150,16 @@ def nearest(kernel: Kernel, wanted: Mapping[str, int], way: str = NEAR) -> Sizes
     except (AssumptionError, LayoutError):
         return None
     return found
+
+
+def _least(s: Symbol, facts: list[Fact]) -> int:
+    """The greatest lower bound that a fact about a size alone states, such as N >= 10000."""
+    bounds = [0]
+    for f in facts:
+        t = terms_of(f.expr)
+        if f.relation == ">=" and t.get((s,), 0) > 0 and set(t) <= {(s,), ()}:
+            bounds.append(-(t.get((), 0) // t[(s,)]))
+    return max(bounds)
 
 
 def _bounded_last(symbols: tuple[Symbol, ...]) -> tuple[Symbol, ...]:

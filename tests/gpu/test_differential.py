@@ -253,6 +253,14 @@ def test_sizes_that_depend_on_others_follow_them():
     assert nearest(kernel, {"N": 9, "ld": 1}) == {"N": 9, "ld": 12}
 
 
+def test_sizes_begin_where_the_assumptions_do():
+    N = dim("N")
+    found = dict(edges(vector_copy(N).assuming(N >= 10000, N.multiple_of(7)), large_bytes=1 << 20))
+
+    assert found["least"] == {"N": 10003}
+    assert found["large"]["N"] > 100000
+
+
 def test_a_kernel_whose_assumptions_admit_nothing_is_an_error():
     N = dim("N")
 
