@@ -62,6 +62,7 @@ from symlayout.ops import (
     Fill,
     For,
     If,
+    Init,
     Let,
     LoadIndex,
     Map,
@@ -275,6 +276,10 @@ def _unrolled(way: Any, _: Kernel) -> Iterator[Change]:
     yield from ((f"-> {x}", x) for x in (None, UNROLLED) if x != way)
 
 
+def _array(name: str, kernel: Kernel) -> Iterator[Change]:
+    yield from ((f"-> {b.name}", b.name) for b in kernel.barriers if b.name != name)
+
+
 def _fact(f: Fact, _: Kernel) -> Iterator[Change]:
     yield from ((f"{n:+}", Fact(f.expr + n, f.relation)) for n in (1, -1))
 
@@ -288,6 +293,7 @@ _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
     Mma: {"a": (_place,), "b": (_place,), "acc": (_place,), "zero": (_flipped,)},
     Map: {"srcs": (_each(_place),), "dst": (_place,), "count": (_natural,)},
     Fill: {"dst": (_place,), "count": (_natural,)},
+    Init: {"array": (_array,)},
     Arrive: _ON,
     ExpectTx: {**_ON, "bytes": (_one_off, _piece_off)},
     Wait: {**_ON, "parity": (_one_off, _flipped)},

@@ -18,12 +18,12 @@ class HappensBefore(OfProgram):
     """Accesses to shared memory and to registers of wgmma are ordered by what stands between them, proxies included.
 
     The obligations are the rows of ``checkers.orders.rules``, a subset of the memory model of PTX with a version: see
-    ``docs/memory_model.md``. The prologue (mbarrier.init, its fence, a barrier of the CTA) is the code generator's.
+    ``docs/memory_model.md``. They include the prologue: that mbarriers are initialised before they are used.
     If an instruction is missing the claim is refuted: the verdict names it and its place, and shows a run at sizes.
 
     >>> from symlayout.kernels import tma_copy
     >>> print(HappensBefore(tma_copy(64, 256, tile=(16, 64))))
-    happens before (ptx-9.1 subset 3): tma_copy
+    happens before (ptx-9.1 subset 4): tma_copy
 
     Raises ClaimError for a value that is not a kernel.
     """

@@ -14,7 +14,7 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Op, Wait
+from symlayout.ops import Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Op, Prefetch, Wait
 from symlayout.rules.launch import RULES, Awaited, Instruction, Launch, Limited, NamedBarrier, Phases
 
 from ..claim import Claim, Query, TooLarge
@@ -29,6 +29,7 @@ INSTRUCTIONS: dict[type[Op], str] = {
     Wait: "mbarrier.try_wait",
     ClusterBarrier: "barrier.cluster",
     Arrive: "mbarrier.arrive of a peer",
+    Prefetch: "prefetch.tensormap",
 }
 
 
@@ -153,7 +154,9 @@ def _instructions(kernel: Kernel, ops: Iterable[Op]) -> Iterator[tuple[str, tupl
             yield op.row.word, op.row.since
         if isinstance(op, Copy) and op.multicast is not None:
             yield f"{op.atom}.multicast", HOPPER
-        elif isinstance(op, ExpectTx | Wait | ClusterBarrier) or (isinstance(op, Arrive) and op.peer is not None):
+        elif isinstance(op, ExpectTx | Wait | ClusterBarrier | Prefetch) or (
+            isinstance(op, Arrive) and op.peer is not None
+        ):
             yield INSTRUCTIONS[type(op)], HOPPER
         elif isinstance(op, Fence):
             yield str(op), HOPPER

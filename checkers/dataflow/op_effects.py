@@ -26,12 +26,14 @@ from symlayout.ops import (
     Fill,
     For,
     If,
+    Init,
     LoadIndex,
     Map,
     Matrix,
     Mma,
     Op,
     Param,
+    Prefetch,
     Reduce,
     Ref,
     Shuffle,
@@ -315,7 +317,9 @@ class ValueWalk(Walk):
     """The walk with what each operation does to the places of it."""
 
     handlers: ClassVar[Handlers] = {
-        **dict.fromkeys((Arrive, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup), _nothing),
+        **dict.fromkeys(
+            (Prefetch, Init, Arrive, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup), _nothing
+        ),
         Wait: lambda walk, state, op: walk.uses.waited(state, op),
         ExpectTx: lambda walk, state, op: walk.uses.armed(state, op),
         Copy: _copy,

@@ -18,6 +18,7 @@ from .barriers import Meeting, meetings
 from .cluster_exit import cluster_orders
 from .footprints import Footprints
 from .hand_over import HandOver
+from .initialised import init_orders
 from .registers import Registers
 from .ring_slots import RingOrders
 from .rules import MODEL, RULES, Order
@@ -45,6 +46,7 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     yield from Registers(ways, footprints, runs).orders()
     yield from Shared(kernel, ways, footprints, found, runs).orders()
     yield from HandOver(kernel, ways, footprints, found, runs).orders()
+    yield from init_orders(kernel, ways.every)
 
 
 def _reused(kernel: Kernel) -> Iterator[Order]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-MODEL = "ptx-9.1 subset 3"
+MODEL = "ptx-9.1 subset 4"
 
 RULES = {
     "full_acquire": "a slot is read after a wait for its fill (PTX ISA, mbarrier.try_wait: acquire)",
@@ -32,6 +32,10 @@ RULES = {
     "bytes_reused": "tensors that share bytes are used before and behind a barrier of all that touch them, with what is"
     " asynchronous over and fenced",
     "copy_awaited": "each copy by cp.async is awaited before the CTA ends: commit, then wait_group",
+    "initialised": "an mbarrier is initialised once, by one thread, and used behind a later barrier of all threads"
+    " (PTX ISA, mbarrier.init)",
+    "init_fenced": "where copies complete on mbarriers or peers reach them, fence mbarrier_init stands between"
+    " their init and that barrier, within a CTA fence async will do (PTX ISA, fence.mbarrier_init)",
 }
 
 

@@ -17,6 +17,7 @@ from symlayout.errors import ExpressionError
 from symlayout.expr import evaluate
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import Cta, blocks_of, masked
+from symlayout.kernel.prologue import behind_prologue
 from symlayout.kernel.sites import about_thread, active_lanes, warps_of
 from symlayout.kernel.unrolled import unrolled
 from symlayout.ops import (
@@ -74,7 +75,7 @@ def machine(kernel: Kernel, block: tuple[int, ...] = (), uses: int = 0) -> Machi
         for w in range(kernel.threads // 32):
             writer = _Writer(kernel, owner, w, uses, cta)
             try:
-                writer.write(kernel.body, env)
+                writer.write(behind_prologue(kernel), env)
             except _Cut:
                 writer.whole = False
             except ExpressionError as e:  # a value that is read from memory, or a name without one

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from symlayout.atoms.access import Completion
 from symlayout.kernel.sites import Site
-from symlayout.ops import Arrive, Barrier, Commit, ExpectTx, Fence, Mma, Wait, WaitGroup
+from symlayout.ops import Arrive, Barrier, Commit, ExpectTx, Fence, Init, Mma, Prefetch, Wait, WaitGroup
 
 from .page import Page
 
 FENCES = {"async": "fence_proxy_async", "mbarrier_init": "fence_mbarrier_init", "wgmma": "wgmma_fence"}
 GROUPS = {"cp.async": "cp_async", "bulk": "bulk", "wgmma": "wgmma"}
+
+
+def init(p: Page, site: Site) -> None:
+    """mbarrier.init of each mbarrier of an array."""
+    op = site.op
+    assert isinstance(op, Init)
+    b = p.kernel.barrier(op.array)
+    if b.slots == 1:
+        p.call("mbarrier_init", b.name, b.arrivals)
+    else:
+        p.line(f"for (int i = 0; i < {b.slots}; ++i) mbarrier_init({b.name} + i, {b.arrivals});")
+
+
+def prefetch(p: Page, site: Site) -> None:
+    op = site.op
+    assert isinstance(op, Prefetch)
+    p.call("prefetch_tensormap", op.tensor_map)
 
 
 def arrive(p: Page, site: Site) -> None:

@@ -33,11 +33,13 @@ from symlayout.ops import (
     Fill,
     For,
     If,
+    Init,
     Let,
     LoadIndex,
     Map,
     Mma,
     Op,
+    Prefetch,
     Reduce,
     Ref,
     Role,
@@ -77,6 +79,8 @@ class Printer(Page):
         Fill: data.fill,
         Shuffle: data.shuffle,
         Reduce: data.reduce,
+        Prefetch: order.prefetch,
+        Init: order.init,
         Arrive: order.arrive,
         ExpectTx: order.expect_tx,
         Wait: order.wait,
@@ -113,7 +117,6 @@ class Printer(Page):
         """The whole text, and what a launch needs to know."""
         k, arguments = self.kernel, self._arguments()
         self._shared_memory()
-        self._prologue()
         self._indices()
         self.registers("")
         for _ in self.run(k):
@@ -184,20 +187,6 @@ class Printer(Page):
         for name, kind, base in rows:
             place = f"shared + {base}" if base else "shared"
             self.line(f"{kind}* const {name} = reinterpret_cast<{kind}*>({place});")
-
-    def _prologue(self) -> None:
-        """mbarriers are initialised, which the CTA, its cluster and the async proxy see before anything else."""
-        k = self.kernel
-        if not k.barriers:
-            return
-        with self.block("if (threadIdx.x == 0) {"):
-            for m in k.maps:
-                self.call("prefetch_tensormap", m.name)
-            for b in k.barriers:
-                init = f"mbarrier_init({b.name}{' + i' if b.slots > 1 else ''}, {b.arrivals});"
-                self.line(f"for (int i = 0; i < {b.slots}; ++i) {init}" if b.slots > 1 else init)
-            self.call("fence_mbarrier_init")
-        self.call("__syncthreads")
 
     def _indices(self) -> None:
         used = {s for op in self.kernel.walk() for s in symbols_in(tuple(integers_of(op)))}

@@ -216,7 +216,7 @@ def explain(name: str, kinds: Iterable[Any] = ()) -> Entry:
 
 
 def _printed(name: str, known: Iterable[Entry]) -> Entry | None:
-    """The entry of a method or kind as a verdict prints it, with numbers in it: "4 orderings of ptx-9.1 subset 3"."""
+    """The entry of a method or kind as a verdict prints it, with numbers in it: "4 orderings of ptx-9.1 subset 4"."""
     said = _key(re.sub(r"\d+", "", name))
     found = [e for e in known if e.group == "methods" and _key(e.name) in said]
     found += [e for e in known if e.group.startswith("claims") and said.startswith(_key(e.name))]

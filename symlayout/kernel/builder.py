@@ -24,6 +24,7 @@ from ..ops import (
     Fill,
     For,
     If,
+    Init,
     Let,
     LoadIndex,
     Map,
@@ -32,6 +33,7 @@ from ..ops import (
     Op,
     Operand,
     Param,
+    Prefetch,
     Reduce,
     Ref,
     Role,
@@ -55,6 +57,7 @@ from .declarations import (
     lookup,
 )
 from .integer_widths import widened
+from .prologue import with_prologue
 from .specification import Result, Value, misplaced, result
 from .value import Kernel
 
@@ -257,6 +260,16 @@ class Builder:
         self.add(LoadIndex(symbol, src))
         return symbol
 
+    def prefetch(self, *maps: str) -> None:
+        """A hint that copies through tensor maps of these names will come."""
+        for name in maps:
+            self.add(Prefetch(name))
+
+    def init(self, *arrays: Callable[..., Slot]) -> None:
+        """Initialise arrays of mbarriers here, by the one thread that is here, instead of at the start."""
+        for array in arrays:
+            self.add(Init(array().barrier))
+
     def arrive(self, barrier: Slot, peer: Any = None) -> None:
         self.add(Arrive(barrier, None if peer is None else integer(peer)))
 
@@ -351,6 +364,8 @@ class Builder:
     def kernel(self, *given: Fact, reference: Callable[..., Any] | None = None) -> Kernel:
         """The kernel that was built.
 
+        Its mbarriers are initialised at the start (``kernel.prologue``), unless operations of its own do so.
+
         Without ``index_bits`` partial results have 32 bits where the ranges of sizes and indices show that these are
         enough, and 64 elsewhere; with them, all have so many.
         """
@@ -363,7 +378,7 @@ class Builder:
             tuple(self.tensors),
             tuple(self.maps),
             tuple(self.barriers),
-            tuple(body),
+            with_prologue(tuple(body), self.barriers, self.maps, self.threads),
             given,
             self.cluster,
             tuple(self.rings),

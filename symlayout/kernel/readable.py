@@ -18,7 +18,7 @@ from typing import Any
 
 from ..atoms import Atom, Extent, MemorySpace, MmaAtom
 from ..expr import Expr, Fact
-from ..ops import OPERATIONS, WARP, Box, Copy, Elect, If, Map, Matrix, Mma, Op, Param, Ref, Role, Slot
+from ..ops import OPERATIONS, WARP, Box, Copy, Elect, If, Init, Map, Matrix, Mma, Op, Param, Prefetch, Ref, Role, Slot
 from ..semantics.maps import FUNCTIONS
 from .sites import about_thread, as_written
 from .specification import Result, misplaced
@@ -112,6 +112,10 @@ def _may_lack(op: Op, name: str) -> bool:
 def _names(kernel: Kernel, op: Op) -> Iterator[str]:
     """Names of tensors, tensor maps, mbarriers and parameters that are not declared; boxes of another rank."""
     maps = {m.name: m.tensor_map for m in kernel.maps}
+    if isinstance(op, Init):
+        yield from _declared("an array of mbarriers", op.array, op, [b.name for b in kernel.barriers])
+    if isinstance(op, Prefetch):
+        yield from _declared("a tensor map", op.tensor_map, op, maps)
     for x in _operands(op):
         if isinstance(x, Matrix):
             x = x.start

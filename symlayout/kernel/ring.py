@@ -11,7 +11,7 @@ Use number n of a ring takes slot n % S in the n // S-th time round. The produce
     >>> with k.role("consumer", 1), k.loop("i", 8) as i, ring.consume(i) as slot:
     ...     print(slot.at())
     ring[4096*(i % 4)]
-    >>> for line in k.kernel().text().splitlines()[5:]:
+    >>> for line in k.kernel().text().splitlines()[10:]:
     ...     print(line)
       role consumer, warp 0:
         for i < 8:

@@ -1,7 +1,7 @@
 """A persistent 1-D copy through a ring of shared-memory slots by bulk copies, which need no tensor map.
 
     >>> from symlayout import dim
-    >>> print(bulk_copy(dim("N", multiple_of=4), chunk=256, slots=2, blocks=3).text().splitlines()[12].strip())
+    >>> print(bulk_copy(dim("N", multiple_of=4), chunk=256, slots=2, blocks=3).text().splitlines()[17].strip())
     expect_tx full[i % 2] 4*min(256, N - 256*block_x - 768*i) B
 
 Chunks are of *chunk* elements, the last one of those that are left: the size is an operand of each copy, and what the

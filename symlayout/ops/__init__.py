@@ -10,7 +10,7 @@ provers, runs and printers ask of one is a method of ``Op`` (see ``op``), and of
 
 from __future__ import annotations
 
-from .data import FOLDS, SHUFFLES, Copy, Fill, Let, LoadIndex, Map, Mma, Reduce, Shuffle, number_text
+from .data import FOLDS, SHUFFLES, Copy, Fill, Let, LoadIndex, Map, Mma, Prefetch, Reduce, Shuffle, number_text
 from .op import WARP, Op
 from .operands import Box, Matrix, Operand, Param, Ref, Slot
 from .rewriting import edited, named, rewritten, substitution
@@ -24,6 +24,7 @@ from .synchronisation import (
     Commit,
     ExpectTx,
     Fence,
+    Init,
     Wait,
     WaitGroup,
     WarpBarrier,
@@ -55,6 +56,7 @@ __all__ = [
     "Fill",
     "For",
     "If",
+    "Init",
     "Let",
     "LoadIndex",
     "Map",
@@ -63,6 +65,7 @@ __all__ = [
     "Op",
     "Operand",
     "Param",
+    "Prefetch",
     "Reduce",
     "Ref",
     "Role",
@@ -79,10 +82,10 @@ __all__ = [
     "substitution",
 ]
 
-DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex)
+DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex, Prefetch)
 NAMES: tuple[type[Op], ...] = (Let,)
 ORDER: tuple[type[Op], ...] = (
-    *(Arrive, ExpectTx, Wait, Barrier, WarpBarrier, ClusterBarrier),
+    *(Init, Arrive, ExpectTx, Wait, Barrier, WarpBarrier, ClusterBarrier),
     *(Fence, Commit, WaitGroup),
 )
 STRUCTURE: tuple[type[Op], ...] = (For, If, Elect, Role)

@@ -143,6 +143,16 @@ class Map(Op):
 
 
 @dataclass(frozen=True)
+class Prefetch(Op):
+    """prefetch.tensormap: a tensor map is brought near before the first copy that needs it. It changes no value."""
+
+    tensor_map: str
+
+    def __str__(self) -> str:
+        return f"prefetch {self.tensor_map}"
+
+
+@dataclass(frozen=True)
 class Fill(Op):
     """dst[i] = value for *count* elements of each thread."""
 

@@ -15,6 +15,16 @@ GROUPS = (Completion.CP_ASYNC, Completion.BULK, Completion.WGMMA)  # what can be
 
 
 @dataclass(frozen=True)
+class Init(Op):
+    """mbarrier.init of each mbarrier of an *array*, by one thread, once: its phases await arrivals from then on."""
+
+    array: str
+
+    def __str__(self) -> str:
+        return f"init {self.array}"
+
+
+@dataclass(frozen=True)
 class Arrive(Op):
     """mbarrier.arrive by each thread that is here, at this CTA's barrier or that of a *peer* in the cluster."""
 

@@ -242,7 +242,16 @@ class Cta:
             raise LayoutError(
                 f"expected a slot of 0 .. {self.cluster.machine.kernel.barrier(name).slots - 1} of {name}, got {slot}"
             )
-        return self.slots[name, slot]
+        found = self.slots[name, slot]
+        if not found.initialised:
+            raise LayoutError(f"expected {self}'s {found.name} to be initialised before it is used")
+        return found
+
+    def init(self, name: str) -> None:
+        """Initialise the mbarriers of an array. Raises LayoutError where they were before."""
+        for (array, _), found in self.slots.items():
+            if array == name:
+                found.init()
 
     def __str__(self) -> str:
         return f"CTA {self.block[0] if len(self.block) == 1 else self.block}"

@@ -1,6 +1,7 @@
 """The state of an mbarrier, as PTX defines it: phase, pending arrivals, bytes under way.
 
 >>> b = Mbarrier("full[0]", arrivals=1, clock=np.zeros(1, np.int64), component=0)
+>>> b.init()
 >>> b.passes(0), b.passes(1)                # a fresh barrier lets a wait for parity 1 through
 (False, True)
 >>> b.expect_tx(64); b.arrive(1); b.passes(0)
@@ -33,6 +34,13 @@ class Mbarrier:
         self.name, self.arrivals, self.component = name, arrivals, component
         self.phase, self.pending, self.tx = 0, arrivals, 0
         self.told, self.known = clock, clock.copy()
+        self.initialised = False
+
+    def init(self) -> None:
+        """It may be used from now on. Raises LayoutError where it was initialised before."""
+        if self.initialised:
+            raise LayoutError(f"expected one mbarrier.init of {self.name}, got another")
+        self.initialised = True
 
     def arrive(self, count: int) -> None:
         """*count* arrivals, one by one. Raises LayoutError for more than the phase awaits."""

@@ -23,11 +23,13 @@ from ..ops import (
     Fill,
     For,
     If,
+    Init,
     Let,
     LoadIndex,
     Map,
     Mma,
     Param,
+    Prefetch,
     Reduce,
     Role,
     Shuffle,
@@ -81,6 +83,15 @@ def _fill(agent: Agent, op: Fill) -> None:
 # -- order ----------------------------------------------------------------------------------------------
 
 
+def _init(agent: Agent, op: Init) -> None:
+    for _ in agent.active:
+        agent.cta.init(op.array)
+
+
+def _prefetch(agent: Agent, op: Prefetch) -> None:
+    """A hint."""
+
+
 def _arrive(agent: Agent, op: Arrive) -> None:
     peer = agent.cta.rank if op.peer is None else op.peer
     for threads, (slot, rank) in agent.grouped(op.barrier.slot, peer):
@@ -128,6 +139,8 @@ def _meet(agent: Agent, meeting: Meeting, count: int, op: str) -> Steps:
     before = meeting.generation
     agent.release(agent.active, meeting.told)
     meeting.arrive(len(agent.active), count)
+    if meeting.generation > before and count > len(agent.active):
+        yield Blocked(lambda: True, agent.told)  # those who came first go on first
     if meeting.generation == before:
         told = agent.told()
         yield Blocked(lambda: meeting.generation > before, lambda: f"{told}: {op}: {meeting}")
@@ -172,6 +185,7 @@ def _elect(agent: Agent, op: Elect) -> None:
 STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
     **{Copy: _instruction, Mma: _instruction, Map: _map, Fill: _fill, Shuffle: shuffle, Reduce: reduce},
     **{Let: let, LoadIndex: load_index},
+    **{Prefetch: _prefetch, Init: _init},
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
     **{WarpBarrier: _warp_barrier},
     **{Fence: _fence, Commit: _commit, WaitGroup: _wait_group},

@@ -116,14 +116,14 @@ def test_tensors_that_are_live_together(name: str) -> None:
     assert prove(HappensBefore(kernel)).verdicts[0].outcome is not Outcome.PROVED
 
 
-@pytest.mark.parametrize("kernel", [without_barrier(twice(), 1), without_barrier(epilogue(), 0)])
+@pytest.mark.parametrize("kernel", [without_barrier(twice(), 1), without_barrier(epilogue(), 1)])
 def test_no_barrier_between(kernel: Kernel) -> None:
     assert "may still be reading" in said(kernel)
     assert prove(kernel).verdicts[0].outcome is Outcome.PROVED, "their registers fit"
 
 
 def test_a_ring_in_whose_memory_others_are_keeps_no_protocol() -> None:
-    kernel = without_barrier(epilogue(), 0)
+    kernel = without_barrier(epilogue(), 1)
     (v,) = prove(RingProtocol(kernel, "full")).verdicts
     assert v.outcome is Outcome.UNKNOWN
     assert "ring and out, which share bytes, are apart in time" in str(v.open)

@@ -108,6 +108,7 @@ SAMPLES: dict[type[Op], Op] = {
     Shuffle: Shuffle("up", X, Y, 1, 2),
     Reduce: Reduce("add", X, Y, 4),
     LoadIndex: LoadIndex(dim("p"), Ref("g", 0)),
+    ops.Prefetch: ops.Prefetch("m"),
 }
 
 
@@ -143,6 +144,7 @@ def test_what_operations_of_data_read_and_write() -> None:
         "Shuffle": ([("x", 2)], [("y", 2)]),
         "Reduce": ([("x", 4)], [("y", 1)]),
         "LoadIndex": ([("g", 1)], []),
+        "Prefetch": ([], []),
     }
 
 

@@ -20,6 +20,7 @@ from symlayout.ops import (
     ExpectTx,
     Fence,
     For,
+    Init,
     Op,
     Ref,
     Role,
@@ -107,7 +108,7 @@ def fence_after_barrier(kernel: Kernel) -> Kernel:
 
 
 def fence_by_one(kernel: Kernel) -> Kernel:
-    return kernel.edited(lambda op: [Elect((op,))] if isinstance(op, Fence) else [op])
+    return kernel.edited(lambda op: [Elect((op,))] if op == Fence("async") else [op])
 
 
 MUTANTS = (
@@ -140,7 +141,7 @@ MUTANTS = (
         "consumer with the other parity",
         changed(Wait, lambda op: replace(op, parity=1 - op.parity), barrier="full"),
         r"role consumer, i = 0: tma.store .*: stores poison of byte 0 of ring: shared memory was never written there",
-        order=2,
+        order=3,
         eager_says="no thread can go on",
     ),
     Mutant(
@@ -202,7 +203,7 @@ MUTANTS = (
     Mutant(
         "tma_copy",
         "every lane issues the load",
-        edit(lambda op: op.body if isinstance(op, Elect) and not op.each_warp else [op]),
+        edit(lambda op: op.body if isinstance(op, Elect) and not any(isinstance(x, Init) for x in op.body) else [op]),
         r"role producer, i = 0: expect_tx .*: expected no more than 1 arrivals in phase 0 of full\[0\], which still awaits "
         r"8192 bytes, got another",
         eager_says="got another",
@@ -234,7 +235,7 @@ MUTANTS = (
     Mutant(
         "tma_transpose",
         "no barrier before the store",
-        without_nth(Barrier, 1),
+        without_nth(Barrier, 2),
         r"stores poison of byte 2 of turned: no fence async, or no barrier after it, after st.shared.2 .* by thread 1 ",
     ),
     Mutant(
@@ -246,7 +247,7 @@ MUTANTS = (
     Mutant(
         "tma_transpose",
         "no barrier after the wait for the store",
-        without_nth(Barrier, 0),
+        without_nth(Barrier, 1),
         r"overwrites byte \d+ of turned, which warp 0 may still be reading",
     ),
     Mutant(

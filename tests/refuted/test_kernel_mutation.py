@@ -51,12 +51,12 @@ def test_a_mutant_is_refuted_or_equivalent(share: Callable[[int], int], family: 
 
 BY_OTHERS = {
     "gemm": (
-        "1.0.0.1 fence wgmma: by one",
-        "1.0.3 elect one of each warp:: by thread 1",
-        "1.0.3 elect one of each warp:: each_warp flipped",
-        "1.0.13 fence async: by one",
+        "3.0.0.1 fence wgmma: by one",
+        "3.0.3 elect one of each warp:: by thread 1",
+        "3.0.3 elect one of each warp:: each_warp flipped",
+        "3.0.13 fence async: by one",
     ),
-    "tma_transpose": ("0.0.0 elect one:: by thread 1", "0.1 elect one:: by thread 1"),
+    "tma_transpose": ("2.0.0 elect one:: by thread 1", "2.1 elect one:: by thread 1"),
 }
 
 

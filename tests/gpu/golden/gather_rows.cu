@@ -1,7 +1,7 @@
 // kernel gather_rows(K, M, N)
 //   grid (3,), 64 threads
 //   result dst(i,j) = src(idx(i),j)
-// digest 4f5c891c5d2a386fdb7ec2815a10903d8113ea52407fe48cb7fb5be0542e4678
+// digest ead0109945688c004240c67e0ae8e468d817bfe0d40b96a6f1a4b512082022dd
 // assumed: the base of idx, src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with idx, src
 // assumed: the data hold picked = idx[min(M - 1, r + 16*((block_x + 3*i)//ceil(N/64)))] within (0,K)
@@ -12,7 +12,9 @@ gather_rows(const __grid_constant__ CUtensorMap src_map, const __grid_constant__
     float* const ring = reinterpret_cast<float*>(shared);
     uint64_t* const full = reinterpret_cast<uint64_t*>(shared + 12288);
     uint64_t* const empty = reinterpret_cast<uint64_t*>(shared + 12312);
-    if (threadIdx.x == 0) {
+    const int block_x = blockIdx.x;
+    const int thread = threadIdx.x;
+    if (thread < 32 && elect_one()) {
         prefetch_tensormap(src_map);
         prefetch_tensormap(dst_map);
         for (int i = 0; i < 3; ++i) mbarrier_init(full + i, 1);
@@ -20,8 +22,6 @@ gather_rows(const __grid_constant__ CUtensorMap src_map, const __grid_constant__
         fence_mbarrier_init();
     }
     __syncthreads();
-    const int block_x = blockIdx.x;
-    const int thread = threadIdx.x;
 
     // producer: warp 0
     if (threadIdx.x / 32 == 0) {

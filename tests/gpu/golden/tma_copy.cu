@@ -1,7 +1,7 @@
 // kernel tma_copy(M, N)
 //   grid (3,), 64 threads
 //   result dst(m,n) = src(m,n)
-// digest 16146f39cbb0ab126f3318705d1962b606b133fbdbf593ee29369164be27cffd
+// digest 4c50aa1b9c96b92e8b7b1ad2c6eb574876f03204692835bfc159156b8a0d07c5
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)
@@ -11,7 +11,9 @@ tma_copy(const __grid_constant__ CUtensorMap src_map, const __grid_constant__ CU
     float* const ring = reinterpret_cast<float*>(shared);
     uint64_t* const full = reinterpret_cast<uint64_t*>(shared + 12288);
     uint64_t* const empty = reinterpret_cast<uint64_t*>(shared + 12312);
-    if (threadIdx.x == 0) {
+    const int block_x = blockIdx.x;
+    const int thread = threadIdx.x;
+    if (thread < 32 && elect_one()) {
         prefetch_tensormap(src_map);
         prefetch_tensormap(dst_map);
         for (int i = 0; i < 3; ++i) mbarrier_init(full + i, 1);
@@ -19,8 +21,6 @@ tma_copy(const __grid_constant__ CUtensorMap src_map, const __grid_constant__ CU
         fence_mbarrier_init();
     }
     __syncthreads();
-    const int block_x = blockIdx.x;
-    const int thread = threadIdx.x;
 
     // producer: warp 0
     if (threadIdx.x / 32 == 0) {

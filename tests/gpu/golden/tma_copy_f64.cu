@@ -1,7 +1,7 @@
 // kernel tma_copy(M, N)
 //   grid (2,), 64 threads
 //   result dst(m,n) = src(m,n)
-// digest 90e0d43e75939de792f61a7d5d3f4b719c2e8242ea352107d869480883c17040
+// digest 1acfc8b8d70d39768ad1ded76a28e645b959b92f8c5047e3f74ccdeb121fd980
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)
@@ -11,7 +11,9 @@ tma_copy(const __grid_constant__ CUtensorMap src_map, const __grid_constant__ CU
     double* const ring = reinterpret_cast<double*>(shared);
     uint64_t* const full = reinterpret_cast<uint64_t*>(shared + 8192);
     uint64_t* const empty = reinterpret_cast<uint64_t*>(shared + 8200);
-    if (threadIdx.x == 0) {
+    const int block_x = blockIdx.x;
+    const int thread = threadIdx.x;
+    if (thread < 32 && elect_one()) {
         prefetch_tensormap(src_map);
         prefetch_tensormap(dst_map);
         mbarrier_init(full, 1);
@@ -19,8 +21,6 @@ tma_copy(const __grid_constant__ CUtensorMap src_map, const __grid_constant__ CU
         fence_mbarrier_init();
     }
     __syncthreads();
-    const int block_x = blockIdx.x;
-    const int thread = threadIdx.x;
 
     // producer: warp 0
     if (threadIdx.x / 32 == 0) {

@@ -2,7 +2,7 @@
 //   grid (3,), 64 threads
 //   given N % 4 == 0
 //   result dst(m,n) = add(dst(m,n), sum over s < S of src(s,m,n))
-// digest ee9529a6d3a89368904dde2c3c2c5fe64993a64fbc380f5609ed4a345812bb91
+// digest 6a7e14a3d292b69078506cb415243d212d7b96f1c71aabada6bef951c990255c
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)
@@ -12,7 +12,9 @@ tma_reduce_add(const __grid_constant__ CUtensorMap src_map, const __grid_constan
     float* const ring = reinterpret_cast<float*>(shared);
     uint64_t* const full = reinterpret_cast<uint64_t*>(shared + 12288);
     uint64_t* const empty = reinterpret_cast<uint64_t*>(shared + 12312);
-    if (threadIdx.x == 0) {
+    const int block_x = blockIdx.x;
+    const int thread = threadIdx.x;
+    if (thread < 32 && elect_one()) {
         prefetch_tensormap(src_map);
         prefetch_tensormap(dst_map);
         for (int i = 0; i < 3; ++i) mbarrier_init(full + i, 1);
@@ -20,8 +22,6 @@ tma_reduce_add(const __grid_constant__ CUtensorMap src_map, const __grid_constan
         fence_mbarrier_init();
     }
     __syncthreads();
-    const int block_x = blockIdx.x;
-    const int thread = threadIdx.x;
 
     // producer: warp 0
     if (threadIdx.x / 32 == 0) {

@@ -2,7 +2,7 @@
 //   grid (2,), 64 threads
 //   given N % 4 == 0
 //   result dst(m,n) = max(dst(m,n), greatest over s < S of src(s,m,n))
-// digest 9957e1e0cf6edf7ab865ab20d6d166b2431c668097f9bee67471c86a04365dce
+// digest 706322447e6dae452e0c3f5e4ed54d151e8ad74d0cba864e01b4aca01c48dd55
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)
@@ -12,7 +12,9 @@ tma_reduce_max(const __grid_constant__ CUtensorMap src_map, const __grid_constan
     int32_t* const ring = reinterpret_cast<int32_t*>(shared);
     uint64_t* const full = reinterpret_cast<uint64_t*>(shared + 4096);
     uint64_t* const empty = reinterpret_cast<uint64_t*>(shared + 4112);
-    if (threadIdx.x == 0) {
+    const int block_x = blockIdx.x;
+    const int thread = threadIdx.x;
+    if (thread < 32 && elect_one()) {
         prefetch_tensormap(src_map);
         prefetch_tensormap(dst_map);
         for (int i = 0; i < 2; ++i) mbarrier_init(full + i, 1);
@@ -20,8 +22,6 @@ tma_reduce_max(const __grid_constant__ CUtensorMap src_map, const __grid_constan
         fence_mbarrier_init();
     }
     __syncthreads();
-    const int block_x = blockIdx.x;
-    const int thread = threadIdx.x;
 
     // producer: warp 0
     if (threadIdx.x / 32 == 0) {

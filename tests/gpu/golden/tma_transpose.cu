@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (3,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 62fefe754ffb77a7f931a9f98ca773dca284fadd7439419759095e3fea6bd636
+// digest 1aee3f407d6061e8732b6147877b2a77bc83e2fc94f704cc3d178d875a8c6354
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
@@ -12,7 +12,9 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
     __nv_bfloat16* const turned = reinterpret_cast<__nv_bfloat16*>(shared + 16384);
     uint64_t* const full = reinterpret_cast<uint64_t*>(shared + 24576);
     uint64_t* const empty = reinterpret_cast<uint64_t*>(shared + 24592);
-    if (threadIdx.x == 0) {
+    const int block_x = blockIdx.x;
+    const int thread = threadIdx.x;
+    if (thread < 32 && elect_one()) {
         prefetch_tensormap(src_map);
         prefetch_tensormap(dst_map);
         for (int i = 0; i < 2; ++i) mbarrier_init(full + i, 1);
@@ -20,8 +22,6 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
         fence_mbarrier_init();
     }
     __syncthreads();
-    const int block_x = blockIdx.x;
-    const int thread = threadIdx.x;
 
     // consumer: warps 0 to 3
     if (threadIdx.x / 32 <= 3) {

@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (2,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest ad97f179cd0f4dacd68feb26d3da102ecfd3b591bfba31da0a857bfead09f8f5
+// digest d5484bcdbde2487f566ccde7b5d5e798477a93207d902f1f30f53630359d1f5c
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
@@ -12,7 +12,9 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
     float* const turned = reinterpret_cast<float*>(shared + 16384);
     uint64_t* const full = reinterpret_cast<uint64_t*>(shared + 32768);
     uint64_t* const empty = reinterpret_cast<uint64_t*>(shared + 32776);
-    if (threadIdx.x == 0) {
+    const int block_x = blockIdx.x;
+    const int thread = threadIdx.x;
+    if (thread < 32 && elect_one()) {
         prefetch_tensormap(src_map);
         prefetch_tensormap(dst_map);
         mbarrier_init(full, 1);
@@ -20,8 +22,6 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
         fence_mbarrier_init();
     }
     __syncthreads();
-    const int block_x = blockIdx.x;
-    const int thread = threadIdx.x;
 
     // consumer: warps 0 to 3
     if (threadIdx.x / 32 <= 3) {

@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (2,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 54ab7262321dfab64cb0880b0a9bbe419967116baf882797bee1eb85c4e64f93
+// digest f9b6bfdc8cbe073feb7e19385e781911fc381702252c17aaad14b21c60763391
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
@@ -12,7 +12,9 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
     float* const turned = reinterpret_cast<float*>(shared + 24576);
     uint64_t* const full = reinterpret_cast<uint64_t*>(shared + 32768);
     uint64_t* const empty = reinterpret_cast<uint64_t*>(shared + 32792);
-    if (threadIdx.x == 0) {
+    const int block_x = blockIdx.x;
+    const int thread = threadIdx.x;
+    if (thread < 32 && elect_one()) {
         prefetch_tensormap(src_map);
         prefetch_tensormap(dst_map);
         for (int i = 0; i < 3; ++i) mbarrier_init(full + i, 1);
@@ -20,8 +22,6 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
         fence_mbarrier_init();
     }
     __syncthreads();
-    const int block_x = blockIdx.x;
-    const int thread = threadIdx.x;
 
     // consumer: warps 0 to 3
     if (threadIdx.x / 32 <= 3) {
