@@ -1,4 +1,4 @@
-"""What a kernel computes and how long it takes, predicted cycle by cycle without a GPU.
+"""What a kernel computes and how long it takes, predicted without a GPU.
 
-Empty so far: the event engine, the machines and `simulate` come here.
+`engine` has processes and time, `resource` what they share: pipes and pools.
 """

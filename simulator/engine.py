@@ -1,0 +1,135 @@
+"""An event engine: processes are generators, time is whole picoseconds, and equal inputs give equal runs.
+
+>>> engine = Engine()
+>>> ready, seen = Signal("the bell"), []
+>>> def sleeper():
+...     yield 500
+...     ready.fire(engine)
+>>> def listener():
+...     yield ready
+...     seen.append(engine.now)
+>>> engine.start("listener", listener()); engine.start("sleeper", sleeper()); engine.run()
+>>> seen
+[500]
+
+A process yields a number of picoseconds to sleep, or a signal to wait for. Events at one time happen in the order in
+which they were scheduled.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from symlayout.errors import SymlayoutError
+
+NS = 1000  # picoseconds
+MAX_EVENTS = 50_000_000  # of one run: about a minute
+
+
+class SimulationError(SymlayoutError):
+    """A simulation that cannot be run, or cannot go on."""
+
+
+class Signal:
+    """What processes wait for. ``fire`` resumes all that wait now; who comes later waits for the next time.
+
+    *told* is a word or a function of none, for the message of a deadlock.
+    """
+
+    __slots__ = ("told", "waiting")
+
+    def __init__(self, told: str | Callable[[], str]) -> None:
+        self.told = told
+        self.waiting: list[Process] = []
+
+    def fire(self, engine: Engine) -> None:
+        """Resume the waiting processes, in the order in which they came."""
+        resumed, self.waiting = self.waiting, []
+        for process in resumed:
+            process.waits_for = None
+            engine.at(engine.now, process.resume)
+
+    def __str__(self) -> str:
+        return self.told if isinstance(self.told, str) else self.told()
+
+
+Steps: TypeAlias = "Generator[int | Signal, None, None]"
+
+
+@dataclass(eq=False, slots=True)
+class Process:
+    """A generator that runs in an engine, and the signal that it waits for."""
+
+    engine: Engine
+    name: str
+    steps: Steps
+    waits_for: Signal | None = None
+
+    def resume(self) -> None:
+        """Run to the next stop."""
+        try:
+            stop = next(self.steps)
+        except StopIteration:
+            self.engine.live.pop(self, None)
+            return
+        if isinstance(stop, Signal):
+            self.waits_for = stop
+            stop.waiting.append(self)
+        elif stop < 0:
+            raise SimulationError(f"expected a process that sleeps at least 0 ps, got {stop} ps of {self.name}")
+        else:
+            self.engine.at(self.engine.now + stop, self.resume)
+
+
+class Engine:
+    """The clock and the events to come.
+
+    >>> engine = Engine()
+    >>> engine.start("consumer", iter([Signal("full[0]")]))
+    >>> engine.run()
+    Traceback (most recent call last):
+        ...
+    simulator.engine.SimulationError: no process can go on at 0.000 ns: consumer waits for full[0]
+    """
+
+    __slots__ = ("_count", "_queue", "live", "now")
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.live: dict[Process, None] = {}
+        self._queue: list[tuple[int, int, Callable[[], None]]] = []
+        self._count = 0
+
+    def at(self, time: int, action: Callable[[], None]) -> None:
+        """Do something at a time. Raises SimulationError for a time that is over."""
+        if time < self.now:
+            raise SimulationError(f"expected an event at {self.now} ps or later, got one at {time} ps")
+        self._count += 1
+        heapq.heappush(self._queue, (time, self._count, action))
+
+    def start(self, name: str, steps: Steps) -> None:
+        """Run a process from now on."""
+        process = Process(self, name, steps)
+        self.live[process] = None
+        self.at(self.now, process.resume)
+
+    def run(self, max_events: int = MAX_EVENTS) -> None:
+        """Run until nothing is left to do.
+
+        Raises SimulationError for processes that wait for what nobody does, with each of them, and for a run of more
+        events than *max_events*.
+        """
+        for _ in range(max_events):
+            if not self._queue:
+                break
+            self.now, _, action = heapq.heappop(self._queue)
+            action()
+        else:
+            if self._queue:
+                raise SimulationError(f"expected at most {max_events} events, got more at {self.now / NS:.3f} ns")
+        if self.live:
+            stuck = "; ".join(f"{p.name} waits for {p.waits_for}" for p in self.live)
+            raise SimulationError(f"no process can go on at {self.now / NS:.3f} ns: {stuck}")
