@@ -18,7 +18,7 @@ from typing import Any
 
 import symlayout
 from symlayout.answers.report import Outcome, Verdict, Witness
-from symlayout.canonical import digest
+from symlayout.canonical import digest, hashed
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Fact
 from symlayout.facts import Facts
@@ -28,7 +28,8 @@ from .claim import Claim
 from .orders.rules import MODEL
 from .trusted.statements.bound import bound, unbound
 
-SCHEMA = 4
+SCHEMA = 5
+SUM = 16  # characters before the text of a row, by which one that was damaged, or is another key's, is told
 
 
 def default_path() -> Path:
@@ -38,6 +39,11 @@ def default_path() -> Path:
         return Path(named)
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "symlayout" / "verdicts.sqlite"
+
+
+def _summed(key: str, text: str) -> str:
+    """A row as it is stored."""
+    return hashed(key + text)[:SUM] + text
 
 
 class Verdicts(ABC):
@@ -54,18 +60,25 @@ class Verdicts(ABC):
     def find(self, key: str, claim: Claim) -> Verdict | None:
         """The stored verdict of a claim, or None."""
         try:
-            text = self._get(key)
-            found = None if text is None else _verdict(json.loads(text), claim)
-        except (sqlite3.Error, ValueError, KeyError, TypeError, SymlayoutError):
+            found = self._stored(key, claim)
+        except (sqlite3.Error, ValueError, KeyError, TypeError, AttributeError, SymlayoutError):
             return None
         self.hits += found is not None
         return found
+
+    def _stored(self, key: str, claim: Claim) -> Verdict | None:
+        row = self._get(key)
+        if row is None:
+            return None
+        text = row[SUM:]
+        return _verdict(json.loads(text), claim) if row == _summed(key, text) else None
 
     def store(self, key: str, verdict: Verdict) -> None:
         """Keep a verdict, its repairs as text; one whose repairs do not read back is left out."""
         try:
             if _read(map(str, verdict.repairs), verdict.claim) == verdict.repairs:
-                self._put(key, json.dumps(replace(verdict, certificate=unbound(verdict.certificate)).to_json()))
+                text = json.dumps(replace(verdict, certificate=unbound(verdict.certificate)).to_json())
+                self._put(key, _summed(key, text))
         except (sqlite3.Error, TypeError, ValueError, SymlayoutError):
             return
 

@@ -6,6 +6,7 @@ names. Fills of one ring had one form in all tests: a whole tile, or the same pa
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -16,6 +17,7 @@ import pytest
 from benchmarks.kernel_mutation import mutants
 from checkers import Bijective, InBounds, prove
 from checkers.bundle import Checked
+from checkers.cache import Cache
 from checkers.claims.happens_before import HappensBefore
 from checkers.claims.ring_protocol import RingProtocol
 from checkers.claims.transaction_bytes import TransactionBytes
@@ -72,7 +74,7 @@ def watched() -> Kernel:
 def elsewhere(how: str) -> Kernel:
     """The kernel with its last role where not all of its threads come to it."""
     kernel = watched()
-    producer, consumer, watcher = kernel.body
+    *first, consumer, watcher = kernel.body
     assert isinstance(consumer, Role)
     assert isinstance(watcher, Role)
     if how == "fewer threads":
@@ -84,7 +86,7 @@ def elsewhere(how: str) -> Kernel:
         "in an election": (consumer, Elect((watcher,))),
         "in a condition": (consumer, If((index("thread", 96) < 64,), (watcher,))),
     }
-    return replace(kernel, body=(producer, *last[how]))
+    return replace(kernel, body=(*first, *last[how]))
 
 
 PLACES = ("fewer threads", "beyond", "half beyond", "in a role", "in an election", "in a condition")
@@ -220,3 +222,22 @@ def test_a_check_says_how_many_certificates_trust_something() -> None:
     plain = prove(Bijective(Layout((N, 4), (1, N)), 4 * N)).certificate.check()
     assert plain == Checked(accepted=plain.accepted)
     assert "trusts" not in dict(plain.rows())
+
+
+# -- a file of verdicts ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", ["[]", "null", "{}", '{"outcome":"proved"}', "of another claim"])
+def test_a_row_of_a_cache_that_is_not_what_was_stored_is_no_verdict(tmp_path: Any, damage: str) -> None:
+    """Lists and null ended in AttributeError; a row of another claim, or a part of one, was believed."""
+    right, wrong = Bijective(Layout((N, 4), (1, N)), 4 * N), Bijective(Layout((N, 4), (1, 1)), 4 * N)
+    cache = Cache(tmp_path / "verdicts")
+    assert [outcome(prove(c, cache=cache)) for c in (right, wrong)] == [Outcome.PROVED, Outcome.REFUTED]
+
+    rows = dict(sqlite3.connect(tmp_path / "verdicts").execute("select key, value from verdict").fetchall())
+    first, second = rows
+    cache.keep([(first, rows[second]), (second, rows[first])] if " " in damage else [(k, damage) for k in rows])
+    assert [outcome(prove(c, cache=cache)) for c in (right, wrong)] == [Outcome.PROVED, Outcome.REFUTED]
+    assert cache.hits == 0
+    assert outcome(prove(right, cache=cache)) is Outcome.PROVED
+    assert cache.hits == 1
