@@ -102,7 +102,7 @@ class Searches:
         return self.ended.get(given)
 
     def first(self) -> Found | None:
-        """A proof under all assumptions, if quick; of what is no layout under none.
+        """A proof under all assumptions, if quick; None if there is no layout without them.
 
         Quotients are resolved under all assumptions, which no certificate names: only a proof without them shows that
         they are not needed. What is resolved is kept for the other claims of a kernel, but not where the steps have
@@ -130,7 +130,7 @@ class Searches:
         return found
 
     def _known_to_be_needed(self) -> tuple[Fact, ...]:
-        """Those without which the claim fails at some sizes that meet the others: no proof does without them.
+        """Assumptions that no proof does without: the claim fails at some sizes that meet the others.
 
         Such sizes are sought near some that meet all, with one of them moved.
         """

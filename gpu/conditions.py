@@ -38,7 +38,7 @@ class Conditions:
 
 
 def conditions(device: Device) -> Conditions:
-    """Those of a device now; unknown if nvidia-smi is missing, fails or takes more than 5 seconds."""
+    """Conditions of a device now; unknown if nvidia-smi is missing, fails or takes more than 5 seconds."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return Conditions()

@@ -40,7 +40,7 @@ def _products(asynchronous: bool) -> Callable[[Op], bool]:
 class Kind:
     """A kind of instructions: a pattern for their opcodes, what they are, and whether an operation becomes some.
 
-    *declared* says whether a kernel has some beside its operations: for its mbarriers, say.
+    *declared* says whether a kernel has some apart from its operations, such as for its mbarriers.
     """
 
     opcode: str
@@ -54,7 +54,7 @@ class Kind:
         return [m[0] for m in found if m]
 
     def operations(self, kernel: Kernel) -> int:
-        """How many operations of a kernel become some."""
+        """The number of operations of a kernel that become some."""
         return sum(map(self.of, kernel.walk()))
 
     def is_wanted(self, kernel: Kernel) -> bool:
@@ -93,7 +93,7 @@ KINDS = (
 
 
 def wanted(kernel: Kernel) -> tuple[Kind, ...]:
-    """The kinds of which the machine code of a kernel has some."""
+    """The kinds that the machine code of a kernel contains."""
     return tuple(kind for kind in KINDS if kind.is_wanted(kernel))
 
 
@@ -118,7 +118,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class MachineCode:
-    """What was counted; true where all is as the kernel says."""
+    """The counts; true if all are as the kernel says."""
 
     kernel: str
     registers: int

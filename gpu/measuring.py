@@ -292,7 +292,7 @@ class _Bench:
         return [Timed(name, Times(tuple(warm[name])), Times(tuple(cold[name]))) for name in names]
 
     def _launches(self, call: Callable[[], Any]) -> tuple[int, float]:
-        """How many launches take about BATCH_S, and how long the host takes to send one."""
+        """The number of launches that take about BATCH_S, and how long the host takes to send one."""
         start = time.perf_counter()
         for _ in range(FEW):
             call()

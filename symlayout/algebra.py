@@ -1,7 +1,7 @@
 """Layouts with fewer modes: coalesced, without what repeats, and where they stay at 0.
 
-Rules and results are those of CuTe C++ (``include/cute/layout.hpp``); what it leaves undefined is refused. The other
-operations of the algebra on one layout stand in :mod:`symlayout.complement`, :mod:`symlayout.inverses`,
+Rules and results are those of CuTe C++ (``include/cute/layout.hpp``); what it leaves undefined is refused. Other
+operations of the algebra on one layout are in :mod:`symlayout.complement`, :mod:`symlayout.inverses`,
 :mod:`symlayout.common_layouts`, :mod:`symlayout.ordered_layouts` and :mod:`symlayout.modes`.
 """
 

@@ -1,6 +1,6 @@
 """Nested tuples of integers: shapes, strides and coordinates, with CuTe's relations between them.
 
-A leaf is an integer, an expression, a basis element, or ``None``, which stands for CuTe's underscore.
+A leaf is an integer, an expression, a basis element, or ``None``, which is CuTe's underscore.
 Coordinates are colexicographic: the leftmost leaf varies fastest, at every level.
 """
 
@@ -17,7 +17,7 @@ from .members import members
 # int | Expr | ScaledBasis | None | tuple[IntTuple, ...]; a recursive union would make every sum a cast
 IntTuple: TypeAlias = Any
 Shape: TypeAlias = "IntLike | tuple[Shape, ...] | list[Shape]"  # as functions take it
-Coord: TypeAlias = "IntLike | tuple[Coord, ...] | list[Coord] | None"  # None stands for a whole mode
+Coord: TypeAlias = "IntLike | tuple[Coord, ...] | list[Coord] | None"  # None is a whole mode
 
 MAX_DEPTH = 64  # nesting beyond this is a mistake, and Python's recursion limit is not far
 

@@ -1,4 +1,4 @@
-"""The public name of ``symlayout.kernel.specification``: what every output of a kernel is to hold."""
+"""The public name of ``symlayout.kernel.specification``: the result of every output of a kernel."""
 
 from .kernel.specification import (
     Applied,

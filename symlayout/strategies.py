@@ -138,7 +138,7 @@ def tilers(draw: DrawFn, layout: Any) -> Any:
 def symbolic_layouts(draw: DrawFn, max_rank: int = 3, name: str = "S") -> Layout:
     """Layouts whose extents are symbols S0, S1, ... and numbers: compact in some order, or with a leading dimension.
 
-    The leading dimension, SL, is at least the product that it stands for.
+    The leading dimension, SL, is at least the product that it replaces.
 
     >>> symbolic_layouts().example()  # doctest: +SKIP
     Layout((S0, 3), (3, 1))

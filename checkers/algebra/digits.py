@@ -42,7 +42,7 @@ from .recombine import Recombined, recombinations
 ROUNDS = 12  # refinements of digits before giving up
 SPLITS = 2  # sizes that are split
 
-# What is tried: digits for each quotient, where a size does not divide in two pieces, or on a larger box; else none.
+# Attempts, in order: digits for each quotient, if a size does not divide in two pieces, or on a larger box; else none.
 DIGITS, WIDER, WHOLE = "digits", "wider", "whole"
 
 

@@ -27,7 +27,7 @@ from .subject_form import linear
 def moved_together(
     access: Any, facts: Facts, element_bytes: int, unit_bytes: int, row_bytes: int
 ) -> tuple[list[Any], Certificate] | None:
-    """(the accesses on numbers that stand for all sizes, why other modes and the base do not matter), or None.
+    """(the accesses on numbers that represent all sizes, why other modes and the base do not matter), or None.
 
     All symbolic modes except the lanes must move every address by a multiple of *unit_bytes*. After the swizzle they
     still do, if they are multiples of its period too (T14, T16). Then the bytes that share a unit, and the units that

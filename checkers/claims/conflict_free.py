@@ -78,7 +78,7 @@ class ConflictFree(Claim):
         return self._by_rank(facts)
 
     def _by_rank(self, facts: Facts) -> Proof | None:
-        """The kernels of the bank map and of the address map agree (T16); one phase stands for all."""
+        """The kernels of the bank map and of the address map agree (T16); one phase represents all."""
         if (
             isinstance(self.access, AddressMap)
             or facts.symbols

@@ -28,13 +28,13 @@ PLACES = tuple(rule_named(name) for name in ("smem_alignment_128", "shared_footp
 class TmaCopySafe(Claim):
     """A tensor copy faults nowhere and stays in its buffers, for every block and iteration.
 
-    *coordinate* is the start of the box, innermost first, in block and loop indices (``index("k", ceil_div(K, 64))``),
-    or an AddressMap over them, whose predicate then guards the copy. *shared_address* is where the tile starts in a
-    buffer of *shared_bytes*; of a copy by several instructions or CTAs that is the whole tile, of which each puts its
-    part at a multiple of 128 bytes (``TmaCopy.parts``). *barrier_bytes* is what ``expect_tx`` arms for *copies* such
-    copies. With *any_phase* the consumer swizzles absolute addresses, so the tile need not start at a multiple of the
-    swizzle's repeat. A reduction has its operation as *op*; the offsets of an im2col load follow its coordinate, as
-    ``TmaCopy.coordinates`` has them.
+    *coordinate* is the start of the box, innermost first, in block and loop indices (``index("k", ceil_div(K,
+    64))``), or an AddressMap over them, whose predicate then guards the copy. *shared_address* is where the tile
+    starts in a buffer of *shared_bytes*. A copy by several instructions or CTAs has one address for the whole tile;
+    each part lies at a multiple of 128 bytes (``TmaCopy.parts``). *barrier_bytes* is what ``expect_tx`` arms for
+    *copies* such copies. With *any_phase* the consumer swizzles absolute addresses, so the tile need not start at a
+    multiple of the swizzle's repeat. A reduction has its operation as *op*; the offsets of an im2col load follow its
+    coordinate, as ``TmaCopy.coordinates`` has them.
 
     >>> from symlayout import dims, index
     >>> M, K = dims("M K", multiple_of=8)

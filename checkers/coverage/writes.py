@@ -42,7 +42,7 @@ class Rows(Threads):
     """Threads of all CTAs, in all iterations at once: a row for each execution. Values are arrays with one for each."""
 
     # the same number for threads of a CTA in one iteration of all loops
-    turn: Array = field(default_factory=lambda: np.arange(0))
+    iteration: Array = field(default_factory=lambda: np.arange(0))
     doubts: list[str] = field(default_factory=list)  # what rests on the lane that an election finds
     elected: bool = False
 
@@ -56,7 +56,7 @@ class Rows(Threads):
     def where(self, which: Array, base: int | None = None) -> Rows:
         """Some of the executions, by number or by truth."""
         env = {name: x[which] for name, x in self.env.items()}
-        return replace(super().where(which, base), env=env, turn=self.turn[which])
+        return replace(super().where(which, base), env=env, iteration=self.iteration[which])
 
     def of(self, x: Any) -> Array:
         """The value of an expression in each."""
@@ -76,21 +76,21 @@ class Rows(Threads):
         return replace(super().entered(op), elected=self.elected or isinstance(op, Elect))
 
     def electing(self, each_warp: bool) -> Array:
-        of = self.turn * MOST + (self.values[THREAD] // WARP if each_warp else 0)
+        of = self.iteration * MOST + (self.values[THREAD] // WARP if each_warp else 0)
         _, chosen = np.unique(of, return_index=True)
         return np.sort(chosen)
 
     def iterations(self, loop: For) -> Iterator[Rows]:
         """All iterations at once."""
-        turns = np.maximum(self.of(loop.extent), 0)
-        total = int(turns.sum())
+        trips = np.maximum(self.of(loop.extent), 0)
+        total = int(trips.sum())
         if total > ROWS:
             raise TooLarge(f"{total} iterations are more than the {ROWS} that are enumerated")
-        i = np.arange(total) - np.repeat(np.cumsum(turns) - turns, turns)
-        out = self.where(np.repeat(np.arange(len(self)), turns))
-        most = int(turns.max(initial=1)) or 1
-        _, turn = np.unique(out.turn, return_inverse=True)
-        yield replace(out, env={**out.env, loop.index.name: i}, turn=turn.reshape(-1) * most + i)
+        i = np.arange(total) - np.repeat(np.cumsum(trips) - trips, trips)
+        out = self.where(np.repeat(np.arange(len(self)), trips))
+        most = int(trips.max(initial=1)) or 1
+        _, iteration = np.unique(out.iteration, return_inverse=True)
+        yield replace(out, env={**out.env, loop.index.name: i}, iteration=iteration.reshape(-1) * most + i)
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _everyone(kernel: Kernel, doubts: list[str]) -> Rows:
     at = np.array(blocks, dtype=np.int64).reshape(len(blocks), len(grid)).repeat(kernel.threads, axis=0)
     lane = np.tile(np.arange(kernel.threads), len(blocks))
     env = {name: at[:, i] for i, name in zip(range(len(grid)), BLOCKS, strict=False)}
-    return Rows(env, lane, turn=np.arange(len(blocks)).repeat(kernel.threads), doubts=doubts)
+    return Rows(env, lane, iteration=np.arange(len(blocks)).repeat(kernel.threads), doubts=doubts)
 
 
 def _holds(f: Fact, rows: Rows) -> Array:

@@ -67,7 +67,7 @@ class Given(Origin):
 class Loaded(Origin):
     """An element of a global tensor: at a coordinate plus deltas.
 
-    *outside* says what stands for elements outside of the tensor: "zero", "nan", or "" where none is asked for.
+    *outside* is the value of elements outside of the tensor: "zero", "nan", or "" if none is asked for.
     """
 
     tensor: str

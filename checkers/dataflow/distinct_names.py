@@ -27,7 +27,7 @@ def fresh(kernel: Kernel, name: str) -> str:
 
 
 def expect_distinct(kernel: Kernel) -> None:
-    """Raise Open where one name stands for two things at once."""
+    """Raise Open if one name has two meanings at once."""
     for s in sites(kernel):
         if isinstance(s.op, For) and any(s.op.index.name == outer.index.name for outer in s.loops):
             raise Open(f"a loop over {s.op.index} inside another of that name; expected a name of its own")

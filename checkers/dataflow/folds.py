@@ -163,10 +163,12 @@ def reduced(state: State, function: str, dtype: DType, words: Words, lanes: int)
     return out
 
 
-def whole(state: State, origin: Fold, before: Words | None, mine: Numbers, turn: Symbol, extent: Any) -> Fold | None:
+def whole(
+    state: State, origin: Fold, before: Words | None, mine: Numbers, iteration: Symbol, extent: Any
+) -> Fold | None:
     """The fold over all iterations of a loop; None if it does not begin with the neutral element."""
     begun = [state.origins[i] for i in np.unique(before.ids[mine])] if before is not None else [None]
     if any(not _is_neutral(o, origin.function) or o.dtype != origin.dtype for o in begun):  # type: ignore[union-attr]
         return None
-    terms = tuple(replace(t, loops=((turn, extent), *t.loops)) for t in origin.terms)
+    terms = tuple(replace(t, loops=((iteration, extent), *t.loops)) for t in origin.terms)
     return replace(origin, terms=terms, carry=None)

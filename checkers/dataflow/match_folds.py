@@ -135,9 +135,9 @@ def _expect_once(
     per = len(found)
     if set(found) != set(range(per)) or len(loops) > parts + 1:
         raise NotAll(f"terms of {value.index} at {corner} + {min(found, default=0)} .. {max(found, default=0)}")
-    turn, extent = _nested(loops)
-    if target.number(corner - per * turn) != 0:
-        raise NotAll(f"terms of {value.index} from {corner} on, expected {per * turn}")
+    iteration, extent = _nested(loops)
+    if target.number(corner - per * iteration) != 0:
+        raise NotAll(f"terms of {value.index} from {corner} on, expected {per * iteration}")
     if target.known.facts.le(value.extent, per * extent) is not True:
         raise NotAll(f"terms of {value.index} below {per * extent} of {value.extent}")
     no_tail = target.known.facts.le(per * extent, value.extent) is True
@@ -161,14 +161,14 @@ def _nested(loops: tuple[Any, ...]) -> tuple[Any, Any]:
 
     Raises NotAll if the trip count of one depends on another.
     """
-    turn: Any = 0
+    iteration: Any = 0
     extent: Any = 1
     indices = {s for s, _ in loops}
     for s, n in loops:
         if indices & symbols_in((n,)):
             raise NotAll(f"the extent of {s} changes with other loops: {n}")
-        turn, extent = turn * n + s, extent * n
-    return turn, extent
+        iteration, extent = iteration * n + s, extent * n
+    return iteration, extent
 
 
 def _multiples(x: Any) -> tuple[int, int]:

@@ -61,7 +61,7 @@ class Team:
 
 @dataclass
 class State:
-    """Everything that changes on the walk. ``env`` has what stands for block indices and indices of loops."""
+    """Everything that changes on the walk. ``env`` has the values of block indices and of loop indices."""
 
     kernel: Kernel
     given: tuple[Fact, ...]
@@ -71,7 +71,7 @@ class State:
     threads: int = 0  # of the role
     team: Team = field(default_factory=lambda: Team(np.arange(0)))
     guards: tuple[Guard, ...] = ()
-    loops: tuple[tuple[Symbol, Any], ...] = ()  # (index, what stands for it), outermost first
+    loops: tuple[tuple[Symbol, Any], ...] = ()  # (index, its value), outermost first
     parted: bool = False  # whether threads may have left the loops around
     picked: dict[Symbol, dict[int, Symbol]] = field(default_factory=dict)  # by thread, what a read index is called
     registers: dict[str, Words] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class State:
         return self.known.normal(x)
 
     def here(self, x: Any) -> Any:
-        """An expression with what stands for the indices in it."""
+        """An expression with the values of the indices in it."""
         if not isinstance(x, Expr):
             return x
         known = {s: self.env[s] for s in x.symbols if s in self.env}

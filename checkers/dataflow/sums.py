@@ -128,16 +128,16 @@ def carried(state: State, name: str, loop: Symbol) -> None:
     held.deltas[..., 0], held.deltas[..., 1] = np.indices(held.ids.shape)
 
 
-def closed(state: State, loop: Symbol, turn: Symbol, before: dict[str, Words]) -> set[str]:
+def closed(state: State, loop: Symbol, iteration: Symbol, before: dict[str, Words]) -> set[str]:
     """Extend sums of one iteration to all iterations; the tensors for which that is possible.
 
-    *turn* is the index of the iteration that represents all, *before* the registers before the loop.
+    *iteration* is the index of the iteration that represents all, *before* the registers before the loop.
     """
     out: set[str] = set()
     for name, words in state.registers.items():
         origins = [state.origins[i] for i in words.kinds]
         if any(_carries(o, loop) for o in origins):
-            _close(state, words, before.get(name), loop, turn)
+            _close(state, words, before.get(name), loop, iteration)
             out.add(name)
     return out
 
@@ -148,21 +148,21 @@ def _carries(origin: Any, loop: Symbol) -> bool:
     return isinstance(origin, Sum) and origin.carry is not None and origin.carry[1] == loop
 
 
-def _close(state: State, words: Words, before: Words | None, loop: Symbol, turn: Symbol) -> None:
-    extent = turn.upper + 1  # type: ignore[operator]
+def _close(state: State, words: Words, before: Words | None, loop: Symbol, iteration: Symbol) -> None:
+    extent = iteration.upper + 1  # type: ignore[operator]
     lost = state.origins.number(Unknown(f"it was left there by the last iteration of the loop over {loop}", True))
     for number in words.kinds:
         origin, mine = state.origins[number], words.ids == number
         done: Any = None
         if isinstance(origin, Fold) and _carries(origin, loop):
-            done = whole(state, origin, before, mine, turn, extent)
+            done = whole(state, origin, before, mine, iteration, extent)
         elif isinstance(origin, Sum):
-            done = _whole(state, origin, before, mine, loop, turn, extent)
+            done = _whole(state, origin, before, mine, loop, iteration, extent)
         words.ids[mine] = lost if done is None else state.origins.number(done)
 
 
 def _whole(
-    state: State, origin: Any, before: Words | None, mine: Numbers, loop: Symbol, turn: Symbol, extent: Any
+    state: State, origin: Any, before: Words | None, mine: Numbers, loop: Symbol, iteration: Symbol, extent: Any
 ) -> Sum | None:
     """The sum over all iterations; None if it does not begin at zero."""
     if not isinstance(origin, Sum) or origin.carry is None or origin.carry[1] != loop or len(origin.segments) != 1:
@@ -173,4 +173,4 @@ def _whole(
     elif before is None or not all(_is_zero(state.origins[i]) for i in np.unique(before.ids[mine])):
         return None
     (once,) = origin.segments
-    return replace(origin, segments=(replace(once, loop=turn, extent=extent),), carry=None)
+    return replace(origin, segments=(replace(once, loop=iteration, extent=extent),), carry=None)

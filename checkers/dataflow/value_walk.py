@@ -163,7 +163,7 @@ class Walk(Visitor[None]):
         changed = self._changed(op)
         before = {k: w.copy() for k, w in state.registers.items()}
         for i in range(window):
-            self._turn(state, op, i, extent)
+            self._iteration(state, op, i, extent)
         state.forget(changed, f"it was left there by an earlier iteration of the loop over {op.index}")
         for name in {r.tensor for inner in op.walk() if isinstance(inner, Mma) for r in inner.targets}:
             carried(state, name, op.index)
@@ -171,17 +171,17 @@ class Walk(Visitor[None]):
             if isinstance(inner, Map) and inner.function in NEUTRAL and inner.dst in inner.srcs:
                 carried(state, inner.dst.tensor, op.index)
         if window + period == 1:
-            self._turn(state, op, index(op.index.name, extent), extent)
+            self._iteration(state, op, index(op.index.name, extent), extent)
             return closed(state, op.index, index(op.index.name, extent), before)
-        turn: Any = period * dim(self.fresh(f"{op.index}_turn"), at_least=0)
+        first: Any = period * dim(self.fresh(f"{op.index}_iteration"), at_least=0)
         checking = self.checking
         for i in range(window + period):
             self.checking = checking and i >= window
-            self._turn(state, op, turn + i, extent)
+            self._iteration(state, op, first + i, extent)
         self.checking = checking
         return set()
 
-    def _turn(self, state: State, op: For, i: Any, extent: Any) -> None:
+    def _iteration(self, state: State, op: For, i: Any, extent: Any) -> None:
         """One iteration, under the fact that there is one."""
         there = Fact(extent - 1 - i, ">=")
         known = isinstance(i, Symbol) and i.name == op.index.name  # facts that the range already states

@@ -1,7 +1,8 @@
 """The orderings that asynchronous copies need, looked for in the operations of a kernel: a subset of the PTX model.
 
-Each row of RULES names two accesses and the instructions that must stand between them. What is checked is that they
-stand there, executed by the right threads; that a barrier's phases mean what they should is the ring protocol's.
+Each row of RULES names two accesses and the instructions that must stand between them. It is checked that these
+operations occur, executed by the right threads. The ring protocol proves that a barrier's phases mean what they
+should.
 """
 
 from __future__ import annotations

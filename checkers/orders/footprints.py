@@ -29,7 +29,7 @@ from .shared_accesses import Access
 from .ways import Way, Ways
 
 POINTS = 1 << 18  # threads times iterations times elements that are looked at
-TURNS = 64  # of a loop that are looked at one by one
+ITERATIONS = 64  # of a loop that are looked at one by one
 CASES = 256  # remainders and iterations
 ROW_BYTES = 16  # of one address of ldmatrix and stmatrix (PTX ISA)
 LANE = 2  # threads are numbered by twos: the odd number is the one that is elected, whichever it is
@@ -181,7 +181,7 @@ class Footprints:
     def _at_once(self, a: Access, way: Way) -> bool:
         """Whether no loop with orders inside has turned since the start."""
         depth = len(self.ways.loops(self.ways.quiet(a.site) or a.site.places))
-        return all(x == ("on", 0) for x in way.turns[:depth]) and all(x is None for x in way.left[:depth])
+        return all(x == ("on", 0) for x in way.iterations[:depth]) and all(x is None for x in way.left[:depth])
 
     # -- where two accesses are on a way ------------------------------------------------------------
 
@@ -199,14 +199,14 @@ class Footprints:
         for loops in (a.site.loops, b.site.loops):
             if len({loop.index for loop in loops}) != len(loops):
                 return None
-        turns = (*way.turns, *(("any", 0),) * (len(b.site.loops) - len(way.turns)))
+        iterations = (*way.iterations, *(("any", 0),) * (len(b.site.loops) - len(way.iterations)))
         on = {loop.index for loop, gone in zip(a.site.loops, way.left, strict=True) if gone is None}
-        for mark, loops, where in ((0, a.site.loops, way.left), (1, b.site.loops, turns)):
-            for loop, turn in zip(loops, where, strict=True):
+        for mark, loops, where in ((0, a.site.loops, way.left), (1, b.site.loops, iterations)):
+            for loop, iteration in zip(loops, where, strict=True):
                 put: Any = loop.index
-                if turn is None:
+                if iteration is None:
                     continue
-                kind, n = turn
+                kind, n = iteration
                 if kind == "any":
                     put = _renamed(loop, "ab"[mark])
                     frees[mark].append(put)
@@ -337,7 +337,7 @@ def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, .
     """
     few = {s for p in at for s in p.free if _is_few(s)}
     shared = {s for p in at for s in _symbols(p.offset)} & joint
-    turned = sorted((s for s in shared if type(s.upper) is int and s.upper < TURNS), key=lambda s: s.name)
+    turned = sorted((s for s in shared if type(s.upper) is int and s.upper < ITERATIONS), key=lambda s: s.name)
     kept = lambda s: s in few or s.name == THREAD  # noqa: E731
     ranges = [range(int(s.upper) + 1) for s in turned]  # type: ignore[arg-type]
     if math.prod(map(len, ranges)) > CASES:
@@ -354,7 +354,7 @@ def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, .
 
 
 def _is_few(s: Symbol) -> bool:
-    return type(s.upper) is int and s.upper < TURNS
+    return type(s.upper) is int and s.upper < ITERATIONS
 
 
 def _symbols(x: Any) -> tuple[Symbol, ...]:

@@ -56,7 +56,7 @@ class Registers:
     def _related(self, a: Access, b: Access) -> bool:
         if a.tensor != b.tensor or parallel(a.site, b.site) or not a.team.warps & b.team.warps:
             return False
-        if not (_product(a.site.op) or _product(b.site.op)) or _in_turn(a, b):
+        if not (_product(a.site.op) or _product(b.site.op)) or _of_one_sum(a, b):
             return False
         common = any(x is y for x in a.site.loops for y in b.site.loops)
         return (common or a.site.places < b.site.places) and self.footprints.anyhow(a, b) != "apart"
@@ -196,7 +196,7 @@ def _product(op: Op) -> bool:
     return op.completion is Completion.WGMMA
 
 
-def _in_turn(a: Access, b: Access) -> bool:
+def _of_one_sum(a: Access, b: Access) -> bool:
     """Whether both are the sums of wgmmas of one shape at the same registers, or both are only read by wgmmas."""
     x, y = a.site.op, b.site.op
     if not isinstance(x, Mma) or not isinstance(y, Mma) or not (_product(x) and _product(y)):

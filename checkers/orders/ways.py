@@ -20,11 +20,11 @@ from symlayout.ops import Barrier, ClusterBarrier, Commit, Fence, For, If, Role,
 ORDERS = (Barrier, ClusterBarrier, Commit, Fence, WaitGroup, WarpBarrier)
 MOST = 50_000  # steps of one walk
 
-Turn: TypeAlias = "tuple[str, int]"  # ("on", d): d iterations after the start; ("at", k): iteration k; ("any", 0)
+Iteration: TypeAlias = "tuple[str, int]"  # ("on", d): d iterations after the start; ("at", k): iteration k; ("any", 0)
 Places: TypeAlias = "tuple[int, ...]"
 P = TypeVar("P", bound=Hashable)
 
-ANY: Turn = ("any", 0)
+ANY: Iteration = ("any", 0)
 
 
 class TooMany(Exception):
@@ -35,8 +35,8 @@ class TooMany(Exception):
 class Way:
     """The route of a path from its start to a place."""
 
-    turns: tuple[Turn, ...]  # of the loops around the place
-    left: tuple[Turn | None, ...]  # of those around the start: None inside, ("on", d): left d iterations later
+    iterations: tuple[Iteration, ...]  # of the loops around the place
+    left: tuple[Iteration | None, ...]  # of those around the start: None inside, ("on", d): left d iterations later
     known: tuple[tuple[Any, int], ...] = ()  # (extent, n): a loop was left after n iterations
 
     def possible(self, start: Site) -> bool:
@@ -173,7 +173,7 @@ class _Walk:
             if self.ways.may_skip(op):
                 self._next(places, self._noted(way, op, 0), p)
             if op.extent != 0:
-                self._arrive((*places, 0), Way((*way.turns, ("at", 0)), way.left, way.known), p)
+                self._arrive((*places, 0), Way((*way.iterations, ("at", 0)), way.left, way.known), p)
         elif isinstance(op, If):
             sure = self._decided(s, op, way)
             if sure is not False:
@@ -186,7 +186,7 @@ class _Walk:
     def _inside(self, places: Places, way: Way, p: Any) -> None:
         """Every operation of a part in which nothing is ordered."""
         if isinstance(self.ways.sites[places].op, For):
-            way = Way((*way.turns, ANY), way.left, way.known)
+            way = Way((*way.iterations, ANY), way.left, way.known)
         self._siblings(places, 0, way, p)
 
     def _siblings(self, places: Places, first: int, way: Way, p: Any) -> None:
@@ -205,7 +205,7 @@ class _Walk:
                 self._arrive((*places[:-1], places[-1] + 1), way, p)
                 return
             if isinstance(container.op, For):
-                self._turn(container, way, p)
+                self._around(container, way, p)
                 out = self._out(container, way)
                 if out is None:
                     return
@@ -216,30 +216,30 @@ class _Walk:
         elif self.end is not None:
             self.end(p, way)
 
-    def _turn(self, s: Site, way: Way, p: Any) -> None:
+    def _around(self, s: Site, way: Way, p: Any) -> None:
         """The next iteration of a loop; one that adds nothing new represents all that follow."""
-        kind, n = way.turns[-1]
+        kind, n = way.iterations[-1]
         extent = s.op.extent  # type: ignore[attr-defined]
         if kind != "any" and isinstance(extent, int) and n + 1 >= extent:
             return
-        head = (s.places, way.turns[:-1], kind, way.left, p)
-        turn = ANY if kind == "any" or head in self.heads else (kind, n + 1)
+        head = (s.places, way.iterations[:-1], kind, way.left, p)
+        iteration = ANY if kind == "any" or head in self.heads else (kind, n + 1)
         self.heads.add(head)
-        self._arrive((*s.places, 0), Way((*way.turns[:-1], turn), way.left, way.known), p)
+        self._arrive((*s.places, 0), Way((*way.iterations[:-1], iteration), way.left, way.known), p)
 
     def _out(self, s: Site, way: Way) -> Way | None:
         """The way behind a loop."""
-        turn, left = way.turns[-1], way.left
-        depth = len(way.turns) - 1
+        iteration, left = way.iterations[-1], way.left
+        depth = len(way.iterations) - 1
         loop = s.op
         assert isinstance(loop, For)
-        if turn[0] == "at" and isinstance(loop.extent, int) and turn[1] + 1 != loop.extent:
+        if iteration[0] == "at" and isinstance(loop.extent, int) and iteration[1] + 1 != loop.extent:
             return None
         if depth < len(left) and left[depth] is None and self._around_start(s):
-            gone = turn if turn[0] == "on" else ANY
+            gone = iteration if iteration[0] == "on" else ANY
             left = (*left[:depth], gone, *left[depth + 1 :])
-        way = Way(way.turns[:-1], left, way.known)
-        return self._noted(way, loop, turn[1] + 1) if turn[0] == "at" else way
+        way = Way(way.iterations[:-1], left, way.known)
+        return self._noted(way, loop, iteration[1] + 1) if iteration[0] == "at" else way
 
     def _around_start(self, s: Site) -> bool:
         return self.start is not None and self.start.places[: len(s.places)] == s.places
@@ -248,12 +248,12 @@ class _Walk:
         fact = (loop.extent, n)
         if isinstance(loop.extent, int) or fact in way.known or symbols_within(loop):
             return way
-        return Way(way.turns, way.left, (*way.known, fact))
+        return Way(way.iterations, way.left, (*way.known, fact))
 
     def _decided(self, s: Site, op: If, way: Way) -> bool | None:
         """Whether a condition holds, if the iterations of the loops imply it."""
         put = {}
-        for places, (kind, n) in zip(self.ways.loops(s.places), way.turns, strict=False):
+        for places, (kind, n) in zip(self.ways.loops(s.places), way.iterations, strict=False):
             if kind == "at":
                 put[self.ways.sites[places].op.index] = n  # type: ignore[attr-defined]
         found = [None if about_thread(f) else self.ways.sure(f.subs(put) if put else f) for f in op.condition]

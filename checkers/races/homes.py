@@ -39,7 +39,7 @@ from ..coverage.cells import CELLS
 from ..coverage.elements import shown
 from ..coverage.store_sites import Open, Store, listed
 
-TURNS = 8  # of loops that are written out
+ITERATIONS = 8  # of loops that are written out
 POINTS = 1 << 16  # of homes without sizes that are enumerated
 
 
@@ -101,19 +101,19 @@ class _Half:
         own: list[tuple[Symbol, Int]] = [row for row in s.lanes if is_rank(row[0])]
         own += [row for row in s.steps if is_block(row[0])]
         others = [row for row in s.lanes if row not in own] if lanes else []
-        turns = [row for row in s.steps if row not in own and (loops or type(row[1]) is not int)]
+        far_loops = [row for row in s.steps if row not in own and (loops or type(row[1]) is not int)]
         used = {x for e in s.start for x in symbols_in((e,))}
         self.identity = [*own, *others]
-        self.turns = [row for row in turns if row[0] in used]
-        near = {i for i, _ in (*s.steps, *s.lanes)} - {i for i, _ in (*self.identity, *self.turns)}
+        self.far_loops = [row for row in far_loops if row[0] in used]
+        near = {i for i, _ in (*s.steps, *s.lanes)} - {i for i, _ in (*self.identity, *self.far_loops)}
         halves = [_cut(e, near) for e in s.start]
         self.far = tuple(f for f, _ in halves)
         self.low, self.high = self._reach(tuple(n for _, n in halves), near)
-        self.whole = {i for i, _ in s.steps} <= {i for i, _ in (*self.identity, *self.turns)}
+        self.whole = {i for i, _ in s.steps} <= {i for i, _ in (*self.identity, *self.far_loops)}
 
     @property
     def rows(self) -> list[tuple[Symbol, Int]]:
-        return [*self.identity, *self.turns]
+        return [*self.identity, *self.far_loops]
 
     def _reach(self, near: tuple[Any, ...], inside: set[Symbol]) -> tuple[list[int], list[int]]:
         """(first, end) of the near part, in each dimension."""
@@ -153,10 +153,10 @@ def _cut(e: Any, near: set[Symbol]) -> tuple[Any, Any]:
 
 def _turned(b: _Half, a: _Half) -> dict[Any, Any]:
     """The loops of one operation in those of another, one after the other."""
-    if len(a.turns) != len(b.turns):
+    if len(a.far_loops) != len(b.far_loops):
         raise Open(f"how the loops of {b.store.site} go with those of {a.store.site}")
     moved: dict[Any, Any] = {}
-    for (i, n), (j, m) in zip(a.turns, b.turns, strict=True):
+    for (i, n), (j, m) in zip(a.far_loops, b.far_loops, strict=True):
         if _put(m, moved) != n:
             raise Open(f"how the loops of {b.store.site} go with those of {a.store.site}: {m} iterations, and {n}")
         if i is not j:
@@ -189,9 +189,9 @@ def never_meet(a: Store, b: Store, given: tuple[Fact, ...]) -> str:
 
 
 def unrolled(s: Store) -> tuple[Store, ...]:
-    """A store with its loops of numbers unrolled; itself if they have more than TURNS iterations."""
+    """A store with its loops of numbers unrolled; itself if they have more than ITERATIONS iterations."""
     loops = [(i, n) for i, n in s.steps if type(n) is int and not is_block(i)]
-    if math.prod(n for _, n in loops) > TURNS:
+    if math.prod(n for _, n in loops) > ITERATIONS:
         return (s,)
     kept = tuple(row for row in s.steps if row not in loops)
     every = (

@@ -12,7 +12,7 @@ from symlayout.facts import Evidence, Facts, Meet, Row, definition, inner_first,
 def poly(x: Int) -> Any:
     """The JSON form of a polynomial: an integer, or rows of a coefficient and names by name, and the constant last.
 
-    Terms of an expression stand in the order in which a process first met them; a certificate is the same in every one.
+    Terms of an expression are in the order in which a process first met them; a certificate is the same in every one.
     """
     if not isinstance(x, Expr):
         return x

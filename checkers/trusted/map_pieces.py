@@ -152,7 +152,7 @@ class Map:
         return parts | {k: list(map(poly, ps)) for k, ps in self.goal.items()}
 
     def put(self, env: Mapping[Any, Int], owner: Symbol | None = None) -> None:
-        """Every polynomial with variables replaced; what was known of one of them is of *owner* then."""
+        """Every polynomial with variables replaced; facts about one of them become facts about *owner*."""
         self.coords = [(c, put(n, env)) for c, n in self.coords]
         self.valid, self.value = ([put(p, env) for p in ps] for ps in (self.valid, self.value))
         self.atoms = [(me, a, [put(e, env) for e in args]) for me, a, args in self.atoms]

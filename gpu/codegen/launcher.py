@@ -203,7 +203,7 @@ def _launch(kernel: Kernel, source: Source) -> Iterator[str]:
 
 
 def _value(a: Argument) -> tuple[str, list[str]]:
-    """What a parameter's address is taken of, and what declares it."""
+    """The expression whose address a parameter is, and its declaration."""
     if a.kind == "map":
         return a.name, []
     if a.kind == "size":

@@ -27,7 +27,7 @@ INT32 = (-(1 << 31), (1 << 31) - 1)
 
 
 class Page(Visitor[None]):
-    """The text of one kernel as it grows. *values* are what names of ``Let`` stand for."""
+    """The text of one kernel as it grows. *values* are the values of the names of ``Let``."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -114,7 +114,7 @@ class Page(Visitor[None]):
         return name
 
     def bind(self, s: Symbol, bits: int, stands: Int | None = None) -> None:
-        """A symbol has a value from here on, in so many bits; of a ``Let`` what it stands for."""
+        """A symbol has a value from here on, in so many bits; a ``Let`` has its own."""
         self.known.add(s)
         self.taken.add(s.name)
         self.integers = replace(self.integers, held={**self.integers.held, s: bits})

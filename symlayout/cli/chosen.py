@@ -26,7 +26,7 @@ class Chosen:
 
 
 def chosen(target: str, pairs: Iterable[str]) -> Chosen:
-    """The kernel of an argument. What is no kernel, no size and no option of it ends the command."""
+    """The kernel of an argument. A value that is not a kernel, a size or an option of it ends the command."""
     named = dict(_pair(p) for p in pairs)
     if ":" in target:
         kernel = _own(target)

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, the message of wrong usage, the files that it writes."""
+"""The end of a command: its exit status, the message of wrong usage, the files that it writes."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def verify(
 
 
 class _Steps:
-    """What was found so far: shown as it comes, or kept for one JSON object."""
+    """Findings so far: shown as they come, or kept for one JSON object."""
 
     def __init__(self, style: Style) -> None:
         self.aloud, self._start = style is Style.TEXT, time.perf_counter()

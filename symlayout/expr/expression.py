@@ -11,9 +11,9 @@
 ``<=``, ``<``, ``>=``, ``>``, ``M.multiple_of(8)`` and ``eq(a, b)`` make *facts*: assumptions or goals
 that have no truth value of their own unless the normal form decides them.
 
-Here are the values: expressions, their atoms, facts about them. Operators stand in :mod:`symlayout.expr.arithmetic`,
+Here are the values: expressions, their atoms, facts about them. Operators are in :mod:`symlayout.expr.arithmetic`,
 quotients in :mod:`symlayout.expr.division`, bits in :mod:`symlayout.expr.bits`, choices in
-:mod:`symlayout.expr.choice`, what operations mean in :mod:`symlayout.expr.domains`.
+:mod:`symlayout.expr.choice`, meanings of operations in :mod:`symlayout.expr.domains`.
 """
 
 from __future__ import annotations

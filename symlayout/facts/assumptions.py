@@ -203,7 +203,7 @@ def substitutions(
 
 
 def part(s: Symbol, m: int) -> Symbol:
-    """The symbol that stands for s/m where m divides s."""
+    """The symbol that replaces s/m where m divides s."""
     return cast(Symbol, intern(Symbol, (f"({s}/{m})", None, None, 1)))
 
 

@@ -25,7 +25,7 @@ ALL: Interval = (-FAR, FAR)
 
 
 class Intervals:
-    """The intervals of expressions under facts about single symbols; *names* are those that stand for expressions."""
+    """The intervals of expressions under facts about single symbols; *names* are those that replace expressions."""
 
     def __init__(self, given: Iterable[Fact] = (), names: Mapping[Symbol, Int] | None = None) -> None:
         self._names = names or {}

@@ -50,7 +50,7 @@ class Facts(Signs):
     def about(cls, *subjects: Any, given: Iterable[Fact] = ()) -> Facts:
         """The facts of every symbol in *subjects* (expressions, facts, nested tuples) and *given*.
 
-        Raises AssumptionError where one name stands for two different symbols.
+        Raises AssumptionError if one name is that of two different symbols.
         """
         given = tuple(checked(f) for f in given)
         return cls._of(closure(set().union(*map(symbols_in, (*subjects, *given)), set())), given)
@@ -108,7 +108,7 @@ class Facts(Signs):
 
     @cached_property
     def _wholes(self) -> dict[Atom, tuple[Symbol, int]]:
-        """(N, 8) for the symbol that stands for N/8."""
+        """(N, 8) for the symbol that replaces N/8."""
         terms = ((s, m, c) for s, value in self.let.items() for m, c in terms_of(value).items())
         return {m[0]: (s, c) for s, m, c in terms if len(m) == 1 and self.let[s] == c * m[0] and m[0] is part(s, c)}
 

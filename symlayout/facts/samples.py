@@ -51,7 +51,7 @@ def in_box(known: Iterable[Point], digits: Sequence[tuple[Symbol, Int]]) -> tupl
 
 
 def extended(known: Iterable[Point], meant: Mapping[Atom, Atom]) -> tuple[Point, ...]:
-    """The points with values for variables that stand for quotients and extrema."""
+    """The points with values for variables that replace quotients and extrema."""
     out = []
     for at in known:
         at = dict(at)

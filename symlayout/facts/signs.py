@@ -42,7 +42,7 @@ class Signs:
         self.rows, self.let, self.symbols, self.given = rows, let or {}, symbols, given
         self.parent = parent  # the facts whose rows come first here
         self.origin = parent  # the facts whose points are those of the first rows here
-        self.meant: Mapping[Atom, Atom] = {}  # the quotient or extremum that a variable stands for
+        self.meant: Mapping[Atom, Atom] = {}  # the quotient or extremum that a variable replaces
         self.digits: Sequence[tuple[Symbol, Int]] = ()  # variables of 0 .. extent - 1; the last rows are about them
 
     def with_rows(self, *extra: Row) -> Self:

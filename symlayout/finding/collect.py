@@ -49,9 +49,10 @@ def collect(
     """The claims of a file, of each file below a folder, or of ``module:name``, by line.
 
     In Python, claims are module-level objects (or lists of them), and functions called ``claim_*`` that take no
-    arguments and return one or several. With *kernels*, which have claims of their own, these count too where they are
-    named, where a function returns them, and in Python files without other claims. With *build*, which makes claims of
-    stated ones, they may also stand in TOML files and in comments. What cannot be read is reported, not raised.
+    arguments and return one or several. With *kernels*, which have claims of their own, these count too where they
+    are named, where a function returns them, and in Python files without other claims. With *build*, which makes
+    claims of stated ones, they may also be in TOML files and in comments. What cannot be read is reported, not
+    raised.
     """
     path, search = Path(target), search or Search()
     if path.is_dir():

@@ -27,7 +27,7 @@ class Place:
 
     @property
     def group(self) -> str:
-        """The file, or what stands for one."""
+        """The file, or its substitute."""
         return self.file or self.name
 
     def named(self, name: str) -> Place:

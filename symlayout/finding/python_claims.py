@@ -141,7 +141,7 @@ def of_name(target: str, kind: Kinds, seconds: float) -> Iterator[Found]:
 
 
 def _claims(place: Place, value: Any, kind: Kinds, seconds: float, called: bool = False) -> Iterator[Found]:
-    """The claims that a module-level value stands for."""
+    """The claims in a module-level value."""
     name = place.name
     called = called or (name.startswith("claim_") and callable(value))
     if called:
@@ -166,7 +166,7 @@ def _claims(place: Place, value: Any, kind: Kinds, seconds: float, called: bool 
 
 
 def _called(f: Callable[..., Any]) -> Any:
-    """What a function gives; one that says it gives a kernel is called with a symbol for each size that it needs."""
+    """The result of a function; one that says it gives a kernel is called with a symbol for each size that it needs."""
     if inspect.iscoroutinefunction(f):
         raise ClaimError("expected a function without async, whose call gives the claims")
     if str(getattr(f, "__annotations__", {}).get("return", "")).rpartition(".")[2].rstrip("'>") != "Kernel":

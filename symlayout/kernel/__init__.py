@@ -1,4 +1,4 @@
-"""The kernel as a value: declarations, builder, rings, what it is to compute, and what a launch must check.
+"""The kernel as a value: declarations, builder, rings, results, and the checks of a launch.
 
 What goes through its operations stands here too: sites and the visitor, counts, the CTAs of a cluster, the executor at
 sizes. What an operation is stands in ``symlayout.ops``, what it does to memory in ``symlayout.semantics``.

@@ -71,7 +71,7 @@ class Evaluation:
 
     @property
     def put(self) -> Callable[[Any], Any]:
-        """Replaces the names of values by what they stand for."""
+        """Replaces the names of values by the values."""
         return substitution(self.scope.values)
 
 
@@ -217,7 +217,7 @@ class Ranges:
         self._known: dict[tuple[tuple[Symbol, int], ...], Intervals] = {}
 
     def of(self, x: Int, names: Mapping[Symbol, Int] | None = None) -> Interval:
-        """The interval of an expression of sizes and indices, and of *names*, by what these stand for."""
+        """The interval of an expression of sizes and indices, and of *names*, by the intervals of these."""
         key = tuple((s, id(stands)) for s, stands in (names or {}).items())
         if key not in self._known:
             self._known[key] = Intervals(self.given, names)

@@ -82,7 +82,7 @@ def check_apart(kernel: Kernel, places: Mapping[str, Place]) -> None:
 
 
 def check_arrays(kernel: Kernel, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Raise AssumptionError for arrays that stand for tensors and break what is assumed of those, where that shows.
+    """Raise AssumptionError for arrays that break the assumptions of their tensors, as far as that shows.
 
     A view counts from the start of the array that it looks into, as a view of a tensor does in an allocation.
     """

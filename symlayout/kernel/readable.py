@@ -24,7 +24,7 @@ from .sites import about_thread, as_written
 from .specification import Result, misplaced
 from .value import Kernel
 
-# Fields of operations and what may stand in them, by name; a name has one meaning in all operations.
+# Fields of operations and their types, by name; a name has one meaning in all operations.
 PLACES: Mapping[str, tuple[type, ...]] = {
     **dict.fromkeys(("src", "dst", "acc"), (Ref,)),
     **dict.fromkeys(("a", "b"), (Ref, Matrix)),

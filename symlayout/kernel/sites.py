@@ -146,7 +146,7 @@ class Site:
 
     @cached_property
     def candidates(self) -> frozenset[int]:
-        """The threads of the CTA that may execute it: of an election, all that stand for it."""
+        """The threads of the CTA that may execute it: for an election, all candidates."""
         first, found = 0, frozenset(range(self.kernel_threads))
         for a in self.around:
             if isinstance(a, Role):

@@ -1,4 +1,5 @@
-"""A kernel's operations at sizes, one execution after another: by whom, and what names stand for then.
+"""A kernel's operations at sizes, one execution after another: the threads that execute each, and the values of names
+then.
 
 >>> import numpy as np
 >>> from symlayout.kernels import vector_copy
@@ -45,7 +46,7 @@ class Here(Protocol):
         """Whether there is somebody left to execute the next operation."""
 
     def entered(self, op: Role | If | Elect) -> Self:
-        """Those of them who execute the body of an operation."""
+        """The threads of them that execute the body of an operation."""
 
     def iterations(self, loop: For) -> Iterable[Self]:
         """The same for each iteration of a loop, with the value of its index."""

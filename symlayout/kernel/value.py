@@ -168,7 +168,7 @@ class Kernel:
 
     @functools.cached_property
     def plain(self) -> Kernel:
-        """The kernel with each ``Let`` replaced by what it stands for: what provers work on."""
+        """The kernel with each ``Let`` replaced by its value: the input of provers."""
         return replace(self, body=named(self.body)) if any(isinstance(op, Let) for op in self.walk()) else self
 
     @property

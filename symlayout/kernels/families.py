@@ -37,7 +37,7 @@ class Family:
 
     @property
     def summary(self) -> str:
-        """What it computes, in one line."""
+        """The sentence of its result, in one line."""
         return (inspect.getdoc(self.builder) or "").partition("\n")[0]
 
     def symbols(self) -> dict[str, Symbol]:

@@ -23,7 +23,7 @@ def edited(ops: tuple[Op, ...], change: Callable[[Op], Iterable[Op]]) -> tuple[O
 
 
 def named(ops: tuple[Op, ...]) -> tuple[Op, ...]:
-    """The operations without ``Let``, whose names are replaced by what they stand for.
+    """The operations without ``Let``, whose names are replaced by their values.
 
     >>> from symlayout import dim, index
     >>> from symlayout.ops import Fill

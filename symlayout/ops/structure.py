@@ -12,7 +12,7 @@ from ..expr.partial_results import comparison
 from .op import WARP, Op, expect_word
 
 ELECTIONS = ("elect.sync", "lane 0")  # what chooses the one lane of a warp
-UNROLLED = "full"  # how a loop is unrolled of which no jump is left
+UNROLLED = "full"  # the unrolling that leaves no jump of a loop
 
 
 @dataclass(frozen=True)

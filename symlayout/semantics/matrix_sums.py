@@ -26,7 +26,7 @@ Numbers = np.ndarray[Any, Any]
 
 DROPPED_BITS = np.uint32(0x1FFF)  # of an f32 register or word that is read as TF32
 LEAST_EXPONENT = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "f32": -126}  # of normal numbers
-ZERO = -(1 << 14)  # stands for the exponent of 0, below all others
+ZERO = -(1 << 14)  # the exponent of 0, below all others
 
 
 @dataclass(frozen=True)

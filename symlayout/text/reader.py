@@ -200,7 +200,7 @@ class Reader:
         return self.advance()
 
     def symbol(self) -> Symbol:
-        """The symbol that the current name stands for."""
+        """The symbol under the current name."""
         at, name = self.position, self.advance()
         if self.closed and name not in self.symbols:
             known = names(self.symbols) or "none so far"

@@ -24,7 +24,7 @@ from ..rules import rule as engine
 from ..rules.tma import BOX_RULES, rules_of
 from .tensor_map import TensorMap, TmaInterleaveLayout, TmaL2FetchSize, TmaOobFill, TmaSwizzle, TmaType
 
-# By bits, what stands for a refused data type so that the other rules can be judged as well.
+# By bits, a substitute for a refused data type so that the other rules can be judged as well.
 STAND_INS = {8: TmaType.UINT8, 16: TmaType.UINT16, 32: TmaType.UINT32, 64: TmaType.UINT64}
 
 

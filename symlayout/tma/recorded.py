@@ -21,7 +21,7 @@ from ..rules.readings import landed_bytes, positive
 from ..rules.rule import row_of
 from .tensor_map import ENUMERATIONS, TYPE_BITS, Im2col, TensorMap, TmaType
 
-# column: (field of a row, entries of a list or 0 for one number, what stands for a missing entry)
+# column: (field of a row, entries of a list or 0 for one number, the default of a missing entry)
 LAYOUT: Mapping[str, tuple[str, int, int]] = {
     "dtype": ("dtype", 0, 0),
     "rank": ("rank", 0, 0),

@@ -65,7 +65,7 @@ class Summary:
         return tuple(r for r in rules_of(self.profile) if r.id not in UNKNOWN_TO_ROWS)
 
     def add(self, lines: list[int], rows: list[Any]) -> None:
-        """Judge some more rows, which stand in these lines. Raises LayoutError for a row that is not an encode call."""
+        """Judge some more rows, which are in these lines. Raises LayoutError for a row that is not an encode call."""
         table = columns(rows, lambda i: f"{self.file}:{lines[i]}")
         begin = time.perf_counter()
         bad = broken(table, self.rules)

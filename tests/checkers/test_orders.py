@@ -284,7 +284,7 @@ def test_ways_round_a_loop() -> None:
     ways.walk(store.site, store.team.warps, 0, at)
     footprints = Footprints(kernel, ways)
     here, on = ("on", 0), ("on", 1)
-    kinds = {(name, w.turns): footprints.meeting(store, store if name == "store" else load, w) for name, w in met}
+    kinds = {(name, w.iterations): footprints.meeting(store, store if name == "store" else load, w) for name, w in met}
 
     assert kinds == {
         ("store", (here, ANY)): "apart",
