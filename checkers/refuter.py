@@ -17,10 +17,10 @@ from .trial_sizes import Sizes, admitted, drawn_sizes, every_small_size, small_s
 
 SMALL_POINTS = 20_000  # a small size is skipped beyond this many points
 REFUTER_POINTS = 400_000  # points tried over all small sizes together
-REFUTER_SIZES = 600
+REFUTER_SIZES = 600  # assignments of small sizes that are tried
 GLANCE_SIZES, GLANCE_POINTS = 8, 4000
-DRAWN_SIZES = 200
-DOUBLED_POINTS = 1 << 20
+DRAWN_SIZES = 200  # random assignments after the small ones, since some failures need uneven sizes
+DOUBLED_POINTS = 1 << 20  # coordinates of a claim at a doubled size; a larger one is not evaluated
 BIND = 20  # steps that a claim at sizes counts for
 
 

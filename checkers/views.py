@@ -30,14 +30,14 @@ from .trial_sizes import Sizes, about_equal, admitted, all_sizes, moved
 from .trusted.certificate_json import poly, rows_used
 
 VIEWS = 48  # with up to five assumptions, every part of them
-WHOLE = 5
+WHOLE = 5  # since the parts of n assumptions are 2^n
 SOLVER_VIEWS = 4  # a solver is asked with few of them,
 SHORT = smt.RLIMIT // 8  # and given less work
 QUICK = 800  # steps in which most proofs under all assumptions end,
 GLIMPSE = 150  # and of a claim with quotients, which is then proved again without those that it may not need,
 LEAST = 4000  # that all get at least once the needed ones have not sufficed,
 LONG = 30_000  # that the needed ones get, and each part after the other methods
-NO_END = 1 << 60
+NO_END = 1 << 60  # steps that no search reaches: its own limits end it
 POINTS = 4000  # looked at to tell that a claim needs some facts,
 MISSES, OPAQUE_MISSES = 2, 1  # and sizes without a fact at which it was tried and has not failed
 

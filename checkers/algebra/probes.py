@@ -25,7 +25,7 @@ from ..claim_fields import Subject
 from .subject_form import Linear, linear, points
 
 CLIPPED = 1 << 16  # coordinates of a subject cut down
-PROBES = 4096
+PROBES = 4096  # combinations of first steps, middles and ends of modes; they refute, and prove nothing
 
 
 def miscount(x: Any, values: Int, copies: Int = 1) -> Witness | None:

@@ -18,7 +18,7 @@ from symlayout.expr import Atom, terms_of
 from symlayout.facts import Facts
 from symlayout.facts.assumptions import through
 
-COMBINATIONS = 1 << 14  # of residues that are tried
+COMBINATIONS = 1 << 14  # of residues that are tried; beyond it no residue is known
 CASES = 256  # different combinations of the expressions that are asked for
 
 

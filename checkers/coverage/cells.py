@@ -26,7 +26,7 @@ from symlayout.kernel.clusters import is_block
 
 from .store_sites import Open, Store, listed
 
-CELLS = 1 << 18  # that are enumerated, of a tile and of each store
+CELLS = 1 << 18  # of a tile and of each store that are enumerated; beyond it the claim is left open
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 

@@ -32,8 +32,8 @@ from symlayout.ops import WARP, Elect, For, If, Op, Role, edited
 from ..claim import TooLarge
 from .store_sites import Open, boxes, map_of
 
-ROWS = 1 << 21  # executions that are enumerated, of threads and iterations
-ELEMENTS = 1 << 24
+ROWS = 1 << 21  # executions that are enumerated, of threads and iterations: a run beyond it raises TooLarge
+ELEMENTS = 1 << 24  # of the tensor, whose counts of writes are one array
 MOST = 1024  # threads of a CTA, and more than its warps
 
 

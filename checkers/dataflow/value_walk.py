@@ -35,8 +35,8 @@ from .state import Guard, Open, State, Team
 from .sums import carried, closed
 from .uses import Uses
 
-UNROLLED = 64  # iterations of a loop that are walked one by one
-RESIDUES = 16  # iterations of a period that are walked
+UNROLLED = 64  # iterations of a loop that are walked one by one; one iteration represents those of a longer loop
+RESIDUES = 16  # iterations of a period that are walked; offsets with a longer period are left open
 
 
 @dataclass(frozen=True, eq=False)

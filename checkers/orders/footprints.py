@@ -28,9 +28,9 @@ from .remainder_values import unturned
 from .shared_accesses import Access
 from .ways import Way, Ways
 
-POINTS = 1 << 18  # threads times iterations times elements that are looked at
-ITERATIONS = 64  # of a loop that are looked at one by one
-CASES = 256  # remainders and iterations
+POINTS = 1 << 18  # threads times iterations times elements of a footprint; a larger one is left open
+ITERATIONS = 64  # of a loop that are examined one by one; longer loops stay symbols
+CASES = 256  # remainders and iterations, examined one by one
 ROW_BYTES = 16  # of one address of ldmatrix and stmatrix (PTX ISA)
 LANE = 2  # threads are numbered by twos: the odd number is the one that is elected, whichever it is
 

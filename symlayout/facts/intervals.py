@@ -19,8 +19,8 @@ from ..expr.partial_results import Partial, partial_results
 
 Interval: TypeAlias = "tuple[int, int]"  # both ends included
 
-FAR_BITS = 256
-FAR = 1 << FAR_BITS  # stands for infinity
+FAR_BITS = 256  # a bound of more bits counts as infinite; a product of eight sizes has 248
+FAR = 1 << FAR_BITS  # taken as infinity
 ALL: Interval = (-FAR, FAR)
 
 
