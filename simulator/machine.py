@@ -1,0 +1,129 @@
+"""Machines as data: each number with its unit, its grade, its source and its uncertainty.
+
+>>> print(H200["mbarrier_wait"])
+mbarrier_wait = 43 cycles, measured, +-5 %: the same, try_wait on a phase that is over
+>>> H200.ps("mbarrier_wait"), H200.ps("dram_latency")
+(21717, 175000)
+>>> H200.replacing(dram_rate=4800)["dram_rate"].grade
+'given'
+
+The rows stand in ``simulator/machines``; one file may name another as its *base*.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from .engine import NS, SimulationError
+
+FOLDER = Path(__file__).parent / "machines"
+GRADES = ("measured", "documented", "guessed", "given")
+TIMES, RATES = ("cycles", "ns"), ("B/cycle", "B/ns")
+UNITS = (*TIMES, *RATES, "GHz", "bytes", "count")
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a machine; *uncertainty* is half the width of its range, relative to it."""
+
+    name: str
+    value: float
+    unit: str
+    grade: str
+    source: str
+    uncertainty: float = 0.0
+
+    def __post_init__(self) -> None:
+        for what, got, known in (("unit", self.unit, UNITS), ("grade", self.grade, GRADES)):
+            if got not in known:
+                raise SimulationError(f"expected a {what} of {', '.join(known)} for {self.name}, got {got!r}")
+        if type(self.value) not in (int, float) or not 0 < self.value < float("inf"):
+            raise SimulationError(f"expected a number above 0 for {self.name}, got {self.value!r} {self.unit}")
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value:g} {self.unit}, {self.grade}, +-{100 * self.uncertainty:g} %: {self.source}"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine by its numbers. Time is in picoseconds; cycles are those of the SM clock."""
+
+    name: str
+    numbers: Mapping[str, Number]
+
+    def __getitem__(self, key: str) -> Number:
+        found = self.numbers.get(key)
+        if found is None:
+            raise SimulationError(f"expected a number {key!r} of {self.name}, got none; add it to its file")
+        return found
+
+    def count(self, key: str) -> int:
+        """A number of things or of bytes."""
+        return int(self._of(key, ("count", "bytes")).value)
+
+    @property
+    def cycle(self) -> float:
+        """Picoseconds of a cycle."""
+        return NS / self._of("sm_clock", ("GHz",)).value
+
+    def ps(self, key: str, times: float = 1) -> int:
+        """Picoseconds of so many times a duration."""
+        row = self._of(key, TIMES)
+        return round(row.value * times * (self.cycle if row.unit == "cycles" else NS))
+
+    def transfer(self, key: str, nbytes: float) -> int:
+        """Picoseconds that some bytes take at a rate."""
+        row = self._of(key, RATES)
+        return round(nbytes / row.value * (self.cycle if row.unit == "B/cycle" else NS))
+
+    def replacing(self, **values: float) -> Machine:
+        """The machine with other values. Raises SimulationError for a number that it does not have."""
+        new = {k: replace(self[k], value=x, grade="given", source="given", uncertainty=0.0) for k, x in values.items()}
+        return replace(self, numbers={**self.numbers, **new})
+
+    def _of(self, key: str, units: tuple[str, ...]) -> Number:
+        row = self[key]
+        if row.unit not in units:
+            raise SimulationError(f"expected {key} of {self.name} in {' or '.join(units)}, got {row.unit}")
+        return row
+
+
+def load(path: Path) -> Machine:
+    """The machine of a TOML file. Raises SimulationError for a file that is none."""
+    try:
+        rows: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, tomllib.TOMLDecodeError) as e:
+        raise SimulationError(f"expected a machine as TOML in {path}, got {e}") from e
+    base, name = rows.pop("base", None), rows.pop("name", path.stem)
+    numbers = dict(load(path.with_name(f"{base}.toml")).numbers) if base else {}
+    for key, row in rows.items():
+        try:
+            numbers[key] = Number(key, **row)
+        except TypeError as e:
+            raise SimulationError(f"expected value, unit, grade and source of {key} in {path}, got {row}") from e
+    return Machine(name, numbers)
+
+
+def machines() -> tuple[str, ...]:
+    """The names of the machines that there are files of."""
+    return tuple(sorted(p.stem for p in FOLDER.glob("*.toml")))
+
+
+def machine(name: str) -> Machine:
+    """The machine of a name.
+
+    >>> machine("h300")
+    Traceback (most recent call last):
+        ...
+    simulator.engine.SimulationError: expected a machine (h100_sxm, h200), got 'h300'
+    """
+    if name not in machines():
+        raise SimulationError(f"expected a machine ({', '.join(machines())}), got {name!r}")
+    return load(FOLDER / f"{name}.toml")
+
+
+H200 = machine("h200")

@@ -1,0 +1,82 @@
+"""Machines as data: grades, units, sources; the numbers that timing classes need."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulator.engine import SimulationError
+from simulator.machine import H200, Machine, Number, load, machine, machines
+from simulator.timing_classes import ATOM_CLASSES, OPERATION_ROWS, timing_class
+from symlayout import ops
+from symlayout.atoms import ATOMS
+from symlayout.ops import Copy, Op, Ref
+
+OPERATIONS = [x for name in ops.__all__ if isinstance(x := getattr(ops, name), type) and issubclass(x, Op)]
+ABSTRACT = {Op, ops.Copy, ops.Mma}  # these name atoms
+
+
+@pytest.mark.parametrize("name", machines())
+def test_each_number_has_a_source_and_a_range(name):
+    for row in machine(name).numbers.values():
+        assert row.source
+        assert 0 <= row.uncertainty < 1
+        assert row.grade != "given"
+
+
+def test_each_atom_has_a_timing_class():
+    assert [word for word in ATOMS if word not in ATOM_CLASSES] == []
+
+
+def test_each_operation_has_a_timing_class():
+    assert [x.__name__ for x in OPERATIONS if x not in OPERATION_ROWS and x not in ABSTRACT] == []
+
+
+@pytest.mark.parametrize("name", machines())
+def test_each_timing_class_has_its_numbers_as_times(name):
+    one = machine(name)
+    for row in (*ATOM_CLASSES.values(), *OPERATION_ROWS.values()):
+        for number in row.numbers:
+            assert one.ps(number) > 0
+
+
+def test_an_atom_without_a_row_is_named():
+    with pytest.raises(SimulationError, match=r"a timing class of ld.moon.4, got none; add a row to"):
+        timing_class(Copy("ld.moon.4", Ref("x"), Ref("y")))
+
+
+def test_cycles_and_rates_become_picoseconds():
+    assert H200.ps("alu_latency") == 2020  # 4 cycles of 505.05 ps
+    assert H200.transfer("dram_rate", 4200) == 1000
+    assert H200.transfer("sm_port_rate", 56 * 198) == 100_000
+
+
+@pytest.mark.parametrize(
+    "row, message",
+    [
+        ({"unit": "miles"}, "expected a unit of cycles, ns, .*, got 'miles'"),
+        ({"grade": "hoped"}, "expected a grade of measured, .*, got 'hoped'"),
+        ({"value": 0}, "expected a number above 0 for x, got 0 ns"),
+        ({"value": "4"}, "expected a number above 0 for x, got '4' ns"),
+    ],
+)
+def test_a_wrong_number_is_refused(row, message):
+    with pytest.raises(SimulationError, match=message):
+        Number("x", **{"value": 1, "unit": "ns", "grade": "guessed", "source": "s", **row})
+
+
+def test_a_number_that_a_machine_lacks_is_named():
+    with pytest.raises(SimulationError, match="expected a number 'l3_rate' of NVIDIA H200, got none"):
+        H200.replacing(l3_rate=5)
+    with pytest.raises(SimulationError, match="expected dram_rate of NVIDIA H200 in cycles or ns, got B/ns"):
+        H200.ps("dram_rate")
+    with pytest.raises(SimulationError, match="expected a number 'sm_clock' of bare, got none"):
+        Machine("bare", {}).cycle
+
+
+def test_a_file_that_is_no_machine_is_refused(tmp_path):
+    (tmp_path / "a.toml").write_text("[dram_rate]\nspeed = 5\n")
+    (tmp_path / "b.toml").write_text("[")
+
+    for name, message in (("a", "of dram_rate in .*speed"), ("b", "a machine as TOML"), ("c", "No such file")):
+        with pytest.raises(SimulationError, match=message):
+            load(tmp_path / f"{name}.toml")
