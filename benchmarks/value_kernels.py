@@ -262,7 +262,7 @@ def shared_among(r: random.Random) -> Drawn:
     z = k.global_tensor("z", "f32", Layout((L, clusters, ctas, wide), (wide * clusters * ctas, wide * ctas, wide, 1)))
     over = TensorMap.over(Layout((wide, clusters, L), (1, wide, wide * clusters)), "f32", (wide // ctas, 1, 1))
     rows = k.tensor_map("rows", x(), over)
-    ring = make_ring(k, "ring", "f32", Layout(wide), slots=slots, consumers=ctas)
+    ring = make_ring(k, "ring", "f32", Layout(wide), slots=slots, consumers=ctas, scope="cluster")
     rank = k.block[0] % ctas
     k.cluster_sync()
     with k.role("producer", 1), k.elect(), k.loop("i", L) as i, ring.produce(i) as slot:

@@ -14,7 +14,7 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Op, Prefetch, Wait
+from symlayout.ops import SCOPES, Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Op, Prefetch, Wait
 from symlayout.rules.launch import RULES, Awaited, Instruction, Launch, Limited, NamedBarrier, Phases
 
 from ..claim import Claim, Query, TooLarge
@@ -28,7 +28,7 @@ INSTRUCTIONS: dict[type[Op], str] = {
     ExpectTx: "mbarrier.arrive.expect_tx",
     Wait: "mbarrier.try_wait",
     ClusterBarrier: "barrier.cluster",
-    Arrive: "mbarrier.arrive of a peer",
+    Arrive: "mbarrier.arrive of a peer or at cluster scope",
     Prefetch: "prefetch.tensormap",
 }
 
@@ -155,7 +155,7 @@ def _instructions(kernel: Kernel, ops: Iterable[Op]) -> Iterator[tuple[str, tupl
         if isinstance(op, Copy) and op.multicast is not None:
             yield f"{op.atom}.multicast", HOPPER
         elif isinstance(op, ExpectTx | Wait | ClusterBarrier | Prefetch) or (
-            isinstance(op, Arrive) and op.peer is not None
+            isinstance(op, Arrive) and (op.peer is not None or op.scope != SCOPES[0])
         ):
             yield INSTRUCTIONS[type(op)], HOPPER
         elif isinstance(op, Fence):

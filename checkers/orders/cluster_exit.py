@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from symlayout.atoms.access import Proxy
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import MOST_CTAS, PORTABLE_CTAS, Cta, ctas, size, whole
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, Op, Role, Wait
+from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, Op, Ref, Role, Wait
 
 from ..rings.recognised import RingParts, rings_of
 from .rules import Order
@@ -25,6 +26,8 @@ RULES = {
     " are initialised by then (PTX ISA, mbarrier.init)",
     "cluster_stays": "a CTA does not exit while peers may arrive at it or copies may land in it: a cluster barrier at"
     " the end, or a wait for them",
+    "peer_scope": "what lanes have read of bytes that peers fill is released at cluster scope, and acquired at it"
+    " (PTX ISA, mbarrier.arrive, mbarrier.try_wait: .cta without a scope)",
 }
 
 
@@ -94,6 +97,8 @@ class _OfCta:
                 yield absent
                 continue
             yield self._started(s)
+            if isinstance(s.op, Arrive):
+                yield self._scoped(s, s.op, every)
             others = [every[r] for r in ranks or () if r != self.cta.rank]
             yield self._awaited(s, others) if isinstance(s.op, Copy) else self._stays(s, others, every, rings)
 
@@ -147,6 +152,22 @@ class _OfCta:
             return self._order("cluster_stays", s, by=f"waits for {name}")
         return self._order("cluster_stays", s, missing=f"{lacking.cta} does not wait for {name}; add a wait")
 
+    def _scoped(self, s: Site, op: Arrive, every: list[_OfCta]) -> Order:
+        """That a peer is told of what lanes have read; of what is asynchronous wait_group has told them."""
+        filled = {r.tensor for one in every for x in one.every if one.cta.remote(x.op) for r in x.op.targets}
+        read = next((x for x in self.every if x.role == s.role and _by_lanes(x.op, filled)), None)
+        if read is None:
+            return self._order("peer_scope", s, by="no reads by lanes of what peers fill")
+        narrow = next((w for one in every for w in one.waits({op.barrier.barrier}) if _scope(w) != "cluster"), None)
+        if op.scope == "cluster" and narrow is None:
+            return self._order("peer_scope", s, by="cluster scope, and that of the waits")
+        what = s if op.scope != "cluster" else narrow
+        return self._order(
+            "peer_scope",
+            s,
+            missing=f'expected cluster scope of {what}, since lanes read in {read}; state scope="cluster"',
+        )
+
     def _stays(self, s: Site, others: list[_OfCta], every: list[_OfCta], rings: tuple[RingParts, ...]) -> Order:
         """A check that the CTA at which it arrives has not exited.
 
@@ -170,6 +191,16 @@ class _OfCta:
         """Whether a wait is for room: it comes before an expect_tx of its body."""
         later = self.every[self.place[id(w)] :]
         return any(isinstance(s.op, ExpectTx) and s.places[: len(w.places) - 1] == w.places[:-1] for s in later)
+
+
+def _by_lanes(op: Op, tensors: set[str]) -> bool:
+    """Whether threads read some tensors by themselves."""
+    reads = (t for t in op.reads() if isinstance(t.operand, Ref) and t.operand.tensor in tensors)
+    return any(t.proxy is Proxy.GENERIC and not t.completion for t in reads)
+
+
+def _scope(w: Site) -> str:
+    return w.op.scope if isinstance(w.op, Wait) else ""
 
 
 def _waits_for(w: Site, barrier: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from symlayout.atoms.access import Completion
 from symlayout.kernel.sites import Site
-from symlayout.ops import Arrive, Barrier, Commit, ExpectTx, Fence, Init, Mma, Prefetch, Wait, WaitGroup
+from symlayout.ops import SCOPES, Arrive, Barrier, Commit, ExpectTx, Fence, Init, Mma, Prefetch, Wait, WaitGroup
 
 from .page import Page
 
@@ -33,10 +33,8 @@ def arrive(p: Page, site: Site) -> None:
     """An arrival here, or at the same mbarrier of another CTA of the cluster."""
     op = site.op
     assert isinstance(op, Arrive)
-    if op.peer is None:
-        p.call("mbarrier_arrive", p.slot(op.barrier))
-    else:
-        p.call("mbarrier_arrive_at", p.slot(op.barrier), p.c(op.peer))
+    peer = () if op.peer is None else (p.c(op.peer),)
+    p.call(f"mbarrier_arrive{'_at' if peer else ''}{_scope(op.scope)}", p.slot(op.barrier), *peer)
 
 
 def expect_tx(p: Page, site: Site) -> None:
@@ -48,7 +46,12 @@ def expect_tx(p: Page, site: Site) -> None:
 def wait(p: Page, site: Site) -> None:
     op = site.op
     assert isinstance(op, Wait)
-    p.call("mbarrier_wait", p.slot(op.barrier), p.c(op.parity))
+    p.call(f"mbarrier_wait{_scope(op.scope)}", p.slot(op.barrier), p.c(op.parity))
+
+
+def _scope(scope: str) -> str:
+    """How a function is named that releases or acquires at a scope; without one in its text PTX takes the CTA's."""
+    return "" if scope == SCOPES[0] else f"_{scope}"
 
 
 def barrier(p: Page, site: Site) -> None:

@@ -5,36 +5,36 @@ from __future__ import annotations
 from .function import ADDRESS, Function, asm, shared
 
 WAIT = """\
-__device__ inline void mbarrier_wait(uint64_t* barrier, uint32_t parity) {
+__device__ inline void mbarrier_wait{at}(uint64_t* barrier, uint32_t parity) {{
 #ifdef POLL_LIMIT
-    for (uint32_t polls = 0; !mbarrier_try_wait(barrier, parity); ++polls)
+    for (uint32_t polls = 0; !mbarrier_try_wait{at}(barrier, parity); ++polls)
         if (polls == POLL_LIMIT) __trap();  // a protocol error ends in an error code
 #else
-    while (!mbarrier_try_wait(barrier, parity)) {}
+    while (!mbarrier_try_wait{at}(barrier, parity)) {{}}
 #endif
-}"""
+}}"""
 
 TRY_WAIT = """\
-__device__ inline bool mbarrier_try_wait(uint64_t* barrier, uint32_t parity) {
+__device__ inline bool mbarrier_try_wait{at}(uint64_t* barrier, uint32_t parity) {{
     uint32_t done;
     asm volatile(
-        "{\\n"
+        "{{\\n"
         ".reg .pred p;\\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\\n"
+        "mbarrier.try_wait.parity{acquire}.shared::cta.b64 p, [%1], %2;\\n"
         "selp.u32 %0, 1, 0, p;\\n"
-        "}\\n" : "=r"(done) : "r"(shared_address(barrier)), "r"(parity) : "memory");
+        "}}\\n" : "=r"(done) : "r"(shared_address(barrier)), "r"(parity) : "memory");
     return done;
-}"""
+}}"""
 
 ARRIVE_AT = """\
-__device__ inline void mbarrier_arrive_at(uint64_t* barrier, uint32_t rank) {
+__device__ inline void mbarrier_arrive_at{at}(uint64_t* barrier, uint32_t rank) {{
     asm volatile(
-        "{\\n"
+        "{{\\n"
         ".reg .b32 remote;\\n"
         "mapa.shared::cluster.u32 remote, %0, %1;\\n"
-        "mbarrier.arrive.shared::cluster.b64 _, [remote];\\n"
-        "}\\n" ::"r"(shared_address(barrier)), "r"(rank) : "memory");
-}"""
+        "mbarrier.arrive{release}.shared::cluster.b64 _, [remote];\\n"
+        "}}\\n" ::"r"(shared_address(barrier)), "r"(rank) : "memory");
+}}"""
 
 ELECT = """\
 __device__ inline bool elect_one() {
@@ -56,6 +56,32 @@ __device__ inline void random_wait(uint32_t place, uint32_t iteration, uint32_t 
     x = (x ^ x >> 12) * 0x297A2D39u;
     __nanosleep((x >> 8) % most_ns * (x >> 7 & 1));
 }"""
+
+SCOPES = ("", "cluster")  # "" for that which PTX takes without one, the CTA's
+
+
+def at_scope(scope: str) -> tuple[Function, ...]:
+    """Arrivals, which release, and waits, which acquire, at a scope."""
+    at = f"_{scope}" if scope else ""
+    release, acquire = (f".{word}.{scope}" if scope else "" for word in ("release", "acquire"))
+    return (
+        asm(
+            f"mbarrier_arrive{at}",
+            "uint64_t* barrier",
+            f"mbarrier.arrive{release}.shared::cta.b64 _, [%0]",
+            f"{shared('barrier')} ",
+            "mbarrier.arrive",
+        ),
+        Function(
+            f"mbarrier_arrive_at{at}",
+            ARRIVE_AT.format(at=at, release=release),
+            "mbarrier.arrive at another CTA of the cluster",
+            (ADDRESS,),
+        ),
+        Function(f"mbarrier_try_wait{at}", TRY_WAIT.format(at=at, acquire=acquire), "mbarrier.try_wait", (ADDRESS,)),
+        Function(f"mbarrier_wait{at}", WAIT.format(at=at), "", (f"mbarrier_try_wait{at}",)),
+    )
+
 
 FIXED = (
     Function(
@@ -99,14 +125,7 @@ FIXED = (
         "mbarrier.init",
     ),
     asm("fence_mbarrier_init", "", "fence.mbarrier_init.release.cluster", "", "fence.mbarrier_init"),
-    asm(
-        "mbarrier_arrive",
-        "uint64_t* barrier",
-        "mbarrier.arrive.shared::cta.b64 _, [%0]",
-        f"{shared('barrier')} ",
-        "mbarrier.arrive",
-    ),
-    Function("mbarrier_arrive_at", ARRIVE_AT, "mbarrier.arrive at another CTA of the cluster", (ADDRESS,)),
+    *(f for scope in SCOPES for f in at_scope(scope)),
     asm(
         "mbarrier_arrive_expect_tx",
         "uint64_t* barrier, uint32_t bytes",
@@ -114,8 +133,6 @@ FIXED = (
         f'{shared("barrier")}, "r"(bytes) ',
         "mbarrier.arrive.expect_tx",
     ),
-    Function("mbarrier_try_wait", TRY_WAIT, "mbarrier.try_wait", (ADDRESS,)),
-    Function("mbarrier_wait", WAIT, "", ("mbarrier_try_wait",)),
     Function("elect_one", ELECT, "elect.sync"),
     Function("random_wait", RANDOM_WAIT, "for tests: a wait of its own in each CTA, warp and iteration, or none"),
     asm(

@@ -270,14 +270,14 @@ class Builder:
         for array in arrays:
             self.add(Init(array().barrier))
 
-    def arrive(self, barrier: Slot, peer: Any = None) -> None:
-        self.add(Arrive(barrier, None if peer is None else integer(peer)))
+    def arrive(self, barrier: Slot, peer: Any = None, scope: str = "cta") -> None:
+        self.add(Arrive(barrier, None if peer is None else integer(peer), scope))
 
     def expect_tx(self, barrier: Slot, nbytes: Any) -> None:
         self.add(ExpectTx(barrier, integer(nbytes)))
 
-    def wait(self, barrier: Slot, parity: Any) -> None:
-        self.add(Wait(barrier, integer(parity)))
+    def wait(self, barrier: Slot, parity: Any, scope: str = "cta") -> None:
+        self.add(Wait(barrier, integer(parity), scope))
 
     def sync(self, number: int = 0, threads: int = 0) -> None:
         self.add(Barrier(number, threads))

@@ -67,12 +67,13 @@ class Ring:
     slots: int
     elements: int
     nbytes: int
+    scope: str = "cta"  # at which slots are given back
 
     @contextmanager
     def produce(self, use: Any, nbytes: Any = None) -> Iterator[RingSlot]:
         """The producer's use: wait until the slot is free, arm its barrier with the bytes of the copies inside."""
         slot = RingSlot(self, integer(use))
-        self.k.wait(Slot(self.empty, slot.number), (slot.use // self.slots + 1) % 2)
+        self.k.wait(Slot(self.empty, slot.number), (slot.use // self.slots + 1) % 2, self.scope)
         self.k.expect_tx(slot.full, self.nbytes if nbytes is None else nbytes)
         yield slot
 
@@ -95,20 +96,37 @@ class Ring:
         One lane of a warp arrives, which releases no reads of other lanes (PTX ISA, mbarrier.arrive): a barrier of
         the warp comes before. It is not needed where *lanes* did not read the slot by themselves: where only wgmmas
         did that all of them have waited for. Where one thread is elected already, it arrives alone.
+
+        If CTAs of a cluster fill slots that *lanes* read, the ring is one of cluster scope (``make_ring``).
         """
         slot, k = RingSlot(self, integer(use)), self.k
         if lanes and not k.elected:
             k.warp_sync()
         with nullcontext() if k.elected else k.elect(each_warp=True):
             for peer in range(ctas):
-                k.arrive(Slot(self.empty, slot.number), peer if ctas > 1 else None)
+                k.arrive(Slot(self.empty, slot.number), peer if ctas > 1 else None, self.scope)
 
 
-def make_ring(k: Builder, name: str, dtype: Any, layout: Any, *, slots: int, consumers: int, prefix: str = "") -> Ring:
-    """A ring of *slots* tiles of *layout*, each given back by *consumers* arrivals: one of each consuming warp."""
+def make_ring(
+    k: Builder,
+    name: str,
+    dtype: Any,
+    layout: Any,
+    *,
+    slots: int,
+    consumers: int,
+    prefix: str = "",
+    scope: str = "cta",
+) -> Ring:
+    """A ring of *slots* tiles of *layout*, each given back by *consumers* arrivals: one of each consuming warp.
+
+    At which *scope* slots are given back matters in clusters: see ``ops.Arrive``.
+    """
     elements = int(layout.cosize())
     k.shared_tensor(name, dtype, Layout((elements, slots)))
-    ring = Ring(k, name, f"{prefix}full", f"{prefix}empty", slots, elements, elements * DType.of(dtype).bits // 8)
+    ring = Ring(
+        k, name, f"{prefix}full", f"{prefix}empty", slots, elements, elements * DType.of(dtype).bits // 8, scope
+    )
     k.mbarriers(ring.full, slots, 1)
     k.mbarriers(ring.empty, slots, consumers)
     k.rings.append(RingUse(name, ring.full, ring.empty, slots, ring.nbytes, consumers))

@@ -18,6 +18,7 @@ from .structure import ELECTIONS, UNROLLED, Elect, For, If, Role
 from .synchronisation import (
     GROUPS,
     PROXIES,
+    SCOPES,
     Arrive,
     Barrier,
     ClusterBarrier,
@@ -40,6 +41,7 @@ __all__ = [
     "OPERATIONS",
     "ORDER",
     "PROXIES",
+    "SCOPES",
     "SHUFFLES",
     "STRUCTURE",
     "UNROLLED",

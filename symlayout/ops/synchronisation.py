@@ -11,6 +11,7 @@ from .op import Op, expect_word
 from .operands import Slot
 
 PROXIES = (Proxy.ASYNC, "mbarrier_init", Completion.WGMMA)  # what a fence is about
+SCOPES = ("cta", "cluster")  # whose threads a release or an acquire is about (PTX ISA, Scope)
 GROUPS = (Completion.CP_ASYNC, Completion.BULK, Completion.WGMMA)  # what can be committed and waited for
 
 
@@ -26,17 +27,29 @@ class Init(Op):
 
 @dataclass(frozen=True)
 class Arrive(Op):
-    """mbarrier.arrive by each thread that is here, at this CTA's barrier or that of a *peer* in the cluster."""
+    """mbarrier.arrive by each thread that is here, at this CTA's barrier or that of a *peer* in the cluster.
+
+    It is a release at *scope*: what the thread did before is known to those of the CTA, or of the cluster, that wait at
+    the same scope. Without a scope in its text PTX takes that of the CTA. A peer needs to know what lanes have read of
+    a slot that it fills, so that takes the cluster's; what wgmma has read is over with wait_group.
+
+    >>> print(Arrive(Slot("empty", 1)), Arrive(Slot("empty"), 0, "cluster"), sep="; ")
+    arrive empty[1]; arrive empty[0] of CTA 0 at cluster scope
+    """
 
     barrier: Slot
     peer: Int | None = None
+    scope: str = SCOPES[0]
+
+    def __post_init__(self) -> None:
+        expect_word(self.scope, SCOPES, "a scope")
 
     @property
     def arrives(self) -> Slot | None:
         return self.barrier
 
     def __str__(self) -> str:
-        return f"arrive {self.barrier}" + ("" if self.peer is None else f" of CTA {self.peer}")
+        return f"arrive {self.barrier}" + ("" if self.peer is None else f" of CTA {self.peer}") + _at(self.scope)
 
 
 @dataclass(frozen=True)
@@ -60,17 +73,21 @@ class ExpectTx(Op):
 
 @dataclass(frozen=True)
 class Wait(Op):
-    """mbarrier.try_wait.parity until the phase of this parity is over."""
+    """mbarrier.try_wait.parity until the phase of this parity is over: an acquire at *scope*, see ``Arrive``."""
 
     barrier: Slot
     parity: Int
+    scope: str = SCOPES[0]
+
+    def __post_init__(self) -> None:
+        expect_word(self.scope, SCOPES, "a scope")
 
     @property
     def waits(self) -> Slot | None:
         return self.barrier
 
     def __str__(self) -> str:
-        return f"wait {self.barrier} parity {self.parity}"
+        return f"wait {self.barrier} parity {self.parity}{_at(self.scope)}"
 
 
 @dataclass(frozen=True)
@@ -168,6 +185,10 @@ class WaitGroup(Op):
 
     def __str__(self) -> str:
         return f"wait_group{'.read' if self.read else ''} {self.group} {self.pending}"
+
+
+def _at(scope: str) -> str:
+    return "" if scope == SCOPES[0] else f" at {scope} scope"
 
 
 def _issuer(about: str) -> Issuer:

@@ -86,6 +86,32 @@ def test_a_tensor_that_may_alias_is_not_restricted():
     assert [str(a) for a in emit(k.kernel()).arguments] == ["const float* x", "float* y"]
 
 
+@pytest.mark.parametrize(
+    "scope, instructions",
+    [
+        ("cta", ("try_wait.parity.shared::cta", "arrive.shared::cta", "arrive.shared::cluster")),
+        (
+            "cluster",
+            (
+                "try_wait.parity.acquire.cluster.shared::cta",
+                "arrive.release.cluster.shared::cta",
+                "arrive.release.cluster.shared::cluster",
+            ),
+        ),
+    ],
+)
+def test_arrivals_and_waits_are_at_the_scope_that_the_value_says(scope, instructions):
+    k = Builder("scopes", grid=(2,), threads=32, cluster=(2,))
+    full = k.mbarriers("full", 1, 64)
+    k.cluster_sync()
+    k.arrive(full(), scope=scope)
+    k.arrive(full(), 0, scope)
+    k.wait(full(), 0, scope)
+    found = re.findall(r"mbarrier\.((?:try_wait|arrive)\S*)\.b64", emit(k.kernel()).text)
+
+    assert sorted(found) == sorted(instructions)
+
+
 @pytest.mark.parametrize("way, pragma", [("full", "#pragma unroll"), (1, "#pragma unroll 1"), (None, "r")])
 def test_a_loop_is_unrolled_as_the_value_says(way, pragma):
     k = Builder("loops", grid=(1,), threads=32)

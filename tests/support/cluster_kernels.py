@@ -25,7 +25,7 @@ def everyone(steps: Any = STEPS, *, ctas: int = 2, slots: int = 2, warps: int = 
     (block,) = k.block
     rank, mine = block % ctas, block // ctas
     src = _rows(k, "src", clusters * T * ctas)
-    ring = make_ring(k, "ring", "f32", Layout(PART * ctas), slots=slots, consumers=ctas * warps)
+    ring = make_ring(k, "ring", "f32", Layout(PART * ctas), slots=slots, consumers=ctas * warps, scope="cluster")
     k.cluster_sync()
     with k.role("producer", 1), k.elect(), k.loop("i", T) as i, ring.produce(i) as slot:
         row = (mine * T + i) * ctas + rank
@@ -55,7 +55,7 @@ def rows_and_columns(steps: Any = STEPS, *, flat: bool = True, slots: int = 2, w
         x, y, mine = k.block[0] % 2, k.block[1] % 2, k.block[0] // 2
         rank = x + 2 * y
     a, b = _rows(k, "a", 8 * T), _rows(k, "b", 8 * T)
-    ring = make_ring(k, "ring", "f32", Layout(4 * PART), slots=slots, consumers=3 * warps)
+    ring = make_ring(k, "ring", "f32", Layout(4 * PART), slots=slots, consumers=3 * warps, scope="cluster")
     k.cluster_sync()
     with k.role("producer", 1), k.elect(), k.loop("i", T) as i, ring.produce(i) as slot:
         of_row, of_column = ((mine * 2 + y) * T + i) * 2 + x, ((mine * 2 + x) * T + i) * 2 + y
@@ -123,6 +123,6 @@ def _consumers(
         k.warp_sync()
         with k.elect(each_warp=True):
             for peer in peers:
-                k.arrive(Slot(ring.empty, slot.number), peer)
+                k.arrive(Slot(ring.empty, slot.number), peer, ring.scope)
         row = (number * T + i) * warps + warp
         k.copy(f"st.global.{4 * parts}", r(), dst(PART * parts * row + parts * lane))

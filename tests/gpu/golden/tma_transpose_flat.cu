@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (2,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest f9b6bfdc8cbe073feb7e19385e781911fc381702252c17aaad14b21c60763391
+// digest dde4d0fe530f8be148f5e1049ae0dc162b802dabb152de8191f97016ffc194ea
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
