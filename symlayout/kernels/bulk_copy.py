@@ -29,11 +29,11 @@ SIZES = (
 
 
 def bulk_copy(
-    N: int | Symbol, *, dtype: DTypeLike = "f32", chunk: int = 4096, slots: int = 4, blocks: int = 132
+    N: int | Symbol, *, dtype: DTypeLike = "f32", chunk: int = 4096, slots: int = 4, blocks: int | Symbol = 132
 ) -> Kernel:
     """dst = src for N elements, by *blocks* persistent CTAs. Needs N of whole 16-byte units."""
     kind = DType.of(dtype)
-    k = Builder("bulk_copy", *(x for x in (N,) if not isinstance(x, int)), grid=(blocks,), threads=64)
+    k = Builder("bulk_copy", *(x for x in (N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=64)
     src, dst = (k.global_tensor(name, kind, Layout(N)) for name in ("src", "dst"))
     ring = make_ring(k, "ring", kind, Layout(chunk), slots=slots, consumers=1)
     (block,) = k.block

@@ -23,10 +23,10 @@ from ..layout import Layout
 SIZES = tuple({"N": n} for n in (4, 8, 508, 512, 516, 1024, 2048, 3076, 8192, 20000))
 
 
-def cp_async_copy(N: int | Symbol, *, stages: int = 4, threads: int = 128, blocks: int = 132) -> Kernel:
+def cp_async_copy(N: int | Symbol, *, stages: int = 4, threads: int = 128, blocks: int | Symbol = 132) -> Kernel:
     """dst = src for N words of f32, N a multiple of 4, by *blocks* persistent CTAs."""
     width, chunk = 4, 4 * threads
-    k = Builder("cp_async_copy", *(x for x in (N,) if not isinstance(x, int)), grid=(blocks,), threads=threads)
+    k = Builder("cp_async_copy", *(x for x in (N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=threads)
     src, dst = (k.global_tensor(name, "f32", Layout(N)) for name in ("src", "dst"))
     tile = k.shared_tensor("tile", "f32", Layout((chunk, stages)))
     word = k.registers("word", "f32", 1)

@@ -44,14 +44,14 @@ def gather_rows(
     dtype: DTypeLike = "f32",
     tile: tuple[int, int] = (16, 256),
     slots: int = 4,
-    blocks: int = 132,
+    blocks: int | Symbol = 132,
 ) -> Kernel:
     """dst[i] = src[idx[i]] for row-major src (K,N), dst (M,N) and M indices. Needs N of whole 16-byte units."""
     rows, columns = tile
     kind = DType.of(dtype)
     tiles_n = ceil_div(N, columns)
 
-    k = Builder("gather_rows", *(x for x in (K, M, N) if not isinstance(x, int)), grid=(blocks,), threads=64)
+    k = Builder("gather_rows", *(x for x in (K, M, N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=64)
     idx = k.global_tensor("idx", "i32", Layout(M))
     boxes = []
     for name, m, height in (("src", K, 1), ("dst", M, rows)):

@@ -37,7 +37,7 @@ def tma_copy(
     dtype: DTypeLike = "f32",
     tile: tuple[int, int] = (16, 256),
     slots: int = 4,
-    blocks: int = 132,
+    blocks: int | Symbol = 132,
 ) -> Kernel:
     """dst = src for row-major (M,N) tensors, by *blocks* persistent CTAs. Needs N of whole 16-byte units."""
     rows, columns = tile
@@ -45,7 +45,7 @@ def tma_copy(
     tiles_n = ceil_div(N, columns)
     tiles = ceil_div(M, rows) * tiles_n
 
-    k = Builder("tma_copy", *(x for x in (M, N) if not isinstance(x, int)), grid=(blocks,), threads=64)
+    k = Builder("tma_copy", *(x for x in (M, N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=64)
     whole = Layout((M, N), (N, 1))
     boxes = []
     for name in ("src", "dst"):

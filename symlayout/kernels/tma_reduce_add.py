@@ -49,7 +49,7 @@ def tma_reduce_add(
     function: str = "add",
     tile: tuple[int, int] = (16, 256),
     slots: int = 4,
-    blocks: int = 132,
+    blocks: int | Symbol = 132,
 ) -> Kernel:
     """dst[m, n] += sum over s of src[s, m, n], by *blocks* persistent CTAs. Needs N of whole 16-byte units.
 
@@ -61,7 +61,9 @@ def tma_reduce_add(
     kind = DType.of(dtype)
     tiles_m, tiles_n = ceil_div(M, rows), ceil_div(N, columns)
 
-    k = Builder(f"tma_reduce_{function}", *(x for x in (S, M, N) if not isinstance(x, int)), grid=(blocks,), threads=64)
+    k = Builder(
+        f"tma_reduce_{function}", *(x for x in (S, M, N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=64
+    )
     parts = k.global_tensor("src", kind, Layout((S, M, N), (M * N, N, 1)))
     whole = k.global_tensor("dst", kind, Layout((M, N), (N, 1)))
     src = k.tensor_map("src_map", parts(), TensorMap.over(Layout((N, M, S), (1, N, M * N)), kind, (columns, rows, 1)))

@@ -65,7 +65,7 @@ def tma_transpose(
     tile: tuple[int, int] = (64, 64),
     swizzle: int = 128,
     stages: int = 2,
-    blocks: int = 132,
+    blocks: int | Symbol = 132,
     l2_promotion: int = 0,
 ) -> Kernel:
     """dst = src transposed, for row-major (M,N) and (N,M). Needs M and N of whole 16-byte units.
@@ -79,7 +79,9 @@ def tma_transpose(
     tiles = ceil_div(M, rows) * tiles_n
     come, go = SwizzledTile(rows, columns, kind, swizzle), SwizzledTile(columns, rows, kind, swizzle)
 
-    k = Builder("tma_transpose", *(x for x in (M, N) if not isinstance(x, int)), grid=(blocks,), threads=threads + 32)
+    k = Builder(
+        "tma_transpose", *(x for x in (M, N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=threads + 32
+    )
     boxes = []
     for name, m, n, part in (("src", M, N, come), ("dst", N, M, go)):
         tensor = k.global_tensor(name, kind, Layout((m, n), (n, 1)))
