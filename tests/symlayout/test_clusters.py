@@ -22,7 +22,6 @@ from symlayout.ops import (
     Arrive,
     ClusterBarrier,
     Copy,
-    Elect,
     ExpectTx,
     For,
     If,
@@ -303,7 +302,7 @@ def test_a_copy_under_a_condition_of_its_own() -> None:
 def test_a_copy_that_stands_elsewhere_is_left_open() -> None:
     """Which expect_tx awaits it is not said, so nothing is refuted: the kernel runs."""
     kernel = once()
-    apart = changed(kernel, ExpectTx, lambda op: (Elect((op,)),))
+    apart = changed(kernel, ExpectTx, lambda op: (For(index("once", 1), (op,)),))
     found = prove(TransactionBytes(apart, "full"))
     assert {v.outcome.value for v in found.verdicts} == {"unknown"}
     assert "which copies expect_tx full[0] 128 B awaits: its body has no other copy" in [v.open for v in found.verdicts]
