@@ -45,7 +45,7 @@ CAUGHT = {
     "HappensBefore": ("static", 45),
     "Launchable": ("symbolic", 15),
     "RegistersFit": ("static", 20),
-    "RingProtocol": ("static", 40),
+    "RingProtocol": ("static", 60),
     "SharedMemoryFits": ("static", 60),
     "UpdatedOnce": ("static", 60),
     "WrittenOnce": ("static", 40),
