@@ -15,10 +15,12 @@ from symlayout.facts import Facts, opaque_atoms
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import blocks_of, told, whole
 from symlayout.kernel.counting import Uncounted
+from symlayout.kernel.sites import sites
 from symlayout.ops import For
 
 from ..algebra.certificates import together
 from ..claim import Claim, Proof, TooLarge
+from ..orders.initialised import init_orders
 from ..overlaps import unsettled
 from ..rings.abstract_machine import Exhausted, Fault
 from ..rings.cluster_rings import ClusterReading
@@ -123,9 +125,13 @@ class RingProtocol(AtAllSizes):
         return ""
 
     def _expect_own(self) -> None:
-        """Raise Open where other tensors may be in use in the memory of the ring."""
+        """Raise Open where other tensors may be in use in the ring's memory, or its mbarriers before their init."""
         for a, b, why in unsettled(self.kernel, self.shape.tensors):
             raise Open(f"whether {a} and {b}, which share bytes, are apart in time: {why}")
+        own = (self.shape.full, self.shape.empty)
+        late = next((o for o in init_orders(self.kernel, list(sites(self.kernel)), own) if not o.by), None)
+        if late is not None:
+            raise Open(f"whether the mbarriers are initialised before their use: {late.missing or late.beyond}")
 
     # -- refutation ---------------------------------------------------------------------------------
 

@@ -18,9 +18,9 @@ from .rules import Order
 MEETINGS = (Barrier, WarpBarrier, ClusterBarrier)
 
 
-def init_orders(kernel: Kernel, every: Sequence[Site]) -> Iterator[Order]:
-    """The obligations of each array of mbarriers that is used."""
-    for b in kernel.barriers:
+def init_orders(kernel: Kernel, every: Sequence[Site], arrays: tuple[str, ...] = ()) -> Iterator[Order]:
+    """The obligations of each array of mbarriers that is used, or of some of these."""
+    for b in (b for b in kernel.barriers if not arrays or b.name in arrays):
         uses = [s for s in every if _uses(s, b.name)]
         if uses:
             yield from _Array(kernel, b.name, every, uses).orders()

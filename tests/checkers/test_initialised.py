@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from checkers import HappensBefore, WellFormed, prove
+from checkers import HappensBefore, RingProtocol, WellFormed, prove
 from symlayout import Layout
 from symlayout.answers.report import Outcome
 from symlayout.errors import ExecutionError
@@ -87,6 +87,7 @@ def test_what_is_wrong_is_refuted(name: str) -> None:
     assert verdict(kernel).startswith("refuted")
     assert message in verdict(kernel)
     assert not prove(kernel)
+    assert not prove(RingProtocol(kernel, "full"))
     assert bool(ran(kernel)) is faults
 
 
