@@ -1,4 +1,17 @@
-"""What a kernel computes and how long it takes, predicted without a GPU.
+"""What a kernel does and how long it takes, predicted without a GPU.
 
-`engine` has processes and time, `resource` what they share: pipes and pools.
+>>> import simulator
+>>> from symlayout.kernels import tma_copy
+>>> trace = simulator.simulate(tma_copy(1024, 1024, slots=4).bind(), machine=simulator.H200)
+>>> trace.limiting
+'latency of memory'
 """
+
+from __future__ import annotations
+
+from .engine import SimulationError
+from .machine import H200, Machine, machine, machines
+from .simulate import simulate
+from .trace import Trace
+
+__all__ = ["H200", "Machine", "SimulationError", "Trace", "machine", "machines", "simulate"]

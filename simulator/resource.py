@@ -51,6 +51,11 @@ class Pipe:
         self.served += 1
         return start, end
 
+    @property
+    def over(self) -> int:
+        """The time at which all that was asked of it is over."""
+        return max(self._free)
+
     def utilisation(self, time: int) -> float:
         """The part of a time in which its servers are busy, 0 to 1."""
         return self.busy / (time * self.servers) if time else 0.0
