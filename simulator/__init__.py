@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 from .engine import SimulationError
-from .machine import H200, Machine, machine, machines
+from .machine import H200, Machine, load, machine, machines
 from .simulate import simulate
 from .trace import Trace
 
-__all__ = ["H200", "Machine", "SimulationError", "Trace", "machine", "machines", "simulate"]
+__all__ = ["H200", "Machine", "SimulationError", "Trace", "load", "machine", "machines", "simulate"]

@@ -7,7 +7,7 @@ mbarrier_wait = 43 cycles, measured, +-5 %: the same, try_wait on a phase that i
 >>> H200.replacing(dram_rate=4800)["dram_rate"].grade
 'given'
 
-The rows stand in ``simulator/machines``; one file may name another as its *base*.
+The rows stand in ``simulator/machines``; a file may name one of them as its *base*.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ class Machine:
 
     def count(self, key: str) -> int:
         """A number of things or of bytes."""
-        return int(self._of(key, ("count", "bytes")).value)
+        found = self._of(key, ("count", "bytes")).value
+        if found != int(found):
+            raise SimulationError(f"expected a whole number of {key} of {self.name}, got {found}")
+        return int(found)
 
     @property
     def cycle(self) -> float:
@@ -99,7 +102,7 @@ def load(path: Path) -> Machine:
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as e:
         raise SimulationError(f"expected a machine as TOML in {path}, got {e}") from e
     base, name = rows.pop("base", None), rows.pop("name", path.stem)
-    numbers = dict(load(path.with_name(f"{base}.toml")).numbers) if base else {}
+    numbers = dict(machine(base).numbers) if base else {}
     for key, row in rows.items():
         try:
             numbers[key] = Number(key, **row)

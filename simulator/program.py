@@ -27,6 +27,7 @@ from symlayout.banks import LANES, SECTOR_BYTES, ldmatrix_rows, lines, sectors, 
 from symlayout.kernel import Kernel
 from symlayout.kernel.unrolled import Threads, unrolled
 from symlayout.ops import Arrive, ClusterBarrier, Copy, LoadIndex, Mma, Op, Ref, Role
+from symlayout.rules.tma import violations
 from symlayout.tma import TensorMap
 
 from .engine import SimulationError
@@ -68,13 +69,19 @@ class Team:
 class Programs:
     """The programs of a kernel that is bound to sizes.
 
-    Raises SimulationError for a kernel with symbols, with clusters, or whose course depends on data.
+    Raises SimulationError for a kernel with symbols, with clusters, whose course depends on data, or with a
+    tensor map that the driver refuses.
     """
 
     def __init__(self, kernel: Kernel) -> None:
         if kernel.dims:
             names = ", ".join(map(str, kernel.dims))
             raise SimulationError(f"expected a kernel that is bound to sizes, got symbols {names} of {kernel.name}")
+        for m in kernel.maps:
+            for v in violations(m.tensor_map, "driver"):
+                raise SimulationError(
+                    f"expected a tensor map that the driver takes, got {m.name} of {kernel.name}: {v}"
+                )
         self.kernel, self.body = kernel, kernel.plain.body
         for op in kernel.walk():
             _expect_modelled(kernel, op)

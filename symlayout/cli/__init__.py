@@ -26,6 +26,7 @@ from .exits import BAD_INPUT, OK
 from .kernels import emit, kernels
 from .prove import prove
 from .show import show
+from .simulate import simulate
 from .tensormaps import tensormaps
 from .verify import verify
 from .words import explain, init
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "kernels": kernels,
     "emit": emit,
     "verify": verify,
+    "simulate": simulate,
 }
 
 app = typer.Typer(

@@ -73,10 +73,25 @@ def test_a_number_that_a_machine_lacks_is_named():
         Machine("bare", {}).cycle
 
 
+def test_a_file_of_a_user_may_change_some_numbers_of_a_machine(tmp_path):
+    row = 'value = 60\nunit = "count"\ngrade = "documented"\nsource = "data sheet"\n'
+    (tmp_path / "half.toml").write_text(f'base = "h200"\n[sms]\n{row}')
+    half = load(tmp_path / "half.toml")
+
+    assert (half.name, half.count("sms"), half["dram_rate"]) == ("half", 60, H200["dram_rate"])
+
+
 def test_a_file_that_is_no_machine_is_refused(tmp_path):
     (tmp_path / "a.toml").write_text("[dram_rate]\nspeed = 5\n")
     (tmp_path / "b.toml").write_text("[")
 
-    for name, message in (("a", "of dram_rate in .*speed"), ("b", "a machine as TOML"), ("c", "No such file")):
+    (tmp_path / "d.toml").write_text('base = "d"')
+
+    for name, message in (
+        ("d", "expected a machine .*, got 'd'"),
+        ("a", "of dram_rate in .*speed"),
+        ("b", "a machine as TOML"),
+        ("c", "No such file"),
+    ):
         with pytest.raises(SimulationError, match=message):
             load(tmp_path / f"{name}.toml")

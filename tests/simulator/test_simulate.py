@@ -192,6 +192,7 @@ def test_a_summary_names_what_limits():
     [
         (lambda: vector_copy(dim("N")), "expected a kernel that is bound to sizes, got symbols N of vector_copy"),
         (lambda: gemm(512, 512, 512, cluster=2).bind(), "expected no clusters in a kernel that is simulated, got"),
+        (lambda: tma_copy(8, 6).bind(), "expected a tensor map that the driver takes, got src_map of tma_copy: .*24"),
         (lambda: gather_rows(4, 64, 8).bind(), "expected no index that is read from memory"),
         (lambda: bulk_copy(4096, chunk=32768, slots=4).bind(), "expected a CTA that fits an SM of NVIDIA H200"),
     ],
