@@ -146,8 +146,9 @@ class Programs:
         if op.box is not None:
             self._box(step, op, here)
         elif op.bytes is not None:
+            step.served = len(here.lanes)
+            step.number *= step.served
             step.bytes = step.shared_bytes = step.number
-            step.served = 1
         else:
             self._threads(step, op, here)
 

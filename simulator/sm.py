@@ -31,7 +31,11 @@ class Barrier:
     def __init__(self, engine: Engine, name: str, arrivals: int) -> None:
         self.engine = engine
         self.state = Mbarrier(name, arrivals, np.zeros(1, np.int64), 0)
-        self.signal = Signal(lambda: str(self.state))
+        self.signal = Signal(self._told)
+
+    def _told(self) -> str:
+        s = self.state
+        return f"{s.name}, in phase {s.phase} with {s.pending} of {s.arrivals} arrivals and {s.tx} bytes pending"
 
     def change(self, change: Callable[[int], None], number: int) -> None:
         """Arrive, expect or complete; a phase that ends so resumes those who wait for it."""

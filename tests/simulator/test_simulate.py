@@ -17,7 +17,7 @@ from simulator.timing_classes import Unit
 from symlayout import Layout, dim
 from symlayout.kernel import Builder
 from symlayout.kernels import bulk_copy, cp_async_copy, gather_rows, gemm, tma_copy, tma_transpose, vector_copy
-from symlayout.ops import Arrive, WaitGroup
+from symlayout.ops import Arrive, Slot, WaitGroup
 
 WORDS = 1056 * 1024  # the same for each of 132 SMs
 COPIES = {
@@ -109,8 +109,8 @@ def test_a_ring_that_gives_no_slot_back_stops_with_who_waits_for_what():
 
     told = str(e.value)
     assert "no process can go on at" in told
-    assert "CTA 0, role producer waits for empty[0] is in phase 0: 1 of 1 arrivals pending" in told
-    assert "CTA 0, role consumer waits for full[0] is in phase 1: 1 of 1 arrivals pending" in told
+    assert "CTA 0, role producer waits for empty[0], in phase 0 with 1 of 1 arrivals and 0 bytes pending" in told
+    assert "CTA 0, role consumer waits for full[0], in phase 1 with 1 of 1 arrivals and 0 bytes pending" in told
 
 
 def test_each_thread_executes_what_is_its_own():
@@ -148,6 +148,20 @@ def test_sectors_come_from_the_addresses(shift, nbytes):
     [team] = Programs(k.kernel()).of((0,))
 
     assert [step.bytes for step in team.steps] == [nbytes]
+
+
+def test_each_elected_thread_issues_a_copy():
+    k = Builder("copies", grid=(1,), threads=128)
+    src, tile = k.global_tensor("src", "f32", Layout(1024)), k.shared_tensor("tile", "f32", Layout(1024))
+    k.mbarriers("full", 1, 4)
+    with k.elect(each_warp=True):
+        k.expect_tx(Slot("full", 0), 1024)
+        k.copy("bulk.load", src(256 * (k.thread // 32)), tile(256 * (k.thread // 32)), Slot("full", 0), nbytes=1024)
+    k.wait(Slot("full", 0), 0)
+    trace = simulate(k.kernel())
+
+    assert trace.bytes == 4096
+    assert {u.name: u.requests for u in trace.uses}["TMA front end"] == 1  # commands of one step are taken together
 
 
 def test_boxes_past_the_end_move_what_is_inside_and_land_whole():
