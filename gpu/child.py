@@ -198,6 +198,6 @@ def _answered(function: Any, given: tuple[Any, ...], named: dict[str, Any]) -> b
 
     try:
         return pickle.dumps(("", function(*given, **named)))
-    except Exception as e:
+    except Exception as e:  # whatever the case raises is its outcome, which the parent reports
         traceback.print_exc()
         return pickle.dumps((type(e).__name__, str(e)))

@@ -90,7 +90,7 @@ class Pool:
             raise SimulationError(f"expected at most {self.capacity} units of {self.name}, got {units}")
         came = self.engine.now
         if not self.free and (self._signals or self.held + units > self.capacity):
-            ready = Signal(lambda: f"{units} units of {self.name}, of which {self.capacity - self.held} are free")
+            ready = Signal(lambda: f"{units} units of {self.name} ({self.capacity - self.held} are free)")
             self._signals.append((units, ready))
             yield ready  # ``give`` has taken them for us
         else:

@@ -53,9 +53,9 @@ class Flight:
     reading: int = 0  # their sources
     pending: int = 0
 
-    def left(self, read: bool) -> int:
-        """How many are not over, or have not read their sources."""
-        return self.reading if read else self.pending
+    def over(self, read: bool = False) -> bool:
+        """Whether all are over, or with *read* have read their sources."""
+        return not (self.reading if read else self.pending)
 
 
 @dataclass(slots=True)

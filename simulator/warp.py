@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 from symlayout.ops import Barrier as CtaBarrier
@@ -51,8 +52,8 @@ class Warps:
         reads, writes = self.sm.registers(step.op)
         for name in reads:
             flight = self.loads.get(name)
-            if flight is not None and flight.pending:
-                yield from self._until(lambda f=flight: not f.pending, flight.signal, "loads")  # type: ignore[misc]
+            if flight is not None and not flight.over():
+                yield from self._until(flight.over, flight.signal, "loads")
             at = self.ready.get(name, 0)
             if at > self.engine.now:
                 since = self.engine.now
@@ -188,9 +189,9 @@ class Warps:
         assert isinstance(op, WaitGroup)
         groups = self.groups.get(op.group, [])
         for flight in groups[: len(groups) - op.pending]:
-            if flight.left(op.read):
+            if not flight.over(op.read):
                 cause = f"{op.group} groups{' to be read' if op.read else ''}"
-                yield from self._until(lambda f=flight: not f.left(op.read), flight.signal, cause)  # type: ignore[misc]
+                yield from self._until(partial(flight.over, op.read), flight.signal, cause)
         self.groups[op.group] = [f for f in groups if f.pending or f.reading]
 
     # -- asynchronous parts ---------------------------------------------------------------------------

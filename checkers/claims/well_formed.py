@@ -196,8 +196,9 @@ def _stands_for(s: Symbol, value: Symbol) -> bool:
     """Whether a symbol is the value of its name; an index of all threads may stand for one of a role."""
     if value is s:
         return True
-    ends = (s.upper, value.upper)
-    return s.name == THREAD and s.lower == 0 and all(type(x) is int for x in ends) and bool(ends[0] >= ends[1])  # type: ignore[operator]
+    if not isinstance(s.upper, int) or not isinstance(value.upper, int):
+        return False
+    return s.name == THREAD and s.lower == 0 and s.upper >= value.upper
 
 
 def made_by(op: Op) -> tuple[Symbol, ...]:

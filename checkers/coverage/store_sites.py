@@ -26,7 +26,7 @@ from symlayout.kernel.touched import elements_of, written
 from symlayout.ops import WARP, Box, Copy, Elect, For, If, Op, Ref, Role
 
 from ..bulk_sizes import arguments, elements_moved, most_moved
-from .whole_tiles import turns
+from .whole_tiles import trips
 
 
 class Open(Exception):
@@ -217,7 +217,7 @@ class _Executions:
             self.steps.append((i, n))
             self.env[loop.index] = i
             return
-        found = turns(loop.index, n, self.blocks, self.kernel.given)
+        found = trips(loop.index, n, self.blocks, self.kernel.given)
         if found is None:
             raise Open(f"an upper bound on the trip count of {loop}: {n}")
         i, bound, reached = found

@@ -120,7 +120,7 @@ def box(
     env: dict[Any, Any] = {}
     reached: list[Fact] = []
     for s in sorted(set(indices) - set(plain), key=lambda s: s.name):
-        found = turns(s, _upper(s) + 1, plain, given) if s.upper is not None else None
+        found = trips(s, _upper(s) + 1, plain, given) if s.upper is not None else None
         if found is None:
             return None
         i, bound, fact = found
@@ -138,7 +138,7 @@ def _independent(s: Symbol) -> bool:
     return s.upper is not None and not any(t.lower == 0 for t in symbols_in((s.upper,)))
 
 
-def turns(s: Symbol, n: Any, blocks: Iterable[Symbol], given: tuple[Fact, ...]) -> tuple[Symbol, Int, Fact] | None:
+def trips(s: Symbol, n: Any, blocks: Iterable[Symbol], given: tuple[Fact, ...]) -> tuple[Symbol, Int, Fact] | None:
     """(index, bound, fact) for 0 <= index < n, where n = X//d + e or e depends on blocks: d*(index + 1 - e) <= X.
 
     The bound is n at block 0. None where that is not shown to bound n.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from symlayout.dtype import DType
-from symlayout.expr import Expr, Int, Symbol, integer
+from symlayout.expr import Expr, Symbol, extent_of
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 from symlayout.kernel import Kernel
@@ -175,7 +175,7 @@ class Matcher:
             raise Differs(f"expected a part of {fold}, got {_told(origin)}")
         self._held(fold, {*origin.kept, origin.dtype, self.dtype}, target)
         target.expect_bound(*(s for t in origin.terms for s, _ in t.loops))
-        parts = tuple((b, integer(cast(Int, b.upper) + 1)) for b in parts_of(self.kernel, op))
+        parts = tuple((b, extent_of(b)) for b in parts_of(self.kernel, op))
         try:
             expect_all(origins, origin, deltas[:, 0], fold, target, self._entry, parts)
         except NotAll as e:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symlayout.atoms import MmaAtom
-from symlayout.expr import Symbol
+from symlayout.expr import Symbol, extent_of
 from symlayout.semantics.matrix import to_matrix, to_threads
 
 from .contents import WIDTH, Carried, Constant, Numbers, Origins, Segment, Slice, Sum, Unknown, Words
@@ -149,7 +149,7 @@ def _carries(origin: Any, loop: Symbol) -> bool:
 
 
 def _close(state: State, words: Words, before: Words | None, loop: Symbol, iteration: Symbol) -> None:
-    extent = iteration.upper + 1  # type: ignore[operator]
+    extent = extent_of(iteration)
     lost = state.origins.number(Unknown(f"it was left there by the last iteration of the loop over {loop}", True))
     for number in words.kinds:
         origin, mine = state.origins[number], words.ids == number

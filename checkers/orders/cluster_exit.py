@@ -153,7 +153,7 @@ class _OfCta:
         return self._order("cluster_stays", s, missing=f"{lacking.cta} does not wait for {name}; add a wait")
 
     def _scoped(self, s: Site, op: Arrive, every: list[_OfCta]) -> Order:
-        """That a peer is told of what lanes have read; of what is asynchronous wait_group has told them."""
+        """A release at cluster scope covers what lanes have read; wait_group has ended what is asynchronous."""
         filled = {r.tensor for one in every for x in one.every if one.cta.remote(x.op) for r in x.op.targets}
         read = next((x for x in self.every if x.role == s.role and _by_lanes(x.op, filled)), None)
         if read is None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from symlayout.address_map import Arrays
 from symlayout.atoms import MatrixCopy, MmaAtom
-from symlayout.expr import Expr, Symbol, digit, interpret
+from symlayout.expr import Expr, Symbol, digit, extent_of, interpret
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import FIRST_LANE
 from symlayout.kernel.touched import elements_of
@@ -155,7 +155,7 @@ class Footprints:
     def tied(self, a: Access, b: Access, i: Symbol, j: Symbol, ahead: int) -> str:
         """The ways in which two accesses of different roles meet when iteration j of b's loop is i + *ahead* of a's."""
         first, second = self._loose(a, "a"), self._loose(b, "b")
-        here, there = digit(f"{i.name}__a", i.upper + 1), digit(f"{j.name}__b", j.upper + 1)  # type: ignore[operator]
+        here, there = digit(f"{i.name}__a", extent_of(i)), digit(f"{j.name}__b", extent_of(j))
         tie = Place(_put(second.offset, {there: here + ahead}), tuple(s for s in second.free if s is not there))
         first = Place(first.offset, tuple(s for s in first.free if s is not here))
         return self._compared(a, b, first, tie, (here,))
@@ -258,7 +258,7 @@ class Footprints:
         free = [s for s in place.free if s in symbols]
         if width is None or any(s.name != THREAD and s not in free for s in symbols):
             return None
-        extents = [int(s.upper) + 1 for s in free]  # type: ignore[arg-type]  # _cases leaves numbers only
+        extents = [int(extent_of(s)) for s in free]  # _cases leaves numbers only
         by_thread = any(s.name == THREAD for s in symbols)
         threads, ids = self._threads(a, by_thread)
         if len(threads) * math.prod(extents) * width > POINTS:
@@ -339,7 +339,7 @@ def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, .
     shared = {s for p in at for s in _symbols(p.offset)} & joint
     turned = sorted((s for s in shared if type(s.upper) is int and s.upper < ITERATIONS), key=lambda s: s.name)
     kept = lambda s: s in few or s.name == THREAD  # noqa: E731
-    ranges = [range(int(s.upper) + 1) for s in turned]  # type: ignore[arg-type]
+    ranges = [range(int(extent_of(s))) for s in turned]
     if math.prod(map(len, ranges)) > CASES:
         return
     for values in itertools.product(*ranges):

@@ -105,7 +105,7 @@ def _here(row: tuple[Any, ...]) -> child.Outcome:
         return child.Outcome(cases(*row))
     except NotProvedError:
         raise
-    except Exception as e:
+    except Exception as e:  # as in a child process: whatever the case raises is its outcome
         return child.Outcome(error=RaisedError(f"{type(e).__name__}: {e}", kind=type(e).__name__))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from symlayout.atoms import ATOMS, MmaAtom
+from symlayout.atoms import ATOMS, MemorySpace, MmaAtom
+from symlayout.dtype import DType
 
 from .function import ADDRESS, Function
 
@@ -43,81 +44,75 @@ def product(word: str) -> Function:
     return _wgmma(atom) if atom.completion else _mma(atom)
 
 
-def _register(kind: str, bits: int) -> tuple[str, str, int]:
+def _register(sums: DType) -> tuple[str, str, int]:
     """(C type, constraint, elements) of one 32-bit register of sums."""
-    if kind == "float" and bits == 32:
-        return "float", "f", 1
-    return ("int32_t", "r", 1) if bits == 32 else ("uint32_t", "r", 32 // bits)
+    if sums.bits < 32:
+        return "uint32_t", "r", 32 // sums.bits
+    return ("float", "f", 1) if sums.kind == "float" else ("int32_t", "r", 1)
 
 
 def _wgmma(atom: MmaAtom) -> Function:
-    m, n, _ = atom.mnk
-    ctype, letter, held = _register(atom.acc_dtype.kind, atom.acc_dtype.bits)
-    count = m * n // 128 // held
-    from_registers = "register" in atom.src
-    name = c_name(atom.word)
-    ins = {"tf32": "tf32", "i8": "s8", "u8": "u8"}.get(str(atom.dtype), str(atom.dtype))
-    outs = {"i32": "s32"}.get(str(atom.acc_dtype), str(atom.acc_dtype))
-    shape = f"m{m}n{n}k{atom.mnk[2]}"
-    sums = ", ".join(f"%{i}" for i in range(count))
-    a = f"{{{', '.join(f'%{count + i}' for i in range(4))}}}" if from_registers else f"%{count}"
-    after = count + (4 if from_registers else 1)
-    majors = atom.dtype.bits == 16
-    numbers = "" if atom.acc_dtype.kind == "int" else ", 1, 1"
-    major_operands = (", TRANSPOSE_B" if from_registers else ", TRANSPOSE_A, TRANSPOSE_B") if majors else ""
-    operands = [f'"+{letter}"(d[{i}])' for i in range(count)]
-    given = [f'"r"(a[{i}])' for i in range(4)] if from_registers else ['"l"(a)']
+    m, n, k = atom.mnk
+    ctype, letter, held = _register(atom.acc_dtype)
+    count = m * n // atom.threads // held
+    from_registers = atom.src is MemorySpace.REGISTER
+    if from_registers:
+        a, a_type, given = _places(count, 4), "const uint32_t* a", [f'"r"(a[{i}])' for i in range(4)]
+    else:
+        a, a_type, given = f"%{count}", "uint64_t a", ['"l"(a)']
+    after = count + len(given)  # b, then whether sums are kept, then what is transposed
     given += ['"l"(b)', '"r"(accumulate)']
-    extra = ""
-    if majors:
+    flags: tuple[str, ...] = ()
+    if atom.dtype.bits == 16:  # only these may be MN-major (PTX ISA, wgmma.mma_async: imm-trans-a, imm-trans-b)
         flags = ("TRANSPOSE_B",) if from_registers else ("TRANSPOSE_A", "TRANSPOSE_B")
-        extra = "".join(f", %{after + 2 + i}" for i in range(len(flags)))
-        given += [f'"n"({flag})' for flag in flags]
-    del major_operands
-    a_type = "const uint32_t* a" if from_registers else "uint64_t a"
-    template = (
-        "template <int TRANSPOSE_A = 0, int TRANSPOSE_B = 0>\n"
-        if majors and not from_registers
-        else ("template <int TRANSPOSE_B = 0>\n" if majors else "")
-    )
+    template = f"template <{', '.join(f'int {flag} = 0' for flag in flags)}>\n" if flags else ""
+    scales = "" if atom.acc_dtype.kind == "int" else ", 1, 1"
+    transposed = "".join(f", %{after + 2 + i}" for i in range(len(flags)))
+    operands = [f'"+{letter}"(d[{i}])' for i in range(count)]
+    given += [f'"n"({flag})' for flag in flags]
+    kinds = f"{_kind(atom.acc_dtype)}.{_kind(atom.dtype)}.{_kind(atom.dtype)}"
+    head = f"void {c_name(atom.word)}({ctype} (&d)[{count}], {a_type}, uint64_t b, int accumulate)"
     text = (
-        f"{template}__device__ inline void {name}({ctype} (&d)[{count}], {a_type}, uint64_t b, int accumulate) {{\n"
+        f"{template}__device__ inline {head} {{\n"
         f"    asm volatile(\n"
         f'        "{{\\n"\n'
         f'        ".reg .pred p;\\n"\n'
         f'        "setp.ne.b32 p, %{after + 1}, 0;\\n"\n'
-        f'        "wgmma.mma_async.sync.aligned.{shape}.{outs}.{ins}.{ins} "\n'
-        f"{_wrapped('{' + sums + '},')}\n"
-        f'        " {a}, %{after}, p{numbers}{extra};\\n"\n'
+        f'        "wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{kinds} "\n'
+        f"{_wrapped(_places(0, count) + ',')}\n"
+        f'        " {a}, %{after}, p{scales}{transposed};\\n"\n'
         f'        "}}\\n"\n'
         f"        : {_lines(operands)}\n"
         f"        : {', '.join(given)});\n}}"
     )
-    return Function(name, text, "wgmma.mma_async: d = a b^T + (accumulate ? d : 0)")
+    return Function(c_name(atom.word), text, "wgmma.mma_async: d = a b^T + (accumulate ? d : 0)")
 
 
 def _mma(atom: MmaAtom) -> Function:
     m, n, k = atom.mnk
-    bits = atom.dtype.bits
-    ctype, letter, held = _register(atom.acc_dtype.kind, atom.acc_dtype.bits)
-    counts = (m * n // 32 // held, m * k * bits // 32 // 32, n * k * bits // 32 // 32)
-    names = {"tf32": "tf32", "i8": "s8", "u8": "u8"}
-    ins = names.get(str(atom.dtype), str(atom.dtype))
-    outs = {"i32": "s32"}.get(str(atom.acc_dtype), str(atom.acc_dtype))
-    at, groups = 0, []
-    for count in counts:
-        groups.append("{" + ", ".join(f"%{i}" for i in range(at, at + count)) + "}")
-        at += count
-    d, a, b = groups
-    sums = ", ".join(f'"+{letter}"(d[{i}])' for i in range(counts[0]))
-    given = ", ".join([*(f'"r"(a[{i}])' for i in range(counts[1])), *(f'"r"(b[{i}])' for i in range(counts[2]))])
-    name = c_name(atom.word)
+    ctype, letter, held = _register(atom.acc_dtype)
+    per_register = atom.threads * 32 // atom.dtype.bits  # elements of a tile in one register of all threads
+    sums, of_a, of_b = m * n // atom.threads // held, m * k // per_register, n * k // per_register
+    d, a, b = _places(0, sums), _places(sums, of_a), _places(sums + of_a, of_b)
+    outs = ", ".join(f'"+{letter}"(d[{i}])' for i in range(sums))
+    given = ", ".join([*(f'"r"(a[{i}])' for i in range(of_a)), *(f'"r"(b[{i}])' for i in range(of_b))])
+    kinds = f"{_kind(atom.acc_dtype)}.{_kind(atom.dtype)}.{_kind(atom.dtype)}.{_kind(atom.acc_dtype)}"
     text = (
-        f"__device__ inline void {name}({ctype}* d, const uint32_t* a, const uint32_t* b) {{\n"
-        f'    asm volatile("mma.sync.aligned.m{m}n{n}k{k}.row.col.{outs}.{ins}.{ins}.{outs} {d}, {a}, {b}, {d};"\n'
-        f"                 : {sums} : {given});\n}}"
+        f"__device__ inline void {c_name(atom.word)}({ctype}* d, const uint32_t* a, const uint32_t* b) {{\n"
+        f'    asm volatile("mma.sync.aligned.m{m}n{n}k{k}.row.col.{kinds} {d}, {a}, {b}, {d};"\n'
+        f"                 : {outs} : {given});\n}}"
     )
-    return Function(name, text, "mma")
+    return Function(c_name(atom.word), text, "mma")
+
+
+def _places(first: int, count: int) -> str:
+    """``{%4, %5}``: so many operands of inline assembly from one on."""
+    return "{" + ", ".join(f"%{i}" for i in range(first, first + count)) + "}"
+
+
+def _kind(dtype: DType) -> str:
+    """A type as PTX spells it."""
+    return {"i8": "s8", "i32": "s32"}.get(dtype.name, dtype.name)
 
 
 def _wrapped(text: str, width: int = 96) -> str:

@@ -15,7 +15,7 @@ from .division import Quotient, ceil_div_int, divides, floordiv, mod, split
 from .domains import Integers, Substitution, evaluate, interpret, substitute
 from .expression import Atom, Expr, Fact, Int, Monomial, Symbol, build, canonical, inside, intern, is_deep, terms_of
 from .fact import at_least, eq, multiple_of
-from .operands import INT32_MAX, IntLike, coerce_or_none, digit, dim, dims, index, integer, names
+from .operands import INT32_MAX, IntLike, coerce_or_none, digit, dim, dims, extent_of, index, integer, names
 from .written import written_divisors
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "divides",
     "eq",
     "evaluate",
+    "extent_of",
     "floordiv",
     "index",
     "inside",

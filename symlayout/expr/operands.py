@@ -98,6 +98,19 @@ def index(name: str, below: Any) -> Symbol:
     return dim(name, at_least=0, below=below)
 
 
+def extent_of(i: Symbol) -> Int:
+    """The n of a coordinate 0 <= i < n.
+
+    >>> print(extent_of(index("i", 8)), extent_of(index("j", dim("N"))))
+    8 N
+
+    Raises ExpressionError for a symbol without an upper end.
+    """
+    if i.upper is None:
+        raise ExpressionError(f"expected a coordinate with an upper end, got {i}; make it by index(name, below)")
+    return integer(i.upper + 1)
+
+
 def digit(name: str, n: Int) -> Symbol:
     """A coordinate 0 .. n - 1 whose name is not an identifier, so it cannot be a symbol of the user's.
 

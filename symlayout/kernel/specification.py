@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 from ..dtype import DType, f32, i32, tf32
 from ..errors import LayoutError
-from ..expr import Expr, Int, Symbol, index, integer
+from ..expr import Expr, Int, Symbol, extent_of, index, integer
 
 TOTALS = {"add": "sum", "mul": "product", "min": "least", "max": "greatest"}
 
@@ -67,7 +67,7 @@ class Dot:
 
     @property
     def extent(self) -> Int:
-        return integer(self.index.upper + 1)  # type: ignore[operator]
+        return extent_of(self.index)
 
     def __str__(self) -> str:
         return f"sum over {self.index} < {self.extent} of {self.a}*{self.b}{_kept(self.dtype)}"
@@ -84,7 +84,7 @@ class Total:
 
     @property
     def extent(self) -> Int:
-        return integer(self.index.upper + 1)  # type: ignore[operator]
+        return extent_of(self.index)
 
     def __str__(self) -> str:
         return f"{TOTALS[self.function]} over {self.index} < {self.extent} of {self.element}{_kept(self.dtype)}"
@@ -258,7 +258,7 @@ def misplaced(r: Result, shapes: Mapping[str, Any]) -> Iterator[str]:
         shape = shapes[r.tensor]
         for c, n in zip(r.coords, shape if isinstance(shape, tuple) else (shape,), strict=True):
             if c is not index(c.name, n):
-                yield f"expected {c} for each of the {n} of {r.tensor}, got {c} for {integer(c.upper + 1)}"  # type: ignore[operator]
+                yield f"expected {c} for each of the {n} of {r.tensor}, got {c} for {extent_of(c)}"
 
 
 def _misplaced(x: Element | Entry, shapes: Mapping[str, Any]) -> Iterator[str]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from ..atoms.access import Issuer
 from ..errors import LayoutError
-from ..expr import Fact, Int, Symbol, integer
+from ..expr import Fact, Int, Symbol, extent_of
 from ..expr.partial_results import comparison
 from .op import WARP, Op, expect_word
 
@@ -41,7 +40,7 @@ class For(Op):
 
     @property
     def extent(self) -> Int:
-        return integer(cast(Int, self.index.upper) + 1)
+        return extent_of(self.index)
 
     @property
     def body(self) -> tuple[Op, ...]:

@@ -20,6 +20,7 @@ import numpy as np
 from ..atoms import MemorySpace
 from ..dtype import DType
 from ..errors import LayoutError
+from ..expr import extent_of
 from ..expr.compiled import value as number
 from ..kernel import Kernel, KernelTensor
 from ..kernel.specification import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, sum_type, sums
@@ -152,7 +153,7 @@ def expect_results(bound: Kernel, order: str | int = "eager", output: str = "", 
 
 def _result(bound: Kernel, r: Result, inputs: Mapping[str, Array]) -> Array:
     tensor = bound.tensor(r.tensor)
-    shape = tuple(int(s.upper) + 1 for s in r.coords)  # type: ignore[arg-type]
+    shape = tuple(int(extent_of(s)) for s in r.coords)
     env = {s.name: x for s, x in zip(r.coords, np.indices(shape), strict=True)}
     found = _value(r.value, env, inputs, tensor.dtype)
     if found.dtype != tensor.dtype.numpy():

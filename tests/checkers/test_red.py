@@ -39,7 +39,7 @@ def split_row_sum(
     word: str = "red.global.add.f32",
     chunk: int = CHUNK,
     lanes: int = 1,
-    turns: int = TURNS,
+    trips: int = TURNS,
     parts: Any = None,
     stores: str = "",
     early: bool = False,
@@ -52,7 +52,7 @@ def split_row_sum(
     x, part, whole = (k.registers(name, "f32", n) for name, n in (("x", VECTOR), ("part", VECTOR), ("whole", 1)))
     row, lane = k.let("row", warps * k.block[0] + k.thread // WARP), k.let("lane", k.thread % WARP)
     k.fill(part(), 0.0, VECTOR)
-    with k.loop("j", turns) as j:
+    with k.loop("j", trips) as j:
         column = k.let("column", chunk * k.block[1] + WARP * VECTOR * j + VECTOR * lane)
         with k.where(row < M, column + VECTOR <= N):
             k.copy("ld.global.16", src(ld * row + column), x())
@@ -98,7 +98,7 @@ WRONG = {
     "two lanes add": {"lanes": 2},
     "chunks overlap": {"chunk": CHUNK - WARP * VECTOR},
     "chunks leave a gap": {"chunk": CHUNK + 4},
-    "half of a chunk": {"turns": TURNS - 1},
+    "half of a chunk": {"trips": TURNS - 1},
     "half of the parts": {"parts": ceil_div(N, 2 * CHUNK)},
     "stores": {"stores": "st.global.4"},
     "integers": {"word": "red.global.add.u32"},

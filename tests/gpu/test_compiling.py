@@ -211,7 +211,7 @@ def test_compilation_has_a_time_limit(by):
 
 
 class Recorded(Toolchain):
-    """A compiler that answers what it is told to, and counts."""
+    """A compiler with a given answer, which counts its calls."""
 
     identity = "recorded 1.0"
     image = (DATA / "kernels.cubin").read_bytes()

@@ -122,9 +122,9 @@ def test_exactness_is_exactly_the_two_criteria():
 
 
 def refused_for_one_element(a: Layout, b: Layout) -> bool:
-    """Whether CuTe refuses a leaf of *b* with one element, of which every stride is as good.
+    """Whether CuTe refuses *b* for the stride of a leaf with one element, although that stride is never used.
 
-    CuTe looks at its stride all the same: refused is one that passes a mode of *a*, not the last, without whole steps.
+    CuTe checks the stride all the same. It refuses one that passes a mode of *a*, not the last, without whole steps.
     """
     extents = [n for n, _ in coalesce_extended(a.modes())][:-1]
     while extents and extents[-1] == 1:
