@@ -70,6 +70,7 @@ class Process:
 
     def resume(self) -> None:
         """Run to the next stop."""
+        self.engine.running = self.name
         try:
             stop = next(self.steps)
         except StopIteration:
@@ -95,10 +96,11 @@ class Engine:
     simulator.engine.SimulationError: no process can go on at 0.000 ns: consumer waits for full[0]
     """
 
-    __slots__ = ("_count", "_queue", "live", "now")
+    __slots__ = ("_count", "_queue", "live", "now", "running")
 
     def __init__(self) -> None:
         self.now = 0
+        self.running = ""  # the name of the process that runs now, or ran last
         self.live: dict[Process, None] = {}
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Callable
 
 from .engine import Engine, Signal, SimulationError, Steps
 
@@ -27,7 +28,7 @@ class Pipe:
     all servers, ``queued`` what requests waited for one.
     """
 
-    __slots__ = ("_free", "busy", "engine", "free", "name", "queued", "served", "servers")
+    __slots__ = ("_free", "busy", "engine", "free", "log", "name", "queued", "served", "servers")
 
     def __init__(self, name: str, engine: Engine, servers: int = 1, free: bool = False) -> None:
         if servers < 1:
@@ -35,6 +36,7 @@ class Pipe:
         self.name, self.engine, self.servers, self.free = name, engine, servers, free
         self._free = [0] * servers
         self.busy = self.queued = self.served = 0
+        self.log: Callable[[str, int, int], None] | None = None  # called with each service, for a timeline
 
     def take(self, occupancy: int) -> tuple[int, int]:
         """(start, end) of the service of a request that comes now. Raises SimulationError for a time below 0."""
@@ -49,6 +51,8 @@ class Pipe:
         self.busy += occupancy
         self.queued += start - now
         self.served += 1
+        if self.log is not None:
+            self.log(self.name, start, end)
         return start, end
 
     @property

@@ -76,7 +76,7 @@ def simulate(
         stalls={cause: ps / waited for cause, ps in sm.stalls.items() if ps},
         what_if=others,
         notes=tuple(_notes(load, cache, machine)),
-        spans=tuple(sm.spans or ()),
+        timeline=sm.log.timeline if sm.log else None,
     )
 
 

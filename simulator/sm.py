@@ -13,6 +13,7 @@ from symlayout.ops import Op
 from symlayout.semantics.mbarrier import Mbarrier
 
 from .engine import Engine, Signal, Steps
+from .log import Log
 from .machine import Machine
 from .memory import GlobalMemory
 from .program import Step, Team, registers
@@ -76,16 +77,6 @@ class Cta:
     running: int = 0
 
 
-@dataclass(frozen=True)
-class Span:
-    """Something that a team did or waited for, from one time to another, in picoseconds."""
-
-    who: str
-    what: str
-    start: int
-    end: int
-
-
 class Sm:
     """The units of an SM, and the counters of what its teams wait for, in picoseconds by cause."""
 
@@ -101,7 +92,10 @@ class Sm:
         self.schedulers = machine.count("schedulers")
         self.stalls: Counter[str] = Counter()
         self.busy = 0  # picoseconds for which teams issue
-        self.spans: list[Span] | None = [] if log else None
+        self.log = Log(engine) if log else None
+        if self.log is not None:
+            for pipe in self.pipes:
+                pipe.log = self.log.served
         self._times: dict[TimingClass, tuple[int, float, int]] = {}
         self._registers: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
@@ -148,10 +142,5 @@ class Sm:
         """Picoseconds of shared memory for some wavefronts."""
         return self.machine.ps("wavefront_interval", count)
 
-    def span(self, who: str, what: str, start: int) -> None:
-        """Note what a team did until now."""
-        if self.spans is not None and self.engine.now > start:
-            self.spans.append(Span(who, what, start, self.engine.now))
 
-
-__all__ = ["IN_FLIGHT", "UNITS", "Barrier", "Cta", "Flight", "Meeting", "Sm", "Span", "Step"]
+__all__ = ["IN_FLIGHT", "UNITS", "Barrier", "Cta", "Flight", "Meeting", "Sm", "Step"]

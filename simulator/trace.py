@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .sm import Span
+from .log import Span, Timeline
 
 US = 1_000_000  # picoseconds
 
@@ -44,7 +44,7 @@ class Trace:
     stalls: Mapping[str, float]
     what_if: Mapping[str, int]
     notes: tuple[str, ...] = ()
-    spans: tuple[Span, ...] = field(default=(), repr=False)
+    timeline: Timeline | None = field(default=None, repr=False)
 
     @property
     def seconds(self) -> float:
@@ -94,12 +94,13 @@ class Trace:
 
     def chrome(self) -> dict[str, Any]:
         """The timeline as Chrome trace events, which Perfetto opens; empty unless it was asked for."""
-        threads = {name: k for k, name in enumerate(dict.fromkeys(s.who for s in self.spans))}
+        spans = self.timeline.spans if self.timeline else ()
+        threads = {name: k for k, name in enumerate(dict.fromkeys(s.who for s in spans))}
         events: list[dict[str, Any]] = [
             {"ph": "M", "name": "thread_name", "pid": 0, "tid": k, "args": {"name": name}}
             for name, k in threads.items()
         ]
-        events += [{"ph": "X", "name": s.what, "pid": 0, "tid": threads[s.who], **_when(s)} for s in self.spans]
+        events += [{"ph": "X", "name": s.what, "pid": 0, "tid": threads[s.who], **_when(s)} for s in spans]
         return {"traceEvents": events, "otherData": {"kernel": self.kernel, "digest": self.digest}}
 
     def save(self, path: str | Path) -> None:

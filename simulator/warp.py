@@ -39,7 +39,8 @@ class Warps:
 
     def _stalled(self, cause: str, since: int) -> None:
         self.sm.stalls[cause] += self.engine.now - since
-        self.sm.span(self.name, f"wait: {cause}", since)
+        if self.sm.log is not None:
+            self.sm.log.span(self.name, f"wait: {cause}", since)
 
     def _until(self, done: Callable[[], bool], signal: Signal, cause: str) -> Steps:
         since = self.engine.now
@@ -74,7 +75,8 @@ class Warps:
         sm.busy += min(self.engine.now, own) - since
         if end > own:
             self.sm.stalls["issue slots"] += end - own
-        sm.span(self.name, str(step.op), since)
+        if sm.log is not None:
+            sm.log.span(self.name, str(step.op), since)
 
     # -- what happens then ----------------------------------------------------------------------------
 
@@ -146,6 +148,7 @@ class Warps:
         if isinstance(step.op, ExpectTx):
             barrier.change(barrier.state.expect_tx, step.number * step.lanes)
         barrier.change(barrier.state.arrive, step.lanes)
+        self._note("expect" if isinstance(step.op, ExpectTx) else "arrive", step)
         yield from ()
 
     def _wait(self, step: Step) -> Steps:
@@ -154,6 +157,7 @@ class Warps:
         barrier = self.cta.barriers[step.barrier]
         passes = barrier.state.passes
         yield from self._until(lambda: passes(step.number), barrier.signal, f"mbarrier {step.barrier[0]}")
+        self._note("wait", step)
         yield self.sm.times(step.row)[0]
 
     def _mbarrier_unit(self, step: Step) -> None:
@@ -196,6 +200,12 @@ class Warps:
 
     # -- asynchronous parts ---------------------------------------------------------------------------
 
+    def _note(self, what: str, step: Step, since: int = 0) -> None:
+        """What happened to an mbarrier, for a timeline."""
+        if self.sm.log is not None:
+            phase = self.cta.barriers[step.barrier].state.phase
+            self.sm.log.happened(what, self.name, step.barrier, phase, step.bytes, since)
+
     def _flight(self, among: dict[str, Flight], name: str) -> Flight:
         found = among.get(name)
         if found is None:
@@ -237,6 +247,7 @@ class Warps:
     def _tma_loading(self, step: Step) -> Steps:
         engine, sm = self.engine, self.sm
         start, end = self._command(step)
+        since = engine.now
         yield start - engine.now
         held = min(step.bytes, sm.in_flight.capacity)
         yield from sm.in_flight.take(held)
@@ -245,6 +256,7 @@ class Warps:
         yield sm.shared.take(sm.wavefronts(-(-step.shared_bytes // WAVEFRONT_BYTES)))[1] - engine.now
         barrier = self.cta.barriers[step.barrier]
         barrier.change(barrier.state.complete_tx, step.number)
+        self._note("land", step, since)
 
     def _tma_storing(self, step: Step, group: Flight) -> Steps:
         engine, sm = self.engine, self.sm

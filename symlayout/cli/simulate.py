@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -66,7 +66,7 @@ def simulate(
         fail(str(e))
         raise
     if style is Style.JSON:
-        row = {k: x for k, x in asdict(trace).items() if k != "spans"}
+        row = {k: x for k, x in asdict(replace(trace, timeline=None)).items() if k != "timeline"}
         told = {"seconds": trace.seconds, "cycles": trace.cycles, "limiting": trace.limiting}
         console.out.print_json(json.dumps({**row, **told}))
     else:

@@ -1,0 +1,80 @@
+"""What happened in a run, for a timeline: spans of teams and of units, and what happened to mbarriers.
+
+>>> engine = Engine()
+>>> log = Log(engine)
+>>> engine.at(500, lambda: log.span("role producer", "wait: mbarrier empty", 200)); engine.run()
+>>> log.spans
+[Span(who='role producer', what='wait: mbarrier empty', start=200, end=500)]
+
+Times are in picoseconds. A run without a timeline keeps no log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .engine import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something that a team did or waited for, or that a unit served, from one time to another."""
+
+    who: str
+    what: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Something that happened to an mbarrier at a time: it was expected, arrived at, waited for, or bytes landed.
+
+    *phase* is its phase afterwards. Bytes that land were asked for at *since*.
+    """
+
+    time: int
+    what: str
+    who: str
+    barrier: tuple[str, int]
+    phase: int
+    bytes: int = 0
+    since: int = 0
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The records of a run that is over, in the order in which they were made."""
+
+    spans: tuple[Span, ...]
+    services: tuple[Span, ...]
+    events: tuple[Happened, ...]
+
+
+@dataclass
+class Log:
+    """The records of a run that goes on."""
+
+    engine: Engine = field(repr=False, compare=False)
+    spans: list[Span] = field(default_factory=list)
+    services: list[Span] = field(default_factory=list)
+    events: list[Happened] = field(default_factory=list)
+
+    def span(self, who: str, what: str, since: int) -> None:
+        """A team did something until now."""
+        if self.engine.now > since:
+            self.spans.append(Span(who, what, since, self.engine.now))
+
+    def served(self, unit: str, start: int, end: int) -> None:
+        """A unit serves the process that runs now, from one time to another."""
+        if end > start:
+            self.services.append(Span(unit, self.engine.running, start, end))
+
+    def happened(self, what: str, who: str, barrier: tuple[str, int], phase: int, nbytes: int, since: int) -> None:
+        """Something happened to an mbarrier now."""
+        self.events.append(Happened(self.engine.now, what, who, barrier, phase, nbytes, since))
+
+    @property
+    def timeline(self) -> Timeline:
+        """What is there to show."""
+        return Timeline(tuple(self.spans), tuple(self.services), tuple(self.events))
