@@ -5,7 +5,8 @@ keeps to one process. So does what belongs to one: a debugger, output that is no
 would start for longer than it runs). Without pytest-xdist all is as it was.
 
 Campaigns: tests that draw at random take a fifth of their draws, and all of them under ``--campaign``. Their seeds are
-fixed: to draw the same again and again would tell nothing new.
+fixed: to draw the same again and again would tell nothing new. The fixture ``share`` says how many draws a test takes;
+the mark ``seeds(60)`` makes a case of each of them.
 """
 
 from __future__ import annotations
@@ -50,5 +51,15 @@ def share(request: pytest.FixtureRequest) -> Callable[[int], int]:
 
     What a test expects to see of each outcome goes by the same share.
     """
-    part = 1 if request.config.getoption("--campaign") else PART
+    return _share(request.config)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """A case for each seed that this run takes of ``seeds(count)``."""
+    for mark in metafunc.definition.iter_markers("seeds"):
+        metafunc.parametrize("seed", range(_share(metafunc.config)(*mark.args)))
+
+
+def _share(config: pytest.Config) -> Callable[[int], int]:
+    part = 1 if config.getoption("--campaign") else PART
     return lambda draws: -(-draws // part)

@@ -230,8 +230,8 @@ def same_map(x, claim, r):
             continue
 
 
-def test_random_certificates_are_true():
-    assert campaign(1, 100) > 10
+def test_random_certificates_are_true(share):
+    assert campaign(1, share(200)) > share(20)
 
 
 if __name__ == "__main__":

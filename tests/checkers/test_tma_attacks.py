@@ -116,7 +116,7 @@ def drawn_sizes(rng, given, at=None):
 SILENT = {"element_stride_divides_box"}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.seeds(40)
 def test_symbolic_maps_agree_with_the_rules_at_sampled_sizes(seed):
     rng = random.Random(seed)
     m, profile = drawn_symbolic_map(rng), rng.choice(MAP_PROFILES)
@@ -205,7 +205,7 @@ def read_back(m, consumer, base, absolute):
     return True
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.seeds(60)
 def test_a_consumer_reads_what_a_load_left_at_every_base(seed):
     """By loads of bytes that tell their addresses, at the bases of 4 KiB which the alignment allows."""
     rng = random.Random(seed)
@@ -242,7 +242,7 @@ def test_the_copy_itself_says_where_its_boxes_land():
     assert copy.landing(0, 1) == 128
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.seeds(40)
 def test_every_copy_lands_in_its_own_layout(seed):
     try:
         copy = drawn(seed).copy()
@@ -425,7 +425,7 @@ def drawn_loop(seed):
 BROADER = {"shared_address_nonnegative", "coordinate_int32"}
 
 
-@pytest.mark.parametrize("seed", range(70))
+@pytest.mark.seeds(70)
 def test_tile_loops_are_proved_only_where_every_iteration_runs(seed):
     loop = drawn_loop(seed)
     report = prove(loop.claim, budget=Budget(repairs=False))

@@ -166,9 +166,12 @@ def test_every_operation_has_code(kind):
     assert kind in Printer.handlers
 
 
-@pytest.mark.parametrize("word", [w for w, row in ATOMS.items() if isinstance(row, MmaAtom | MatrixCopy)])
-def test_every_matrix_instruction_has_a_function(word):
-    assert ptx.function(word.replace(".", "_")).text.count("asm volatile") == 1
+def test_every_matrix_instruction_has_a_function():
+    words = [word for word, row in ATOMS.items() if isinstance(row, MmaAtom | MatrixCopy)]
+
+    assert len(words) > 600
+    for word in words:
+        assert ptx.function(word.replace(".", "_")).text.count("asm volatile") == 1, word
 
 
 @pytest.mark.parametrize("way", ["load", "load_multicast", "store", "reduce_add", "reduce_min", "reduce_max"])

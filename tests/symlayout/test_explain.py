@@ -43,13 +43,13 @@ def test_every_theorem_that_a_method_names_is_explained() -> None:
     assert named - {e.name for e in entries()} == set()
 
 
-@pytest.mark.parametrize("name", [*KINDS, *(o.value for o in Outcome), *(e.name for e in entries())])
-def test_every_name_has_its_entry(name: str) -> None:
-    found = explain(name, KINDS.values())
-
-    assert found.name == name
-    assert found.text
-    assert f"  {found.name} {found.title}".rstrip() in overview(KINDS.values()).splitlines()
+def test_every_name_has_its_entry() -> None:
+    listed = overview(KINDS.values()).splitlines()
+    for name in (*KINDS, *(o.value for o in Outcome), *(e.name for e in entries())):
+        found = explain(name, KINDS.values())
+        assert found.name == name
+        assert found.text, name
+        assert f"  {found.name} {found.title}".rstrip() in listed
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ def random_layout(rng: random.Random, symbolic: bool) -> Layout:
     return Layout(shape, like(shape))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.seeds(20)
 def test_expressions_round_trip(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(100):
@@ -219,7 +219,7 @@ def test_expressions_round_trip(seed: int) -> None:
         assert parse_int_tuple(str(e), SYMBOLS) == e, str(e)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.seeds(20)
 def test_layouts_round_trip(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(50):
@@ -227,7 +227,7 @@ def test_layouts_round_trip(seed: int) -> None:
         assert parse(str(layout), SYMBOLS) == layout, str(layout)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.seeds(10)
 def test_static_layouts_round_trip_through_cpp_and_underscores(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(50):
@@ -408,7 +408,7 @@ def error_of(source: str, reader: Callable[[str], Any] = parse) -> SymlayoutErro
     return None
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.seeds(10)
 def test_any_text_is_a_value_or_an_error_of_ours(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(500):
@@ -466,7 +466,7 @@ def test_facts(text: str, value: tuple[Fact, ...]) -> None:
         assert parse_fact(str(f)) == (f,)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.seeds(10)
 def test_facts_round_trip(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(100):

@@ -172,6 +172,6 @@ def test_the_executor_agrees_with_sets_of_threads(kind: str, seed: int) -> None:
     _same(kernel.bind(**{s.name: sizes[0][s.name] for s in kernel.dims}))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.seeds(20)
 def test_it_does_so_on_kernels_that_leave_to_chance_who_comes(seed: int) -> None:
     _same(random_kernel(seed).bind(N=70))

@@ -319,7 +319,7 @@ def test_a_claim_is_about_a_tensor_in_global_memory() -> None:
 SIZES = (1, 2, 33, 65, 129, 257)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.seeds(16)
 def test_no_random_kernel_that_is_proved_races_in_a_run(seed: int) -> None:
     kernel = random_kernel(seed)
     if "a" not in shared(kernel) or not prove(GlobalOrder(kernel, "a")):

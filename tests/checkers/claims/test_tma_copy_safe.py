@@ -213,7 +213,7 @@ def random_loop(rng):
     return m, coordinate, (i, j), address, buffer
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.seeds(60)
 @pytest.mark.parametrize("direction", ["load", "store"])
 def test_what_is_proved_runs_and_what_is_refuted_does_not(seed, direction):
     """Every iteration is carried out on memory: no fault, inside the buffer, no byte past a row, or not proved."""
