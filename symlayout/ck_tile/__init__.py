@@ -1,0 +1,97 @@
+"""AMD Composable Kernel's tile words: descriptors over coordinate transforms, views, and how coordinates move.
+
+    >>> from symlayout import dims
+    >>> M, K = dims("M K")
+    >>> a = make_naive_tensor_descriptor((M, K), (K, 1))
+    >>> print(a, "of", a.element_space_size, "elements")
+    (x0,x1) -> K*x0 + x1 for x0 < M, x1 < K of K*M elements
+
+A descriptor is an ``AddressMap``, so every claim of ``checkers`` about one is a claim about a descriptor. Functions
+have CK's names and the order of its arguments; lengths may be numbers or symbols.
+"""
+
+from __future__ import annotations
+
+from .adaptor import Graph, TensorAdaptor
+from .adaptors import (
+    chain_tensor_adaptors,
+    make_single_stage_tensor_adaptor,
+    make_tensor_descriptor_from_adaptor,
+    transform_tensor_adaptor,
+)
+from .coordinates import (
+    TensorCoordinate,
+    coordinate_has_valid_offset,
+    coordinate_has_valid_offset_assuming_top_index_is_valid,
+    make_tensor_adaptor_coordinate,
+    make_tensor_coordinate,
+    move_tensor_adaptor_coordinate,
+    move_tensor_coordinate,
+)
+from .descriptor import TensorDescriptor, transform_tensor_descriptor
+from .make_transforms import (
+    make_embed_transform,
+    make_freeze_transform,
+    make_indexing_transform,
+    make_insert_transform,
+    make_left_pad_transform,
+    make_merge_transform,
+    make_merge_transform_v2_magic_division,
+    make_merge_transform_v3_division_mod,
+    make_modulo_transform,
+    make_offset_transform,
+    make_pad_transform,
+    make_pass_through_transform,
+    make_replicate_transform,
+    make_right_pad_transform,
+    make_slice_transform,
+    make_unmerge_transform,
+    make_xor_transform,
+)
+from .naive import (
+    make_naive_tensor_descriptor,
+    make_naive_tensor_descriptor_aligned,
+    make_naive_tensor_descriptor_packed,
+    make_naive_tensor_descriptor_packed_with_offset,
+    make_naive_tensor_descriptor_with_offset,
+)
+
+__all__ = [
+    "Graph",
+    "TensorAdaptor",
+    "TensorCoordinate",
+    "TensorDescriptor",
+    "chain_tensor_adaptors",
+    "coordinate_has_valid_offset",
+    "coordinate_has_valid_offset_assuming_top_index_is_valid",
+    "make_embed_transform",
+    "make_freeze_transform",
+    "make_indexing_transform",
+    "make_insert_transform",
+    "make_left_pad_transform",
+    "make_merge_transform",
+    "make_merge_transform_v2_magic_division",
+    "make_merge_transform_v3_division_mod",
+    "make_modulo_transform",
+    "make_naive_tensor_descriptor",
+    "make_naive_tensor_descriptor_aligned",
+    "make_naive_tensor_descriptor_packed",
+    "make_naive_tensor_descriptor_packed_with_offset",
+    "make_naive_tensor_descriptor_with_offset",
+    "make_offset_transform",
+    "make_pad_transform",
+    "make_pass_through_transform",
+    "make_replicate_transform",
+    "make_right_pad_transform",
+    "make_single_stage_tensor_adaptor",
+    "make_slice_transform",
+    "make_tensor_adaptor_coordinate",
+    "make_tensor_coordinate",
+    "make_tensor_descriptor_from_adaptor",
+    "make_unmerge_transform",
+    "make_xor_transform",
+    "move_tensor_adaptor_coordinate",
+    "move_tensor_coordinate",
+    "transform_tensor_adaptor",
+    "transform_tensor_descriptor",
+]
