@@ -19,6 +19,7 @@ from .adaptors import (
     make_tensor_descriptor_from_adaptor,
     transform_tensor_adaptor,
 )
+from .buffer_view import AddressSpace, BufferView, MemoryOperation, make_buffer_view
 from .coordinates import (
     TensorCoordinate,
     coordinate_has_valid_offset,
@@ -29,6 +30,7 @@ from .coordinates import (
     move_tensor_coordinate,
 )
 from .descriptor import TensorDescriptor, transform_tensor_descriptor
+from .explain import Explanation
 from .make_transforms import (
     make_embed_transform,
     make_freeze_transform,
@@ -55,15 +57,35 @@ from .naive import (
     make_naive_tensor_descriptor_packed_with_offset,
     make_naive_tensor_descriptor_with_offset,
 )
+from .tensor_view import (
+    TensorView,
+    make_naive_tensor_view,
+    make_naive_tensor_view_packed,
+    make_tensor_descriptor,
+    make_tensor_view,
+    transform_tensor_view,
+)
+from .view_idioms import (
+    pad_tensor_view,
+    slice_tensor_view,
+    transpose_tensor_descriptor,
+    transpose_tensor_view,
+)
 
 __all__ = [
+    "AddressSpace",
+    "BufferView",
+    "Explanation",
     "Graph",
+    "MemoryOperation",
     "TensorAdaptor",
     "TensorCoordinate",
     "TensorDescriptor",
+    "TensorView",
     "chain_tensor_adaptors",
     "coordinate_has_valid_offset",
     "coordinate_has_valid_offset_assuming_top_index_is_valid",
+    "make_buffer_view",
     "make_embed_transform",
     "make_freeze_transform",
     "make_indexing_transform",
@@ -78,6 +100,8 @@ __all__ = [
     "make_naive_tensor_descriptor_packed",
     "make_naive_tensor_descriptor_packed_with_offset",
     "make_naive_tensor_descriptor_with_offset",
+    "make_naive_tensor_view",
+    "make_naive_tensor_view_packed",
     "make_offset_transform",
     "make_pad_transform",
     "make_pass_through_transform",
@@ -87,11 +111,18 @@ __all__ = [
     "make_slice_transform",
     "make_tensor_adaptor_coordinate",
     "make_tensor_coordinate",
+    "make_tensor_descriptor",
     "make_tensor_descriptor_from_adaptor",
+    "make_tensor_view",
     "make_unmerge_transform",
     "make_xor_transform",
     "move_tensor_adaptor_coordinate",
     "move_tensor_coordinate",
+    "pad_tensor_view",
+    "slice_tensor_view",
     "transform_tensor_adaptor",
     "transform_tensor_descriptor",
+    "transform_tensor_view",
+    "transpose_tensor_descriptor",
+    "transpose_tensor_view",
 ]
