@@ -1,0 +1,39 @@
+"""The tensor algorithms of CuTe: on NumPy arrays, and how each is dispatched to an instruction.
+
+>>> import numpy as np
+>>> from symlayout import Layout, make_tensor
+>>> a, b = np.arange(6.0), np.zeros(6)
+>>> print(copy(make_tensor(a, Layout((2, 3))), make_tensor(b, Layout((2, 3), (3, 1)))), b)
+copy, over at once [0. 2. 4. 1. 3. 5.]
+"""
+
+from __future__ import annotations
+
+from .copies import axpby, clear, cooperative_copy, copy, copy_if, fill, for_each, prefetch, reduce, transform
+from .dispatch import Choice, choose_copy
+from .pointers import Pointer, make_fragment_like, make_gmem_ptr, make_rmem_ptr, make_smem_ptr
+from .products import Dispatched, gemm
+from .results import Issued
+
+__all__ = [
+    "Choice",
+    "Dispatched",
+    "Issued",
+    "Pointer",
+    "axpby",
+    "choose_copy",
+    "clear",
+    "cooperative_copy",
+    "copy",
+    "copy_if",
+    "fill",
+    "for_each",
+    "gemm",
+    "make_fragment_like",
+    "make_gmem_ptr",
+    "make_rmem_ptr",
+    "make_smem_ptr",
+    "prefetch",
+    "reduce",
+    "transform",
+]
