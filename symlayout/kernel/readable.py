@@ -13,25 +13,17 @@ What cannot be read has no meaning that another claim could be about, so a kerne
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..atoms import Atom, Extent, MemorySpace, MmaAtom
-from ..expr import Expr, Fact
 from ..ops import OPERATIONS, WARP, Box, Copy, Elect, If, Init, Map, Matrix, Mma, Op, Param, Prefetch, Ref, Role, Slot
 from ..semantics.maps import FUNCTIONS
 from .sites import about_thread, as_written
 from .specification import Result, misplaced
 from .value import Kernel
 
-# Fields of operations and their types, by name; a name has one meaning in all operations.
-PLACES: Mapping[str, tuple[type, ...]] = {
-    **dict.fromkeys(("src", "dst", "acc"), (Ref,)),
-    **dict.fromkeys(("a", "b"), (Ref, Matrix)),
-}
-NUMBERS = ("lane", "zero", "parity", "bytes", "multicast", "peer")
-OPTIONAL = ("multicast", "peer")  # and the number of bytes of a copy
-COUNTS = {  # and the least that they may be; whether hardware has so many is asked elsewhere
+COUNTS = {  # fields by name, with the least that they may be; whether hardware has so many is asked elsewhere
     **dict.fromkeys(("count", "lanes", "warps"), 1),
     **dict.fromkeys(("threads", "pending", "first_warp", "registers"), 0),
 }
@@ -71,7 +63,7 @@ def unread_result(kernel: Kernel, r: Result) -> Iterator[str]:
 
 def unread(kernel: Kernel, op: Op) -> Iterator[str]:
     """Defects of one operation, except those of operations inside it."""
-    wrong = [*_kinds(op)]
+    wrong = [*_counts(op)]
     yield from wrong
     if wrong:
         return
@@ -82,31 +74,11 @@ def unread(kernel: Kernel, op: Op) -> Iterator[str]:
         yield from _function(op)
 
 
-def _kinds(op: Op) -> Iterator[str]:
-    """Operands of the wrong kind."""
+def _counts(op: Op) -> Iterator[str]:
+    """Numbers below the least that they may be."""
     for name, x in op.operands():
-        if name in PLACES:
-            kinds = (Ref, Box) if isinstance(op, Copy) else PLACES[name]
-            if not isinstance(x, kinds):
-                yield f"expected {' or '.join(k.__name__ for k in kinds)} as {name}, got {x!r}"
-        elif name == "barrier" and not isinstance(x, Slot) and not (x is None and isinstance(op, Copy)):
-            yield f"expected a Slot of mbarriers as barrier, got {x!r}"
-        elif name in NUMBERS and not _is_number(x) and not (x is None and _may_lack(op, name)):
-            yield f"expected an integer or an expression as {name}, got {x!r}"
-        elif name in COUNTS and not (type(x) is int and x >= COUNTS[name]):
+        if name in COUNTS and x < COUNTS[name]:
             yield f"expected a number of at least {COUNTS[name]} as {name}, got {x!r}"
-    if isinstance(op, If) and not all(isinstance(f, Fact) for f in op.condition):
-        yield f"expected facts as its condition, got {op.condition!r}"
-    if isinstance(op, Map) and not all(isinstance(x, Ref | Param) for x in op.srcs):
-        yield f"expected places in registers or parameters as sources, got {op.srcs!r}"
-
-
-def _is_number(x: Any) -> bool:
-    return type(x) is int or isinstance(x, Expr)
-
-
-def _may_lack(op: Op, name: str) -> bool:
-    return name in OPTIONAL or isinstance(op, Copy)
 
 
 def _names(kernel: Kernel, op: Op) -> Iterator[str]:
@@ -128,12 +100,8 @@ def _names(kernel: Kernel, op: Op) -> Iterator[str]:
                 yield f"{x} is not a scalar parameter of {kernel.name}"
         elif isinstance(x, Box):
             yield from _declared("a tensor map", x.tensor_map, x, maps)
-            if x.tensor_map in maps and not _of_rank(x, maps[x.tensor_map].rank):
+            if x.tensor_map in maps and len(x.coordinate) != maps[x.tensor_map].rank:
                 yield f"expected {maps[x.tensor_map].rank} coordinates of {x.tensor_map}, got {x}"
-
-
-def _of_rank(x: Box, rank: int) -> bool:
-    return len(x.coordinate) == rank and all(map(_is_number, x.coordinate))
 
 
 def _operands(op: Op) -> Iterator[Any]:

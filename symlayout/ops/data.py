@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Real
 from typing import cast
 
 from ..atoms import ATOMS
@@ -163,10 +162,6 @@ class Fill(Op):
     def _touched(self) -> Iterator[Touch]:
         yield Touch(self.dst, WRITE, elements=self.count)
 
-    def __post_init__(self) -> None:
-        if isinstance(self.value, bool) or not isinstance(self.value, Real):
-            raise LayoutError(f"expected a number to fill {self.dst} with, got {self.value!r}")
-
     def __str__(self) -> str:
         return f"fill {self.dst} x{self.count} with {number_text(self.value)}"
 
@@ -200,6 +195,7 @@ class Shuffle(Op):
     count: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         expect_word(self.mode, SHUFFLES, "a shuffle")
 
     @property
@@ -230,6 +226,7 @@ class Reduce(Op):
     lanes: int = 1
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         expect_word(self.function, FOLDS, "a function")
         if self.count < 1 or self.lanes not in (1, 2, 4, 8, 16, WARP):
             raise LayoutError(

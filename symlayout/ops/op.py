@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from ..atoms.access import Completion, Issuer, Reduction
 from ..atoms.atom import Atom
 from ..errors import LayoutError
+from .fields import Checked
 from .operands import Box, Ref, Slot
 from .touch import Touch
 
@@ -24,7 +25,7 @@ WARP = 32  # lanes
 
 
 @dataclass(frozen=True)
-class Op:
+class Op(Checked):
     """The base of all operations. ``str`` is the line of the operation, ``body`` what stands inside it.
 
     What it does to memory and to mbarriers, and who issues it, it says itself: the defaults here are those of an

@@ -9,10 +9,11 @@ from ..atoms.descriptor import MatrixDescriptor
 from ..errors import LayoutError
 from ..expr import Int
 from ..int_tuple import text
+from .fields import Checked
 
 
 @dataclass(frozen=True)
-class Ref:
+class Ref(Checked):
     """A place in a tensor of the kernel: the element at *offset* of its memory."""
 
     tensor: str
@@ -23,7 +24,7 @@ class Ref:
 
 
 @dataclass(frozen=True)
-class Box:
+class Box(Checked):
     """The box of a tensor map that starts at a coordinate, innermost first."""
 
     tensor_map: str
@@ -34,7 +35,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Slot:
+class Slot(Checked):
     """One mbarrier of an array of them."""
 
     barrier: str
@@ -45,7 +46,7 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Param:
+class Param(Checked):
     """A scalar parameter of the kernel, as an operand of ``Map``: one number for all threads and elements."""
 
     name: str
@@ -55,7 +56,7 @@ class Param:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class Matrix(Checked):
     """A shared-memory operand of wgmma: it begins at *start*, and *descriptor* says how it lies from there.
 
     The descriptor counts from the start, so its own start is 0. ``thread`` in the offset is the same for a warpgroup.
@@ -65,6 +66,7 @@ class Matrix:
     descriptor: MatrixDescriptor
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.descriptor.start_bytes:
             raise LayoutError(f"expected a descriptor that begins at 0, got {self.descriptor}; move {self.start}")
 

@@ -11,6 +11,8 @@ from .data import Let
 from .op import Op
 from .operands import Box, Matrix, Param, Ref, Slot
 
+BINDERS = ("name", "index")  # the fields by which operations make names: ``Let``, ``LoadIndex``, ``For``
+
 
 def edited(ops: tuple[Op, ...], change: Callable[[Op], Iterable[Op]]) -> tuple[Op, ...]:
     """The operations with each, from the inside out, replaced by those that *change* makes of it.
@@ -65,11 +67,19 @@ def substitution(env: Mapping[Any, Int]) -> Callable[[Any], Any]:
 
 
 def rewritten(op: Any, change: Any) -> Any:
-    """The operation, operand or tuple of them with each expression and fact *change*d, indices included."""
+    """The operation, operand or tuple of them with each expression and fact *change*d, indices included.
+
+    A name that an operation makes stays a name where *change* has a value for it, as for a second one of that name.
+    """
     if isinstance(op, tuple):
         return tuple(rewritten(x, change) for x in op)
     if isinstance(op, Expr | Fact):
         return change(op)
     if isinstance(op, Op | Ref | Param | Matrix | Box | Slot):
-        return type(op)(**{f.name: rewritten(getattr(op, f.name), change) for f in fields(op)})
+        return type(op)(**{f.name: _field(f.name, getattr(op, f.name), change) for f in fields(op)})
     return op
+
+
+def _field(name: str, x: Any, change: Any) -> Any:
+    changed = rewritten(x, change)
+    return x if name in BINDERS and isinstance(x, Symbol) and not isinstance(changed, Symbol) else changed

@@ -34,8 +34,9 @@ class For(Op):
     unroll: int | str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         way = self.unroll
-        if way is not None and way != UNROLLED and not (type(way) is int and way >= 1):
+        if way is not None and way != UNROLLED and (isinstance(way, str) or way < 1):
             raise LayoutError(f'expected "{UNROLLED}", a number of copies or None as unroll of {self}, got {way!r}')
 
     @property
@@ -86,6 +87,7 @@ class Elect(Op):
     by: str = ELECTIONS[0]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         expect_word(self.by, ELECTIONS, "an election")
 
     @property

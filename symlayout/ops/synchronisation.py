@@ -42,6 +42,7 @@ class Arrive(Op):
     scope: str = SCOPES[0]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         expect_word(self.scope, SCOPES, "a scope")
 
     @property
@@ -80,6 +81,7 @@ class Wait(Op):
     scope: str = SCOPES[0]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         expect_word(self.scope, SCOPES, "a scope")
 
     @property
@@ -136,6 +138,7 @@ class Fence(Op):
     about: str
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         expect_word(self.about, PROXIES, "a fence")
 
     @property
@@ -153,6 +156,7 @@ class Commit(Op):
     group: str
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         expect_word(self.group, GROUPS, "a group")
 
     @property
@@ -175,6 +179,7 @@ class WaitGroup(Op):
     read: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         expect_word(self.group, GROUPS, "a group")
         if self.read and self.group != "bulk":
             raise LayoutError(f"expected a wait for reads of bulk groups, got one of {self.group} groups")

@@ -16,7 +16,7 @@ from symlayout.expr import evaluate, integer, maximum, minimum, xor
 from symlayout.expr.compiled import compiled, holds, value
 from symlayout.kernel import Builder
 from symlayout.kernels import tma_copy
-from symlayout.ops import Fence, Ref
+from symlayout.ops import Box, Fence, Ref
 from symlayout.semantics import execute, expect_reference
 from symlayout.semantics.maps import FUNCTIONS, map_function
 from symlayout.semantics.mbarrier import LIMIT, Mbarrier
@@ -429,7 +429,9 @@ def test_what_an_instruction_cannot_do():
     assert "expected bytes of 0 .. 15 of r, got 4 .. 19" in said(
         lambda k, x, y, t, r: k.copy("ld.global.16", x(), r(1))
     )
-    assert "expected a place in a tensor, got 3" in said(lambda k, x, y, t, r: k.copy("ld.global.4", 3, r()))
+    assert "expected a place in a tensor, got m(0,)" in said(
+        lambda k, x, y, t, r: k.copy("ld.global.4", Box("m", (0,)), r())
+    )
     assert "expected 2 sources of add, got 1" in said(lambda k, x, y, t, r: k.map("add", (r(),), r()))
     assert "multiple of 16 bytes, got 4" in said(lambda k, x, y, t, r: k.copy("cp.async.16", x(1), t()))
     assert "expected one value of thread for all threads, got 0 and 1" in said(
