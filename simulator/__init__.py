@@ -10,8 +10,19 @@
 from __future__ import annotations
 
 from .engine import SimulationError
-from .machine import H200, Machine, load, machine, machines
+from .machine import GRADES, H200, Machine, load, machine, machines
 from .simulate import simulate
-from .trace import Trace
+from .trace import Trace, expect_writable
 
-__all__ = ["H200", "Machine", "SimulationError", "Trace", "load", "machine", "machines", "simulate"]
+__all__ = [
+    "GRADES",
+    "H200",
+    "Machine",
+    "SimulationError",
+    "Trace",
+    "expect_writable",
+    "load",
+    "machine",
+    "machines",
+    "simulate",
+]

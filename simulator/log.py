@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from symlayout.kernel.declarations import RingUse
+
 from .engine import Engine
 
 
@@ -28,18 +30,28 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """Something that happened to an mbarrier at a time: it was expected, arrived at, waited for, or bytes landed.
+    """Something that happened to an mbarrier of a CTA at a time: "expect", "arrive", a "wait" that is over, or "land".
 
-    *phase* is its phase afterwards. Bytes that land were asked for at *since*.
+    *phase* is its phase afterwards. A wait began, and bytes that land were asked for, at *since*.
     """
 
     time: int
     what: str
+    cta: str
     who: str
     barrier: tuple[str, int]
     phase: int
-    bytes: int = 0
-    since: int = 0
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Bytes on their way between the SM and global memory, from one time to another: a "read" or a "write"."""
+
+    what: str
+    bytes: int
+    start: int
+    end: int
 
 
 @dataclass(frozen=True)
@@ -47,8 +59,10 @@ class Timeline:
     """The records of a run that is over, in the order in which they were made."""
 
     spans: tuple[Span, ...]
-    services: tuple[Span, ...]
+    services: tuple[Span, ...]  # of units; *what* is the process that is served
     events: tuple[Happened, ...]
+    moves: tuple[Move, ...]
+    rings: tuple[RingUse, ...] = ()
 
 
 @dataclass
@@ -56,9 +70,11 @@ class Log:
     """The records of a run that goes on."""
 
     engine: Engine = field(repr=False, compare=False)
+    rings: tuple[RingUse, ...] = ()
     spans: list[Span] = field(default_factory=list)
     services: list[Span] = field(default_factory=list)
     events: list[Happened] = field(default_factory=list)
+    moves: list[Move] = field(default_factory=list)
 
     def span(self, who: str, what: str, since: int) -> None:
         """A team did something until now."""
@@ -70,11 +86,15 @@ class Log:
         if end > start:
             self.services.append(Span(unit, self.engine.running, start, end))
 
-    def happened(self, what: str, who: str, barrier: tuple[str, int], phase: int, nbytes: int, since: int) -> None:
+    def happened(self, what: str, cta: str, who: str, barrier: tuple[str, int], phase: int, since: int) -> None:
         """Something happened to an mbarrier now."""
-        self.events.append(Happened(self.engine.now, what, who, barrier, phase, nbytes, since))
+        self.events.append(Happened(self.engine.now, what, cta, who, barrier, phase, since))
+
+    def moved(self, what: str, nbytes: int, end: int) -> None:
+        """Bytes go from or to a tensor from now on until a time."""
+        self.moves.append(Move(what, nbytes, self.engine.now, end))
 
     @property
     def timeline(self) -> Timeline:
         """What is there to show."""
-        return Timeline(tuple(self.spans), tuple(self.services), tuple(self.events))
+        return Timeline(tuple(self.spans), tuple(self.services), tuple(self.events), tuple(self.moves), self.rings)

@@ -11,7 +11,7 @@ takes all servers on its way at once (cut-through): it is over when the slowest 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from .engine import Engine
 from .machine import H200, Machine
@@ -46,6 +46,7 @@ class GlobalMemory:
         miss = hit + machine.ps("dram_latency") + far * machine.ps("translation_latency")
         self.hit, self.miss = (0, 0) if LATENCY in free else (hit, miss)
         self._due: dict[str, float] = {}
+        self.log: Callable[[str, int, int], None] | None = None  # called with each transfer, for a timeline
         self.bytes = self.dram_bytes = 0
 
     @property
@@ -58,15 +59,18 @@ class GlobalMemory:
         due = self._due.get(tensor, 0.0) + self.misses.get(tensor, 1.0)
         missed = due >= 1 - 1e-9
         self._due[tensor] = due - missed
-        if not missed:
-            return end + self.hit
-        return max(end, self._from_dram(nbytes)) + self.miss
+        arrived = max(end, self._from_dram(nbytes)) + self.miss if missed else end + self.hit
+        if self.log is not None:
+            self.log("read", nbytes, arrived)
+        return arrived
 
     def write(self, nbytes: int) -> int:
         """When bytes that are sent now are visible in L2; DRAM takes them in the background, where it has to."""
         end = self._moved(nbytes)
         if self.writes_back:
             self._from_dram(nbytes)
+        if self.log is not None:
+            self.log("write", nbytes, end + self.hit)
         return end + self.hit
 
     def _moved(self, nbytes: int) -> int:

@@ -56,6 +56,15 @@ class Step:
     def unit(self) -> Unit:
         return self.row.unit
 
+    @property
+    def label(self) -> str:
+        """The step in a few words: the instruction, and the mbarrier with its slot, or the tensor that it moves."""
+        name, slot = self.barrier
+        word = getattr(self.op, "atom", "")
+        if name or self.tensor or word:
+            return f"{word or str(self.op).split()[0]} {f'{name}[{slot}]' if name else self.tensor}".rstrip()
+        return str(self.op)
+
 
 @dataclass(slots=True)
 class Team:

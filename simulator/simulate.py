@@ -1,10 +1,10 @@
 """How long a kernel at sizes takes on a machine: one SM in detail, with its share of a chip that does the same.
 
 >>> from symlayout.kernels import bulk_copy
->>> trace = simulate(bulk_copy(132 * 8192, slots=4).bind(), what_if=False)
+>>> trace = simulate(bulk_copy(132 * 8192, slots=4).bind(), what_if=False, uncertainty=False)
 >>> trace.bytes == 2 * 4 * 132 * 8192
 True
->>> trace == simulate(bulk_copy(132 * 8192, slots=4).bind(), what_if=False)
+>>> trace == simulate(bulk_copy(132 * 8192, slots=4).bind(), what_if=False, uncertainty=False)
 True
 """
 
@@ -22,9 +22,10 @@ from .engine import NS, Engine, SimulationError
 from .machine import H200, Machine
 from .memory import LATENCY, GlobalMemory
 from .program import Programs, Team
-from .sm import IN_FLIGHT, Sm
+from .ranges import time_range
+from .sm import ALL, IN_FLIGHT, Sm
 from .timing_classes import Unit
-from .trace import Trace, Use
+from .trace import Stall, Trace, Use
 from .warp import Warps
 
 MAX_STEPS = 1_000_000  # of one SM: about ten seconds
@@ -45,12 +46,19 @@ class Load:
 
 
 def simulate(
-    bound: Kernel, machine: Machine = H200, *, cache: str = "cold", what_if: bool = True, timeline: bool = False
+    bound: Kernel,
+    machine: Machine = H200,
+    *,
+    cache: str = "cold",
+    what_if: bool = True,
+    uncertainty: bool = True,
+    timeline: bool = False,
 ) -> Trace:
     """The predicted time of a kernel that is bound to sizes, and where it goes.
 
     *cache* says whether L2 holds the inputs before: "cold" or "warm" (which matters only where all tensors fit).
-    *what_if* runs again with each busy resource made free. *timeline* keeps what each team did.
+    *what_if* runs again with each busy resource made free, *uncertainty* with the machine's numbers at the ends of
+    their ranges. *timeline* keeps what each team did.
     Raises SimulationError for a kernel that is outside of the model, for one that does not end, and for a grid so
     large that one SM has more than a million steps.
     """
@@ -61,7 +69,9 @@ def simulate(
     uses = tuple(_uses(sm, time))
     tried = [u.name for u in uses if u.utilisation >= TRIED] + [LATENCY]
     others = {name: _run(load, machine, cache, frozenset({name}), False)[0] for name in tried} if what_if else {}
-    waited = sum(sm.stalls.values()) + sm.busy
+    around = None
+    if uncertainty:
+        around = time_range(lambda m: _run(load, m, cache, frozenset(), False)[0] + m.ps("launch"), machine)
     return Trace(
         kernel=bound.name,
         digest=bound.digest,
@@ -73,9 +83,10 @@ def simulate(
         bytes=_of_all(load, sm.memory.bytes),
         dram_bytes=_of_all(load, sm.memory.dram_bytes),
         uses=uses,
-        stalls={cause: ps / waited for cause, ps in sm.stalls.items() if ps},
+        stalls=tuple(_stalls(sm)),
         what_if=others,
         notes=tuple(_notes(load, cache, machine)),
+        around=around,
         timeline=sm.log.timeline if sm.log else None,
     )
 
@@ -175,6 +186,13 @@ def _uses(sm: Sm, time: int) -> Iterator[Use]:
     pool = sm.in_flight
     requests = sm.tma.served
     yield Use(IN_FLIGHT, pool.mean(time) / pool.capacity, pool.queued / NS / max(requests, 1), requests)
+
+
+def _stalls(sm: Sm) -> Iterator[Stall]:
+    for role, causes in sm.stalls.items():
+        for cause, ps in causes.items():
+            if ps and cause != ALL:
+                yield Stall(role, cause, ps / causes[ALL])
 
 
 def _notes(load: Load, cache: str, machine: Machine) -> Iterator[str]:

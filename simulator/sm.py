@@ -22,6 +22,7 @@ from .timing_classes import TimingClass
 
 UNITS = ("issue slots", "load/store unit", "shared memory", "TMA front end", "tensor core", "mbarrier unit")
 IN_FLIGHT = "TMA bytes in flight"
+ISSUING, ALL = "issuing", "all"  # of the time of a team: no stall, and all of it
 
 
 class Barrier:
@@ -90,12 +91,12 @@ class Sm:
         self.in_flight = Pool(IN_FLIGHT, engine, machine.count("tma_bytes_in_flight"), IN_FLIGHT in free)
         self.slot = machine.cycle / machine.count("schedulers")
         self.schedulers = machine.count("schedulers")
-        self.stalls: Counter[str] = Counter()
-        self.busy = 0  # picoseconds for which teams issue
-        self.log = Log(engine) if log else None
+        self.stalls: dict[str, Counter[str]] = {}  # of each team, picoseconds by cause
+        self.log = Log(engine, kernel.rings) if log else None
         if self.log is not None:
             for pipe in self.pipes:
                 pipe.log = self.log.served
+            memory.log = self.log.moved
         self._times: dict[TimingClass, tuple[int, float, int]] = {}
         self._registers: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
@@ -143,4 +144,4 @@ class Sm:
         return self.machine.ps("wavefront_interval", count)
 
 
-__all__ = ["IN_FLIGHT", "UNITS", "Barrier", "Cta", "Flight", "Meeting", "Sm", "Step"]
+__all__ = ["ALL", "IN_FLIGHT", "ISSUING", "UNITS", "Barrier", "Cta", "Flight", "Meeting", "Sm", "Step"]

@@ -1,113 +1,119 @@
-"""The answer of a simulation: time, bytes, stalls by cause, the limiting resource with its what-if, a timeline."""
+"""The answer of a simulation, and its forms: a table, JSON, Chrome trace events, text, a picture, a page.
+
+>>> import simulator
+>>> from symlayout.kernels import bulk_copy
+>>> trace = simulator.simulate(bulk_copy(4096, chunk=1024, slots=2, blocks=2).bind(), timeline=True)
+>>> trace.timeline_text().splitlines()[:3]
+['CTA 0, role producer', '         0.5  init full', '         0.5  init empty']
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .log import Span, Timeline
+from .engine import SimulationError
+from .log import Timeline
+from .prediction import Prediction, Stall, Use
+from .trace_events import chrome
+from .trace_page import page, picture
+from .trace_text import steps, table
 
-US = 1_000_000  # picoseconds
+__all__ = ["Stall", "Trace", "Use"]
 
-
-@dataclass(frozen=True)
-class Use:
-    """How a resource was used: the part of the time it was busy, and what its requests waited for it on average."""
-
-    name: str
-    utilisation: float
-    waited_ns: float
-    requests: int
+SCHEMA = 1  # of ``Trace.row``
 
 
-@dataclass(frozen=True)
-class Trace:
-    """What a kernel at sizes is predicted to do on a machine.
-
-    Times are in picoseconds and without the launch. Bytes are those that all SMs move to and from L2, in sectors.
-    *what_if* has the time with a resource made free. *stalls* are parts of the time of all teams, by cause.
-    """
-
-    kernel: str
-    digest: str
-    machine: str
-    sizes: Mapping[str, int]
-    time_ps: int
-    launch_ps: int
-    cycle_ps: float
-    bytes: int
-    dram_bytes: int
-    uses: tuple[Use, ...]
-    stalls: Mapping[str, float]
-    what_if: Mapping[str, int]
-    notes: tuple[str, ...] = ()
-    timeline: Timeline | None = field(default=None, repr=False)
-
-    @property
-    def seconds(self) -> float:
-        """The predicted time of one launch among others in a stream."""
-        return (self.time_ps + self.launch_ps) / 1e12
-
-    @property
-    def cycles(self) -> int:
-        """Cycles of the SM clock, without the launch."""
-        return round(self.time_ps / self.cycle_ps)
-
-    @property
-    def bytes_per_cycle(self) -> float:
-        """Bytes that all SMs move together in a cycle."""
-        return self.bytes / self.cycles if self.cycles else 0.0
-
-    @property
-    def limiting(self) -> str:
-        """The resource without which the kernel would gain most, or "" where none was tried or none would help."""
-        best = min(self.what_if, key=lambda name: self.what_if[name], default="")
-        return best if best and self.what_if[best] < self.time_ps else ""
+class Trace(Prediction):
+    """A prediction that shows itself."""
 
     def summary(self) -> str:
-        """The answer as a table of text."""
-        sizes = ", ".join(f"{k} = {v}" for k, v in self.sizes.items())
-        lines = [
-            f"{self.kernel}({sizes}) on {self.machine}",
-            f"  time       {self.time_ps / US:.2f} us, {self.cycles} cycles; "
-            f"{1e6 * self.seconds:.2f} us with its launch",
-            f"  moved      {self.bytes} bytes, {self.bytes_per_cycle:.1f} a cycle, "
-            f"{self.bytes / max(self.time_ps, 1):.3f} TB/s; {self.dram_bytes} bytes of DRAM",
-            f"  limited by {self.limiting or 'no resource that was tried'}",
-            "  resource              busy   mean wait   if it were free",
-        ]
-        uses = {u.name: u for u in self.uses}
-        for name in sorted({*uses, *self.what_if}, key=lambda n: (self.what_if.get(n, self.time_ps), n)):
-            use, other = uses.get(name), self.what_if.get(name)
-            if use is not None and not use.requests and other is None:
-                continue
-            busy = f"{use.utilisation:6.1%} {use.waited_ns:8.1f} ns" if use else " " * 18
-            gain = "" if other is None else f"   {other / max(self.time_ps, 1) - 1:+.1%}"
-            lines.append(f"  {name:19} {busy}{gain}".rstrip())
-        lines.append("  time of warps, by what they wait for")
-        for cause, part in sorted(self.stalls.items(), key=lambda x: (-x[1], x[0])):
-            lines.append(f"  {cause:19} {part:6.1%}")
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+        """The answer as tables of text."""
+        return table(self)
+
+    def row(self) -> dict[str, Any]:
+        """The answer as JSON: numbers in base units, shares as parts of one."""
+        around = self.around
+        return {
+            "schema": SCHEMA,
+            "kernel": self.kernel,
+            "digest": self.digest,
+            "machine": self.machine,
+            "sizes": dict(self.sizes),
+            "seconds": self.seconds,
+            "p10_seconds": around.p10_ps / 1e12 if around else None,
+            "p90_seconds": around.p90_ps / 1e12 if around else None,
+            "launch_seconds": self.launch_ps / 1e12,
+            "cycles": self.cycles,
+            "bytes": self.bytes,
+            "bytes_per_cycle": self.bytes_per_cycle,
+            "dram_bytes": self.dram_bytes,
+            "limiting": self.limiting,
+            "if_free": {name: self.gain(name) for name in self.what_if},
+            "resources": [
+                {"name": u.name, "busy": u.utilisation, "mean_wait_ns": u.waited_ns, "requests": u.requests}
+                for u in self.uses
+            ],
+            "stalls": [{"role": s.role, "cause": s.cause, "share": s.share} for s in self.stalls],
+            "uncertainty": [
+                {"numbers": list(e.names), "fast": e.fast, "slow": e.slow} for e in (around.effects if around else ())
+            ],
+            "notes": list(self.notes),
+        }
 
     def chrome(self) -> dict[str, Any]:
-        """The timeline as Chrome trace events, which Perfetto opens; empty unless it was asked for."""
-        spans = self.timeline.spans if self.timeline else ()
-        threads = {name: k for k, name in enumerate(dict.fromkeys(s.who for s in spans))}
-        events: list[dict[str, Any]] = [
-            {"ph": "M", "name": "thread_name", "pid": 0, "tid": k, "args": {"name": name}}
-            for name, k in threads.items()
-        ]
-        events += [{"ph": "X", "name": s.what, "pid": 0, "tid": threads[s.who], **_when(s)} for s in spans]
-        return {"traceEvents": events, "otherData": {"kernel": self.kernel, "digest": self.digest}}
+        """The timeline as Chrome trace events, which Perfetto opens. Raises SimulationError where none was kept."""
+        return chrome(self, self._timeline())
+
+    def timeline_text(self, starts: bool = False) -> str:
+        """The timeline as text, a section for each role; with *starts* the times, which differ in every line."""
+        return steps(self._timeline(), starts)
+
+    def svg(self) -> str:
+        """A picture of the timeline of the first CTA: its roles, its ring slots, and the units meanwhile."""
+        return picture(self, self._timeline())
+
+    def html(self) -> str:
+        """A page in one file: the picture and the tables."""
+        return page(self, self._timeline())
 
     def save(self, path: str | Path) -> None:
-        """Write the timeline as Chrome trace JSON."""
-        Path(path).write_text(json.dumps(self.chrome()), encoding="utf-8")
+        """Write the timeline, in the format that the name of the file ends with.
+
+        ``.json`` and ``.json.gz`` are Chrome trace events, ``.html`` is a page, ``.svg`` a picture, ``.txt`` text.
+        Raises SimulationError for another ending.
+        """
+        Path(path).write_bytes(expect_writable(path)(self))
+
+    def _timeline(self) -> Timeline:
+        if self.timeline is None:
+            raise SimulationError(f"expected a simulation of {self.kernel} with timeline=True, got one without")
+        return self.timeline
 
 
-def _when(span: Span) -> dict[str, float]:
-    """Begin and duration in microseconds, as the format has them."""
-    return {"ts": span.start / US, "dur": (span.end - span.start) / US}
+def expect_writable(path: str | Path) -> Callable[[Trace], bytes]:
+    """What makes the contents of a file of a name. Raises SimulationError for a name of another ending."""
+    writer = next((w for ending, w in WRITERS.items() if Path(path).name.endswith(ending)), None)
+    if writer is None:
+        raise SimulationError(f"expected a file that ends with {', '.join(WRITERS)}, got {path}")
+    return writer
+
+
+def _packed(trace: Trace) -> bytes:
+    return gzip.compress(_json(trace), mtime=0)
+
+
+def _json(trace: Trace) -> bytes:
+    return json.dumps(trace.chrome(), separators=(",", ":")).encode()
+
+
+WRITERS: dict[str, Callable[[Trace], bytes]] = {
+    ".json": _json,
+    ".json.gz": _packed,
+    ".html": lambda trace: trace.html().encode(),
+    ".svg": lambda trace: trace.svg().encode(),
+    ".txt": lambda trace: trace.timeline_text().encode(),
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar
@@ -11,7 +12,7 @@ from symlayout.ops import Commit, ExpectTx, WaitGroup
 
 from .engine import Signal, SimulationError, Steps
 from .program import Step, Team
-from .sm import Cta, Flight, Meeting, Sm
+from .sm import ALL, ISSUING, Cta, Flight, Meeting, Sm
 from .timing_classes import Unit
 
 WAVEFRONT_BYTES = 128
@@ -23,6 +24,7 @@ class Warps:
     def __init__(self, sm: Sm, cta: Cta, team: Team) -> None:
         self.sm, self.cta, self.team, self.engine = sm, cta, team, sm.engine
         self.name = f"{cta.name}, {team.name}"
+        self.stalls = sm.stalls.setdefault(team.name, Counter())
         self.loads: dict[str, Flight] = {}
         self.ready: dict[str, int] = {}
         self.open: dict[str, Flight] = {}
@@ -30,15 +32,17 @@ class Warps:
 
     def run(self) -> Steps:
         """All steps in order."""
+        since = self.engine.now
         for step in self.team.steps:
             yield from self._operands(step)
             yield from self._issue(step)
             yield from self.HANDLERS[step.unit](self, step)
+        self.stalls[ALL] += self.engine.now - since
 
     # -- waiting --------------------------------------------------------------------------------------
 
     def _stalled(self, cause: str, since: int) -> None:
-        self.sm.stalls[cause] += self.engine.now - since
+        self.stalls[cause] += self.engine.now - since
         if self.sm.log is not None:
             self.sm.log.span(self.name, f"wait: {cause}", since)
 
@@ -72,11 +76,11 @@ class Warps:
         _, end = sm.slots.take(round(sm.slot * step.warps * step.count))
         own = since + issue * step.count * -(-step.warps // sm.schedulers)
         yield max(end, own) - since
-        sm.busy += min(self.engine.now, own) - since
+        self.stalls[ISSUING] += min(self.engine.now, own) - since
         if end > own:
-            self.sm.stalls["issue slots"] += end - own
-        if sm.log is not None:
-            sm.log.span(self.name, str(step.op), since)
+            self.stalls["issue slots"] += end - own
+        if sm.log is not None and step.unit is not Unit.WAIT:
+            sm.log.span(self.name, step.label, since)
 
     # -- what happens then ----------------------------------------------------------------------------
 
@@ -154,11 +158,16 @@ class Warps:
     def _wait(self, step: Step) -> Steps:
         """A wait costs the same whether the phase is over or ends later: the warp sleeps until it does."""
         self._mbarrier_unit(step)
+        since = self.engine.now
         barrier = self.cta.barriers[step.barrier]
         passes = barrier.state.passes
         yield from self._until(lambda: passes(step.number), barrier.signal, f"mbarrier {step.barrier[0]}")
-        self._note("wait", step)
-        yield self.sm.times(step.row)[0]
+        self._note("wait", step, since)
+        issue = self.sm.times(step.row)[0]
+        yield issue
+        self.stalls[ISSUING] += issue
+        if self.sm.log is not None:
+            self.sm.log.span(self.name, step.label, since)
 
     def _mbarrier_unit(self, step: Step) -> None:
         self.sm.mbarriers.take(round(self.sm.times(step.row)[1] * step.warps))
@@ -204,7 +213,7 @@ class Warps:
         """What happened to an mbarrier, for a timeline."""
         if self.sm.log is not None:
             phase = self.cta.barriers[step.barrier].state.phase
-            self.sm.log.happened(what, self.name, step.barrier, phase, step.bytes, since)
+            self.sm.log.happened(what, self.cta.name, self.name, step.barrier, phase, since)
 
     def _flight(self, among: dict[str, Flight], name: str) -> Flight:
         found = among.get(name)

@@ -24,6 +24,7 @@ from .certificates import check_certificate
 from .diff import diff
 from .exits import BAD_INPUT, OK
 from .kernels import emit, kernels
+from .machines import machines
 from .prove import prove
 from .show import show
 from .simulate import simulate
@@ -43,6 +44,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "emit": emit,
     "verify": verify,
     "simulate": simulate,
+    "machines": machines,
 }
 
 app = typer.Typer(

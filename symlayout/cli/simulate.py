@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..answers import console
 from ..errors import SymlayoutError
-from .chosen import KERNEL_HELP, PAIRS_HELP, chosen
-from .exits import check_target, fail, write
+from .chosen import KERNEL_HELP, PAIRS_HELP, Chosen, chosen
+from .exits import UNEXPECTED, check_target, fail
+from .machines import MACHINE_HELP, chosen_machine, numbers_among
 
 if TYPE_CHECKING:
-    from simulator import Machine
+    from simulator import Machine, Trace
+
+OUTPUT_HELP = "Write the timeline: .json or .json.gz for Perfetto, .html, .svg or .txt."
+BASELINE_HELP = "Fail (status 1) where the prediction is slower than the one there; a file without one gets it."
+MEASURED_HELP = "A measured time such as 130us, or a JSON file of gpu.measure or verify, to stand beside."
 
 
 class Style(StrEnum):
@@ -37,54 +41,90 @@ def simulate(
     kernel: Annotated[str, typer.Argument(metavar="KERNEL", help=KERNEL_HELP)],
     pairs: Annotated[list[str] | None, typer.Argument(metavar="[NAME=VALUE...]", help=PAIRS_HELP)] = None,
     dims: Annotated[list[str] | None, typer.Option("--dims", metavar="NAME=VALUE", help="A size.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option.")] = None,
-    machine: Annotated[str, typer.Option(metavar="NAME|FILE", help="A machine, or a TOML file of one.")] = "h200",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option, or a number of the machine.")
+    ] = None,
+    machine: Annotated[str, typer.Option(metavar="NAME|FILE", help=MACHINE_HELP)] = "h200",
     number: Annotated[
         list[str] | None, typer.Option("--number", metavar="NAME=VALUE", help="Another value of a machine's number.")
     ] = None,
     cache: Annotated[Cache, typer.Option(help="What L2 holds at the start.")] = Cache.COLD,
+    quick: Annotated[bool, typer.Option("--quick", help="The time alone: no what-ifs, and no range.")] = False,
+    measured: Annotated[
+        list[str] | None, typer.Option(metavar="TIME|FILE", help=MEASURED_HELP, show_default=False)
+    ] = None,
+    baseline: Annotated[Path | None, typer.Option(metavar="FILE", help=BASELINE_HELP)] = None,
+    tolerance: Annotated[str, typer.Option(metavar="PART", help="How much slower is no failure.")] = "3%",
+    update_baseline: Annotated[
+        bool, typer.Option("--update-baseline", help="Let the baseline be the prediction of now.")
+    ] = False,
     style: Annotated[Style, typer.Option("--format", help="How the answer is written.")] = Style.TEXT,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write the timeline there (Chrome trace JSON)."),
+        list[Path] | None, typer.Option("--output", "-o", metavar="FILE", help=OUTPUT_HELP, show_default=False)
     ] = None,
 ) -> None:
     """Predict how long a kernel takes at sizes, what limits it and what it waits for, without a GPU."""
     import simulator
+    from simulator.beside import compared, measured_times, parse_tolerance
 
-    if output is not None:
-        check_target(output)
-    one = chosen(kernel, [*(pairs or ()), *(dims or ()), *(set_ or ())])
-    if one.kernel.dims and not one.sizes:
-        names = [s.name for s in one.kernel.dims]
-        fail(f"expected sizes of {one.kernel.name} such as {names[0]}=4096, got none for {', '.join(names)}")
+    for file in (*(output or ()), *([baseline] if baseline else ())):
+        check_target(file)
     try:
-        bound = one.kernel.bind(**one.sizes)
-        where = _machine(machine, number or [])
-        trace = simulator.simulate(bound, where, cache=cache.value, timeline=output is not None)
+        where = chosen_machine(machine, number or [])
+        given = [*(pairs or ()), *(dims or ()), *(set_ or ())]
+        given, numbers = numbers_among(given, kernel, where)
+        where = chosen_machine(where, numbers)
+        one = chosen(kernel, given)
+        rows = [row for text in measured or () for row in measured_times(text)]
+        slower = parse_tolerance(tolerance)
+        for file in output or ():
+            simulator.expect_writable(file)
+        with console.working(f"simulating {one.kernel.name}"):
+            trace = simulator.simulate(
+                bound_at(one),
+                where,
+                cache=cache.value,
+                what_if=not quick,
+                uncertainty=not quick,
+                timeline=bool(output),
+            )
+        found = _against(trace, where, baseline, update_baseline)
+        for file in output or ():
+            trace.save(file)
     except SymlayoutError as e:
         fail(str(e))
         raise
+    except OSError as e:
+        fail(f"expected a file that can be written, got {e.filename}: {e.strerror}")
+        raise
+    beside = list(compared(trace, rows))
     if style is Style.JSON:
-        row = {k: x for k, x in asdict(replace(trace, timeline=None)).items() if k != "timeline"}
-        told = {"seconds": trace.seconds, "cycles": trace.cycles, "limiting": trace.limiting}
-        console.out.print_json(json.dumps({**row, **told}))
+        told = {"measured": beside, **({"baseline": found} if found else {})}
+        console.out.print_json(json.dumps({**trace.row(), **told}, default=str))
     else:
-        console.out.print(trace.summary(), markup=False, highlight=False, soft_wrap=True)
-    if output is not None:
-        write({output: json.dumps(trace.chrome())})
+        lines = [trace.summary(), *([""] if beside else []), *beside, *(["", f"baseline    {found}"] if found else [])]
+        console.out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+    if found and found.change > slower and not update_baseline:
+        fail(
+            f"expected at most {100 * slower:g} % more than the baseline in {baseline}, got "
+            f"{100 * found.change:.1f} %; --update-baseline accepts it",
+            UNEXPECTED,
+        )
 
 
-def _machine(name: str, numbers: list[str]) -> Machine:
-    """The machine of a name or a file, with other values for some of its numbers."""
-    import simulator
+def bound_at(one: Chosen) -> Any:
+    """The kernel at the sizes that were named."""
+    if one.kernel.dims and not one.sizes:
+        names = [s.name for s in one.kernel.dims]
+        fail(f"expected sizes of {one.kernel.name} such as {names[0]}=4096, got none for {', '.join(names)}")
+    return one.kernel.bind(**one.sizes)
 
-    found = simulator.load(Path(name)) if name.endswith(".toml") else simulator.machine(name)
-    values = {}
-    for pair in numbers:
-        key, _, text = pair.partition("=")
-        try:
-            values[key] = float(text)
-        except ValueError:
-            fail(f"expected NAME=NUMBER such as dram_rate=4100, got {pair!r}")
-    return found.replacing(**values)
+
+def _against(trace: Trace, machine: Machine, file: Path | None, update: bool) -> Any:
+    from simulator.beside import against
+
+    if file is None:
+        if update:
+            fail("expected --baseline FILE with --update-baseline, got none")
+        return None
+    return against(trace, machine, file, update)

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from simulator import H200, simulate
 from symlayout.cli import app
 from symlayout.kernels import tma_copy
+from symlayout.kernels.families import family
 from tests.support.plain import within
 
 SIZES = ("M=1056", "N=1024")
@@ -29,8 +30,10 @@ def test_the_answer_is_that_of_the_function():
 
     assert result.exit_code == 0
     trace = simulate(tma_copy(1056, 1024, slots=2).bind())
-    assert f"time       {trace.time_ps / 1e6:.2f} us, {trace.cycles} cycles" in result.output
-    assert f"limited by {trace.limiting}" in result.output
+    named = simulate(family("tma_copy").build(slots=2).bind(M=1056, N=1024))
+    assert result.output == f"{named.summary()}\n"
+    assert f"time        {1e6 * trace.seconds:.2f} us, p10-p90 " in result.output
+    assert f"limited by  {trace.limiting}" in result.output
     assert "tma_copy(M = 1056, N = 1024) on NVIDIA H200" in result.output
 
 
@@ -39,7 +42,8 @@ def test_json_has_the_numbers():
 
     row = json.loads(result.output)
     trace = simulate(tma_copy(1056, 1024).bind(), H200.replacing(dram_rate=100))
-    assert (row["time_ps"], row["limiting"], row["sizes"]) == (trace.time_ps, "DRAM", {"M": 1056, "N": 1024})
+    assert (row["seconds"], row["limiting"], row["sizes"]) == (trace.seconds, "DRAM", {"M": 1056, "N": 1024})
+    assert row["p10_seconds"] < row["seconds"] < row["p90_seconds"]
 
 
 def test_a_timeline_is_written(tmp_path):
@@ -47,7 +51,7 @@ def test_a_timeline_is_written(tmp_path):
 
     assert result.exit_code == 0
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-    assert {e["ph"] for e in events} == {"M", "X"}
+    assert {e["ph"] for e in events} == {"M", "X", "C", "s", "t", "f"}
 
 
 def test_a_machine_of_a_file(tmp_path):
@@ -62,7 +66,7 @@ def test_a_machine_of_a_file(tmp_path):
     result = run("tma_copy", *SIZES, "--machine", tmp_path / "slow.toml")
 
     assert "on slow" in result.output
-    assert "limited by DRAM" in result.output
+    assert "limited by  DRAM" in result.output
 
 
 @pytest.mark.parametrize(

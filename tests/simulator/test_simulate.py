@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 import statistics
 from pathlib import Path
@@ -44,7 +43,8 @@ def test_a_copy_moves_its_bytes_once_and_no_server_is_above_its_rate(family, nam
     assert trace.bytes == 2 * 4 * WORDS
     assert trace.dram_bytes == 4 * WORDS  # what is written stays in L2, which holds both tensors
     assert all(0 <= use.utilisation <= 1 for use in trace.uses)
-    assert sum(trace.stalls.values()) <= 1
+    for role in {s.role for s in trace.stalls}:
+        assert sum(s.share for s in trace.stalls if s.role == role) <= 1 + 1e-9
     assert trace.time_ps >= machine(name).transfer("dram_rate", trace.dram_bytes)
     assert all(time <= trace.time_ps for time in trace.what_if.values())
 
@@ -177,28 +177,6 @@ def test_other_families_run():
         trace = simulate(kernel.bind())
         assert trace.time_ps > 0
         assert trace.limiting
-
-
-def test_a_timeline_has_a_track_for_each_team(tmp_path):
-    trace = simulate(bulk_copy(4096, chunk=1024, slots=2, blocks=2).bind(), what_if=False, timeline=True)
-    trace.save(tmp_path / "t.json")
-    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
-
-    assert {e["args"]["name"] for e in events if e["ph"] == "M"} == {"CTA 0, role producer", "CTA 0, role consumer"}
-    spans = [e for e in events if e["ph"] == "X"]
-    assert any(e["name"] == "wait: mbarrier full" for e in spans)
-    for tid in {e["tid"] for e in spans}:  # a team does one thing after another
-        mine = sorted((e["ts"], e["ts"] + e["dur"]) for e in spans if e["tid"] == tid)
-        assert all(end <= start + 1e-9 for (_, end), (start, _) in itertools.pairwise(mine))
-        assert mine[-1][1] <= trace.time_ps / 1e6 + 1e-9
-
-
-def test_a_summary_names_what_limits():
-    text = simulate(COPIES["tma_copy"]().bind()).summary()
-
-    assert "tma_copy() on NVIDIA H200" in text
-    assert "limited by" in text
-    assert "mbarrier full" in text
 
 
 @pytest.mark.parametrize(

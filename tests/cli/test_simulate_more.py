@@ -1,0 +1,161 @@
+"""``symlayout simulate`` with baselines, measured times and kernels of the user's own; ``symlayout machines``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import simulator
+from symlayout.cli import app
+from tests.support.plain import within
+
+KERNEL = ("bulk_copy", "N=1048576", "--set", "slots=3")
+OWN = """
+from symlayout import dim
+from symlayout.kernels import vector_copy
+mine = vector_copy(dim("N"), threads=256)
+number = 5
+"""
+
+
+def run(*args: object):
+    """The result of a command; anything but an exit is an error of ours."""
+    with within(20):
+        result = CliRunner().invoke(app, [*map(str, args)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_a_slower_schedule_fails_against_its_baseline(tmp_path):
+    file = tmp_path / "baseline.json"
+    first = run("simulate", *KERNEL, "--quick", "--baseline", file)
+    again = run("simulate", *KERNEL, "--quick", "--baseline", file)
+    slower = run("simulate", "bulk_copy", "N=1048576", "slots=1", "--quick", "--baseline", file)
+    allowed = run("simulate", "bulk_copy", "N=1048576", "slots=1", "--baseline", file, "--quick", "--tolerance", "90%")
+    accepted = run("simulate", "bulk_copy", "N=1048576", "slots=1", "--baseline", file, "--quick", "--update-baseline")
+    after = run("simulate", "bulk_copy", "N=1048576", "slots=1", "--baseline", file, "--quick")
+
+    assert [r.exit_code for r in (first, again, slower, allowed, accepted, after)] == [0, 0, 1, 0, 0, 0]
+    assert "no baseline before" in first.output
+    assert "+0.0 %" in again.output
+    assert "expected at most 3 % more than the baseline in" in " ".join(slower.stderr.split())
+    assert list(json.loads(file.read_text())["baselines"]) == ["bulk_copy(N = 1048576) on NVIDIA H200"]
+
+
+def test_a_baseline_of_other_numbers_says_so(tmp_path):
+    file = tmp_path / "baseline.json"
+    run("simulate", *KERNEL, "--quick", "--baseline", file)
+    other = run("simulate", *KERNEL, "dram_rate=4190", "--quick", "--baseline", file)
+
+    assert "the numbers of the machine are others than those of the baseline" in other.output
+
+
+def test_a_measured_time_stands_beside(tmp_path):
+    predicted = json.loads(run("simulate", *KERNEL, "--format", "json").output)["seconds"]
+    near = run("simulate", *KERNEL, "--measured", f"{1e6 * predicted * 1.001:.4f}us", "--measured", "1ms")
+
+    assert "the prediction is -0.1 % from it, and lies inside the predicted p10-p90" in near.output
+    assert "measured: 1000.00 us; the prediction is -99" in near.output
+
+
+def test_measurements_of_a_device_stand_beside(tmp_path):
+    times = {"warm": {"samples": [5e-6, 6e-6, 7e-6]}, "cold": {"samples": [8e-6] * 3}}
+    rows = {
+        "timed": {"name": "bulk_copy", **times},
+        "peers": [{"name": "torch", **times}],
+        "copy": {"name": "copy", **times},
+    }
+    (tmp_path / "m.json").write_text(json.dumps(rows))
+    (tmp_path / "v.json").write_text(json.dumps({"measured": rows}))
+    outputs = [run("simulate", *KERNEL, "--quick", "--measured", tmp_path / f).output for f in ("m.json", "v.json")]
+
+    assert outputs[0] == outputs[1]
+    assert "bulk_copy, L2 warm: 6.00 us, p10-p90 5.20 .. 6.80 us; the prediction is" in outputs[0]
+    assert "torch, L2 cold: 8.00 us" in outputs[0]
+
+
+def test_an_own_kernel_is_simulated(tmp_path, monkeypatch):
+    (tmp_path / "own.py").write_text(OWN)
+    result = run("simulate", f"{tmp_path / 'own.py'}:mine", "N=1048576")
+
+    assert result.exit_code == 0
+    assert "vector_copy(N = 1048576) on NVIDIA H200" in result.output
+
+
+def test_a_number_of_the_machine_may_be_set():
+    slow = json.loads(run("simulate", *KERNEL, "dram_rate=100", "--format", "json", "--quick").output)
+    also = json.loads(run("simulate", *KERNEL, "--number", "dram_rate=100", "--format", "json", "--quick").output)
+
+    assert slow["seconds"] == also["seconds"]
+    assert slow["seconds"] > 2 * json.loads(run("simulate", *KERNEL, "--quick", "--format", "json").output)["seconds"]
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (("--tolerance", "much"), "expected a tolerance from 0 to 100 % such as 3% or 0.03, got 'much'"),
+        (("--measured", "fast"), "expected a time such as 130.5us or 2ms, got 'fast'"),
+        (("--measured", "1e999s"), "expected a time such as 130.5us or 2ms, got '1e999s'"),
+        (
+            ("--measured", "none.json"),
+            "expected a measurement of gpu.measure or symlayout verify --format json in none.json",
+        ),
+        (("-o", "t.pdf"), "expected a file that ends with .json, .json.gz, .html, .svg, .txt, got t.pdf"),
+        (("--update-baseline",), "expected --baseline FILE with --update-baseline, got none"),
+        (("--baseline", "no/such/b.json"), "expected a file in a folder that exists"),
+        (("--set", "dram_rate=much"), "expected NAME=NUMBER such as dram_rate=4100, got 'dram_rate=much'"),
+        (("--set", "dram_rate=-4"), "expected a number above 0 for dram_rate"),
+        (("--set", "dram_rat=4"), "or an option, got 'dram_rat'"),
+    ],
+)
+def test_bad_input_is_one_message(args, message):
+    result = run("simulate", *KERNEL, *args)
+
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"schema": 7}', '{"schema": 1, "baselines": {"k": {"seconds": -1}}}'])
+def test_a_file_without_baselines_is_refused(tmp_path, text):
+    (tmp_path / "b.json").write_text(text)
+    result = run("simulate", *KERNEL, "--quick", "--baseline", tmp_path / "b.json")
+
+    assert result.exit_code == 2
+    assert "expected baselines of symlayout simulate --baseline in" in " ".join(result.stderr.split())
+    assert (tmp_path / "b.json").read_text() == text
+
+
+@pytest.mark.parametrize("name, message", [("number", "expected a claim at own:number, got 5"), ("none", "none")])
+def test_what_is_no_kernel_is_refused(tmp_path, name, message):
+    (tmp_path / "own.py").write_text(OWN)
+    result = run("simulate", f"{tmp_path / 'own.py'}:{name}", "N=1024")
+
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_machines_are_listed():
+    lines = run("machines").output.splitlines()
+
+    assert [line.split()[0] for line in lines] == list(simulator.machines())
+
+
+def test_the_numbers_of_a_machine_have_their_grades_and_sources():
+    shown = run("machines", "h200").output
+    data = json.loads(run("machines", "h200", "--format", "json").output)
+
+    for n in simulator.H200.numbers.values():
+        assert any(line.split()[:2] == [n.name, f"{n.value:g}"] and n.source in line for line in shown.splitlines())
+    assert {n["name"] for n in data["numbers"]} == set(simulator.H200.numbers)
+
+
+@pytest.mark.parametrize("name", ["h300", "none.toml", str(Path(__file__))])
+def test_an_unknown_machine_is_refused(name):
+    result = run("machines", name)
+
+    assert result.exit_code == 2
+    assert "expected a machine" in " ".join(result.stderr.split())

@@ -1,0 +1,101 @@
+"""The range of a predicted time: exact quantiles of known functions, few runs, wider with wider numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from simulator import H200, simulate
+from simulator.machine import Machine, Number
+from simulator.ranges import MAX_RUNS, time_range
+from symlayout.kernels import bulk_copy, gemm, tma_copy
+
+
+def machine_of(**numbers: tuple[float, str, float]) -> Machine:
+    """A machine of a few numbers: value, unit, uncertainty."""
+    rows = {k: Number(k, value, unit, "guessed", "test", u) for k, (value, unit, u) in numbers.items()}
+    return Machine("test", {"sm_clock": H200["sm_clock"], **rows})
+
+
+def test_one_number_gives_the_quantiles_of_its_range():
+    """A number that is anywhere in +-10 % is with one chance in ten below -8 %."""
+    one = machine_of(a=(1000, "ns", 0.1), b=(5, "ns", 0.9))
+    found = time_range(lambda m: m.ps("a"), one)
+
+    assert found.p10_ps == pytest.approx(920_000, rel=0.005)
+    assert found.p90_ps == pytest.approx(1_080_000, rel=0.005)
+    assert [e.names for e in found.effects] == [("a",)]
+
+
+def test_two_equal_numbers_give_the_quantiles_of_their_sum():
+    """The sum of two uniform numbers is triangular: a tenth lies below -(2 - sqrt(0.8)) half widths."""
+    one = machine_of(a=(1000, "ns", 0.1), b=(1000, "ns", 0.1))
+    found = time_range(lambda m: m.ps("a") + m.ps("b"), one)
+
+    half = (2 - 0.8**0.5) * 100_000
+    assert found.p90_ps == pytest.approx(2_000_000 + half, rel=0.005)
+    assert found.p10_ps == pytest.approx(2_000_000 - half, rel=0.005)
+
+
+def test_a_rate_is_slow_where_it_is_low_and_a_capacity_too():
+    one = machine_of(rate=(10, "B/ns", 0.5), room=(1000, "bytes", 0.2), latency=(100, "ns", 0.3))
+    found = time_range(lambda m: m.transfer("rate", 1000) + 10 * m.count("room") * 0 + m.ps("latency"), one)
+
+    effects = {e.names: e for e in found.effects}
+    assert effects[("rate",)].slow == pytest.approx(0.5)  # half the rate, twice the time, of half of all
+    assert effects[("rate",)].fast == pytest.approx(-1 / 6, rel=0.01)
+    assert effects[("latency",)].slow == pytest.approx(0.15)
+
+
+def test_an_effect_that_bends_is_looked_at_half_way():
+    one = machine_of(a=(100, "ns", 0.5))
+    found = time_range(lambda m: max(140_000, m.ps("a")), one)  # only the last fifth of the slow half matters
+
+    [effect] = found.effects
+    assert (effect.fast, effect.half) == (0, 0)
+    assert effect.slow == pytest.approx(1 / 14)
+    assert found.p10_ps == 140_000
+
+
+def test_a_machine_without_uncertainty_has_no_range():
+    exact = replace(H200, numbers={k: replace(n, uncertainty=0.0) for k, n in H200.numbers.items()})
+    found = time_range(lambda m: m.ps("dram_latency"), exact)
+
+    assert (found.p10_ps, found.p90_ps, found.effects) == (175_000, 175_000, ())
+
+
+def test_the_number_of_the_model_widens_the_range():
+    one = machine_of(a=(1000, "ns", 0.0), model=(1, "count", 0.1))
+    found = time_range(lambda m: m.ps("a"), one)
+
+    assert (found.p10_ps / 1e6, found.p90_ps / 1e6) == pytest.approx((0.92, 1.08), abs=0.002)
+
+
+@pytest.mark.parametrize(
+    "bound", [bulk_copy(1 << 18, slots=2).bind(), tma_copy(1056, 1024).bind(), gemm(512, 512, 512).bind()], ids=str
+)
+def test_a_simulation_has_a_range_from_few_runs(bound):
+    runs = 0
+
+    def counted(m: Machine) -> int:
+        nonlocal runs
+        runs += 1
+        trace = simulate(bound, m, what_if=False, uncertainty=False)
+        return trace.time_ps + trace.launch_ps
+
+    found = time_range(counted, H200)
+
+    assert runs <= MAX_RUNS + 1
+    assert found == simulate(bound, what_if=False).around
+    assert found.p10_ps < simulate(bound, what_if=False).seconds * 1e12 < found.p90_ps
+
+
+def test_wider_numbers_give_a_wider_range():
+    bound = bulk_copy(1 << 18, slots=2).bind()
+    numbers = {k: replace(n, uncertainty=min(0.9, 2 * n.uncertainty)) for k, n in H200.numbers.items()}
+    narrow, wide = (simulate(bound, m, what_if=False).around for m in (H200, replace(H200, numbers=numbers)))
+
+    assert narrow is not None
+    assert wide is not None
+    assert wide.p90_ps - wide.p10_ps > 1.3 * (narrow.p90_ps - narrow.p10_ps)
