@@ -27,7 +27,7 @@ from checkers import prove
 from checkers.prover import Budget
 from symlayout import dims
 from symlayout.answers.report import Outcome
-from symlayout.atoms import ATOMS, Extent
+from symlayout.atoms import ATOMS, CachePolicy, Extent
 from symlayout.errors import ExecutionError, SymlayoutError
 from symlayout.expr import Fact, dim, eq, index
 from symlayout.kernel import Kernel
@@ -70,6 +70,7 @@ from symlayout.ops import (
     Matrix,
     Mma,
     Op,
+    PrefetchL2,
     Reduce,
     Ref,
     Role,
@@ -262,6 +263,12 @@ def _each(make: Slip) -> Slip:
     return of
 
 
+def _policy(policy: CachePolicy, _: Kernel) -> Iterator[Change]:
+    """Other cache policies, none, and one that reads through the cache which is not coherent."""
+    yield "-> none", None
+    yield from ((f"-> {new}", new) for new in (CachePolicy(nc=True), CachePolicy(l2="evict_last")) if new != policy)
+
+
 def _halved(n: int, _: Kernel) -> Iterator[Change]:
     yield from ((f"-> {m}", m) for m in (n // 2, 2 * n) if m)
 
@@ -289,7 +296,10 @@ _ON: dict[str, tuple[Slip, ...]] = {"barrier": (_place,)}
 _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
     Copy: {
         **{"src": (_place,), "dst": (_place,), "barrier": (_place,), "atom": (_width, _instead)},
-        "bytes": (_if_any(_one_off), _if_any(_piece_off)),
+        **{"bytes": (_if_any(_one_off), _if_any(_piece_off)), "cache": (_if_any(_policy),)},
+    },
+    PrefetchL2: {
+        **{"src": (_place,), "bytes": (_if_any(_one_off), _if_any(_piece_off)), "cache": (_if_any(_policy),)},
     },
     Mma: {"a": (_place,), "b": (_place,), "acc": (_place,), "zero": (_flipped,)},
     Map: {"srcs": (_each(_place),), "dst": (_place,), "count": (_natural,)},

@@ -29,6 +29,7 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome, Report, Verdict
 from symlayout.arch import SM90, Arch
 from symlayout.atoms import Extent, MatrixCopy, MemorySpace, MmaAtom
+from symlayout.atoms.bulk import SIZE_UNIT_BYTES
 from symlayout.atoms.descriptor import LINE_BYTES
 from symlayout.atoms.ldmatrix import ROW_BYTES
 from symlayout.expr import Fact, Quotient, Symbol, digit, integer, terms_of
@@ -40,7 +41,7 @@ from symlayout.kernel.clusters import by_rank
 from symlayout.kernel.indices import over_indices
 from symlayout.kernel.sites import Site, sites
 from symlayout.kernel.touched import elements_of
-from symlayout.ops import WARP, Box, Copy, ExpectTx, Matrix, Mma, Ref, Shuffle
+from symlayout.ops import WARP, Box, Copy, ExpectTx, Matrix, Mma, PrefetchL2, Ref, Shuffle
 from symlayout.rules.readings import alignment
 from symlayout.tma import TensorMap
 
@@ -159,6 +160,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
         *_inside(kernel),
         SharedMemoryFits(kernel, arch),
         *(c for s in every if isinstance(s.op, Copy) for c in _copy(kernel, s, every)),
+        *(c for s in every if isinstance(s.op, PrefetchL2) for c in _prefetch(kernel, s, s.op)),
         *(c for s in every for c in _plain_access(kernel, s)),
         *{(str(c), c.given): c for s in every for c in _matrices(kernel, s)}.values(),
         *(c for s in every for c in (*_registers(kernel, s), *_slots(kernel, s))),
@@ -244,21 +246,46 @@ def _bulk_copy(kernel: Kernel, site: Site) -> Iterator[Claim]:
     """A bulk copy at its place: whole units of 16 bytes, from and to multiples of 16, inside both tensors."""
     op = site.op
     assert isinstance(op, Copy)
-    assert op.row is not None
-    unit, facts = op.row.align_bytes, (*kernel.given, *site.conditions)
     assert op.bytes is not None
-    yield Holds(Fact(op.bytes, "%", unit), f"{op}: a multiple of {unit} bytes", given=facts)
-    yield from _below(kernel, site, op.bytes, MOST_BYTES + 1)
+    yield from _bulk_size(kernel, site, op.bytes)
     for ref in (op.src, op.dst):
-        if not isinstance(ref, Ref) or kernel.tensor(ref.tensor).dtype.bits % 8:
-            yield Holds(Fact(-1, ">="), f"{op}: elements of whole bytes at {ref}")
-        elif type(op.bytes) is int:
-            yield from _access(kernel, site, ref, max(op.bytes, 1), unit)
-        else:
-            tensor, at = kernel.tensor(ref.tensor), _bytes_at(kernel.tensor(ref.tensor), ref)
-            yield from (c for c in _access(kernel, site, ref, 0, unit) if not isinstance(c, InBounds))
-            for end in (at, at + op.bytes):
-                yield from _below(kernel, site, end, tensor.bytes + 1)
+        yield from _bulk_place(kernel, site, ref, op.bytes)
+
+
+def _bulk_size(kernel: Kernel, site: Site, nbytes: Any) -> Iterator[Claim]:
+    facts = (*kernel.given, *site.conditions)
+    yield Holds(Fact(nbytes, "%", SIZE_UNIT_BYTES), f"{site.op}: a multiple of {SIZE_UNIT_BYTES} bytes", given=facts)
+    yield from _below(kernel, site, nbytes, MOST_BYTES + 1)
+
+
+def _bulk_place(kernel: Kernel, site: Site, ref: Any, nbytes: Any) -> Iterator[Claim]:
+    """So many bytes from a multiple of 16 on, inside their tensor."""
+    if not isinstance(ref, Ref) or kernel.tensor(ref.tensor).dtype.bits % 8:
+        yield Holds(Fact(-1, ">="), f"{site.op}: elements of whole bytes at {ref}")
+    elif type(nbytes) is int:
+        yield from _access(kernel, site, ref, max(nbytes, 1), SIZE_UNIT_BYTES)
+    else:
+        tensor, at = kernel.tensor(ref.tensor), _bytes_at(kernel.tensor(ref.tensor), ref)
+        yield from (c for c in _access(kernel, site, ref, 0, SIZE_UNIT_BYTES) if not isinstance(c, InBounds))
+        for end in (at, at + nbytes):
+            yield from _below(kernel, site, end, tensor.bytes + 1)
+
+
+def _prefetch(kernel: Kernel, site: Site, op: PrefetchL2) -> Iterator[Claim]:
+    """A prefetch is legal where a load is that puts its bytes nowhere."""
+    if isinstance(op.src, Box):
+        put = by_rank(kernel)
+        yield TmaCopySafe(
+            kernel.map(op.src.tensor_map).tensor_map,
+            tuple(map(put, op.src.coordinate)),
+            name=f"prefetch of {op.src.tensor_map}",
+            given=(*kernel.given, *map(put, site.conditions)),
+        )
+    elif op.bytes is None:
+        yield from (c for c in _access(kernel, site, op.src, 0, 1, 1) if not isinstance(c, Aligned))
+    else:
+        yield from _bulk_size(kernel, site, op.bytes)
+        yield from _bulk_place(kernel, site, op.src, op.bytes)
 
 
 def _plain_access(kernel: Kernel, site: Site) -> Iterator[Claim]:

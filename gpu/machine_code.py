@@ -17,11 +17,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from symlayout.atoms import MatrixCopy, MmaAtom
+from symlayout.atoms.cache import FETCHES
 from symlayout.kernel import Kernel
-from symlayout.ops import Barrier, ClusterBarrier, Copy, LoadIndex, Mma, Op, Reduce, Role, Shuffle
+from symlayout.ops import Barrier, Box, ClusterBarrier, Copy, LoadIndex, Mma, Op, PrefetchL2, Reduce, Ref, Role, Shuffle
 
 from .cubin import Cubin
 from .cubin.sass import Instructions
+
+NEVER = "@!PT"  # the predicate of what is there for its slot alone, such as the LDS before LDGSTS of ptxas 13
 
 
 def _copies(*words: str) -> Callable[[Op], bool]:
@@ -49,8 +52,9 @@ class Kind:
     declared: Callable[[Kernel], bool] = lambda kernel: False
 
     def opcodes(self, code: Instructions) -> list[str]:
-        """The opcode, without further modifiers, of each instruction of the kind."""
-        found = (re.match(rf"(?:{self.opcode})(?![A-Z])", i.opcode) for i in code.every)
+        """The opcode, without further modifiers, of each instruction of the kind that may be executed."""
+        executed = (i for i in code.every if i.predicate != NEVER)
+        found = (re.match(rf"(?:{self.opcode})(?![A-Z])", i.opcode) for i in executed)
         return [m[0] for m in found if m]
 
     def operations(self, kernel: Kernel) -> int:
@@ -59,6 +63,15 @@ class Kind:
 
     def is_wanted(self, kernel: Kernel) -> bool:
         return self.declared(kernel) or self.operations(kernel) > 0
+
+
+def _prefetches(of: Callable[[PrefetchL2], bool]) -> Callable[[Op], bool]:
+    return lambda op: isinstance(op, PrefetchL2) and of(op)
+
+
+def _kept(*words: str) -> Callable[[Op], bool]:
+    """Accesses with one of these words for L1."""
+    return lambda op: isinstance(op, Copy) and op.cache is not None and not {*words}.isdisjoint(op.cache.words)
 
 
 def _has_mbarriers(kernel: Kernel) -> bool:
@@ -87,6 +100,18 @@ KINDS = (
     Kind("UCGABAR_ARV", "barriers of the cluster", lambda op: isinstance(op, ClusterBarrier)),
     Kind("USETMAXREG", "registers of roles", lambda op: isinstance(op, Role) and bool(op.registers)),
     Kind("REDG?", "reductions into global memory", _copies("red.global")),
+    Kind("UTMAPF", "prefetches of boxes", _prefetches(lambda op: isinstance(op.src, Box))),
+    Kind("UBLKPF", "prefetches of bytes", _prefetches(lambda op: op.bytes is not None)),
+    Kind(
+        r"CCTL\.E\.(?:PF2|PML2)",
+        "prefetches of lines",
+        _prefetches(lambda op: isinstance(op.src, Ref) and op.bytes is None),
+    ),
+    Kind(r"(?:LDG|STG)\.E\.NA", "accesses that L1 does not keep", _kept("L1::no_allocate")),
+    Kind(r"(?:LDG|STG)\.E\.EF", "accesses that L1 gives up first", _kept("cs", "L1::evict_first")),
+    Kind(r"(?:LDG|STG)\.E\.EL", "accesses that L1 gives up last", _kept("L1::evict_last")),
+    Kind(r"(?:LDG|STG)\.E\.EU", "accesses that move nothing up in L1", _kept("L1::evict_unchanged")),
+    *(Kind(rf"LDG(?:STS)?\S*\.LTC{n}B", f"loads of {n} bytes into L2", _kept(f"L2::{n}B")) for n in FETCHES),
     Kind("LDL|STL", "local memory"),
     Kind("ATOM[GS]?", "atomics"),
 )

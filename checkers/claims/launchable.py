@@ -14,7 +14,20 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import SCOPES, Arrive, Barrier, ClusterBarrier, Copy, ExpectTx, Fence, Op, Prefetch, Wait
+from symlayout.ops import (
+    SCOPES,
+    Arrive,
+    Barrier,
+    ClusterBarrier,
+    Copy,
+    ExpectTx,
+    Fence,
+    Op,
+    Prefetch,
+    PrefetchL2,
+    Ref,
+    Wait,
+)
 from symlayout.rules.launch import RULES, Awaited, Instruction, Launch, Limited, NamedBarrier, Phases
 
 from ..claim import Claim, Query, TooLarge
@@ -30,6 +43,7 @@ INSTRUCTIONS: dict[type[Op], str] = {
     ClusterBarrier: "barrier.cluster",
     Arrive: "mbarrier.arrive of a peer or at cluster scope",
     Prefetch: "prefetch.tensormap",
+    PrefetchL2: "cp.async.bulk.prefetch",
 }
 
 
@@ -154,9 +168,14 @@ def _instructions(kernel: Kernel, ops: Iterable[Op]) -> Iterator[tuple[str, tupl
             yield op.row.word, op.row.since
         if isinstance(op, Copy) and op.multicast is not None:
             yield f"{op.atom}.multicast", HOPPER
-        elif isinstance(op, ExpectTx | Wait | ClusterBarrier | Prefetch) or (
-            isinstance(op, Arrive) and (op.peer is not None or op.scope != SCOPES[0])
-        ):
+        elif isinstance(op, ExpectTx | Wait | ClusterBarrier | Prefetch) or _since_hopper(op):
             yield INSTRUCTIONS[type(op)], HOPPER
         elif isinstance(op, Fence):
             yield str(op), HOPPER
+
+
+def _since_hopper(op: Op) -> bool:
+    """Whether an operation that older architectures have too is of a kind that they have not."""
+    if isinstance(op, Arrive):
+        return op.peer is not None or op.scope != SCOPES[0]
+    return isinstance(op, PrefetchL2) and not (isinstance(op.src, Ref) and op.bytes is None)

@@ -59,8 +59,8 @@ class WellFormed(OfProgram):
     """Each operation is known, its operands are where it takes them, and names have a value where they are used.
 
     Shuffles, reductions over lanes, barriers and elections are issued by all lanes of their warps (PTX ISA, shfl.sync,
-    bar.sync, bar.warp.sync, elect.sync), and tensors from which values with a contract are read are not written. That
-    the data keep these contracts is assumed.
+    bar.sync, bar.warp.sync, elect.sync), and tensors from which values with a contract are read are not written, nor
+    those that ``ld.global.nc`` reads. That the data keep these contracts is assumed.
 
     >>> from symlayout.kernels import tma_copy
     >>> print(WellFormed(tma_copy(64, 256, tile=(16, 64))))
@@ -238,6 +238,8 @@ def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[Defect]:
         yield from _types(kernel, op)
         return
     yield from (Defect(f"{op}: {x}") for x in _operands(op))
+    if op.cache is not None and op.cache.nc and isinstance(op.src, Ref):
+        yield from _changed(kernel, op, op.src.tensor, "and ld.global.nc may read an older value")
 
 
 def _operands(op: Copy) -> Iterator[str]:
@@ -363,7 +365,11 @@ def _loaded(kernel: Kernel, op: LoadIndex, every: list[Site]) -> Iterator[Defect
         yield Defect(f"{op}: expected integers in global memory, got {tensor}")
     if op.name.lower is None or op.name.upper is None:
         yield Defect(f"{op}: expected a contract with both ends")
-    if tensor.space is MemorySpace.GLOBAL and (by := changed_by(kernel, tensor.name)):
-        what = f"the kernel writes {', '.join(by)}"
-        on = "" if tensor.name in by else f", which may be at the address of {tensor.name}"
-        yield Defect(f"{op}: {what}{on}, so its values are not those of the data", open=True)
+    yield from _changed(kernel, op, tensor.name, "so its values are not those of the data")
+
+
+def _changed(kernel: Kernel, op: Op, name: str, then: str) -> Iterator[Defect]:
+    """A check that a kernel does not write a tensor of which an operation needs the values from before it."""
+    if kernel.tensor(name).space is MemorySpace.GLOBAL and (by := changed_by(kernel, name)):
+        on = "" if name in by else f", which may be at the address of {name}"
+        yield Defect(f"{op}: the kernel writes {', '.join(by)}{on}, {then}", open=True)

@@ -34,6 +34,7 @@ from symlayout.ops import (
     Op,
     Param,
     Prefetch,
+    PrefetchL2,
     Reduce,
     Ref,
     Shuffle,
@@ -318,7 +319,8 @@ class ValueWalk(Walk):
 
     handlers: ClassVar[Handlers] = {
         **dict.fromkeys(
-            (Prefetch, Init, Arrive, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup), _nothing
+            (Prefetch, PrefetchL2, Init, Arrive, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup),
+            _nothing,
         ),
         Wait: lambda walk, state, op: walk.uses.waited(state, op),
         ExpectTx: lambda walk, state, op: walk.uses.armed(state, op),

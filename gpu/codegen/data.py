@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from symlayout.atoms import MatrixCopy, MmaAtom
+from symlayout.atoms import CachePolicy, MatrixCopy, MmaAtom
 from symlayout.atoms.access import Completion
 from symlayout.errors import LayoutError
 from symlayout.expr import Int
 from symlayout.kernel.sites import Site
-from symlayout.ops import Box, Copy, Fill, Map, Matrix, Mma, Operand, Param, Reduce, Ref, Shuffle
+from symlayout.ops import Box, Copy, Fill, Map, Matrix, Mma, Operand, Param, PrefetchL2, Reduce, Ref, Shuffle
 
+from .. import ptx
 from .numbers import applied, ctype, number
 from .page import Page
 
@@ -23,42 +24,66 @@ def copy(p: Page, site: Site) -> None:
     op = site.op
     assert isinstance(op, Copy)
     assert op.row is not None
+    name = op.atom.replace(".", "_")
     if op.box is not None:
         _box(p, op, op.box)
     elif op.bytes is not None:
         _bulk(p, op, op.bytes)
     elif isinstance(op.row, MatrixCopy):
-        p.call(op.atom.replace(".", "_"), p.place(_ref(op.src)), p.place(_ref(op.dst)))
-    elif op.reduction is not None:
-        p.call(op.atom.replace(".", "_"), p.place(_ref(op.dst)), p.place(_ref(op.src)))
-    elif op.completion is Completion.CP_ASYNC:
-        p.call(f"cp_async_{op.row.bytes}", p.place(_ref(op.dst)), p.place(_ref(op.src)))
+        p.call(name, p.place(_ref(op.src)), p.place(_ref(op.dst)))
+    elif op.cache is not None or op.reduction is not None or op.completion is Completion.CP_ASYNC:
+        p.call(ptx.named(name, op.cache), p.place(_ref(op.dst)), p.place(_ref(op.src)), *_policy(p, op.cache))
     else:
         to, source = p.place(_ref(op.dst)), p.place(_ref(op.src))
         p.line(f"vector<{op.row.bytes}>({to}) = vector<{op.row.bytes}>({source});")
 
 
+def prefetch_l2(p: Page, site: Site) -> None:
+    """A box, bytes or a line that L2 is to have."""
+    op = site.op
+    assert isinstance(op, PrefetchL2)
+    if isinstance(op.src, Box):
+        at = [p.c(x) for x in op.src.coordinate]
+        p.call(f"tma_prefetch_{_hinted(op)}{len(at)}d", op.src.tensor_map, *at, *_policy(p, op.cache))
+    elif op.bytes is not None:
+        given = p.place(op.src), p.c(op.bytes), *_policy(p, op.cache)
+        p.call(f"bulk_prefetch_{_hinted(op)}".rstrip("_"), *given)
+    else:
+        p.call("prefetch_l2" + (f"_{op.cache.l2}" if op.cache else ""), p.place(op.src))
+
+
+def _hinted(op: Copy | PrefetchL2) -> str:
+    return "hint_" if op.cache is not None and op.cache.l2 else ""
+
+
+def _policy(p: Page, cache: CachePolicy | None) -> tuple[str, ...]:
+    """The operand that says the priority in L2."""
+    return (p.policies[cache.l2],) if cache is not None and cache.l2 else ()
+
+
 def _box(p: Page, op: Copy, box: Box) -> None:
     rank, at = len(box.coordinate), [p.c(x) for x in box.coordinate]
+    hint, policy = _hinted(op), _policy(p, op.cache)
     if op.barrier is not None:
         given = [p.place(_ref(op.dst)), box.tensor_map, *at, p.slot(op.barrier)]
         if op.multicast is None:
-            p.call(f"tma_load_{rank}d", *given)
+            p.call(f"tma_load_{hint}{rank}d", *given, *policy)
         else:
-            p.call(f"tma_load_multicast_{rank}d", *given, p.c(op.multicast))
+            p.call(f"tma_load_multicast_{hint}{rank}d", *given, p.c(op.multicast), *policy)
         return
     way = f"reduce_{op.reduction.function}" if op.reduction else "store"
-    p.call(f"tma_{way}_{rank}d", box.tensor_map, *at, p.place(_ref(op.src)))
+    p.call(f"tma_{way}_{hint}{rank}d", box.tensor_map, *at, p.place(_ref(op.src)), *policy)
 
 
 def _bulk(p: Page, op: Copy, nbytes: Int) -> None:
     given = [p.place(_ref(op.dst)), p.place(_ref(op.src)), p.c(nbytes)]
+    end, policy = f"_{_hinted(op)}".rstrip("_"), _policy(p, op.cache)
     if op.barrier is None:
-        p.call("bulk_store", *given)
+        p.call(f"bulk_store{end}", *given, *policy)
     elif op.multicast is None:
-        p.call("bulk_load", *given, p.slot(op.barrier))
+        p.call(f"bulk_load{end}", *given, p.slot(op.barrier), *policy)
     else:
-        p.call("bulk_load_multicast", *given, p.slot(op.barrier), p.c(op.multicast))
+        p.call(f"bulk_load_multicast{end}", *given, p.slot(op.barrier), p.c(op.multicast), *policy)
 
 
 def _ref(x: Operand) -> Ref:

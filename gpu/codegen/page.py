@@ -37,6 +37,7 @@ class Page(Visitor[None]):
         self.tensors = {t.name: t for t in kernel.tensors}
         self.known: set[Symbol] = {*kernel.dims, *kernel.block}
         self.values: dict[Symbol, Int] = {}
+        self.policies: dict[str, str] = {}  # names of priorities in L2
         self.ranges = Ranges(kernel)
         declared: tuple[Any, ...] = (*kernel.tensors, *kernel.barriers, *kernel.maps, *kernel.parameters)
         self.taken = {THREAD, *(x.name for x in (*declared, *kernel.dims, *kernel.block))}
@@ -94,7 +95,7 @@ class Page(Visitor[None]):
         low, high = self.ranges.of(x, self.values)
         short = piece.bits == 32 or (INT32[0] <= low and high <= INT32[1])
         kind = "uint32_t" if named.low else "int" if short else "int64_t"
-        name = self._free(stem)
+        name = self.free(stem)
         text = piece.text if piece.bits == (32 if named.low or short else 64) else f"{kind}({piece.text})"
         self.line(f"const {kind} {name} = {text};")
         made = C(name, ATOM, 64 if kind == "int64_t" else 32)
@@ -102,12 +103,12 @@ class Page(Visitor[None]):
 
     def declare(self, s: Symbol, bits: int, text: str, stands: Int | None = None) -> None:
         """A constant for a symbol, by its name or, where that is taken by now, by one like it."""
-        name = s.name if s not in self.known else self._free(s.name)
+        name = s.name if s not in self.known else self.free(s.name)
         self.line(f"const {'int' if bits == 32 else 'int64_t'} {name} = {text};")
         self.bind(s, bits, stands)
         self.integers = replace(self.integers, names={**self.integers.names, s: C(name, ATOM, bits)})
 
-    def _free(self, stem: str) -> str:
+    def free(self, stem: str) -> str:
         """A name that nothing has."""
         name = next(n for i in range(1 << 20) if (n := f"{stem}{i or ''}") not in self.taken)
         self.taken.add(name)

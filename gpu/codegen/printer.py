@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from typing import Any, ClassVar
 
+from symlayout.atoms.cache import IN_L2
 from symlayout.errors import LayoutError
 from symlayout.facts import symbols_in
 from symlayout.kernel import Kernel
@@ -40,6 +41,7 @@ from symlayout.ops import (
     Mma,
     Op,
     Prefetch,
+    PrefetchL2,
     Reduce,
     Ref,
     Role,
@@ -80,6 +82,7 @@ class Printer(Page):
         Shuffle: data.shuffle,
         Reduce: data.reduce,
         Prefetch: order.prefetch,
+        PrefetchL2: data.prefetch_l2,
         Init: order.init,
         Arrive: order.arrive,
         ExpectTx: order.expect_tx,
@@ -118,6 +121,7 @@ class Printer(Page):
         k, arguments = self.kernel, self._arguments()
         self._shared_memory()
         self._indices()
+        self._policies()
         self.registers("")
         for _ in self.run(k):
             pass
@@ -160,7 +164,8 @@ class Printer(Page):
     def _arguments(self) -> tuple[Argument, ...]:
         """Tensor maps, pointers to the tensors that are accessed by address, scalars, sizes."""
         k = self.kernel
-        touched = (t.operand for op in k.walk() for t in op.touches())
+        touched = [t.operand for op in k.walk() for t in op.touches()]
+        touched += [op.src for op in k.walk() if isinstance(op, PrefetchL2)]
         names = dict.fromkeys(r.tensor for r in touched if isinstance(r, Ref))
         rows = [Argument("map", m.name, "const __grid_constant__ CUtensorMap") for m in k.maps]
         for t in (self.tensors[name] for name in names if self.tensors[name].space == "global"):
@@ -194,3 +199,11 @@ class Printer(Page):
             if s in used:
                 self.line(f"const int {s.name} = blockIdx.{s.name[-1]};")
         self.line(f"const int {THREAD} = threadIdx.x;")
+
+    def _policies(self) -> None:
+        """The priorities in L2 that operations give, in registers of all that copy by them."""
+        copies = (op for op in self.kernel.walk() if isinstance(op, Copy | PrefetchL2) and op.cache is not None)
+        hinted = (op.cache.l2 for op in copies if isinstance(op, Copy) or op.caching is IN_L2)  # type: ignore[union-attr]
+        for word in dict.fromkeys(filter(None, hinted)):
+            self.policies[word] = self.free(word)
+            self.line(f"const uint64_t {self.policies[word]} = l2_{word}();")

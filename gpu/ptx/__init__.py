@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from symlayout.atoms import ATOMS, MmaAtom
 from symlayout.errors import LayoutError
 
+from .accesses import HINT, async_copy, load, named, policy_of, store
 from .boxes import tensor_copy
 from .function import Function
 from .matrices import c_name, matrices, product
@@ -32,16 +33,25 @@ def function(name: str) -> Function:
     """The function of a name. Raises LayoutError for a name that has none."""
     if name in BY_NAME:
         return BY_NAME[name]
-    if found := re.fullmatch(r"tma_(load|store|reduce_\w+?)_(multicast_)?([1-5])d", name):
-        return tensor_copy(found[1], int(found[3]), bool(found[2]))
+    if found := re.fullmatch(r"tma_(load|store|prefetch|reduce_\w+?)_(multicast_)?(hint_)?([1-5])d", name):
+        return tensor_copy(found[1], int(found[4]), bool(found[2]), bool(found[3]))
     if name.startswith(("ldmatrix_", "stmatrix_")):
         return matrices(name.replace("_", "."))
     words = {c_name(word): word for word in ATOMS}
     if name in words and isinstance(ATOMS[words[name]], MmaAtom):
         return product(words[name])
-    if name.startswith("red_") and name in words:
-        return reduction(words[name])
+    if (plain := name.removesuffix(f"_{HINT}")).startswith("red_") and plain in words:
+        return reduction(words[plain], hint=plain != name)
+    if found := re.fullmatch(r"(ld_global|st_global|cp_async)_(\d+)((?:_\w+)?)", name):
+        row = ATOMS.get(words.get(f"{found[1]}_{found[2]}", ""))
+        policy = None if row is None else policy_of(found[3], row.caching)
+        if policy is not None:
+            return ACCESSES[found[1]](int(found[2]), policy)
     raise LayoutError(f"expected an instruction that has a device function, got {name!r}")
+
+
+ACCESSES = {"ld_global": load, "st_global": store, "cp_async": async_copy}
+PATTERNS = ("tma_", "ld_global_", "st_global_", "cp_async_", "red_global_")  # names that ``function`` reads
 
 
 NAMES = re.compile(r"\b([a-z][a-z0-9_]*)(?:<[^<>;]*>)?\(")
@@ -50,7 +60,7 @@ NAMES = re.compile(r"\b([a-z][a-z0-9_]*)(?:<[^<>;]*>)?\(")
 def called_in(text: str) -> list[Function]:
     """The functions that C++ text calls, and all that these call, what is called first."""
     words = {c_name(word) for word in ATOMS}
-    known = (n for n in dict.fromkeys(NAMES.findall(text)) if n in BY_NAME or n in words or n.startswith("tma_"))
+    known = (n for n in dict.fromkeys(NAMES.findall(text)) if n in BY_NAME or n in words or n.startswith(PATTERNS))
     return with_needs(known)
 
 
@@ -70,4 +80,4 @@ def with_needs(names: Iterable[str]) -> list[Function]:
     return list(out.values())
 
 
-__all__ = ["Function", "called_in", "function", "with_needs"]
+__all__ = ["Function", "called_in", "function", "named", "with_needs"]

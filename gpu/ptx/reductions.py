@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from symlayout.atoms import ATOMS
 
+from .accesses import HINT, HINTED
 from .function import Function
 
 SIGNED = {"i32": "s32", "i64": "s64"}
@@ -13,8 +14,8 @@ WORDS = {2: ("uint16_t", "h"), 4: ("uint32_t", "r"), 8: ("uint64_t", "l")}
 NUMBERS = {"f32": ("float", "f"), "f64": ("double", "d")}
 
 
-def reduction(word: str) -> Function:
-    """The function of an atom such as ``red.global.add.f32``.
+def reduction(word: str, hint: bool = False) -> Function:
+    """The function of an atom such as ``red.global.add.f32``; with *hint* it takes a policy for L2.
 
     >>> print(reduction("red.global.add.v2.f32").text.splitlines()[3].strip())
     asm volatile("red.global.add.v2.f32 [%0], {%1, %2};"
@@ -27,11 +28,13 @@ def reduction(word: str) -> Function:
     places = ", ".join(f"%{i + 1}" for i in range(count))
     value = f"{{{places}}}" if count > 1 else places
     given = ", ".join(f'"{letter}"(x[{i}])' for i in range(count))
-    name = word.replace(".", "_")
+    last = f", %{count + 1}" * hint
+    end, more, operand = (HINTED, ", uint64_t policy", ', "l"(policy)') if hint else ("", "", "")
+    name = word.replace(".", "_") + (f"_{HINT}" if hint else "")
     body = (
-        f"__device__ inline void {name}(void* to, const void* from) {{\n"
+        f"__device__ inline void {name}(void* to, const void* from{more}) {{\n"
         f"    const {ctype}* x = static_cast<const {ctype}*>(from);\n"
-        f'    asm volatile("red.global.{function}{shape}.{spelled} [%0], {value};"\n'
-        f'                 ::"l"(__cvta_generic_to_global(to)), {given} : "memory");\n}}'
+        f'    asm volatile("red.global.{function}{end}{shape}.{spelled} [%0], {value}{last};"\n'
+        f'                 ::"l"(__cvta_generic_to_global(to)), {given}{operand} : "memory");\n}}'
     )
     return Function(name, body, "red")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from symlayout.atoms.cache import L2_PRIORITIES
+
+from .accesses import async_copy, bulk_copy, prefetch, priority
 from .function import ADDRESS, Function, asm, shared
 
 WAIT = """\
@@ -175,37 +178,11 @@ FIXED = (
         for way in ("inc", "dec")
     ),
     asm("prefetch_tensormap", "const CUtensorMap& map", "prefetch.tensormap [%0]", '"l"(&map) ', "prefetch"),
-    *(
-        asm(
-            f"cp_async_{n}",
-            "void* to, const void* from",
-            f"cp.async.{'cg' if n == 16 else 'ca'}.shared.global [%0], [%1], {n}",
-            f'{shared("to")}, "l"(__cvta_generic_to_global(from)) ',
-            "cp.async",
-        )
-        for n in (4, 8, 16)
-    ),
-    asm(
-        "bulk_load",
-        "void* to, const void* from, uint32_t bytes, uint64_t* barrier",
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3]",
-        f'{shared("to")}, "l"(__cvta_generic_to_global(from)), "r"(bytes), {shared("barrier")} ',
-        "cp.async.bulk",
-    ),
-    asm(
-        "bulk_load_multicast",
-        "void* to, const void* from, uint32_t bytes, uint64_t* barrier, uint16_t ctas",
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1], %2, [%3], %4",
-        f'{shared("to")}, "l"(__cvta_generic_to_global(from)), "r"(bytes), {shared("barrier")}, "h"(ctas) ',
-        "cp.async.bulk",
-    ),
-    asm(
-        "bulk_store",
-        "void* to, const void* from, uint32_t bytes",
-        "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2",
-        f'"l"(__cvta_generic_to_global(to)), {shared("from")}, "r"(bytes) ',
-        "cp.async.bulk",
-    ),
+    *(async_copy(n) for n in (4, 8, 16)),
+    *(bulk_copy(way, hint=hint) for way in ("load", "store", "prefetch") for hint in (False, True)),
+    *(bulk_copy("load", multicast=True, hint=hint) for hint in (False, True)),
+    *(prefetch(word) for word in ("", "evict_last", "evict_normal")),
+    *(priority(word) for word in L2_PRIORITIES),
     *(
         Function(
             f"pack_{kind}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import bulk, ldmatrix, mma, wgmma
 from .access import AccessKind, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
 from .atom import ATOMS, Atom, MatrixCopy, MmaAtom, add_atoms, atom
+from .cache import CachePolicy
 from .descriptor import MatrixDescriptor
 from .reads import DescriptorRead, LdmatrixRead
 
@@ -12,6 +13,7 @@ __all__ = [
     "ATOMS",
     "AccessKind",
     "Atom",
+    "CachePolicy",
     "Completion",
     "DescriptorRead",
     "Extent",

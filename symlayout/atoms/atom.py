@@ -17,6 +17,7 @@ from ..int_tuple import size
 from ..layout import Layout
 from ..text.reader import suggestion
 from .access import AccessKind, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
+from .cache import IN_L2, LOADS, NOTHING, STORES, Caching, async_copies
 
 GLOBAL, SHARED, REGISTER = MemorySpace
 AMPERE, HOPPER = (8, 0), (9, 0)
@@ -42,6 +43,7 @@ class Atom:
     source: str = ""  # document and section
     align_bytes: int = 0  # of every shared-memory address that a thread gives
     since: tuple[int, int] = AMPERE  # compute capability from which on there is one; none older is described
+    caching: Caching = NOTHING  # the cache policies that it takes
 
     @property
     def asynchronous(self) -> bool:
@@ -131,12 +133,20 @@ RED = (
 )
 
 ROWS = (
-    *(Atom(f"ld.global.{n}", GLOBAL, REGISTER, bytes=n, source="PTX ISA, ld") for n in VECTORS),
-    *(Atom(f"st.global.{n}", REGISTER, GLOBAL, bytes=n, source="PTX ISA, st") for n in VECTORS),
+    *(Atom(f"ld.global.{n}", GLOBAL, REGISTER, bytes=n, source="PTX ISA, ld", caching=LOADS) for n in VECTORS),
+    *(Atom(f"st.global.{n}", REGISTER, GLOBAL, bytes=n, source="PTX ISA, st", caching=STORES) for n in VECTORS),
     *(Atom(f"ld.shared.{n}", SHARED, REGISTER, bytes=n, source="PTX ISA, ld") for n in VECTORS),
     *(Atom(f"st.shared.{n}", REGISTER, SHARED, bytes=n, source="PTX ISA, st") for n in VECTORS),
     *(
-        Atom(f"cp.async.{n}", GLOBAL, SHARED, bytes=n, completion=Completion.CP_ASYNC, source="PTX ISA, cp.async")
+        Atom(
+            f"cp.async.{n}",
+            GLOBAL,
+            SHARED,
+            bytes=n,
+            completion=Completion.CP_ASYNC,
+            source="PTX ISA, cp.async",
+            caching=async_copies(n),
+        )
         for n in (4, 8, 16)
     ),
     *(
@@ -148,6 +158,7 @@ ROWS = (
             reduction=Reduction(function, dtype, flushes=function == "add" and dtype is f32),
             source="PTX ISA, red",
             since=since,
+            caching=IN_L2,
         )
         for functions, word, nbytes, dtype, since in RED
         for function in functions
@@ -161,6 +172,7 @@ ROWS = (
         completion=Completion.MBARRIER,
         source="PTX ISA, cp.async.bulk.tensor",
         since=HOPPER,
+        caching=IN_L2,
     ),
     Atom(
         word="tma.store",
@@ -171,6 +183,7 @@ ROWS = (
         completion=Completion.BULK,
         source="PTX ISA, cp.async.bulk.tensor",
         since=HOPPER,
+        caching=IN_L2,
     ),
     *(
         Atom(
@@ -183,6 +196,7 @@ ROWS = (
             reduction=Reduction(op),
             source="PTX ISA, cp.reduce.async.bulk.tensor",
             since=HOPPER,
+            caching=IN_L2,
         )
         for op in ("add", "min", "max")
     ),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from .access import Completion, Extent, Proxy
 from .atom import GLOBAL, HOPPER, SHARED, Atom
+from .cache import IN_L2
 
 SIZE_UNIT_BYTES = 16  # of both addresses and of the size
 SOURCE = "PTX ISA, cp.async.bulk"
@@ -28,6 +29,7 @@ ROWS = (
         source=SOURCE,
         align_bytes=SIZE_UNIT_BYTES,
         since=HOPPER,
+        caching=IN_L2,
     ),
     Atom(
         word="bulk.store",
@@ -39,5 +41,6 @@ ROWS = (
         source=SOURCE,
         align_bytes=SIZE_UNIT_BYTES,
         since=HOPPER,
+        caching=IN_L2,
     ),
 )

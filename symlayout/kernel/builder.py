@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..atoms.access import MemorySpace
+from ..atoms.cache import CachePolicy
 from ..dtype import DType
 from ..errors import LayoutError
 from ..expr import Fact, Symbol, dim, divides, index, integer
@@ -34,6 +35,7 @@ from ..ops import (
     Operand,
     Param,
     Prefetch,
+    PrefetchL2,
     Reduce,
     Ref,
     Role,
@@ -222,9 +224,11 @@ class Builder:
         barrier: Slot | None = None,
         multicast: Any = None,
         nbytes: Any = None,
+        cache: str | CachePolicy = "",
     ) -> None:
+        """A copy by an instruction; *cache* says how it uses the caches, such as ``"L2::evict_first"``."""
         mask, size = (None if x is None else integer(x) for x in (multicast, nbytes))
-        self.add(Copy(atom, src, dst, barrier, mask, size))
+        self.add(Copy(atom, src, dst, barrier, mask, size, CachePolicy.of(cache) if cache else None))
 
     def mma(self, atom: str, a: Ref | Matrix, b: Ref | Matrix, acc: Ref, zero: Any = 0) -> None:
         self.add(Mma(atom, a, b, acc, integer(zero)))
@@ -264,6 +268,11 @@ class Builder:
         """A hint that copies through tensor maps of these names will come."""
         for name in maps:
             self.add(Prefetch(name))
+
+    def prefetch_l2(self, src: Operand, nbytes: Any = None, cache: str | CachePolicy = "") -> None:
+        """A hint that a box, *nbytes* from a place on, or the place of each thread will be read: ``PrefetchL2``."""
+        size, policy = None if nbytes is None else integer(nbytes), CachePolicy.of(cache) if cache else None
+        self.add(PrefetchL2(src, size, policy))
 
     def init(self, *arrays: Callable[..., Slot]) -> None:
         """Initialise arrays of mbarriers here, by the one thread that is here, instead of at the start."""

@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..ops import Barrier, ClusterBarrier, Elect, Fence, If, Init, Op, Prefetch
+from ..ops import Barrier, ClusterBarrier, Elect, Fence, If, Init, Op, Prefetch, PrefetchL2
 from .declarations import KernelMap, Mbarriers
 from .value import Kernel
 
-QUIET = (Elect, If, Prefetch, Init, Fence)  # by which no thread waits for another, or tells it something
+QUIET = (Elect, If, Prefetch, PrefetchL2, Init, Fence)  # by which no thread waits for another, or tells it something
 
 
 def behind_prologue(kernel: Kernel) -> tuple[Op, ...]:

@@ -17,7 +17,26 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ..atoms import Atom, Extent, MemorySpace, MmaAtom
-from ..ops import OPERATIONS, WARP, Box, Copy, Elect, If, Init, Map, Matrix, Mma, Op, Param, Prefetch, Ref, Role, Slot
+from ..atoms.cache import NOTHING, Caching
+from ..ops import (
+    OPERATIONS,
+    WARP,
+    Box,
+    Copy,
+    Elect,
+    If,
+    Init,
+    Map,
+    Matrix,
+    Mma,
+    Op,
+    Param,
+    Prefetch,
+    PrefetchL2,
+    Ref,
+    Role,
+    Slot,
+)
 from ..semantics.maps import FUNCTIONS
 from .sites import about_thread, as_written
 from .specification import Result, misplaced
@@ -72,6 +91,15 @@ def unread(kernel: Kernel, op: Op) -> Iterator[str]:
         yield from _instruction(kernel, op)
     if isinstance(op, Map):
         yield from _function(op)
+    if isinstance(op, PrefetchL2):
+        yield from _prefetched(kernel, op)
+    if isinstance(op, Copy | PrefetchL2) and op.cache is not None:
+        yield from filter(None, [caching_of(op).refusal(op.cache)])
+
+
+def caching_of(op: Copy | PrefetchL2) -> Caching:
+    """The cache policies that the instruction of an operation takes."""
+    return op.caching if isinstance(op, PrefetchL2) else NOTHING if op.row is None else op.row.caching
 
 
 def _counts(op: Op) -> Iterator[str]:
@@ -79,6 +107,8 @@ def _counts(op: Op) -> Iterator[str]:
     for name, x in op.operands():
         if name in COUNTS and x < COUNTS[name]:
             yield f"expected a number of at least {COUNTS[name]} as {name}, got {x!r}"
+        if name == "cache" and x is not None and not x.words:
+            yield f"expected a cache policy of some words, or None, got {x!r}"
 
 
 def _names(kernel: Kernel, op: Op) -> Iterator[str]:
@@ -139,6 +169,17 @@ def _sides(kernel: Kernel, op: Copy, row: Atom) -> Iterator[str]:
         yield "expected how many bytes to copy"
     if not bulk and op.bytes is not None:
         yield "expected no number of bytes, which the instruction has"
+    if type(op.bytes) is int and op.bytes < 1:
+        yield f"expected at least 1 byte, got {op.bytes}"
+
+
+def _prefetched(kernel: Kernel, op: PrefetchL2) -> Iterator[str]:
+    """A place in global memory; a number of bytes only where no box says it."""
+    spaces = {t.name: t.space for t in kernel.tensors}
+    if isinstance(op.src, Box) and op.bytes is not None:
+        yield "expected no number of bytes, which the box has"
+    elif isinstance(op.src, Ref) and spaces.get(op.src.tensor, MemorySpace.GLOBAL) is not MemorySpace.GLOBAL:
+        yield f"expected a place in global memory, got {op.src} in {spaces[op.src.tensor]}"
     if type(op.bytes) is int and op.bytes < 1:
         yield f"expected at least 1 byte, got {op.bytes}"
 

@@ -29,9 +29,19 @@ SIZES = (
 
 
 def bulk_copy(
-    N: int | Symbol, *, dtype: DTypeLike = "f32", chunk: int = 4096, slots: int = 4, blocks: int | Symbol = 132
+    N: int | Symbol,
+    *,
+    dtype: DTypeLike = "f32",
+    chunk: int = 4096,
+    slots: int = 4,
+    blocks: int | Symbol = 132,
+    loads: str = "",
+    stores: str = "",
 ) -> Kernel:
-    """dst = src for N elements, by *blocks* persistent CTAs. Needs N of whole 16-byte units."""
+    """dst = src for N elements, by *blocks* persistent CTAs. Needs N of whole 16-byte units.
+
+    *loads* and *stores* are cache policies, such as ``"L2::evict_first"``.
+    """
     kind = DType.of(dtype)
     k = Builder("bulk_copy", *(x for x in (N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=64)
     src, dst = (k.global_tensor(name, kind, Layout(N)) for name in ("src", "dst"))
@@ -47,11 +57,11 @@ def bulk_copy(
     with k.role("producer", 1), k.elect(), k.loop("i", trips) as i:
         at, nbytes = part(i)
         with ring.produce(i, nbytes) as slot:
-            k.copy("bulk.load", src(at), slot.at(), slot.full, nbytes=nbytes)
+            k.copy("bulk.load", src(at), slot.at(), slot.full, nbytes=nbytes, cache=loads)
     with k.role("consumer", 1), k.elect():
         with k.loop("i", trips) as i, ring.consume(i) as slot:
             at, nbytes = part(i)
-            k.copy("bulk.store", slot.at(), dst(at), nbytes=nbytes)
+            k.copy("bulk.store", slot.at(), dst(at), nbytes=nbytes, cache=stores)
             k.commit("bulk")
             k.wait_group("bulk", 0, read=True)
         k.wait_group("bulk", 0)

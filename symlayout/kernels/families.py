@@ -1,7 +1,7 @@
 """The kernel families by name: their sizes as symbols, their options, and the kernel for all sizes.
 
 >>> print(family("vector_copy"))
-vector_copy(N)  dtype=f32 vector_bytes=16 threads=128
+vector_copy(N)  dtype=f32 vector_bytes=16 threads=128 loads= stores=
 >>> family("vector_copy").build(dtype="bf16").text().splitlines()[0]
 'kernel vector_copy(N)'
 >>> family("gemm").read("tile", "128x128")

@@ -38,8 +38,13 @@ def tma_copy(
     tile: tuple[int, int] = (16, 256),
     slots: int = 4,
     blocks: int | Symbol = 132,
+    loads: str = "",
+    stores: str = "",
 ) -> Kernel:
-    """dst = src for row-major (M,N) tensors, by *blocks* persistent CTAs. Needs N of whole 16-byte units."""
+    """dst = src for row-major (M,N) tensors, by *blocks* persistent CTAs. Needs N of whole 16-byte units.
+
+    *loads* and *stores* are cache policies, such as ``"L2::evict_first"``.
+    """
     rows, columns = tile
     kind = DType.of(dtype)
     tiles_n = ceil_div(N, columns)
@@ -62,10 +67,10 @@ def tma_copy(
         return columns * (at % tiles_n), rows * (at // tiles_n)
 
     with k.role("producer", 1), k.elect(), k.loop("i", trips) as i, ring.produce(i) as slot:
-        k.copy("tma.load", src(*corner(i)), slot.at(), slot.full)
+        k.copy("tma.load", src(*corner(i)), slot.at(), slot.full, cache=loads)
     with k.role("consumer", 1), k.elect():
         with k.loop("i", trips) as i, ring.consume(i) as slot:
-            k.copy("tma.store", slot.at(), dst(*corner(i)))
+            k.copy("tma.store", slot.at(), dst(*corner(i)), cache=stores)
             k.commit("bulk")
             k.wait_group("bulk", 0, read=True)
         k.wait_group("bulk", 0)

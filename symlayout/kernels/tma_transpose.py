@@ -67,10 +67,13 @@ def tma_transpose(
     stages: int = 2,
     blocks: int | Symbol = 132,
     l2_promotion: int = 0,
+    loads: str = "",
+    stores: str = "",
 ) -> Kernel:
     """dst = src transposed, for row-major (M,N) and (N,M). Needs M and N of whole 16-byte units.
 
     *l2_promotion* is that of both tensor maps: how many bytes L2 fetches at once, 0 for those that are asked for.
+    *loads* and *stores* are cache policies, such as ``"L2::evict_first"``.
     """
     rows, columns = tile
     kind = DType.of(dtype)
@@ -114,14 +117,14 @@ def tma_transpose(
             with k.elect():
                 m, n = corner(i)
                 for b in range(go.boxes):
-                    k.copy("tma.store", turned(go.part(b)), dst(m + b * go.width, n))
+                    k.copy("tma.store", turned(go.part(b)), dst(m + b * go.width, n), cache=stores)
                 k.commit("bulk")
         with k.elect():
             k.wait_group("bulk", 0)
     with k.role("producer", 1), k.elect(), k.loop("i", trips) as i, ring.produce(i) as slot:
         m, n = corner(i)
         for b in range(come.boxes):
-            k.copy("tma.load", src(n + b * come.width, m), slot.at(come.part(b)), slot.full)
+            k.copy("tma.load", src(n + b * come.width, m), slot.at(come.part(b)), slot.full, cache=loads)
     k.result("dst", lambda n, m: element("src", m, n))
     return k.kernel(reference=reference)
 

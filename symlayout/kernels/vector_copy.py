@@ -35,8 +35,19 @@ from ..layout import Layout
 SIZES = tuple({"N": n} for n in (1, 3, 7, 8, 9, 1023, 1024, 1025, 3000, 10000))
 
 
-def vector_copy(N: int | Symbol, *, dtype: DTypeLike = "f32", vector_bytes: int = 16, threads: int = 128) -> Kernel:
-    """dst = src for vectors of N elements, *vector_bytes* at a time."""
+def vector_copy(
+    N: int | Symbol,
+    *,
+    dtype: DTypeLike = "f32",
+    vector_bytes: int = 16,
+    threads: int = 128,
+    loads: str = "",
+    stores: str = "",
+) -> Kernel:
+    """dst = src for vectors of N elements, *vector_bytes* at a time.
+
+    *loads* and *stores* are cache policies, such as ``"nc L1::no_allocate"`` and ``"cs"``.
+    """
     kind = DType.of(dtype)
     width = vector_bytes // kind.bytes
     k = Builder(
@@ -49,11 +60,11 @@ def vector_copy(N: int | Symbol, *, dtype: DTypeLike = "f32", vector_bytes: int 
     x = k.registers("x", kind, width)
     first = width * (threads * k.block[0] + k.thread)
     with k.where(first + width <= N):
-        k.copy(f"ld.global.{vector_bytes}", src(first), x())
-        k.copy(f"st.global.{vector_bytes}", x(), dst(first))
+        k.copy(f"ld.global.{vector_bytes}", src(first), x(), cache=loads)
+        k.copy(f"st.global.{vector_bytes}", x(), dst(first), cache=stores)
     with k.where(first + width > N), k.loop("j", width) as j, k.where(first + j < N):
-        k.copy(f"ld.global.{kind.bytes}", src(first + j), x())
-        k.copy(f"st.global.{kind.bytes}", x(), dst(first + j))
+        k.copy(f"ld.global.{kind.bytes}", src(first + j), x(), cache=loads)
+        k.copy(f"st.global.{kind.bytes}", x(), dst(first + j), cache=stores)
     k.result("dst", lambda i: element("src", i))
     return k.kernel(reference=reference)
 

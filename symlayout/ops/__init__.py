@@ -3,16 +3,18 @@
 An instruction is an atom, named by a word such as ``tma.load``; an operation says where it reads and writes. Offsets,
 coordinates and slots are expressions of sizes, block and loop indices, and, for what each thread does, of ``thread``.
 
-What an operation names belongs in ``operands``, a new operation in ``data``, ``synchronisation`` or ``structure``. What
+What an operation names belongs in ``operands``, a new operation in ``data``, ``prefetches``, ``synchronisation`` or
+``structure``. What
 provers, runs and printers ask of one is a method of ``Op`` (see ``op``), and of an instruction a field of its row in
 ``symlayout.atoms``.
 """
 
 from __future__ import annotations
 
-from .data import FOLDS, SHUFFLES, Copy, Fill, Let, LoadIndex, Map, Mma, Prefetch, Reduce, Shuffle, number_text
+from .data import FOLDS, SHUFFLES, Copy, Fill, Let, LoadIndex, Map, Mma, Reduce, Shuffle, number_text
 from .op import WARP, Op
 from .operands import Box, Matrix, Operand, Param, Ref, Slot
+from .prefetches import Prefetch, PrefetchL2
 from .rewriting import edited, named, rewritten, substitution
 from .structure import ELECTIONS, UNROLLED, Elect, For, If, Role
 from .synchronisation import (
@@ -68,6 +70,7 @@ __all__ = [
     "Operand",
     "Param",
     "Prefetch",
+    "PrefetchL2",
     "Reduce",
     "Ref",
     "Role",
@@ -84,7 +87,7 @@ __all__ = [
     "substitution",
 ]
 
-DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex, Prefetch)
+DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex, Prefetch, PrefetchL2)
 NAMES: tuple[type[Op], ...] = (Let,)
 ORDER: tuple[type[Op], ...] = (
     *(Init, Arrive, ExpectTx, Wait, Barrier, WarpBarrier, ClusterBarrier),

@@ -10,6 +10,7 @@ from typing import cast
 from ..atoms import ATOMS
 from ..atoms.access import AccessKind, Extent, Issuer, MemorySpace, Proxy
 from ..atoms.atom import Atom, MatrixCopy, MmaAtom, values_of
+from ..atoms.cache import CachePolicy
 from ..atoms.functions import FUNCTIONS
 from ..atoms.ldmatrix import ROW_BYTES
 from ..errors import LayoutError
@@ -18,6 +19,7 @@ from ..facts import ranges
 from ..int_tuple import text
 from .op import WARP, Op, expect_word
 from .operands import Box, Matrix, Operand, Param, Ref, Slot
+from .prefetches import with_policy
 from .touch import Touch
 
 READ, WRITE = AccessKind.READ, AccessKind.WRITE
@@ -32,7 +34,7 @@ USUAL_NAN = 0x7FF8000000000000  # the bits of float("nan")
 class Copy(Op):
     """Move data by an atom; an asynchronous load completes on *barrier*, a multicast goes to the CTAs of a mask.
 
-    *bytes* is an operand of bulk copies only: how many they move.
+    *bytes* is an operand of bulk copies only: how many they move. A *cache* policy changes no value.
     """
 
     atom: str
@@ -41,6 +43,7 @@ class Copy(Op):
     barrier: Slot | None = None
     multicast: Int | None = None
     bytes: Int | None = None
+    cache: CachePolicy | None = None
 
     @property
     def row(self) -> Atom | None:
@@ -84,7 +87,7 @@ class Copy(Op):
         end = f" {self.bytes} B" if self.bytes is not None else ""
         end += f" on {self.barrier}" if self.barrier else ""
         end += f" to CTAs {self.multicast}" if self.multicast is not None else ""
-        return f"{self.atom} {self.src} -> {self.dst}{end}"
+        return f"{self.atom} {self.src} -> {self.dst}{end}{with_policy(self.cache)}"
 
 
 @dataclass(frozen=True)
@@ -139,16 +142,6 @@ class Map(Op):
 
     def __str__(self) -> str:
         return f"{self.function} {', '.join(map(str, self.srcs))} -> {self.dst} x{self.count}"
-
-
-@dataclass(frozen=True)
-class Prefetch(Op):
-    """prefetch.tensormap: a tensor map is brought near before the first copy that needs it. It changes no value."""
-
-    tensor_map: str
-
-    def __str__(self) -> str:
-        return f"prefetch {self.tensor_map}"
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from ..atoms import ATOMS, Extent, MemorySpace
 from ..atoms.atom import GLOBAL, SHARED
 from ..atoms.bulk import SIZE_UNIT_BYTES
 from ..errors import LayoutError
+from ..expr import Int
 from ..ops import Copy, Op, Ref, Slot
 from .agent import Agent
 from .bulk_bytes import bulk_copy
@@ -50,8 +51,8 @@ class LinearStore(BulkStore):
 
 def _load(agent: Agent, op: Copy) -> None:
     for _ in each_thread(agent):
-        size = _size(agent, op)
-        start, to = _start(agent, op.src, GLOBAL, size), _start(agent, op.dst, SHARED, size)
+        size = bulk_size(agent, op.bytes)
+        start, to = bulk_start(agent, op.src, GLOBAL, size), bulk_start(agent, op.dst, SHARED, size)
         assert isinstance(op.src, Ref)
         source = agent.machine.memory[op.src.tensor]
         take_off(agent, op, lambda cta, slot: BulkFlight(agent, op, cta, source, start, to, size, slot))  # noqa: B023
@@ -59,23 +60,23 @@ def _load(agent: Agent, op: Copy) -> None:
 
 def _store(agent: Agent, op: Copy) -> None:
     for _ in each_thread(agent):
-        size = _size(agent, op)
-        start, to = _start(agent, op.src, SHARED, size), _start(agent, op.dst, GLOBAL, size)
+        size = bulk_size(agent, op.bytes)
+        start, to = bulk_start(agent, op.src, SHARED, size), bulk_start(agent, op.dst, GLOBAL, size)
         assert isinstance(op.dst, Ref)
         hand_over(agent, LinearStore(agent, op, agent.machine.memory[op.dst.tensor], to, start, size))
 
 
-def _size(agent: Agent, op: Copy) -> int:
+def bulk_size(agent: Agent, nbytes: Int | None) -> int:
     """The number of bytes that it moves. Raises LayoutError for a number that PTX does not allow."""
-    if op.bytes is None:
+    if nbytes is None:
         raise LayoutError("expected a number of bytes to copy, got none")
-    size = agent.uniform(op.bytes)
+    size = agent.uniform(nbytes)
     if size < 0 or size % SIZE_UNIT_BYTES:
         raise LayoutError(f"bulk_size_16: expected a multiple of {SIZE_UNIT_BYTES} bytes from 0 on, got {size}")
     return size
 
 
-def _start(agent: Agent, x: object, space: MemorySpace, size: int) -> int:
+def bulk_start(agent: Agent, x: object, space: MemorySpace, size: int) -> int:
     """The byte at which an operand begins. Raises LayoutError for a misaligned one and for bytes outside."""
     if not isinstance(x, Ref):
         raise LayoutError(f"expected a place in a tensor, got {x}")

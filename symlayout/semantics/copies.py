@@ -13,9 +13,10 @@ import numpy as np
 
 from ..atoms import ATOMS, AccessKind, Completion, Extent, MemorySpace, atom
 from ..dtype import DType
-from ..errors import ExecutionError, LayoutError
+from ..errors import ExecutionError, LayoutError, TmaFault
 from ..ops import Box, Copy, Op, Ref, Slot
 from ..rules.tma_copy import TensorCopy
+from ..rules.tma_copy import violations as copy_violations
 from ..tma import TensorMap, TmaType
 from ..tma.tensor_map import TYPE_OF
 from .agent import MISTAKES, Agent, Pending
@@ -34,8 +35,20 @@ def _move(agent: Agent, op: Copy) -> None:
     row = atom(op.atom)
     src, dst = _ref(op.src), _ref(op.dst)
     agent.tensor(src, row.src), agent.tensor(dst, row.dst)
+    if op.cache is not None and op.cache.nc:
+        _expect_constant(agent, src)
     data, codes = agent.load(src, row.bytes, row.bytes if row.src is not MemorySpace.REGISTER else 1)
     agent.store(dst, data, codes, row.bytes if row.dst is not MemorySpace.REGISTER else 1)
+
+
+def _expect_constant(agent: Agent, src: Ref) -> None:
+    """Raise LayoutError where a kernel reads through the non-coherent cache what it writes (PTX ISA, ld.global.nc)."""
+    kernel = agent.machine.kernel
+    changed = [t for t in kernel.written if t == src.tensor or t in kernel.aliases(src.tensor)]
+    if changed:
+        raise LayoutError(
+            f"expected a tensor that the kernel does not write for ld.global.nc, got {src}: it writes {changed[0]}"
+        )
 
 
 def _combine(agent: Agent, op: Copy) -> None:
@@ -324,6 +337,13 @@ def _box(agent: Agent, x: Any) -> tuple[TensorMap, tuple[int, ...], GlobalTensor
         raise LayoutError(f"expected a box of a tensor map, got {x}")
     row = agent.machine.kernel.map(x.tensor_map)
     return row.tensor_map, tuple(map(agent.uniform, x.coordinate)), agent.machine.memory[row.tensor]
+
+
+def expect_loadable(agent: Agent, x: Any) -> None:
+    """Raise TmaFault where a load of a box would fault, wherever it goes."""
+    tensor_map, coordinate, _ = _box(agent, x)
+    for v in copy_violations(TensorCopy(tensor_map, coordinate, 0), "hardware"):
+        raise TmaFault(f"{v.rule.effect}, {v}", v.rule.id, v.rule.effect)
 
 
 def tile_address(agent: Agent, x: Any) -> int:

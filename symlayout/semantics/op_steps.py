@@ -14,6 +14,7 @@ from ..ops import (
     WARP,
     Arrive,
     Barrier,
+    Box,
     ClusterBarrier,
     Commit,
     Copy,
@@ -30,6 +31,7 @@ from ..ops import (
     Mma,
     Param,
     Prefetch,
+    PrefetchL2,
     Reduce,
     Role,
     Shuffle,
@@ -38,6 +40,8 @@ from ..ops import (
     WarpBarrier,
 )
 from .agent import Agent, Blocked
+from .bulk_copies import bulk_size, bulk_start
+from .copies import each_thread, expect_loadable
 from .effects import effect
 from .machine import Meeting
 from .maps import map_function
@@ -90,6 +94,17 @@ def _init(agent: Agent, op: Init) -> None:
 
 def _prefetch(agent: Agent, op: Prefetch) -> None:
     """A hint."""
+
+
+def _prefetch_l2(agent: Agent, op: PrefetchL2) -> None:
+    """A hint, which changes no byte; what it asks for has to be legal."""
+    for _ in each_thread(agent):
+        if isinstance(op.src, Box):
+            expect_loadable(agent, op.src)
+        elif op.bytes is None:
+            agent.addresses(op.src, agent.tensor(op.src, MemorySpace.GLOBAL).dtype.bytes)
+        else:
+            bulk_start(agent, op.src, MemorySpace.GLOBAL, bulk_size(agent, op.bytes))
 
 
 def _arrive(agent: Agent, op: Arrive) -> None:
@@ -185,7 +200,7 @@ def _elect(agent: Agent, op: Elect) -> None:
 STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
     **{Copy: _instruction, Mma: _instruction, Map: _map, Fill: _fill, Shuffle: shuffle, Reduce: reduce},
     **{Let: let, LoadIndex: load_index},
-    **{Prefetch: _prefetch, Init: _init},
+    **{Prefetch: _prefetch, PrefetchL2: _prefetch_l2, Init: _init},
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
     **{WarpBarrier: _warp_barrier},
     **{Fence: _fence, Commit: _commit, WaitGroup: _wait_group},

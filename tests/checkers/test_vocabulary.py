@@ -109,6 +109,7 @@ SAMPLES: dict[type[Op], Op] = {
     Reduce: Reduce("add", X, Y, 4),
     LoadIndex: LoadIndex(dim("p"), Ref("g", 0)),
     ops.Prefetch: ops.Prefetch("m"),
+    ops.PrefetchL2: ops.PrefetchL2(Ref("g", 0)),
 }
 
 
@@ -145,6 +146,7 @@ def test_what_operations_of_data_read_and_write() -> None:
         "Reduce": ([("x", 4)], [("y", 1)]),
         "LoadIndex": ([("g", 1)], []),
         "Prefetch": ([], []),
+        "PrefetchL2": ([], []),
     }
 
 

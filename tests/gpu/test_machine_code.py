@@ -30,6 +30,13 @@ def test_code_as_the_kernel_says():
     assert str(found) == "32 registers, 65600 B of shared memory: 2 UTMALDG, 1 UTMASTG, 1 SYNCS, 1 BAR"
 
 
+def test_what_is_never_executed_does_not_count():
+    code = read("\n".join([".text.k:", "  /*0000*/ @!PT LDS RZ, [RZ] ;", "  /*0010*/ @!P0 LDS R0, [R1] ;"]))["k"]
+    [row] = [kind for kind in KINDS if kind.opcode == "LDS"]
+
+    assert row.opcodes(Instructions(tuple(code))) == ["LDS"]
+
+
 @pytest.mark.parametrize(
     "opcodes, words",
     [

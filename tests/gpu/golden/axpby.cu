@@ -1,7 +1,7 @@
 // kernel axpby(N)
 //   grid (ceil(N/512),), 128 threads
 //   result dst(i) = fma(alpha, x(i), mul(beta, y(i)))
-// digest d23cf43d70fde0d260360a3e574ea9bf8e05a437f234a7e1efd659563df3452f
+// digest 4e51c21f417697e75338139752faf97d9124d3a10958595182b7e53714df95bd
 // assumed: the base of x, y, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with x, y
 extern "C" __global__ void __launch_bounds__(128)

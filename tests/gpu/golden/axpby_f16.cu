@@ -1,7 +1,7 @@
 // kernel axpby(N)
 //   grid (ceil(N/256),), 32 threads
 //   result dst(i) = fma(alpha, x(i), mul(beta, y(i)))
-// digest 2f535381e431b1620e5c3b824e94559ff95cbfbfd8f6ee6ab92ae5194763dba7
+// digest 04bf590be9a14d5713a50c41081c7c630261877843bbf078d921bb3cd608c0c6
 // assumed: the base of x, y, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with x, y
 extern "C" __global__ void __launch_bounds__(32)

@@ -1,7 +1,7 @@
 // kernel bulk_copy(N)
 //   grid (2,), 64 threads
 //   result dst(n) = src(n)
-// digest 47e31a1b279eb76b78517b2c1c05e033dd599ba6469cd23017287b75d88d3482
+// digest 159f40c01d5180f083232489c1a4cb00ef3f6aed495e9444e887c75dba2ff6fb
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)

@@ -1,7 +1,7 @@
 // kernel gather_rows(K, M, N)
 //   grid (3,), 64 threads
 //   result dst(i,j) = src(idx(i),j)
-// digest 0819027623c5a2045531d51366b1f5780a2d08185364e05799284ba6ef9b7f00
+// digest e7c6d093e1ff64eb946674392e257ba4f4e6c6a2cb1d058e6b72f96ff290de5f
 // assumed: the base of idx, src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with idx, src
 // assumed: the data hold picked = idx[min(M - 1, r + 16*((block_x + 3*i)//ceil(N/64)))] within (0,K)

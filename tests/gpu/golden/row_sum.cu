@@ -1,7 +1,7 @@
 // kernel row_sum(M, N, ld(at_least=N))
 //   grid (ceil(M/2),), 64 threads
 //   result dst(m) = sum over n < N of src(m,n)
-// digest 23581029b9b87d7bb15dcc17ccdd5ada0cb0e6ed93e47faed73d8ff8bbfaf733
+// digest a13168533b884365cadfb20dd10d96feb16d9e7a6faa1eee46f8b997b9a3fcbb
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)

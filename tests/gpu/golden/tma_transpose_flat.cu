@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (2,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest dde4d0fe530f8be148f5e1049ae0dc162b802dabb152de8191f97016ffc194ea
+// digest 926b64409bfaa6fce348f2d887a4559d21def7549d71c4d5bee823cd71152fa3
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
