@@ -28,6 +28,7 @@ WIDTHS_BYTES = (1, 2, 4, 8, 16)  # of one lane: ld.shared with .b8 to .b64, .v2.
 MATRIX_ROWS, MATRIX_ROW_BYTES = 8, 16  # of an 8x8 b16 matrix (PTX ISA, ldmatrix)
 SECTOR_BYTES = 32  # of L2 and DRAM traffic (Nsight Compute, memory tables)
 LINE_BYTES = 128  # of L1 (the same)
+PAIRED = (1, 2)  # distances of lanes whose wanting the same lets two phases of a load be one (counters of an H200)
 
 # AMD CDNA, ds_read_b128 of a wave of 64 (ROCm, ck_tile hardware/lds_bank_conflicts.rst):
 # a phase is not a run of lanes, which is why the split is data.
@@ -127,6 +128,30 @@ def wavefronts(
     """
     served = _served(byte_addresses, width_bytes, active)
     return tuple(max(map(len, units.values()), default=0) for units in served)
+
+
+def load_wavefronts(byte_addresses: Addresses, width_bytes: int) -> int:
+    """The wavefronts of a load by all lanes of a warp, as a counter of the hardware has them.
+
+    >>> pairs = [8 * (lane // 2) for lane in range(32)]
+    >>> sum(wavefronts(pairs, 8)), load_wavefronts(pairs, 8)
+    (2, 1)
+
+    They are those of ``wavefronts``, but where each lane i wants the same unit as lane i ^ 1, or each as lane i ^ 2,
+    two phases are served together. Stores are not. Counted on an H200: benchmarks/results/microbenchmarks.
+    Raises LayoutError as ``wavefronts`` does.
+    """
+    access = _access(width_bytes, byte_addresses)
+    units = [int(a) // access.unit_bytes for a in byte_addresses]
+    if len(access.groups) > 1 and any(all(units[i] == u for i, u in _pairs(units, d)) for d in PAIRED):
+        pairs = zip(access.groups[::2], access.groups[1::2], strict=True)
+        access = Access(access.width_bytes, access.lanes, tuple(a + b for a, b in pairs), access.banks)
+    return sum(wavefronts(byte_addresses, access))
+
+
+def _pairs(units: Sequence[int], distance: int) -> Iterator[tuple[int, int]]:
+    """For each lane, its partner and its own unit."""
+    return ((lane ^ distance, unit) for lane, unit in enumerate(units))
 
 
 def conflict_degree(

@@ -1,0 +1,49 @@
+// M6: persistent CTAs that move boxes of two tensor maps through a ring of slots, tile block + grid * i in row order.
+// Mode 1 loads, 3 copies, 7 stores box (x, y) at (y, x) of the second tensor: the traffic of a transposition.
+#include "ptx.cuh"
+
+extern "C" __global__ void boxes(const __grid_constant__ TensorMap from, const __grid_constant__ TensorMap to, Stamp* out,
+                                 u32 bytes, u32 slots, u32 trips, u32 first, u32 tiles_x_bits, u32 tiles, u32 box_x,
+                                 u32 box_y, u32 mode) {
+    extern __shared__ __align__(1024) char shared[];
+    const u32 slots_at = (shared_address(shared) + 1023) / 1024 * 1024;
+    const u32 full = slots_at + slots * bytes, empty = full + 8 * slots;
+    if (threadIdx.x == 0) {
+        for (u32 s = 0; s < slots; ++s) mbarrier_init(full + 8 * s, 1), mbarrier_init(empty + 8 * s, 1);
+        fence_init();
+    }
+    __syncthreads();
+    const u32 mask = (1u << tiles_x_bits) - 1;
+    u32 tile = (first + blockIdx.x) & (tiles - 1);
+    Cursor at(slots);
+    if (threadIdx.x < 32) {
+        if (!elect_one()) return;
+        for (u32 i = 0; i < trips; ++i, at.advance(), tile = (tile + gridDim.x) & (tiles - 1)) {
+            wait(empty + 8 * at.slot, at.parity ^ 1);
+            expect(full + 8 * at.slot, bytes);
+            tensor_load(slots_at + at.slot * bytes, from, (tile & mask) * box_x, (tile >> tiles_x_bits) * box_y,
+                        full + 8 * at.slot);
+        }
+    } else {
+        if (!elect_one()) return;
+        Stamp s = {};
+        begin(s);
+        for (u32 i = 0; i < trips; ++i, at.advance(), tile = (tile + gridDim.x) & (tiles - 1)) {
+            wait(full + 8 * at.slot, at.parity);
+            u32 word;
+            asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(slots_at + at.slot * bytes) : "memory");
+            s.sum ^= word;
+            if (mode & 2) {
+                const int x = (tile & mask) * box_x, y = (tile >> tiles_x_bits) * box_y;
+                if (mode & 4) tensor_store(to, y, x, slots_at + at.slot * bytes);
+                else tensor_store(to, x, y, slots_at + at.slot * bytes);
+                commit();
+                wait_read<0>();
+            }
+            arrive(empty + 8 * at.slot);
+        }
+        wait_all();
+        end(s);
+        out[blockIdx.x] = s;
+    }
+}

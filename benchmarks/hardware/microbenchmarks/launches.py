@@ -1,0 +1,41 @@
+"""M18: launches one after another in a stream, behind a kernel that holds the device until the host has sent them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .lab import Lab, Row
+
+MANY = 100
+HELD_NS = 4_000_000  # more than the host needs for so many launches
+
+
+def gaps(lab: Lab, repeats: int) -> list[Row]:
+    """Nanoseconds of a launch among MANY, by its grid, threads and shared memory."""
+    return list(_rows(lab, repeats))
+
+
+def _rows(lab: Lab, repeats: int) -> Iterator[Row]:
+    for grid in (1, lab.sms, 8 * lab.sms, 32 * lab.sms, 128 * lab.sms, 512 * lab.sms):
+        for block, shared in ((32, 0), (128, 0), (384, 0), (384, 200 << 10)):
+            empty = lab.modules["memory"].prepare("nothing", grid, block, [lab.out], shared=shared)
+            ns = [_nanoseconds(lab, empty) for _ in range(repeats // 2 + 1)]
+            yield {"id": "M18", "kernel": "nothing", "grid": grid, "block": block, "shared": shared, "ns": ns}
+    for grid in (1, lab.sms, 8 * lab.sms):
+        stay = lab.modules["memory"].prepare("stay", grid, 32, [lab.out, np.uint64(2000)])
+        ns = [_nanoseconds(lab, stay) for _ in range(repeats // 2 + 1)]
+        yield {"id": "M18", "kernel": "stay", "grid": grid, "block": 32, "shared": 0, "stay_ns": 2000, "ns": ns}
+
+
+def _nanoseconds(lab: Lab, prepared: Any) -> int:
+    driver, count = lab.device.driver, MANY
+    lab.modules["measuring"].prepare("hold", 1, 1, [np.uint64(HELD_NS)]).send()
+    first = driver.stamp()
+    for _ in range(count):
+        prepared.send()
+    last = driver.stamp()
+    lab.device.synchronize()
+    return round(driver.seconds_between(first, last) * 1e9 / count)

@@ -1,0 +1,118 @@
+"""The sweeps of what is inside an SM: arithmetic, shared memory, barriers, fences, indices, matrix products.
+
+>>> [p.kernel for p in m10(132)][:2]
+['hand_over', 'hand_over']
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from . import products
+from .lab import KIB, Lab, Point, Points, f32, u32
+from .patterns import PATTERNS
+
+
+def m1(sms: int) -> Points:
+    """Chains of arithmetic, 256 instructions a trip, at two lengths."""
+    del sms
+    for op, ilp, warps, count in itertools.product(
+        ("fma", "add", "exp2", "shuffle"), (1, 2, 4, 8), (1, 4, 8, 16), (4, 12)
+    ):
+        yield Point("M1", "core", f"{op}_{ilp}", 1, 32 * warps, lambda lab, r, c=count: [u32(c), f32(1.0)],
+                    {"op": op, "ilp": ilp, "warps": warps, "count": 256 * count})  # fmt: skip
+
+
+def m2(sms: int) -> Points:
+    """Patterns of shared memory, 16 instructions a trip, at two lengths."""
+    del sms
+
+    def args(lab: Lab, repeat: int, name: str, count: int) -> list[Any]:
+        if name not in lab.kept:
+            lab.kept[name] = lab.device.upload(np.array(PATTERNS[name].addresses, np.uint32))
+        return [lab.kept[name], u32(count), u32(0)]
+
+    for name, pattern in PATTERNS.items():
+        for warps, count in itertools.product((1, 8), (4, 20)):
+            yield Point("M2", "banks", pattern.kernel, 1, 32 * warps, partial(args, name=name, count=count),
+                        {"pattern": name, "warps": warps, "count": 16 * count, "wavefronts": pattern.predicted},
+                        shared=65536)  # fmt: skip
+    for count in (4, 20):
+        yield Point("M2", "banks", "load_chain", 1, 32, partial(args, name="load_4 stride 1", count=count),
+                    {"pattern": "chain", "warps": 1, "count": 16 * count}, shared=65536)  # fmt: skip
+
+
+BY_ONE_THREAD = (
+    *("arrivals", "expectations", "waits", "arrive_and_wait", "expect_and_wait", "copy_and_wait", "produce", "consume"),
+    *("produce_in_ring", "store_in_ring"),
+    *("store_and_read", "store_and_wait", "commits", "group_waits", "failing", "failing_soon"),
+)
+
+
+def m9(sms: int) -> Points:
+    """What one thread does with an mbarrier or a group, at two lengths; a failing wait sleeps."""
+    del sms
+    for kernel, trips in itertools.product(BY_ONE_THREAD, (8, 24)):
+        count = trips // 8 if kernel.startswith("failing") else trips
+        yield Point(
+            *("M9", "core", kernel, 1, 32),
+            lambda lab, r, c=count: [lab.src, u32(c)],
+            {"op": kernel, "count": 8 * count},
+        )
+
+
+INDEX = {
+    **dict.fromkeys(("divide_32", "remainder_32", "both_32", "loop_trips"), np.int32),
+    **dict.fromkeys(("divide_64", "remainder_64", "both_64"), np.int64),
+}
+
+
+def m20(sms: int) -> Points:
+    """Divisions of indices by what is known at run time only, in chains, and the trip of a loop."""
+    del sms
+    for kernel, count in itertools.product(INDEX, (8, 24)):
+        args = lambda lab, r, c=count, kind=INDEX[kernel]: [u32(c), kind(37)]  # noqa: E731
+        yield Point("M20", "core", kernel, 1, 32, args, {"op": kernel, "count": 8 * count})
+
+
+def m10(sms: int) -> Points:
+    """Hand-overs between warps and warpgroups by mbarrier and by named barrier; __syncthreads by warps."""
+    del sms
+    for distance, kind, count in itertools.product((32, 128), (0, 1), (64, 192)):
+        yield Point("M10", "core", "hand_over", 1, 2 * distance,
+                    lambda lab, r, c=count, d=distance, k=kind: [u32(c), u32(d), u32(k)],
+                    {"distance": distance, "kind": kind, "count": count})  # fmt: skip
+    for warps, count in itertools.product((1, 2, 4, 8, 12, 16, 32), (64, 192)):
+        yield Point("M10", "core", "meet", 1, 32 * warps, lambda lab, r, c=count: [u32(c)],
+                    {"kind": 2, "warps": warps, "count": count})  # fmt: skip
+
+
+FENCES = ("no_fence", "fence_async_shared", "fence_async", "fence_cta", "fence_cluster", "cluster_barrier")
+
+
+def m16(sms: int) -> Points:
+    """Fences after a store to shared memory, and the barrier of a cluster."""
+    del sms
+    for kernel, warps, count in itertools.product(FENCES, (1, 4), (64, 192)):
+        for ctas in (1, 2, 4, 8) if kernel == "cluster_barrier" else (1,):
+            facts = {"op": kernel, "warps": warps, "ctas": ctas, "count": count}
+            args = lambda lab, r, c=count: [u32(c)]  # noqa: E731
+            yield Point("M16", "core", kernel, ctas, 32 * warps, args, facts, cluster=ctas if ctas > 1 else 0)
+
+
+def m14(sms: int) -> Points:
+    """Chains of wgmma, some a batch, at two lengths; then so long that power tells, with what the clock becomes."""
+    for name in products.KERNELS:
+        _, place, n, depth = name.split("_")
+        for groups, count in itertools.product((1, 2, 3), (16, 64)):
+            facts = {"place": place, "n": int(n), "depth": int(depth), "warpgroups": groups, "count": count}
+            yield Point("M14", "products", name, 1, 128 * groups, lambda lab, r, c=count: [u32(c)], facts,
+                        shared=3 * 8192 + 32768 + KIB)  # fmt: skip
+    for n, groups, grid in itertools.product((128, 256), (1, 2), (sms // 2, sms)):
+        facts = {"place": "ss", "n": n, "depth": 16, "warpgroups": groups, "count": 60000, "long": 1}
+        yield Point("M14", "products", f"wgmma_ss_{n}_16", grid, 128 * groups, lambda lab, r: [u32(60000)], facts,
+                    shared=3 * 8192 + 32768 + KIB)  # fmt: skip

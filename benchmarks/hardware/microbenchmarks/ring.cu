@@ -1,0 +1,130 @@
+// M4, M7, M13: persistent CTAs that move chunks of *bytes* through a ring of slots. Chunk number block + grid * i of a
+// CTA lies at *first* plus that many chunks, modulo *chunks*. One thread loads, another waits, adds up the first word of
+// each chunk, may store the chunk, and gives the slot back when the store has read it. Mode 1 loads, 2 stores, 3 both.
+#include "ptx.cuh"
+
+extern "C" __global__ void ring(Stamp* out, const char* src, char* dst, u32 bytes, u32 slots, u32 trips, u64 first,
+                                u64 chunks, u32 mode) {
+    extern __shared__ __align__(128) char shared[];
+    const u32 tiles = shared_address(shared), full = tiles + slots * bytes, empty = full + 8 * slots;
+    if (threadIdx.x == 0) {
+        for (u32 s = 0; s < slots; ++s) mbarrier_init(full + 8 * s, 1), mbarrier_init(empty + 8 * s, 1);
+        fence_init();
+    }
+    __syncthreads();
+    const u64 grid = gridDim.x;
+    u64 chunk = (first + blockIdx.x) % chunks;
+    Cursor at(slots);
+    if (threadIdx.x < 32 && (mode & 1)) {
+        if (!elect_one()) return;
+        for (u32 i = 0; i < trips; ++i, at.advance()) {
+            wait(empty + 8 * at.slot, at.parity ^ 1);
+            expect(full + 8 * at.slot, bytes);
+            bulk_load(tiles + at.slot * bytes, src + chunk * bytes, bytes, full + 8 * at.slot);
+            chunk += grid;
+            if (chunk >= chunks) chunk -= chunks;
+        }
+    } else if (threadIdx.x >= 32) {
+        if (!elect_one()) return;
+        Stamp s = {};
+        u32 sum = 0;
+        begin(s);
+        for (u32 i = 0; i < trips; ++i, at.advance()) {
+            const u32 tile = tiles + at.slot * bytes;
+            if (mode & 1) {
+                wait(full + 8 * at.slot, at.parity);
+                u32 word;
+                asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(tile) : "memory");
+                sum ^= word;
+            }
+            if (mode & 2) {
+                bulk_store(dst + chunk * bytes, tile, bytes);
+                commit();
+                if (mode & 1) wait_read<0>(); else wait_read<3>();
+                chunk += grid;
+                if (chunk >= chunks) chunk -= chunks;
+            }
+            if (mode & 1) arrive(empty + 8 * at.slot);
+        }
+        wait_all();
+        end(s);
+        s.sum = sum;
+        out[blockIdx.x] = s;
+    }
+}
+
+// M17: the same, loads only, in clusters: each CTA loads its part of a chunk for all of them.
+extern "C" __global__ void ring_multicast(Stamp* out, const char* src, u32 bytes, u32 slots, u32 trips, u64 first,
+                                          u64 chunks, u32 ctas) {
+    extern __shared__ __align__(128) char shared[];
+    const u32 tiles = shared_address(shared), full = tiles + slots * bytes, empty = full + 8 * slots;
+    const u32 rank = cluster_rank(), part = bytes / ctas;
+    if (threadIdx.x == 0) {
+        for (u32 s = 0; s < slots; ++s) mbarrier_init(full + 8 * s, 1), mbarrier_init(empty + 8 * s, ctas);
+        fence_init();
+    }
+    cluster_sync();
+    const u64 grid = gridDim.x / ctas;
+    u64 chunk = (first + blockIdx.x / ctas) % chunks;
+    Cursor at(slots);
+    if (threadIdx.x < 32 && elect_one()) {
+        for (u32 i = 0; i < trips; ++i, at.advance()) {
+            wait(empty + 8 * at.slot, at.parity ^ 1);
+            expect(full + 8 * at.slot, bytes);
+            bulk_load_multicast(tiles + at.slot * bytes + rank * part, src + chunk * bytes + rank * part, part,
+                                full + 8 * at.slot, (1u << ctas) - 1);
+            chunk += grid;
+            if (chunk >= chunks) chunk -= chunks;
+        }
+    } else if (threadIdx.x >= 32 && elect_one()) {
+        Stamp s = {};
+        u32 sum = 0;
+        begin(s);
+        for (u32 i = 0; i < trips; ++i, at.advance()) {
+            wait(full + 8 * at.slot, at.parity);
+            u32 word;
+            asm volatile("ld.shared.u32 %0, [%1];" : "=r"(word) : "r"(tiles + at.slot * bytes) : "memory");
+            sum ^= word;
+            for (u32 r = 0; r < ctas; ++r) arrive_at(empty + 8 * at.slot, r);
+        }
+        end(s);
+        s.sum = sum;
+        out[blockIdx.x] = s;
+    }
+    __syncthreads();
+    cluster_sync();
+}
+
+// M5, M13: one thread issues *count* commands of *bytes* to one barrier or group. Kind 0 loads, 1 stores, 2 adds.
+// a is the time of the issue; b that until the sources were read (stores); the end is that of all.
+extern "C" __global__ void commands(Stamp* out, const char* src, char* dst, u32 bytes, u32 count, u32 kind) {
+    extern __shared__ __align__(128) char shared[];
+    __shared__ u64 barrier;
+    const u32 tiles = shared_address(shared), full = shared_address(&barrier);
+    if (!elect_one()) return;
+    mbarrier_init(full, 1);
+    fence_init();
+    Stamp s = {};
+    for (u32 round = 0; round < 2; ++round) {  // the first brings the lines into L2, the code into its caches
+        begin(s);
+        if (kind == 0) {
+            expect(full, bytes * count);
+            for (u32 k = 0; k < count; ++k) bulk_load(tiles + (k * bytes & 65535), src + k * bytes, bytes, full);
+        } else if (kind == 1) {
+            for (u32 k = 0; k < count; ++k) bulk_store(dst + k * bytes, tiles + (k * bytes & 65535), bytes);
+        } else {
+            for (u32 k = 0; k < count; ++k) bulk_add(dst + k * bytes, tiles + (k * bytes & 65535), bytes);
+        }
+        s.a = cycles() - s.clock0;
+        if (kind == 0) {
+            wait(full, round);
+        } else {
+            commit();
+            wait_read<0>();
+            s.b = cycles() - s.clock0;
+            wait_all();
+        }
+        end(s);
+    }
+    out[blockIdx.x] = s;
+}
