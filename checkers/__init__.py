@@ -15,6 +15,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .budget import Budget
     from .bundle import Bundle
+    from .ck_tile import (
+        GuaranteedVectorLength,
+        LdsConflictDegree,
+        MaskIsExactly,
+        MovingEqualsMaking,
+        NoInvalidAccess,
+        VectorDoesNotStraddle,
+    )
     from .claim import Claim
     from .claims import (
         Aligned,
@@ -93,6 +101,12 @@ _WHERE = {
     "Vectorizable": "claims",
     "WellFormed": "claims",
     "WrittenOnce": "claims",
+    "GuaranteedVectorLength": "ck_tile",
+    "LdsConflictDegree": "ck_tile",
+    "MaskIsExactly": "ck_tile",
+    "MovingEqualsMaking": "ck_tile",
+    "NoInvalidAccess": "ck_tile",
+    "VectorDoesNotStraddle": "ck_tile",
 }
 
 __all__ = [
@@ -110,12 +124,17 @@ __all__ = [
     "Equal",
     "FitsIn",
     "GlobalOrder",
+    "GuaranteedVectorLength",
     "HappensBefore",
     "Holds",
     "InBounds",
     "Injective",
     "Launchable",
+    "LdsConflictDegree",
+    "MaskIsExactly",
+    "MovingEqualsMaking",
     "Multiplicity",
+    "NoInvalidAccess",
     "Partition",
     "RegistersFit",
     "RingProtocol",
@@ -126,6 +145,7 @@ __all__ = [
     "TmaCopySafe",
     "TransactionBytes",
     "UpdatedOnce",
+    "VectorDoesNotStraddle",
     "Vectorizable",
     "WellFormed",
     "WrittenOnce",

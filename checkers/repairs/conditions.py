@@ -43,8 +43,17 @@ def without_quotient(f: Fact) -> Fact | None:
 
 
 def plain(f: Fact) -> Fact:
-    """The fact with positive factors that all its terms share cancelled: C*W >= C*S as W >= S."""
+    """The fact with positive factors that all its terms share cancelled: C*W >= C*S as W >= S, 2*N % 16 as N % 8.
+
+    >>> from symlayout import dim
+    >>> N = dim("N")
+    >>> print(plain((127 * N).multiple_of(128)), plain((6 * N).multiple_of(16)))
+    N % 128 == 0 N % 8 == 0
+    """
     t = terms_of(f.expr)
+    if f.relation == "%" and len(t) == 1:
+        ((m, c),) = t.items()
+        return Fact(divides(c, f.expr), "%", f.modulus // math.gcd(c, f.modulus)) if m else f  # type: ignore[arg-type]
     if f.relation == "%" or len(t) < 2:
         return f
     shortest = min(t, key=len)

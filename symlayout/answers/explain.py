@@ -92,6 +92,20 @@ METHODS = {
     "no access changes it, or all are one reduction": (
         "Nothing writes the tensor while others use it, or all that is done to it commutes."
     ),
+    "the mask and the predicate are the same facts": "The pads of a view say what the predicate says, in one form.",
+    "each fact from the others": (
+        "Each fact of a mask follows from the predicate, and each fact of the predicate from the mask (T9)."
+    ),
+    "aligned runs through each transform": (
+        "Each coordinate transform takes the lanes of a vector to lanes one step apart, under one validity, since the "
+        "vector divides the lengths, pads and starts that its lemma names (T12)."
+    ),
+    "each lane from the first": (
+        "The facts under which each lane is valid follow from those of the first lane, and the other way round (T9)."
+    ),
+    "the steps add up": (
+        "In every hidden dimension the index that is moved is the index that is made anew, by normal form."
+    ),
     "two stretches": "The stores of one stretch of memory and those of the next were judged apart (T21).",
 }
 

@@ -19,6 +19,8 @@ from ..int_tuple import IntTuple, text
 from ..obligations import NONE, Obligations
 from ..transforms import UNKNOWN, Indices, Transform
 
+LONGEST = 120  # characters of a map as text; a longer one is told by its transforms
+
 Ids: TypeAlias = "tuple[int, ...]"
 Hidden: TypeAlias = "dict[int, Int]"  # hidden dimension -> index
 
@@ -209,6 +211,16 @@ class TensorAdaptor(AddressMap):
         """
         lengths, strides = self.graph.guarantees(version)
         return tuple(lengths[i] for i in self.graph.top_ids), tuple(strides[i] for i in self.graph.top_ids)
+
+    def __str__(self) -> str:
+        """The map; where that is long, the lengths and the transforms, top first, that say the same."""
+        plain = super().__str__()
+        if len(plain) <= LONGEST:
+            return plain
+        through = ", ".join(map(str, reversed(self.graph.transforms)))
+        return f"({','.join(map(str, self.coords))}) of {text(self.extents)} through {through}"
+
+    __repr__ = __str__
 
     # -- identity -------------------------------------------------------------------------------------
 

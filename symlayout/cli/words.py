@@ -18,12 +18,13 @@ def explain(
     ] = "",
 ) -> None:
     """Say what a word in an answer means; without a name, list what there is."""
+    from checkers.ck_tile import CK_CLAIMS
     from checkers.claim_text import KINDS
     from checkers.claims import OTHERS
 
     from ..answers import explain as words
 
-    kinds = (*KINDS.values(), *OTHERS)
+    kinds = (*KINDS.values(), *OTHERS, *CK_CLAIMS)
     try:
         shown = str(words.explain(name, kinds)) if name else words.overview(kinds)
     except SymlayoutError as e:

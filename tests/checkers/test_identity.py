@@ -13,6 +13,14 @@ import pytest
 import checkers.claims.transaction_bytes
 from checkers import Computes, cache, prove, smt
 from checkers.cache import Cache, key_of
+from checkers.ck_tile import (
+    GuaranteedVectorLength,
+    LdsConflictDegree,
+    MaskIsExactly,
+    MovingEqualsMaking,
+    NoInvalidAccess,
+    VectorDoesNotStraddle,
+)
 from checkers.claim import Claim
 from checkers.claims import (
     Aligned,
@@ -54,6 +62,8 @@ from symlayout import Layout, dim, dims
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome
 from symlayout.arch import SM90
+from symlayout.banks import Access
+from symlayout.ck_tile import make_naive_tensor_view, pad_tensor_view
 from symlayout.errors import SerialError
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernel.specification import applied, element, total
@@ -103,6 +113,8 @@ TWICE = twice()
 MAP = TensorMap.over(Layout((64, 64), (1, 64)), "f32", (32, 8))
 COPY = make_tma_copy(Layout((64, 64), (64, 1)), Layout((16, 64), (64, 1)), dtype="bf16")
 
+PADDED = pad_tensor_view(make_naive_tensor_view(None, (M, N), (N, 1)), (128, 64), (True, True)).descriptor
+
 LIMIT = Launchable(product(1.0)).parts()[0]
 
 BASES = (Claim, OfKernel, AtAllSizes, OfProgram)  # which say nothing themselves
@@ -132,6 +144,8 @@ CLAIMS = [
         WrittenOnce(KERNEL, "dst"),
     ),
     *(ArithmeticFits(KERNEL), PartialFits(M + 8, code="M + 8", place="if M + 8 <= N")),
+    *(NoInvalidAccess(PADDED), MaskIsExactly(PADDED, lambda i, j: (i < M, j < N)), MovingEqualsMaking(PADDED)),
+    *(VectorDoesNotStraddle(PADDED, 8), GuaranteedVectorLength(PADDED, 8), LdsConflictDegree(Layout(32), 4, Access(4))),
     _AtMost(LIMIT.subject, LIMIT.rule),
     *(Launchable(KERNEL), LIMIT, Computes(KERNEL, "dst"), updated_once(REDUCED, "dst")),
     checkers.claims.transaction_bytes._Undecided("why", "where"),

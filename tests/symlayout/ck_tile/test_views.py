@@ -233,7 +233,7 @@ def test_wrong_calls_of_views():
         pad_tensor_view(view, (2,), (True,))
     with pytest.raises(LayoutError, match="expected a begin and an end for each of 2 dimensions"):
         slice_tensor_view(view, (2,), (1,))
-    with pytest.raises(LayoutError, match="expected each dimension of 0 .. 1 once"):
+    with pytest.raises(LayoutError, match=r"expected each dimension of 0 .. 1 once"):
         transpose_tensor_view(view, (0, 0))
 
 

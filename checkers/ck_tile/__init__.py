@@ -1,0 +1,31 @@
+"""Claims about tensor views and descriptors of CK Tile, one file each. They load when one of them is first named.
+
+A new claim about views, windows or distributions belongs here, and into ``CK_CLAIMS``.
+"""
+
+from __future__ import annotations
+
+from .lds_conflicts import LdsConflictDegree
+from .mask_is_exactly import MaskIsExactly
+from .moving_equals_making import MovingEqualsMaking
+from .no_invalid_access import NoInvalidAccess
+from .vector_lanes import GuaranteedVectorLength, VectorDoesNotStraddle
+
+CK_CLAIMS = (
+    GuaranteedVectorLength,
+    LdsConflictDegree,
+    MaskIsExactly,
+    MovingEqualsMaking,
+    NoInvalidAccess,
+    VectorDoesNotStraddle,
+)
+
+__all__ = [
+    "CK_CLAIMS",
+    "GuaranteedVectorLength",
+    "LdsConflictDegree",
+    "MaskIsExactly",
+    "MovingEqualsMaking",
+    "NoInvalidAccess",
+    "VectorDoesNotStraddle",
+]

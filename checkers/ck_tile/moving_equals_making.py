@@ -1,0 +1,105 @@
+"""A coordinate that is moved is the one that would be made anew."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from symlayout.answers.report import Witness
+from symlayout.ck_tile import TensorAdaptor, make_tensor_coordinate, move_tensor_coordinate
+from symlayout.ck_tile.coordinates import moved
+from symlayout.errors import ClaimError
+from symlayout.expr import Fact, Symbol, digit
+from symlayout.facts import Facts
+
+from ..algebra.certificates import together
+from ..algebra.subject_form import at_text, points
+from ..claim import Claim, Proof, TooLarge
+from ..claim_fields import Subject
+from ..trial_sizes import small_sizes
+from .everywhere import follows
+from .no_invalid_access import descriptor_of
+
+PAIRS = 10_000  # of a start and an end that are tried
+SIZES = 6  # at which they are
+
+
+@dataclass(frozen=True)
+class MovingEqualsMaking(Claim):
+    """From any index inside the lengths to any other, upstream's step gives every hidden dimension its index there.
+
+    It holds for all transforms but modulo, indexing, and unmerge on 24 bits.
+
+    >>> from symlayout.ck_tile import make_naive_tensor_descriptor
+    >>> print(MovingEqualsMaking(make_naive_tensor_descriptor((4, 4), (4, 1))))
+    moving equals making: (x0,x1) -> 4*x0 + x1 for x0 < 4, x1 < 4
+    """
+
+    layout: Subject
+
+    kind: ClassVar[str] = "moving equals making"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        layout = descriptor_of(self.layout)
+        if not isinstance(layout, TensorAdaptor):
+            raise ClaimError(f"expected a descriptor or an adaptor, whose transforms move, got {layout}")
+        object.__setattr__(self, "layout", layout)
+
+    @property
+    def _adaptor(self) -> TensorAdaptor:
+        assert isinstance(self.layout, TensorAdaptor)
+        return self.layout
+
+    def masked(self) -> bool:
+        return True
+
+    def certify(self, facts: Facts) -> Proof | None:
+        """In each hidden dimension the moved index less the made one is 0."""
+        x = self._adaptor
+        start, end = (
+            tuple(digit(f"{p}{c.name}", n) for c, n in zip(x.coords, x.extents, strict=True)) for p in ("", "to.")
+        )
+        before, made = x.graph.hidden(start), x.graph.hidden(end)
+        step = tuple(b - a for a, b in zip(start, end, strict=True))
+        after = moved(x.graph, tuple(before[i] for i in range(len(before))), step)
+        differences = [after[i] - made[i] for i in made]
+        if all(type(d) is int and d == 0 for d in differences):
+            return Proof("normal form: the steps add up in every hidden dimension")
+        zero = [Fact(d, "==") for d in differences if not (type(d) is int and d == 0)]
+        found = follows(zero, Facts.about(start, end, given=facts.given))
+        return None if found is None else Proof("the steps add up, T9", together(found, "each hidden dimension"))
+
+    def counterexample(self) -> Witness | None:
+        x = self._adaptor
+        if points(x) ** 2 > PAIRS:
+            raise TooLarge
+        indices = sorted(itertools.product(*(range(int(n)) for n in x.extents)), key=lambda c: (sum(c), c))
+        for end, start in itertools.product(indices, repeat=2):
+            step = tuple(b - a for a, b in zip(start, end, strict=True))
+            after, made = (
+                move_tensor_coordinate(x, make_tensor_coordinate(x, start), step),
+                make_tensor_coordinate(x, end),
+            )
+            if after != made:
+                return self._witness(start, end, after, made)
+        return None
+
+    def _witness(self, start: Any, end: Any, after: Any, made: Any) -> Witness:
+        pairs = [*enumerate(zip(after.hidden, made.hidden, strict=True))]
+        i, (got, wanted) = next((i, p) for i, p in pairs if p[0] != p[1])
+        where = f"moved from {at_text(start)} to {at_text(end)}, dimension {i} has index {got} instead of {wanted}"
+        offsets = f"; offset {after.offset} instead of {made.offset}" if after.offset != made.offset and i else ""
+        return Witness({}, (start, end), where + offsets)
+
+    def points(self) -> int:
+        return points(self._adaptor) ** 2
+
+    def trials(self, facts: Facts) -> Iterator[dict[Symbol, int]]:
+        """A few sizes: of most the pairs are too many."""
+        return itertools.islice(small_sizes(facts.symbols, facts), SIZES)
+
+    def lemma(self, facts: Facts) -> str:
+        return "the steps of all transforms add up in every hidden dimension"

@@ -1,0 +1,69 @@
+"""Views and descriptors of CK Tile that several tests are about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from symlayout import dim, dims
+from symlayout.ck_tile import (
+    TensorDescriptor,
+    TensorView,
+    make_embed_transform,
+    make_merge_transform,
+    make_naive_tensor_descriptor,
+    make_naive_tensor_view,
+    make_pad_transform,
+    make_pass_through_transform,
+    make_unmerge_transform,
+    make_xor_transform,
+    pad_tensor_view,
+    transform_tensor_descriptor,
+)
+
+BOTH = ((0,), (1,))
+
+
+def padded_gemm(tile: tuple[int, int] = (128, 64), pads: tuple[bool, bool] = (True, True)) -> TensorView:
+    """A row-major M x K operand with row stride lda, padded to whole tiles."""
+    M, K = dims("M K")
+    lda = dim("lda", at_least=K)
+    return pad_tensor_view(make_naive_tensor_view(None, (M, K), (lda, 1), dtype="bf16"), tile, pads)
+
+
+def im2col() -> TensorDescriptor:
+    """The implicit-GEMM operand of a convolution: pad, embed, merge; every size a symbol."""
+    N, H, W, C, Y, X, Ho, Wo = dims("N H W C Y X Ho Wo")
+    stride, dilation = dims("sh sw"), dims("dh dw")
+    pads = dim("ph", at_least=0), dim("pw", at_least=0)
+    passed = make_pass_through_transform
+    d: Any = make_naive_tensor_descriptor((N, H, W, C), (H * W * C, W * C, C, 1))
+    padded = make_pad_transform(H, pads[0], pads[0]), make_pad_transform(W, pads[1], pads[1])
+    each = ((0,), (1,), (2,), (3,))
+    d = transform_tensor_descriptor(d, (passed(N), *padded, passed(C)), each, each)
+    taps = (
+        make_embed_transform((Y, Ho), (dilation[0], stride[0])),
+        make_embed_transform((X, Wo), (dilation[1], stride[1])),
+    )
+    d = transform_tensor_descriptor(d, (passed(N), *taps, passed(C)), each, ((0,), (1, 2), (3, 4), (5,)))
+    merges = make_merge_transform((N, Ho, Wo)), make_merge_transform((Y, X, C))
+    return transform_tensor_descriptor(d, merges, ((0, 2, 4), (1, 3, 5)), BOTH)
+
+
+def lds_tile(M: int, K: int, q: int, element_bytes: int = 2, order: str = "K0 LL") -> TensorDescriptor:
+    """The row-major A tile of upstream's universal GEMM policy: naive, xor, unmerge, two merges.
+
+    *order* is that of the split of a chunk: that of the policies, or "LL K0", that of the document on index swapping.
+    """
+    k0, rows = K // q, max(1, 128 // K // element_bytes)
+    passed = make_pass_through_transform
+    d = make_naive_tensor_descriptor((k0 * rows, M // rows, q), (q, K * rows, 1), q, 1)
+    d = transform_tensor_descriptor(
+        d, (make_xor_transform((M // rows, k0 * rows)), passed(q)), ((1, 0), (2,)), ((1, 0), (2,))
+    )
+    split, places = ((k0, rows), (0, 2)) if order == "K0 LL" else ((rows, k0), (2, 0))
+    d = transform_tensor_descriptor(
+        d, (make_unmerge_transform(split), passed(M // rows), passed(q)), ((0,), (1,), (2,)), (places, (1,), (3,))
+    )
+    return transform_tensor_descriptor(
+        d, (make_merge_transform((M // rows, rows)), make_merge_transform((k0, q))), ((1, 2), (0, 3)), BOTH
+    )
