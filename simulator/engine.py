@@ -69,20 +69,25 @@ class Process:
     waits_for: Signal | None = None
 
     def resume(self) -> None:
-        """Run to the next stop."""
-        self.engine.running = self.name
-        try:
-            stop = next(self.steps)
-        except StopIteration:
-            self.engine.live.pop(self, None)
-            return
-        if isinstance(stop, Signal):
-            self.waits_for = stop
-            stop.waiting.append(self)
-        elif stop < 0:
-            raise SimulationError(f"expected a process that sleeps at least 0 ps, got {stop} ps of {self.name}")
-        else:
-            self.engine.at(self.engine.now + stop, self.resume)
+        """Run to the next stop, and on while nothing else is due before."""
+        engine, steps = self.engine, self.steps
+        engine.running = self.name
+        queue = engine.queue
+        for stop in steps:
+            if type(stop) is int:
+                time = engine.now + stop
+                if stop < 0:
+                    raise SimulationError(f"expected a process that sleeps at least 0 ps, got {stop} ps of {self.name}")
+                engine.left -= 1
+                if (queue and queue[0][0] <= time) or engine.left < 0:
+                    engine.at(time, self.resume)
+                    return
+                engine.now = time
+            elif isinstance(stop, Signal):
+                self.waits_for = stop
+                stop.waiting.append(self)
+                return
+        engine.live.pop(self, None)
 
 
 class Engine:
@@ -96,13 +101,14 @@ class Engine:
     simulator.engine.SimulationError: no process can go on at 0.000 ns: consumer waits for full[0]
     """
 
-    __slots__ = ("_count", "_queue", "live", "now", "running")
+    __slots__ = ("_count", "left", "live", "now", "queue", "running")
 
     def __init__(self) -> None:
         self.now = 0
         self.running = ""  # the name of the process that runs now, or ran last
         self.live: dict[Process, None] = {}
-        self._queue: list[tuple[int, int, Callable[[], None]]] = []
+        self.queue: list[tuple[int, int, Callable[[], None]]] = []
+        self.left = 0  # events that a run may still have
         self._count = 0
 
     def at(self, time: int, action: Callable[[], None]) -> None:
@@ -110,7 +116,7 @@ class Engine:
         if time < self.now:
             raise SimulationError(f"expected an event at {self.now} ps or later, got one at {time} ps")
         self._count += 1
-        heapq.heappush(self._queue, (time, self._count, action))
+        heapq.heappush(self.queue, (time, self._count, action))
 
     def start(self, name: str, steps: Steps) -> None:
         """Run a process from now on."""
@@ -124,14 +130,14 @@ class Engine:
         Raises SimulationError for processes that wait for what nobody does, with each of them, and for a run of more
         events than *max_events*.
         """
-        for _ in range(max_events):
-            if not self._queue:
-                break
-            self.now, _, action = heapq.heappop(self._queue)
-            action()
-        else:
-            if self._queue:
+        queue, pop = self.queue, heapq.heappop
+        self.left = max_events
+        while queue:
+            if self.left <= 0:
                 raise SimulationError(f"expected at most {max_events} events, got more at {self.now / NS:.3f} ns")
+            self.left -= 1
+            self.now, _, action = pop(queue)
+            action()
         if self.live:
             stuck = "; ".join(f"{p.name} waits for {p.waits_for}" for p in self.live)
             raise SimulationError(f"no process can go on at {self.now / NS:.3f} ns: {stuck}")

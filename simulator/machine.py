@@ -73,15 +73,21 @@ class Machine:
         """Picoseconds of a cycle."""
         return NS / self._of("sm_clock", ("GHz",)).value
 
+    def exact(self, key: str) -> float:
+        """Picoseconds of a duration, or of a byte at a rate, before rounding."""
+        row = self._of(key, (*TIMES, *RATES))
+        unit = self.cycle if row.unit in ("cycles", "B/cycle") else NS
+        return row.value * unit if row.unit in TIMES else unit / row.value
+
     def ps(self, key: str, times: float = 1) -> int:
         """Picoseconds of so many times a duration."""
-        row = self._of(key, TIMES)
-        return round(row.value * times * (self.cycle if row.unit == "cycles" else NS))
+        self._of(key, TIMES)
+        return round(self.exact(key) * times)
 
     def transfer(self, key: str, nbytes: float) -> int:
         """Picoseconds that some bytes take at a rate."""
-        row = self._of(key, RATES)
-        return round(nbytes / row.value * (self.cycle if row.unit == "B/cycle" else NS))
+        self._of(key, RATES)
+        return round(self.exact(key) * nbytes)
 
     def replacing(self, **values: float) -> Machine:
         """The machine with other values. Raises SimulationError for a number that it does not have."""

@@ -1,17 +1,21 @@
-"""Global memory as one SM sees it: its port, and its share of L2 and DRAM when all active SMs do the same.
+"""Global memory: the ports of SMs, and L2 and DRAM, which serve all of them.
 
 >>> engine = Engine()
->>> memory = GlobalMemory(engine, H200, active=132, misses={"x": 1.0, "y": 0.0}, writes_back=True)
->>> memory.read("y", 128) < memory.read("x", 128)
+>>> memory = GlobalMemory(engine, H200)
+>>> port = Pipe("SM port", engine)
+>>> hit = memory.read((port,), 1000, l2_bytes=128, dram_bytes=0, late=False)
+>>> late = memory.read((port,), 1000, l2_bytes=128, dram_bytes=128, late=True)
+>>> hit < late
 True
 
-The chip serves n equal SMs, so bytes of the one that is simulated keep L2 and DRAM busy n times as long. A request
-takes all servers on its way at once (cut-through): it is over when the slowest has served it, and its latency later.
+An SM that is simulated in detail may stand for others that do alike: its requests ask L2 and DRAM for the bytes of all
+of them, and its port for its own. A request takes all servers on its way at once (cut-through): it is over when the
+slowest has served it, and its latency later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 
 from .engine import Engine
 from .machine import H200, Machine
@@ -23,62 +27,37 @@ __all__ = ["H200", "LATENCY", "GlobalMemory"]
 
 
 class GlobalMemory:
-    """The way of requests of one SM to L2 and DRAM.
-
-    *misses* is the part of the requests to each tensor that L2 does not have. Which ones these are is spread evenly.
-    """
+    """L2 and DRAM. *far* adds the latency of translation that large footprints have."""
 
     def __init__(
-        self,
-        engine: Engine,
-        machine: Machine,
-        *,
-        active: int,
-        misses: Mapping[str, float],
-        writes_back: bool,
-        far: bool = False,
-        free: frozenset[str] = frozenset(),
+        self, engine: Engine, machine: Machine, *, far: bool = False, free: frozenset[str] = frozenset()
     ) -> None:
-        self.engine, self.machine, self.active, self.misses = engine, machine, active, misses
-        self.writes_back = writes_back
-        self.port, self.l2, self.dram = (Pipe(x, engine, free=x in free) for x in ("SM port", "L2", "DRAM"))
+        self.engine = engine
+        self.l2, self.dram = (Pipe(x, engine, free=x in free) for x in ("L2", "DRAM"))
+        self.l2_rate, self.dram_rate = machine.exact("l2_rate"), machine.exact("dram_rate")
         hit = machine.ps("l2_latency")
         miss = hit + machine.ps("dram_latency") + far * machine.ps("translation_latency")
         self.hit, self.miss = (0, 0) if LATENCY in free else (hit, miss)
-        self._due: dict[str, float] = {}
-        self.log: Callable[[str, int, int], None] | None = None  # called with each transfer, for a timeline
-        self.bytes = self.dram_bytes = 0
+        self.multicast = 0 if LATENCY in free else machine.ps("multicast_latency")
 
-    @property
-    def pipes(self) -> tuple[Pipe, ...]:
-        return self.port, self.l2, self.dram
+    def read(
+        self, ports: Iterable[Pipe], port_ps: int, *, l2_bytes: float, dram_bytes: float, late: bool
+    ) -> tuple[int, ...]:
+        """When bytes that are asked for now have arrived at each of some SMs. *late* says that DRAM has them."""
+        end = self.l2.take(round(self.l2_rate * l2_bytes))[1]
+        if dram_bytes:
+            end = max(end, self.dram.take(round(self.dram_rate * dram_bytes))[1])
+        after = self.latency(late)
+        found = tuple(max(end, port.take(port_ps)[1]) + after for port in ports)
+        return found if len(found) == 1 else tuple(t + self.multicast for t in found)
 
-    def read(self, tensor: str, nbytes: int) -> int:
-        """When bytes that are asked for now have arrived at the SM."""
-        end = self._moved(nbytes)
-        due = self._due.get(tensor, 0.0) + self.misses.get(tensor, 1.0)
-        missed = due >= 1 - 1e-9
-        self._due[tensor] = due - missed
-        arrived = max(end, self._from_dram(nbytes)) + self.miss if missed else end + self.hit
-        if self.log is not None:
-            self.log("read", nbytes, arrived)
-        return arrived
+    def latency(self, late: bool) -> int:
+        """From the end of the service of a request until its bytes arrive."""
+        return self.miss if late else self.hit
 
-    def write(self, nbytes: int) -> int:
+    def write(self, port: Pipe, port_ps: int, *, l2_bytes: float, dram_bytes: float) -> int:
         """When bytes that are sent now are visible in L2; DRAM takes them in the background, where it has to."""
-        end = self._moved(nbytes)
-        if self.writes_back:
-            self._from_dram(nbytes)
-        if self.log is not None:
-            self.log("write", nbytes, end + self.hit)
+        end = max(port.take(port_ps)[1], self.l2.take(round(self.l2_rate * l2_bytes))[1])
+        if dram_bytes:
+            self.dram.take(round(self.dram_rate * dram_bytes))
         return end + self.hit
-
-    def _moved(self, nbytes: int) -> int:
-        self.bytes += nbytes
-        _, port = self.port.take(self.machine.transfer("sm_port_rate", nbytes))
-        _, l2 = self.l2.take(self.machine.transfer("l2_rate", nbytes * self.active))
-        return max(port, l2)
-
-    def _from_dram(self, nbytes: int) -> int:
-        self.dram_bytes += nbytes
-        return self.dram.take(self.machine.transfer("dram_rate", nbytes * self.active))[1]

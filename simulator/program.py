@@ -7,54 +7,89 @@
 role producer; 10; TMA load 4096; TMA load 4096
 role consumer; 12; TMA store 4096; TMA store 4096
 
-A team is a run of warps with the same roles; its warps proceed together. What a step moves comes from the addresses
-of the kernel value: bank wavefronts, sectors and lines of a warp, the part of a box inside its tensor.
+A team is a run of warps with the same roles; its warps proceed together. The executions of an operation by a team are
+a part: columns of numbers, a row for each execution in all CTAs that are looked at.
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from symlayout.atoms import MatrixCopy, MmaAtom
+from symlayout.atoms import MmaAtom
 from symlayout.atoms.access import MemorySpace
-from symlayout.banks import LANES, SECTOR_BYTES, ldmatrix_rows, lines, sectors, wavefronts
+from symlayout.banks import LANES
 from symlayout.kernel import Kernel
-from symlayout.kernel.unrolled import Threads, unrolled
-from symlayout.ops import Arrive, ClusterBarrier, Copy, LoadIndex, Mma, Op, Ref, Role
+from symlayout.kernel.clusters import masked
+from symlayout.ops import Arrive, Copy, For, Mma, Op, Ref, Role
 from symlayout.rules.tma import violations
-from symlayout.tma import TensorMap
 
 from .engine import SimulationError
+from .footprints import Footprints, Moved
+from .indices import Indices
+from .points import Array, Points, Scope, unrolled
 from .timing_classes import TimingClass, Unit, timing_class
 
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
+HERE = -1  # the rank of the CTA itself
 
 
-@dataclass(slots=True)
-class Step:
-    """An operation that some warps of a team execute together, and what it asks of the units."""
+@dataclass(frozen=True, eq=False)
+class What:
+    """An operation as a team executes it: its timing class, and the registers that it reads and writes."""
 
     row: TimingClass
     op: Op
+
+    @cached_property
+    def reads(self) -> tuple[str, ...]:
+        return tuple(t.operand.tensor for t in self.op.reads() if isinstance(t.operand, Ref))
+
+    @cached_property
+    def writes(self) -> tuple[str, ...]:
+        return tuple(t.operand.tensor for t in self.op.changes() if isinstance(t.operand, Ref))
+
+    @cached_property
+    def member_of(self) -> str:
+        return self.op.member_of
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """An operation that some warps of a team execute together, and what it asks of the units."""
+
+    what: What
     warps: int
     lanes: int
-    count: int = 1  # instructions of each warp
-    served: int = 0  # wavefronts, lines or rows
-    bytes: int = 0  # of global memory, in sectors
-    shared_bytes: int = 0
-    tensor: str = ""  # in global memory
-    barrier: tuple[str, int] = ("", 0)
-    number: int = 0  # a parity, or the bytes that a phase awaits or that a copy credits
+    count: int  # instructions of each warp
+    served: int  # wavefronts, lines or rows
+    bytes: int  # of global memory, in sectors
+    shared_bytes: int
+    tensor: str  # in global memory
+    barrier: tuple[str, int]
+    number: int  # a parity, or the bytes that a phase awaits or that a copy credits
+    ranks: tuple[int, ...]  # the CTAs of the cluster at whose mbarriers it arrives, or in which it lands
+    l2_bytes: float  # of all CTAs that this one stands for
+    dram_bytes: float
+    late: bool  # its bytes come from DRAM
+    slot_ps: int = 0  # see ``timing.NAMES``
+    issue_ps: int = 0
+    unit_ps: int = 0
+    shared_ps: int = 0
+    port_ps: int = 0
+
+    @property
+    def op(self) -> Op:
+        return self.what.op
 
     @property
     def unit(self) -> Unit:
-        return self.row.unit
+        return self.what.row.unit
 
     @property
     def label(self) -> str:
@@ -75,14 +110,73 @@ class Team:
     steps: list[Step] = field(default_factory=list)
 
 
+@dataclass(eq=False)
+class Part:
+    """All executions of an operation by a team: a row for each, in the order of the scope that it stands in."""
+
+    row: TimingClass
+    op: Op
+    places: tuple[int, ...]
+    scope: Scope
+    columns: dict[str, Any]  # those of ``Step``: a number for all, or one for each row
+    moved: Moved | None = None
+    place: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the course of the team in its CTA
+
+    @property
+    def cta(self) -> Array:
+        return self.scope.cta
+
+    def steps(self, times: Durations | None = None) -> list[Step]:
+        n = len(self.scope)
+        columns = [*self.columns.values(), *(times(self) if times else ())]
+        lists = [x.tolist() if isinstance(x, np.ndarray) else itertools.repeat(x, n) for x in columns]
+        what = What(self.row, self.op)
+        return [Step(what, *xs) for xs in zip(*lists, strict=False)]  # columns in the order of the fields
+
+
+Durations: TypeAlias = Callable[[Part], list[Array]]  # see ``timing.Times.of``
+
+
+@dataclass(eq=False)
+class Walk:
+    """The parts of the teams in some CTAs, and how many steps each team has in each."""
+
+    teams: list[tuple[str, int]]
+    parts: list[list[Part]]
+    lengths: list[Array]
+
+    @property
+    def steps(self) -> int:
+        return int(sum(n.sum() for n in self.lengths))
+
+    def keyed(self) -> Iterator[tuple[tuple[int, tuple[int, ...]], Part]]:
+        """The copies to and from global memory, each by its team and the places of its operation."""
+        for k, parts in enumerate(self.parts):
+            yield from (((k, part.places), part) for part in parts if part.columns["tensor"])
+
+    def of(self, times: Durations | None = None) -> list[list[Team]]:
+        """The teams of each CTA, with their steps in order."""
+        ctas = len(self.lengths[0])
+        out = [[Team(name, warps) for name, warps in self.teams] for _ in range(ctas)]
+        for k, (parts, lengths) in enumerate(zip(self.parts, self.lengths, strict=True)):
+            course: list[Any] = [None] * int(lengths.sum())
+            start = np.cumsum(lengths) - lengths
+            for part in parts:
+                for at, step in zip((start[part.cta] + part.place).tolist(), part.steps(times), strict=True):
+                    course[at] = step
+            for teams, first, n in zip(out, start.tolist(), lengths.tolist(), strict=True):
+                teams[k].steps = course[first : first + n]
+        return out
+
+
 class Programs:
     """The programs of a kernel that is bound to sizes.
 
-    Raises SimulationError for a kernel with symbols, with clusters, whose course depends on data, or with a
-    tensor map that the driver refuses.
+    *inputs* are tensors of indices that the kernel reads; of others, indices are drawn within their contracts.
+    Raises SimulationError for a kernel with symbols, and for one with a tensor map that the driver refuses.
     """
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, inputs: Mapping[str, Any] | None = None) -> None:
         if kernel.dims:
             names = ", ".join(map(str, kernel.dims))
             raise SimulationError(f"expected a kernel that is bound to sizes, got symbols {names} of {kernel.name}")
@@ -93,159 +187,161 @@ class Programs:
                 )
         self.kernel, self.body = kernel, kernel.plain.body
         for op in kernel.walk():
-            _expect_modelled(kernel, op)
+            timing_class(op)
         roles = [op for op in kernel.walk() if isinstance(op, Role)]
         cuts = {0, -(-kernel.threads // LANES), *(w for r in roles for w in (r.first_warp, r.first_warp + r.warps))}
         self.teams = [
             (", ".join(f"role {r.name}" for r in roles if r.first_warp <= first < r.first_warp + r.warps), first, end)
             for first, end in itertools.pairwise(sorted(cuts))
         ]
-        self.tensors = {t.name: t for t in kernel.tensors}
-        self.arrays = {b.name: b for b in kernel.barriers}
-        self._known: dict[Any, int] = {}
+        self.footprints = Footprints(kernel)
+        self.indices = Indices(kernel, inputs or {})
+        self._rows = {id(op): timing_class(op) for top in self.body for op in top.walk()}
+        self._global = {id(op) for top in self.body for op in top.walk() if isinstance(op, Copy) and self._moves(op)}
+        self._around = frozenset(
+            id(op)
+            for top in self.body
+            for op in top.walk()
+            if isinstance(op, For) and any(id(x) in self._global for x in op.walk())
+        )
+
+    def _moves(self, op: Copy) -> bool:
+        """Whether a copy touches global memory."""
+        tensors = self.footprints.tensors
+        return any(tensors[self.kernel.touched(t)].space is MemorySpace.GLOBAL for t in op.touches())
+
+    @property
+    def by_threads(self) -> bool:
+        """Whether threads access global memory one by one, other than through copies that one of them issues."""
+        return any(op.box is None and op.bytes is None for op in self._copies())
+
+    def _copies(self) -> Iterator[Copy]:
+        return (op for top in self.body for op in top.walk() if isinstance(op, Copy) and id(op) in self._global)
 
     def of(self, block: tuple[int, ...]) -> list[Team]:
         """The teams of a CTA, by its block index, x first."""
-        env = {f"block_{axis}": n for axis, n in zip("xyz", block, strict=False)}
-        teams = [Team(name or f"warps {first} .. {end - 1}", end - first) for name, first, end in self.teams]
-        for _, op, here in unrolled(self.body, Threads(env, np.arange(self.kernel.threads))):
-            row = timing_class(op)
-            if row.unit is not Unit.NONE and here.anyone:
-                for team, part in self._parts(teams, here):
-                    team.steps.append(self._step(row, op, part))
-        return teams
+        return self.walk([block]).of()[0]
 
-    def _parts(self, teams: list[Team], here: Threads) -> Iterator[tuple[Team, Threads]]:
+    def walk(self, blocks: Iterable[tuple[int, ...]], moves: bool = False) -> Walk:
+        """The parts of some CTAs; with *moves* those alone that touch global memory."""
+        table = np.asarray(list(blocks), dtype=np.int64)
+        start = Points.of_blocks(self.kernel, table, self.indices.read, self._around if moves else None)
+        teams = [(name or f"warps {first} .. {end - 1}", end - first) for name, first, end in self.teams]
+        parts: list[list[Part]] = [[] for _ in teams]
+        for places, op, here in unrolled(self.body, start):
+            row = self._rows[id(op)]
+            if row.unit is Unit.NONE or not here.anyone or (moves and id(op) not in self._global):
+                continue
+            for k, part in self._parts(here):
+                parts[k].append(self._part(row, op, places, part))
+        return Walk(teams, parts, [_placed(start.scope, rows) for rows in parts])
+
+    def _parts(self, here: Points) -> Iterator[tuple[int, Points]]:
         """The threads that are here, by team."""
         warps = here.lanes // LANES
-        for team, (_, first, end) in zip(teams, self.teams, strict=True):
-            if first <= warps[0] and warps[-1] < end:
-                yield team, here
-                return
+        for k, (_, first, end) in enumerate(self.teams):
             inside = (first <= warps) & (warps < end)
+            if inside.all():
+                yield k, here
+                return
             if inside.any():
-                yield team, here.where(inside)
+                part = here.among(inside)
+                if part.mask is not None:  # rows without a thread of this team are none of its
+                    part = part.only(np.flatnonzero(part.here.any(axis=1)))
+                if part.rows:
+                    yield k, part
 
-    def _step(self, row: TimingClass, op: Op, here: Threads) -> Step:
-        warps = len(np.unique(here.lanes // LANES)) if len(here.lanes) > 1 else 1
-        step = Step(row, op, warps, len(here.lanes))
-        step.count = getattr(op, "count", 1)
+    def _part(self, row: TimingClass, op: Op, places: tuple[int, ...], here: Points) -> Part:
+        if here.mask is None:
+            warps: Any = len(np.unique(here.lanes // LANES)) if len(here.lanes) > 1 else 1
+            lanes: Any = len(here.lanes)
+        else:
+            lanes = here.here.sum(axis=1)
+            each = here.lanes // LANES
+            warps = sum((here.here[:, each == w].any(axis=1).astype(np.int64) for w in np.unique(each)), start=0)
+        columns: dict[str, Any] = {"warps": warps, "lanes": lanes, "count": getattr(op, "count", 1)}
+        columns |= {"served": 0, "bytes": 0, "shared_bytes": 0, "tensor": ""}
         slot = op.waits or op.arrives or op.credits
-        if slot is not None:
-            step.barrier = (slot.barrier, here.number(slot.slot))
         number = getattr(op, "parity", getattr(op, "bytes", None))
-        step.number = 0 if number is None else here.number(number)
+        columns["barrier"] = ("", 0)
+        if slot is not None:
+            slots = here.number(slot.slot)
+            table = np.empty(int(slots.max(initial=0)) + 1, dtype=object)
+            table[:] = [(slot.barrier, k) for k in range(len(table))]
+            columns["barrier"] = table[slots]
+        columns["number"] = 0 if number is None or op.credits else here.number(number)
+        columns |= {"ranks": self._ranks(op, here), "l2_bytes": 0.0, "dram_bytes": 0.0, "late": False}
+        moved = None
         if isinstance(op, Copy):
-            self._copy(step, op, here)
+            moved = self.footprints.moved(op, here)
+            columns |= {"served": moved.served, "bytes": moved.bytes, "shared_bytes": moved.shared_bytes}
+            columns["tensor"] = moved.tensor
+            if op.credits:
+                columns["number"] = moved.credited
         elif isinstance(op, Mma):
             atom = op.row
             assert isinstance(atom, MmaAtom)
-            step.served = atom.mnk[1]
+            columns["served"] = atom.mnk[1]
             if row.unit is Unit.WGMMA:
                 in_shared = MMA_A_BYTES * (atom.src is MemorySpace.SHARED)
-                step.shared_bytes = (in_shared + MMA_COLUMN_BYTES * step.served) * max(1, step.warps // 4)
-        return step
+                columns["shared_bytes"] = (in_shared + MMA_COLUMN_BYTES * atom.mnk[1]) * np.maximum(1, warps // 4)
+        for name, x in columns.items():
+            if isinstance(x, np.ndarray):
+                columns[name] = np.ascontiguousarray(x) if x.ndim else int(x)  # columns in the order of ``Step``
+        return Part(row, op, places, here.scope, columns, moved)
 
-    def _copy(self, step: Step, op: Copy, here: Threads) -> None:
-        """What a copy moves: by tensor map, by a number of bytes, or by each thread."""
-        for touch in op.touches():
-            name = self.kernel.touched(touch)
-            if self.tensors[name].space is MemorySpace.GLOBAL:
-                step.tensor = name
-        if op.box is not None:
-            self._box(step, op, here)
-        elif op.bytes is not None:
-            step.served = len(here.lanes)
-            step.number *= step.served
-            step.bytes = step.shared_bytes = step.number
-        else:
-            self._threads(step, op, here)
-
-    def _box(self, step: Step, op: Copy, here: Threads) -> None:
-        """The part of a box inside its tensor, row by row in whole sectors."""
-        box = op.box
-        assert box is not None
-        m = self.kernel.map(box.tensor_map).tensor_map
-        if m.is_im2col or m.interleave or any(int(n) != 1 for n in m.element_stride):
-            raise SimulationError(f"expected a tiled box without strides, which is modelled, got {op} of {m}")
-        copies = len(here.lanes)
-        corners = np.stack([np.broadcast_to(np.asarray(here.of(x)), copies) for x in box.coordinate], axis=1)
-        step.served = copies * int(np.prod([int(n) for n in m.box_dim[1:]], dtype=np.int64))
-        step.bytes = sum(_inside(m, corner) for corner in corners.tolist())
-        step.number = step.shared_bytes = copies * int(m.landed_bytes)
-
-    def _threads(self, step: Step, op: Copy, here: Threads) -> None:
-        """The wavefronts, or lines and sectors, of each warp."""
-        atom = op.row
-        assert atom is not None
-        lanes = atom.row_lanes if isinstance(atom, MatrixCopy) else LANES
-        warp = here.lanes // LANES
-        for ref in (*op.sources, *op.targets):
-            tensor = self.tensors[ref.tensor]
-            if tensor.space is MemorySpace.REGISTER:
-                continue
-            at = np.broadcast_to(np.asarray(here.of(ref.offset)), len(here.lanes)) * tensor.dtype.bits // 8
-            in_global = tensor.space is MemorySpace.GLOBAL
-            base = 0 if in_global else tensor.base
-            for w in np.unique(warp):
-                mine = at[warp == w][:lanes] + base
-                if in_global:
-                    step.bytes += SECTOR_BYTES * self._counted("sectors", mine, atom.bytes)
-                    step.served += self._counted("lines", mine, atom.bytes)
-                else:
-                    width = 0 if isinstance(atom, MatrixCopy) else atom.bytes
-                    found = self._counted("wavefronts", mine, width)
-                    step.shared_bytes += 128 * found
-                    step.served += found * (not step.tensor)
-
-    def _counted(self, what: str, at: Any, width: int) -> int:
-        """A count of a warp's addresses; it depends on them modulo a line alone."""
-        at = at - at[0] // 128 * 128
-        key = (what, width, at.tobytes())
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = _count(what, at, width)
-        return found
+    def _ranks(self, op: Op, here: Points) -> Any:
+        """The CTAs of the cluster that an arrival or a multicast reaches."""
+        peer = op.peer if isinstance(op, Arrive) else None
+        mask = op.multicast if isinstance(op, Copy) else None
+        if peer is None and mask is None:
+            return (HERE,)
+        found = here.number(peer if mask is None else mask)
+        known = {int(x): (int(x),) if mask is None else masked(int(x)) for x in np.unique(found)}
+        table = np.empty(len(found), dtype=object)
+        table[:] = [known[x] for x in found.tolist()]
+        return table
 
 
-def _count(what: str, at: Any, width: int) -> int:
-    at = at - min(0, at.min()) // 128 * 128
-    if what == "sectors":
-        return sectors(at, width)
-    if what == "lines":
-        return lines(at, width)
-    return sum(ldmatrix_rows(at) if width == 0 else wavefronts(at, width))
+def _placed(start: Scope, parts: list[Part]) -> Array:
+    """Give each row of the parts its place in the course of a CTA; the steps of each CTA."""
+    items: dict[Scope, list[Any]] = {start: []}
 
+    def attach(scope: Scope) -> list[Any]:
+        """What stands in a scope, in order; the scope itself stands in the one around, from now on."""
+        if scope not in items:
+            assert scope.around is not None
+            attach(scope.around).append(scope)
+            items[scope] = []
+        return items[scope]
 
-def _inside(m: TensorMap, corner: list[int]) -> int:
-    """The bytes of global memory of a box, row by row in whole sectors, as far as it lies inside its tensor."""
-    inside = [
-        max(0, min(x + int(n), int(end)) - max(x, 0)) for x, n, end in zip(corner, m.box_dim, m.global_dim, strict=True)
-    ]
-    nbytes = inside[0] * m.unit_bytes
-    return math.prod(inside[1:]) * _whole(max(corner[0], 0) * m.unit_bytes, nbytes) if nbytes else 0
+    for part in parts:
+        attach(part.scope).append(part)
+    sizes: dict[Scope, Array] = {}
 
+    def size(scope: Scope) -> Array:
+        n = np.zeros(len(scope), dtype=np.int64)
+        for x in items[scope]:
+            if isinstance(x, Part):
+                n += 1
+            else:
+                n += np.bincount(x.of, weights=size(x), minlength=len(scope)).astype(np.int64)
+        sizes[scope] = n
+        return n
 
-def _whole(first: int, nbytes: int) -> int:
-    """The bytes of the sectors in which some bytes lie."""
-    return (-(-(first + nbytes) // SECTOR_BYTES) - first // SECTOR_BYTES) * SECTOR_BYTES
+    def place(scope: Scope, at: Array) -> None:
+        at = at.copy()
+        for x in items[scope]:
+            if isinstance(x, Part):
+                x.place = at.copy()
+                at += 1
+            else:
+                n = sizes[x]
+                before = np.cumsum(n) - n
+                first = np.searchsorted(x.of, x.of, side="left")
+                place(x, at[x.of] + before - before[first] if len(n) else at[:0])
+                at += np.bincount(x.of, weights=n, minlength=len(scope)).astype(np.int64)
 
-
-def _expect_modelled(kernel: Kernel, op: Op) -> None:
-    """Raise SimulationError for an operation whose time is outside of the model (docs/simulator/deviations.md)."""
-    timing_class(op)
-    why = ""
-    if isinstance(op, LoadIndex):
-        why = "no index that is read from memory"
-    peer = getattr(op, "peer", None) if isinstance(op, Arrive) else getattr(op, "multicast", None)
-    if isinstance(op, ClusterBarrier) or peer is not None:
-        why = "no clusters"
-    if why:
-        raise SimulationError(f"expected {why} in a kernel that is simulated, got {op} in {kernel.name}")
-
-
-def registers(op: Op) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of the registers that an operation reads, and of those that it writes."""
-    reads = tuple(t.operand.tensor for t in op.reads() if isinstance(t.operand, Ref))
-    writes = tuple(t.operand.tensor for t in op.changes() if isinstance(t.operand, Ref))
-    return reads, writes
+    lengths = size(start)
+    place(start, np.zeros(len(start), dtype=np.int64))
+    return lengths

@@ -40,14 +40,18 @@ class Pipe:
 
     def take(self, occupancy: int) -> tuple[int, int]:
         """(start, end) of the service of a request that comes now. Raises SimulationError for a time below 0."""
-        if occupancy < 0:
-            raise SimulationError(f"expected an occupancy of at least 0 ps of {self.name}, got {occupancy} ps")
         now = self.engine.now
         if self.free:
             return now, now
-        start = max(now, self._free[0])
+        if occupancy < 0:
+            raise SimulationError(f"expected an occupancy of at least 0 ps of {self.name}, got {occupancy} ps")
+        servers = self._free
+        start = max(servers[0], now)
         end = start + occupancy
-        heapq.heapreplace(self._free, end)
+        if len(servers) == 1:
+            servers[0] = end
+        else:
+            heapq.heapreplace(servers, end)
         self.busy += occupancy
         self.queued += start - now
         self.served += 1
@@ -79,37 +83,42 @@ class Pool:
     (2100, 0)
     """
 
-    __slots__ = ("_signals", "capacity", "engine", "free", "held", "held_time", "most", "name", "queued", "since")
+    __slots__ = ("_asked", "capacity", "engine", "free", "held", "held_time", "most", "name", "queued", "since")
 
     def __init__(self, name: str, engine: Engine, capacity: int, free: bool = False) -> None:
         if capacity < 1:
             raise SimulationError(f"expected a capacity of at least 1 of {name}, got {capacity}")
         self.name, self.engine, self.capacity, self.free = name, engine, capacity, free
-        self._signals: deque[tuple[int, Signal]] = deque()
+        self._asked: deque[tuple[int, int, Callable[[], None]]] = deque()
         self.held = self.held_time = self.most = self.queued = self.since = 0
 
     def take(self, units: int) -> Steps:
         """Wait for units and hold them. Raises SimulationError for more than there are."""
+        ready = Signal("")
+        if not self.ask(units, lambda: ready.fire(self.engine)):
+            ready.told = f"{units} units of {self.name} ({self.capacity - self.held} were free)"
+            yield ready  # ``give`` has taken them for us
+
+    def ask(self, units: int, then: Callable[[], None]) -> bool:
+        """Hold units at once and return True, or later: *then* is called when they are held."""
         if units > self.capacity and not self.free:
             raise SimulationError(f"expected at most {self.capacity} units of {self.name}, got {units}")
-        came = self.engine.now
-        if not self.free and (self._signals or self.held + units > self.capacity):
-            ready = Signal(lambda: f"{units} units of {self.name} ({self.capacity - self.held} are free)")
-            self._signals.append((units, ready))
-            yield ready  # ``give`` has taken them for us
-        else:
-            self._hold(units)
-        self.queued += self.engine.now - came
+        if not self.free and (self._asked or self.held + units > self.capacity):
+            self._asked.append((units, self.engine.now, then))
+            return False
+        self._hold(units)
+        return True
 
     def give(self, units: int) -> None:
         """Give units back, to those who wait. Raises SimulationError for more than are held."""
         if units > self.held:
             raise SimulationError(f"expected at most {self.held} units of {self.name} to be given back, got {units}")
         self._hold(-units)
-        while self._signals and self.held + self._signals[0][0] <= self.capacity:
-            wanted, ready = self._signals.popleft()
+        while self._asked and self.held + self._asked[0][0] <= self.capacity:
+            wanted, since, then = self._asked.popleft()
             self._hold(wanted)
-            ready.fire(self.engine)
+            self.queued += self.engine.now - since
+            then()
 
     def _hold(self, units: int) -> None:
         self.held_time += self.held * (self.engine.now - self.since)
@@ -119,4 +128,84 @@ class Pool:
 
     def mean(self, time: int) -> float:
         """The units held on average over a run of this time, which is over."""
+        return self.held_time / time if time else 0.0
+
+
+class Window:
+    """A limit on the bytes in flight: each byte may be asked for when the byte so many before it has arrived.
+
+    Requests begin in the order in which they come. The bytes of one arrive evenly between two times, which ``begun``
+    is told; from these it is known when those behind may begin and end.
+
+    >>> engine, seen = Engine(), []
+    >>> window = Window("bytes in flight", engine, 100)
+    >>> def begin():
+    ...     seen.append(engine.now)
+    ...     window.begun(80, engine.now + 500, engine.now + 580)
+    >>> for _ in range(3): window.ask(80, begin)
+    >>> engine.run(); seen
+    [0, 0, 561]
+    """
+
+    __slots__ = ("_arriving", "_cum", "_waiting", "capacity", "engine", "free", "held_time", "name", "queued")
+
+    def __init__(self, name: str, engine: Engine, capacity: int, free: bool = False) -> None:
+        if capacity < 1:
+            raise SimulationError(f"expected a capacity of at least 1 of {name}, got {capacity}")
+        self.name, self.engine, self.capacity, self.free = name, engine, capacity, free
+        self._waiting: deque[tuple[int, int, Callable[[], None]]] = deque()
+        self._arriving: deque[tuple[int, int, int, int]] = deque()  # first byte, end, when each of the two arrives
+        self._cum = self.held_time = self.queued = 0
+
+    def ask(self, nbytes: int, then: Callable[[], None]) -> None:
+        """Call *then* when the first of some bytes may be asked for; it calls ``begun``."""
+        if self.free:
+            then()
+            return
+        self._waiting.append((nbytes, self.engine.now, then))
+        if len(self._waiting) == 1:
+            self._next()
+
+    def _next(self) -> None:
+        time = self._arrival(self._cum - self.capacity + 1)
+        if time > self.engine.now:
+            self.engine.at(time, self._begin)
+        else:
+            self._begin()
+
+    def _begin(self) -> None:
+        _, since, then = self._waiting[0]
+        self.queued += self.engine.now - since
+        then()
+
+    def last(self, nbytes: int) -> int:
+        """When the last of some bytes that begin now may be asked for."""
+        return self.engine.now if self.free else max(self.engine.now, self._arrival(self._cum + nbytes - self.capacity))
+
+    def begun(self, nbytes: int, first: int, end: int) -> None:
+        """The request at hand has begun; its bytes arrive from one time to another."""
+        now = self.engine.now
+        self.held_time += nbytes * ((first + end) // 2 - now)
+        if self.free:
+            return
+        self._arriving.append((self._cum, self._cum + nbytes, first, end))
+        self._cum += nbytes
+        self._waiting.popleft()
+        if self._waiting:
+            self._next()
+
+    def _arrival(self, byte: int) -> int:
+        """When a byte, counted from 1, has arrived."""
+        arriving = self._arriving
+        if byte <= 0:
+            return 0
+        while len(arriving) > 1 and arriving[0][1] < byte:
+            arriving.popleft()
+        if not arriving:
+            return 0
+        start, stop, first, end = arriving[0]
+        return end if byte >= stop else first + (end - first) * max(0, byte - start) // (stop - start)
+
+    def mean(self, time: int) -> float:
+        """The bytes in flight on average over a run of this time, which is over."""
         return self.held_time / time if time else 0.0

@@ -1,26 +1,25 @@
-"""One SM in detail: its units, the mbarriers of its CTAs, and the CTAs that run on it at once."""
+"""One SM in detail: its units, the mbarriers of its CTAs, and the clusters that run on it and its neighbours."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from symlayout.kernel import Kernel
-from symlayout.ops import Op
 from symlayout.semantics.mbarrier import Mbarrier
 
 from .engine import Engine, Signal, Steps
 from .log import Log
 from .machine import Machine
 from .memory import GlobalMemory
-from .program import Step, Team, registers
-from .resource import Pipe, Pool
-from .timing_classes import TimingClass
+from .program import Step, Team, What
+from .resource import Pipe, Window
 
-UNITS = ("issue slots", "load/store unit", "shared memory", "TMA front end", "tensor core", "mbarrier unit")
+UNITS = ("issue slots", "load/store unit", "shared memory", "TMA front end", "tensor core", "mbarrier unit", "SM port")
 IN_FLIGHT = "TMA bytes in flight"
 ISSUING, ALL = "issuing", "all"  # of the time of a team: no stall, and all of it
 
@@ -54,94 +53,107 @@ class Flight:
     signal: Signal
     reading: int = 0  # their sources
     pending: int = 0
+    until: int = 0  # the time at which those are over that end at a known time
 
     def over(self, read: bool = False) -> bool:
-        """Whether all are over, or with *read* have read their sources."""
+        """Whether all are over, or with *read* have read their sources, but for those that end at a known time."""
         return not (self.reading if read else self.pending)
 
 
 @dataclass(slots=True)
 class Meeting:
-    """A barrier of threads of a CTA: those who have come."""
+    """A barrier of threads of a CTA or a cluster: those who have come."""
 
     signal: Signal
     threads: int = 0
 
 
-@dataclass
+@dataclass(eq=False)
 class Cta:
-    """A CTA on the SM: its mbarriers, its barriers of threads, and how many of its teams still run."""
+    """A CTA on an SM: its mbarriers, its barriers of threads, and the CTAs of its cluster, itself among them."""
 
     name: str
+    sm: Sm
+    rank: int
+    cluster: list[Cta]
     barriers: dict[tuple[str, int], Barrier]
     meetings: dict[int, Meeting] = field(default_factory=dict)
-    running: int = 0
+    together: dict[int, Meeting] = field(default_factory=dict)  # barriers of the cluster, those of rank 0
+
+    @property
+    def neighbours(self) -> dict[int, Meeting]:
+        """The barriers of the cluster."""
+        return self.cluster[0].together
 
 
 class Sm:
-    """The units of an SM, and the counters of what its teams wait for, in picoseconds by cause."""
+    """The units of an SM, and the counters of what its teams wait for, in picoseconds by cause.
+
+    It stands for *weight* SMs that do alike.
+    """
 
     def __init__(
-        self, engine: Engine, machine: Machine, memory: GlobalMemory, kernel: Kernel, free: frozenset[str], log: bool
+        self,
+        engine: Engine,
+        machine: Machine,
+        memory: GlobalMemory,
+        kernel: Kernel,
+        free: frozenset[str],
+        log: Log | None = None,
+        weight: int = 1,
     ) -> None:
-        self.engine, self.machine, self.memory, self.kernel = engine, machine, memory, kernel
+        self.engine, self.machine, self.memory, self.kernel, self.weight = engine, machine, memory, kernel, weight
         pipes = [Pipe(name, engine, free=name in free) for name in UNITS]
-        self.slots, self.lsu, self.shared, self.tma, self.tensor, self.mbarriers = pipes
-        self.pipes = (*pipes, *memory.pipes)
-        self.in_flight = Pool(IN_FLIGHT, engine, machine.count("tma_bytes_in_flight"), IN_FLIGHT in free)
-        self.slot = machine.cycle / machine.count("schedulers")
-        self.schedulers = machine.count("schedulers")
+        self.slots, self.lsu, self.shared, self.tma, self.tensor, self.mbarriers, self.port = pipes
+        self.pipes = tuple(pipes)
+        self.in_flight = Window(IN_FLIGHT, engine, machine.count("tma_bytes_in_flight"), IN_FLIGHT in free)
+        self.wake, self.remote = machine.ps("mbarrier_wait"), machine.ps("cluster_arrive")
         self.stalls: dict[str, Counter[str]] = {}  # of each team, picoseconds by cause
-        self.log = Log(engine, kernel.rings) if log else None
-        if self.log is not None:
-            for pipe in self.pipes:
-                pipe.log = self.log.served
-            memory.log = self.log.moved
-        self._times: dict[TimingClass, tuple[int, float, int]] = {}
-        self._registers: dict[int, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        self.log = log
+        if log is not None:
+            for pipe in (*self.pipes, memory.l2, memory.dram):
+                pipe.log = log.served
+        self.handlers: dict[What, Any] = {}  # how ``Warps`` takes the steps of an operation
+        self._latency: dict[What, int] = {}
 
-    def times(self, row: TimingClass) -> tuple[int, float, int]:
-        """Issue, occupancy and latency of a timing class, in picoseconds."""
-        found = self._times.get(row)
+    def latency(self, what: What) -> int:
+        """The latency of an operation, in picoseconds."""
+        found = self._latency.get(what)
         if found is None:
-            issue, occupancy, latency = (
-                self.machine.ps(x) if x else 0 for x in (row.issue, row.occupancy, row.latency)
-            )
-            found = self._times[row] = (issue, occupancy, latency)
+            name = what.row.latency
+            found = self._latency[what] = self.machine.ps(name) if name else 0
         return found
 
-    def registers(self, op: Op) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The registers that an operation reads and writes."""
-        found = self._registers.get(id(op))
-        if found is None:
-            found = self._registers[id(op)] = registers(op)
-        return found
-
-    def cta(self, name: str) -> Cta:
+    def cta(self, name: str, rank: int, cluster: list[Cta]) -> Cta:
         """A CTA with fresh mbarriers."""
         rows = ((b, k) for b in self.kernel.barriers for k in range(b.slots))
-        return Cta(name, {(b.name, k): Barrier(self.engine, f"{b.name}[{k}]", b.arrivals) for b, k in rows})
+        barriers = {(b.name, k): Barrier(self.engine, f"{b.name}[{k}]", b.arrivals) for b, k in rows}
+        return Cta(name, self, rank, cluster, barriers)
 
-    def resident(self, ctas: Iterator[tuple[str, list[Team]]], run: Callable[[Cta, Team], Steps]) -> Steps:
-        """One place on the SM: runs CTAs one after another, each with all its teams, as long as there are any."""
-        for name, teams in ctas:
-            cta = self.cta(name)
-            over = Signal(f"the end of {name}")
-            cta.running = len(teams)
 
-            def team_of(team: Team, cta: Cta = cta, over: Signal = over) -> Steps:
-                yield from run(cta, team)
-                cta.running -= 1
-                if not cta.running:
-                    over.fire(self.engine)
+Course = tuple[str, list[Team]]  # a CTA by name, with the steps of its teams
+Run = Callable[[Cta, Team, Callable[[], None]], Steps]  # of a team; what is called at its end
 
+
+def resident(sms: list[Sm], clusters: Iterator[tuple[Course, ...]], run: Run) -> Steps:
+    """One place on some SMs: runs clusters one after another, a CTA on each SM, as long as there are any."""
+    engine = sms[0].engine
+    for courses in clusters:
+        cluster: list[Cta] = []
+        cluster += [sm.cta(name, k, cluster) for k, (sm, (name, _)) in enumerate(zip(sms, courses, strict=True))]
+        over = Signal(f"the end of {courses[0][0]}")
+        running = sum(len(teams) for _, teams in courses)
+
+        def end(over: Signal = over) -> None:
+            nonlocal running
+            running -= 1
+            if not running:
+                over.fire(engine)
+
+        for cta, (name, teams) in zip(cluster, courses, strict=True):
             for team in teams:
-                self.engine.start(f"{name}, {team.name}", team_of(team))
-            yield over
-
-    def wavefronts(self, count: int) -> int:
-        """Picoseconds of shared memory for some wavefronts."""
-        return self.machine.ps("wavefront_interval", count)
+                engine.start(f"{name}, {team.name}", run(cta, team, end))
+        yield over
 
 
-__all__ = ["ALL", "IN_FLIGHT", "ISSUING", "UNITS", "Barrier", "Cta", "Flight", "Meeting", "Sm", "Step"]
+__all__ = ["ALL", "IN_FLIGHT", "ISSUING", "UNITS", "Barrier", "Cta", "Flight", "Meeting", "Sm", "Step", "resident"]

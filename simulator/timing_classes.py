@@ -76,7 +76,7 @@ TMA_STORE = TimingClass(Unit.TMA_STORE, "tma_issue", "tma_command")
 MMA = TimingClass(Unit.MMA, "alu_interval", "mma_interval", "mma_latency")
 WGMMA = TimingClass(Unit.WGMMA, "wgmma_issue", "wgmma_column", "wgmma_latency")
 WGMMA_REGISTERS = TimingClass(Unit.WGMMA, "wgmma_issue_registers", "wgmma_column", "wgmma_latency")
-CLUSTER = TimingClass(Unit.CLUSTER, "")
+CLUSTER = TimingClass(Unit.CLUSTER, "alu_interval", "barrier_interval", "cluster_barrier")
 
 # The words of atoms, as patterns of whole words; the first that fits counts.
 ATOM_ROWS: tuple[tuple[str, TimingClass], ...] = (

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, TypeAlias
 
 from symlayout.ops import Barrier as CtaBarrier
 from symlayout.ops import Commit, ExpectTx, WaitGroup
 
-from .engine import Signal, SimulationError, Steps
-from .program import Step, Team
-from .sm import ALL, ISSUING, Cta, Flight, Meeting, Sm
+from .engine import Signal, Steps
+from .program import HERE, Step, Team, What
+from .sm import ALL, ISSUING, Cta, Flight, Meeting
 from .timing_classes import Unit
 
-WAVEFRONT_BYTES = 128
+CLUSTER_BARRIER = 0  # the key of the barrier of all threads of a cluster
 
 
 class Warps:
     """The warps of a team in lockstep: they issue in order, and wait where a result or a barrier is needed."""
 
-    def __init__(self, sm: Sm, cta: Cta, team: Team) -> None:
-        self.sm, self.cta, self.team, self.engine = sm, cta, team, sm.engine
-        self.name = f"{cta.name}, {team.name}"
-        self.stalls = sm.stalls.setdefault(team.name, Counter())
+    def __init__(self, cta: Cta, team: Team, end: Callable[[], None]) -> None:
+        self.sm, self.cta, self.team, self.engine = cta.sm, cta, team, cta.sm.engine
+        self.name, self.end = f"{cta.name}, {team.name}", end
+        self.stalls = cta.sm.stalls.setdefault(team.name, Counter())
         self.loads: dict[str, Flight] = {}
         self.ready: dict[str, int] = {}
         self.open: dict[str, Flight] = {}
@@ -32,12 +32,36 @@ class Warps:
 
     def run(self) -> Steps:
         """All steps in order."""
-        since = self.engine.now
+        engine, sm, log = self.engine, self.sm, self.sm.log
+        take, stalls, handlers = sm.slots.take, self.stalls, sm.handlers
+        busy, began = 0, engine.now
         for step in self.team.steps:
-            yield from self._operands(step)
-            yield from self._issue(step)
-            yield from self.HANDLERS[step.unit](self, step)
-        self.stalls[ALL] += self.engine.now - since
+            what = step.what
+            handler = handlers.get(what)
+            if handler is None:
+                handler = handlers[what] = _handler(what)
+            operands, effect, blocks = handler
+            if operands:
+                yield from self._operands(step)
+            since = engine.now
+            _, end = take(step.slot_ps)
+            own = step.issue_ps
+            taken = end - since
+            if taken > own:
+                stalls["issue slots"] += taken - own
+                yield taken
+            elif own:
+                yield own
+            busy += own
+            if log is not None and what.row.unit is not Unit.WAIT:
+                log.span(self.name, step.label, since)
+            if blocks:
+                yield from effect(self, step)
+            else:
+                effect(self, step)
+        stalls[ISSUING] += busy
+        stalls[ALL] += engine.now - began
+        self.end()
 
     # -- waiting --------------------------------------------------------------------------------------
 
@@ -54,8 +78,8 @@ class Warps:
 
     def _operands(self, step: Step) -> Steps:
         """Wait for the registers that a step reads."""
-        reads, writes = self.sm.registers(step.op)
-        for name in reads:
+        what = step.what
+        for name in what.reads:
             flight = self.loads.get(name)
             if flight is not None and not flight.over():
                 yield from self._until(flight.over, flight.signal, "loads")
@@ -64,122 +88,93 @@ class Warps:
                 since = self.engine.now
                 yield at - since
                 self._stalled("results", since)
-        latency = self.sm.times(step.row)[2]
-        if step.unit in (Unit.REGISTERS, Unit.SHARED, Unit.MATRIX):
-            for name in writes:
+        if what.writes and what.row.unit in RESULTS:
+            latency = self.sm.latency(what)
+            for name in what.writes:
                 self.ready[name] = self.engine.now + latency
-
-    def _issue(self, step: Step) -> Steps:
-        """Keep issue slots and the warps busy."""
-        sm, since = self.sm, self.engine.now
-        issue = sm.times(step.row)[0] if step.unit is not Unit.WAIT else 0
-        _, end = sm.slots.take(round(sm.slot * step.warps * step.count))
-        own = since + issue * step.count * -(-step.warps // sm.schedulers)
-        yield max(end, own) - since
-        self.stalls[ISSUING] += min(self.engine.now, own) - since
-        if end > own:
-            self.stalls["issue slots"] += end - own
-        if sm.log is not None and step.unit is not Unit.WAIT:
-            sm.log.span(self.name, step.label, since)
 
     # -- what happens then ----------------------------------------------------------------------------
 
-    def _registers(self, step: Step) -> Steps:
-        yield from ()
+    def _registers(self, step: Step) -> None:
+        """The results are there after the latency, which ``_operands`` has noted."""
 
-    def _shared(self, step: Step) -> Steps:
+    def _shared(self, step: Step) -> None:
         """Loads and stores of shared memory: the port takes a wavefront at a time."""
         sm = self.sm
-        _, occupancy, latency = sm.times(step.row)
-        once = step.warps if step.unit is Unit.MATRIX else step.served
-        _, end = sm.shared.take(max(round(once * occupancy), sm.wavefronts(step.served)))
-        for name in sm.registers(step.op)[1]:
+        _, end = sm.shared.take(step.unit_ps)
+        for name in step.what.writes:
             if name in self.ready:
-                self.ready[name] = end + latency
-        yield from ()
+                self.ready[name] = end + sm.latency(step.what)
 
-    def _access(self, step: Step) -> int:
-        """When the load/store unit has taken the warps of a step: a line or an instruction at a time."""
+    def _load(self, step: Step) -> None:
+        flights = [self._flight(self.loads, name) for name in step.what.writes]
+        self._loading(step, flights)
+
+    def _cp_async(self, step: Step) -> None:
+        self._loading(step, [self._flight(self.open, step.what.member_of)], into_shared=True)
+
+    def _store(self, step: Step) -> None:
+        _, end = self.sm.lsu.take(step.unit_ps)
+        self._at(end, partial(self._posted, step))
+
+    def _mma(self, step: Step) -> None:
         sm = self.sm
-        occupancy = max(sm.times(step.row)[1] * step.warps, sm.machine.ps("line_interval", step.served))
-        return sm.lsu.take(round(occupancy))[1]
+        _, end = sm.tensor.take(step.unit_ps)
+        for name in step.what.writes:
+            self.ready[name] = end + sm.latency(step.what)
 
-    def _load(self, step: Step) -> Steps:
-        flights = [self._flight(self.loads, name) for name in self.sm.registers(step.op)[1]]
-        self._start(step, self._loading(step, flights), flights)
-        yield from ()
-
-    def _store(self, step: Step) -> Steps:
-        self._start(step, self._storing(step), [])
-        yield from ()
-
-    def _cp_async(self, step: Step) -> Steps:
-        group = self._flight(self.open, step.op.member_of)
-        self._start(step, self._loading(step, [group], into_shared=True), [group])
-        yield from ()
-
-    def _tma_load(self, step: Step) -> Steps:
-        self._start(step, self._tma_loading(step), [])
-        yield from ()
-
-    def _tma_store(self, step: Step) -> Steps:
-        group = self._flight(self.open, step.op.member_of)
-        self._start(step, self._tma_storing(step, group), [group])
-        yield from ()
-
-    def _mma(self, step: Step) -> Steps:
-        sm = self.sm
-        _, occupancy, latency = sm.times(step.row)
-        _, end = sm.tensor.take(round(occupancy * step.warps / sm.schedulers))
-        for name in sm.registers(step.op)[1]:
-            self.ready[name] = end + latency
-        yield from ()
-
-    def _wgmma(self, step: Step) -> Steps:
+    def _wgmma(self, step: Step) -> None:
         """The tensor core takes N/2 cycles for each warpgroup, and shared memory delivers the operands meanwhile."""
         sm = self.sm
-        group = self._flight(self.open, step.op.member_of)
-        occupancy = sm.times(step.row)[1] * step.served * max(1, step.warps // 4)
-        _, product = sm.tensor.take(round(occupancy))
-        _, operands = sm.shared.take(sm.wavefronts(-(-step.shared_bytes // WAVEFRONT_BYTES)))
-        group.pending += 1
-        self.engine.at(max(product, operands) + sm.times(step.row)[2], lambda: self._over([group]))
-        yield from ()
+        group = self._flight(self.open, step.what.member_of)
+        end = max(sm.tensor.take(step.unit_ps)[1], sm.shared.take(step.shared_ps)[1])
+        group.until = max(group.until, end + sm.latency(step.what))
 
-    def _mbarrier(self, step: Step) -> Steps:
-        self._mbarrier_unit(step)
-        barrier = self.cta.barriers[step.barrier]
-        if isinstance(step.op, ExpectTx):
-            barrier.change(barrier.state.expect_tx, step.number * step.lanes)
-        barrier.change(barrier.state.arrive, step.lanes)
-        self._note("expect" if isinstance(step.op, ExpectTx) else "arrive", step)
-        yield from ()
+    def _mbarrier(self, step: Step) -> None:
+        sm = self.sm
+        sm.mbarriers.take(step.unit_ps)
+        for rank in step.ranks:
+            if rank in (HERE, self.cta.rank):
+                barrier = self.cta.barriers[step.barrier]
+                if isinstance(step.op, ExpectTx):
+                    barrier.change(barrier.state.expect_tx, step.number * step.lanes)
+                barrier.change(barrier.state.arrive, step.lanes)
+            else:
+                barrier = self.cta.cluster[rank].barriers[step.barrier]
+                change = partial(barrier.change, barrier.state.arrive, step.lanes)
+                self.engine.at(self.engine.now + sm.remote, change)
+        if sm.log is not None:
+            self._note("expect" if isinstance(step.op, ExpectTx) else "arrive", step)
 
     def _wait(self, step: Step) -> Steps:
         """A wait costs the same whether the phase is over or ends later: the warp sleeps until it does."""
-        self._mbarrier_unit(step)
-        since = self.engine.now
-        barrier = self.cta.barriers[step.barrier]
-        passes = barrier.state.passes
-        yield from self._until(lambda: passes(step.number), barrier.signal, f"mbarrier {step.barrier[0]}")
-        self._note("wait", step, since)
-        issue = self.sm.times(step.row)[0]
-        yield issue
-        self.stalls[ISSUING] += issue
+        self.sm.mbarriers.take(step.unit_ps)
+        barrier, since = self.cta.barriers[step.barrier], self.engine.now
+        state, parity = barrier.state, step.number
+        while not state.passes(parity):
+            yield barrier.signal
+        self._stalled(f"mbarrier {step.barrier[0]}", since)
+        if self.sm.log is not None:
+            self._note("wait", step, since)
+        yield self.sm.wake
+        self.stalls[ISSUING] += self.sm.wake
         if self.sm.log is not None:
             self.sm.log.span(self.name, step.label, since)
 
-    def _mbarrier_unit(self, step: Step) -> None:
-        self.sm.mbarriers.take(round(self.sm.times(step.row)[1] * step.warps))
-
     def _meet(self, step: Step) -> Steps:
-        op, sm = step.op, self.sm
+        op = step.op
         assert isinstance(op, CtaBarrier)
-        _, occupancy, latency = sm.times(step.row)
-        meetings, number = self.cta.meetings, op.number
-        wanted = op.threads or sm.kernel.threads
-        meeting = meetings.setdefault(number, Meeting(Signal(lambda: f"barrier {number} of {wanted} threads")))
-        yield round(occupancy * step.warps)
+        wanted = op.threads or self.sm.kernel.threads
+        yield from self._met(self.cta.meetings, op.number, wanted, step, "CTA barriers")
+
+    def _cluster(self, step: Step) -> Steps:
+        wanted = self.sm.kernel.threads * len(self.cta.cluster)
+        yield from self._met(self.cta.neighbours, CLUSTER_BARRIER, wanted, step, "cluster barriers")
+
+    def _met(self, meetings: dict[int, Meeting], number: int, wanted: int, step: Step, cause: str) -> Steps:
+        """Wait until so many threads have come."""
+        meeting = meetings.setdefault(number, Meeting(Signal(lambda: f"{step.op} of {wanted} threads")))
+        yield step.unit_ps
         meeting.threads += step.lanes
         if meeting.threads >= wanted:
             del meetings[number]
@@ -187,15 +182,14 @@ class Warps:
         else:
             since = self.engine.now
             yield meeting.signal
-            self._stalled("CTA barriers", since)
-        yield latency
+            self._stalled(cause, since)
+        yield self.sm.latency(step.what)
 
-    def _commit(self, step: Step) -> Steps:
+    def _commit(self, step: Step) -> None:
         assert isinstance(step.op, Commit)
         kind = step.op.group
         flight = self.open.pop(kind, None) or Flight(Signal(f"a group of {kind}"))
         self.groups.setdefault(kind, []).append(flight)
-        yield from ()
 
     def _wait_group(self, step: Step) -> Steps:
         op = step.op
@@ -205,7 +199,11 @@ class Warps:
             if not flight.over(op.read):
                 cause = f"{op.group} groups{' to be read' if op.read else ''}"
                 yield from self._until(partial(flight.over, op.read), flight.signal, cause)
-        self.groups[op.group] = [f for f in groups if f.pending or f.reading]
+            since = self.engine.now
+            if flight.until > since:
+                yield flight.until - since
+                self._stalled(f"{op.group} groups", since)
+        self.groups[op.group] = [f for f in groups if f.pending or f.reading or f.until > self.engine.now]
 
     # -- asynchronous parts ---------------------------------------------------------------------------
 
@@ -221,11 +219,16 @@ class Warps:
             found = among[name] = Flight(Signal(f"{name} to arrive"))
         return found
 
-    def _start(self, step: Step, steps: Steps, flights: list[Flight]) -> None:
-        for flight in flights:
-            flight.pending += 1
-            flight.reading += 1
-        self.engine.start(f"{self.name}: {step.op}", steps)
+    def _at(self, time: int, action: Callable[[], None]) -> None:
+        """Do something later, in the name of this team."""
+        if self.sm.log is not None:
+            self.engine.at(time, partial(self._named, action))
+        else:
+            self.engine.at(time, action)
+
+    def _named(self, action: Callable[[], None]) -> None:
+        self.engine.running = self.name
+        action()
 
     def _over(self, flights: list[Flight], read: bool = False) -> None:
         for flight in flights:
@@ -235,67 +238,122 @@ class Warps:
                 flight.pending -= 1
             flight.signal.fire(self.engine)
 
-    def _loading(self, step: Step, flights: list[Flight], into_shared: bool = False) -> Steps:
-        engine, sm = self.engine, self.sm
-        yield self._access(step) - engine.now
-        yield sm.memory.read(step.tensor, step.bytes) - engine.now
-        if into_shared:
-            yield sm.shared.take(sm.wavefronts(-(-step.shared_bytes // WAVEFRONT_BYTES)))[1] - engine.now
-        self._over(flights, read=True)
-        self._over(flights)
+    def _posted(self, step: Step) -> None:
+        """A store is sent, and nobody waits for it."""
+        self._write(step)
 
-    def _storing(self, step: Step) -> Steps:
-        yield self._access(step) - self.engine.now
-        yield self.sm.memory.write(step.bytes) - self.engine.now
-
-    def _command(self, step: Step) -> tuple[int, int]:
-        """(start, end) of the commands of a step in the TMA front end: by rows, at least a time for each box."""
+    def _write(self, step: Step) -> int:
+        """When the bytes of a store that are sent now are visible."""
         sm = self.sm
-        return sm.tma.take(max(round(sm.times(step.row)[1] * step.lanes), sm.machine.ps("tma_row", step.served)))
+        end = sm.memory.write(sm.port, step.port_ps, l2_bytes=step.l2_bytes, dram_bytes=step.dram_bytes)
+        if sm.log is not None:
+            sm.log.moved("write", step.bytes, end)
+        return end
 
-    def _tma_loading(self, step: Step) -> Steps:
-        engine, sm = self.engine, self.sm
-        start, end = self._command(step)
-        since = engine.now
-        yield start - engine.now
-        held = min(step.bytes, sm.in_flight.capacity)
-        yield from sm.in_flight.take(held)
-        yield max(sm.memory.read(step.tensor, step.bytes), end) - engine.now
-        sm.in_flight.give(held)
-        yield sm.shared.take(sm.wavefronts(-(-step.shared_bytes // WAVEFRONT_BYTES)))[1] - engine.now
-        barrier = self.cta.barriers[step.barrier]
+    def _read(self, step: Step, ctas: tuple[Cta, ...]) -> tuple[int, ...]:
+        """When the bytes of a load that are asked for now have arrived at some CTAs."""
+        ports = [cta.sm.port for cta in ctas]
+        times = self.sm.memory.read(
+            ports, step.port_ps, l2_bytes=step.l2_bytes, dram_bytes=step.dram_bytes, late=step.late
+        )
+        if self.sm.log is not None:
+            self.sm.log.moved("read", step.bytes, max(times))
+        return times
+
+    def _loading(self, step: Step, flights: list[Flight], into_shared: bool = False) -> None:
+        for flight in flights:
+            flight.pending += 1
+
+        def arrived() -> None:
+            if into_shared:
+                self._at(self.sm.shared.take(step.shared_ps)[1], over)
+            else:
+                over()
+
+        def ask() -> None:
+            self._at(self._read(step, (self.cta,))[0], arrived)
+
+        over = partial(self._over, flights)
+        self._at(self.sm.lsu.take(step.unit_ps)[1], ask)
+
+    def _tma_load(self, step: Step) -> None:
+        """The front end starts the command; it asks memory when its bytes fit among those in flight."""
+        sm, engine, since = self.sm, self.engine, self.engine.now
+        start, end = sm.tma.take(step.unit_ps)
+        ctas = (self.cta,) if step.ranks == (HERE,) else tuple(self.cta.cluster[rank] for rank in step.ranks)
+        window = sm.in_flight
+
+        def ask() -> None:
+            last = window.last(step.bytes) + sm.memory.latency(step.late)  # of the last byte that may be asked for
+            times = [max(end, last, time) for time in self._read(step, ctas)]
+            for cta, time in zip(ctas, times, strict=True):
+                self._at(time, partial(self._landing, step, cta, since))
+            window.begun(step.bytes, max(engine.now, max(times) - step.port_ps), max(times))
+
+        def begin() -> None:
+            window.ask(step.bytes, ask)
+
+        if start > engine.now:
+            self._at(start, begin)
+        else:
+            begin()
+
+    def _landing(self, step: Step, cta: Cta, since: int) -> None:
+        """Bytes have arrived at an SM, and are written to its shared memory."""
+        self._at(cta.sm.shared.take(step.shared_ps)[1], partial(self._landed, step, cta, since))
+
+    def _landed(self, step: Step, cta: Cta, since: int) -> None:
+        barrier = cta.barriers[step.barrier]
         barrier.change(barrier.state.complete_tx, step.number)
-        self._note("land", step, since)
+        if cta is self.cta and self.sm.log is not None:
+            self._note("land", step, since)
 
-    def _tma_storing(self, step: Step, group: Flight) -> Steps:
-        engine, sm = self.engine, self.sm
-        start, end = self._command(step)
-        yield start - engine.now
-        read = sm.shared.take(sm.wavefronts(-(-step.shared_bytes // WAVEFRONT_BYTES)))[1]
-        yield max(read, end) - engine.now
-        self._over([group], read=True)
-        yield sm.memory.write(step.bytes) - engine.now
-        self._over([group])
+    def _tma_store(self, step: Step) -> None:
+        group = self._flight(self.open, step.what.member_of)
+        group.pending += 1
+        group.reading += 1
+        sm = self.sm
+        start, end = sm.tma.take(step.unit_ps)
 
-    def _unmodelled(self, step: Step) -> Steps:
-        raise SimulationError(f"expected an operation whose time is modelled, got {step.op}")
-        yield 0
+        def begin() -> None:
+            self._at(max(sm.shared.take(step.shared_ps)[1], end), read)
 
-    HANDLERS: ClassVar[dict[Unit, Callable[[Any, Step], Steps]]] = {
-        Unit.REGISTERS: _registers,
-        Unit.SHARED: _shared,
-        Unit.MATRIX: _shared,
-        Unit.LOAD: _load,
-        Unit.STORE: _store,
-        Unit.CP_ASYNC: _cp_async,
-        Unit.TMA_LOAD: _tma_load,
-        Unit.TMA_STORE: _tma_store,
-        Unit.MMA: _mma,
-        Unit.WGMMA: _wgmma,
-        Unit.MBARRIER: _mbarrier,
-        Unit.WAIT: _wait,
-        Unit.CTA_BARRIER: _meet,
-        Unit.COMMIT: _commit,
-        Unit.WAIT_GROUP: _wait_group,
-        Unit.CLUSTER: _unmodelled,
-    }
+        def read() -> None:
+            self._over([group], read=True)
+            self._at(self._write(step), partial(self._over, [group]))
+
+        if start > self.engine.now:
+            self._at(start, begin)
+        else:
+            begin()
+
+
+EFFECTS: Mapping[Unit, Callable[[Warps, Step], Any]] = {
+    Unit.REGISTERS: Warps._registers,
+    Unit.SHARED: Warps._shared,
+    Unit.MATRIX: Warps._shared,
+    Unit.LOAD: Warps._load,
+    Unit.STORE: Warps._store,
+    Unit.CP_ASYNC: Warps._cp_async,
+    Unit.TMA_LOAD: Warps._tma_load,
+    Unit.TMA_STORE: Warps._tma_store,
+    Unit.MMA: Warps._mma,
+    Unit.WGMMA: Warps._wgmma,
+    Unit.MBARRIER: Warps._mbarrier,
+    Unit.COMMIT: Warps._commit,
+}
+BLOCKING: Mapping[Unit, Callable[[Warps, Step], Steps]] = {
+    Unit.WAIT: Warps._wait,
+    Unit.CTA_BARRIER: Warps._meet,
+    Unit.WAIT_GROUP: Warps._wait_group,
+    Unit.CLUSTER: Warps._cluster,
+}
+RESULTS = (Unit.REGISTERS, Unit.SHARED, Unit.MATRIX)  # whose results are there after a latency
+Handler: TypeAlias = "tuple[bool, Callable[[Warps, Step], Any], bool]"
+
+
+def _handler(what: What) -> Handler:
+    """Whether it has registers, what happens, and whether that may have to be waited for."""
+    unit = what.row.unit
+    effect = EFFECTS.get(unit)
+    return bool(what.reads or what.writes), effect or BLOCKING[unit], effect is None

@@ -84,7 +84,6 @@ def test_a_machine_of_a_file(tmp_path):
         (("tma_copy", *SIZES, "--number", "dram_rate=-1"), "expected a number above 0 for dram_rate, got -1.0"),
         (("tma_copy", *SIZES, "--number", "sms=0.5"), "expected a whole number of sms of NVIDIA H200, got 0.5"),
         (("tma_copy", *SIZES, "-o", "no/such/folder/t.json"), "expected a file in a folder that exists"),
-        (("gather_rows", "M=64", "N=64", "K=64"), "expected no index that is read from memory"),
     ],
 )
 def test_bad_input_is_one_message(args, message):

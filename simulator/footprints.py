@@ -1,0 +1,180 @@
+"""What executions of a copy move: wavefronts, sectors, lines and boxes, from the addresses of the kernel value.
+
+All executions are looked at together, each pattern of addresses once: a count depends on addresses modulo a line alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from symlayout.atoms import MatrixCopy
+from symlayout.atoms.access import MemorySpace
+from symlayout.banks import LANES, SECTOR_BYTES, ldmatrix_rows, lines, sectors, wavefronts
+from symlayout.kernel import Kernel
+from symlayout.ops import Copy
+from symlayout.tma import TensorMap
+
+from .engine import SimulationError
+from .points import Array, Points
+
+LINE = 128
+AWAY = -(1 << 40)  # the address of a lane that is not here
+MIX = np.random.default_rng(0).integers(1, 1 << 62, LANES, dtype=np.int64) | 1
+
+
+@dataclass(slots=True)
+class Moved:
+    """What each execution of a copy moves, a number for each row; *at* is its first byte of global memory."""
+
+    served: Array  # wavefronts, lines or rows
+    bytes: Array  # of global memory, in sectors
+    shared_bytes: Array
+    credited: Array  # bytes that an mbarrier is told of, of each thread together
+    tensor: str = ""  # in global memory
+    at: Array | None = None
+    run_bytes: Array | None = None  # of global memory that lie together: a row of a box
+    runs: Array | None = None
+    pitch: int = 0  # bytes from one to the next
+
+
+@dataclass
+class Footprints:
+    """The counts of copies of a kernel; patterns that were counted are kept."""
+
+    kernel: Kernel
+    _known: dict[Any, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tensors = {t.name: t for t in self.kernel.tensors}
+
+    def moved(self, op: Copy, here: Points) -> Moved:
+        """What a copy moves: by tensor map, by a number of bytes, or by each thread."""
+        zero = np.zeros(here.rows, dtype=np.int64)
+        found = Moved(zero, zero, zero, zero)
+        for touch in op.touches():
+            name = self.kernel.touched(touch)
+            if self.tensors[name].space is MemorySpace.GLOBAL:
+                found.tensor = name
+        if op.box is not None:
+            self._box(found, op, here)
+        elif op.bytes is not None:
+            self._bulk(found, op, here)
+        else:
+            self._threads(found, op, here)
+        return found
+
+    def _bulk(self, found: Moved, op: Copy, here: Points) -> None:
+        found.served = here.here.sum(axis=1)
+        each = here.table(op.bytes)
+        found.shared_bytes = found.credited = (each * here.here).sum(axis=1)
+        ref = next(r for r in (*op.sources, *op.targets) if r.tensor == found.tensor)
+        at = here.table(ref.offset) * self.tensors[ref.tensor].dtype.bits // 8
+        found.bytes = (_sectors(at, each) * here.here).sum(axis=1)
+        found.at, found.run_bytes, found.runs = _first(here, at), found.bytes, np.ones_like(found.bytes)
+
+    def _box(self, found: Moved, op: Copy, here: Points) -> None:
+        """The part of a box inside its tensor, row by row in whole sectors."""
+        box = op.box
+        assert box is not None
+        m: TensorMap = self.kernel.map(box.tensor_map).tensor_map
+        if m.is_im2col or m.interleave or any(int(n) != 1 for n in m.element_stride):
+            raise SimulationError(f"expected a tiled box without strides, which is modelled, got {op} of {m}")
+        copies = here.here.sum(axis=1)
+        found.served = copies * int(np.prod([int(n) for n in m.box_dim[1:]], dtype=np.int64))
+        found.shared_bytes = found.credited = copies * int(m.landed_bytes)
+        corner = [here.table(x) for x in box.coordinate]
+        inside = [
+            np.clip(np.minimum(x + int(n), int(end)) - np.maximum(x, 0), 0, None)
+            for x, n, end in zip(corner, m.box_dim, m.global_dim, strict=True)
+        ]
+        first, nbytes = np.maximum(corner[0], 0) * m.unit_bytes, inside[0] * m.unit_bytes
+        whole = _sectors(first, nbytes)
+        runs = np.ones_like(nbytes)
+        for n in inside[1:]:
+            runs = runs * n
+        found.bytes = (whole * runs * here.here).sum(axis=1)
+        strides = (m.unit_bytes, *map(int, m.global_stride_bytes))
+        start = sum(np.maximum(x, 0) * d for x, d in zip(corner, strides, strict=True))
+        found.at, found.run_bytes, found.runs = (_first(here, x) for x in (np.asarray(start), whole, runs))
+        found.pitch = int(m.global_stride_bytes[0]) if m.rank > 1 else 0
+
+    def _threads(self, found: Moved, op: Copy, here: Points) -> None:
+        """The wavefronts, or lines and sectors, of each warp."""
+        atom = op.row
+        assert atom is not None
+        for ref in (*op.sources, *op.targets):
+            tensor = self.tensors[ref.tensor]
+            if tensor.space is MemorySpace.REGISTER:
+                continue
+            in_global = tensor.space is MemorySpace.GLOBAL
+            at = np.asarray(here.of(ref.offset)) * tensor.dtype.bits // 8 + (0 if in_global else tensor.base)
+            if in_global:
+                found.at = _first(here, np.broadcast_to(at, (here.rows, len(here.lanes))))
+                found.bytes = found.bytes + SECTOR_BYTES * self._counted("sectors", here, at, atom.bytes)
+                found.served = found.served + self._counted("lines", here, at, atom.bytes)
+                found.run_bytes, found.runs = found.bytes, np.ones_like(found.bytes)
+            else:
+                matrix = isinstance(atom, MatrixCopy)
+                width, lanes = (0, atom.row_lanes) if isinstance(atom, MatrixCopy) else (atom.bytes, LANES)
+                count = self._counted("rows" if matrix else "wavefronts", here, at, width, lanes)
+                found.shared_bytes = found.shared_bytes + LINE * count
+                found.served = found.served + (0 if found.tensor else count)
+
+    def _counted(self, what: str, here: Points, at: Array, width: int, lanes: int = LANES) -> Array:
+        """A count of each warp's addresses, summed over the warps of each row."""
+        alike = here.mask is None and (at.ndim < 2 or at.shape[0] == 1)
+        rows = 1 if alike else here.rows
+        at = np.broadcast_to(at, (rows, len(here.lanes)))
+        mask = None if here.mask is None else here.here
+        warp, total = here.lanes // LANES, np.zeros(rows, dtype=np.int64)
+        for w in np.unique(warp):
+            columns = np.flatnonzero(warp == w)
+            place = here.lanes[columns] % LANES
+            full = np.full((rows, LANES), AWAY, dtype=np.int64)
+            full[:, place] = at[:, columns] if mask is None else np.where(mask[:, columns], at[:, columns], AWAY)
+            total += self._patterns(what, full[:, :lanes], width)
+        return np.broadcast_to(total, here.rows) if alike else total
+
+    def _patterns(self, what: str, at: Array, width: int) -> Array:
+        """The count of each row of addresses."""
+        gone = at == AWAY
+        lowest = np.where(gone, 1 << 60, at).min(axis=1, keepdims=True)
+        at = np.where(gone, AWAY, at - lowest // LINE * LINE)
+        mixed = (at * MIX[: at.shape[1]]).sum(axis=1)
+        _, first, which = np.unique(mixed, return_index=True, return_inverse=True)
+        counts = [self._pattern(what, at[i], width) for i in first]
+        return np.asarray(counts, dtype=np.int64)[which.reshape(-1)]
+
+    def _pattern(self, what: str, at: Array, width: int) -> int:
+        key = (what, width, at.tobytes())
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _count(what, at, width)
+        return found
+
+
+def _sectors(first: Array, nbytes: Array) -> Array:
+    """The bytes of the sectors in which some bytes lie."""
+    return (-(-(first + nbytes) // SECTOR_BYTES) - first // SECTOR_BYTES) * SECTOR_BYTES * (nbytes > 0)
+
+
+def _first(here: Points, table: Array) -> Array:
+    """The value of the first thread that is here, for each row."""
+    if here.mask is None:
+        return table[:, 0]
+    return np.take_along_axis(table, here.here.argmax(axis=1)[:, None], axis=1)[:, 0]
+
+
+def _count(what: str, at: Array, width: int) -> int:
+    active = [bool(x) for x in at != AWAY]
+    if not any(active):
+        return 0
+    at = np.where(at == AWAY, 0, at)
+    if what == "sectors":
+        return sectors(at, width, active)
+    if what == "lines":
+        return lines(at, width, active)
+    return sum(ldmatrix_rows(at) if what == "rows" else wavefronts(at, width, active))

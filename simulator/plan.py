@@ -1,0 +1,238 @@
+"""Which SMs are simulated in detail: those of a kind do alike, and one of them stands for all.
+
+>>> from symlayout.kernels import tma_copy
+>>> kernel = tma_copy(8192, 8192, slots=4).bind()
+>>> plan = plan_of(Programs(kernel), H200, Cache.of(kernel, H200, warm=False))
+>>> for kind in plan.kinds:
+...     print(kind.weight, len(kind.names), plan.at_once)
+132 1 3
+>>> print(*plan.notes, sep="; ")
+one of 132 SMs stands for all, of which 116 end before it; up to 3 CTAs at once on an SM
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from symlayout.int_tuple import product
+from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import blocks_of
+
+from .engine import SimulationError
+from .machine import H200, Machine
+from .points import TooManyRows
+from .program import Programs, Walk
+from .sm import Course
+from .timing import Times
+from .traffic import Cache, Traffic, own, spread, traffic_of
+
+MAX_STEPS = 1_000_000  # of the SMs in detail: about ten seconds
+MAX_KINDS = 4
+MAX_GRID = 1_000_000  # CTAs, or threads of all CTAs where these access memory one by one, that are looked at together
+MAX_ALL = 100_000  # steps of all SMs, each in detail
+
+__all__ = ["H200", "Kind", "Plan", "plan_of"]
+
+
+Courses = list[tuple[Course, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """Groups of SMs that do alike, by one of them: the clusters that it runs, a CTA on each SM."""
+
+    weight: int  # groups of SMs, each as many as a cluster has CTAs
+    walk: Walk
+    names: tuple[str, ...]  # of its CTAs, cluster by cluster; none where another group hands out its clusters
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is simulated in detail, and what moves in all."""
+
+    kernel: Kernel
+    kinds: tuple[Kind, ...]
+    footprint: int  # bytes of all tensors
+    at_once: int  # CTAs on an SM
+    size: int  # CTAs of a cluster
+    bytes: int
+    dram_bytes: int
+    notes: tuple[str, ...]
+    shared: bool = False  # whether all SMs are in detail, and take clusters as they become free
+
+    def courses(self, machine: Machine) -> list[Courses]:
+        """The clusters of each kind, with the steps of their CTAs as long as they take on a machine."""
+        times = Times(machine)
+        out = []
+        for kind in self.kinds:
+            ctas = list(zip(kind.names, kind.walk.of(times.of), strict=True)) if kind.names else []
+            out.append([tuple(ctas[k : k + self.size]) for k in range(0, len(ctas), self.size)])
+        return out
+
+
+def plan_of(programs: Programs, machine: Machine, cache: Cache, detail: str = "auto") -> Plan:
+    """What to simulate of a kernel at sizes. Raises SimulationError where it does not fit the machine or the model."""
+    kernel = programs.kernel
+    grid, size = tuple(int(n) for n in kernel.grid), int(product(kernel.cluster))
+    if min(grid) < 1:
+        raise SimulationError(f"expected a grid of at least one CTA, got {grid} of {kernel.name}")
+    if any(n % c for n, c in zip(grid, kernel.cluster, strict=False)):
+        raise SimulationError(f"expected a grid of whole clusters of {kernel.cluster}, got {grid} of {kernel.name}")
+    at_once = _at_once(kernel, machine)
+    clusters = int(product(grid)) // size
+    groups = min(clusters, _groups(machine, size))
+    if not groups:
+        raise SimulationError(f"expected clusters that fit a GPC of {machine.name}, got {size} CTAs of {kernel.name}")
+    grid_of = _Grid(kernel, grid, size, clusters, groups, at_once)
+    return _Chosen(programs, cache, grid_of, detail).plan()
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """The clusters of a grid and the groups of SMs that run them: number k on group k modulo their number."""
+
+    kernel: Kernel
+    shape: tuple[int, ...]
+    size: int
+    clusters: int
+    groups: int
+    at_once: int
+
+    def blocks(self, cluster: int) -> list[tuple[int, ...]]:
+        """The block indices of the CTAs of a cluster, by rank; x is the fastest."""
+        each = (*self.kernel.cluster, *(1,) * len(self.shape))[: len(self.shape)]
+        corner, n = [], cluster
+        for extent, c in zip(self.shape, each, strict=True):
+            corner.append(n % (extent // c) * c)
+            n //= extent // c
+        return list(blocks_of(self.kernel, tuple(corner))) if self.size > 1 else [tuple(corner)]
+
+    def every(self, clusters: Any) -> Iterator[tuple[int, ...]]:
+        return itertools.chain.from_iterable(map(self.blocks, clusters))
+
+
+def _at_once(kernel: Kernel, machine: Machine) -> int:
+    """CTAs that an SM holds, by threads and shared memory; registers are not known here."""
+    shared = kernel.shared_bytes + machine.count("shared_bytes_reserved")
+    limits = (
+        machine.count("ctas_per_sm"),
+        machine.count("threads_per_sm") // (-(-kernel.threads // 32) * 32),
+        machine.count("shared_bytes_per_sm") // shared,
+    )
+    if min(limits) < 1:
+        raise SimulationError(
+            f"expected a CTA that fits an SM of {machine.name}, got {kernel.threads} threads and "
+            f"{kernel.shared_bytes} bytes of shared memory of {kernel.name}"
+        )
+    return min(limits)
+
+
+def _groups(machine: Machine, size: int) -> int:
+    """Clusters of so many SMs that run at once: each lies inside a GPC, whose SMs come in pairs."""
+    sms, gpcs = machine.count("sms"), machine.count("gpcs")
+    if size == 1:
+        return sms
+    pairs, more = divmod(sms // 2, gpcs)
+    return sum(2 * (pairs + (k < more)) // size for k in range(gpcs))
+
+
+class _Chosen:
+    """The choice of what is simulated in detail."""
+
+    def __init__(self, programs: Programs, cache: Cache, grid: _Grid, detail: str) -> None:
+        self.programs, self.cache, self.grid, self.detail = programs, cache, grid, detail
+        self.kernel = programs.kernel
+        self.limit = MAX_STEPS
+        self.traffic = self._traffic()
+
+    def _traffic(self) -> Traffic | None:
+        """What all CTAs move, or None where they are too many to look at."""
+        grid = self.grid
+        every = grid.clusters * grid.size
+        if every * (self.kernel.threads if self.programs.by_threads else 1) > MAX_GRID:
+            return None
+        try:
+            walk = self.programs.walk(grid.every(range(grid.clusters)), moves=True)
+        except TooManyRows:
+            return None
+        cluster = np.arange(every) // grid.size
+        group, turn = cluster % grid.groups, cluster // grid.groups
+        return traffic_of(self.kernel, self.cache, walk, group, turn, grid.groups, grid.at_once, grid.size)
+
+    def plan(self) -> Plan:
+        grid, found = self.grid, self.traffic
+        sms = grid.groups * grid.size
+        if found is None:
+            walk, names = self._walk(range(0, grid.clusters, grid.groups))
+            total, dram = spread(self.kernel, self.cache, walk, grid.clusters * grid.size / len(names))
+            kind = Kind(grid.groups, walk, tuple(names))
+            return self._plan((kind,), total, dram, f"one of {sms} SMs stands for all")
+        most = int(found.signs.sum(axis=1).argmax())
+        kinds, which = 1, np.zeros(grid.groups, dtype=np.int64)
+        if (found.signs > found.signs[most]).any():  # no group has at least the requests of all others
+            _, which = np.unique(found.signs, axis=0, return_inverse=True)
+            which = which.reshape(-1)
+            kinds = int(which.max()) + 1
+        if self.detail == "all" or (kinds > MAX_KINDS and self.detail == "auto" and self._all_steps() <= MAX_ALL):
+            return self._all(found)
+        if kinds > MAX_KINDS:
+            order = np.argsort(found.signs.sum(axis=1), kind="stable")
+            members = np.array_split(order, MAX_KINDS)
+            told = f"{sms} SMs differ: {MAX_KINDS} stand for those with about as many requests"
+        else:
+            members = [np.flatnonzero(which == k) for k in range(kinds)]
+            shares = ", ".join(str(len(x) * grid.size) for x in members)
+            told = f"{sms} SMs of {kinds} kinds are simulated by one of each: {shares}"
+            fewer = int((found.signs.sum(axis=1) < found.signs[most].sum()).sum()) * grid.size
+            told = (
+                f"one of {sms} SMs stands for all" + (f", of which {fewer} end before it" if fewer else "")
+                if kinds == 1
+                else told
+            )
+        out = []
+        for group in members:
+            chosen = most if kinds == 1 else int(group[np.argmax(found.signs[group].sum(axis=1))])
+            walk, names = self._walk(range(chosen, grid.clusters, grid.groups))
+            found.put(walk, group, chosen)
+            out.append(Kind(len(group), walk, tuple(names)))
+        return self._plan(tuple(out), found.bytes, found.dram_bytes, told)
+
+    def _all_steps(self) -> int:
+        """About the steps of all CTAs, by those of the first and the last cluster."""
+        grid = self.grid
+        walk = self.programs.walk(grid.every({0, grid.clusters - 1}))
+        return walk.steps * grid.clusters // len({0, grid.clusters - 1})
+
+    def _all(self, found: Traffic) -> Plan:
+        """Each SM in detail. Clusters are handed out as places become free."""
+        grid = self.grid
+        walk, names = self._walk(range(grid.clusters))
+        own(walk, found)
+        kinds = (Kind(1, walk, tuple(names)), *(Kind(1, walk, ()) for _ in range(grid.groups - 1)))
+        told = f"each of {grid.groups * grid.size} SMs is simulated"
+        return self._plan(kinds, found.bytes, found.dram_bytes, told, shared=True)
+
+    def _walk(self, clusters: range) -> tuple[Walk, list[str]]:
+        """The steps of some clusters, and the names of their CTAs."""
+        blocks = list(self.grid.every(clusters))
+        walk = self.programs.walk(blocks)
+        self.limit -= walk.steps
+        if self.limit < 0:
+            last = ", ".join(map(str, blocks[-1]))
+            raise SimulationError(
+                f"expected at most {MAX_STEPS} steps of the SMs in detail, got {MAX_STEPS - self.limit} of CTAs up to "
+                f"{last} of {self.kernel.name}"
+            )
+        return walk, [f"CTA {','.join(map(str, block))}" for block in blocks]
+
+    def _plan(self, kinds: tuple[Kind, ...], total: int, dram: int, told: str, shared: bool = False) -> Plan:
+        grid = self.grid
+        note = f"{told}; up to {grid.at_once} CTAs at once on an SM"
+        drawn = self.programs.indices.drawn
+        notes = (note, *(f"entries of {name} are drawn, since it is not among the inputs" for name in drawn))
+        return Plan(self.kernel, kinds, self.cache.footprint, grid.at_once, grid.size, total, dram, notes, shared)

@@ -1,0 +1,208 @@
+"""Many executions of an operation at once: a row for each CTA and iteration, a column for each thread.
+
+>>> from symlayout.kernels import bulk_copy
+>>> from symlayout.ops import Copy
+>>> kernel = bulk_copy(4096, chunk=1024, slots=2, blocks=2).bind()
+>>> start = Points.of_blocks(kernel, np.array([[0], [1]]))
+>>> for _, op, here in unrolled(kernel.plain.body, start):
+...     if isinstance(op, Copy):
+...         print(op.atom, here.scope.cta.tolist(), here.number(op.barrier.slot if op.barrier else 0).tolist())
+bulk.load [0, 0, 1, 1] [0, 1, 0, 1]
+bulk.store [0, 0, 1, 1] [0, 0, 0, 0]
+
+``unrolled`` walks the body once: a loop yields all of its iterations together. Where they stand in the course of a CTA
+is known by the scopes around: each row of a scope belongs to one of the scope outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from symlayout.expr import Fact
+from symlayout.expr.compiled import holds, value
+from symlayout.kernel import Kernel
+from symlayout.kernel.declarations import BLOCKS, THREAD
+from symlayout.kernel.unrolled import unrolled
+from symlayout.ops import WARP, Elect, For, If, LoadIndex, Op, Role
+
+from .engine import SimulationError
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+MAX_ROWS = 8_000_000  # executions of one operation
+
+__all__ = ["Points", "Scope", "TooManyRows", "unrolled"]
+
+
+class TooManyRows(SimulationError):
+    """More executions than are looked at together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """Rows of executions: each belongs to a row of the scope *around*, by number, and to a CTA."""
+
+    cta: Array
+    around: Scope | None = None
+    of: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    def some(self, of: Array) -> Scope:
+        """The scope of these rows of this one, which may come several times."""
+        return Scope(self.cta[of], self, of)
+
+    def __len__(self) -> int:
+        return len(self.cta)
+
+
+@dataclass(frozen=True)
+class Points:
+    """Threads of CTAs, in each of the rows of a scope; *mask* says which of *lanes* are here, if not all.
+
+    *env* has integers, columns of a value for each row, and tables of one for each row and thread of the CTA.
+    *reads* gives the values of an index that is read from memory, and *inside* the loops that are gone through.
+    """
+
+    env: Mapping[str, Any]
+    lanes: Array
+    scope: Scope
+    base: int = 0
+    mask: Array | None = None
+    reads: Callable[[LoadIndex, Any], Any] | None = None
+    inside: frozenset[int] | None = None
+
+    @classmethod
+    def of_blocks(
+        cls,
+        kernel: Kernel,
+        blocks: Array,
+        reads: Callable[[LoadIndex, Any], Any] | None = None,
+        inside: frozenset[int] | None = None,
+    ) -> Points:
+        """All threads of some CTAs, given by rows of block indices, x first."""
+        env = {name: blocks[:, k : k + 1] for k, name in enumerate(BLOCKS[: blocks.shape[1]])}
+        return cls(env, np.arange(kernel.threads), Scope(np.arange(len(blocks))), reads=reads, inside=inside)
+
+    @property
+    def rows(self) -> int:
+        return len(self.scope)
+
+    @property
+    def anyone(self) -> bool:
+        return bool(self.rows) and bool(len(self.lanes))
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """The values of all names, ``thread`` among them."""
+        env = {k: x[:, self.lanes] if isinstance(x, np.ndarray) and x.shape[1] > 1 else x for k, x in self.env.items()}
+        return {**env, THREAD: (self.lanes - self.base)[None, :]}
+
+    def of(self, x: Any) -> Any:
+        """The value of an expression: an integer, a column, a row of one value for each lane, or a table."""
+        return value(x, self.values)
+
+    def table(self, x: Any) -> Array:
+        """The value for each row and lane."""
+        return np.broadcast_to(np.asarray(self.of(x)), (self.rows, len(self.lanes)))
+
+    @property
+    def here(self) -> Array:
+        """Whether each lane is here, for each row."""
+        shape = (self.rows, len(self.lanes))
+        return np.ones(shape, dtype=bool) if self.mask is None else np.broadcast_to(self.mask, shape)
+
+    def number(self, x: Any) -> Array:
+        """The one value for all threads that are here, for each row. Raises SimulationError where there are several."""
+        found = np.asarray(self.of(x))
+        if found.ndim < 2 or found.shape[1] == 1:
+            return np.broadcast_to(found.reshape(-1), self.rows)
+        found, here = np.broadcast_to(found, (self.rows, len(self.lanes))), self.here
+        first = np.take_along_axis(found, here.argmax(axis=1)[:, None], axis=1)
+        wrong = ((found != first) & here).any(axis=1)
+        if wrong.any():
+            raise SimulationError(f"expected one value of {x} for all threads that execute it, got several")
+        return first[:, 0]
+
+    def meeting(self, facts: tuple[Fact, ...]) -> Points:
+        """Those that meet all facts."""
+        keep: Any = True
+        for f in facts:
+            keep = keep & np.asarray(holds(f, self.values))
+        return self._kept(np.asarray(keep))
+
+    def _kept(self, keep: Array) -> Points:
+        if keep.ndim < 2:
+            return self if keep.all() else self.only(np.arange(0))
+        if (keep.shape[0] == 1 and self.rows > 1) or (keep.shape[1] > 1 and self.rows == 1):
+            return self.among(np.asarray(keep[0]))
+        if keep.shape[1] == 1:
+            keep = keep[:, 0]
+            return self if keep.all() else self.only(np.flatnonzero(keep))
+        here = keep & self.here
+        rows = here.any(axis=1)
+        found = replace(self, mask=here)
+        found = found if rows.all() else found.only(np.flatnonzero(rows))
+        assert found.mask is not None
+        return found.among(np.asarray(found.mask.any(axis=0)))
+
+    def only(self, rows: Array) -> Points:
+        """Some rows, or rows several times, as a scope of their own."""
+        if len(rows) > MAX_ROWS:
+            raise TooManyRows(f"expected at most {MAX_ROWS} executions of an operation, got {len(rows)}")
+        env = {k: x[rows] if isinstance(x, np.ndarray) else x for k, x in self.env.items()}
+        mask = self.mask if self.mask is None or self.mask.shape[0] == 1 else self.mask[rows]
+        return replace(self, env=env, mask=mask, scope=self.scope.some(rows))
+
+    def among(self, which: Array, base: int | None = None) -> Points:
+        """Some lanes, by truth."""
+        mask = None if self.mask is None else self.mask[:, which]
+        if mask is not None and mask.all():
+            mask = None
+        return replace(self, lanes=self.lanes[which], mask=mask, base=self.base if base is None else base)
+
+    def electing(self, each_warp: bool) -> Points:
+        """One of the threads that are here, or one of each warp: the first."""
+        warps: Array = self.lanes // WARP
+        if self.mask is None:
+            _, first = np.unique(warps, return_index=True)
+            which = np.zeros(len(self.lanes), dtype=bool)
+            which[first if each_warp else first[:1]] = True
+            return self.among(which)
+        here, chosen = self.here, np.zeros((self.rows, len(self.lanes)), dtype=bool)
+        for w in np.unique(warps) if each_warp else [None]:
+            mine = here if w is None else here & (warps == w)
+            rows = np.flatnonzero(mine.any(axis=1))
+            chosen[rows, mine[rows].argmax(axis=1)] = True
+        return replace(self, mask=chosen).among(np.asarray(chosen.any(axis=0)))
+
+    def entered(self, op: Role | If | Elect) -> Points:
+        if isinstance(op, Role):
+            first = WARP * op.first_warp
+            inside: Array = np.asarray((self.lanes >= first) & (self.lanes < first + op.threads))
+            return self.among(inside, first)
+        return self.meeting(op.condition) if isinstance(op, If) else self.electing(op.each_warp)
+
+    def iterations(self, loop: For) -> Iterator[Points]:
+        if self.inside is not None and id(loop) not in self.inside:
+            return
+        counts = np.maximum(self.number(loop.extent), 0)
+        total = int(counts.sum())
+        if total > MAX_ROWS:
+            raise TooManyRows(f"expected at most {MAX_ROWS} iterations of {loop.index}, got {total}")
+        of = np.repeat(np.arange(self.rows), counts)
+        found = self.only(of)
+        index = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+        yield replace(found, env={**found.env, loop.index.name: index[:, None]})
+
+    def after(self, op: Op) -> Points:
+        if not isinstance(op, LoadIndex) or self.reads is None or not self.anyone:
+            return self
+        found = np.asarray(self.reads(op, self))
+        if found.shape[1] > 1:  # a table of all threads of the CTA
+            every = np.zeros((self.rows, int(self.lanes.max()) + 1), dtype=np.int64)
+            every[:, self.lanes] = found
+            found = every
+        return replace(self, env={**self.env, op.name.name: found})

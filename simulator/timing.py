@@ -1,0 +1,71 @@
+"""How long each execution of an operation keeps its units busy on a machine, for all executions of a part at once.
+
+>>> from symlayout.kernels import bulk_copy
+>>> from .program import Programs
+>>> walk = Programs(bulk_copy(4096, chunk=1024, slots=2, blocks=2).bind()).walk([(0,)])
+>>> load = next(p for p in walk.parts[0] if p.row.unit is Unit.TMA_LOAD)
+>>> [x.tolist() for x in Times(H200).of(load)[2:]]  # front end, shared memory, port: picoseconds
+[[25253, 25253], [16162, 16162], [36941, 36941]]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .machine import H200, Machine
+from .points import Array
+from .program import Part
+from .timing_classes import Unit
+
+WAVEFRONT_BYTES = 128
+WARPGROUP = 4  # warps
+
+__all__ = ["H200", "NAMES", "Times"]
+
+NAMES = ("slot_ps", "issue_ps", "unit_ps", "shared_ps", "port_ps")  # of a step
+
+
+class Times:
+    """The durations of steps on a machine, in whole picoseconds."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.schedulers = machine.count("schedulers")
+        self.slot = machine.cycle / self.schedulers
+        self.wavefront, self.line, self.row = (
+            machine.exact(x) for x in ("wavefront_interval", "line_interval", "tma_row")
+        )
+        self.port = machine.exact("sm_port_rate")
+
+    def of(self, part: Part) -> list[Array]:
+        """For each execution: issue slots, the warps themselves, the unit, shared memory, the port of the SM."""
+        x, row, n = part.columns, part.row, len(part.scope)
+        warps, count = x["warps"], x["count"]
+        issue = self.machine.exact(row.issue) if row.issue and row.unit is not Unit.WAIT else 0  # a wait's comes last
+        occupancy = self.machine.exact(row.occupancy) if row.occupancy else 0
+        found = (
+            self.slot * warps * count,
+            np.rint(issue) * count * -(-warps // self.schedulers),
+            self._unit(row.unit, x, occupancy),
+            self.wavefront * -(-x["shared_bytes"] // WAVEFRONT_BYTES),
+            self.port * x["bytes"],
+        )
+        return [np.broadcast_to(np.rint(t).astype(np.int64), n) for t in found]
+
+    def _unit(self, unit: Unit, x: dict[str, Any], occupancy: float) -> Any:
+        warps, served = x["warps"], x["served"]
+        if unit is Unit.SHARED:
+            return np.maximum(served * occupancy, self.wavefront * served)
+        if unit is Unit.MATRIX:
+            return np.maximum(warps * occupancy, self.wavefront * served)
+        if unit in (Unit.LOAD, Unit.STORE, Unit.CP_ASYNC):
+            return np.maximum(warps * occupancy, self.line * served)
+        if unit in (Unit.TMA_LOAD, Unit.TMA_STORE):
+            return np.maximum(x["lanes"] * occupancy, self.row * served)
+        if unit is Unit.MMA:
+            return warps * occupancy / self.schedulers
+        if unit is Unit.WGMMA:
+            return occupancy * served * np.maximum(1, warps // WARPGROUP)
+        return warps * occupancy

@@ -1,0 +1,178 @@
+"""Several SMs: clusters, SMs that differ, reuse between CTAs, and what all of them move."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simulator import H200, simulate
+from simulator.engine import Engine
+from simulator.plan import plan_of
+from simulator.program import Programs
+from simulator.resource import Window
+from simulator.reuse import misses
+from simulator.traffic import Cache
+from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_copy, vector_copy
+from symlayout.ops import Arrive, ClusterBarrier
+
+
+def plan(kernel, detail="auto"):
+    return plan_of(Programs(kernel), H200, Cache.of(kernel, H200, False), detail)
+
+
+def asked(made):
+    """The bytes that the simulated steps ask L2 for."""
+    teams = (team for kind in made.courses(H200) for cluster in kind for _, teams in cluster for team in teams)
+    return sum(step.l2_bytes for team in teams for step in team.steps)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda: tma_copy(8192, 8192),  # 62 or 63 tiles an SM
+        lambda: tma_copy(1000, 1004, blocks=7),
+        lambda: gemm(1000, 1032, 520, blocks=6, cluster=2),
+        lambda: vector_copy(100_003),
+        lambda: bulk_copy(100_004, blocks=300),
+    ],
+)
+@pytest.mark.parametrize("detail", ["kinds", "all"])
+def test_the_bytes_of_all_ctas_are_asked_for(kernel, detail):
+    bound = kernel().bind()
+    if detail == "all" and bound.name == "tma_copy" and bound.tensors[0].bytes > 1e8:
+        return
+    made = plan(bound, detail)
+    walk = Programs(bound).walk([(n,) for n in range(int(bound.grid[0]))])
+    every = sum(int(np.sum(part.columns["bytes"])) for _, part in walk.keyed())
+
+    assert made.bytes == every
+    assert asked(made) == pytest.approx(every, rel=1e-9)
+
+
+def test_sms_with_fewer_tiles_end_before():
+    made = plan(tma_copy(8192, 8192).bind())
+
+    assert [kind.weight for kind in made.kinds] == [132]
+    assert "of which 116 end before it" in made.notes[0]
+    loads = [s.l2_bytes for s in made.courses(H200)[0][0][0][1][0].steps if s.bytes]
+    assert loads == [132 * 16384] * 124 + [16 * 16384]  # 16384 tiles of 132 CTAs
+
+
+def test_all_sms_in_detail_are_as_one_where_they_do_alike():
+    bound = tma_copy(132 * 16 * 4, 256, slots=2).bind()
+    one, all_of_them = (
+        simulate(bound, detail="kinds", what_if=False, uncertainty=False),
+        simulate(bound, detail="all", what_if=False, uncertainty=False),
+    )
+
+    assert (one.bytes, one.dram_bytes) == (all_of_them.bytes, all_of_them.dram_bytes)
+    assert one.seconds == pytest.approx(all_of_them.seconds, rel=0.05)
+
+
+def test_ctas_take_places_as_these_become_free():
+    """Beside one long CTA the others go on: a fixed assignment would let those behind it wait."""
+    bound = bulk_copy(300 * 8192, chunk=8192, slots=1, blocks=300).bind()
+
+    assert "each of 132 SMs is simulated" in simulate(bound, detail="all", what_if=False, uncertainty=False).notes[0]
+
+
+@pytest.mark.parametrize("cluster", [2, 4])
+def test_a_cluster_loads_b_once(cluster):
+    alone = simulate(gemm(1024, 512, 1024, blocks=8).bind(), what_if=False, uncertainty=False)
+    together = simulate(gemm(1024, 512, 1024, blocks=8, cluster=cluster).bind(), what_if=False, uncertainty=False)
+    a, b, c = 2 * 1024 * 1024 * 2, 8 * 512 * 1024 * 2, 1024 * 512 * 2  # A for 2 columns of tiles, B for 8 rows
+
+    assert alone.bytes == a + b + c
+    assert together.bytes == a + b // cluster + c
+    assert alone.dram_bytes == together.dram_bytes
+
+
+def test_clusters_fit_gpcs():
+    made = plan(gemm(8192, 2048, 64, blocks=132, cluster=4).bind())
+
+    assert sum(kind.weight for kind in made.kinds) == 32  # 66 pairs of SMs in 8 GPCs: 8 or 9 pairs each
+    assert [len(kind.names) for kind in made.kinds] == [8]  # the 33rd cluster comes second
+
+
+def test_a_cluster_whose_peers_are_not_told_deadlocks():
+    kernel = gemm(512, 512, 1024, blocks=2, cluster=2, stages=2)
+    mute = kernel.edited(lambda op: () if isinstance(op, Arrive) and op.peer == 0 else (op,))
+
+    with pytest.raises(Exception, match=r"CTA 0, role producer waits for empty\[0\], in phase"):
+        simulate(mute.bind(), uncertainty=False)
+
+
+def test_a_cluster_barrier_is_waited_for_by_all():
+    kernel = gemm(512, 512, 128, blocks=2, cluster=2)
+    loose = kernel.edited(lambda op: () if isinstance(op, ClusterBarrier) else (op,))
+
+    slow = H200.replacing(cluster_barrier=10_000)
+    assert simulate(kernel.bind(), slow, what_if=False, uncertainty=False).cycles > 20_000  # two of them
+    assert simulate(loose.bind(), slow, what_if=False, uncertainty=False).cycles < 20_000
+
+
+def test_rows_that_are_gathered_twice_come_from_l2():
+    bound = gather_rows(4096, 4096, 1024, tile=(16, 256)).bind()
+    same = simulate(bound, inputs={"idx": np.zeros(4096, np.int32)}, what_if=False, uncertainty=False)
+    apart = simulate(bound, inputs={"idx": np.arange(4096, dtype=np.int32)}, what_if=False, uncertainty=False)
+    drawn = simulate(bound, what_if=False, uncertainty=False)
+
+    assert same.bytes == apart.bytes == drawn.bytes
+    assert apart.dram_bytes - same.dram_bytes == 4095 * 4096  # all rows but one
+    assert same.dram_bytes < drawn.dram_bytes < apart.dram_bytes
+    assert any("idx are drawn" in note for note in drawn.notes)
+
+
+def test_the_order_of_tiles_decides_what_l2_has():
+    """Tiles taken eight of M at a time share rows of A and B; taken along N they read all of B again and again."""
+    near = simulate(gemm(8192, 16384, 4096, group=8).bind(), what_if=False, uncertainty=False)
+    far = simulate(gemm(8192, 16384, 4096, group=1).bind(), what_if=False, uncertainty=False)
+
+    assert near.bytes == far.bytes
+    assert near.dram_bytes < 0.8 * far.dram_bytes
+
+
+def test_a_large_cache_misses_each_key_once_and_a_larger_one_no_more():
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        n = int(rng.integers(2, 300))
+        key, size = rng.integers(0, 40, n), rng.integers(1, 5, 40) * 128
+        counts = [int(misses(np.arange(n), key, size[key], c).sum()) for c in (128, 1024, 4096, 1 << 30)]
+
+        assert counts == sorted(counts, reverse=True)
+        assert counts[-1] == len(np.unique(key))
+
+
+def test_a_cyclic_walk_misses_always_unless_it_fits():
+    """The walk that a cache of what was used last cannot keep (and one exact case of the average)."""
+    key = np.tile(np.arange(10), 20)
+    sizes = np.full(200, 100)
+
+    assert misses(np.arange(200), key, sizes, 999).all()
+    assert misses(np.arange(200), key, sizes, 1000).sum() == 10
+
+
+@pytest.mark.parametrize("nbytes, latency, rate", [(100, 1000, 1), (100, 1000, 5), (300, 500, 2), (64, 10_000, 1)])
+def test_a_window_holds_its_bytes_and_no_more(nbytes, latency, rate):
+    """n requests through a server that takes *rate* ps a byte, and come *latency* later, at most 400 bytes at once."""
+    engine, window_bytes, n = Engine(), 400, 200
+    window = Window("bytes in flight", engine, window_bytes)
+    free, ends = 0, []
+
+    def begin():
+        nonlocal free
+        start = max(engine.now, free)
+        free = start + rate * nbytes
+        end = max(free, window.last(nbytes)) + latency
+        ends.append(end)
+        window.begun(nbytes, start + latency, end)
+
+    for _ in range(n):
+        window.ask(nbytes, begin)
+    engine.run()
+
+    assert ends == sorted(ends)
+    time = ends[-1]
+    fastest = max(rate, latency / window_bytes)  # Little's law: no more than the window in each latency
+    assert fastest * (n * nbytes - window_bytes) <= time <= fastest * n * nbytes * 1.3 + latency + nbytes * rate
+    assert window.mean(time) <= window_bytes + nbytes
