@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.arch import SM90, Arch
+from symlayout.atoms.functions import FUNCTIONS
 from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.int_tuple import text
@@ -22,6 +23,7 @@ from symlayout.ops import (
     Copy,
     ExpectTx,
     Fence,
+    Map,
     Op,
     Prefetch,
     PrefetchL2,
@@ -172,6 +174,10 @@ def _instructions(kernel: Kernel, ops: Iterable[Op]) -> Iterator[tuple[str, tupl
             yield INSTRUCTIONS[type(op)], HOPPER
         elif isinstance(op, Fence):
             yield str(op), HOPPER
+        elif isinstance(op, Map):
+            kind = kernel.tensor(op.dst.tensor).dtype.name
+            since = FUNCTIONS[op.function].since.get(kind)
+            yield from [] if since is None else [(f"{op.function} of {kind}", since)]
 
 
 def _since_hopper(op: Op) -> bool:

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.atoms import Completion, Extent, Issuer, MemorySpace, MmaAtom
-from symlayout.expr import Fact, Symbol, index
+from symlayout.atoms.functions import FUNCTIONS
+from symlayout.expr import Fact, Symbol, divides, index
 from symlayout.facts import Facts, symbols_in
 from symlayout.facts.scope import ranges_in_words
 from symlayout.kernel import BLOCKS, THREAD, Kernel
@@ -272,6 +273,25 @@ def _function(kernel: Kernel, op: Map) -> Iterator[Defect]:
     for x in (*op.srcs, op.dst):
         if not isinstance(x, Param):
             yield from (Defect(f"{op}: expected registers, got {y}") for y in _elsewhere(kernel, x))
+    row, out = FUNCTIONS[op.function], kernel.tensor(op.dst.tensor).dtype
+    of = [kernel.parameter(x.name).dtype if isinstance(x, Param) else kernel.tensor(x.tensor).dtype for x in op.srcs]
+    if not row.has(out):
+        yield Defect(f"{op}: expected {row.word} of {', '.join((*row.types, *row.errors))}, got {out}")
+    elif (row.types or row.errors) and any(kind != out for kind in of):
+        yield Defect(f"{op}: expected numbers of one type, got {row.word} of {', '.join(map(str, of))} to {out}")
+    if row.packed:
+        yield from _pairs(op)
+
+
+def _pairs(op: Map) -> Iterator[Defect]:
+    """A check that a function of two elements at once has pairs: registers from an even one on, an even number."""
+    if op.count % 2:
+        yield Defect(f"{op}: expected an even number of elements, two at once, got {op.count}")
+    for x in (*op.srcs, op.dst):
+        if isinstance(x, Param):
+            yield Defect(f"{op}: expected registers, got the scalar {x}")
+        elif divides(2, x.offset) is None:
+            yield Defect(f"{op}: expected pairs from an even register on, got {x}", open=type(x.offset) is not int)
 
 
 def _lanes(kernel: Kernel, op: Shuffle | Reduce) -> Iterator[Defect]:

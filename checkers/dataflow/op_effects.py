@@ -119,8 +119,8 @@ def _groups(state: State, n: int) -> list[Team]:
 
 def _map(walk: Walk, state: State, op: Op) -> None:
     assert isinstance(op, Map)
-    counts = map_function(op.function).counts
-    if any(counts):
+    row = map_function(op.function)
+    if any(row.counts):
         raise Open(f"{op.function}, which combines several elements into one")
     words = [_source(walk, state, op, x) for x in op.srcs]
     words = [w if x == op.dst else settled(state, w) for x, w in zip(op.srcs, words, strict=True)]
@@ -128,15 +128,15 @@ def _map(walk: Walk, state: State, op: Op) -> None:
     dtype = state.kernel.tensor(op.dst.tensor).dtype
     if len(words) == 2 and op.dst in op.srcs:
         acc, x = words if op.srcs[0] == op.dst else words[::-1]
-        if folds(state, op.function, acc, x):
-            write(walk, state, op, op.dst, folded(state, op.function, dtype, acc, x), whole=True)
+        if folds(state, row.value, acc, x):
+            write(walk, state, op, op.dst, folded(state, row.value, dtype, acc, x), whole=True)
             return
     words = [settled(state, w) for w in words]
     ids = np.stack([w.ids for w in words], axis=-1)
-    for row in np.unique(ids.reshape(-1, len(words)), axis=0):
-        mine = (ids == row).all(axis=-1)
+    for each in np.unique(ids.reshape(-1, len(words)), axis=0):
+        mine = (ids == each).all(axis=-1)
         args, parts, conditions = [], [], {}
-        for w, i in zip(words, row.tolist(), strict=True):
+        for w, i in zip(words, each.tolist(), strict=True):
             origin = state.origins[i]
             args.append(origin.origin if isinstance(origin, Guarded) else i)
             n, deltas = state.origins.width(args[-1]), w.deltas[mine]
@@ -148,7 +148,7 @@ def _map(walk: Walk, state: State, op: Op) -> None:
         if held.shape[1] > WIDTH:
             raise Open(f"{op.function} of many values")
         out.deltas[mine, : held.shape[1]] = held
-        number = _applied(state, op.function, tuple(args), dtype)
+        number = _applied(state, row.value, tuple(args), dtype)
         if conditions and not isinstance(state.origins[number], Unknown):
             number = state.origins.number(Guarded(number, tuple(c for c, _ in conditions)))
         out.ids[mine] = number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from symlayout.atoms import CachePolicy, MatrixCopy, MmaAtom
 from symlayout.atoms.access import Completion
+from symlayout.atoms.functions import map_function
 from symlayout.errors import LayoutError
 from symlayout.expr import Int
 from symlayout.kernel.sites import Site
@@ -140,10 +141,24 @@ def compute(p: Page, site: Site) -> None:
             low, high = (p.element(first, i + j) for j in (0, 1))
             p.line(f"vector<4>(&{p.element(op.dst, i)}) = pack_{out.name}({low}, {high});")
         return
+    if map_function(op.function).packed:
+        _pairs(p, op, out.name)
+        return
     one = [isinstance(s, Param) or (op.function == "scale" and i == 1) for i, s in enumerate(op.srcs)]
     at: int | str = 0 if op.count == 1 else "e"
     operands = [p.element(s, 0 if fixed else at) for s, fixed in zip(op.srcs, one, strict=True)]
     _each(p, op.count, f"{p.element(op.dst, at)} = {applied(op.function, kinds, out, operands)};")
+
+
+def _pairs(p: Page, op: Map, kind: str) -> None:
+    """A function of two elements at once, pair by pair."""
+    if not all(p.dtype(x).name == kind in PACKED for x in op.srcs):
+        of = ", ".join(str(p.dtype(x)) for x in op.srcs)
+        raise LayoutError(f"expected a function that has code, got {op.function} of {of} to {kind}")
+    name = ptx.pair_name(op.function, kind)
+    for i in range(0, op.count, 2):
+        given = ", ".join(f"vector<4>(&{p.element(x, i)})" for x in op.srcs)
+        p.line(f"vector<4>(&{p.element(op.dst, i)}) = {name}({given});")
 
 
 def fill(p: Page, site: Site) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from symlayout.atoms.functions import APPROXIMATE
 from symlayout.dtype import DType
 from symlayout.errors import LayoutError
 
@@ -43,6 +44,10 @@ SINGLE = {
     "max": "fmaxf({}, {})",
     "neg": "-{}",
     "relu": "({0} > 0.0f ? {0} : 0.0f)",
+    "div": "__fdiv_rn({}, {})",
+    "rcp": "__frcp_rn({})",
+    "sqrt": "__fsqrt_rn({})",
+    **{row.word: f"{row.word.replace('.', '_')}_f32({{}})" for row in APPROXIMATE},
 }
 DOUBLE = {
     "add": "__dadd_rn({}, {})",
@@ -53,6 +58,9 @@ DOUBLE = {
     "max": "fmax({}, {})",
     "neg": "-{}",
     "relu": "({0} > 0.0 ? {0} : 0.0)",
+    "div": "__ddiv_rn({}, {})",
+    "rcp": "__drcp_rn({})",
+    "sqrt": "__dsqrt_rn({})",
 }
 HALF = {
     "add": "__hadd_rn({}, {})",
@@ -63,6 +71,14 @@ HALF = {
     "min": "__hmin({}, {})",
     "max": "__hmax({}, {})",
     "neg": "__hneg({})",
+}
+# Approximate functions of 16-bit floats are taken by their bits.
+BITS = {"f16": ("half", "__half_as_ushort"), "bf16": ("bfloat16", "__bfloat16_as_ushort")}
+APPROXIMATE_HALF = {
+    (row.word, kind): f"__ushort_as_{name}({row.word.replace('.', '_')}_{kind}({bits}({{}})))"
+    for row in APPROXIMATE
+    for kind, (name, bits) in BITS.items()
+    if kind in row.errors
 }
 INTEGER = {
     "add": "{} + {}",
@@ -129,7 +145,7 @@ def applied(function: str, kinds: Sequence[DType], out: DType, operands: Sequenc
         same = all(k == out for k in kinds)
         tables = {"f32": SINGLE, "tf32": SINGLE, "f64": DOUBLE, "f16": HALF, "bf16": HALF}
         table = tables.get(out.name) or (INTEGER if out.kind in ("int", "uint") else {})
-        row = table.get(function) if same else None
+        row = table.get(function) or APPROXIMATE_HALF.get((function, out.name)) if same else None
     if row is None:
         raise LayoutError(f"expected a function that has code, got {function} of {', '.join(map(str, kinds))} to {out}")
     return row.format(*operands)

@@ -21,6 +21,7 @@ from symlayout.errors import LayoutError
 from .accesses import HINT, async_copy, load, named, policy_of, store
 from .boxes import tensor_copy
 from .function import Function
+from .functions import pair_name
 from .matrices import c_name, matrices, product
 from .reductions import reduction
 from .rows import FIXED
@@ -80,4 +81,4 @@ def with_needs(names: Iterable[str]) -> list[Function]:
     return list(out.values())
 
 
-__all__ = ["Function", "called_in", "function", "named", "with_needs"]
+__all__ = ["Function", "called_in", "function", "named", "pair_name", "with_needs"]

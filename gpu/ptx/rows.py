@@ -6,6 +6,7 @@ from symlayout.atoms.cache import L2_PRIORITIES
 
 from .accesses import async_copy, bulk_copy, prefetch, priority
 from .function import ADDRESS, Function, asm, shared
+from .functions import PACKED, SCALARS
 
 WAIT = """\
 __device__ inline void mbarrier_wait{at}(uint64_t* barrier, uint32_t parity) {{
@@ -194,6 +195,8 @@ FIXED = (
         )
         for kind in ("bf16", "f16")
     ),
+    *SCALARS,
+    *PACKED,
     Function(
         "descriptor",
         "template <uint64_t SHAPE>\n"

@@ -1,17 +1,24 @@
 """The functions of ``Map``, a row each: functions of elements of registers, typed by the registers.
 
-Arithmetic on floats is exact and rounded once, to nearest even, to the type of the result; integers wrap.
+Arithmetic on floats is exact and rounded once, to nearest even, to the type of the result; integers wrap. So it is in
+a run of the approximate functions too (``.approx``), of which hardware may give another number: how far from the exact
+value, ``errors`` says for each type. A packed function (``.x2``) has the values of the one without that word, and
+computes two elements of 16 bits by one instruction.
 
     >>> half, single = DType.of("bf16"), DType.of("f32")
     >>> x = np.array([[1.00390625, 3.0]], dtype=np.float32)
     >>> map_function("convert").result([(single, x)], half, 2)
     array([[1, 3]], dtype=bfloat16)
+    >>> row, given = map_function("ex2.approx"), [(single, np.array([[3.0]]))]
+    >>> print(row.result(given, single, 1), row.errors["f32"], row.error_bound(given, single, 1), sep="; ")
+    [[8.]]; at most 2 ulp; [[1.90734863e-06]]
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ml_dtypes
@@ -23,29 +30,104 @@ from ..errors import LayoutError
 Numbers = np.ndarray[Any, Any]
 Typed = tuple[DType, Numbers]
 
+AMPERE, HOPPER = (8, 0), (9, 0)
+PACKED = "x2"  # the word of functions of two elements at once
+PACKED_TYPES = ("f16", "bf16")
+
+
+@dataclass(frozen=True)
+class Error:
+    """The most that a result differs from the exact value: the sum of what is stated, *ulps* counted in its type.
+
+    >>> print(Error(relative=2.0**-11), Error(absolute=2.0**-8), Error(relative=2.0**-22, absolute=2.0**-22), sep="; ")
+    at most 2^-11 of the value; at most 2^-8; at most 2^-22 of the value plus 2^-22
+    """
+
+    relative: float = 0.0
+    absolute: float = 0.0
+    ulps: int = 0
+
+    def bound(self, exact: Numbers, dtype: DType) -> Numbers:
+        """The bound for exact values, as float64; infinite where the value is."""
+        kind = dtype.numpy()
+        with np.errstate(all="ignore"):
+            near = np.abs(exact).astype(kind)
+            ulp = np.nextafter(near, kind.type(np.inf)).astype(np.float64) - near.astype(np.float64)
+            found = self.relative * np.abs(exact) + self.absolute
+            return found + self.ulps * ulp if self.ulps else found
+
+    def __str__(self) -> str:
+        powers = [f"2^{math.log2(x):.5g}" for x in (self.relative, self.absolute) if x]
+        told = [f"{powers[0]} of the value"] if self.relative else []
+        told += [powers[-1]] if self.absolute else []
+        told += [f"{self.ulps} ulp"] if self.ulps else []
+        return f"at most {' plus '.join(told)}"
+
 
 @dataclass(frozen=True)
 class MapFunction:
     """A function: how many elements of each source it takes (0: as many as there are results), and what it does.
 
-    ``on`` gets float64 for floats and the result's type for integers.
+    ``on`` gets float64 for floats and the result's type for integers. Where *errors* are stated, or *types*, results
+    are of these types alone. *flushed* are the types for which subnormal numbers count as 0 of their sign, in and out.
     """
 
     word: str
     counts: tuple[int, ...]
     on: Callable[..., Numbers]
     sentence: str
+    types: tuple[str, ...] = ()
+    errors: Mapping[str, Error] = field(default_factory=dict)
+    flushed: tuple[str, ...] = ()
+    source: str = ""  # document and section of what is stated of errors
+    since: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # compute capability by type; 8.0 of others
+
+    @property
+    def packed(self) -> bool:
+        """Whether it computes two elements at once."""
+        return self.word.endswith(f".{PACKED}")
+
+    @property
+    def value(self) -> str:
+        """The function whose values it has: ``add`` of ``add.x2``."""
+        return self.word.removesuffix(f".{PACKED}")
+
+    def has(self, out: DType) -> bool:
+        """Whether there is such a function with results of a type, as far as it is stated."""
+        return not (self.types or self.errors) or out.name in (*self.types, *self.errors)
+
+    def error_bound(self, sources: list[Typed], out: DType, count: int) -> Numbers:
+        """How far a result of hardware may be from that of ``result``, as float64: 0 where it is rounded once."""
+        if out.name not in self.errors:
+            return np.zeros(np.broadcast_shapes(*(x.shape for _, x in sources)))
+        with np.errstate(all="ignore"):
+            exact = self.on(*(self._flushed(x.astype(np.float64), kind) for kind, x in sources))
+            rounding = np.abs(converted(exact, out).astype(np.float64) - exact)
+            bound = self.errors[out.name].bound(exact, out) + np.where(np.isfinite(exact), rounding, 0)
+        return np.where(np.isfinite(exact), bound, 0.0)
+
+    def _flushed(self, x: Numbers, kind: DType) -> Numbers:
+        """Numbers with 0 of their sign in place of subnormal ones, if the function flushes them."""
+        if kind.name not in self.flushed:
+            return x
+        least = float(ml_dtypes.finfo(kind.numpy()).smallest_normal)  # type: ignore[no-untyped-call]
+        return np.where(np.abs(x) < least, np.copysign(0.0, x), x)
 
     def result(self, sources: list[Typed], out: DType, count: int) -> Numbers:
         """The elements of the result, a row for each thread.
 
-        Raises LayoutError for an fma of 64 bits, whose product no type here holds.
+        Raises LayoutError for an fma of 64 bits, whose product no type here holds, and for a type of which there is no
+        such function.
         """
-        if self.word == "fma" and out.bits == 64 and out.kind == "float":
+        if not self.has(out):
+            of = ", ".join((*self.types, *self.errors))
+            raise LayoutError(f"expected {self.word} of {of}, got {out}")
+        if self.value == "fma" and out.bits == 64 and out.kind == "float":
             raise LayoutError("expected an fma of at most 32 bits, got f64")
         if out.kind == "float" or any(kind.kind == "float" for kind, _ in sources):
             with np.errstate(all="ignore"):
-                return converted(self.on(*(x.astype(np.float64) for _, x in sources)), out)
+                made = self.on(*(self._flushed(x.astype(np.float64), kind) for kind, x in sources))
+                return converted(self._flushed(made, out), out)
         with np.errstate(all="ignore"):
             return self.on(*(x.astype(out.numpy()) for _, x in sources)).astype(out.numpy())
 
@@ -105,7 +187,66 @@ ROWS = (
     MapFunction("relu", (0,), _relu, "x where x > 0, else 0; 0 for NaN"),
 )
 
-FUNCTIONS: Mapping[str, MapFunction] = {row.word: row for row in ROWS}
+# Rounded once, as IEEE 754 has them (PTX ISA, div.rn, rcp.rn, sqrt.rn): float64 holds twice the digits of f32 and more.
+IEEE = (
+    MapFunction("div", (0, 0), lambda a, b: a / b, "a / b, rounded once", types=("f32", "f64")),
+    MapFunction("rcp", (0,), lambda x: 1 / x, "1 / x, rounded once", types=("f32", "f64")),
+    MapFunction("sqrt", (0,), np.sqrt, "the square root, rounded once", types=("f32", "f64")),
+)
+APPROXIMATE = (
+    MapFunction(
+        *("ex2.approx", (0,), np.exp2, "2 to the power x"),
+        errors={"f32": Error(ulps=2), "f16": Error(relative=2.0**-9.9), "bf16": Error(relative=2.0**-7)},
+        flushed=("bf16",),
+        source="PTX ISA, ex2",
+        since={"bf16": HOPPER},
+    ),
+    MapFunction(
+        *("lg2.approx", (0,), np.log2, "the logarithm to base 2"),
+        errors={"f32": Error(relative=2.0**-22, absolute=2.0**-22)},  # the one or the other, by the range of x
+        source="PTX ISA, lg2",
+    ),
+    MapFunction(*("rcp.approx", (0,), lambda x: 1 / x, "1 / x"), errors={"f32": Error(ulps=1)}, source="PTX ISA, rcp"),
+    MapFunction(
+        *("rsqrt.approx", (0,), lambda x: 1 / np.sqrt(x), "1 / the square root"),
+        errors={"f32": Error(relative=2.0**-22.9)},
+        source="PTX ISA, rsqrt",
+    ),
+    MapFunction(
+        *("sqrt.approx", (0,), np.sqrt, "the square root"),
+        errors={"f32": Error(relative=2.0**-23)},
+        source="PTX ISA, sqrt",
+    ),
+    MapFunction(
+        *("tanh.approx", (0,), np.tanh, "the hyperbolic tangent"),
+        errors={
+            "f32": Error(relative=2.0**-11),
+            "f16": Error(absolute=2.0**-10.987),
+            "bf16": Error(absolute=2.0**-8),
+        },
+        source="PTX ISA, tanh",
+        since={"bf16": HOPPER},
+    ),
+)
+
+
+def _packed(row: MapFunction) -> MapFunction:
+    since = {"bf16": HOPPER} if row.word in ("add", "sub", "mul") else {}  # PTX ISA, add, sub, mul: of bf16x2
+    sentence = f"{row.sentence}, two elements at once"
+    types = () if row.errors else PACKED_TYPES
+    errors = {name: error for name, error in row.errors.items() if name in PACKED_TYPES}
+    return replace(
+        row, word=f"{row.word}.{PACKED}", sentence=sentence, types=types, errors=errors, since={**row.since, **since}
+    )
+
+
+PAIRS = tuple(
+    _packed(row)
+    for row in (*ROWS, *APPROXIMATE)
+    if row.word in ("add", "sub", "mul", "fma", "min", "max", "neg", "ex2.approx", "tanh.approx")
+)
+
+FUNCTIONS: Mapping[str, MapFunction] = {row.word: row for row in (*ROWS, *IEEE, *APPROXIMATE, *PAIRS)}
 
 
 def map_function(word: str) -> MapFunction:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..atoms.access import MemorySpace
+from ..atoms.functions import FUNCTIONS
 from ..canonical import content, hashed
 from ..errors import AssumptionError, LayoutError
 from ..expr import Expr, Fact, Int, Symbol, index
@@ -21,6 +22,7 @@ from ..int_tuple import leaves, product, text
 from ..ops import (
     Let,
     LoadIndex,
+    Map,
     Op,
     Ref,
     Touch,
@@ -152,6 +154,7 @@ class Kernel:
             *tensor_assumptions(self),
             *(f"{p.name} is within {text(p.within)}" for p in self.parameters if p.within),
             *(f"the data hold {op.stated}" for op in loads),
+            *approximations(self),
             *((CONVERGED,) if self.converged_warps else ()),
         )
 
@@ -301,6 +304,17 @@ def _apart(kernel: Kernel, every: list[KernelTensor]) -> Iterator[str]:
         if far:
             told |= {frozenset((name, t.name)) for t in far}
             yield f"{name}, which the kernel writes, shares no byte with {_listed(far)}"
+
+
+def approximations(kernel: Kernel) -> tuple[str, ...]:
+    """What is known of the approximate functions of a kernel: how far they are from the exact value."""
+    maps = ((op.function, kernel.tensor(op.dst.tensor).dtype.name) for op in kernel.walk() if isinstance(op, Map))
+    told = ((word, kind, FUNCTIONS.get(word)) for word, kind in dict.fromkeys(maps))
+    return tuple(
+        f"{word} of {kind} differs from {row.sentence} by {row.errors[kind]} ({row.source})"
+        for word, kind, row in told
+        if row is not None and kind in row.errors
+    )
 
 
 def _listed(tensors: Any) -> str:

@@ -155,13 +155,14 @@ def _result(bound: Kernel, r: Result, inputs: Mapping[str, Array]) -> Array:
     tensor = bound.tensor(r.tensor)
     shape = tuple(int(extent_of(s)) for s in r.coords)
     env = {s.name: x for s, x in zip(r.coords, np.indices(shape), strict=True)}
-    found = _value(r.value, env, inputs, tensor.dtype)
+    found = value_of(r.value, env, inputs, tensor.dtype)
     if found.dtype != tensor.dtype.numpy():
         found = map_function("convert").result([(DType.of(found.dtype.name), found)], tensor.dtype, 1)
     return np.broadcast_to(found, shape)
 
 
-def _value(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtype: DType) -> Array:
+def value_of(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtype: DType) -> Array:
+    """A value at coordinates, as numbers of the type that it is rounded to."""
     if isinstance(x, Element):
         if x.tensor not in inputs:
             raise LayoutError(f"expected an array for {x.tensor}, got those of {', '.join(inputs) or 'nothing'}")
@@ -176,7 +177,7 @@ def _value(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtype:
         return _total(x, env, inputs)
     assert isinstance(x, Applied)
     kind = DType.of(x.dtype) if x.dtype else dtype
-    args = [_value(a, env, inputs, dtype) for a in x.args]
+    args = [value_of(a, env, inputs, dtype) for a in x.args]
     typed = [(DType.of(a.dtype.name), a) for a in args]
     return map_function(x.function).result(typed, kind, 1)
 

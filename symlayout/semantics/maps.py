@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ..atoms.functions import FUNCTIONS, ROWS, MapFunction, converted, map_function
+from ..atoms.functions import FUNCTIONS, ROWS, Error, MapFunction, converted, map_function
 
-__all__ = ["FUNCTIONS", "ROWS", "MapFunction", "converted", "map_function"]
+__all__ = ["FUNCTIONS", "ROWS", "Error", "MapFunction", "converted", "map_function"]

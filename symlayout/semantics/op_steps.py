@@ -63,6 +63,8 @@ def _map(agent: Agent, op: Map) -> None:
     row, out = map_function(op.function), agent.tensor(op.dst, MemorySpace.REGISTER).dtype
     if len(op.srcs) != len(row.counts):
         raise LayoutError(f"expected {len(row.counts)} sources of {op.function}, got {len(op.srcs)}")
+    if row.packed and op.count % 2:
+        raise LayoutError(f"expected an even number of elements of {op.function}, two at once, got {op.count}")
     sources, poison = [], np.zeros((len(agent.active), op.count), dtype=np.uint8)
     for ref, count in zip(op.srcs, row.counts, strict=True):
         if isinstance(ref, Param):

@@ -10,6 +10,7 @@ import pytest
 from gpu.codegen import emit
 from gpu.codegen.printer import Printer
 from gpu.compiling import ptxas
+from gpu.ptx.functions import PACKED, SCALARS
 from gpu.ptx.rows import FIXED
 from symlayout import Layout, dims
 from symlayout.atoms.cache import L2_PRIORITIES
@@ -20,7 +21,11 @@ from tests.support.kernel_families import FAMILIES
 
 PAGE = Path(__file__).parents[2] / "docs" / "generated_code.md"
 # Which order nothing: they touch no memory.
-FREE = ("elect_one", "pack_bf16", "pack_f16", *(f"l2_{word}" for word in L2_PRIORITIES))
+FREE = (
+    *("elect_one", "pack_bf16", "pack_f16"),
+    *(f"l2_{word}" for word in L2_PRIORITIES),
+    *(f.name for f in (*SCALARS, *PACKED)),
+)
 BY_NAME = {f.name: f for f in FIXED}
 CLUSTER = gemm(*dims("M N K", at_most=1 << 20), cluster=2)
 

@@ -206,13 +206,26 @@ def test_a_function_without_code_is_named():
         emit(k.kernel())
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-def test_every_function_of_f32_has_code(function):
-    k = Builder("f", grid=(1,), threads=32)
-    x = k.registers("x", f32, 2)
-    k.map(function, tuple(x() for _ in FUNCTIONS[function].counts), x(), 2)
+TYPED = [(word, kind) for word, row in FUNCTIONS.items() for kind in ((*row.types, *row.errors) or ("f32",))]
 
-    assert "x[e]" in emit(k.kernel()).text or function == "convert"
+
+def of_registers(function, kind, count=2):
+    k = Builder("f", grid=(1,), threads=32)
+    x = k.registers("x", kind, count)
+    k.map(function, tuple(x() for _ in FUNCTIONS[function].counts), x(), count)
+    return k.kernel()
+
+
+@pytest.mark.parametrize("function, kind", TYPED)
+def test_every_function_has_code(function, kind):
+    text = emit(of_registers(function, kind)).text
+
+    assert "x[e]" in text or "vector<4>(&x[0])" in text or function == "convert"
+
+
+def test_a_packed_function_of_other_types_has_none():
+    with pytest.raises(LayoutError, match=r"expected a function that has code, got add\.x2 of f32, f32 to f32"):
+        emit(of_registers("add.x2", "f32"))
 
 
 @pytest.mark.parametrize("word", [w for w, row in ATOMS.items() if row.bytes])
