@@ -162,12 +162,12 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def progress(total: int) -> Iterator[Callable[[int], None]]:
-    """On a terminal, a bar on the error stream, once the claims take a second."""
+def progress(total: int, what: str = "claims") -> Iterator[Callable[[int], None]]:
+    """On a terminal, a bar on the error stream, once the claims, or what else there is, take a second."""
     from rich.progress import Progress
 
     bar = Progress(console=err, transient=True, disable=not err.is_terminal)
-    task = bar.add_task("claims", total=total)
+    task = bar.add_task(what, total=total)
     with _late(bar.start, bar.stop):
         yield lambda done: bar.update(task, completed=done)
 

@@ -28,6 +28,7 @@ from .machines import machines
 from .prove import prove
 from .show import show
 from .simulate import simulate
+from .sweep import sweep
 from .tensormaps import tensormaps
 from .verify import verify
 from .words import explain, init
@@ -44,6 +45,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "emit": emit,
     "verify": verify,
     "simulate": simulate,
+    "sweep": sweep,
     "machines": machines,
 }
 

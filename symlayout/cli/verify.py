@@ -116,7 +116,7 @@ class _Steps:
 
 def _proved(one: Chosen, assume: bool, steps: _Steps) -> tuple[Kernel, Bundle]:
     """The kernel under the assumptions that make all hold, with its certificate."""
-    kernel, report, repairs = _repaired(one.kernel, assume)
+    kernel, report, repairs = repaired(one.kernel, assume)
     given = [f"given {f}{', assumed as it makes all hold' if f in repairs else ''}" for f in kernel.given]
     about = [f"{kernel.name} {kernel.digest}", *given, *(f"assumed: {s}" for s in kernel.assumed)]
     rows = {
@@ -136,7 +136,7 @@ def _proved(one: Chosen, assume: bool, steps: _Steps) -> tuple[Kernel, Bundle]:
     return _unproved(report, about[0], rows, assume, steps)
 
 
-def _repaired(kernel: Kernel, assume: bool) -> tuple[Kernel, ProofReport, list[Fact]]:
+def repaired(kernel: Kernel, assume: bool) -> tuple[Kernel, ProofReport, list[Fact]]:
     """The kernel under conditions that make more of it hold, where these may be assumed, and the report on it."""
     import checkers
     from checkers.bundle import ProofReport

@@ -1,0 +1,98 @@
+"""``symlayout sweep``: ranges and lists of values, the table, JSON, the prover, and bad input as one message."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from symlayout.cli import app
+from symlayout.cli.sweep import axes_of
+from symlayout.kernels.families import family
+from tests.support.plain import within
+
+SMALL = ("bulk_copy", "N=262144", "chunk=512,65536", "slots=1..3", "--workers", "1")
+
+
+def run(*args: object):
+    """The result of a command; anything but an exit is an error of ours."""
+    with within(30):
+        result = CliRunner().invoke(app, ["sweep", *map(str, args)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_axes_are_ranges_lists_and_tuples():
+    sizes, axes = axes_of(family("gemm"), ["M=256,512", "N=8", "K=8", "stages=2..6..2", "tile=128x128,64x256"])
+
+    assert sizes == {"M": [256, 512], "N": [8], "K": [8]}
+    assert axes == {"stages": [2, 4, 6], "tile": [(128, 128), (64, 256)]}
+
+
+def test_the_table_ranks_and_says_what_is_excluded():
+    result = run(*SMALL)
+
+    assert result.exit_code == 0
+    head, columns, first, *rest = result.output.splitlines()
+    assert head == "bulk_copy on NVIDIA H200: 6 schedules, 3 kept"
+    assert columns.split()[:3] == ["chunk", "slots", "us"]
+    assert first.split()[:3] == ["*", "512", "3"]
+    assert first.endswith("yes")  # proved
+    assert rest[-1].startswith("excluded 3, such as N=262144 chunk=65536 slots=1: expected a CTA that fits")
+
+
+def test_json_has_the_rows_in_order():
+    found = json.loads(run(*SMALL, "--format", "json", "--prove", "none").output)
+
+    assert (found["points"], len(found["rows"]), len(found["excluded"])) == (6, 3, 3)
+    times = [r["seconds"] for r in found["rows"]]
+    assert times == sorted(times)
+    assert found["rows"][0]["pareto"]
+    assert found["rows"][0]["legal"] == ""
+
+
+def test_sizes_that_break_what_is_proved_are_excluded():
+    """Rows of N f32 words are whole 16-byte units where 4 divides N; otherwise the tensor map is refused."""
+    result = run("tma_copy", "M=64", "N=62,64", "slots=2", "--workers", "1", "--prove", "all")
+
+    assert "1 kept" in result.output
+    assert "excluded 1, such as M=64 N=62 slots=2" in result.output
+
+
+def test_nothing_that_is_legal_is_status_1():
+    assert run("bulk_copy", "N=262144", "chunk=65536", "--workers", "1").exit_code == 1
+
+
+def test_a_sweep_resumes(tmp_path):
+    first = run(*SMALL, "--prove", "none", "--resume", tmp_path / "rows.jsonl")
+    second = run(*SMALL, "--prove", "none", "--resume", tmp_path / "rows.jsonl")
+
+    assert "3 kept\n" in first.output
+    assert "3 kept, 3 reused\n" in second.output
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (("bulk_copi", "N=5"), "did you mean bulk_copy?"),
+        (("bulk_copy",), "expected all sizes of bulk_copy, got none for N"),
+        (("bulk_copy", "N=5", "slotz=3"), "got 'slotz'"),
+        (("bulk_copy", "N"), "expected NAME=VALUES such as stages=2..6"),
+        (("bulk_copy", "N=5..2"), "expected a range such as 2..6 or 64..256..64, got '5..2'"),
+        (("bulk_copy", "N=five"), "expected numbers for N, got 'five'"),
+        (("bulk_copy", "N=5", "slots=two"), "expected an integer for slots of bulk_copy, got 'two'"),
+        (("bulk_copy", "N=5", "N=6"), "expected the values of N once, separated by commas, got them twice"),
+        (("bulk_copy", "N=1..9999", "slots=1..9999"), "expected at most 100000 points, got 99980001"),
+        (("bulk_copy", "N=5", "--machine", "h300"), "expected a machine (h100_sxm, h200), got 'h300'"),
+        (("bulk_copy", "N=5", "--workers", "0"), "expected at least 1 worker, or -1 for all cores, got 0"),
+        (("bulk_copy", "N=5,6", "--scheduler", "tcp://127.0.0.1:1"), "expected a Dask scheduler at tcp://127.0.0.1:1"),
+        (("bulk_copy", "N=5", "--resume", "no/such/f"), "expected a file in a folder that exists"),
+    ],
+)
+def test_bad_input_is_one_message(args, message):
+    result = run(*args)
+
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
