@@ -73,6 +73,11 @@ class Row:
         return self.seconds, self.shared_bytes, self.threads
 
     @property
+    def rank(self) -> tuple[Any, ...]:
+        """What rows are sorted by: their costs, then their options."""
+        return *self.costs, sorted(self.sizes.items()), sorted(self.options.items())
+
+    @property
     def reason(self) -> str:
         """Why it is excluded, without the numbers of this point."""
         return re.sub(r"\d[\d.]*", "#", self.why)
@@ -91,7 +96,7 @@ class Sweep:
     @property
     def ranked(self) -> list[Row]:
         """The rows that are not excluded, the fastest first; of equal ones that with less shared memory."""
-        return sorted((r for r in self.rows if not r.why), key=lambda r: (*r.costs, sorted(r.options.items())))
+        return sorted((r for r in self.rows if not r.why), key=lambda r: r.rank)
 
     @property
     def excluded(self) -> dict[str, list[Row]]:
@@ -222,7 +227,7 @@ def _asked(
     """The rows with what *legal* says about them: about all, or the fastest first until enough are legal."""
     ask = functools.partial(_says, family, legal)
     places = {id(r): k for k, r in enumerate(rows)}
-    ranked = sorted((r for r in rows if not r.why), key=lambda r: r.costs)
+    ranked = sorted((r for r in rows if not r.why), key=lambda r: r.rank)
     while todo := _open(ranked, best):
         said = campaigns.run(ask, todo, workers, scheduler)
         answers = {id(r): x.error if isinstance(x, campaigns.Failed) else x for r, x in zip(todo, said, strict=True)}

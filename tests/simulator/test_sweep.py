@@ -62,6 +62,19 @@ def test_illegal_points_are_excluded_by_what_is_passed(best, asked):
         assert all(r.legal for r in found.ranked)
 
 
+def test_of_schedules_that_cost_the_same_the_one_that_is_shown_is_asked():
+    """Two options of which one has no effect: ties of all costs."""
+
+    def twice(N, *, slots=2, colour=0):
+        return bulk_copy(N, slots=slots, chunk=512)
+
+    builder = replace(COPY, builder=twice, options={"slots": 2, "colour": 0})
+    found = sweep(builder, SIZES, {"slots": [3, 2, 1], "colour": [2, 1, 3]}, legal=lambda k, sizes: "", best=1)
+
+    assert [r.legal for r in found.pareto] == ["legal"] * len(found.pareto)
+    assert len(found.pareto) == 3
+
+
 def test_the_front_holds_what_nothing_is_better_than():
     rows = [Row({"k": str(k)}, {}, s, m, t) for k, (s, m, t) in enumerate([(1, 9, 9), (2, 9, 9), (2, 5, 9), (3, 5, 5)])]
     found = Sweep("x", "m", tuple(rows))
@@ -109,7 +122,7 @@ def test_a_builder_that_fails_is_a_row_with_its_reason():
     def broken(N, *, slots=2):
         if slots == 3:
             raise ZeroDivisionError("no")
-        return bulk_copy(N, slots=slots)
+        return bulk_copy(N, slots=slots, chunk=512)
 
     found = sweep(replace(COPY, builder=broken, options={"slots": 2}), SIZES, {"slots": [2, 3]})
 
