@@ -22,7 +22,8 @@ class Indexing(Transform):
     indexing(4, (3,0,2,7)) [3, 0, 2, 7]
 
     Upstream's thread keeps the entry that it read when it was made: its step leaves the lower index where it is, so
-    that moving is not making.
+    that moving is not making. An index outside the table, under a pad, is taken to read its last entry; what upstream
+    reads there is not known.
     """
 
     length: Int
@@ -49,9 +50,7 @@ class Indexing(Transform):
         if callable(self.table):
             return (integer(self.table(u)),)
         if type(u) is int:
-            if not 0 <= u < len(self.table):
-                raise LayoutError(f"expected an index of 0 .. {len(self.table) - 1} into {self}, got {u}")
-            return (self.table[u],)
+            return (self.table[u if 0 <= u < len(self.table) else -1],)
         if len(self.table) > LISTED:
             raise LayoutError(f"expected at most {LISTED} entries for a symbolic index, got {len(self.table)}")
         found: Any = self.table[-1]

@@ -204,6 +204,13 @@ def test_embed_as_upstream_tests_it():
     ]  # fmt: skip
 
 
+def test_outside_a_table_is_its_last_entry_for_numbers_and_symbols():
+    t, u = Indexing(3, (5, 6, 7)), index("u", 9)
+
+    assert [t.lower((i,))[0] for i in (-1, 3, 8)] == [7, 7, 7]
+    assert [evaluate(t.lower((u,))[0], {u: i}) for i in range(5)] == [5, 6, 7, 7, 7]
+
+
 def test_pads_of_one_side_test_one_end():
     assert is_valid(LeftPad(10, 2), (50,))
     assert is_valid(RightPad(10, 2), (-1,))
@@ -258,7 +265,6 @@ def test_right_parameters_owe_nothing(t):
         (lambda: Xor((4, 4, 4)), "expected two lengths for xor"),
         (lambda: Merge(4), r"expected a tuple of lengths such as \(4, 5\), got 4"),
         (lambda: Indexing(3, (1, 2)), "expected an index for each of 3 entries, got 2"),
-        (lambda: Indexing(2, (1, 2)).lower((2,)), r"expected an index of 0 .. 1 into indexing\(2, \(1,2\)\), got 2"),
     ],
 )
 def test_bad_parameters_are_told(make, message):
