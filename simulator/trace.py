@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from .engine import SimulationError
-from .log import Timeline
+from .log import Span, Timeline
 from .prediction import Prediction, Stall, Use
 from .trace_events import chrome
 from .trace_page import page, picture
@@ -64,9 +64,12 @@ class Trace(Prediction):
             "notes": list(self.notes),
         }
 
-    def chrome(self) -> dict[str, Any]:
-        """The timeline as Chrome trace events, which Perfetto opens. Raises SimulationError where none was kept."""
-        return chrome(self, self._timeline())
+    def chrome(self, measured: Iterable[Span] = (), device: str = "") -> dict[str, Any]:
+        """The timeline as Chrome trace events, which Perfetto opens. Raises SimulationError where none was kept.
+
+        Spans that a *device* measured stand beside, as a second process.
+        """
+        return chrome(self, self._timeline(), measured, device)
 
     def timeline_text(self, starts: bool = False) -> str:
         """The timeline as text, a section for each role; with *starts* the times, which differ in every line."""

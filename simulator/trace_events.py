@@ -9,7 +9,7 @@ so that what nests still does.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -20,50 +20,89 @@ from .trace_slots import SlotUse, slot_uses
 from .trace_text import title
 
 Event = dict[str, Any]
-PROCESS = 1  # of what is simulated; what is measured is another
+PROCESS, MEASURED = 1, 2  # numbers of processes: what is simulated, and what is measured
 
 
-def chrome(p: Prediction, timeline: Timeline) -> dict[str, Any]:
-    """All events of a run, as the JSON object format has them."""
-    tracks = _Tracks()
+def chrome(p: Prediction, timeline: Timeline, measured: Iterable[Span] = (), device: str = "") -> dict[str, Any]:
+    """All events of a run, as the JSON object format has them; spans that a *device* measured are another process."""
+    tracks = _Tracks(PROCESS)
     uses = slot_uses(timeline)
-    teams = [_slice(tracks.of(s.who), s.what, s.start, s.end) for s in timeline.spans]
-    slots = [_slice(tracks.of(u.track), word, a, b) for u in uses for word, a, b in u.states]
-    units = [_slice(tracks.of(s.who), s.what, s.start, s.end) for s in _merged(timeline.services)]
-    events = [
-        {"ph": "M", "name": "process_name", "pid": PROCESS, "tid": 0, "args": {"name": f"simulated: {title(p)}"}},
-        {"ph": "M", "name": "process_sort_index", "pid": PROCESS, "tid": 0, "args": {"sort_index": PROCESS}},
-        *tracks.named(),
-        *sorted((*teams, *slots, *units), key=lambda e: (e["ts"], -e["dur"])),
-        *_flows(tracks, uses, timeline),
-        *_counters(timeline.moves),
-    ]
+    places = _Places(timeline.spans)
+    teams = [tracks.slice(places.track(s.who), s.what, s.start, s.end) for s in timeline.spans]
+    roles = _lives(timeline.spans, lambda s: s.who).items() if places.shared else ()
+    whole = [tracks.slice(places.track(who), who.partition(", ")[0], *life) for who, life in roles]
+    slots = [tracks.slice(places.track(u.track), w, a, b) for u in uses for w, a, b in u.states]
+    units = [tracks.slice(s.who, s.what, s.start, s.end) for s in _merged(timeline.services)]
+    slices = sorted((*whole, *teams, *slots, *units), key=lambda e: (e["ts"], -e["dur"]))
+    arrows = _flows(tracks, uses, timeline, places)
+    events = [*tracks.named(f"simulated: {title(p)}"), *slices, *arrows, *_counters(timeline.moves)]
     about = {"kernel": p.kernel, "digest": p.digest, "machine": p.machine, "sizes": dict(p.sizes)}
-    return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": about}
+    return {"traceEvents": [*events, *_measured(measured, device)], "displayTimeUnit": "ns", "otherData": about}
+
+
+def _measured(spans: Iterable[Span], device: str) -> list[Event]:
+    tracks = _Tracks(MEASURED)
+    slices = [tracks.slice(s.who, s.what, s.start, s.end) for s in sorted(spans, key=lambda s: (s.start, -s.end))]
+    return [*tracks.named(f"measured: {device}"), *slices] if slices else []
 
 
 class _Tracks:
-    """Numbers of tracks, in the order in which they are first asked for."""
+    """Numbers of the tracks of a process, in the order in which they are first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
         self._ids: dict[str, int] = {}
 
     def of(self, name: str) -> int:
         return self._ids.setdefault(name, len(self._ids) + 1)
 
-    def named(self) -> Iterator[Event]:
-        for name, tid in self._ids.items():
-            yield {"ph": "M", "name": "thread_name", "pid": PROCESS, "tid": tid, "args": {"name": name}}
-            yield {"ph": "M", "name": "thread_sort_index", "pid": PROCESS, "tid": tid, "args": {"sort_index": tid}}
+    def slice(self, track: str, name: str, start: int, end: int) -> Event:
+        first, last = round(start / NS), round(end / NS)
+        at = {"ts": first / 1000, "dur": (last - first) / 1000}
+        return {"ph": "X", "name": name, "pid": self.pid, "tid": self.of(track), **at}
+
+    def named(self, process: str) -> Iterator[Event]:
+        """The names of the process and its tracks, and their order."""
+        for what, tid, told in (("process", 0, process), *(("thread", tid, n) for n, tid in self._ids.items())):
+            order = tid if what == "thread" else self.pid
+            yield {"ph": "M", "name": f"{what}_name", "pid": self.pid, "tid": tid, "args": {"name": told}}
+            args = {"sort_index": order}
+            yield {"ph": "M", "name": f"{what}_sort_index", "pid": self.pid, "tid": tid, "args": args}
+
+
+class _Places:
+    """The tracks of roles and slots: those of a CTA, or of a place on the SM where CTAs run one after another.
+
+    A CTA takes the first place that is free.
+    """
+
+    def __init__(self, spans: Sequence[Span]) -> None:
+        lives = _lives(spans, lambda s: s.who.partition(", ")[0])
+        free: list[int] = []  # of each place, when it is free
+        self.places: dict[str, int] = {}
+        for cta, (first, last) in sorted(lives.items(), key=lambda x: (x[1], x[0])):
+            place = next((k for k, end in enumerate(free) if end <= first), len(free))
+            free[place : place + 1] = [last]
+            self.places[cta] = place
+        self.shared = len(free) < len(lives)
+
+    def track(self, who: str) -> str:
+        """The track of a role or slot of a CTA."""
+        cta, _, part = who.partition(", ")
+        return f"place {self.places[cta]}, {part}" if self.shared else who
+
+
+def _lives(spans: Iterable[Span], key: Callable[[Span], str]) -> dict[str, tuple[int, int]]:
+    """Begin and end of all spans of a key."""
+    lives: dict[str, tuple[int, int]] = {}
+    for s in spans:
+        first, last = lives.get(key(s), (s.start, s.end))
+        lives[key(s)] = min(first, s.start), max(last, s.end)
+    return lives
 
 
 def _us(ps: int) -> float:
     return round(ps / NS) / 1000
-
-
-def _slice(tid: int, name: str, start: int, end: int) -> Event:
-    first, last = round(start / NS), round(end / NS)
-    return {"ph": "X", "name": name, "pid": PROCESS, "tid": tid, "ts": first / 1000, "dur": (last - first) / 1000}
 
 
 def _merged(services: Iterable[Span]) -> list[Span]:
@@ -81,22 +120,18 @@ def _merged(services: Iterable[Span]) -> list[Span]:
     return [*out, *last.values()]
 
 
-def _flows(tracks: _Tracks, uses: Iterable[SlotUse], timeline: Timeline) -> Iterator[Event]:
+def _flows(tracks: _Tracks, uses: Iterable[SlotUse], timeline: Timeline, places: _Places) -> Iterator[Event]:
     """Arrows of each use of a slot: a copy is issued, its bytes land, the wait for them ends, the slot is released."""
     issued = {(s.who, s.end): (s.start + s.end) // 2 for s in timeline.spans}  # inside, since ends meet beginnings
     ids = count(1)
     for use in uses:
-        slot = tracks.of(use.track)
         for e in use.landed:
-            points = [(tracks.of(e.who), issued.get((e.who, e.since), e.since)), (slot, max(use.begin, e.time - NS))]
+            points = [(e.who, issued.get((e.who, e.since), e.since)), (use.track, max(use.begin, e.time - NS))]
             if e.time == use.full:  # the last to land: what waits goes on
-                points += _taken(tracks, use, issued)
-            yield from _arrow(next(ids), points)
-
-
-def _taken(tracks: _Tracks, use: SlotUse, issued: dict[tuple[str, int], int]) -> Iterator[tuple[int, int]]:
-    for e in filter(None, (use.taken, use.released)):
-        yield tracks.of(e.who), issued.get((e.who, e.time), e.time) if e is use.released else e.time
+                taken, released = use.taken, use.released
+                points += [(taken.who, taken.time)] if taken else []
+                points += [(released.who, issued.get((released.who, released.time), released.time))] if released else []
+            yield from _arrow(next(ids), [(tracks.of(places.track(who)), time) for who, time in points])
 
 
 def _arrow(number: int, points: list[tuple[int, int]]) -> Iterator[Event]:
@@ -119,4 +154,4 @@ def _counters(moves: Iterable[Move]) -> Iterator[Event]:
         yield {"ph": "C", "name": "bytes in flight", "pid": PROCESS, "tid": 0, "ts": ns / 1000, "args": dict(held)}
 
 
-__all__ = ["PROCESS", "Event", "chrome"]
+__all__ = ["MEASURED", "PROCESS", "Event", "chrome"]

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import pytest
 
 from simulator import H200, SimulationError, Trace, simulate
+from simulator.log import Span
 from simulator.trace_events import chrome
 from simulator.trace_slots import slot_uses
 from symlayout.kernel import Builder
@@ -84,6 +85,29 @@ def test_an_arrow_leads_from_the_issue_to_the_slot_to_the_wait_to_the_release():
         for p in (first[0], first[-1])
     ]
     assert at == ["tma.load full[0]", "arrive empty[0]"]
+
+
+def test_ctas_that_follow_each_other_share_a_track():
+    trace = simulate(vector_copy(132 * 128 * 4 * 40).bind(), what_if=False, uncertainty=False, timeline=True)
+    events = trace.chrome()["traceEvents"]
+    places = {e["tid"] for e in events if e["name"] == "thread_name" and e["args"]["name"].startswith("place ")}
+    ctas = [e for e in events if e["ph"] == "X" and e["tid"] in places and e["name"].startswith("CTA ")]
+
+    assert len(ctas) == 40
+    assert 1 < len(places) < 40
+    assert broken(trace.chrome()) == []
+
+
+def test_what_a_device_measured_is_a_second_process():
+    trace = simulate(KERNELS["tma_copy"].bind(), what_if=False, timeline=True)
+    stamps = [Span("CTA 0, role producer", "tma.load full[0]", 1000 * k, 1000 * k + 700) for k in range(3)]
+    both = trace.chrome(stamps, "NVIDIA H200")
+
+    assert broken(both) == []
+    processes = {e["pid"]: e["args"]["name"] for e in both["traceEvents"] if e["name"] == "process_name"}
+    assert processes == {1: "simulated: tma_copy() on NVIDIA H200", 2: "measured: NVIDIA H200"}
+    assert sum(e["pid"] == 2 and e["ph"] == "X" for e in both["traceEvents"]) == 3
+    assert [e for e in both["traceEvents"] if e["pid"] == 1] == trace.chrome()["traceEvents"]
 
 
 def test_counters_end_at_zero_and_hold_the_bytes_of_a_load():
