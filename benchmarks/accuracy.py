@@ -160,12 +160,16 @@ def main() -> int:
     parser.add_argument("--measure", type=Path, metavar="POINTS", help="measure the points of a file of predictions")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which no further point is measured")
     parser.add_argument("--report", type=Path, nargs=2, metavar=("POINTS", "MEASURED"))
+    parser.add_argument("--calibration", type=Path, metavar="ROWS", help="microbenchmarks, for the nearest of them")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     if given.report:
+        from simulator.calibrate import rows_of as calibration_rows
+
         from .accuracy_report import report
 
-        print(report(*map(rows_of, given.report)))
+        calibration = calibration_rows(given.calibration)[1] if given.calibration else []
+        print(report(*map(rows_of, given.report), calibration))
         return 0
     if given.out is None or sum(x is not None for x in (given.configs, given.seed, given.measure)) != 1:
         parser.error("expected --out and one of --configs, --seed and --measure, or --report")

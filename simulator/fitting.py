@@ -44,20 +44,24 @@ class Fitted:
 
 
 def level(values: Numbers, along: Mapping[str, Numbers] | None = None) -> Fitted:
-    """The median of values that ought to be equal, whatever was varied.
+    """The median of values that ought to be equal, whatever was varied. Raises ValueError for none.
 
     >>> print(level([3.9, 4.0, 4.1]))
     4, residual 2.0 % of 3 points
     """
     y = np.asarray(values, dtype=float)
+    if not len(y):
+        raise ValueError("expected values, got none")
     value = float(np.median(y))
     left = y / value - 1
     return Fitted(value, _rms(left), len(y), _patterns(along or {}, left), worst=float(np.abs(left).max()))
 
 
 def line(x: Numbers, y: Numbers, along: Mapping[str, Numbers] | None = None) -> Fitted:
-    """The line of the least relative squares; its *value* is the slope."""
+    """The line of the least relative squares; its *value* is the slope. Raises ValueError for less than two places."""
     a, b = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if len(set(x)) < 2:
+        raise ValueError(f"expected points at two places at least, got {len(set(x))}")
     design = np.stack([a / b, 1 / b], axis=1)
     (slope, intercept), *_ = np.linalg.lstsq(design, np.ones(len(b)), rcond=None)
     left = (slope * a + intercept) / b - 1

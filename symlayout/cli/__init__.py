@@ -20,6 +20,7 @@ import typer
 from ..answers import console
 from ..errors import InternalError
 from ..siblings import expect_ours
+from .calibrate import calibrate
 from .certificates import check_certificate
 from .diff import diff
 from .exits import BAD_INPUT, OK
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "verify": verify,
     "simulate": simulate,
     "sweep": sweep,
+    "calibrate": calibrate,
     "machines": machines,
 }
 

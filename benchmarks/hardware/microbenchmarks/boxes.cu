@@ -47,3 +47,35 @@ extern "C" __global__ void boxes(const __grid_constant__ TensorMap from, const _
         out[blockIdx.x] = s;
     }
 }
+
+// M11: the first two copies after the launch, by one thread of each CTA: kind 0 bulk, 1 by the map, 2 by the map which was
+// prefetched *ahead* cycles before. a is the time of the first, b that of the second, of other lines.
+extern "C" __global__ void first_copies(const __grid_constant__ TensorMap from, const __grid_constant__ TensorMap to,
+                                        Stamp* out, const char* src, u32 kind, u32 ahead) {
+    extern __shared__ __align__(1024) char shared[];
+    __shared__ u64 barriers[2];
+    if (!elect_one()) return;
+    const u32 tile = (shared_address(shared) + 1023) / 1024 * 1024, full = shared_address(barriers);
+    Stamp s = {};
+    begin(s);
+    mbarrier_init(full, 1), mbarrier_init(full + 8, 1);
+    fence_init();
+    if (kind == 2) {
+        asm volatile("prefetch.tensormap [%0];" ::"l"(&from) : "memory");
+        const u64 at = cycles();
+        while (cycles() - at < ahead) {}
+    }
+    u64 last = cycles();
+#pragma unroll
+    for (u32 k = 0; k < 2; ++k) {
+        expect(full + 8 * k, 2048);
+        if (kind == 0) bulk_load(tile + 2048 * k, src + 4096 * (2 * blockIdx.x + k), 2048, full + 8 * k);
+        else tensor_load(tile + 2048 * k, from, 32 * k, 16 * (blockIdx.x & 127), full + 8 * k);
+        wait(full + 8 * k, 0);
+        const u64 now = cycles();
+        if (k == 0) s.a = now - last; else s.b = now - last;
+        last = now;
+    }
+    end(s);
+    out[blockIdx.x] = s;
+}

@@ -225,6 +225,24 @@ def m6(sms: int) -> Points:
         yield boxes(box, (2048, 1024), 4, 2, sms, mode)
 
 
+def m11(sms: int) -> Points:
+    """The first copies after a launch: what fetching the map takes, and what a prefetch saves."""
+    from symlayout import Layout, TensorMap
+
+    over = TensorMap.over(Layout((4096, 2048), (1, 4096)), "f32", (32, 16))
+    for kind, ahead, some in itertools.product((0, 1, 2), (0, 200, 500, 1000), (1, sms)):
+        if kind == 2 or ahead == 0:
+
+            def args(lab: Lab, repeat: int, kind: int = kind, ahead: int = ahead) -> list[Any]:
+                from gpu import Mapped
+
+                return [Mapped(over, lab.src), Mapped(over, lab.dst), lab.src, u32(kind), u32(ahead)]
+
+            facts = {"kind": kind, "ahead": ahead, "sms": some}
+            warm = lambda lab, r: lab.touch(32 * MIB)  # noqa: E731
+            yield Point("M11", "boxes", "first_copies", some, 32, args, facts, 8192, before=warm, maps_first=True)
+
+
 # -- M8: chases; M7, M18: streams ------------------------------------------------------------------------------
 
 
@@ -315,4 +333,5 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M17": m17,
     "M19": m19,
     "M20": inside.m20,
+    "M11": m11,
 }

@@ -1,0 +1,295 @@
+"""The numbers of a machine from rows of microbenchmarks: for each, which rows say it, and how.
+
+>>> NUMBERS["mbarrier_arrive"].unit, NUMBERS["dram_rate"].rows
+('cycles', 'M4')
+
+A rule takes the rows of its microbenchmark and gives a fit; what it leaves over is told, and looked at for patterns.
+Cycles are those of the SM clock, nanoseconds those of the device's own timer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .fitting import Fitted, level, line
+
+Row = Mapping[str, Any]
+Rule = Callable[[Sequence[Row]], Fitted]
+MIB = 1 << 20
+IN_FLIGHT = 96 << 10  # bytes of each SM, from which on DRAM is busy all the time
+LOAD, STORE, COPY = 1, 2, 3  # modes of rings and boxes
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a number is found: the microbenchmark, its unit, a sentence, and the rule."""
+
+    rows: str
+    unit: str
+    sentence: str
+    rule: Rule
+
+
+def mid(row: Row, key: str = "cycles") -> float:
+    """The median of the repeats of a row."""
+    return float(np.median(row[key]))
+
+
+def those(rows: Iterable[Row], **wanted: Any) -> list[Row]:
+    """The rows with these knobs; a tuple gives several values that will do."""
+    return [r for r in rows if all(r.get(k) in v if isinstance(v, tuple) else r.get(k) == v for k, v in wanted.items())]
+
+
+def each(rows: Sequence[Row], by: str = "count", **wanted: Any) -> Fitted:
+    """The cycles of one more: the slope between the least and the greatest count, as repeats have it."""
+    found = sorted(those(rows, **wanted), key=lambda r: float(r[by]))
+    few, many = found[0], found[-1]
+    step = many[by] - few[by]
+    return level([(y - x) / step for x, y in zip(sorted(few["cycles"]), sorted(many["cycles"]), strict=False)])
+
+
+def rate(row: Row) -> float:
+    """Bytes of a nanosecond, read and written."""
+    moved = row["bytes"] * row["trips"] * row["grid"]
+    return float(moved * (2 if row["mode"] & LOAD and row["mode"] & STORE else 1) / mid(row, "ns"))
+
+
+def scaled(fit: Fitted, by: float, less: float = 0.0) -> Fitted:
+    """A fit whose value is divided, after something was taken away; residuals grow with what is left."""
+    value = (fit.value - less) / by
+    return Fitted(value, fit.residual * abs(fit.value / by / value), fit.points, fit.pattern)
+
+
+# -- rings ---------------------------------------------------------------------------------------------------
+
+
+def _deep(rows: Sequence[Row], mode: int) -> list[Row]:
+    """Rings of all SMs with so much in flight that more would not be faster."""
+    most = max(r.get("sms", 0) for r in rows)
+    found = those(rows, kernel="ring", mode=mode, sms=most)
+    return [r for r in found if r["bytes"] * r["slots"] * r["per_sm"] >= IN_FLIGHT and r["bytes"] >= 4096]
+
+
+def _dram(mode: int) -> Rule:
+    def rule(rows: Sequence[Row]) -> Fitted:
+        found = _deep(rows, mode) or [r for r in those(rows, kernel="ring", mode=mode) if r["bytes"] >= 8192]
+        return level([rate(r) for r in found], {"slots": [r["slots"] for r in found]})
+
+    return rule
+
+
+def _turnaround(rows: Sequence[Row]) -> Fitted:
+    """What a copy takes longer than its reads and its writes alone: bytes written in a nanosecond of that."""
+    reads, writes = _dram(LOAD)(rows).value, _dram(STORE)(rows).value
+    deep = _deep(rows, COPY)
+    longer = [1 / rate(r) - 0.5 / reads - 0.5 / writes for r in deep]
+    return level([0.5 / x for x in longer], {"slots": [r["slots"] for r in deep]})
+
+
+def _port(mode: int) -> Rule:
+    """One SM, or so few that nothing else binds: bytes of a cycle."""
+
+    def rule(rows: Sequence[Row]) -> Fitted:
+        found = [
+            r for r in those(rows, mode=mode, per_sm=1, footprint=16 * MIB, bytes=16384, slots=8) if r["sms"] <= 16
+        ]
+        return level([rate(r) / r["sms"] / r["ghz"] for r in found], {"sms": [r["sms"] for r in found]})
+
+    return rule
+
+
+def _chip(mode: int) -> Rule:
+    def rule(rows: Sequence[Row]) -> Fitted:
+        most = max(r.get("sms", 0) for r in rows)
+        found = those(rows, mode=mode, sms=most, bytes=16384, slots=(4, 8), per_sm=1)
+        found = [r for r in found if r["footprint"] <= (32 * MIB if mode == LOAD else 16 * MIB)]
+        return level([rate(r) for r in found], {"footprint": [r["footprint"] for r in found]})
+
+    return rule
+
+
+def _capacity(rows: Sequence[Row]) -> Fitted:
+    """The footprint at which reads are half way between the rate of L2 and that of the largest footprint."""
+    most = max(r.get("sms", 0) for r in rows)
+    found = sorted(
+        those(rows, kernel="ring", mode=LOAD, sms=most, bytes=16384, slots=8, per_sm=1),
+        key=lambda r: int(r["footprint"]),
+    )
+    sizes, rates = [float(r["footprint"]) for r in found], [rate(r) for r in found]
+    half = (max(rates) + min(rates)) / 2
+    k = next(k for k, x in enumerate(rates) if x < half)
+    part = (rates[k - 1] - half) / (rates[k - 1] - rates[k])
+    at = sizes[k - 1] + part * (sizes[k] - sizes[k - 1])
+    return Fitted(float(round(at)), (sizes[k] - sizes[k - 1]) / (4 * at), len(found))
+
+
+# -- chases --------------------------------------------------------------------------------------------------
+
+
+def _hops(rows: Sequence[Row], cold: int, kind: int, low: int = 0, high: int = 256 * MIB) -> Fitted:
+    found = [r for r in those(rows, kernel="chase", cold=cold, kind=kind, sm=-1) if low <= r["footprint"] <= high]
+    return level([mid(r, "ns") / r["hops"] for r in found], {"footprint": [r["footprint"] for r in found]})
+
+
+def _dram_latency(rows: Sequence[Row]) -> Fitted:
+    return scaled(_hops(rows, 1, 0), 1, _hops(rows, 0, 0).value)
+
+
+def _translation(rows: Sequence[Row]) -> Fitted:
+    return scaled(_hops(rows, 0, 0, 512 * MIB, 1 << 40), 1, _hops(rows, 0, 0).value)
+
+
+# -- inside an SM --------------------------------------------------------------------------------------------
+
+
+def _interval(kernel: str) -> Rule:
+    """Of 16 warps on four schedulers: cycles of one instruction of a scheduler."""
+    return lambda rows: scaled(each(rows, kernel=kernel, warps=16), 4)
+
+
+def _wavefronts(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a wavefront, of eight warps that load and store by all patterns."""
+    some = [r for r in those(rows, warps=8) if "wavefronts" in r]
+    x: list[float] = []
+    y: list[float] = []
+    for name in dict.fromkeys(r["pattern"] for r in some):
+        of = those(some, pattern=name)
+        if of[0]["wavefronts"] > 1:  # the loop around them is seen beside one
+            x.append(float(of[0]["wavefronts"]))
+            y.append(each(of).value / 8)
+    return line(x, y)
+
+
+def _meet(rows: Sequence[Row]) -> Fitted:
+    """The line of __syncthreads by the warps that meet."""
+    warps = sorted({r["warps"] for r in those(rows, kernel="meet")})
+    return line(warps, [each(rows, kernel="meet", warps=w).value for w in warps])
+
+
+def _tail(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a batch of one wgmma beyond its own N/2, A in shared memory."""
+    widths = sorted({r["n"] for r in those(rows, place="ss", depth=1, warpgroups=1)})
+    found = [each(rows, place="ss", depth=1, warpgroups=1, n=n).value - n / 2 for n in widths]
+    return level(found)
+
+
+def _columns(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a column of N, of two warpgroups that keep the tensor core busy."""
+    short = [r for r in rows if not r.get("long")]
+    widths = sorted({r["n"] for r in those(short, place="ss", depth=16, warpgroups=2)})
+    return level([each(short, place="ss", depth=16, warpgroups=2, n=n).value / (2 * 16 * n) for n in widths])
+
+
+def _clock(rows: Sequence[Row]) -> Fitted:
+    return level([r["ghz"] for r in those(rows, mode=LOAD)])
+
+
+def _release(rows: Sequence[Row]) -> Fitted:
+    fit = _meet(rows)
+    return Fitted(fit.intercept, fit.residual, fit.points, fit.pattern)
+
+
+def _fence(rows: Sequence[Row]) -> Fitted:
+    both = each(rows, op="fence_async_shared", warps=4)
+    return scaled(both, 1, each(rows, op="no_fence", warps=4).value)
+
+
+def _pairs(rows: Sequence[Row]) -> Fitted:
+    return each(rows, op="cluster_barrier", warps=4, ctas=2)
+
+
+def _busy_clock(rows: Sequence[Row]) -> Fitted:
+    """The clock that products of all SMs leave, in GHz."""
+    found = those(rows, long=1, warpgroups=2, n=256)
+    most = max(r["grid"] for r in found)
+    return level([r["ghz"] for r in those(found, grid=most)])
+
+
+# -- commands and launches -----------------------------------------------------------------------------------
+
+
+def _commands(kind: int, key: str, largest: int = 256) -> Rule:
+    """Cycles of one more command of one thread, of few bytes."""
+
+    def rule(rows: Sequence[Row]) -> Fitted:
+        some = [r for r in those(rows, kernel="commands", kind=kind) if r["bytes"] <= largest and r["count"] >= 8]
+        return line([r["count"] for r in some], [mid(r, key) for r in some], {"bytes": [r["bytes"] for r in some]})
+
+    return rule
+
+
+def _empty(rows: Sequence[Row]) -> Fitted:
+    return level([mid(r, "ns") for r in those(rows, kernel="nothing", grid=1)])
+
+
+def _dispatch(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds of one more CTA of an empty launch, where an SM has room for many."""
+    some = [r for r in those(rows, kernel="nothing", shared=0) if r["grid"] >= 4000]
+    return line([r["grid"] for r in some], [mid(r, "ns") for r in some])
+
+
+def _turnover(rows: Sequence[Row]) -> Fitted:
+    """From the end of a CTA to the begin of the next in its place, where an SM has room for one."""
+    found = []
+    for r in those(rows, kernel="stay", at_once=1, waves=(4, 10)):
+        [first] = those(rows, kernel="stay", at_once=1, waves=1, stay_ns=r["stay_ns"], block=r["block"])
+        found.append((mid(r, "ns") - mid(first, "ns")) / (r["waves"] - 1) - r["stay_ns"])
+    return level(found)
+
+
+def _descriptor(rows: Sequence[Row]) -> Fitted:
+    """What the first copy by a map takes longer than the first bulk copy, of all SMs."""
+    most = max(r.get("sms", 0) for r in rows)
+    [bulk], [mapped] = (those(rows, kernel="first_copies", kind=kind, sms=most) for kind in (0, 1))
+    return scaled(level(mapped["a"]), 1, mid(bulk, "a"))
+
+
+def _by(op: str) -> Rule:
+    """Cycles of one of what is timed by itself."""
+    return lambda rows: each(rows, op=op)
+
+
+NUMBERS: dict[str, Told] = {
+    "sm_clock": Told("M4", "GHz", "cycles of a nanosecond while DRAM streams", _clock),
+    "alu_latency": Told("M1", "cycles", "a chain of FFMA", lambda rows: each(rows, kernel="fma_1", warps=1)),
+    "alu_interval": Told("M1", "cycles", "FFMA of 16 warps", _interval("fma_8")),
+    "shuffle_latency": Told("M1", "cycles", "a chain of SHFL", lambda rows: each(rows, kernel="shuffle_1", warps=1)),
+    "shared_latency": Told("M2", "cycles", "a chain of LDS", lambda rows: each(rows, pattern="chain")),
+    "wavefront_interval": Told("M2", "cycles", "all patterns, eight warps, by wavefronts", _wavefronts),
+    "group_commit": Told("M9", "cycles", "commit of a bulk group", _by("commits")),
+    "group_wait": Told("M9", "cycles", "wait for a group that is over", _by("group_waits")),
+    "mbarrier_arrive": Told("M9", "cycles", "arrivals one after another", _by("arrivals")),
+    "mbarrier_expect": Told("M9", "cycles", "arrivals that expect bytes", _by("expectations")),
+    "mbarrier_wait": Told("M9", "cycles", "a wait for a phase that is over", _by("waits")),
+    "barrier_interval": Told("M10", "cycles", "__syncthreads, of one more warp", _meet),
+    "barrier_release": Told("M10", "cycles", "__syncthreads, without its warps", _release),
+    "fence": Told("M16", "cycles", "fence.proxy.async.shared::cta of four warps, less the store before it", _fence),
+    "cluster_barrier": Told("M16", "cycles", "barrier.cluster of two CTAs", _pairs),
+    "tma_issue": Told("M5", "cycles", "bulk loads of one thread, one after another", _commands(0, "a")),
+    "tma_command": Told("M13", "cycles", "bulk stores of one thread, one after another", _commands(1, "cycles")),
+    "descriptor_fetch": Told("M11", "cycles", "the first copy by a map, less the first bulk copy", _descriptor),
+    "sm_port_rate": Told("M7", "B/cycle", "loads from L2 by up to 16 SMs", _port(LOAD)),
+    "sm_write_rate": Told("M7", "B/cycle", "stores into L2 by up to 16 SMs", _port(STORE)),
+    "l2_rate": Told("M7", "B/ns", "loads from L2 by all SMs, 4 to 32 MB", _chip(LOAD)),
+    "l2_write_rate": Told("M7", "B/ns", "stores into L2 by all SMs", _chip(STORE)),
+    "l2_bytes": Told("M7", "bytes", "footprint of loads half way from the rate of L2 to that of DRAM", _capacity),
+    "l2_latency": Told("M8", "ns", "a chase by loads of lines in L2", lambda rows: _hops(rows, 0, 0)),
+    "dram_latency": Told("M8", "ns", "the same of lines that L2 does not have, less that", _dram_latency),
+    "translation_latency": Told("M8", "ns", "lines in L2 from 512 MB on, less those below", _translation),
+    "dram_rate": Told("M4", "B/ns", "loads with 96 KB of each SM in flight", _dram(LOAD)),
+    "dram_write_rate": Told("M4", "B/ns", "stores", _dram(STORE)),
+    "dram_turnaround": Told("M4", "B/ns", "bytes stored in what copies take longer than both alone", _turnaround),
+    "wgmma_column": Told("M14", "cycles", "chains of 16 by two warpgroups", _columns),
+    "wgmma_latency": Told("M14", "cycles", "one wgmma and its wait, less N/2", _tail),
+    "product_clock": Told("M14", "GHz", "the clock that long products of all SMs leave", _busy_clock),
+    "launch": Told("M18", "ns", "empty kernels of one CTA in a stream", _empty),
+    "cta_dispatch": Told("M18", "ns", "one more CTA of an empty launch", _dispatch),
+    "cta_turnover": Told("M18", "ns", "from the end of a CTA to the begin of the next in its place", _turnover),
+    "divide_32": Told("M20", "cycles", "a chain of divisions of 32 bits", _by("divide_32")),
+    "divide_64": Told("M20", "cycles", "a chain of divisions of 64 bits", _by("divide_64")),
+    "loop_trip": Told("M20", "cycles", "trips of a loop that is not unrolled", _by("loop_trips")),
+}  # fmt: skip

@@ -1,0 +1,68 @@
+"""Points of accuracy: what is drawn, the report, and stored rounds replayed, whose errors may not grow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.accuracy import config_of, digest, predicted
+from benchmarks.accuracy_points import GROUPS, Config, draw, read
+from benchmarks.accuracy_report import Point, kendall, points, report, spaces, summary
+from simulator import H200
+
+RESULTS = Path(__file__).parents[2] / "benchmarks/results/accuracy"
+
+
+def rows(name):
+    return [json.loads(line) for line in (RESULTS / name).read_text().splitlines()]
+
+
+def test_points_are_those_of_the_seed():
+    found = draw(5, 3)
+
+    assert found == draw(5, 3) != draw(6, 3)
+    assert [c.group for c in found] == [g for g in GROUPS for _ in range(3)]
+    assert {c.cache for c in found} == {"warm", "dram"}
+
+
+def test_points_of_a_file(tmp_path):
+    (tmp_path / "p.toml").write_text(
+        '[[point]]\nfamily = "tma_copy"\ncache = "warm"\noptions = {tile = [8, 64], slots = 2}\ndims = {M = 64, N = 128}\n'
+    )
+    [config] = read(tmp_path / "p.toml")
+
+    assert config == Config("tma_copy", "tma_copy", {"tile": [8, 64], "slots": 2}, {"M": 64, "N": 128}, "warm")
+    row = predicted(config, H200)
+    assert row["seconds"] > H200["launch"].value * 1e-9
+    assert config_of(row) == config
+
+
+def test_a_refusal_is_a_miss():
+    mine = [Point("g", "w", 2.0, 1.0, None, 2.0, None), Point("g", "w", 2.0, None, None, 2.0, None)]
+
+    assert summary(mine)["mean"] == 0.5
+    assert summary(mine)["mean_with_refusals"] == 0.75
+
+
+def test_the_hash_is_that_of_the_numbers():
+    assert digest(H200) == digest(H200.replacing())
+    assert digest(H200) != digest(H200.replacing(launch=1))
+
+
+def test_a_space_of_schedules_has_its_regret():
+    every = [Point("g", "w", m, p, None, 1.0, None) for p, m in zip(range(1, 11), (3, 2, *range(4, 12)), strict=True)]
+    [space] = spaces(every)
+
+    assert (space.regret, space.regret_of_eight, space.spread) == (0.5, 0.0, 5.5)
+    assert kendall([1, 2, 3], [3, 2, 1]) == -1
+
+
+@pytest.mark.parametrize("name", ["round1_h200"])
+def test_a_stored_round_has_a_measurement_for_each_prediction(name):
+    predictions, measurements = rows(f"{name}_points.jsonl"), rows(f"{name}_measured.jsonl")
+    every = points(predictions[1:], measurements)
+
+    assert len(every) == predictions[0]["points"] == 112
+    assert "112 of 112 points measured" in report(predictions, measurements)

@@ -1,0 +1,102 @@
+"""Calibration: numbers from rows with known answers, refusals, files that come back as they were written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from simulator import H200, SimulationError, load, machine
+from simulator.calibrate import calibrated, rows_of, toml
+from simulator.calibration import NUMBERS
+from simulator.fitting import level, line
+from symlayout.cli import app
+
+STORED = Path(__file__).parents[2] / "benchmarks/results/microbenchmarks"
+
+
+def of(rows, number):
+    """The answer of rows for a number."""
+    return next(a for a in calibrated(rows, H200, "test").answers if a.number == number)
+
+
+def ring(slots, ns, mode=1, **knobs):
+    """A row of M4 whose launches took so many nanoseconds for 132 MB, or for twice that."""
+    row = {"id": "M4", "kernel": "ring", "mode": mode, "sms": 132, "per_sm": 1, "bytes": 32000, "slots": slots}
+    return {**row, "trips": 32, "grid": 132, "ns": [ns], "ghz": 1.98, **knobs}
+
+
+def test_a_rate_is_that_of_the_rows():
+    rows = [ring(slots, 32 * 132 * 32000 / 4600) for slots in (4, 6, 8, 12)]
+
+    assert of(rows, "dram_rate").fit.value == pytest.approx(4600)
+    assert calibrated(rows, H200, "test").machine["dram_rate"].grade == "measured"
+
+
+def test_what_rows_do_not_tell_stays():
+    found = calibrated([ring(4, 30000)], H200, "test")
+
+    assert found.machine["l2_latency"] == H200["l2_latency"]
+    assert of([], "dram_rate").refused == "expected the rows of M4 that tell it, got 0"
+
+
+def test_a_fit_whose_residuals_follow_a_pattern_is_refused():
+    rows = [ring(4 + k, 32 * 132 * 32000 / (4000 + 100 * k)) for k in range(14)]
+    found = calibrated(rows, H200, "test")
+
+    assert [a.number for a in found.refused] == ["dram_rate"]
+    assert "changes of sign in 14 residuals along slots" in found.refused[0].refused
+    assert found.machine["dram_rate"] == H200["dram_rate"]
+
+
+def test_noise_is_no_pattern():
+    values = [100 + 4 * (-1) ** k for k in range(14)]
+
+    assert level(values, {"k": range(14)}).pattern == ""
+    assert line(range(1, 15), [v * k for k, v in enumerate(values, 1)]).pattern == ""
+
+
+def test_rows_that_brought_other_bytes_do_not_count():
+    good, bad = ring(4, 100_000), {**ring(6, 1), "wrong": "sums of what came"}
+
+    assert of([good, bad], "dram_rate").fit.points == 1
+
+
+@pytest.mark.parametrize("name", ["h200"])
+def test_a_file_comes_back_as_it_was_written(tmp_path, name):
+    (tmp_path / "m.toml").write_text(toml(machine(name)))
+
+    assert load(tmp_path / "m.toml") == machine(name)
+
+
+@pytest.mark.parametrize("card, untold", [("h100", {"descriptor_fetch"})])
+def test_stored_rows_tell_every_number(card, untold):
+    _, rows = rows_of(STORED / card)
+    answers = calibrated(rows, H200, "test").answers
+
+    assert len(NUMBERS) == len(answers)
+    assert {a.number for a in answers if a.refused} == untold
+
+
+def test_the_command_writes_a_machine(tmp_path):
+    (tmp_path / "M4.jsonl.gz").write_bytes(
+        gzip.compress("\n".join(map(json.dumps, [{"device": "card, 132 SMs"}, ring(4, 29391)])).encode())
+    )
+    result = CliRunner().invoke(app, ["calibrate", str(tmp_path), "-o", str(tmp_path / "m.toml")])
+
+    assert result.exit_code == 0, result.output
+    made = load(tmp_path / "m.toml")
+    assert (made.name, made["dram_rate"].value) == ("card", 4599.0)
+    assert "dram_rate" in result.output
+
+
+@pytest.mark.parametrize("text, message", [("", "got none"), ("{", "a JSON object a line")])
+def test_rows_that_are_none_are_refused(tmp_path, text, message):
+    (tmp_path / "M4.jsonl").write_text(text)
+
+    with pytest.raises(SimulationError, match=message):
+        rows_of(tmp_path)
+    assert CliRunner().invoke(app, ["calibrate", str(tmp_path)]).exit_code == 2
