@@ -259,7 +259,7 @@ def differences(x: Drawn) -> list[str]:
 def _of_digits(d: TensorDescriptor, offsets: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> list[str]:
     """The digit form has each valid index once, with its offset."""
     form = digit_form(d)
-    table = form.map_of((*form.top, form.hidden[d.graph.bottom_ids[0]])).table()[1]
+    table = form.map_of((*form.top, form.offset)).table()[1]
     lengths = tuple(int(n) for n in d.lengths)  # type: ignore[arg-type]
     tops = tuple(table[:, :-1].T.astype(int))
     places = np.ravel_multi_index(tops, lengths).astype(int) if lengths else np.zeros(len(table), dtype=int)

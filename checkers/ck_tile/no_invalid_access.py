@@ -87,7 +87,7 @@ class NoInvalidAccess(Claim):
         descriptor = self.layout
         if self.elements == 1 and isinstance(descriptor, TensorDescriptor):
             form = digit_form(descriptor, by_pads=True)
-            values = form.map_of(form.hidden[descriptor.graph.bottom_ids[0]])
+            values = form.map_of(form.offset)
             found = InBounds(values, self.size).certify(facts)
             if found is not None:
                 return replace(found, lemmas=(*found.lemmas, "digits of merges and pads run through boxes (T3)"))

@@ -31,6 +31,7 @@ from .coordinates import (
 )
 from .descriptor import TensorDescriptor, transform_tensor_descriptor
 from .explain import Explanation
+from .layouts import descriptor_of, layout_of
 from .make_transforms import (
     make_embed_transform,
     make_freeze_transform,
@@ -85,6 +86,8 @@ __all__ = [
     "chain_tensor_adaptors",
     "coordinate_has_valid_offset",
     "coordinate_has_valid_offset_assuming_top_index_is_valid",
+    "descriptor_of",
+    "layout_of",
     "make_buffer_view",
     "make_embed_transform",
     "make_freeze_transform",

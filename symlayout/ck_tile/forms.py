@@ -31,6 +31,12 @@ class DigitForm:
     top: Indices
     hidden: Hidden
     valid: tuple[Fact, ...]
+    bottom: int = 0
+
+    @property
+    def offset(self) -> Int:
+        """The first bottom index in the digits: the offset of a descriptor."""
+        return self.hidden[self.bottom]
 
     def map_of(self, value: Any) -> AddressMap:
         """A value in the digits as an address map, under the predicate of the pads."""
@@ -55,7 +61,7 @@ def digit_form(adaptor: TensorAdaptor, by_pads: bool = False) -> DigitForm:
     >>> d = transform_tensor_descriptor(d, (make_merge_transform((M, K)),), ((0, 1),), ((0,),))
     >>> print(d)
     (x0) -> x0 + 8*(x0//K) for x0 < K*M
-    >>> print(digit_form(d).map_of(digit_form(d).hidden[0]))
+    >>> print(digit_form(d).map_of(digit_form(d).offset))
     ([x0.0],[x0.1]) -> K*[x0.0] + 8*[x0.0] + [x0.1] for [x0.0] < M, [x0.1] < K
     """
     graph = adaptor.graph
@@ -83,7 +89,7 @@ def digit_form(adaptor: TensorAdaptor, by_pads: bool = False) -> DigitForm:
         else:
             hidden.update(zip(low, t.lower(upper), strict=True))
     valid = () if by_pads else graph.valid(hidden)
-    return DigitForm(tuple(extents), tuple(extents.values()), tuple(top), hidden, valid)
+    return DigitForm(tuple(extents), tuple(extents.values()), tuple(top), hidden, valid, graph.bottom_ids[0])
 
 
 def _admits_a_box(t: Transform, upper: Indices, extents: Mapping[Symbol, Int]) -> TypeGuard[Pad | LeftPad | RightPad]:
