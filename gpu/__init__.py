@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .measuring import Measurement, measure
     from .prepared import Prepared
     from .running import Generated, run, run_unproved
+    from .stamps import Stamps, stamped
 
 _WHERE = {
     "Availability": "driver",
@@ -47,11 +48,13 @@ _WHERE = {
     "NotProvedError": "errors",
     "Prepared": "prepared",
     "Source": "codegen",
+    "Stamps": "stamps",
     "emit": "codegen",
     "load": "launch",
     "measure": "measuring",
     "run": "running",
     "run_unproved": "running",
+    "stamped": "stamps",
 }
 
 __all__ = [
@@ -69,6 +72,7 @@ __all__ = [
     "Options",
     "Prepared",
     "Source",
+    "Stamps",
     "availability",
     "compile",
     "differential_test",
@@ -77,6 +81,7 @@ __all__ = [
     "measure",
     "run",
     "run_unproved",
+    "stamped",
 ]
 
 

@@ -37,6 +37,7 @@ from .differential.data import data_sets
 from .guards import view
 from .launch import load
 from .running import Arrays, Generated
+from .stamps import Stamps, launched
 
 COPY_BYTES = 1 << 30  # of the copy that others are compared with: far more than any L2
 SWEPT_BYTES = 256 << 20  # read before each cold launch: L2 of an H200 has 60 MB
@@ -123,6 +124,7 @@ class Measurement:
     copy_bytes: int
     before: Conditions
     after: Conditions
+    stamps: Stamps | None = None
 
     def seconds(self, cold: bool = False) -> Times:
         return self.timed.cold if cold else self.timed.warm
@@ -193,13 +195,15 @@ def measure(
     moved_bytes: int | None = None,
     generated: Generated | None = None,
     device: Device | None = None,
+    stamps: bool = False,
 ) -> Measurement:
     """Measure a bound kernel with arrays on the device, and the device's copy, and *peers* that launch work.
 
     A peer works on the default stream, or on one that waits for it, as those of torch and CuPy do by default.
     *moved_bytes* is what a launch has to move; without it each tensor counts once if it is read and once if it is
-    written. Nothing is compared here: ``differential_test`` does that. Raises LayoutError for fewer than one round,
-    LaunchError for an array of NumPy, DeviceError where a launch faults or reaches the device's limit.
+    written. With *stamps* one more launch takes times of itself, by role and iteration, in machine code of its own
+    (``gpu.stamped``). Nothing is compared here: ``differential_test`` does that. Raises LayoutError for fewer than one
+    round, LaunchError for an array of NumPy, DeviceError where a launch faults or reaches the device's limit.
     """
     if rounds < 1:
         raise LayoutError(f"expected at least 1 round, got {rounds}")
@@ -225,6 +229,7 @@ def measure(
         bench.copied,
         before,
         conditions(on),
+        launched(bound, arrays, on) if stamps else None,
     )
 
 

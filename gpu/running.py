@@ -42,7 +42,8 @@ Arrays = Mapping[str, Any]
 class Generated:
     """A kernel for all its sizes as machine code, to launch at any of them.
 
-    *delays* is the seed of random waits, *defines* are those of the source, *options* those of ``compile``.
+    *delays* is the seed of random waits, *stamps* the number of iterations of which it takes times, *defines* are those
+    of the source, *options* those of ``compile``.
     """
 
     def __init__(
@@ -51,13 +52,14 @@ class Generated:
         arch: str = "sm_90a",
         defines: tuple[str, ...] = (),
         delays: int | None = None,
+        stamps: int | None = None,
         **options: Any,
     ) -> None:
         self.kernel = kernel.origin or kernel
-        self.source: Source = emit(self.kernel, delays)
+        self.source: Source = emit(self.kernel, delays, stamps)
         name = f"{self.source.name}.cu"
-        if delays is not None:
-            options.setdefault("allow", NAMES)  # waits take registers, and such a text need not be fast
+        if delays is not None or stamps is not None:
+            options.setdefault("allow", NAMES)  # both take registers, and such a text need not be fast
         self.cubin: Cubin = compile(self.source.text, arch, name=name, defines=defines, **options)
         self._modules: WeakKeyDictionary[Device, Module] = WeakKeyDictionary()
 
@@ -156,7 +158,8 @@ def run_unproved(
     on = device or current_device()
     guarded = {t.name: Guarded(on, t, inputs.get(t.name)) for t in bound.tensors if t.space is MemorySpace.GLOBAL}
     try:
-        scalars = {p.name: inputs[p.name] for p in bound.parameters}
+        others = [a.name for a in code.source.arguments if a.kind in ("scalar", "stamps")]
+        scalars = {name: _named(inputs, name) for name in others}
         code.launch(bound, {**guarded, **scalars}, on).wait()
         for name, region in guarded.items():
             region.expect_guards()

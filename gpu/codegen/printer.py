@@ -50,6 +50,7 @@ from symlayout.ops import (
     WaitGroup,
     WarpBarrier,
 )
+from symlayout.ops.op import WARP
 
 from .. import ptx
 from . import data, order, structure
@@ -58,17 +59,21 @@ from .lines import broken
 from .numbers import HEADERS, ctype
 from .page import WIDTH, Page
 from .source import Argument, Source
+from .stamps import HEADER_WORDS, Place, Stamping
 
 SHARED_ALIGN_BYTES = 1024  # the repeat of the 128-byte swizzle, which works on addresses
 MBARRIER_BYTES = 8
+WORDS_PER_CTA = "WORDS_PER_CTA"  # of stamps, until all places are known
 
 
-def emit(kernel: Kernel, delays: int | None = None) -> Source:
+def emit(kernel: Kernel, delays: int | None = None, stamps: int | None = None) -> Source:
     """The kernel as CUDA C++, for all its sizes; with *delays*, a seed, with random waits that make races show.
 
+    With *stamps* it takes times of itself, of so many iterations of each operation that waits, issues or releases, into
+    a buffer that is its last argument (``gpu.stamped``). Without these two the text is the same, byte by byte.
     Raises LayoutError, which names it, for an operation, a function or an element type that has no code.
     """
-    return Printer(kernel, None if delays is None else Delays(delays)).source()
+    return Printer(kernel, None if delays is None else Delays(delays), stamps).source()
 
 
 class Printer(Page):
@@ -101,17 +106,38 @@ class Printer(Page):
         LoadIndex: structure.load_index,
     }
 
-    def __init__(self, kernel: Kernel, delays: Delays | None = None) -> None:
+    def __init__(self, kernel: Kernel, delays: Delays | None = None, stamps: int | None = None) -> None:
         super().__init__(kernel)
-        self.delays = delays
+        self.delays, self.stamping = delays, None
+        if stamps is not None:
+            credited = frozenset(op.credits.barrier for op in kernel.walk() if op.credits is not None)
+            self.stamping = Stamping(stamps, kernel.threads, credited)
+            self.log, self.buffer = self.free("log"), self.free("stamps")
 
     def visit(self, site: Site) -> None:
-        """Print an operation, behind a random wait where the text is to have some."""
+        """Print an operation, behind a random wait and between stamps where the text is to have some."""
         if self.delays is not None and isinstance(site.op, DELAYED):
             waits = self.delays.before(type(site.op).__name__, (loop.index.name for loop in site.loops))
             if waits:
                 self.line(waits)
-        super().visit(site)
+        place = None if self.stamping is None else self.stamping.place(site)
+        if place is None:
+            super().visit(site)
+        else:
+            self._stamped(site, place)
+
+    def _stamped(self, site: Site, place: Place) -> None:
+        """An operation between two readings of the clock."""
+        assert self.stamping is not None
+        kept = self.stamping.iterations
+        iteration = self.stamping.iteration(site, [self.c(loop.extent) for loop in site.loops])
+        row = f"{self.log} + {place.words}"
+        if place.warps > 1:
+            row += f" + {kept} * ({THREAD} / {WARP})"
+        with self.block("{"):
+            self.line("const uint32_t begin = clock_now();")
+            super().visit(site)
+            self.line(f"stamp({row}, {iteration}, {kept}, begin);")
 
     def unhandled(self, site: Site) -> Exception:
         return LayoutError(f"expected an operation that has code, got {type(site.op).__name__}: {site.op}")
@@ -123,10 +149,15 @@ class Printer(Page):
         self._indices()
         self._policies()
         self.registers("")
+        self._log()
         for _ in self.run(k):
             pass
+        if self.stamping is not None:
+            self.line(f"stamp_warp({self.log} + {HEADER_WORDS} * (threadIdx.x / {WARP}) + {HEADER_WORDS // 2});")
         text = "\n".join([*self._head(), *self._includes(), *self._functions(), *self._signature(arguments), *self.out])
-        return Source(text + "\n}\n", k.name, k.digest, arguments, k.threads, k.cluster, int(k.shared_bytes))
+        plan = None if self.stamping is None else self.stamping.plan
+        text = text.replace(WORDS_PER_CTA, str(plan.words_per_cta)) if plan else text
+        return Source(text + "\n}\n", k.name, k.digest, arguments, k.threads, k.cluster, int(k.shared_bytes), plan)
 
     # -- before the function ----------------------------------------------------------------------------------
 
@@ -137,6 +168,7 @@ class Printer(Page):
         yield from (f"// {line}" for line in said)
         yield f"// digest {k.digest}"
         yield from [f"// {self.delays}"] if self.delays else []
+        yield from ["// takes times of itself: for measurements, not for use"] if self.stamping else []
         yield from (f"// assumed: {sentence}" for sentence in k.assumed)
 
     def _includes(self) -> Iterator[str]:
@@ -174,7 +206,8 @@ class Printer(Page):
             rows.append(Argument("tensor", t.name, f"{const}{ctype(t.dtype)}*{alone}"))
         rows += [Argument("scalar", p.name, ctype(p.dtype)) for p in k.parameters]
         used = {s for op in k.walk() for s in symbols_in(tuple(integers_of(op)))}
-        return (*rows, *(Argument("size", s.name, f"int{64 if s in k.wide else 32}_t") for s in k.dims if s in used))
+        rows += [Argument("size", s.name, f"int{64 if s in k.wide else 32}_t") for s in k.dims if s in used]
+        return (*rows, *([Argument("stamps", self.buffer, "uint64_t*")] if self.stamping is not None else []))
 
     # -- at the beginning of the function ---------------------------------------------------------------------
 
@@ -199,6 +232,13 @@ class Printer(Page):
             if s in used:
                 self.line(f"const int {s.name} = blockIdx.{s.name[-1]};")
         self.line(f"const int {THREAD} = threadIdx.x;")
+
+    def _log(self) -> None:
+        """The CTA's part of the stamps, and when each of its warps starts."""
+        if self.stamping is not None:
+            cta = "blockIdx.x + gridDim.x * (blockIdx.y + uint64_t(gridDim.y) * blockIdx.z)"
+            self.line(f"uint64_t* const {self.log} = {self.buffer} + {WORDS_PER_CTA} * ({cta});")
+            self.line(f"stamp_warp({self.log} + {HEADER_WORDS} * (threadIdx.x / {WARP}));")
 
     def _policies(self) -> None:
         """The priorities in L2 that operations give, in registers of all that copy by them."""

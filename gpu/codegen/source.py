@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .stamps import StampPlan
+
 
 @dataclass(frozen=True)
 class Argument:
-    """A parameter of the kernel, in the order of its declaration. *kind* is map, tensor, scalar or size."""
+    """A parameter of the kernel, in the order of its declaration. *kind* is map, tensor, scalar, size or stamps."""
 
     kind: str
     name: str
@@ -28,6 +30,7 @@ class Source:
     threads: int
     cluster: tuple[int, ...]
     shared_bytes: int
+    stamps: StampPlan | None = None  # where it takes times of itself
 
     def __str__(self) -> str:
         return self.text

@@ -61,6 +61,21 @@ __device__ inline void random_wait(uint32_t place, uint32_t iteration, uint32_t 
     __nanosleep((x >> 8) % most_ns * (x >> 7 & 1));
 }"""
 
+STAMP = """\
+__device__ inline bool first_lane() { return (threadIdx.x & 31) == __ffs(__activemask()) - 1; }
+__device__ inline void stamp(uint64_t* row, uint32_t iteration, uint32_t kept, uint32_t begin) {
+    const uint32_t end = clock_now();
+    if (iteration < kept && first_lane()) row[iteration] = uint64_t(end) << 32 | begin;
+}"""
+
+STAMP_WARP = """\
+__device__ inline void stamp_warp(uint64_t* pair) {
+    if (threadIdx.x % 32 == 0) {
+        pair[0] = global_ns();
+        pair[1] = clock64_now();
+    }
+}"""
+
 SCOPES = ("", "cluster")  # "" for that which PTX takes without one, the CTA's
 
 
@@ -138,6 +153,21 @@ FIXED = (
         "mbarrier.arrive.expect_tx",
     ),
     Function("elect_one", ELECT, "elect.sync"),
+    *(
+        Function(
+            name,
+            f"__device__ inline uint{bits}_t {name}() {{\n    uint{bits}_t now;\n"
+            f'    asm volatile("mov.u{bits} %0, %{register};" : "={letter}"(now)::"memory");\n    return now;\n}}',
+            f"%{register}",
+        )
+        for name, register, bits, letter in (
+            ("clock_now", "clock", 32, "r"),
+            ("clock64_now", "clock64", 64, "l"),
+            ("global_ns", "globaltimer", 64, "l"),
+        )
+    ),
+    Function("stamp", STAMP, "for measurements: the clock before and after an operation", ("clock_now",)),
+    Function("stamp_warp", STAMP_WARP, "for measurements: both clocks of a warp", ("clock64_now", "global_ns")),
     Function("random_wait", RANDOM_WAIT, "for tests: a wait of its own in each CTA, warp and iteration, or none"),
     asm(
         "barrier_sync",
