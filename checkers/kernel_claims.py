@@ -209,7 +209,9 @@ def _copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Claim]:
     elif op.row.extent is Extent.OPERAND:
         yield from _bulk_copy(kernel, site)
     elif op.row.extent is Extent.INSTRUCTION:
-        for ref in (*op.sources, *op.targets):
+        for ref in op.sources:
+            yield from _access(kernel, site, ref, op.row.bytes, where=op.when)
+        for ref in op.targets:
             yield from _access(kernel, site, ref, op.row.bytes)
 
 
@@ -320,14 +322,23 @@ def _armed(site: Site, every: list[Site]) -> Any:
 
 
 def _access(
-    kernel: Kernel, site: Site, ref: Ref, nbytes: int, align: int = 0, count: int | None = None
+    kernel: Kernel,
+    site: Site,
+    ref: Ref,
+    nbytes: int,
+    align: int = 0,
+    count: int | None = None,
+    where: tuple[Fact, ...] = (),
 ) -> Iterator[Claim]:
-    """A vector access: aligned (by default to its bytes), inside its tensor, of *count* elements if given."""
+    """A vector access: aligned (by default to its bytes), inside its tensor, of *count* elements if given.
+
+    *where* are facts under which alone it is made, next to those of the site.
+    """
     tensor = kernel.tensor(ref.tensor)
     if tensor.space is MemorySpace.REGISTER:
         return
     width = max(1, 8 * nbytes // tensor.dtype.bits) if count is None else count
-    at, given = over_indices(ref.offset, site.predicate, kernel.dims)
+    at, given = over_indices(ref.offset, (*site.predicate, *where), kernel.dims)
     unit = tensor.dtype.bits // 8
     base = tensor.base if tensor.space is MemorySpace.SHARED else 0
     to = align or nbytes
@@ -433,11 +444,11 @@ def _holds(claim: Claim) -> bool:
 def over_slots(at: AddressMap) -> AddressMap | None:
     """A map with each remainder u % S as a free coordinate: a slot of a ring.
 
-    It has all values of the map, and perhaps more; it needs no sizes, so a swizzle in it can be enumerated. None where
-    sizes are left.
+    It has all values of the map, and perhaps more, those outside of its predicate too; it needs no sizes, so a swizzle
+    in it can be enumerated. None where sizes are left.
     """
     value: Any = at.offset
-    if at.valid or isinstance(value, tuple):
+    if isinstance(value, tuple):
         return None
     coords, extents = list[Symbol](), list[Any]()
     for a in opaque_atoms(value):

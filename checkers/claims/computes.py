@@ -113,7 +113,7 @@ class Computes(AtAllSizes):
         try:
             try:
                 return self._walked(False), self._parted()
-            except Differs as e:
+            except (Differs, Open) as e:
                 if not e.stale:
                     return 0, e
                 return self._walked(True), self._parted()

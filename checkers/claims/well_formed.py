@@ -249,6 +249,8 @@ def _operands(op: Copy) -> Iterator[str]:
     bulk = row is not None and row.extent is Extent.OPERAND
     if bulk and (op.barrier is None) is (op.completion is Completion.MBARRIER):
         yield f"expected {'an' if op.barrier is None else 'no'} mbarrier that it completes on"
+    if op.when and op.completion is not Completion.CP_ASYNC:
+        yield "expected cp.async for a copy that writes zeros where a condition does not hold"
 
 
 def _types(kernel: Kernel, op: Mma) -> Iterator[Defect]:

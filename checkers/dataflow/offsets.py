@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,20 +12,56 @@ import numpy as np
 from symlayout.expr import Expr, Quotient, Symbol, index, split
 from symlayout.facts import opaque_atoms
 from symlayout.int_tuple import leaves
-from symlayout.kernel import KernelTensor
+from symlayout.kernel import THREAD, KernelTensor
 
 from .contents import Numbers, without_constant
 from .distinct_names import fresh
 from .state import Open, State
 
 
+def by_stride(state: State, tensor: KernelTensor, offset: Any) -> tuple[Any, dict[int, Numbers]]:
+    """(the rest of an offset, by mode the number for each active thread that its stride is multiplied by).
+
+    The stride is a size there, as in ``N*(thread//8)``; the rest has no such product.
+    """
+    x = state.normal(state.here(offset))
+    found: dict[int, Any] = {}
+    if not isinstance(x, Expr) or state.team.elected:
+        return offset, {}
+    strides = {}
+    for i, d in enumerate(leaves(tensor.layout.stride)):
+        d = state.normal(d)
+        if isinstance(d, Expr) and len(d.terms) == 1:
+            [(m, c)] = d.terms.items()
+            strides[m] = i, c
+    for m, c in x.terms.items():
+        mine = tuple(a for a in m if _of_thread(a))
+        i, unit = strides.get(tuple(a for a in m if a not in mine), (-1, 1))
+        if mine and i >= 0 and c % unit == 0:
+            found[i] = found.get(i, 0) + math.prod(mine, start=c // unit)
+    rest = x - sum(u * state.normal(leaves(tensor.layout.stride)[i]) for i, u in found.items())
+    return (rest, {i: state.numbers(u) for i, u in found.items()}) if found else (offset, {})
+
+
+def _of_thread(a: Any) -> bool:
+    return all(s.name == THREAD for s in a.symbols)
+
+
 def coordinate_of(
-    state: State, tensor: KernelTensor, rest: Any, deltas: Numbers, threads: Numbers
+    state: State,
+    tensor: KernelTensor,
+    rest: Any,
+    deltas: Numbers,
+    threads: Numbers,
+    steps: Mapping[int, Numbers] | None = None,
 ) -> tuple[tuple[Any, ...], Numbers]:
     """(coordinate, deltas with a last mode for its modes) of the elements at offset *rest* + *deltas*, by threads.
 
-    Raises Open where the modes are nested or overlap, or where a coordinate is not seen to stay in its mode.
+    *steps* are added to the deltas of a mode. Raises Open where the modes are nested or overlap, or where a coordinate
+    is not seen to stay in its mode.
     """
+    if steps:
+        return _split(state, tensor, rest, deltas, threads, steps)
     try:
         return _split(state, tensor, rest, deltas, threads)
     except Open as e:
@@ -55,7 +93,12 @@ def _by_remainder(
 
 
 def _split(
-    state: State, tensor: KernelTensor, rest: Any, deltas: Numbers, threads: Numbers
+    state: State,
+    tensor: KernelTensor,
+    rest: Any,
+    deltas: Numbers,
+    threads: Numbers,
+    steps: Mapping[int, Numbers] | None = None,
 ) -> tuple[tuple[Any, ...], Numbers]:
     if any(isinstance(n, tuple) for n in _tuple(tensor.layout.shape)):
         raise Open(f"offsets into nested modes: {tensor}")
@@ -73,7 +116,7 @@ def _split(
             out[..., i], deltas = np.divmod(deltas + rest, strides[i])
             rest = 0
         at[i], c = without_constant(at[i])
-        out[..., i] += c
+        out[..., i] += c + (0 if steps is None else steps.get(i, 0))
         if outer is not None:
             _expect_inside(state, tensor, at[i], out[..., i], shapes[i], threads)
     return tuple(at), out

@@ -43,17 +43,18 @@ from symlayout.ops import (
     WarpBarrier,
 )
 from symlayout.semantics.maps import map_function
-from symlayout.semantics.matrix import by_thread, to_matrix
+from symlayout.semantics.matrix import by_thread
 
 from . import bulk_boxes as bulk
-from .contents import WIDTH, Computed, Constant, Given, Guarded, Unknown, Words
+from .contents import WIDTH, Computed, Constant, Given, Guarded, Numbers, Unknown, Words
 from .folds import folded, folds, reduced
 from .places import carried, elements, inside, own_shared, read, settled, starts, write
 from .state import Open, State, Team
-from .sums import multiplied
+from .sums import matrix, multiplied
 from .tensor_boxes import load, store
 from .updates import combine, update
 from .value_walk import Walk
+from .zero_fill import read_or_zero
 
 # -- copies ---------------------------------------------------------------------------------------------
 
@@ -76,7 +77,8 @@ def _plain_copy(walk: Walk, state: State, op: Copy) -> None:
     count, rest = divmod(8 * row.bytes, src.bits)
     if src.bits != dst.bits or rest:
         raise Open(f"a copy between {src} and {dst}: {op}")
-    write(walk, state, op, op.dst, read(walk, state, op, op.src, count))
+    found = read_or_zero(walk, state, op, op.src, count) if op.when else read(walk, state, op, op.src, count)
+    write(walk, state, op, op.dst, found)
 
 
 def _matrix_copy(walk: Walk, state: State, op: Copy) -> None:
@@ -89,29 +91,30 @@ def _matrix_copy(walk: Walk, state: State, op: Copy) -> None:
         or any(state.kernel.tensor(r.tensor).dtype.bits != 16 for r in (src, dst))
     ):
         raise Open(f"elements of other than 16 bits: {op}")
-    for group in _groups(state, row.threads):
-        with state.inside(team=group):
-            loads = row.dst is MemorySpace.REGISTER
-            givers = Team(group.threads[: row.row_lanes])
-            at = by_thread(row.dst_tv if loads else row.src_tv)
-            if loads:
-                with state.inside(team=givers):
-                    rows = read(walk, state, op, src, 8).reshape(-1)
-                write(walk, state, op, dst, rows[at])
-            else:
-                held = read(walk, state, op, src, row.held)
-                rows = Words.of(0, at.size)
-                rows.put(at, held)
-                with state.inside(team=givers):
-                    write(walk, state, op, dst, rows.reshape(-1, 8))
+    groups = _groups(state, row.threads)
+    loads = row.dst is MemorySpace.REGISTER
+    givers = Team(groups[:, : row.row_lanes].reshape(-1))
+    at = by_thread(row.dst_tv if loads else row.src_tv)
+    if loads:
+        with state.inside(team=givers):
+            rows = read(walk, state, op, src, 8).reshape(len(groups), -1)
+        write(walk, state, op, dst, rows[:, at].reshape(-1, at.shape[1]))
+        return
+    held = read(walk, state, op, src, row.held).reshape(len(groups), *at.shape)
+    rows = Words.of(0, (len(groups), at.size))
+    rows.put((slice(None), at), held)
+    with state.inside(team=givers):
+        write(walk, state, op, dst, rows.reshape(-1, 8))
 
 
-def _groups(state: State, n: int) -> list[Team]:
+def _groups(state: State, n: int) -> Numbers:
+    """The active threads in groups of *n* that issue an instruction together: (group, thread)."""
     threads = state.team.threads
-    out = [threads[threads // n == g] for g in np.unique(threads // n)]
-    if state.team.elected or any(len(x) != n or not state.alike(x) for x in out):
+    whole = len(threads) % n == 0 and not state.team.elected
+    groups: Numbers = threads.reshape(-1, n) if whole else threads[None]
+    if not whole or (groups // n != groups[:, :1] // n).any() or not all(map(state.alike, groups)):
         raise Open(f"an instruction of {n} threads by some of them")
-    return [Team(x) for x in out]
+    return groups
 
 
 # -- arithmetic -----------------------------------------------------------------------------------------
@@ -184,8 +187,8 @@ def _shuffle(walk: Walk, state: State, op: Op) -> None:
     from_lane = {"idx": by, "up": lane - by, "down": lane + by, "bfly": lane ^ by}[op.mode]
     from_lane = np.where((from_lane < 0) | (from_lane >= WARP), lane, from_lane)
     for group in _groups(state, WARP):
-        mine = np.isin(state.team.threads, group.threads)
-        with state.inside(team=group):
+        mine = np.isin(state.team.threads, group)
+        with state.inside(team=Team(group)):
             held = read(walk, state, op, op.src, op.count)
             write(walk, state, op, op.dst, held[from_lane[mine]])
 
@@ -239,13 +242,32 @@ def _mma(walk: Walk, state: State, op: Op) -> None:
         raise Open(f"{op.atom} is not followed")
     if state.kernel.tensor(op.acc.tensor).dtype != row.acc_dtype:
         raise Open(f"expected registers of {row.acc_dtype} for the sums of {op.atom}, got {op.acc}")
-    m, n, k = row.mnk
-    for group in _groups(state, row.threads):
-        with state.inside(team=group):
+    groups = _groups(state, row.threads)
+    if walk.checking:
+        _add_products(walk, state, op, row, groups)
+    else:  # sums of iterations that only fill slots are not looked at
+        state.forget({op.acc.tensor}, "it is a sum of this iteration and of earlier ones")
+
+
+def _add_products(walk: Walk, state: State, op: Mma, row: MmaAtom, groups: Numbers) -> None:
+    (m, n, k), zero = row.mnk, _zero(state, op)
+    for some in groups[None] if _alike(state, op) else groups[:, None]:
+        with state.inside(team=Team(some.reshape(-1))):
             a = _operand(walk, state, op, op.a, row, (m, k), row.tv_a)
             b = _operand(walk, state, op, op.b, row, (n, k), row.tv_b)
             held = carried(walk, state, op, op.acc, int(size(row.tv_c.shape[1])))
-            write(walk, state, op, op.acc, multiplied(state, row, a, b, held, _zero(state, op)))
+            write(walk, state, op, op.acc, multiplied(state, row, a, b, held, zero))
+
+
+def _alike(state: State, op: Mma) -> bool:
+    """Whether all groups of threads multiply elements of the same origins, so that they are followed together."""
+    for x in (op.a, op.b, op.acc):
+        if isinstance(x, Matrix):
+            return False
+        held = state.held(state.kernel.tensor(x.tensor)).ids[state.team.threads]
+        if (held != held[:1]).any():
+            return False
+    return True
 
 
 def _zero(state: State, op: Mma) -> Any:
@@ -263,11 +285,9 @@ def _zero(state: State, op: Mma) -> Any:
 
 
 def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tuple[int, int], tv: Any) -> Words:
-    """A matrix (row, k), out of registers or out of shared memory by its descriptor."""
+    """The matrices (group, row, k) of groups of threads, out of registers or out of shared memory by a descriptor."""
     if isinstance(x, Ref):
-        held = read(walk, state, op, x, int(size(tv.shape[1])))
-        deltas = [to_matrix(tv, np.ascontiguousarray(held.deltas[..., i]), shape) for i in range(WIDTH)]
-        found = Words(to_matrix(tv, np.ascontiguousarray(held.ids), shape), np.stack(deltas, axis=-1))
+        found = matrix(tv, read(walk, state, op, x, int(size(tv.shape[1]))), shape)
     else:
         assert isinstance(x, Matrix)
         name = x.start.tensor
@@ -284,11 +304,13 @@ def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tup
             raise Open(f"slots of {len(held.ids) * unit} bytes, which the swizzle's repeat of {repeat} does not divide")
         at = x.descriptor.addresses(*shape, row.dtype, tensor.base + int(found_at[0]) * unit) - tensor.base
         inside(at // unit, len(held.ids), x.start)
-        found = held[at // unit]
+        found = held[at[None] // unit]
     for i in found.kinds:
         origin = state.origins[i]
         if isinstance(origin, Unknown | Guarded):
-            raise Open(f"{op.atom} reads {origin.why if isinstance(origin, Unknown) else 'what may not be there'}")
+            if isinstance(origin, Unknown):
+                raise Open(f"{op.atom} reads what is not known: {origin.why}", origin.stale)
+            raise Open(f"{op.atom} reads what may not be there")
         kind = getattr(origin, "dtype", row.dtype)
         if kind != row.dtype:
             raise Open(f"{op.atom} reads {kind}")

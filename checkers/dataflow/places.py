@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from symlayout.kernel import KernelTensor
 from symlayout.ops import Op, Ref
 
 from .contents import WIDTH, Carried, Guarded, Loaded, Numbers, Unknown, Words
-from .offsets import coordinate_of
+from .offsets import by_stride, coordinate_of
 from .state import Open, State
 from .value_walk import Walk
 
@@ -130,12 +131,23 @@ def _from_global(walk: Walk, state: State, tensor: KernelTensor, ref: Ref, count
     return out
 
 
-def elements(state: State, ref: Ref, count: int) -> Iterator[tuple[Numbers, tuple[Any, ...], Numbers]]:
+def elements(state: State, ref: Ref, count: int) -> list[tuple[Numbers, tuple[Any, ...], Numbers]]:
     """(some of the active threads, coordinate, deltas) of *count* elements of a global tensor from a place on."""
+    offset, multiples = by_stride(state, state.kernel.tensor(ref.tensor), ref.offset)
+    if multiples:
+        with contextlib.suppress(Open):  # as for tiles that are numbered, where threads are looked at one by one
+            return list(_elements(state, ref, count, offset, multiples))
+    return list(_elements(state, ref, count, ref.offset, {}))
+
+
+def _elements(
+    state: State, ref: Ref, count: int, offset: Any, multiples: dict[int, Numbers]
+) -> Iterator[tuple[Numbers, tuple[Any, ...], Numbers]]:
     tensor = state.kernel.tensor(ref.tensor)
-    for rows, rest, mine in state.places(ref.offset):
+    for rows, rest, mine in state.places(offset):
         threads = state.team.threads[rows]
-        yield rows, *coordinate_of(state, tensor, rest, mine[:, None] + np.arange(count), threads)
+        steps = {i: u[rows, None] for i, u in multiples.items()}
+        yield rows, *coordinate_of(state, tensor, rest, mine[:, None] + np.arange(count), threads, steps)
 
 
 # -- conditions -----------------------------------------------------------------------------------------

@@ -19,7 +19,11 @@ from .contents import Numbers, Origins, Unknown, Words, without_constant
 
 
 class Open(Exception):
-    """A construct that is not followed, and why."""
+    """A construct that is not followed, and why; *stale* if it is a value that an earlier iteration may have left."""
+
+    def __init__(self, why: str, stale: bool = False) -> None:
+        super().__init__(why)
+        self.stale = stale
 
 
 class Known:

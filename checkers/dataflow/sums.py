@@ -14,7 +14,7 @@ import numpy as np
 
 from symlayout.atoms import MmaAtom
 from symlayout.expr import Symbol, extent_of
-from symlayout.semantics.matrix import to_matrix, to_threads
+from symlayout.semantics.matrix import by_thread
 
 from .contents import WIDTH, Carried, Constant, Numbers, Origins, Segment, Slice, Sum, Unknown, Words
 from .folds import Fold, whole
@@ -22,21 +22,21 @@ from .state import Open, State
 
 
 def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero: Any) -> Words:
-    """The registers (thread, value) after acc += a b^T, for A (m,k), B (n,k) and the registers before.
+    """The registers (thread, value) after acc += a b^T, for A (group, m, k), B (group, n, k) and the registers before.
 
     *zero* is "first", "never", "now", or the loop in whose first iteration the sums start at zero.
     """
     a_ids, a_base, a_steps = _rows(state.origins, a)
     b_ids, b_base, b_steps = _rows(state.origins, b)
     m, n, _ = row.mnk
-    ra, rb = a_base.shape[1], b_base.shape[1]
+    ra, rb = a_base.shape[-1], b_base.shape[-1]
     if ra + rb > WIDTH:
         raise Open(f"products of elements with {ra} and {rb} coordinates")
-    before = _matrix(row, held, (m, n))
+    before = matrix(row.tv_c, held, (m, n))
     old = state.origins[_only(before)]
     if zero == "now" or isinstance(old, Carried):
-        deltas = np.zeros((m, n, WIDTH), np.int64)
-        deltas[..., :ra], deltas[..., ra : ra + rb] = a_base[:, None], b_base[None]
+        deltas = np.zeros((len(a_base), m, n, WIDTH), np.int64)
+        deltas[..., :ra], deltas[..., ra : ra + rb] = a_base[:, :, None], b_base[:, None]
         carry = _carry(old, zero)
         made = Sum((Segment((Slice(a_ids, a_steps, b_ids, b_steps),)),), row.acc_dtype, (ra, rb), carry)
         if isinstance(old, Carried) and zero == "never":
@@ -52,9 +52,9 @@ def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero
     first = before.deltas
     moved = Slice(
         a_ids,
-        _shifted(a_base, first[:, :1, :ra], a_steps),
+        _shifted(a_base, first[:, :, 0, :ra], a_steps),
         b_ids,
-        _shifted(b_base, first[:1, :, ra : ra + rb], b_steps),
+        _shifted(b_base, first[:, 0, :, ra : ra + rb], b_steps),
     )
     *done, last = old.segments
     grown = (
@@ -81,24 +81,24 @@ def _carry(old: Any, zero: Any) -> tuple[str, Symbol] | None:
 
 def _rows(origins: Origins, x: Words) -> tuple[tuple[int, ...], Numbers, Numbers]:
     """(origin of each k, deltas of each row at the first k, steps from there), where all rows share the steps."""
-    ids = tuple(int(i) for i in x.ids[0])
+    ids = tuple(int(i) for i in x.ids[0, 0])
     widths = {origins.width(i) for i in ids}
-    if len(widths) != 1 or (x.ids != x.ids[:1]).any():
+    if len(widths) != 1 or (x.ids != x.ids[:1, :1]).any():
         raise Open("a matrix whose rows come from different places")
     (width,) = widths
     held = x.deltas[..., :width]
-    steps = held - held[:, :1]
-    if (steps != steps[:1]).any():
+    steps = held - held[:, :, :1]
+    if (steps != steps[:1, :1]).any():
         raise Open("a matrix whose rows are not alike along k")
-    return ids, held[:, 0], steps[0]
+    return ids, held[:, :, 0], steps[0, 0]
 
 
 def _shifted(base: Numbers, first: Numbers, steps: Numbers) -> Numbers:
     """Steps from where the first product of the sum began."""
-    away = base - first.reshape(base.shape)
-    if (away != away[:1]).any():
+    away = base - first
+    if (away != away[:1, :1]).any():
         raise Open("products of other rows or columns than those summed so far")
-    return steps + away[0]
+    return steps + away[0, 0]
 
 
 def _only(x: Words) -> int:
@@ -108,14 +108,22 @@ def _only(x: Words) -> int:
     return kinds[0]
 
 
-def _matrix(row: MmaAtom, held: Words, shape: tuple[int, int]) -> Words:
-    deltas = [to_matrix(row.tv_c, np.ascontiguousarray(held.deltas[..., i]), shape) for i in range(WIDTH)]
-    return Words(to_matrix(row.tv_c, np.ascontiguousarray(held.ids), shape), np.stack(deltas, axis=-1))
+def matrix(tv: Any, held: Words, shape: tuple[int, int]) -> Words:
+    """The matrices (group, row, column) that registers (thread, value) of groups of threads hold."""
+    at = by_thread(tv)
+    found = Words.of(0, (held.ids.size // at.size, at.size))
+    found.put((slice(None), at), held.reshape(-1, *at.shape))
+    groups, (m, n) = len(found.ids), shape
+    return Words(
+        found.ids.reshape(groups, n, m).swapaxes(1, 2), found.deltas.reshape(groups, n, m, WIDTH).swapaxes(1, 2)
+    )
 
 
 def _registers(row: MmaAtom, origins: Origins, made: Sum, deltas: Numbers) -> Words:
-    parts = [to_threads(row.tv_c, deltas[..., i]) for i in range(WIDTH)]
-    return Words(np.full(parts[0].shape, origins.number(made), np.int32), np.stack(parts, axis=-1))
+    """Matrices (group, row, column) as registers (thread, value)."""
+    at = by_thread(row.tv_c)
+    flat = deltas.swapaxes(1, 2).reshape(len(deltas), at.size, WIDTH)[:, at].reshape(-1, at.shape[1], WIDTH)
+    return Words(np.full(flat.shape[:2], origins.number(made), np.int32), flat)
 
 
 # -- loops ----------------------------------------------------------------------------------------------
@@ -161,6 +169,11 @@ def _close(state: State, words: Words, before: Words | None, loop: Symbol, itera
         words.ids[mine] = lost if done is None else state.origins.number(done)
 
 
+def begins_at_zero(state: State, before: Words | None, mine: Numbers) -> bool:
+    """Whether some registers held zero before a loop."""
+    return before is not None and all(_is_zero(state.origins[i]) for i in np.unique(before.ids[mine]))
+
+
 def _whole(
     state: State, origin: Any, before: Words | None, mine: Numbers, loop: Symbol, iteration: Symbol, extent: Any
 ) -> Sum | None:
@@ -170,7 +183,7 @@ def _whole(
     if origin.carry[0] == "first":
         if state.facts.le(1, extent) is not True:
             return None
-    elif before is None or not all(_is_zero(state.origins[i]) for i in np.unique(before.ids[mine])):
+    elif not begins_at_zero(state, before, mine):
         return None
     (once,) = origin.segments
     return replace(origin, segments=(replace(once, loop=iteration, extent=extent),), carry=None)

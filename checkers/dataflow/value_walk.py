@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,9 +29,10 @@ from symlayout.kernel.visitor import Visitor
 from symlayout.ops import Copy, Elect, For, If, Map, Mma, Op, Role
 
 from ..rings.recognised import RingParts, rings_of, slot_elements
-from .contents import Loaded, Origins, Unknown, Words, without_constant
+from .contents import Loaded, Numbers, Origins, Unknown, Words, without_constant
 from .distinct_names import expect_distinct, fresh, overlaps
 from .folds import NEUTRAL
+from .pipelines import Iterations, whole_sums
 from .state import Guard, Open, State, Team
 from .sums import carried, closed
 from .uses import Uses
@@ -160,26 +162,30 @@ class Walk(Visitor[None]):
 
     def _turns_of(self, state: State, op: For, extent: Any, window: int, period: int) -> set[str]:
         """The iterations of a loop, by one or some that represent all; the tensors that hold sums of all."""
-        changed = self._changed(op)
+        changed, sums = self._changed(op), accumulators(op)
         before = {k: w.copy() for k, w in state.registers.items()}
-        for i in range(window):
-            self._iteration(state, op, i, extent)
+        done = [self._summed(state, op, i, extent, sums) for i in range(window)]
         state.forget(changed, f"it was left there by an earlier iteration of the loop over {op.index}")
-        for name in {r.tensor for inner in op.walk() if isinstance(inner, Mma) for r in inner.targets}:
-            carried(state, name, op.index)
-        for inner in op.walk():
-            if isinstance(inner, Map) and inner.function in NEUTRAL and inner.dst in inner.srcs:
-                carried(state, inner.dst.tensor, op.index)
         if window + period == 1:
-            self._iteration(state, op, index(op.index.name, extent), extent)
+            self._summed(state, op, index(op.index.name, extent), extent, sums)
             return closed(state, op.index, index(op.index.name, extent), before)
-        first: Any = period * dim(self.fresh(f"{op.index}_iteration"), at_least=0)
+        number = dim(self.fresh(f"{op.index}_iteration"), at_least=0)
         checking = self.checking
         for i in range(window + period):
             self.checking = checking and i >= window
-            self._iteration(state, op, first + i, extent)
+            there = self._summed(state, op, period * number + i, extent, sums)
+            if i >= window:
+                done.append(there)
         self.checking = checking
-        return set()
+        some = Iterations(op.index, extent, number, period, window)
+        return {name for name in sums if whole_sums(state, name, some, done, before.get(name))}
+
+    def _summed(self, state: State, op: For, i: Any, extent: Any, sums: set[str]) -> tuple[Any, dict[str, Words]]:
+        """One iteration: its number, and what the registers hold to which it adds."""
+        for name in sums:
+            carried(state, name, op.index)
+        self._iteration(state, op, i, extent)
+        return i, {name: state.held(self.kernel.tensor(name)).copy() for name in sums}
 
     def _iteration(self, state: State, op: For, i: Any, extent: Any) -> None:
         """One iteration, under the fact that there is one."""
@@ -210,27 +216,7 @@ class Walk(Visitor[None]):
 
     def condition(self, state: State, op: If) -> None:
         """The operations of a condition by the threads for which it may hold, under it."""
-        keep = np.ones(len(state.team.threads), bool)
-        guards, given = list(state.guards), list(state.given)
-        for fact in op.condition:
-            there = Fact(state.normal(state.here(fact.expr)), fact.relation, fact.modulus)
-            symbols = there.expr.symbols if isinstance(there.expr, Expr) else ()
-            if all(s.name == THREAD for s in symbols):
-                x = state.numbers(there.expr)
-                keep &= (
-                    x >= 0 if there.relation == ">=" else x == 0 if there.relation == "==" else x % there.modulus == 0
-                )
-            elif not any(s.name == THREAD for s in symbols):
-                if state.facts.holds(there) is False:
-                    return
-                if state.facts.holds(there) is not True:
-                    given.append(there)
-                    guards.append(_guard(state, there))
-            else:
-                guards.append(_guard(state, there))
-        team = state.team
-        beside = None if team.beside is None else team.beside[keep]
-        with state.inside(team=Team(team.threads[keep], beside), guards=tuple(guards), given=tuple(given)):
+        with narrowed(state, op.condition):
             self.follow(self.site[id(op)].inside())
 
     def elect(self, state: State, op: Elect) -> None:
@@ -334,6 +320,31 @@ def _roles_of(kernel: Kernel, every: list[Site]) -> dict[str, set[str]]:
     return out
 
 
+@contextmanager
+def narrowed(state: State, facts: Iterable[Fact]) -> Iterator[Numbers]:
+    """Inside, the threads for which facts may hold, under these; which of the threads around they are."""
+    keep = np.ones(len(state.team.threads), bool)
+    guards, given = list(state.guards), list(state.given)
+    for fact in facts:
+        there = Fact(state.normal(state.here(fact.expr)), fact.relation, fact.modulus)
+        symbols = there.expr.symbols if isinstance(there.expr, Expr) else ()
+        if all(s.name == THREAD for s in symbols):
+            x = state.numbers(there.expr)
+            keep &= x >= 0 if there.relation == ">=" else x == 0 if there.relation == "==" else x % there.modulus == 0
+        elif not any(s.name == THREAD for s in symbols):
+            if state.facts.holds(there) is False:
+                keep[:] = False
+            elif state.facts.holds(there) is not True:
+                given.append(there)
+                guards.append(_guard(state, there))
+        else:
+            guards.append(_guard(state, there))
+    team = state.team
+    beside = None if team.beside is None else team.beside[keep]
+    with state.inside(team=Team(team.threads[keep], beside), guards=tuple(guards), given=tuple(given)):
+        yield keep
+
+
 def _guard(state: State, fact: Fact) -> Guard:
     """A condition as something that is at least 0, with a number for each thread of the role."""
     if fact.relation != ">=":
@@ -350,6 +361,16 @@ def _guard(state: State, fact: Fact) -> Guard:
     else:
         deltas[state.team.beside] = mine[:, None]
     return Guard(rest, deltas)
+
+
+def accumulators(op: For) -> set[str]:
+    """The registers to which each iteration of a loop may add."""
+    out: set[str] = set()
+    for inner in op.walk():
+        adds = isinstance(inner, Map) and inner.dst in inner.srcs and inner.function in (*NEUTRAL, "fma")
+        if adds or isinstance(inner, Mma):
+            out |= {r.tensor for r in inner.targets}
+    return out
 
 
 def _put(x: Any, moved: dict[Symbol, Any]) -> Any:

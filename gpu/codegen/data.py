@@ -32,6 +32,9 @@ def copy(p: Page, site: Site) -> None:
         _bulk(p, op, op.bytes)
     elif isinstance(op.row, MatrixCopy):
         p.call(name, p.place(_ref(op.src)), p.place(_ref(op.dst)))
+    elif op.when:
+        given = p.place(_ref(op.dst)), p.place(_ref(op.src)), p.condition(op.when)
+        p.call(ptx.named(name.replace("cp_async", "cp_async_or_zero"), op.cache), *given, *_policy(p, op.cache))
     elif op.cache is not None or op.reduction is not None or op.completion is Completion.CP_ASYNC:
         p.call(ptx.named(name, op.cache), p.place(_ref(op.dst)), p.place(_ref(op.src)), *_policy(p, op.cache))
     else:

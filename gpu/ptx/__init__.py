@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from symlayout.atoms import ATOMS, MmaAtom
 from symlayout.errors import LayoutError
@@ -43,15 +43,20 @@ def function(name: str) -> Function:
         return product(words[name])
     if (plain := name.removesuffix(f"_{HINT}")).startswith("red_") and plain in words:
         return reduction(words[plain], hint=plain != name)
-    if found := re.fullmatch(r"(ld_global|st_global|cp_async)_(\d+)((?:_\w+)?)", name):
-        row = ATOMS.get(words.get(f"{found[1]}_{found[2]}", ""))
+    if found := re.fullmatch(r"(ld_global|st_global|cp_async(?:_or_zero)?)_(\d+)((?:_\w+)?)", name):
+        row = ATOMS.get(words.get(f"{found[1].removesuffix('_or_zero')}_{found[2]}", ""))
         policy = None if row is None else policy_of(found[3], row.caching)
         if policy is not None:
             return ACCESSES[found[1]](int(found[2]), policy)
     raise LayoutError(f"expected an instruction that has a device function, got {name!r}")
 
 
-ACCESSES = {"ld_global": load, "st_global": store, "cp_async": async_copy}
+ACCESSES: Mapping[str, Callable[..., Function]] = {
+    "ld_global": load,
+    "st_global": store,
+    "cp_async": async_copy,
+    "cp_async_or_zero": functools.partial(async_copy, or_zero=True),
+}
 PATTERNS = ("tma_", "ld_global_", "st_global_", "cp_async_", "red_global_")  # names that ``function`` reads
 
 

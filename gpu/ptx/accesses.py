@@ -115,17 +115,22 @@ def store(nbytes: int, cache: CachePolicy) -> Function:
     return Function(name, text, "st")
 
 
-def async_copy(nbytes: int, cache: CachePolicy | None = None) -> Function:
-    """cp.async of so many bytes: in L2 alone where that is possible, unless a policy says otherwise."""
+def async_copy(nbytes: int, cache: CachePolicy | None = None, or_zero: bool = False) -> Function:
+    """cp.async of so many bytes: in L2 alone where that is possible, unless a policy says otherwise.
+
+    With *or_zero* it has a source size: bytes that are not read are zeros.
+    """
     policy = cache or CachePolicy()
     usual = "cg" if nbytes == 16 else "ca"
     more, operand = _hint(policy)
     rest = qualifiers(CachePolicy(l2=policy.l2, fetch_bytes=policy.fetch_bytes))
+    name, read, size = ("or_zero_", ", bool read", f', "r"(read ? {nbytes} : 0)') if or_zero else ("", "", "")
+    last = "".join(f", %{2 + i}" for i in range(or_zero + bool(policy.l2)))
     return asm(
-        named(f"cp_async_{nbytes}", cache),
-        f"void* to, const void* from{more}",
-        f"cp.async.{policy.operator or usual}.shared.global{rest} [%0], [%1], {nbytes}{', %2' if policy.l2 else ''}",
-        f'{shared("to")}, "l"(__cvta_generic_to_global(from)){operand} ',
+        named(f"cp_async_{name}{nbytes}", cache),
+        f"void* to, const void* from{read}{more}",
+        f"cp.async.{policy.operator or usual}.shared.global{rest} [%0], [%1], {nbytes}{last}",
+        f'{shared("to")}, "l"(__cvta_generic_to_global(from)){size}{operand} ',
         "cp.async",
     )
 

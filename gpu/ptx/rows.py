@@ -209,7 +209,7 @@ FIXED = (
         for way in ("inc", "dec")
     ),
     asm("prefetch_tensormap", "const CUtensorMap& map", "prefetch.tensormap [%0]", '"l"(&map) ', "prefetch"),
-    *(async_copy(n) for n in (4, 8, 16)),
+    *(async_copy(n, or_zero=zero) for zero in (False, True) for n in (4, 8, 16)),
     *(bulk_copy(way, hint=hint) for way in ("load", "store", "prefetch") for hint in (False, True)),
     *(bulk_copy("load", multicast=True, hint=hint) for hint in (False, True)),
     *(prefetch(word) for word in ("", "evict_last", "evict_normal")),

@@ -225,10 +225,12 @@ class Builder:
         multicast: Any = None,
         nbytes: Any = None,
         cache: str | CachePolicy = "",
+        when: Iterable[Fact | bool] = (),
     ) -> None:
         """A copy by an instruction; *cache* says how it uses the caches, such as ``"L2::evict_first"``."""
         mask, size = (None if x is None else integer(x) for x in (multicast, nbytes))
-        self.add(Copy(atom, src, dst, barrier, mask, size, CachePolicy.of(cache) if cache else None))
+        policy = CachePolicy.of(cache) if cache else None
+        self.add(Copy(atom, src, dst, barrier, mask, size, policy, facts_of(when)))
 
     def mma(self, atom: str, a: Ref | Matrix, b: Ref | Matrix, acc: Ref, zero: Any = 0) -> None:
         self.add(Mma(atom, a, b, acc, integer(zero)))
@@ -328,12 +330,7 @@ class Builder:
     @contextmanager
     def where(self, *facts: Fact | bool) -> Iterator[None]:
         """The operations inside where the facts hold; a comparison of numbers, so True or False, is a fact too."""
-        told = tuple(Fact(-1, ">=") if f is False else f for f in facts if f is not True) or (Fact(0, ">="),)
-        wrong = [f for f in told if not isinstance(f, Fact)]
-        if wrong:
-            raise LayoutError(
-                f"expected facts such as i < N as a condition, got {wrong[0]!r}; eq(a, b) is one, a == b not"
-            )
+        told = facts_of(facts) or (Fact(0, ">="),)
         with self._inside(lambda body: If(told, body)):
             yield
 
@@ -399,3 +396,12 @@ class Builder:
             ctas_per_sm=self.ctas_per_sm,
         )
         return widened(made) if self.index_bits is None else made
+
+
+def facts_of(conditions: Iterable[Fact | bool]) -> tuple[Fact, ...]:
+    """Conditions as facts, without those that always hold. Raises LayoutError for what is no fact."""
+    told = tuple(Fact(-1, ">=") if f is False else f for f in conditions if f is not True)
+    wrong = [f for f in told if not isinstance(f, Fact)]
+    if wrong:
+        raise LayoutError(f"expected facts such as i < N as a condition, got {wrong[0]!r}; eq(a, b) is one, a == b not")
+    return told

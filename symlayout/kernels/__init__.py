@@ -10,6 +10,7 @@ from .bulk_copy import bulk_copy
 from .cp_async_copy import cp_async_copy
 from .gather_rows import gather_rows
 from .gemm import gemm
+from .gemm_mma import gemm_mma
 from .row_sum import row_sum
 from .tma_copy import tma_copy
 from .tma_reduce_add import tma_reduce_add
@@ -22,6 +23,7 @@ __all__ = [
     "cp_async_copy",
     "gather_rows",
     "gemm",
+    "gemm_mma",
     "row_sum",
     "tma_copy",
     "tma_reduce_add",

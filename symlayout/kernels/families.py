@@ -24,6 +24,7 @@ from . import __all__ as names
 
 # Up to so many rows and columns of a product its tiles are numbered in 32 bits; with 64 its sums leave no registers.
 PRODUCT_SIZES = 1 << 20
+PRODUCTS = ("gemm", "gemm_mma")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Family:
         """A symbol for each size, in the range that the family is for."""
         found: dict[str, Symbol] = {}
         for name in self.dims:
-            if self.name == "gemm":
+            if self.name in PRODUCTS:
                 found[name] = dim(name, at_most=PRODUCT_SIZES)
             else:  # rows lie at least as far apart as they are long
                 found[name] = dim(name, at_least=found["N"]) if name == "ld" else dim(name)

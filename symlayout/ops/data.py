@@ -34,7 +34,9 @@ USUAL_NAN = 0x7FF8000000000000  # the bits of float("nan")
 class Copy(Op):
     """Move data by an atom; an asynchronous load completes on *barrier*, a multicast goes to the CTAs of a mask.
 
-    *bytes* is an operand of bulk copies only: how many they move. A *cache* policy changes no value.
+    *bytes* is an operand of bulk copies only: how many they move. A *cache* policy changes no value. *when* is one of
+    cp.async only: where one of these facts does not hold for a thread, it reads nothing and writes zeros (PTX ISA,
+    cp.async: src-size).
     """
 
     atom: str
@@ -44,6 +46,7 @@ class Copy(Op):
     multicast: Int | None = None
     bytes: Int | None = None
     cache: CachePolicy | None = None
+    when: tuple[Fact, ...] = ()
 
     @property
     def row(self) -> Atom | None:
@@ -87,6 +90,7 @@ class Copy(Op):
         end = f" {self.bytes} B" if self.bytes is not None else ""
         end += f" on {self.barrier}" if self.barrier else ""
         end += f" to CTAs {self.multicast}" if self.multicast is not None else ""
+        end += f" if {' and '.join(map(str, self.when))}, else 0" if self.when else ""
         return f"{self.atom} {self.src} -> {self.dst}{end}{with_policy(self.cache)}"
 
 

@@ -197,13 +197,15 @@ class Agent:
             raise LayoutError(f"expected a tensor in {space} memory, got {tensor.space} {tensor.name}")
         return tensor
 
-    def addresses(self, ref: Ref, nbytes: int, alignment: int = 1) -> Array:
+    def addresses(self, ref: Ref, nbytes: int, alignment: int = 1, used: Array | None = None) -> Array:
         """The bytes from a place on, a row for each active thread: in its tensor, for shared memory in the CTA's.
 
-        Raises LayoutError for bytes outside the tensor and for misaligned ones.
+        The rows of threads whose bytes are not *used* mean nothing. Raises LayoutError for bytes outside the tensor and
+        for misaligned ones.
         """
         tensor = self.tensor(ref)
         start, size = self.values(ref.offset) * tensor.dtype.bits // 8, self.machine.sizes[tensor.name]
+        start = start if used is None else np.where(used, start, 0)
         if start.min() < 0 or start.max() + nbytes > size:
             i = np.flatnonzero((start < 0) | (start + nbytes > size))[0]
             raise LayoutError(

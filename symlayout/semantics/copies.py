@@ -14,6 +14,7 @@ import numpy as np
 from ..atoms import ATOMS, AccessKind, Completion, Extent, MemorySpace, atom
 from ..dtype import DType
 from ..errors import ExecutionError, LayoutError, TmaFault
+from ..expr.compiled import holds
 from ..ops import Box, Copy, Op, Ref, Slot
 from ..rules.tma_copy import TensorCopy
 from ..rules.tma_copy import violations as copy_violations
@@ -79,9 +80,9 @@ def _combine(agent: Agent, op: Copy) -> None:
 class AsyncCopy(Pending):
     """cp.async: what the active threads have asked for; its writes are theirs, through the generic proxy."""
 
-    def __init__(self, agent: Agent, op: Copy, source: GlobalTensor, src: Array, dst: Array) -> None:
+    def __init__(self, agent: Agent, op: Copy, source: GlobalTensor, src: Array, dst: Array, read: Array) -> None:
         super().__init__(agent, op)
-        self.source, self.src, self.dst = source, src, dst
+        self.source, self.src, self.dst, self.read_by = source, src, dst, read
         self.shared, self.number = agent.cta.shared, agent.machine.number(op)
         if self.shared.order is not None:
             self.shared.expect_free(dst, agent.knows, agent.row)
@@ -92,9 +93,9 @@ class AsyncCopy(Pending):
             self.data = source.bytes[src]
 
     def complete(self, which: Array) -> None:
-        src, dst = self.src[which], self.dst[which]
-        self.shared.bytes[dst] = self.data[which] if self.moved else self.source.bytes[src]
-        self.shared.codes[dst] = self.source.codes[src]
+        src, dst, read = self.src[which], self.dst[which], self.read_by[which][:, None]
+        self.shared.bytes[dst] = np.where(read, self.data[which] if self.moved else self.source.bytes[src], 0)
+        self.shared.codes[dst] = np.where(read, self.source.codes[src], 0)
         if self.shared.order is not None:
             row = self.agent.knows.row(self.threads[which])[:, None]
             self.shared.order.wrote(dst, self.threads[which][:, None], self.agent.knows.epoch(row), self.number)
@@ -106,7 +107,10 @@ def _cp_async(agent: Agent, op: Copy) -> None:
     src, dst = _ref(op.src), _ref(op.dst)
     source = agent.machine.memory[agent.tensor(src, MemorySpace.GLOBAL).name]
     agent.tensor(dst, MemorySpace.SHARED)
-    work = AsyncCopy(agent, op, source, agent.addresses(src, n, n), agent.addresses(dst, n, n))
+    read = np.ones(len(agent.active), dtype=bool)
+    for fact in op.when:
+        read &= holds(fact, agent.env)
+    work = AsyncCopy(agent, op, source, agent.addresses(src, n, n, read), agent.addresses(dst, n, n), read)
     if agent.machine.ordered:
         agent.add(Completion.CP_ASYNC, work)
     else:

@@ -1,7 +1,7 @@
 // kernel axpby(N)
 //   grid (ceil(N/512),), 128 threads
 //   result dst(i) = fma(alpha, x(i), mul(beta, y(i)))
-// digest 4e51c21f417697e75338139752faf97d9124d3a10958595182b7e53714df95bd
+// digest 4b7aa992c22df6a7cc50c6111c3cc3af066fe8333bca70406b975cf0f3f4f7f8
 // assumed: the base of x, y, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with x, y
 extern "C" __global__ void __launch_bounds__(128)

@@ -1,7 +1,7 @@
 // kernel axpby(N)
 //   grid (ceil(N/256),), 32 threads
 //   result dst(i) = fma(alpha, x(i), mul(beta, y(i)))
-// digest 04bf590be9a14d5713a50c41081c7c630261877843bbf078d921bb3cd608c0c6
+// digest 9ccd341333aa4bd9a349346ed9d572d26ae521ba196d3b13d8ce916c139035ff
 // assumed: the base of x, y, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with x, y
 extern "C" __global__ void __launch_bounds__(32)

@@ -1,7 +1,7 @@
 // kernel bulk_copy(N)
 //   grid (3,), 64 threads
 //   result dst(n) = src(n)
-// digest 4f4bcf3b09343acaf81b339538472d61941e8247e7ce310b592e3e1d3e79a81e
+// digest 9324d382cf02ab854d260bf25229893a8b11b6aa7905ffe2a13a1098e18fcf4f
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)

@@ -1,7 +1,7 @@
 // kernel gather_rows(K, M, N)
 //   grid (3,), 64 threads
 //   result dst(i,j) = src(idx(i),j)
-// digest e7c6d093e1ff64eb946674392e257ba4f4e6c6a2cb1d058e6b72f96ff290de5f
+// digest 2bbd15430e7940c1c1336101bf3608ed571f5efb00739a54c214fc93dac15ab8
 // assumed: the base of idx, src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with idx, src
 // assumed: the data hold picked = idx[min(M - 1, r + 16*((block_x + 3*i)//ceil(N/64)))] within (0,K)

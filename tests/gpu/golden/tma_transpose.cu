@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (3,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 5e65efc61eb8c82e3dbaff29f0bebb6314639e3c4d75a58692c8ad9defaab9d4
+// digest 8be5fd83077dc9097aeac21b74c4cde1c0b424ff66e3de0011b9321c07b9c928
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)

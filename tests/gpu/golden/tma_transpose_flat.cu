@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (2,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 926b64409bfaa6fce348f2d887a4559d21def7549d71c4d5bee823cd71152fa3
+// digest 5458d16fdd29ac1642e339e963f37125a9c186958e16b434751f4a484d681529
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)

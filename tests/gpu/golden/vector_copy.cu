@@ -1,7 +1,7 @@
 // kernel vector_copy(N)
 //   grid (ceil(N/512),), 128 threads
 //   result dst(i) = src(i)
-// digest 24be34217c7ee87faeff996eff4e6376531cd3a0b08bfd3e44f943b83ead9ed3
+// digest 1b2ce943b509ebdc760efe8e7850baba7383d79051ddc90d3719d0e6b73ae215
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(128)

@@ -1,7 +1,7 @@
 // kernel vector_copy(N)
 //   grid (ceil(N/256),), 64 threads
 //   result dst(i) = src(i)
-// digest e5f32b57a8c8ca131b86c7bb5d2622a1d5dd0d8e770e6a5ffb40b1748a0a14c4
+// digest cd94e2f165a5f181a2913f925c02871fe7baaf57d60a1a24fc13088d3c67d9f4
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)

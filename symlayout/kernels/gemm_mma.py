@@ -1,0 +1,150 @@
+"""C = A B^T with f32 sums on mma.sync: cp.async with zero fill some stages ahead, ldmatrix, tails in every direction.
+
+    >>> from symlayout import dims
+    >>> print(gemm_mma(*dims("M N K")).text().splitlines()[1])
+      grid (ceil(M/128),ceil(N/128)), 128 threads
+
+Each thread asks for 16 bytes at a time, and for zeros outside of the matrices. At the one barrier of each step every
+thread has its part of step i, and all have finished step i - 1, whose slot is filled next. Rows of a slot are swizzled,
+so that eight rows of one column of 16 bytes are in eight different groups of banks. A warp multiplies 64 x 64 elements,
+and reads the operands of the next 16 columns of K while it multiplies these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..atoms import atom
+from ..dtype import DType, DTypeLike, f32
+from ..errors import LayoutError
+from ..expr import Symbol, multiple_of, xor
+from ..int_tuple import ceil_div
+from ..kernel import Builder, Kernel
+from ..kernel.specification import dot, element
+from ..layout import Layout
+from ..ops import WARP, Ref
+from .gemm import bound, reference
+
+__all__ = ["SIZES", "bound", "gemm_mma", "reference"]
+
+SIZES = (
+    *({"M": 128, "N": 128, "K": 32}, {"M": 128, "N": 128, "K": 256}, {"M": 1, "N": 8, "K": 8}),
+    *({"M": 200, "N": 136, "K": 136}, {"M": 130, "N": 64, "K": 320}, {"M": 1, "N": 264, "K": 72}),
+    *({"M": 65, "N": 24, "K": 64}, {"M": 257, "N": 128, "K": 40}, {"M": 31, "N": 248, "K": 96}),
+    {"M": 300, "N": 8, "K": 200},
+)
+STEP_K = 32  # elements: rows of 64 bytes
+CHUNK = 8  # elements of one cp.async, and of one row of ldmatrix
+INSTRUCTION_K = 16
+WARP_ROWS, WARP_COLUMNS = 64, 64
+
+
+def gemm_mma(
+    M: int | Symbol,
+    N: int | Symbol,
+    K: int | Symbol,
+    *,
+    dtype: DTypeLike = "bf16",
+    tile: tuple[int, int] = (128, 128),
+    stages: int = 4,
+) -> Kernel:
+    """c = a b^T for row-major a (M,K), b (N,K) and c (M,N) of 16-bit floats. Needs N and K of whole 16-byte units.
+
+    *tile* is that of a CTA, 64 x 64 for each warp. Raises LayoutError for numbers that do not fit.
+    """
+    rows, columns = tile
+    kind = DType.of(dtype)
+    _expect(kind, rows, columns, stages)
+    warps_m, warps_n = rows // WARP_ROWS, columns // WARP_COLUMNS
+    threads, steps = WARP * warps_m * warps_n, ceil_div(K, STEP_K)
+    sizes = [x for x in (M, N, K) if not isinstance(x, int)]
+    k = Builder("gemm_mma", *sizes, grid=(ceil_div(M, rows), ceil_div(N, columns)), threads=threads)
+    a, b = k.global_tensor("a", kind, Layout((M, K), (K, 1))), k.global_tensor("b", kind, Layout((N, K), (K, 1)))
+    c = k.global_tensor("c", kind, Layout((M, N), (N, 1)))
+    slots = [
+        k.shared_tensor(f"{name}_slots", kind, Layout((STEP_K, n, stages))) for name, n in (("a", rows), ("b", columns))
+    ]
+    of_a, of_b = (k.registers(f"of_{x}", kind, 2 * n) for x, n in (("a", WARP_ROWS // 2), ("b", WARP_COLUMNS // 2)))
+    acc, out = k.registers("acc", f32, WARP_ROWS * WARP_COLUMNS // WARP), k.registers("out", kind, 2)
+    m, n = (k.let(x, e) for x, e in (("m", rows * k.block[0]), ("n", columns * k.block[1])))
+    lane, warp = k.let("lane", k.thread % WARP), k.let("warp", k.thread // WARP)
+    row, chunk = k.let("row", k.thread // (STEP_K // CHUNK)), k.let("chunk", k.thread % (STEP_K // CHUNK))
+    to = k.let("to", STEP_K * row + CHUNK * xor(chunk, row // 2 % 4))
+    top, left = WARP_ROWS * (warp % warps_m), WARP_COLUMNS * (warp // warps_m)  # of the warp in the tile
+    lines = (
+        k.let("of_line", STEP_K * (top + lane % 16)),
+        k.let("of_column", STEP_K * (left + lane % 8 + 8 * (lane // 16))),
+    )
+    halves, turn = (lane // 16, lane // 8 % 2), k.let("turn", lane // 2 % 4)
+
+    def fetch(i: Any) -> None:
+        """A group of copies for a step, empty past the last one."""
+        column = STEP_K * i + CHUNK * chunk
+        with k.where(i < steps):
+            for x, slot, first, limit, count in ((a, slots[0], m, M, rows), (b, slots[1], n, N, columns)):
+                each = threads // (STEP_K // CHUNK)  # rows of all threads together
+                with k.loop("j", count // each, unroll="full") as j:
+                    at = first + row + each * j
+                    k.copy(
+                        "cp.async.16",
+                        x(K * at + column),
+                        slot(STEP_K * count * (i % stages) + to + STEP_K * each * j),
+                        when=(at < limit, column + CHUNK <= K),
+                    )
+        k.commit("cp.async")
+
+    k.fill(acc(), 0, WARP_ROWS * WARP_COLUMNS // WARP)
+    with k.loop("s", stages - 1) as s:
+        fetch(s)
+    with k.loop("i", steps) as i:
+        k.wait_group("cp.async", stages - 2)
+        k.sync()
+        fetch(i + stages - 1)
+        starts = [STEP_K * count * (i % stages) + line for count, line in zip(tile, lines, strict=True)]
+        operands = list(zip(slots, starts, halves, (of_a, of_b), strict=True))
+        _load(k, operands, turn, 0)
+        for j in range(STEP_K // INSTRUCTION_K):
+            if j + 1 < STEP_K // INSTRUCTION_K:
+                _load(k, operands, turn, j + 1)
+            _multiply(k, kind, of_a, of_b, acc, j % 2)
+    _store(k, acc, out, c, (k.let("first", m + top + lane // 4), k.let("second", n + left + 2 * (lane % 4))), (M, N))
+    k.result("c", lambda m, n: dot(K, lambda k: (element("a", m, k), element("b", n, k))))
+    given = [multiple_of(x, CHUNK) for x in (N, K) if not isinstance(x, int)]
+    return k.kernel(*given, reference=reference)
+
+
+def _load(k: Builder, operands: list[Any], turn: Any, j: int) -> None:
+    """16 columns of K of all rows of the warp, 16 rows at a time, into one of two sets of registers."""
+    for slot, start, half, held in operands:
+        with k.loop("q", WARP_ROWS // 16, unroll="full") as q:
+            at = start + 16 * STEP_K * q + CHUNK * xor(2 * j + half, turn)
+            k.copy("ldmatrix.x4", slot(at), held(CHUNK * (4 * (j % 2) + q)))
+
+
+def _multiply(k: Builder, kind: DType, of_a: Any, of_b: Any, acc: Any, part: int) -> None:
+    """64 x 64 products of 16 columns of K."""
+    word = atom(f"mma.m16n8k{INSTRUCTION_K}.{kind}").word
+    with k.loop("p", WARP_ROWS // 16, unroll="full") as p, k.loop("q", WARP_COLUMNS // 8, unroll="full") as q:
+        k.mma(word, of_a(32 * part + 8 * p), of_b(32 * part + 4 * q), acc(4 * (8 * p + q)))
+
+
+def _store(
+    k: Builder, acc: Any, out: Any, c: Callable[..., Ref], first: tuple[Any, Any], shape: tuple[Any, Any]
+) -> None:
+    """Two neighbours of a row at a time: acc[4*j], acc[4*j + 1] in row lane//4 of a block, the next two 8 rows on."""
+    (m, n), (M, N) = first, shape
+    with k.loop("p", WARP_ROWS // 8, unroll="full") as p, k.loop("q", WARP_COLUMNS // 8, unroll="full") as q:
+        row, column = m + 8 * p, n + 8 * q
+        with k.where(row < M, column + 2 <= N):
+            k.map("convert", (acc(32 * (p // 2) + 4 * q + 2 * (p % 2)),), out(), 2)
+            k.copy("st.global.4", out(), c(N * row + column))
+
+
+def _expect(kind: DType, rows: int, columns: int, stages: int) -> None:
+    if kind.bits != 16 or kind.kind != "float":
+        raise LayoutError(f"expected bf16 or f16, got {kind}")
+    if rows % WARP_ROWS or columns % WARP_COLUMNS or not 0 < rows * columns <= 16 * WARP_ROWS * WARP_COLUMNS:
+        raise LayoutError(f"expected a tile of 1 to 16 warps of {WARP_ROWS}x{WARP_COLUMNS}, got {rows}x{columns}")
+    if stages < 2:
+        raise LayoutError(f"expected at least 2 stages, since one is filled while another is read, got {stages}")

@@ -1,0 +1,183 @@
+"""The product on mma.sync: right in every order, proved for all sizes, and no mutant of its pipeline is proved."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from checkers import Computes, HappensBefore, claims_of, prove
+from symlayout import Fact, LayoutError, dim, dims, index
+from symlayout.facts import Facts
+from symlayout.kernel import Builder
+from symlayout.kernels.families import family
+from symlayout.kernels.gemm_mma import SIZES, bound, gemm_mma, reference
+from symlayout.layout import Layout
+from symlayout.ops import Barrier, Copy, Fill, For, If, Mma, Ref, WaitGroup
+from symlayout.ops.rewriting import rewritten
+from symlayout.results import element
+from symlayout.semantics import execute, expect_reference
+
+SMALL = {"tile": (64, 64), "stages": 3}
+
+
+def operands(sizes, dtype=ml_dtypes.bfloat16, integers=False):
+    draw = np.random.default_rng(2)
+    shapes = {"a": (sizes["M"], sizes["K"]), "b": (sizes["N"], sizes["K"])}
+    if integers:  # whose sums are exact in any order
+        return {name: draw.integers(-3, 4, shape).astype(dtype) for name, shape in shapes.items()}
+    return {name: draw.standard_normal(shape).astype(dtype) for name, shape in shapes.items()}
+
+
+@pytest.mark.parametrize("order", ["eager", "lazy", 1])
+@pytest.mark.parametrize("options", [SMALL, {"stages": 2}, {"dtype": "f16", "tile": (64, 128), "stages": 4}], ids=str)
+def test_exact_sums_are_the_reference_bit_by_bit(order, options):
+    kind = np.float16 if options.get("dtype") == "f16" else ml_dtypes.bfloat16
+    for sizes in ({"M": 65, "N": 72, "K": 136}, {"M": 1, "N": 8, "K": 8}):
+        expect_reference(gemm_mma(*dims("M N K"), **options).bind(**sizes), operands(sizes, kind, True), order)
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_sums_are_within_the_bound(sizes):
+    given = operands(sizes)
+    got = execute(gemm_mma(*dims("M N K"), **SMALL).bind(**sizes), given)["c"]
+    off = np.abs(got.astype(np.float64) - reference(**given)["c"].astype(np.float64))
+
+    assert (off <= bound(**given)["c"]).all()
+
+
+def test_a_nan_outside_of_the_matrix_is_not_read_and_one_inside_spreads():
+    sizes = {"M": 3, "N": 8, "K": 8}
+    given = operands(sizes, integers=True)
+    given["a"][1, 3] = np.nan
+    got = execute(gemm_mma(*dims("M N K"), **SMALL).bind(**sizes), given)["c"]
+    assert np.isnan(got.astype(np.float32)).all(axis=1).tolist() == [False, True, False]
+    assert not np.isnan(got.astype(np.float32)[[0, 2]]).any()
+
+
+@pytest.mark.parametrize("options", [{}, SMALL, {"stages": 2, "dtype": "f16"}, {"tile": (64, 256)}], ids=str)
+def test_every_claim_is_proved_for_all_sizes(options):
+    report = prove(family("gemm_mma").build(**options))
+    assert report, str(report)
+    assert any(isinstance(v.claim, Computes) for v in report.verdicts)
+
+
+KERNEL = gemm_mma(*(dim(x, at_most=1 << 20) for x in "MNK"), **SMALL)
+LOOP = next(op for op in KERNEL.walk() if isinstance(op, For) and op.index.name == "i")
+SLOT = 64 * 32  # elements of a slot
+
+
+def _loads(name):
+    return lambda op: isinstance(op, Copy) and op.atom.startswith("ldmatrix") and op.src.tensor == f"{name}_slots"
+
+
+def _fetches(name, inside=None):
+    def of(op):
+        mine = isinstance(op, Copy) and op.atom == "cp.async.16" and op.src.tensor == name
+        return mine and (inside is None or (LOOP.index in op.src.offset.symbols) is inside)
+
+    return of
+
+
+def _moved(which, change):
+    return KERNEL.edited(lambda op: (change(op),) if which(op) else (op,))
+
+
+def _src(by):
+    return lambda op: replace(op, src=Ref(op.src.tensor, op.src.offset + by))
+
+
+def _when(change):
+    return lambda op: replace(op, when=change(op.when))
+
+
+def _fewer(op):
+    if not isinstance(op, For) or op.index is not LOOP.index:
+        return (op,)
+    i = index("i", op.extent - 1)
+    return (For(i, tuple(rewritten(o, lambda x: x.subs({op.index: i})) for o in op.inside)),)
+
+
+I = LOOP.index  # noqa: E741  # as the kernel calls it
+MUTANTS = {
+    "reads the next slot": _moved(_loads("a"), _src(SLOT * ((I + 1) % 3) - SLOT * (I % 3))),
+    "reads the slot before": _moved(_loads("b"), _src(SLOT * ((I + 2) % 3) - SLOT * (I % 3))),
+    "reads other rows": _moved(_loads("b"), _src(32)),
+    "fetches a step too far": _moved(_fetches("b", True), _src(32)),
+    "fetches a first step too far": _moved(_fetches("a", False), _src(32)),
+    "fetches 8 columns too far": _moved(_fetches("a"), _src(8)),
+    "no zeros behind K": _moved(_fetches("a"), _when(lambda w: w[:1])),
+    "zeros before the end of K": _moved(_fetches("b"), _when(lambda w: (w[0], Fact(w[1].expr - 8, ">=")))),
+    "zeros far before the end": _moved(_fetches("a", True), _when(lambda w: (w[0], Fact(w[1].expr - 32, ">=")))),
+    "zeros above M": _moved(_fetches("a"), _when(lambda w: (Fact(w[0].expr - 1, ">="), w[1]))),
+    "starts from ones": _moved(lambda op: isinstance(op, Fill), lambda op: replace(op, value=1.0)),
+    "a step too few": KERNEL.edited(_fewer),
+    "each product twice": KERNEL.edited(lambda op: (op, op) if isinstance(op, Mma) else (op,)),
+    "half of the products": KERNEL.edited(
+        lambda op: () if isinstance(op, Mma) and str(op.a).endswith("+ 32]") else (op,)
+    ),
+    "a times a": _moved(lambda op: isinstance(op, Mma), lambda op: replace(op, b=Ref("of_a", op.b.offset))),
+    "no prefetch in the loop": KERNEL.edited(lambda op: () if _fetches("a", True)(op) else (op,)),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_no_mutant_computes_the_product(name):
+    claim = Computes(MUTANTS[name], "c")
+    assert claim.certify(Facts.about(*claim.kernel.dims, given=claim.kernel.given)) is None
+
+
+@pytest.mark.parametrize("name", ["reads the next slot", "zeros above M", "a step too few"])
+def test_mutants_are_refuted_by_a_run(name):
+    [verdict] = prove(Computes(MUTANTS[name], "c")).verdicts
+    assert verdict.outcome.value == "refuted", str(verdict)
+
+
+@pytest.mark.parametrize("kind", [WaitGroup, Barrier])
+def test_use_before_the_copies_are_over_is_refuted(kind):
+    early = KERNEL.edited(lambda op: () if isinstance(op, kind) else (op,))
+    [verdict] = prove(HappensBefore(early)).verdicts
+    assert verdict.outcome.value == "refuted", str(verdict)
+
+
+def test_rows_that_no_predicate_keeps_inside_are_out_of_bounds():
+    wild = _moved(_fetches("a"), _when(lambda w: w[1:]))
+    verdicts = [prove(c).verdicts[0] for c in claims_of(wild) if c.kind == "in bounds"]
+    assert "refuted" in {v.outcome.value for v in verdicts}
+
+
+def test_zeros_are_of_cp_async_alone():
+    k = Builder("zeros", grid=(1,), threads=32)
+    x, r = k.global_tensor("x", "f32", Layout(32)), k.registers("r", "f32", 1)
+    k.copy("ld.global.4", x(k.thread), r(), when=(k.thread < 8,))
+    [wrong] = [v for v in prove(k.kernel()).verdicts if v.claim.kind == "well formed"]
+    assert wrong.outcome.value == "refuted"
+    assert "expected cp.async for a copy that writes zeros" in str(wrong)
+
+
+def test_a_slot_under_a_predicate_is_in_bounds():
+    """Slots of a ring, i % S, with a condition around that says nothing of them."""
+    N = dim("N")
+    k = Builder("slots", N, grid=(1,), threads=32)
+    src, dst = k.global_tensor("src", "f32", Layout(N)), k.global_tensor("dst", "f32", Layout(N))
+    slots, r = k.shared_tensor("slots", "f32", Layout((32, 3))), k.registers("r", "f32", 1)
+    with k.loop("i", (N + 31) // 32) as i, k.where(32 * i + k.thread < N):
+        k.copy("ld.global.4", src(32 * i + k.thread), r())
+        k.copy("st.shared.4", r(), slots(32 * (i % 3) + k.thread))
+        k.copy("ld.shared.4", slots(32 * (i % 3) + k.thread), r())
+        k.copy("st.global.4", r(), dst(32 * i + k.thread))
+    k.result("dst", lambda i: element("src", i))
+    assert prove(k.kernel())
+    assert any(isinstance(op, If) for op in k.kernel().walk())
+
+
+@pytest.mark.parametrize("options, said", [
+    ({"dtype": "f32"}, "expected bf16 or f16, got f32"),
+    ({"tile": (64, 96)}, "expected a tile of 1 to 16 warps of 64x64, got 64x96"),
+    ({"stages": 1}, "expected at least 2 stages"),
+])  # fmt: skip
+def test_numbers_that_do_not_fit(options, said):
+    with pytest.raises(LayoutError, match=said):
+        gemm_mma(*dims("M N K"), **options)
