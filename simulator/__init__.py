@@ -4,7 +4,7 @@
 >>> from symlayout.kernels import tma_copy
 >>> trace = simulator.simulate(tma_copy(1024, 1024, slots=4).bind(), machine=simulator.H200)
 >>> trace.limiting
-'DRAM'
+'latency of memory'
 """
 
 from __future__ import annotations

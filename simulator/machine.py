@@ -1,9 +1,9 @@
 """Machines as data: each number with its unit, its grade, its source and its uncertainty.
 
 >>> print(H200["mbarrier_wait"])
-mbarrier_wait = 43 cycles, measured, +-5 %: the same, try_wait on a phase that is over
+mbarrier_wait = 53 cycles, measured, +-10 %: microbenchmark: try_wait on a phase that is over
 >>> H200.ps("mbarrier_wait"), H200.ps("dram_latency")
-(21717, 175000)
+(26768, 203000)
 >>> H200.replacing(dram_rate=4800)["dram_rate"].grade
 'given'
 
@@ -23,7 +23,7 @@ from .engine import NS, SimulationError
 FOLDER = Path(__file__).parent / "machines"
 GRADES = ("measured", "documented", "guessed", "given")
 TIMES, RATES = ("cycles", "ns"), ("B/cycle", "B/ns")
-UNITS = (*TIMES, *RATES, "GHz", "bytes", "count")
+UNITS = (*TIMES, *RATES, "GHz", "bytes", "count", "W", "pJ/B", "pJ/FLOP")
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,13 @@ class Machine:
         """Picoseconds that some bytes take at a rate."""
         self._of(key, RATES)
         return round(self.exact(key) * nbytes)
+
+    def power(self, key: str) -> float:
+        """Picoseconds for which a byte, or an operation, takes up the power that is not drawn in any case."""
+        free = self._of("power_limit", ("W",)).value - self._of("power_static", ("W",)).value
+        if free <= 0:
+            raise SimulationError(f"expected a power_limit of {self.name} above its power_static, got {free} W more")
+        return self._of(key, ("pJ/B", "pJ/FLOP")).value / free
 
     def replacing(self, **values: float) -> Machine:
         """The machine with other values. Raises SimulationError for a number that it does not have."""

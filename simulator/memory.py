@@ -9,44 +9,62 @@
 True
 
 An SM that is simulated in detail may stand for others that do alike: its requests ask L2 and DRAM for the bytes of all
-of them, and its port for its own. A request takes all servers on its way at once (cut-through): it is over when the
-slowest has served it, and its latency later.
+of them, and its port for its own. Its own bytes come in the middle of those, on average. A request takes all servers on
+its way at once (cut-through): it is over when the slowest has served it, and its latency later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .dram import Dram
 from .engine import Engine
 from .machine import H200, Machine
 from .resource import Pipe
 
 LATENCY = "latency of memory"  # a what-if by name, though no server
+POWER = "power"
 
-__all__ = ["H200", "LATENCY", "GlobalMemory"]
+__all__ = ["H200", "LATENCY", "POWER", "GlobalMemory"]
 
 
 class GlobalMemory:
-    """L2 and DRAM. *far* adds the latency of translation that large footprints have."""
+    """L2 and DRAM, and the power that the chip may draw. *far* adds the latency of translation of large footprints.
+
+    L2 serves reads and writes together; writes come to it at a rate of their own.
+    """
 
     def __init__(
         self, engine: Engine, machine: Machine, *, far: bool = False, free: frozenset[str] = frozenset()
     ) -> None:
         self.engine = engine
-        self.l2, self.dram = (Pipe(x, engine, free=x in free) for x in ("L2", "DRAM"))
-        self.l2_rate, self.dram_rate = machine.exact("l2_rate"), machine.exact("dram_rate")
+        self.l2, self.l2_writes, self.power = (Pipe(x, engine, free=x in free) for x in ("L2", "L2 writes", POWER))
+        self.dram = Dram(engine, machine, "DRAM" in free)
+        self._l2, self._l2_writes = machine.exact("l2_rate"), machine.exact("l2_write_rate")
+        self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
         hit = machine.ps("l2_latency")
         miss = hit + machine.ps("dram_latency") + far * machine.ps("translation_latency")
         self.hit, self.miss = (0, 0) if LATENCY in free else (hit, miss)
+        self.written = 0 if LATENCY in free else machine.ps("l2_write_latency")
         self.multicast = 0 if LATENCY in free else machine.ps("multicast_latency")
 
+    @property
+    def pipes(self) -> tuple[Pipe, ...]:
+        return self.l2, self.l2_writes, self.dram.pipe, self.power
+
     def read(
-        self, ports: Iterable[Pipe], port_ps: int, *, l2_bytes: float, dram_bytes: float, late: bool
+        self, ports: Iterable[Pipe], port_ps: int, *, l2_bytes: float, dram_bytes: float, late: bool, mean: float = 1.0
     ) -> tuple[int, ...]:
-        """When bytes that are asked for now have arrived at each of some SMs. *late* says that DRAM has them."""
-        end = self.l2.take(round(self.l2_rate * l2_bytes))[1]
+        """When bytes that are asked for now have arrived at each of some SMs. *late* says that DRAM has them.
+
+        *mean* is the part of the service of the bytes of all after which those of an SM come on average.
+        """
+        start, end = self.l2.take(round(self._l2 * l2_bytes))
+        end = start + round(mean * (end - start))
         if dram_bytes:
-            end = max(end, self.dram.take(round(self.dram_rate * dram_bytes))[1])
+            start, last = self.dram.read(dram_bytes)
+            end = max(end, start + round(mean * (last - start)))
+        self.power.take(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
         after = self.latency(late)
         found = tuple(max(end, port.take(port_ps)[1]) + after for port in ports)
         return found if len(found) == 1 else tuple(t + self.multicast for t in found)
@@ -55,9 +73,11 @@ class GlobalMemory:
         """From the end of the service of a request until its bytes arrive."""
         return self.miss if late else self.hit
 
-    def write(self, port: Pipe, port_ps: int, *, l2_bytes: float, dram_bytes: float) -> int:
+    def write(self, l2_bytes: float, dram_bytes: float, mean: float = 1.0) -> int:
         """When bytes that are sent now are visible in L2; DRAM takes them in the background, where it has to."""
-        end = max(port.take(port_ps)[1], self.l2.take(round(self.l2_rate * l2_bytes))[1])
+        services = self.l2.take(round(self._l2 * l2_bytes)), self.l2_writes.take(round(self._l2_writes * l2_bytes))
+        end = max(start + round(mean * (last - start)) for start, last in services)
         if dram_bytes:
-            self.dram.take(round(self.dram_rate * dram_bytes))
-        return end + self.hit
+            self.dram.write(dram_bytes)
+        self.power.take(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
+        return end + self.written

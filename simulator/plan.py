@@ -49,6 +49,7 @@ class Kind:
     weight: int  # groups of SMs, each as many as a cluster has CTAs
     walk: Walk
     names: tuple[str, ...]  # of its CTAs, cluster by cluster; none where another group hands out its clusters
+    share: float = 1.0  # of its work that these groups have on average
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +171,7 @@ class _Chosen:
         if found is None:
             walk, names = self._walk(range(0, grid.clusters, grid.groups))
             total, dram = spread(self.kernel, self.cache, walk, grid.clusters * grid.size / len(names))
-            kind = Kind(grid.groups, walk, tuple(names))
+            kind = Kind(grid.groups, walk, tuple(names), grid.clusters * grid.size / (grid.groups * len(names)))
             return self._plan((kind,), total, dram, f"one of {sms} SMs stands for all")
         most = int(found.signs.sum(axis=1).argmax())
         kinds, which = 1, np.zeros(grid.groups, dtype=np.int64)
@@ -199,7 +200,8 @@ class _Chosen:
             chosen = most if kinds == 1 else int(group[np.argmax(found.signs[group].sum(axis=1))])
             walk, names = self._walk(range(chosen, grid.clusters, grid.groups))
             found.put(walk, group, chosen)
-            out.append(Kind(len(group), walk, tuple(names)))
+            share = float(found.signs[group].sum(axis=1).mean() / found.signs[chosen].sum())
+            out.append(Kind(len(group), walk, tuple(names), share))
         return self._plan(tuple(out), found.bytes, found.dram_bytes, told)
 
     def _all_steps(self) -> int:

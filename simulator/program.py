@@ -82,6 +82,7 @@ class Step:
     unit_ps: int = 0
     shared_ps: int = 0
     port_ps: int = 0
+    power_ps: int = 0  # of this CTA alone
 
     @property
     def op(self) -> Op:

@@ -1,19 +1,17 @@
 """What L2 has: of every request of a grid, whether its bytes were there before, by the reuse of tiles between CTAs.
 
 >>> time, key = np.arange(6), np.array([0, 1, 0, 2, 1, 0])
->>> misses(time, key, np.full(6, 100), capacity=1000).tolist()
-[True, True, False, True, False, False]
->>> misses(time, key, np.full(6, 100), capacity=250).tolist()
-[True, True, False, True, True, True]
+>>> windows(time, key, np.full(6, 100)).tolist()
+[inf, inf, 200.0, inf, 275.0, 275.0]
 
-A request hits if the window since the last request for the same bytes holds fewer distinct bytes than L2 does. How
+A request hits if the window since the last request for the same bytes holds no more distinct bytes than L2 does. How
 many distinct bytes a window of a length holds on average follows from the times of reuse alone (Xiang et al., HOTL,
 ASPLOS 2013): that is a cache which replaces what was used longest ago.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,31 +20,27 @@ if TYPE_CHECKING:
 
 WINDOWS = 64  # lengths of windows that are looked at
 
-__all__ = ["distinct", "misses"]
+__all__ = ["distinct", "windows"]
 
 
-def misses(time: Array, key: Array, nbytes: Array, capacity: float) -> Array:
-    """Whether each request for the bytes of a key misses in a cache of *capacity* bytes, which is empty at first."""
+def windows(time: Array, key: Array, nbytes: Array) -> Array:
+    """The distinct bytes in the window since the last request for the bytes of a key; infinite for the first."""
     n = len(time)
     order = np.lexsort((np.arange(n), time))
-    _, ids, first = _grouped(key[order])
-    sizes = nbytes[order]
+    _, ids = np.unique(key[order], return_inverse=True)
+    ids, sizes = ids.reshape(-1), nbytes[order]
     by_key = np.argsort(ids, kind="stable")
     same = np.zeros(n, dtype=bool)
     same[1:] = ids[by_key][1:] == ids[by_key][:-1]
     since = np.zeros(n, dtype=np.int64)  # requests since the last one of the same key; 0 for the first
     since[by_key[same]] = by_key[same] - by_key[np.flatnonzero(same) - 1]
-    missed = since == 0
-    if float(sizes[first].sum()) > capacity:
-        lengths, held = distinct(since, ids, by_key, same, sizes)
-        fits = lengths[held <= capacity]
-        missed |= since > (fits[-1] if len(fits) else 0)
-    out = np.empty(n, dtype=bool)
-    out[order] = missed
+    lengths, held = distinct(since, by_key, same, sizes)
+    out = np.empty(n)
+    out[order] = np.where(since > 0, np.interp(since, lengths, held), np.inf)
     return out
 
 
-def distinct(since: Array, ids: Array, by_key: Array, same: Array, sizes: Array) -> tuple[Array, Array]:
+def distinct(since: Array, by_key: Array, same: Array, sizes: Array) -> tuple[Array, Array]:
     """Lengths of windows, in requests, and the distinct bytes that one of them holds on average."""
     n = len(since)
     lengths = np.unique(np.geomspace(1, n, WINDOWS).astype(np.int64))
@@ -63,8 +57,3 @@ def distinct(since: Array, ids: Array, by_key: Array, same: Array, sizes: Array)
     absent = total[at] - (lengths - 1) * count[at]
     held = float(sizes[first].sum()) - absent / (n - lengths + 1)
     return lengths, np.maximum.accumulate(held)
-
-
-def _grouped(key: Array) -> tuple[Any, Array, Array]:
-    found, first, ids = np.unique(key, return_index=True, return_inverse=True)
-    return found, ids.reshape(-1), first

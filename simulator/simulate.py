@@ -96,10 +96,20 @@ class Chip:
     def __init__(self, engine: Engine, plan: Plan, machine: Machine, free: frozenset[str], timeline: bool) -> None:
         far = plan.footprint > machine.count("translation_bytes")
         self.memory = GlobalMemory(engine, machine, far=far, free=free)
+        self.dispatch = Pipe("CTA dispatch", engine, free="CTA dispatch" in free)
         self.log = Log(engine, plan.kernel.rings) if timeline else None
         self.groups = [
             [
-                Sm(engine, machine, self.memory, plan.kernel, free, self.log if k + rank == 0 else None, kind.weight)
+                Sm(
+                    engine,
+                    machine,
+                    self.memory,
+                    plan.kernel,
+                    free,
+                    self.log if k + rank == 0 else None,
+                    kind.weight,
+                    kind.share,
+                )
                 for rank in range(plan.size)
             ]
             for k, kind in enumerate(plan.kinds)
@@ -109,8 +119,7 @@ class Chip:
     @property
     def over(self) -> int:
         """When all that was asked of the units is over."""
-        memory = (self.memory.l2, self.memory.dram)
-        return max(p.over for p in (*memory, *(p for sm in self.sms for p in sm.pipes)))
+        return max(p.over for p in (*self.memory.pipes, *(p for sm in self.sms for p in sm.pipes)))
 
     def stalls(self) -> Iterator[Stall]:
         """What the teams of each name spend their time on, on all SMs."""
@@ -130,7 +139,7 @@ class Chip:
         weights = [sm.weight for sm in self.sms]
         for pipes in zip(*(sm.pipes for sm in self.sms), strict=True):
             yield _use(pipes, weights, time)
-        for pipe in (self.memory.l2, self.memory.dram):
+        for pipe in (*self.memory.pipes, self.dispatch):
             yield _use((pipe,), [1], time)
         pools = [sm.in_flight for sm in self.sms]
         held = sum(w * p.mean(time) / p.capacity for w, p in zip(weights, pools, strict=True)) / sum(weights)
@@ -152,10 +161,11 @@ def _run(
     """The time until all is done and written, and the chip afterwards."""
     engine = Engine()
     chip = Chip(engine, plan, machine, free, timeline)
+    dispatch = chip.dispatch, machine.exact("cta_dispatch" if plan.at_once > 1 else "cta_dispatch_alone")
     waiting = [iter(clusters) for clusters in courses]
     for place in range(plan.at_once):  # the first of each SM before the second of any
         for k, group in enumerate(chip.groups):
-            engine.start(f"place {place} of SM {k}", resident(group, waiting[0 if plan.shared else k], run))
+            engine.start(f"place {place} of SM {k}", resident(group, waiting[0 if plan.shared else k], run, *dispatch))
     engine.run()
     return max(engine.now, chip.over), chip
 

@@ -19,7 +19,10 @@ from .memory import GlobalMemory
 from .program import Step, Team, What
 from .resource import Pipe, Window
 
-UNITS = ("issue slots", "load/store unit", "shared memory", "TMA front end", "tensor core", "mbarrier unit", "SM port")
+UNITS = (
+    *("issue slots", "load/store unit", "shared memory", "TMA front end", "tensor core", "mbarrier unit"),
+    *("SM port", "SM port, stores"),
+)
 IN_FLIGHT = "TMA bytes in flight"
 ISSUING, ALL = "issuing", "all"  # of the time of a team: no stall, and all of it
 
@@ -89,7 +92,7 @@ class Cta:
 class Sm:
     """The units of an SM, and the counters of what its teams wait for, in picoseconds by cause.
 
-    It stands for *weight* SMs that do alike.
+    It stands for *weight* SMs that do alike, which have the *share* of its work on average.
     """
 
     def __init__(
@@ -101,17 +104,21 @@ class Sm:
         free: frozenset[str],
         log: Log | None = None,
         weight: int = 1,
+        share: float = 1.0,
     ) -> None:
         self.engine, self.machine, self.memory, self.kernel, self.weight = engine, machine, memory, kernel, weight
+        self.stands_for = weight * share
+        self.mean = (1 + 1 / max(1.0, self.stands_for)) / 2  # where its bytes come among those of all, on average
         pipes = [Pipe(name, engine, free=name in free) for name in UNITS]
-        self.slots, self.lsu, self.shared, self.tma, self.tensor, self.mbarriers, self.port = pipes
+        self.slots, self.lsu, self.shared, self.tma, self.tensor, self.mbarriers, self.port, self.stores = pipes
         self.pipes = tuple(pipes)
         self.in_flight = Window(IN_FLIGHT, engine, machine.count("tma_bytes_in_flight"), IN_FLIGHT in free)
         self.wake, self.remote = machine.ps("mbarrier_wait"), machine.ps("cluster_arrive")
+        self.source_read, self.turnover = machine.ps("tma_store_read"), machine.ps("cta_turnover")
         self.stalls: dict[str, Counter[str]] = {}  # of each team, picoseconds by cause
         self.log = log
         if log is not None:
-            for pipe in (*self.pipes, memory.l2, memory.dram):
+            for pipe in (*self.pipes, *memory.pipes):
                 pipe.log = log.served
         self.handlers: dict[What, Any] = {}  # how ``Warps`` takes the steps of an operation
         self._latency: dict[What, int] = {}
@@ -135,10 +142,18 @@ Course = tuple[str, list[Team]]  # a CTA by name, with the steps of its teams
 Run = Callable[[Cta, Team, Callable[[], None]], Steps]  # of a team; what is called at its end
 
 
-def resident(sms: list[Sm], clusters: Iterator[tuple[Course, ...]], run: Run) -> Steps:
-    """One place on some SMs: runs clusters one after another, a CTA on each SM, as long as there are any."""
-    engine = sms[0].engine
+def resident(sms: list[Sm], clusters: Iterator[tuple[Course, ...]], run: Run, dispatch: Pipe, interval: float) -> Steps:
+    """One place on some SMs: runs clusters one after another, a CTA on each SM, as long as there are any.
+
+    Each is dispatched before, with those of the SMs that these stand for, at an *interval* from CTA to CTA.
+    """
+    engine, first = sms[0].engine, True
     for courses in clusters:
+        if not first:
+            yield sms[0].turnover
+        first = False
+        start, last = dispatch.take(round(interval * sms[0].stands_for * len(sms)))
+        yield start + round(sms[0].mean * (last - start)) - engine.now
         cluster: list[Cta] = []
         cluster += [sm.cta(name, k, cluster) for k, (sm, (name, _)) in enumerate(zip(sms, courses, strict=True))]
         over = Signal(f"the end of {courses[0][0]}")

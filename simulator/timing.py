@@ -4,15 +4,18 @@
 >>> from .program import Programs
 >>> walk = Programs(bulk_copy(4096, chunk=1024, slots=2, blocks=2).bind()).walk([(0,)])
 >>> load = next(p for p in walk.parts[0] if p.row.unit is Unit.TMA_LOAD)
->>> [x.tolist() for x in Times(H200).of(load)[2:]]  # front end, shared memory, port: picoseconds
-[[25253, 25253], [16162, 16162], [36941, 36941]]
+>>> [x.tolist() for x in Times(H200).of(load)[2:5]]  # front end, shared memory, port: picoseconds
+[[25253, 25253], [16162, 16162], [32323, 32323]]
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+
+from symlayout.atoms import MmaAtom
 
 from .machine import H200, Machine
 from .points import Array
@@ -21,10 +24,11 @@ from .timing_classes import Unit
 
 WAVEFRONT_BYTES = 128
 WARPGROUP = 4  # warps
+STORES = (Unit.STORE, Unit.TMA_STORE)
 
 __all__ = ["H200", "NAMES", "Times"]
 
-NAMES = ("slot_ps", "issue_ps", "unit_ps", "shared_ps", "port_ps")  # of a step
+NAMES = ("slot_ps", "issue_ps", "unit_ps", "shared_ps", "port_ps", "power_ps")  # of a step
 
 
 class Times:
@@ -37,10 +41,11 @@ class Times:
         self.wavefront, self.line, self.row = (
             machine.exact(x) for x in ("wavefront_interval", "line_interval", "tma_row")
         )
-        self.port = machine.exact("sm_port_rate")
+        self.port, self.stores = machine.exact("sm_port_rate"), machine.exact("sm_write_rate")
+        self.product = machine.power("wgmma_energy")
 
     def of(self, part: Part) -> list[Array]:
-        """For each execution: issue slots, the warps themselves, the unit, shared memory, the port of the SM."""
+        """For each execution, ``NAMES``: issue slots, the warps, the unit, shared memory, the SM's port, power."""
         x, row, n = part.columns, part.row, len(part.scope)
         warps, count = x["warps"], x["count"]
         issue = self.machine.exact(row.issue) if row.issue and row.unit is not Unit.WAIT else 0  # a wait's comes last
@@ -50,9 +55,16 @@ class Times:
             np.rint(issue) * count * -(-warps // self.schedulers),
             self._unit(row.unit, x, occupancy),
             self.wavefront * -(-x["shared_bytes"] // WAVEFRONT_BYTES),
-            self.port * x["bytes"],
+            (self.stores if row.unit in STORES else self.port) * x["bytes"],
+            self.product * self._flops(part) if row.unit is Unit.WGMMA else 0,
         )
         return [np.broadcast_to(np.rint(t).astype(np.int64), n) for t in found]
+
+    def _flops(self, part: Part) -> Any:
+        """The multiplications and additions of a product, of all warpgroups."""
+        atom = part.op.row
+        assert isinstance(atom, MmaAtom)
+        return 2 * math.prod(atom.mnk) * np.maximum(1, part.columns["warps"] // WARPGROUP)
 
     def _unit(self, unit: Unit, x: dict[str, Any], occupancy: float) -> Any:
         warps, served = x["warps"], x["served"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from symlayout.kernel import Kernel
 
 from .machine import Machine
 from .program import Part, Walk
-from .reuse import misses
+from .reuse import windows
 from .timing_classes import Unit
 
 if TYPE_CHECKING:
@@ -20,33 +20,40 @@ if TYPE_CHECKING:
 
 READS = (Unit.LOAD, Unit.CP_ASYNC, Unit.TMA_LOAD)
 KEYS = 44  # bits of an address in a tensor
+LINE, LATE = 128, 0.5  # a request waits for DRAM if it misses half a line or more
+READ_RUN, WRITE_RUN = 128, 256  # bytes from which on a run costs DRAM nothing more (microbenchmark of box rows, H200)
 
 
 @dataclass(frozen=True)
 class Cache:
     """What L2 does for a kernel: whether all tensors fit, what it holds, and what it has at first."""
 
-    capacity: int
-    footprint: int
+    capacity: int  # up to which a window is there as a whole
+    fade: int  # bytes more by which the part that is there falls to 1/e
+    footprint: int  # of all tensors
     warm: bool
+    read_run: float = 0.0  # bytes of time that a separate run of a read costs DRAM, and one of a write
+    write_run: float = 0.0
 
     @classmethod
     def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:
         footprint = sum(int(t.bytes) for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
-        return cls(machine.count("l2_bytes"), footprint, warm)
+        sizes = machine.count("l2_bytes"), machine.count("l2_fade_bytes")
+        return cls(*sizes, footprint, warm, machine.count("dram_read_run_bytes"), machine.count("dram_run_bytes"))
+
+    def there(self, window: Any) -> Any:
+        """The part of a window of distinct bytes that is still there at its end."""
+        return np.exp(-np.maximum(0.0, (window - self.capacity) / self.fade))
 
     @property
-    def fits(self) -> bool:
-        return self.footprint <= self.capacity
+    def at_first(self) -> float:
+        """The part of the tensors that is there at the start: after another launch, all of them were used since."""
+        return float(self.there(self.footprint)) if self.warm else 0.0
 
     @property
-    def writes_back(self) -> bool:
-        """Whether what is written goes on to DRAM in the course of the kernel."""
-        return not self.fits
-
-    @property
-    def all_there(self) -> bool:
-        return self.fits and self.warm
+    def written_back(self) -> float:
+        """The part of what is written that goes on to DRAM in the course of the kernel."""
+        return 1.0 - float(self.there(self.footprint))
 
 
 @dataclass(eq=False)
@@ -56,6 +63,7 @@ class Requests:
     key: tuple[int, tuple[int, ...]]  # of the part: its team, and the places of its operation
     part: Part
     dram: Array  # bytes
+    busy: Array  # bytes that DRAM could move in the time that it takes
     late: Array  # whether DRAM has them
 
 
@@ -89,7 +97,7 @@ class Traffic:
             nth = np.arange(len(inside)) - np.repeat(np.cumsum(counts) - counts, counts)
             n = int(counts[chosen])
             part.columns["late"] = found.late[inside[group[inside] == chosen]]
-            for name, x in (("l2_bytes", found.part.columns["bytes"]), ("dram_bytes", found.dram)):
+            for name, x in (("l2_bytes", found.part.columns["bytes"]), ("dram_bytes", found.busy)):
                 each = np.bincount(nth, weights=x[inside], minlength=n)
                 part.columns[name] = each[:n] * (each.sum() / max(each[:n].sum(), 1))  # the bytes of all, none left out
 
@@ -116,8 +124,9 @@ def traffic_of(
     if parts:
         found = _sources(cache, *map(np.concatenate, (time, key, nbytes, load)))
         each = (np.split(x, cuts) for x in found)
-        for (name, part), dram, late in zip(parts, *each, strict=True):
-            requests[name] = Requests(name, part, _capped(kernel, cache, part, dram), late)
+        for at, (name, part), missed, late in zip(time, parts, *each, strict=True):
+            dram = _capped(kernel, cache, part, part.columns["bytes"] * missed)
+            requests[name] = Requests(name, part, dram, dram + missed * _runs(cache, part, at), late)
     signs = np.zeros((groups, 1 + len(lengths)), dtype=np.int64)
     np.add.at(signs, group, np.stack([np.ones(len(group), dtype=np.int64), *lengths], axis=1))
     return Traffic(requests, group, signs)
@@ -136,25 +145,42 @@ def _starts(lengths: Array, group: Array, turn: Array, rank: Array, at_once: int
 
 
 def _sources(cache: Cache, time: Array, key: Array, nbytes: Array, load: Array) -> tuple[Array, Array]:
-    """(bytes of DRAM, whether it has to be waited for) of each request.
+    """(the part of its bytes that DRAM moves, whether it has to be waited for) of each request.
 
     Who asks in the same step for what another misses waits for DRAM too, which is asked once.
     """
-    if cache.all_there:
-        return np.zeros(len(time)), np.zeros(len(time), dtype=bool)
-    missed = misses(time, key, nbytes, cache.capacity)
-    late = missed.copy()
+    window = windows(time, key, nbytes)
+    missed = 1.0 - np.where(np.isinf(window), cache.at_first, cache.there(window))
+    late = missed * nbytes > LATE * LINE
     order = np.lexsort((time, key))
     alike = np.zeros(len(order), dtype=bool)
     alike[1:] = (key[order][1:] == key[order][:-1]) & (time[order][1:] == time[order][:-1])
     run = np.cumsum(~alike) - 1
-    late[order] = np.bincount(run, weights=missed[order]).astype(bool)[run]
-    return np.where(load, nbytes * missed, nbytes * cache.writes_back).astype(np.float64), late & load
+    late[order] = np.bincount(run, weights=late[order]).astype(bool)[run]
+    return np.where(load, missed, cache.written_back), late & load
+
+
+def _runs(cache: Cache, part: Part, time: Array) -> Array:
+    """Bytes of time that DRAM loses by runs that are short: of stores less where the next run is stored at once."""
+    moved = part.moved
+    assert moved is not None
+    assert moved.run_bytes is not None
+    assert moved.runs is not None
+    assert moved.at is not None
+    if part.row.unit in READS:
+        return np.where(moved.run_bytes < READ_RUN, cache.read_run * moved.runs, 0.0)
+    short = moved.run_bytes < WRITE_RUN
+    if not short.any():
+        return np.zeros(len(time))
+    _, step = np.unique(time, return_inverse=True)
+    here = (step.reshape(-1) << KEYS) + moved.at
+    beside = np.isin(here + moved.run_bytes, here)
+    return np.where(short, cache.write_run * moved.runs * np.where(beside, 0.5, 1.0), 0.0)
 
 
 def _capped(kernel: Kernel, cache: Cache, part: Part, dram: Array) -> Array:
     """Tiles that overlap miss their common bytes once: where all tensors fit, no more than there are."""
-    if not cache.fits or part.row.unit not in READS or not dram.any():
+    if cache.written_back > 0 or part.row.unit not in READS or not dram.any():
         return dram
     return dram * min(1.0, int(kernel.tensor(part.columns["tensor"]).bytes) / float(dram.sum()))
 
@@ -174,13 +200,14 @@ def spread(kernel: Kernel, cache: Cache, walk: Walk, scale: float) -> tuple[int,
         nbytes = part.columns["bytes"] * scale
         if part.row.unit in READS:
             name = part.columns["tensor"]
-            rate = 0.0 if cache.all_there else min(1.0, int(kernel.tensor(name).bytes) / max(asked[name], 1))
+            rate = (1.0 - cache.at_first) * min(1.0, int(kernel.tensor(name).bytes) / max(asked[name], 1))
             n = np.arange(len(nbytes))
             late = np.floor((n + 1) * rate + 1e-9) > np.floor(n * rate + 1e-9)
+            dram = nbytes * late
         else:
-            late = np.full(len(nbytes), cache.writes_back)
-        part.columns |= {"l2_bytes": nbytes, "dram_bytes": nbytes * late, "late": late}
-        total, dram_total = total + float(nbytes.sum()), dram_total + float((nbytes * late).sum())
+            late, dram = np.zeros(len(nbytes), dtype=bool), nbytes * cache.written_back
+        part.columns |= {"l2_bytes": nbytes, "dram_bytes": dram, "late": late}
+        total, dram_total = total + float(nbytes.sum()), dram_total + float(dram.sum())
     return round(total), round(dram_total)
 
 
@@ -190,4 +217,4 @@ def own(walk: Walk, traffic: Traffic) -> None:
         found: Requests | None = traffic.requests.get(key)
         if found is not None:
             nbytes = part.columns["bytes"].astype(np.float64)
-            part.columns |= {"l2_bytes": nbytes, "dram_bytes": found.dram, "late": found.late}
+            part.columns |= {"l2_bytes": nbytes, "dram_bytes": found.busy, "late": found.late}

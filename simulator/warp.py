@@ -115,7 +115,7 @@ class Warps:
 
     def _store(self, step: Step) -> None:
         _, end = self.sm.lsu.take(step.unit_ps)
-        self._at(end, partial(self._posted, step))
+        self._at(end, partial(self._leave, step))
 
     def _mma(self, step: Step) -> None:
         sm = self.sm
@@ -127,7 +127,8 @@ class Warps:
         """The tensor core takes N/2 cycles for each warpgroup, and shared memory delivers the operands meanwhile."""
         sm = self.sm
         group = self._flight(self.open, step.what.member_of)
-        end = max(sm.tensor.take(step.unit_ps)[1], sm.shared.take(step.shared_ps)[1])
+        power = sm.memory.power.take(round(step.power_ps * sm.stands_for))[1]
+        end = max(sm.tensor.take(step.unit_ps)[1], sm.shared.take(step.shared_ps)[1], power)
         group.until = max(group.until, end + sm.latency(step.what))
 
     def _mbarrier(self, step: Step) -> None:
@@ -238,24 +239,23 @@ class Warps:
                 flight.pending -= 1
             flight.signal.fire(self.engine)
 
-    def _posted(self, step: Step) -> None:
-        """A store is sent, and nobody waits for it."""
-        self._write(step)
+    def _leave(self, step: Step) -> None:
+        """Bytes of a store leave the SM from now on; nobody waits until they are visible."""
+        self._at(self.sm.stores.take(step.port_ps)[1], partial(self._write, step, []))
 
-    def _write(self, step: Step) -> int:
-        """When the bytes of a store that are sent now are visible."""
+    def _write(self, step: Step, flights: list[Flight]) -> None:
+        """Bytes of a store come to L2, and are visible later."""
         sm = self.sm
-        end = sm.memory.write(sm.port, step.port_ps, l2_bytes=step.l2_bytes, dram_bytes=step.dram_bytes)
+        end = sm.memory.write(step.l2_bytes, step.dram_bytes, sm.mean)
+        if flights:
+            self._at(end, partial(self._over, flights))
         if sm.log is not None:
             sm.log.moved("write", step.bytes, end)
-        return end
 
     def _read(self, step: Step, ctas: tuple[Cta, ...]) -> tuple[int, ...]:
         """When the bytes of a load that are asked for now have arrived at some CTAs."""
-        ports = [cta.sm.port for cta in ctas]
-        times = self.sm.memory.read(
-            ports, step.port_ps, l2_bytes=step.l2_bytes, dram_bytes=step.dram_bytes, late=step.late
-        )
+        ports, much = [cta.sm.port for cta in ctas], {"l2_bytes": step.l2_bytes, "dram_bytes": step.dram_bytes}
+        times = self.sm.memory.read(ports, step.port_ps, **much, late=step.late, mean=self.sm.mean)
         if self.sm.log is not None:
             self.sm.log.moved("read", step.bytes, max(times))
         return times
@@ -316,11 +316,12 @@ class Warps:
         start, end = sm.tma.take(step.unit_ps)
 
         def begin() -> None:
-            self._at(max(sm.shared.take(step.shared_ps)[1], end), read)
+            gone = max(sm.shared.take(step.shared_ps)[1], sm.stores.take(step.port_ps)[1], end) + sm.source_read
+            self._at(gone, read)
 
         def read() -> None:
             self._over([group], read=True)
-            self._at(self._write(step), partial(self._over, [group]))
+            self._write(step, [group])
 
         if start > self.engine.now:
             self._at(start, begin)

@@ -10,7 +10,7 @@ from simulator.engine import Engine
 from simulator.plan import plan_of
 from simulator.program import Programs
 from simulator.resource import Window
-from simulator.reuse import misses
+from simulator.reuse import windows
 from simulator.traffic import Cache
 from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_copy, vector_copy
 from symlayout.ops import Arrive, ClusterBarrier
@@ -66,7 +66,7 @@ def test_all_sms_in_detail_are_as_one_where_they_do_alike():
     )
 
     assert (one.bytes, one.dram_bytes) == (all_of_them.bytes, all_of_them.dram_bytes)
-    assert one.seconds == pytest.approx(all_of_them.seconds, rel=0.05)
+    assert one.seconds == pytest.approx(all_of_them.seconds, rel=0.08)
 
 
 def test_ctas_take_places_as_these_become_free():
@@ -132,24 +132,24 @@ def test_the_order_of_tiles_decides_what_l2_has():
     assert near.dram_bytes < 0.8 * far.dram_bytes
 
 
-def test_a_large_cache_misses_each_key_once_and_a_larger_one_no_more():
+def test_windows_hold_no_more_than_there_is():
     rng = np.random.default_rng(1)
     for _ in range(20):
         n = int(rng.integers(2, 300))
         key, size = rng.integers(0, 40, n), rng.integers(1, 5, 40) * 128
-        counts = [int(misses(np.arange(n), key, size[key], c).sum()) for c in (128, 1024, 4096, 1 << 30)]
+        found = windows(np.arange(n), key, size[key])
 
-        assert counts == sorted(counts, reverse=True)
-        assert counts[-1] == len(np.unique(key))
+        assert np.isinf(found).sum() == len(np.unique(key))
+        held = found[np.isfinite(found)]
+        assert ((held >= size.min()) & (held <= size[np.unique(key)].sum() * (1 + 1e-9))).all()
 
 
-def test_a_cyclic_walk_misses_always_unless_it_fits():
+def test_a_cyclic_walk_has_all_of_it_in_each_window():
     """The walk that a cache of what was used last cannot keep (and one exact case of the average)."""
     key = np.tile(np.arange(10), 20)
     sizes = np.full(200, 100)
 
-    assert misses(np.arange(200), key, sizes, 999).all()
-    assert misses(np.arange(200), key, sizes, 1000).sum() == 10
+    assert windows(np.arange(200), key, sizes).tolist() == [np.inf] * 10 + [1000.0] * 190
 
 
 @pytest.mark.parametrize("nbytes, latency, rate", [(100, 1000, 1), (100, 1000, 5), (300, 500, 2), (64, 10_000, 1)])
