@@ -31,6 +31,7 @@ from .coordinates import (
 )
 from .descriptor import TensorDescriptor, transform_tensor_descriptor
 from .explain import Explanation
+from .kernels import KernelView, copy_views, kernel_view
 from .layouts import descriptor_of, layout_of
 from .make_transforms import (
     make_embed_transform,
@@ -78,6 +79,7 @@ __all__ = [
     "BufferView",
     "Explanation",
     "Graph",
+    "KernelView",
     "MemoryOperation",
     "TensorAdaptor",
     "TensorCoordinate",
@@ -86,7 +88,9 @@ __all__ = [
     "chain_tensor_adaptors",
     "coordinate_has_valid_offset",
     "coordinate_has_valid_offset_assuming_top_index_is_valid",
+    "copy_views",
     "descriptor_of",
+    "kernel_view",
     "layout_of",
     "make_buffer_view",
     "make_embed_transform",

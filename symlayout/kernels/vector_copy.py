@@ -21,7 +21,7 @@ kernel vector_copy(N)
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,11 +32,14 @@ from ..kernel import Builder, Kernel
 from ..kernel.specification import element
 from ..layout import Layout
 
+if TYPE_CHECKING:
+    from ..ck_tile.tensor_view import TensorView
+
 SIZES = tuple({"N": n} for n in (1, 3, 7, 8, 9, 1023, 1024, 1025, 3000, 10000))
 
 
 def vector_copy(
-    N: int | Symbol,
+    N: int | Symbol | tuple[TensorView, TensorView],
     *,
     dtype: DTypeLike = "f32",
     vector_bytes: int = 16,
@@ -46,8 +49,14 @@ def vector_copy(
 ) -> Kernel:
     """dst = src for vectors of N elements, *vector_bytes* at a time.
 
-    *loads* and *stores* are cache policies, such as ``"nc L1::no_allocate"`` and ``"cs"``.
+    *loads* and *stores* are cache policies, such as ``"nc L1::no_allocate"`` and ``"cs"``. A pair of tensor views of CK
+    Tile in place of N is copied one to the other: see ``ck_tile.copy_views``.
     """
+    if isinstance(N, tuple):
+        from ..ck_tile.kernels import copy_views  # with all that views need, of which vectors need nothing
+
+        elements = vector_bytes // N[0].buffer.dtype.bytes
+        return copy_views(*N, elements=elements, threads=threads, name="vector_copy", loads=loads, stores=stores)
     kind = DType.of(dtype)
     width = vector_bytes // kind.bytes
     k = Builder(
