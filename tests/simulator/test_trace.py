@@ -146,3 +146,91 @@ def test_the_timeline_as_text_changes_where_the_schedule_does():
     assert sum("wait_group" in line for line in one) > sum("wait_group" in line for line in other)
     starts = simulate(kernel.bind(), what_if=False, timeline=True).timeline_text(starts=True)
     assert starts.splitlines()[1].split() == ["0.9", "0.5", "init", "full"]  # CTAs come 0.6 ns one after another
+
+
+def test_the_tables_hold_at_80_columns(trace):
+    wide = [line for line in trace.summary().splitlines() if len(line) > 80 and not line.startswith(("note", "moved"))]
+
+    assert wide == []
+    assert "if free" in trace.summary()
+    assert "uncertain numbers" in trace.summary()
+
+
+def test_the_row_is_json_with_the_same_numbers(trace):
+    row = json.loads(json.dumps(trace.row()))
+
+    assert row["seconds"] == trace.seconds
+    assert row["p10_seconds"] <= row["seconds"] <= row["p90_seconds"]
+    assert {s["role"] for s in row["stalls"]} == {s.role for s in trace.stalls}
+    assert row["if_free"] == {name: trace.gain(name) for name in trace.what_if}
+
+
+class Tags(HTMLParser):
+    """The tags of a page, and the addresses that it loads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.add(tag)
+        self.loads += [value or "" for key, value in attrs if key in ("src", "href")]
+        if tag not in ("meta", "rect", "path"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in ("rect", "path"):
+            assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_loads_nothing(trace):
+    tags = Tags()
+    tags.feed(trace.html())
+
+    assert tags.open == []
+    assert {"svg", "table", "h1"} <= tags.seen
+    assert "script" not in tags.seen
+    assert tags.loads == []
+    assert "prefers-color-scheme: dark" in trace.html()
+
+
+def test_the_picture_is_xml_with_a_row_for_each_role(trace):
+    root = ET.fromstring(trace.svg())
+    texts = {e.text for e in root.iter("{http://www.w3.org/2000/svg}text")}
+
+    assert {s.role.removeprefix("role ") for s in trace.stalls} <= texts
+    width = float(root.get("width"))
+    for e in root.iter("{http://www.w3.org/2000/svg}rect"):
+        assert float(e.get("x", 0)) >= 0
+        assert float(e.get("x", 0)) + float(e.get("width")) <= width + 0.01
+
+
+def test_files_are_written_by_their_endings(tmp_path):
+    trace = simulate(KERNELS["tma_copy"].bind(), what_if=False, timeline=True)
+    for ending in ("json", "json.gz", "html", "svg", "txt"):
+        trace.save(tmp_path / f"t.{ending}")
+
+    plain = (tmp_path / "t.json").read_bytes()
+    assert gzip.decompress((tmp_path / "t.json.gz").read_bytes()) == plain
+    assert json.loads(plain) == trace.chrome()
+    assert (tmp_path / "t.txt").read_text() == trace.timeline_text()
+    with pytest.raises(SimulationError, match=r"expected a file that ends with .json, .json.gz, .* got .*t.pdf"):
+        trace.save(tmp_path / "t.pdf")
+
+
+def test_a_run_without_a_timeline_says_how_to_keep_one():
+    with pytest.raises(SimulationError, match="expected a simulation of vector_copy with timeline=True"):
+        simulate(vector_copy(512).bind(), what_if=False).chrome()
+
+
+def test_a_kernel_without_rings_has_a_timeline():
+    k = Builder("plain", grid=(1,), threads=32)
+    x = k.registers("x", "f32", 1)
+    k.fill(x(), 0.0, 1)
+    trace = simulate(k.kernel(), H200, timeline=True)
+    assert trace.timeline is not None
+
+    assert broken(chrome(trace, trace.timeline)) == []
+    assert "warps 0 .. 0" in trace.svg()
