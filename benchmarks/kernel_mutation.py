@@ -369,7 +369,7 @@ FAMILIES = {
         ({"M": 4, "N": 4}, {"M": 16, "N": 68}, {"M": 36, "N": 100}),
     ),
     "gemm": Family(
-        lambda: gemm(65, 72, *dims("K", multiple_of=8), tile=(64, 128), stages=3, blocks=1, group=1),
+        lambda: gemm(65, 72, *dims("K", multiple_of=8), tile=(64, 128), stages=3, cluster=1, blocks=1, group=1),
         ({"K": 8}, {"K": 72}, {"K": 264}),
     ),
 }

@@ -53,8 +53,8 @@ def families() -> dict[str, Callable[[], Any]]:
         "tma_transpose": lambda: tma_transpose(M, N),
         "tma_reduce_add": lambda: tma_reduce_add(dim("S", at_most=64), *dims("A B", multiple_of=8, at_most=1 << 16)),
         "gather_rows": lambda: gather_rows(K, M, N),
-        "gemm": lambda: gemm(M, N, K),
-        "gemm, pairs of CTAs": lambda: gemm(M, N, K, cluster=2),
+        "gemm": lambda: gemm(M, N, K, cluster=1, blocks=132),
+        "gemm, pairs of CTAs": lambda: gemm(M, N, K, cluster=2, blocks=132),
     }
 
 

@@ -3,7 +3,7 @@
 >>> from symlayout import dims
 >>> from symlayout.kernels import tma_copy
 >>> M, N = dims("M N")
->>> for c in claims_of(tma_copy(M, N, tile=(16, 64)).assuming(N.multiple_of(4))):
+>>> for c in claims_of(tma_copy(M, N, tile=(16, 64), blocks=132).assuming(N.multiple_of(4))):
 ...     print(c.kind)
 arithmetic fits
 tensor map valid
@@ -85,7 +85,7 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
     >>> from symlayout import dims
     >>> from symlayout.kernels import tma_copy
     >>> M, N = dims("M N")
-    >>> k = tma_copy(M, N)
+    >>> k = tma_copy(M, N, blocks=132)
     >>> report = prove_kernel(k)
     >>> report.repairs, bool(prove_kernel(k.assuming(*report.repairs)))
     ((N % 4 == 0,), True)

@@ -17,7 +17,9 @@ from symlayout.ops import ExpectTx, Fence, WaitGroup
 M, N = dims("M N")
 
 COPY = tma_copy(M, N, dtype="f32", tile=(16, 64), slots=4, blocks=132).assuming(N.multiple_of(4))
-TRANSPOSE = tma_transpose(M, N, dtype="bf16", tile=(64, 64), stages=2).assuming(M.multiple_of(8), N.multiple_of(8))
+TRANSPOSE = tma_transpose(M, N, dtype="bf16", tile=(64, 64), stages=2, blocks=132).assuming(
+    M.multiple_of(8), N.multiple_of(8)
+)
 
 copy_is_right = claims_of(COPY)
 transpose_is_right = claims_of(TRANSPOSE)

@@ -77,4 +77,4 @@ product_of_pairs_of_ctas = Computes(gemm(M, N, K, cluster=2), "c")
 
 read_by_rows = Computes(transposed(turned=False), "dst", expect="refuted")
 a_butterfly_short = Computes(row_of_256((16, 8, 4, 2)), "dst", expect="refuted")
-columns_swapped = Computes(gemm(M, N, K, blocks=1).edited(swapped), "c", expect="refuted")
+columns_swapped = Computes(gemm(M, N, K, cluster=1, blocks=1).edited(swapped), "c", expect="refuted")

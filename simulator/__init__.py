@@ -2,7 +2,7 @@
 
 >>> import simulator
 >>> from symlayout.kernels import tma_copy
->>> trace = simulator.simulate(tma_copy(1024, 1024, slots=4).bind(), machine=simulator.H200)
+>>> trace = simulator.simulate(tma_copy(1024, 1024, slots=4, blocks=132).bind(), machine=simulator.H200)
 >>> trace.limiting
 'latency of memory'
 """

@@ -1,7 +1,7 @@
 """Which SMs are simulated in detail: those of a kind do alike, and one of them stands for all.
 
 >>> from symlayout.kernels import tma_copy
->>> kernel = tma_copy(8192, 8192, slots=4).bind()
+>>> kernel = tma_copy(8192, 8192, slots=4, blocks=132).bind()
 >>> plan = plan_of(Programs(kernel), H200, Cache.of(kernel, H200, warm=False))
 >>> for kind in plan.kinds:
 ...     print(kind.weight, len(kind.names), plan.at_once)

@@ -1,10 +1,10 @@
 """How long a kernel at sizes takes on a machine: SMs of each kind in detail, with L2 and DRAM for all.
 
 >>> from symlayout.kernels import bulk_copy
->>> trace = simulate(bulk_copy(132 * 8192, slots=4).bind(), what_if=False, uncertainty=False)
+>>> trace = simulate(bulk_copy(132 * 8192, chunk=4096, slots=4, blocks=132).bind(), what_if=False, uncertainty=False)
 >>> trace.bytes == 2 * 4 * 132 * 8192
 True
->>> trace == simulate(bulk_copy(132 * 8192, slots=4).bind(), what_if=False, uncertainty=False)
+>>> trace == simulate(bulk_copy(132 * 8192, chunk=4096, slots=4, blocks=132).bind(), what_if=False, uncertainty=False)
 True
 """
 

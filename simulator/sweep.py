@@ -1,7 +1,8 @@
 """Schedules ranked before anyone writes CUDA: each point of some axes is built, simulated and, if wanted, proved.
 
 >>> from symlayout.kernels.families import family
->>> found = sweep(family("bulk_copy"), {"N": [1 << 20]}, {"chunk": [2048, 65536], "slots": [1, 2, 4]})
+>>> axes = {"chunk": [2048, 65536], "slots": [1, 2, 4], "blocks": [132]}
+>>> found = sweep(family("bulk_copy"), {"N": [1 << 20]}, axes)
 >>> [row.options["slots"] for row in found.ranked], [len(rows) for rows in found.excluded.values()]
 (['4', '2', '1'], [3])
 

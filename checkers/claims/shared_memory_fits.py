@@ -28,7 +28,7 @@ class SharedMemoryFits(OfProgram):
     >>> from symlayout.kernels import tma_copy
     >>> M, N = dims("M N")
     >>> print(SharedMemoryFits(tma_copy(M, N)))
-    shared memory fits: 65600 of 232448 bytes of sm_90a in tma_copy
+    shared memory fits: 16400 of 232448 bytes of sm_90a in tma_copy
     """
 
     arch: Arch = SM90

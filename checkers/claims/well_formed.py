@@ -65,7 +65,7 @@ class WellFormed(OfProgram):
 
     >>> from symlayout.kernels import tma_copy
     >>> print(WellFormed(tma_copy(64, 256, tile=(16, 64))))
-    well formed: 22 operations of tma_copy
+    well formed: 20 operations of tma_copy
 
     Raises ClaimError for a value that is not a kernel.
     """

@@ -3,7 +3,7 @@
     >>> from symlayout import dims
     >>> from symlayout.kernels import gemm
     >>> M, N = dims("M N")
-    >>> store = next(op for op in gemm(M, N, 64).walk() if getattr(op, "atom", "") == "tma.store")
+    >>> store = next(op for op in gemm(M, N, 64, cluster=1).walk() if getattr(op, "atom", "") == "tma.store")
     >>> short = whole_tiles(store.dst.coordinate, (N, M), Facts.about(M, N))
     >>> short.coordinate, [s.upper for s in short.tiles]
     ((256*[tile 0], 128*[tile 1] + 16*(thread//32)), [ceil(N/256) - 1, ceil(M/128) - 1])

@@ -5,7 +5,7 @@ Block indices become c*q + place with q the number of the cluster, the same for 
 
 >>> from symlayout import dims
 >>> from symlayout.kernels import gemm
->>> for cta in ctas(gemm(*dims("M N K"), cluster=2)):
+>>> for cta in ctas(gemm(*dims("M N K"), cluster=2, blocks=132)):
 ...     print(cta.rank, cta.kernel.grid, cta.lands(cta.kernel.body[2].body[0].body[0].body[0].body[3]))
 0 (66,) (0, 1)
 1 (66,) (0, 1)

@@ -1,4 +1,4 @@
-"""A persistent 1-D copy through a ring of shared-memory slots by bulk copies, which need no tensor map.
+"""A 1-D copy through shared memory by bulk copies, which need no tensor map.
 
     >>> from symlayout import dim
     >>> print(bulk_copy(dim("N", multiple_of=4), chunk=256, slots=2, blocks=3).text().splitlines()[17].strip())
@@ -21,6 +21,7 @@ from ..kernel import Builder, Kernel
 from ..kernel.ring import make_ring
 from ..kernel.specification import element
 from ..layout import Layout
+from .schedule import Schedule
 
 SIZES = (
     *({"N": 8}, {"N": 256}, {"N": 264}, {"N": 512}, {"N": 1016}),
@@ -32,35 +33,36 @@ def bulk_copy(
     N: int | Symbol,
     *,
     dtype: DTypeLike = "f32",
-    chunk: int = 4096,
-    slots: int = 4,
-    blocks: int | Symbol = 132,
+    chunk: int = 1024,
+    slots: int = 1,
+    blocks: int | Symbol | None = None,
     loads: str = "",
     stores: str = "",
 ) -> Kernel:
-    """dst = src for N elements, by *blocks* persistent CTAs. Needs N of whole 16-byte units.
+    """dst = src for N elements. Needs N of whole 16-byte units.
 
-    *loads* and *stores* are cache policies, such as ``"L2::evict_first"``.
+    By *blocks* persistent CTAs, each with a ring of *slots*; with None by a CTA for each chunk. *loads* and *stores*
+    are cache policies, such as ``"L2::evict_first"``.
     """
     kind = DType.of(dtype)
-    k = Builder("bulk_copy", *(x for x in (N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=64)
+    schedule = Schedule(ceil_div(N, chunk), blocks)
+    sizes = (x for x in (N, *schedule.sizes) if not isinstance(x, int))
+    k = Builder("bulk_copy", *sizes, grid=(schedule.grid,), threads=64)
     src, dst = (k.global_tensor(name, kind, Layout(N)) for name in ("src", "dst"))
     ring = make_ring(k, "ring", kind, Layout(chunk), slots=slots, consumers=1)
-    (block,) = k.block
-    trips = (ceil_div(N, chunk) - block + blocks - 1) // blocks
 
-    def part(i: Any) -> tuple[Any, Any]:
+    def part(number: Any) -> tuple[Any, Any]:
         """The first element of a chunk, and the bytes in it."""
-        at = chunk * (block + blocks * i)
+        at = chunk * number
         return at, kind.bytes * minimum(chunk, N - at)
 
-    with k.role("producer", 1), k.elect(), k.loop("i", trips) as i:
-        at, nbytes = part(i)
+    with k.role("producer", 1), k.elect(), schedule.loop(k) as (i, number):
+        at, nbytes = part(number)
         with ring.produce(i, nbytes) as slot:
             k.copy("bulk.load", src(at), slot.at(), slot.full, nbytes=nbytes, cache=loads)
     with k.role("consumer", 1), k.elect():
-        with k.loop("i", trips) as i, ring.consume(i) as slot:
-            at, nbytes = part(i)
+        with schedule.loop(k) as (i, number), ring.consume(i) as slot:
+            at, nbytes = part(number)
             k.copy("bulk.store", slot.at(), dst(at), nbytes=nbytes, cache=stores)
             k.commit("bulk")
             k.wait_group("bulk", 0, read=True)

@@ -4,7 +4,7 @@
     >>> print(cp_async_copy(dim("N"), stages=3).text().splitlines()[0])
     kernel cp_async_copy(N)
 
-A chunk is 16 bytes of each thread. Chunk number i of a CTA takes slot i % stages. At the one barrier of each
+A chunk is 16 bytes of each thread. The i-th chunk of a CTA takes slot i % stages. At the one barrier of each
 iteration every thread has its part of chunk i, and all have finished chunk i - 1, whose slot is filled next.
 """
 
@@ -23,19 +23,30 @@ from ..layout import Layout
 SIZES = tuple({"N": n} for n in (4, 8, 508, 512, 516, 1024, 2048, 3076, 8192, 20000))
 
 
-def cp_async_copy(N: int | Symbol, *, stages: int = 4, threads: int = 128, blocks: int | Symbol = 132) -> Kernel:
-    """dst = src for N words of f32, N a multiple of 4, by *blocks* persistent CTAs."""
+def cp_async_copy(
+    N: int | Symbol, *, stages: int = 4, threads: int = 128, blocks: int | Symbol | None = None, each: int = 4
+) -> Kernel:
+    """dst = src for N words of f32, N a multiple of 4.
+
+    By *blocks* persistent CTAs; with None by CTAs that take *each* chunks in a row.
+    """
     width, chunk = 4, 4 * threads
-    k = Builder("cp_async_copy", *(x for x in (N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=threads)
+    grid = ceil_div(N, chunk * each) if blocks is None else blocks
+    sizes = dict.fromkeys(x for x in (N, grid) if isinstance(x, Symbol))
+    k = Builder("cp_async_copy", *sizes, grid=(grid,), threads=threads)
     src, dst = (k.global_tensor(name, "f32", Layout(N)) for name in ("src", "dst"))
     tile = k.shared_tensor("tile", "f32", Layout((chunk, stages)))
     word = k.registers("word", "f32", 1)
     (block,), thread = k.block, k.thread
-    trips = (ceil_div(N, chunk) - block + blocks - 1) // blocks
+    trips: Any = each if blocks is None else (ceil_div(N, chunk) - block + blocks - 1) // blocks
+
+    def start(i: Any) -> Any:
+        """The first element of the chunk of an iteration."""
+        return chunk * (each * block + i if blocks is None else block + blocks * i)
 
     def fetch(i: Any) -> None:
         """A group for the chunk of an iteration, empty past the last chunk."""
-        at = chunk * (block + blocks * i) + width * thread
+        at = start(i) + width * thread
         with k.where(i < trips, at < N):
             k.copy("cp.async.16", src(at), tile(chunk * (i % stages) + width * thread))
         k.commit("cp.async")
@@ -47,7 +58,7 @@ def cp_async_copy(N: int | Symbol, *, stages: int = 4, threads: int = 128, block
         k.sync()
         fetch(i + stages - 1)
         with k.loop("j", width) as j:
-            at = chunk * (block + blocks * i) + threads * j + thread
+            at = start(i) + threads * j + thread
             with k.where(at < N):
                 k.copy("ld.shared.4", tile(chunk * (i % stages) + threads * j + thread), word())
                 k.copy("st.global.4", word(), dst(at))

@@ -25,11 +25,15 @@ from . import __all__ as names
 # Up to so many rows and columns of a product its tiles are numbered in 32 bits; with 64 its sums leave no registers.
 PRODUCT_SIZES = 1 << 20
 PRODUCTS = ("gemm", "gemm_mma")
+NONE = "none"
 
 
 @dataclass(frozen=True)
 class Family:
-    """A builder of kernels: *dims* are the names of its sizes, *options* what may be chosen, with what is usual."""
+    """A builder of kernels: *dims* are the names of its sizes, *options* what may be chosen, with what is usual.
+
+    An option that is usually None is an integer otherwise.
+    """
 
     name: str
     builder: Callable[..., Kernel]
@@ -59,12 +63,14 @@ class Family:
         return self.builder(*self.symbols().values(), **options)
 
     def read(self, option: str, text: str) -> Any:
-        """The value of an option as text has it: ``8``, ``bf16``, ``64x64``. Raises LayoutError."""
+        """The value of an option as text has it: ``8``, ``bf16``, ``64x64``, ``none``. Raises LayoutError."""
         usual = self.options.get(option)
+        if usual is None and text == NONE:
+            return None
         try:
             if isinstance(usual, tuple):
                 return tuple(int(n) for n in text.replace(",", "x").split("x"))
-            return int(text) if isinstance(usual, int) else text
+            return text if isinstance(usual, str) else int(text)
         except ValueError:
             wanted = "integers such as 64x64" if isinstance(usual, tuple) else "an integer"
             raise LayoutError(f"expected {wanted} for {option} of {self.name}, got {text!r}") from None
@@ -76,7 +82,7 @@ class Family:
 
 def shown(x: Any) -> str:
     """The value of an option as ``read`` takes it."""
-    return "x".join(map(str, x)) if isinstance(x, tuple) else str(x)
+    return "x".join(map(str, x)) if isinstance(x, tuple) else NONE if x is None else str(x)
 
 
 def family(name: str) -> Family:

@@ -2,7 +2,7 @@
 
     >>> from symlayout import dims
     >>> print(gemm(*dims("M N K")).text().splitlines()[1])
-      grid (132,), 384 threads, 1 CTA an SM
+      grid (128,) in clusters of (2,), 384 threads, 1 CTA an SM
 
 A producer thread loads steps of A and B into a ring of stages, swizzled by 128 bytes. Each consumer warpgroup
 multiplies 64 rows of A by all of B. It releases a stage when the wgmmas of the next are in flight. Its epilogue
@@ -57,13 +57,15 @@ def gemm(
     dtype: DTypeLike = "bf16",
     tile: tuple[int, int] = (128, 256),
     stages: int = 4,
-    cluster: int = 1,
-    blocks: int = 132,
+    cluster: int = 2,
+    blocks: int = 128,
     group: int = 8,
 ) -> Kernel:
     """c = a b^T for row-major a (M,K), b (N,K) and c (M,N) of 16-bit floats. Needs N and K of whole 16-byte units.
 
-    *tile* is that of a CTA, 64 rows for each consumer warpgroup. Raises LayoutError for numbers that do not fit.
+    *tile* is that of a CTA, 64 rows for each consumer warpgroup. 128 *blocks* share the tiles of powers of two evenly;
+    on an H200, whose clock falls with its power, they beat one for each of 132 SMs by 1 %. Raises LayoutError for
+    numbers that do not fit.
     """
     rows, columns = tile
     kind, consumers = DType.of(dtype), rows // 64

@@ -1,12 +1,12 @@
-"""A persistent 2-D copy through a ring of shared-memory slots: TMA loads in, TMA stores out.
+"""A 2-D copy through shared memory: TMA loads in, TMA stores out.
 
     >>> from symlayout import dims
     >>> M, N = dims("M N")
     >>> print(tma_copy(M, N, dtype="f32", tile=(16, 64), slots=4, blocks=132).text().splitlines()[0])
     kernel tma_copy(M, N)
 
-A producer warp loads tile block, block + grid, ... into the ring; a second warp stores each tile from its slot and
-gives the slot back when the store has read it.
+A producer warp loads a tile; a second warp stores it. Persistent CTAs have a ring of slots: tile block, block + grid,
+... come into it, and the second warp gives a slot back when the store has read it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..kernel.ring import make_ring
 from ..kernel.specification import element
 from ..layout import Layout
 from ..tma import TensorMap
+from .schedule import Schedule
 
 SIZES = (
     *({"M": 64, "N": 256}, {"M": 16, "N": 64}, {"M": 1, "N": 4}, {"M": 100, "N": 300}, {"M": 17, "N": 68}),
@@ -36,21 +37,23 @@ def tma_copy(
     *,
     dtype: DTypeLike = "f32",
     tile: tuple[int, int] = (16, 256),
-    slots: int = 4,
-    blocks: int | Symbol = 132,
+    slots: int = 1,
+    blocks: int | Symbol | None = None,
     loads: str = "",
     stores: str = "",
 ) -> Kernel:
-    """dst = src for row-major (M,N) tensors, by *blocks* persistent CTAs. Needs N of whole 16-byte units.
+    """dst = src for row-major (M,N) tensors. Needs N of whole 16-byte units.
 
-    *loads* and *stores* are cache policies, such as ``"L2::evict_first"``.
+    By *blocks* persistent CTAs, each with a ring of *slots*; with None by a CTA for each tile. *loads* and *stores* are
+    cache policies, such as ``"L2::evict_first"``.
     """
     rows, columns = tile
     kind = DType.of(dtype)
     tiles_n = ceil_div(N, columns)
-    tiles = ceil_div(M, rows) * tiles_n
+    schedule = Schedule(ceil_div(M, rows) * tiles_n, blocks)
 
-    k = Builder("tma_copy", *(x for x in (M, N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=64)
+    sizes = (x for x in (M, N, *schedule.sizes) if not isinstance(x, int))
+    k = Builder("tma_copy", *sizes, grid=(schedule.grid,), threads=64)
     whole = Layout((M, N), (N, 1))
     boxes = []
     for name in ("src", "dst"):
@@ -59,18 +62,15 @@ def tma_copy(
         boxes.append(k.tensor_map(f"{name}_map", tensor(), tensor_map))
     src, dst = boxes
     ring = make_ring(k, "ring", kind, Layout((columns, rows)), slots=slots, consumers=1)
-    (block,) = k.block
-    trips = (tiles - block + blocks - 1) // blocks
 
-    def corner(i: Any) -> tuple[Any, Any]:
-        at = block + blocks * i
+    def corner(at: Any) -> tuple[Any, Any]:
         return columns * (at % tiles_n), rows * (at // tiles_n)
 
-    with k.role("producer", 1), k.elect(), k.loop("i", trips) as i, ring.produce(i) as slot:
-        k.copy("tma.load", src(*corner(i)), slot.at(), slot.full, cache=loads)
+    with k.role("producer", 1), k.elect(), schedule.loop(k) as (i, at), ring.produce(i) as slot:
+        k.copy("tma.load", src(*corner(at)), slot.at(), slot.full, cache=loads)
     with k.role("consumer", 1), k.elect():
-        with k.loop("i", trips) as i, ring.consume(i) as slot:
-            k.copy("tma.store", slot.at(), dst(*corner(i)), cache=stores)
+        with schedule.loop(k) as (i, at), ring.consume(i) as slot:
+            k.copy("tma.store", slot.at(), dst(*corner(at)), cache=stores)
             k.commit("bulk")
             k.wait_group("bulk", 0, read=True)
         k.wait_group("bulk", 0)

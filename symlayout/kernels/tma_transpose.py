@@ -1,9 +1,12 @@
-"""A persistent transposition: TMA loads of swizzled tiles, through registers into a second tile, TMA stores.
+"""A transposition: TMA loads of swizzled tiles, through registers into a second tile, TMA stores.
 
     >>> from symlayout import dims
     >>> M, N = dims("M N")
     >>> print(tma_transpose(M, N, dtype="bf16", tile=(64, 64), swizzle=128, stages=2).text().splitlines()[0])
     kernel tma_transpose(M, N)
+
+Tiles that follow one another lie along M, so that what is under way at once fills whole rows of dst: DRAM is read in
+pieces of a row, and written in whole pages (0.96 of the device's copy on an H200; 0.90 in the other order).
 
 A producer warp fills the ring. Four warps read 16 bytes a thread along the rows of a tile, and put each element into
 its column of the other tile. They fence and meet at a barrier. One of their threads stores that tile, and waits until
@@ -25,6 +28,7 @@ from ..kernel.specification import element
 from ..layout import Layout
 from ..swizzle import upcast_swizzle
 from ..tma import TensorMap, TmaSwizzle
+from .schedule import Schedule
 
 SIZES = (
     *({"M": 8, "N": 8}, {"M": 64, "N": 64}, {"M": 8, "N": 128}, {"M": 72, "N": 8}, {"M": 40, "N": 56}),
@@ -62,29 +66,29 @@ def tma_transpose(
     N: int | Symbol,
     *,
     dtype: DTypeLike = "bf16",
-    tile: tuple[int, int] = (64, 64),
+    tile: tuple[int, int] = (128, 64),
     swizzle: int = 128,
-    stages: int = 2,
-    blocks: int | Symbol = 132,
-    l2_promotion: int = 0,
+    stages: int = 1,
+    blocks: int | Symbol | None = None,
+    l2_promotion: int = 256,
     loads: str = "",
     stores: str = "",
 ) -> Kernel:
     """dst = src transposed, for row-major (M,N) and (N,M). Needs M and N of whole 16-byte units.
 
-    *l2_promotion* is that of both tensor maps: how many bytes L2 fetches at once, 0 for those that are asked for.
-    *loads* and *stores* are cache policies, such as ``"L2::evict_first"``.
+    By *blocks* persistent CTAs, each with a ring of *stages*; with None by a CTA for each tile. *l2_promotion* is that
+    of both tensor maps: how many bytes L2 fetches at once, 0 for those that are asked for. *loads* and *stores* are
+    cache policies, such as ``"L2::evict_first"``.
     """
     rows, columns = tile
     kind = DType.of(dtype)
     vector, threads = 16 // kind.bytes, 32 * CONSUMERS
-    tiles_n = ceil_div(N, columns)
-    tiles = ceil_div(M, rows) * tiles_n
+    tiles_m, tiles_n = ceil_div(M, rows), ceil_div(N, columns)
+    schedule = Schedule(tiles_m * tiles_n, blocks)
     come, go = SwizzledTile(rows, columns, kind, swizzle), SwizzledTile(columns, rows, kind, swizzle)
 
-    k = Builder(
-        "tma_transpose", *(x for x in (M, N, blocks) if not isinstance(x, int)), grid=(blocks,), threads=threads + 32
-    )
+    sizes = (x for x in (M, N, *schedule.sizes) if not isinstance(x, int))
+    k = Builder("tma_transpose", *sizes, grid=(schedule.grid,), threads=threads + 32)
     boxes = []
     for name, m, n, part in (("src", M, N, come), ("dst", N, M, go)):
         tensor = k.global_tensor(name, kind, Layout((m, n), (n, 1)))
@@ -93,16 +97,13 @@ def tma_transpose(
     src, dst = boxes
     ring = make_ring(k, "ring", kind, Layout((columns, rows)), slots=stages, consumers=CONSUMERS)
     turned = k.shared_tensor("turned", kind, Layout((rows, columns)))
-    (block,) = k.block
-    trips = (tiles - block + blocks - 1) // blocks
 
-    def corner(i: Any) -> tuple[Any, Any]:
-        at = block + blocks * i
-        return rows * (at // tiles_n), columns * (at % tiles_n)
+    def corner(at: Any) -> tuple[Any, Any]:
+        return rows * (at % tiles_m), columns * (at // tiles_m)
 
     with k.role("consumer", CONSUMERS):
         x = k.registers("x", kind, vector)
-        with k.loop("i", trips) as i:
+        with schedule.loop(k) as (i, at):
             with k.elect():
                 k.wait_group("bulk", 0, read=True)
             k.sync(1, threads)
@@ -115,14 +116,14 @@ def tma_transpose(
             k.fence("async")
             k.sync(1, threads)
             with k.elect():
-                m, n = corner(i)
+                m, n = corner(at)
                 for b in range(go.boxes):
                     k.copy("tma.store", turned(go.part(b)), dst(m + b * go.width, n), cache=stores)
                 k.commit("bulk")
         with k.elect():
             k.wait_group("bulk", 0)
-    with k.role("producer", 1), k.elect(), k.loop("i", trips) as i, ring.produce(i) as slot:
-        m, n = corner(i)
+    with k.role("producer", 1), k.elect(), schedule.loop(k) as (i, at), ring.produce(i) as slot:
+        m, n = corner(at)
         for b in range(come.boxes):
             k.copy("tma.load", src(n + b * come.width, m), slot.at(come.part(b)), slot.full, cache=loads)
     k.result("dst", lambda n, m: element("src", m, n))

@@ -24,7 +24,7 @@ from symlayout.kernels import tma_copy, vector_copy
 from symlayout.ops import WaitGroup
 
 M, N = dims("M N")
-KERNEL = tma_copy(M, N, tile=(16, 64)).assuming(N.multiple_of(4))
+KERNEL = tma_copy(M, N, tile=(16, 64), slots=4, blocks=132).assuming(N.multiple_of(4))
 LAYOUTS = (
     Injective(Layout((M, N), (1, M))),
     Bijective(Layout(64), onto=64),
@@ -132,7 +132,7 @@ def test_a_certificate_of_another_claim_is_rejected_behind_a_new_seal(other):
 
 
 def test_a_certificate_of_another_kernel_is_rejected_behind_a_new_seal(certificate):
-    other = prove(tma_copy(M, N, tile=(8, 64)).assuming(N.multiple_of(4))).certificate
+    other = prove(tma_copy(M, N, tile=(8, 64), slots=4, blocks=132).assuming(N.multiple_of(4))).certificate
     pairs = [(k, v) for k, v in enumerate(other.verdicts) if v.proof and '"digest"' in v.statement]
 
     assert pairs
@@ -142,7 +142,7 @@ def test_a_certificate_of_another_kernel_is_rejected_behind_a_new_seal(certifica
 
 def test_a_bundle_is_about_the_kernel_that_its_verdicts_are_about(certificate):
     """Its digest stood in the seal alone, which anybody computes: ``gpu.run`` took it for that of what was proved."""
-    other = tma_copy(M, N, tile=(8, 64)).assuming(N.multiple_of(4))
+    other = tma_copy(M, N, tile=(8, 64), slots=4, blocks=132).assuming(N.multiple_of(4))
     assert certificate.check()
     for changes in ({"kernel": other.digest}, {"name": "another"}):
         (problem,) = replace(certificate, **changes).sealed().check().problems
@@ -217,7 +217,10 @@ def test_a_kernel_bound_from_what_was_proved_matches(certificate):
             "another kernel .*; of its assumptions N % 4 == 0 is missing",
         ),
         (lambda: KERNEL.assuming(M >= 8).bind(M=64, N=64), "another kernel .*; of its assumptions M >= 8 is one more"),
-        (lambda: tma_copy(M, N, tile=(8, 64)).bind(M=64, N=64), "another kernel was proved: expected tma_copy"),
+        (
+            lambda: tma_copy(M, N, tile=(8, 64), slots=4, blocks=132).bind(M=64, N=64),
+            "another kernel was proved: expected tma_copy",
+        ),
         (lambda: vector_copy(dim("N")).bind(N=64), "another kernel was proved: expected tma_copy .* got vector_copy"),
         (lambda: replace(KERNEL.bind(M=64, N=64), threads=96), "tma_copy was changed after it was bound"),
         (lambda: replace(KERNEL.bind(M=64, N=64), sizes=(("M", 64), ("N", 128))), "was changed after it was bound"),
@@ -251,11 +254,11 @@ def test_certificates_of_claims_match_no_kernel():
 
 
 def test_a_kernel_without_sizes_is_its_own():
-    kernel = tma_copy(64, 256, tile=(16, 64))
+    kernel = tma_copy(64, 256, tile=(16, 64), slots=4, blocks=132)
     made = prove(kernel).certificate
 
     assert made.matches(kernel, SM90)
-    assert "another kernel" in made.matches(tma_copy(64, 256, tile=(8, 64)), SM90).reason
+    assert "another kernel" in made.matches(tma_copy(64, 256, tile=(8, 64), slots=4, blocks=132), SM90).reason
 
 
 # -- files ------------------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ HINTS = {"loads": "L2::evict_first", "stores": "L2::evict_last"}
 @pytest.mark.parametrize(
     "kernel",
     [
-        tma_copy(M, N, **HINTS),
-        tma_transpose(M, N, **HINTS),
+        tma_copy(M, N, blocks=132, **HINTS),
+        tma_transpose(M, N, blocks=132, **HINTS),
         bulk_copy(N, **HINTS),
         vector_copy(N, loads="nc L1::no_allocate L2::128B", stores="cs"),
     ],

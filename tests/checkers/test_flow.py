@@ -53,9 +53,9 @@ FAMILIES = {
     "tma_transpose of f32": tma_transpose(M, N, dtype="f32", tile=(32, 64), stages=3),
     "tma_transpose of u8": tma_transpose(M, N, dtype="u8", tile=(64, 128), swizzle=64),
     "tma_transpose, flat": tma_transpose(M, N, tile=(64, 64), swizzle=0),
-    "gemm": gemm(M, N, K),
-    "gemm of f16": gemm(M, N, K, dtype="f16", tile=(64, 64), stages=2, group=1),
-    "gemm of 192 columns": gemm(M, N, K, tile=(64, 192), stages=3),
+    "gemm": gemm(M, N, K, cluster=1),
+    "gemm of f16": gemm(M, N, K, dtype="f16", tile=(64, 64), stages=2, cluster=1, group=1),
+    "gemm of 192 columns": gemm(M, N, K, tile=(64, 192), stages=3, cluster=1),
     "gemm of pairs": gemm(M, N, K, cluster=2),
     "gemm of fours": gemm(M, N, K, tile=(64, 128), cluster=4),
     "axpby": axpby(L),
@@ -68,7 +68,7 @@ FAMILIES = {
         f"row_sum by {f}": row_sum(L, dim("P"), dim("ld", at_least=dim("P"), multiple_of=4), function=f)
         for f in ("add", "max")
     },
-    "gemm of one size": gemm(200, 136, 136, blocks=2),
+    "gemm of one size": gemm(200, 136, 136, cluster=1, blocks=2),
 }
 
 
@@ -86,7 +86,7 @@ def test_families_compute_their_results(name: str) -> None:
     [
         (vector_copy(L), {"L": 77}),
         (tma_transpose(M, N), {"M": 24, "N": 40}),
-        (gemm(M, N, K, tile=(64, 64)), {"M": 8, "N": 16, "K": 72}),
+        (gemm(M, N, K, tile=(64, 64), cluster=1), {"M": 8, "N": 16, "K": 72}),
     ],
 )
 def test_results_are_what_the_references_say(kernel: Kernel, sizes: dict[str, int]) -> None:
@@ -342,7 +342,7 @@ def test_other_scalars_and_other_entries_are_other_values() -> None:
 
 
 def test_a_loop_of_no_turn_leaves_no_sum() -> None:
-    none = gemm(M, N, dim("K", at_least=0, multiple_of=8), tile=(64, 64), blocks=1)
+    none = gemm(M, N, dim("K", at_least=0, multiple_of=8), tile=(64, 64), cluster=1, blocks=1)
     v = outcome(none, repairs=False)
     assert v.outcome is not Outcome.PROVED
 

@@ -107,7 +107,7 @@ def converted(said):
 
 M, N = dims("M N")
 COLUMNS, ROWS = Layout((M, N), (1, M)), Layout((M, N), (N, 1))
-KERNEL = tma_copy(M, N, tile=(16, 64))
+KERNEL = tma_copy(M, N, tile=(16, 64), slots=4, blocks=132)
 REDUCED = tma_reduce_add(*dims("S A B"))
 TWICE = twice()
 MAP = TensorMap.over(Layout((64, 64), (1, 64)), "f32", (32, 8))
@@ -263,7 +263,9 @@ def test_no_kernel_is_served_the_verdict_of_another(right, wrong, output, tmp_pa
 
 def test_no_claim_is_served_the_verdict_about_a_size_of_another_range(tmp_path):
     store = Cache(tmp_path / "verdicts.sqlite")
-    rows = [tma_copy(m, dim("N", multiple_of=4), tile=(16, 64)) for m in (M, dim("M", at_most=1 << 40))]
+    rows = [
+        tma_copy(m, dim("N", multiple_of=4), tile=(16, 64), slots=4, blocks=132) for m in (M, dim("M", at_most=1 << 40))
+    ]
 
     assert prove(rows[0], cache=store)
     first = store.hits
@@ -273,7 +275,7 @@ def test_no_claim_is_served_the_verdict_about_a_size_of_another_range(tmp_path):
 
 def test_what_is_looked_up_has_the_certificate_that_was_found(tmp_path):
     """It is stored without its statement, which the claim alone gives again."""
-    kernel = tma_copy(M, dim("N", multiple_of=4), tile=(16, 64))
+    kernel = tma_copy(M, dim("N", multiple_of=4), tile=(16, 64), slots=4, blocks=132)
     first, again = (prove(kernel, cache=Cache(tmp_path / "verdicts.sqlite")) for _ in range(2))
 
     certificates = [v.certificate for v in first.verdicts if v.certificate is not None]

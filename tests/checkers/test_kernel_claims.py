@@ -44,7 +44,7 @@ from symlayout.ops import (
 )
 
 M, N = dims("M N")
-COPY = tma_copy(M, N, tile=(16, 64), slots=4)
+COPY = tma_copy(M, N, tile=(16, 64), slots=4, blocks=132)
 WHOLE = COPY.assuming(N.multiple_of(4))
 
 
@@ -100,13 +100,13 @@ def test_facts_given_to_prove_are_those_of_the_kernel() -> None:
 @pytest.mark.parametrize("dtype", ["u8", "bf16", "f64"])
 @pytest.mark.parametrize("slots", [1, 3])
 def test_other_types_and_rings(dtype: str, slots: int) -> None:
-    k = tma_copy(M, N, dtype=dtype, tile=(8, 64), slots=slots)
+    k = tma_copy(M, N, dtype=dtype, tile=(8, 64), slots=slots, blocks=132)
     assert prove(k.assuming(*prove(k).repairs))
 
 
 def test_a_kernel_at_sizes() -> None:
-    assert prove(tma_copy(100, 300))
-    assert "16" in refuted(tma_copy(100, 301))
+    assert prove(tma_copy(100, 300, slots=4, blocks=132))
+    assert "16" in refuted(tma_copy(100, 301, slots=4, blocks=132))
 
 
 def _fills(op: Any) -> bool:
@@ -180,10 +180,10 @@ def test_a_turn_too_few_is_not_a_cover() -> None:
 
 
 def test_shared_memory_of_an_architecture() -> None:
-    big = tma_copy(M, N, tile=(64, 256), slots=4)
+    big = tma_copy(M, N, tile=(64, 256), slots=4, blocks=132)
     assert "262208 bytes are 29760 more than a block of sm_90a may have" in refuted(big)
     assert prove(SharedMemoryFits(big, replace(SM90, shared_bytes_per_block=1 << 20)))
-    k = tma_copy(M, N, tile=(16, 64), slots=2)
+    k = tma_copy(M, N, tile=(16, 64), slots=2, blocks=132)
     (ring,) = [t for t in k.tensors if t.space == "shared"]
     twice = replace(k, tensors=(*k.tensors, replace(ring, name="other", base=4096)))
     assert prove(SharedMemoryFits(twice)), "nothing touches the other tensor"

@@ -167,7 +167,12 @@ SMALL = {"tile": (64, 64), "stages": 3, "blocks": 2}
 
 
 @pytest.mark.parametrize(
-    "kernel", [gemm(64, 128, dim("K"), **SMALL), gemm(128, 64, dim("K"), cluster=2, **SMALL), tma_copy(*dims("M N"))]
+    "kernel",
+    [
+        gemm(64, 128, dim("K"), **SMALL),
+        gemm(128, 64, dim("K"), cluster=2, **SMALL),
+        tma_copy(*dims("M N"), slots=4, blocks=132),
+    ],
 )
 def test_groups_are_counted_before_a_slot_is_given_back(kernel: Kernel) -> None:
     late = kernel.edited(

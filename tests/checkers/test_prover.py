@@ -235,7 +235,7 @@ def test_the_cache_tells_claims_apart():
 
 def test_the_cache_tells_kernels_apart(tmp_path):
     rows, columns = dims("M N", multiple_of=4)
-    kernel = tma_copy(rows, columns, tile=(16, 64))
+    kernel = tma_copy(rows, columns, tile=(16, 64), slots=4, blocks=132)
     early = kernel.edited(lambda op: () if isinstance(op, WaitGroup) and op.read else (op,))
     cache = Cache(tmp_path / "verdicts.sqlite")
 

@@ -73,14 +73,14 @@ def test_an_access_of_32_bytes_on_a_base_of_16_is_not_proved() -> None:
 
 @pytest.mark.parametrize("align,outcome", [(4, Outcome.REFUTED), (8, Outcome.REFUTED), (16, Outcome.PROVED)])
 def test_a_tensor_map_is_at_the_base_of_its_tensor(align: int, outcome: Outcome) -> None:
-    kernel = stated(tma_copy(*dims("M N", multiple_of=4), tile=(16, 64)), "src", align_bytes=align)
+    kernel = stated(tma_copy(*dims("M N", multiple_of=4), tile=(16, 64), slots=4, blocks=132), "src", align_bytes=align)
     found = prove([c for c in claims_of(kernel) if c.kind == "tensor map valid"]).verdicts
     assert (outcome is Outcome.REFUTED) == any(v.outcome is Outcome.REFUTED for v in found)
     assert all("multiple of 16" in str(v) for v in found if v.outcome is Outcome.REFUTED)
 
 
 def test_a_map_with_an_offset_of_its_own_fails_at_one_base_or_the_other() -> None:
-    kernel = tma_copy(64, 256, tile=(16, 64))
+    kernel = tma_copy(64, 256, tile=(16, 64), slots=4, blocks=132)
     moved = tuple(replace(m, tensor_map=replace(m.tensor_map, global_address=8)) for m in kernel.maps)
     kernel = stated(replace(kernel, maps=moved), "src", align_bytes=8)
     assert Outcome.REFUTED in outcomes(kernel, "tensor map valid")
@@ -106,7 +106,9 @@ def test_a_const_tensor_is_not_written() -> None:
         execute(stated(kernel, "dst", const=True).bind(N=9), {"src": np.arange(9, dtype=np.float32)})
 
 
-@pytest.mark.parametrize("build", [lambda: tma_copy(64, 256, tile=(16, 64)), lambda: bulk_copy(64, chunk=32, blocks=1)])
+@pytest.mark.parametrize(
+    "build", [lambda: tma_copy(64, 256, tile=(16, 64), slots=4, blocks=132), lambda: bulk_copy(64, chunk=32, blocks=1)]
+)
 def test_a_const_tensor_is_not_written_by_copies_either(build: Any) -> None:
     kernel = stated(build(), "dst", const=True)
     assert outcomes(kernel, "well formed") == [Outcome.REFUTED]

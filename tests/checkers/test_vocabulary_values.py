@@ -221,7 +221,7 @@ def test_a_gemm_of_any_number_of_consumers_has_its_registers(rows: int) -> None:
         (tma_copy(dim("M", at_least=0), 64), "M >= 1"),
         (cp_async_copy(dim("N", at_least=0)), "N >= 1"),
         (row_sum(dim("M", at_least=0), N, dim("ld", at_least=N, multiple_of=4)), "M >= 1"),
-        (gemm(64, 64, dim("K", at_least=0, multiple_of=8), tile=(64, 64), stages=2, blocks=1), "K >= 1"),
+        (gemm(64, 64, dim("K", at_least=0, multiple_of=8), tile=(64, 64), stages=2, cluster=1, blocks=1), "K >= 1"),
     ],
 )
 def test_a_size_of_zero_is_refuted_with_what_repairs_it(kernel: Kernel, fact: str) -> None:

@@ -13,8 +13,8 @@ HEAD = """from symlayout import dim, dims
 from symlayout.kernels import tma_copy, vector_copy
 M, N = dims("M N")
 """
-COPY = HEAD + "copy = tma_copy(M, N, tile=(16, 64))\n"
-RIGHT = HEAD + "copy = tma_copy(M, dim('K', multiple_of=4), tile=(16, 64))\n"
+COPY = HEAD + "copy = tma_copy(M, N, tile=(16, 64), slots=4, blocks=132)\n"
+RIGHT = HEAD + "copy = tma_copy(M, dim('K', multiple_of=4), tile=(16, 64), slots=4, blocks=132)\n"
 
 
 def run(folder: Path, text: str, *options: str) -> tuple[int, str]:

@@ -12,7 +12,8 @@ import simulator
 from symlayout.cli import app
 from tests.support.plain import within
 
-KERNEL = ("bulk_copy", "N=1048576", "--set", "slots=3")
+ONE = ("slots=1", "blocks=132", "chunk=4096")
+KERNEL = ("bulk_copy", "N=1048576", "--set", "slots=3", "blocks=132", "chunk=4096")
 OWN = """
 from symlayout import dim
 from symlayout.kernels import vector_copy
@@ -34,10 +35,10 @@ def test_a_slower_schedule_fails_against_its_baseline(tmp_path):
     file = tmp_path / "baseline.json"
     first = run("simulate", *KERNEL, "--quick", "--baseline", file)
     again = run("simulate", *KERNEL, "--quick", "--baseline", file)
-    slower = run("simulate", "bulk_copy", "N=1048576", "slots=1", "--quick", "--baseline", file)
-    allowed = run("simulate", "bulk_copy", "N=1048576", "slots=1", "--baseline", file, "--quick", "--tolerance", "90%")
-    accepted = run("simulate", "bulk_copy", "N=1048576", "slots=1", "--baseline", file, "--quick", "--update-baseline")
-    after = run("simulate", "bulk_copy", "N=1048576", "slots=1", "--baseline", file, "--quick")
+    slower = run("simulate", "bulk_copy", "N=1048576", *ONE, "--quick", "--baseline", file)
+    allowed = run("simulate", "bulk_copy", "N=1048576", *ONE, "--baseline", file, "--quick", "--tolerance", "90%")
+    accepted = run("simulate", "bulk_copy", "N=1048576", *ONE, "--baseline", file, "--quick", "--update-baseline")
+    after = run("simulate", "bulk_copy", "N=1048576", *ONE, "--baseline", file, "--quick")
 
     assert [r.exit_code for r in (first, again, slower, allowed, accepted, after)] == [0, 0, 1, 0, 0, 0]
     assert "no baseline before" in first.output

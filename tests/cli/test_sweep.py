@@ -12,7 +12,7 @@ from symlayout.cli.sweep import axes_of
 from symlayout.kernels.families import family
 from tests.support.plain import within
 
-SMALL = ("bulk_copy", "N=262144", "chunk=512,65536", "slots=1..3", "--workers", "1")
+SMALL = ("bulk_copy", "N=262144", "chunk=512,65536", "slots=1..3", "blocks=132", "--workers", "1")
 
 
 def run(*args: object):
@@ -40,7 +40,7 @@ def test_the_table_ranks_and_says_what_is_excluded():
     assert columns.split()[:3] == ["chunk", "slots", "us"]
     assert first.split()[:3] == ["*", "512", "3"]
     assert first.endswith("yes")  # proved
-    assert rest[-1].startswith("excluded 3, such as N=262144 chunk=65536 slots=1: expected a CTA that fits")
+    assert rest[-1].startswith("excluded 3, such as N=262144 chunk=65536 slots=1 blocks=132: expected a CTA that fits")
 
 
 def test_json_has_the_rows_in_order():

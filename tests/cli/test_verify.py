@@ -87,7 +87,7 @@ def test_kernels_lists_every_family_with_sizes_and_options():
 
     assert result.exit_code == 0
     assert [line.partition("(")[0] for line in result.output.splitlines()[::2]] == list(NAMES)
-    assert "gemm(M, N, K)  dtype=bf16 tile=128x256 stages=4 cluster=1 blocks=132 group=8" in result.output
+    assert "gemm(M, N, K)  dtype=bf16 tile=128x256 stages=4 cluster=2 blocks=128 group=8" in result.output
 
 
 @pytest.mark.parametrize("name", NAMES)

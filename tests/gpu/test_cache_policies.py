@@ -28,7 +28,7 @@ def body(kernel):
 
 
 def test_a_policy_is_made_once_and_handed_to_each_copy():
-    text = body(tma_copy(M, N, loads="L2::evict_first", stores="L2::evict_last"))
+    text = body(tma_copy(M, N, slots=4, blocks=132, loads="L2::evict_first", stores="L2::evict_last"))
 
     assert text.count("const uint64_t evict_first = l2_evict_first();") == 1
     assert re.search(r"tma_load_hint_2d\(ring \+ [^;]*,\s+evict_first\);", text)

@@ -37,9 +37,9 @@ SMALL = {"at_most": 1 << 20}  # sizes for which 32 bits hold every tile of a pro
 def products():
     sizes = dims("M N K", **SMALL)
     return {
-        "gemm": gemm(*sizes),
-        "gemm_cluster": gemm(*sizes, cluster=2),
-        "gemm_f16": gemm(*sizes, dtype="f16", tile=(64, 128), stages=3),
+        "gemm": gemm(*sizes, cluster=1, blocks=132),
+        "gemm_cluster": gemm(*sizes),
+        "gemm_f16": gemm(*sizes, dtype="f16", tile=(64, 128), stages=3, cluster=1),
     }
 
 

@@ -72,7 +72,7 @@ def at(address):
 @needs_compiler
 def test_a_launch_encodes_maps_opts_in_to_shared_memory_and_passes_arguments(tmp_path):
     N = dim("N")
-    kernel = tma_copy(dim("M"), N).assuming(N.multiple_of(4))
+    kernel = tma_copy(dim("M"), N, slots=4, blocks=132).assuming(N.multiple_of(4))
 
     lines = ran(tmp_path, kernel, 4, [at(0x1000), at(0x100000), "20", "260"])
 
@@ -87,7 +87,7 @@ def test_a_launch_encodes_maps_opts_in_to_shared_memory_and_passes_arguments(tmp
 @needs_compiler
 def test_every_assumption_is_checked_with_a_message(tmp_path):
     N = dim("N")
-    kernel = tma_copy(dim("M"), N).assuming(N.multiple_of(4), N <= 1 << 20)
+    kernel = tma_copy(dim("M"), N, slots=4, blocks=132).assuming(N.multiple_of(4), N <= 1 << 20)
 
     lines = ran(
         tmp_path,
@@ -146,7 +146,9 @@ def test_a_grid_that_no_launch_has_and_tensors_that_may_alias(tmp_path):
 @needs_compiler
 def test_products_of_sizes_have_room(tmp_path):
     """Tensors of 2^62 bytes are found to overlap, which 64 bits would not hold."""
-    lines = ran(tmp_path, tma_copy(*dims("M N")), 4, [at(0x1000), at(0x100000), "2147483647", "2147483644"])
+    lines = ran(
+        tmp_path, tma_copy(*dims("M N"), slots=4, blocks=132), 4, [at(0x1000), at(0x100000), "2147483647", "2147483644"]
+    )
 
     assert lines == ["expected src and dst apart"]
 

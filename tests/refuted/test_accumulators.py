@@ -111,7 +111,10 @@ L = dim("ld", at_least=N, multiple_of=4)
 MUTANTS = [
     *(retyped(row_sum(M, N, L), name, dtype) for name in ("part", "total") for dtype in ("bf16", "f16", "i32")),
     *(retyped(axpby(N), name, dtype) for name in "ab" for dtype in ("bf16", "i32")),
-    *(retyped(gemm(M, N, dim("K"), tile=(64, 64), blocks=2), "acc", dtype) for dtype in ("bf16", "f16", "i32")),
+    *(
+        retyped(gemm(M, N, dim("K"), tile=(64, 64), cluster=1, blocks=2), "acc", dtype)
+        for dtype in ("bf16", "f16", "i32")
+    ),
     retyped(tma_reduce_add(dim("S"), M, N), "dst", "bf16"),
 ]
 

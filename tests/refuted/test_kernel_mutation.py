@@ -112,7 +112,7 @@ def test_mbarriers_are_those_of_their_array() -> None:
 
 def product(change: Callable[[Op], Iterable[Op]]) -> str:
     """What is refuted of a product of matrices with one mistake."""
-    return stories(gemm(128, 128, 128, tile=(64, 64), stages=2, blocks=1).edited(change))
+    return stories(gemm(128, 128, 128, tile=(64, 64), stages=2, cluster=1, blocks=1).edited(change))
 
 
 def test_operands_of_matrix_instructions() -> None:

@@ -159,7 +159,7 @@ FAMILIES = {
     "tma_transpose": tma_transpose(
         dim("M", multiple_of=8), dim("N", multiple_of=8), dtype="bf16", tile=(64, 64), blocks=3
     ),
-    "gemm": gemm(dim("M"), dim("N", multiple_of=8), dim("K", multiple_of=8), tile=(64, 128), blocks=4),
+    "gemm": gemm(dim("M"), dim("N", multiple_of=8), dim("K", multiple_of=8), tile=(64, 128), cluster=1, blocks=4),
 }
 
 

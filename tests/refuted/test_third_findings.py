@@ -121,7 +121,9 @@ def test_a_role_in_a_loop_that_all_threads_take_is_none_of_these() -> None:
 
 @pytest.mark.parametrize("family", [tma_copy, cp_async_copy])
 def test_mutants_have_other_warps(family: Any) -> None:
-    kernel = tma_copy(64, 256, tile=(16, 64)) if family is tma_copy else cp_async_copy(4096, threads=64)
+    kernel = (
+        tma_copy(64, 256, tile=(16, 64), slots=4, blocks=132) if family is tma_copy else cp_async_copy(4096, threads=64)
+    )
     made = [(name, m) for name, m in mutants(kernel) if ": first_warp" in name or "a warp fewer" in name]
 
     assert made
@@ -132,9 +134,9 @@ def test_mutants_have_other_warps(family: Any) -> None:
 @pytest.mark.parametrize("change", [{"threads": 1}, {"threads": 0}, {"threads": 40}, {"cluster": (0,)}])
 def test_a_cta_has_whole_warps_and_a_cluster_ctas(change: dict[str, Any]) -> None:
     """Provers ended in ValueError: arrays of no threads have no shape, and no CTA has no most of anything."""
-    for kernel in (cp_async_copy(4096, threads=64), tma_copy(64, 256, tile=(16, 64))):
+    for kernel in (cp_async_copy(4096, threads=64), tma_copy(64, 256, tile=(16, 64), slots=4, blocks=132)):
         assert refuted(prove(replace(kernel, **change))) == {"well formed"}
-    changed = replace(tma_copy(64, 256, tile=(16, 64)), **change)
+    changed = replace(tma_copy(64, 256, tile=(16, 64), slots=4, blocks=132), **change)
     for claim in (HappensBefore(changed), TransactionBytes(changed, "full")):
         with pytest.raises(LayoutError, match="at least 1 CTA") if "cluster" in change else nullcontext():
             assert prove(claim).verdicts
@@ -213,7 +215,7 @@ def test_a_number_that_python_does_not_write_is_refused_in_words(ends: dict[str,
 def test_a_check_says_how_many_certificates_trust_something() -> None:
     """A certificate that proves the parts of a claim was accepted without a word that this is not the claim."""
     found = prove(
-        tma_copy(*(dim(x) for x in "MN"), tile=(16, 64)).assuming(dim("N").multiple_of(4))
+        tma_copy(*(dim(x) for x in "MN"), tile=(16, 64), slots=4, blocks=132).assuming(dim("N").multiple_of(4))
     ).certificate.check()
     assert found
     assert 0 < len(found.trusting) <= len(found.accepted)

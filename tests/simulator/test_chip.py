@@ -29,11 +29,11 @@ def asked(made):
 @pytest.mark.parametrize(
     "kernel",
     [
-        lambda: tma_copy(8192, 8192),  # 62 or 63 tiles an SM
+        lambda: tma_copy(8192, 8192, slots=4, blocks=132),  # 62 or 63 tiles an SM
         lambda: tma_copy(1000, 1004, blocks=7),
         lambda: gemm(1000, 1032, 520, blocks=6, cluster=2),
         lambda: vector_copy(100_003),
-        lambda: bulk_copy(100_004, blocks=300),
+        lambda: bulk_copy(100_004, chunk=4096, slots=4, blocks=300),
     ],
 )
 @pytest.mark.parametrize("detail", ["kinds", "all"])
@@ -50,7 +50,7 @@ def test_the_bytes_of_all_ctas_are_asked_for(kernel, detail):
 
 
 def test_sms_with_fewer_tiles_end_before():
-    made = plan(tma_copy(8192, 8192).bind())
+    made = plan(tma_copy(8192, 8192, slots=4, blocks=132).bind())
 
     assert [kind.weight for kind in made.kinds] == [132]
     assert "of which 116 end before it" in made.notes[0]
@@ -59,7 +59,7 @@ def test_sms_with_fewer_tiles_end_before():
 
 
 def test_all_sms_in_detail_are_as_one_where_they_do_alike():
-    bound = tma_copy(132 * 16 * 4, 256, slots=2).bind()
+    bound = tma_copy(132 * 16 * 4, 256, slots=2, blocks=132).bind()
     one, all_of_them = (
         simulate(bound, detail="kinds", what_if=False, uncertainty=False),
         simulate(bound, detail="all", what_if=False, uncertainty=False),
@@ -78,7 +78,7 @@ def test_ctas_take_places_as_these_become_free():
 
 @pytest.mark.parametrize("cluster", [2, 4])
 def test_a_cluster_loads_b_once(cluster):
-    alone = simulate(gemm(1024, 512, 1024, blocks=8).bind(), what_if=False, uncertainty=False)
+    alone = simulate(gemm(1024, 512, 1024, cluster=1, blocks=8).bind(), what_if=False, uncertainty=False)
     together = simulate(gemm(1024, 512, 1024, blocks=8, cluster=cluster).bind(), what_if=False, uncertainty=False)
     a, b, c = 2 * 1024 * 1024 * 2, 8 * 512 * 1024 * 2, 1024 * 512 * 2  # A for 2 columns of tiles, B for 8 rows
 
@@ -125,8 +125,8 @@ def test_rows_that_are_gathered_twice_come_from_l2():
 
 def test_the_order_of_tiles_decides_what_l2_has():
     """Tiles taken eight of M at a time share rows of A and B; taken along N they read all of B again and again."""
-    near = simulate(gemm(8192, 16384, 4096, group=8).bind(), what_if=False, uncertainty=False)
-    far = simulate(gemm(8192, 16384, 4096, group=1).bind(), what_if=False, uncertainty=False)
+    near = simulate(gemm(8192, 16384, 4096, cluster=1, blocks=132, group=8).bind(), what_if=False, uncertainty=False)
+    far = simulate(gemm(8192, 16384, 4096, cluster=1, blocks=132, group=1).bind(), what_if=False, uncertainty=False)
 
     assert near.bytes == far.bytes
     assert near.dram_bytes < 0.8 * far.dram_bytes

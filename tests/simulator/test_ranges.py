@@ -73,7 +73,13 @@ def test_the_number_of_the_model_widens_the_range():
 
 
 @pytest.mark.parametrize(
-    "bound", [bulk_copy(1 << 18, slots=2).bind(), tma_copy(1056, 1024).bind(), gemm(512, 512, 512).bind()], ids=str
+    "bound",
+    [
+        bulk_copy(1 << 18, slots=2, blocks=132).bind(),
+        tma_copy(1056, 1024).bind(),
+        gemm(512, 512, 512, cluster=1).bind(),
+    ],
+    ids=str,
 )
 def test_a_simulation_has_a_range_from_few_runs(bound):
     runs = 0
@@ -92,7 +98,7 @@ def test_a_simulation_has_a_range_from_few_runs(bound):
 
 
 def test_wider_numbers_give_a_wider_range():
-    bound = bulk_copy(1 << 18, slots=2).bind()
+    bound = bulk_copy(1 << 18, slots=2, blocks=132).bind()
     numbers = {k: replace(n, uncertainty=min(0.9, 2 * n.uncertainty)) for k, n in H200.numbers.items()}
     narrow, wide = (simulate(bound, m, what_if=False).around for m in (H200, replace(H200, numbers=numbers)))
 

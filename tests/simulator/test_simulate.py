@@ -176,7 +176,7 @@ def test_boxes_past_the_end_move_what_is_inside_and_land_whole():
 
 
 def test_other_families_run():
-    for kernel in (tma_transpose(512, 512), gemm(512, 512, 512)):
+    for kernel in (tma_transpose(512, 512), gemm(512, 512, 512, cluster=1)):
         trace = simulate(kernel.bind())
         assert trace.time_ps > 0
         assert trace.limiting

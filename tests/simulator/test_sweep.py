@@ -66,7 +66,7 @@ def test_of_schedules_that_cost_the_same_the_one_that_is_shown_is_asked():
     """Two options of which one has no effect: ties of all costs."""
 
     def twice(N, *, slots=2, colour=0):
-        return bulk_copy(N, slots=slots, chunk=512)
+        return bulk_copy(N, slots=slots, chunk=512, blocks=132)
 
     builder = replace(COPY, builder=twice, options={"slots": 2, "colour": 0})
     found = sweep(builder, SIZES, {"slots": [3, 2, 1], "colour": [2, 1, 3]}, legal=lambda k, sizes: "", best=1)
@@ -122,7 +122,7 @@ def test_a_builder_that_fails_is_a_row_with_its_reason():
     def broken(N, *, slots=2):
         if slots == 3:
             raise ZeroDivisionError("no")
-        return bulk_copy(N, slots=slots, chunk=512)
+        return bulk_copy(N, slots=slots, chunk=512, blocks=132)
 
     found = sweep(replace(COPY, builder=broken, options={"slots": 2}), SIZES, {"slots": [2, 3]})
 

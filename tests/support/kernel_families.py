@@ -53,8 +53,12 @@ FAMILIES = (
     Family("bulk_copy_bf16", "bulk_copy", _built("bulk_copy", "N", dtype="bf16", chunk=512, slots=1, blocks=2)),
     Family("cp_async_copy", "cp_async_copy", _built("cp_async_copy", "N", stages=3, blocks=3)),
     Family("cp_async_copy_deep", "cp_async_copy", _built("cp_async_copy", "N", stages=5, threads=64, blocks=1)),
-    Family("tma_transpose", "tma_transpose", _built("tma_transpose", "M N", blocks=3)),
-    Family("tma_transpose_f32", "tma_transpose", _built("tma_transpose", "M N", dtype="f32", stages=1, blocks=2)),
+    Family("tma_transpose", "tma_transpose", _built("tma_transpose", "M N", tile=(64, 64), stages=2, blocks=3)),
+    Family(
+        "tma_transpose_f32",
+        "tma_transpose",
+        _built("tma_transpose", "M N", dtype="f32", tile=(64, 64), stages=1, blocks=2),
+    ),
     Family(
         "tma_transpose_flat",
         "tma_transpose",

@@ -118,7 +118,9 @@ def test_claims_without_sizes_say_nothing_of_them():
 
 
 def test_kernels_say_what_they_are_given_and_what_else_is_assumed():
-    kernel = tma_copy(M, dim("N", multiple_of=2), tile=(16, 64)).assuming(dim("N", multiple_of=2).multiple_of(4))
+    kernel = tma_copy(M, dim("N", multiple_of=2), tile=(16, 64), slots=4, blocks=132).assuming(
+        dim("N", multiple_of=2).multiple_of(4)
+    )
     report = prove(kernel)
 
     assert report

@@ -77,7 +77,7 @@ def test_iterations_come_in_program_order_with_their_indices() -> None:
         (vector_copy(300, threads=64), {"block_x": 1}),
         (row_sum(3, 200, 200), {"block_x": 0}),
         (tma_copy(16, 68, tile=(8, 32), slots=2, blocks=2), {"block_x": 1}),
-        (gemm(128, 128, 128), {"block_x": 0}),
+        (gemm(128, 128, 128, cluster=1), {"block_x": 0}),
     ],
 )
 def test_places_are_those_of_sites_and_threads_are_candidates(kernel: Kernel, env: dict[str, int]) -> None:

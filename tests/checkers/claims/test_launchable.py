@@ -152,7 +152,7 @@ def test_a_barrier_awaits_whole_warps_of_its_cta(threads, rule):
 
 
 def test_phases_of_mbarriers_count_to_2_20():
-    kernel = tma_copy(M, N).assuming(N.multiple_of(4))
+    kernel = tma_copy(M, N, slots=4, blocks=132).assuming(N.multiple_of(4))
     [first, *rest] = kernel.barriers
 
     def awaiting(n):
@@ -170,7 +170,7 @@ def test_phases_of_mbarriers_count_to_2_20():
 
 def test_arrivals_that_all_await_bytes_await_them_together():
     """Eight arrivals of 200000 bytes each are 1600000 in one phase, though each is below the limit."""
-    kernel = tma_copy(M, N)
+    kernel = tma_copy(M, N, slots=4, blocks=132)
     eight = replace(kernel, barriers=tuple(replace(b, arrivals=8) for b in kernel.barriers))
     each = eight.edited(lambda op: [replace(op, bytes=200_000) if isinstance(op, ExpectTx) else op])
 
@@ -198,17 +198,17 @@ def test_arrivals_of_several_operations_may_await_bytes_together():
 
 
 def test_an_architecture_without_the_instruction_is_told():
-    found = broken(tma_copy(M, N).assuming(N.multiple_of(4)), SM80)
+    found = broken(tma_copy(M, N, slots=4, blocks=132).assuming(N.multiple_of(4)), SM80)
 
     assert "tma" in str(found["instruction_of_arch"])
-    assert not prove_kernel(tma_copy(M, N).assuming(N.multiple_of(4)), SM80)
+    assert not prove_kernel(tma_copy(M, N, slots=4, blocks=132).assuming(N.multiple_of(4)), SM80)
     assert prove_kernel(vector_copy(N), SM80)
     assert not prove(RegistersFit(gemm(*dims("M N K")), SM80))
 
 
 def test_a_line_only_where_sizes_decide_or_a_limit_is_broken():
     assert any(isinstance(c, Launchable) for c in claims_of(vector_copy(N)))
-    assert not any(isinstance(c, Launchable) for c in claims_of(tma_copy(M, N)))
+    assert not any(isinstance(c, Launchable) for c in claims_of(tma_copy(M, N, slots=4, blocks=132)))
 
 
 def test_a_rounded_quotient_gives_the_exact_bound():

@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (3,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 8be5fd83077dc9097aeac21b74c4cde1c0b424ff66e3de0011b9321c07b9c928
+// digest 0e11a716545d639d969c1ed4102978d3c66827a194e4552233b65185b960b008
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
@@ -49,8 +49,8 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
             fence_proxy_async();
             barrier_sync(1, 128);
             if (thread < 32 && elect_one()) {
-                tma_store_2d(dst_map, 64 * ((block_x + 3 * i) / ((int64_t(N) + 63) >> 6)),
-                             64 * ((block_x + 3 * i) % ((int64_t(N) + 63) >> 6)), turned);
+                tma_store_2d(dst_map, 64 * ((block_x + 3 * i) % ((int64_t(M) + 63) >> 6)),
+                             64 * ((block_x + 3 * i) / ((int64_t(M) + 63) >> 6)), turned);
                 bulk_commit_group();
             }
         }
@@ -68,8 +68,8 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
             for (int64_t i = 0; i < trips1; ++i) {
                 mbarrier_wait(empty + (i & 1), ((i >> 1) + 1) & 1);
                 mbarrier_arrive_expect_tx(full + (i & 1), 8192);
-                tma_load_2d(ring + 4096 * (i & 1), src_map, 64 * ((block_x + 3 * i) % ((int64_t(N) + 63) >> 6)),
-                            64 * ((block_x + 3 * i) / ((int64_t(N) + 63) >> 6)), full + (i & 1));
+                tma_load_2d(ring + 4096 * (i & 1), src_map, 64 * ((block_x + 3 * i) / ((int64_t(M) + 63) >> 6)),
+                            64 * ((block_x + 3 * i) % ((int64_t(M) + 63) >> 6)), full + (i & 1));
             }
         }
     }

@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (2,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 3e7528b568b3711c5ef6893da2ff0fdc2137a92fa25920d33dc47dd6bdb65ba8
+// digest cffb623692ee674eda6c0407e14d110d4b7ede5b927c6c0110b672f868512b2f
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
@@ -28,8 +28,8 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
         alignas(16) float x[4];
         const int64_t trips = ((((int64_t(M) + 63) >> 6) * ((int64_t(N) + 63) >> 6) + block_x + 1) >> 1) - block_x;
         for (int64_t i = 0; i < trips; ++i) {
-            const int64_t v = (block_x + 2 * i) / ((int64_t(N) + 63) >> 6);
-            const int v1 = int((block_x + 2 * i) % ((int64_t(N) + 63) >> 6));
+            const int v = int((block_x + 2 * i) % ((int64_t(M) + 63) >> 6));
+            const int64_t v1 = (block_x + 2 * i) / ((int64_t(M) + 63) >> 6);
             if (thread < 32 && elect_one()) {
                 bulk_wait_group_read<0>();
             }
@@ -70,8 +70,8 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
             const int64_t trips1 = ((((int64_t(M) + 63) >> 6) * ((int64_t(N) + 63) >> 6) + block_x
                                      + 1) >> 1) - block_x;
             for (int64_t i = 0; i < trips1; ++i) {
-                const int v2 = int((block_x + 2 * i) % ((int64_t(N) + 63) >> 6));
-                const int64_t v3 = (block_x + 2 * i) / ((int64_t(N) + 63) >> 6);
+                const int64_t v2 = (block_x + 2 * i) / ((int64_t(M) + 63) >> 6);
+                const int v3 = int((block_x + 2 * i) % ((int64_t(M) + 63) >> 6));
                 mbarrier_wait(empty, (i + 1) & 1);
                 mbarrier_arrive_expect_tx(full, 16384);
                 tma_load_2d(ring, src_map, 64 * v2, 64 * v3, full);

@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (2,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 5458d16fdd29ac1642e339e963f37125a9c186958e16b434751f4a484d681529
+// digest 814e416ad4fff7405a087cddfa23e16ab43018ee9538dd132a41611ccc703fe1
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
@@ -49,8 +49,8 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
             fence_proxy_async();
             barrier_sync(1, 128);
             if (thread < 32 && elect_one()) {
-                tma_store_2d(dst_map, 32 * ((block_x + 2 * i) / ((int64_t(N) + 63) >> 6)),
-                             64 * ((block_x + 2 * i) % ((int64_t(N) + 63) >> 6)), turned);
+                tma_store_2d(dst_map, 32 * ((block_x + 2 * i) % ((int64_t(M) + 31) >> 5)),
+                             64 * ((block_x + 2 * i) / ((int64_t(M) + 31) >> 5)), turned);
                 bulk_commit_group();
             }
         }
@@ -69,8 +69,8 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
                 const int v2 = int(i % 3);
                 mbarrier_wait(empty + v2, (i / 3 + 1) & 1);
                 mbarrier_arrive_expect_tx(full + v2, 8192);
-                tma_load_2d(ring + 2048 * v2, src_map, 64 * ((block_x + 2 * i) % ((int64_t(N) + 63) >> 6)),
-                            32 * ((block_x + 2 * i) / ((int64_t(N) + 63) >> 6)), full + v2);
+                tma_load_2d(ring + 2048 * v2, src_map, 64 * ((block_x + 2 * i) / ((int64_t(M) + 31) >> 5)),
+                            32 * ((block_x + 2 * i) % ((int64_t(M) + 31) >> 5)), full + v2);
             }
         }
     }
