@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import LayoutError
-from ..expr import Fact, divides, index, integer
+from ..expr import Fact, divides, floordiv, index, integer
 from ..int_tuple import ceil_div, text
 from ..kernel import Builder, Kernel
 from ..kernel.specification import element
@@ -109,14 +109,14 @@ def copy_views(
     """
     width = _width(src, dst, elements)
     lengths = src.descriptor.lengths
-    counts = (*lengths[:-1], divides(width, lengths[-1]))
+    counts = (*lengths[:-1], floordiv(lengths[-1], width))
     k = Builder(name, *_sizes(src, dst), grid=(ceil_div(total(counts), threads),), threads=threads)
     a, b = kernel_view(k, "src", src), kernel_view(k, "dst", dst)
     x = k.registers("x", src.buffer.dtype, width)
     vector = threads * k.block[0] + k.thread
     nbytes = width * src.buffer.dtype.bytes
     with k.where(vector < total(counts)):
-        digits = Merge(counts).lower((vector,))  # type: ignore[arg-type]
+        digits = Merge(counts).lower((vector,))
         *outer, last = [k.let(f"i{n}", d) for n, d in enumerate(digits)] if len(digits) > 1 else digits
         at = (*outer, width * last)
         with _where(k, b.valid(*at)):
@@ -178,7 +178,7 @@ def _reference(src: TensorView, dst: TensorView) -> Callable[..., dict[str, np.n
             make_buffer_view(given["src"], len(given["src"]), src.buffer.invalid_value, dtype=src.buffer.dtype),
             src.descriptor,
         )
-        lengths = [int(n) for n in src.descriptor.lengths]  # type: ignore[arg-type]
+        lengths = [int(n) for n in src.descriptor.lengths]
         for at in itertools.product(*map(range, lengths)):
             out[at] = read[at]
         return {"dst": out.buffer.data}
