@@ -89,7 +89,28 @@ class TmaFault(SymlayoutError, RuntimeError):
 
 
 class ExecutionError(SymlayoutError, RuntimeError):
-    """A kernel whose run went wrong: a fault, a race, a value that nobody wrote, a deadlock; says where."""
+    """A kernel whose run went wrong: a fault, a race, a value that nobody wrote, a deadlock; says where.
+
+    ``kind`` is one of ``DisorderError`` where no order makes it so, or "hang"; ``subject`` the barriers and tensors.
+    """
+
+    kind: str = ""
+    subject: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, message: str, kind: str, *subject: str) -> ExecutionError:
+        """The error of a kind."""
+        found = cls(message)
+        found.kind, found.subject = kind, subject
+        return found
+
+
+class DisorderError(LayoutError):
+    """An access that nothing orders ("order"), or what no phase of a barrier has room for ("phase")."""
+
+    def __init__(self, message: str, kind: str = "", *subject: str) -> None:
+        super().__init__(message)
+        self.kind, self.subject = kind, subject
 
 
 class InternalError(SymlayoutError, RuntimeError):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from symlayout.answers.report import Witness
 from symlayout.errors import AssumptionError, ClaimError
@@ -17,13 +17,14 @@ from symlayout.kernel.clusters import blocks_of, told, whole
 from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.sites import sites
 from symlayout.ops import For
+from symlayout.semantics.trials import FEW_SCHEDULES, affordable, mishap
 
 from ..algebra.certificates import together
 from ..claim import Claim, Proof, TooLarge
+from ..clocks.decided import Clocks, clocks
 from ..orders.initialised import init_orders
 from ..overlaps import unsettled
 from ..rings.abstract_machine import Exhausted, Fault
-from ..rings.cluster_rings import ClusterReading
 from ..rings.programs import Absent, OutsideTheModel, machine
 from ..rings.recognised import RingParts, rings_of
 from ..rings.ring_lemmas import lemmas
@@ -54,10 +55,12 @@ class RingProtocol(AtAllSizes):
 
     ring: str | None = None
 
+    _runs: ClassVar[list[None]]  # one entry for each size at which untimed runs are still made
     kind: ClassVar[str] = "ring protocol"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "_runs", [None] * UNTIMED)
         known = [r.full for r in rings_of(self.kernel)]
         if self.ring is not None and self.ring not in known:
             raise ClaimError(
@@ -99,30 +102,31 @@ class RingProtocol(AtAllSizes):
         """Sizes at which some role makes one use, as many as there are slots, and twice round and one more."""
         return telling_sizes(self.kernel, self.shape.slots)
 
-    def _reading(self) -> ClusterReading:
-        return ClusterReading(self.kernel, self.shape, self.given)
-
     # -- proof --------------------------------------------------------------------------------------
 
     def certify(self, facts: Facts) -> Proof | None:
-        reading = self._reading()
-        try:
-            self._expect_own()
-            reading.check()
-        except (Open, Uncounted, AssumptionError):
+        known = clocks(self.kernel, self.given)
+        if self._left_open(known):
             return None
+        reading = known.ring(self.shape)
+        if isinstance(reading, str):  # what is no such ring by itself: all barriers of the kernel, and its own accesses
+            found = together(known.certificates, self.kind) if known.certificates else None
+            return Proof(f"symbolic clocks of all barriers; {MODEL}", found, tuple(known.shown))
         found = together(reading.certificates, self.kind) if reading.certificates else None
         used, where = lemmas(reading.clustered), told(self.kernel)
         method = f"invariant of one slot, {len(used)} lemmas; {where and f'{where}; '}{MODEL}"
         return Proof(method, found, (*reading.shown, *used))
 
     def lemma(self, facts: Facts) -> str:
+        return self._left_open(clocks(self.kernel, self.given))
+
+    def _left_open(self, known: Clocks) -> str:
+        """What neither the invariant of a slot nor clocks show; "" for nothing."""
         try:
             self._expect_own()
-            self._reading().check()
         except (Open, Uncounted, AssumptionError) as e:
             return str(e)
-        return ""
+        return known.ring_open(self.shape)
 
     def _expect_own(self) -> None:
         """Raise Open where other tensors may be in use in the ring's memory, or its mbarriers before their init."""
@@ -143,11 +147,30 @@ class RingProtocol(AtAllSizes):
         ring, few = self.shape, 4 * self.shape.slots + 4
         about = frozenset({ring.full, ring.empty, *ring.tensors} - {""})
         for uses, block in itertools.product((few, WHOLE), _blocks(self.kernel)):
-            fault = _fault(self.kernel, block, uses, about)
+            try:
+                fault = _fault(self.kernel, block, uses, about)
+            except TooLarge as e:
+                return self._untimed(about, str(e))
             if fault is not None:
                 at = ", ".join(f"{b} = {v}" for b, v in zip(self.kernel.block, block, strict=True))
                 return Witness({}, (block,), f"{at}: {fault}")
-        raise TooLarge("no fault is found in the first and the last CTA, and a search up to a bound proves nothing")
+        return self._untimed(
+            about, "no fault is found in the first and the last CTA, and a search up to a bound proves nothing"
+        )
+
+    def _untimed(self, about: frozenset[str], otherwise: str) -> Witness:
+        """A hang, or a phase that gets too much, in untimed runs; TooLarge if a few of them show none."""
+        if self._runs and affordable(self.kernel):
+            self._runs.pop()
+            found = mishap(self.kernel, ("hang", "phase"), FEW_SCHEDULES)
+            if found is not None and about & set(found.subject):
+                return Witness({}, (), str(found))
+        raise TooLarge(otherwise)
+
+    def bind(self, env: Mapping[Any, int]) -> Self:
+        bound = super().bind(env)
+        object.__setattr__(bound, "_runs", self._runs)  # shared by all sizes; no field, it is nothing that is claimed
+        return bound
 
 
 def _blocks(kernel: Kernel) -> list[tuple[int, ...]]:
@@ -158,6 +181,7 @@ def _blocks(kernel: Kernel) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(blocks_of(kernel, b)[0] for b in ends))
 
 
+UNTIMED = 16  # sizes at which untimed runs look for a fault
 WHOLE = 128  # waits of a warp that are run, by a few interleavings: what goes wrong at the end, a search does not reach
 FEW = 4  # of them
 

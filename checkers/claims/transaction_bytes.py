@@ -15,7 +15,9 @@ from symlayout.kernel.clusters import Cta, ctas
 from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Box, Copy, For, Op
 
-from ..claim import Claim, TooLarge
+from ..algebra.certificates import together
+from ..claim import Claim, Proof, TooLarge
+from ..clocks.decided import clocks
 from .holds import Holds
 from .of_kernel import AtAllSizes
 
@@ -51,7 +53,11 @@ class TransactionBytes(AtAllSizes):
 
     def parts(self) -> tuple[Claim, ...]:
         """An equality for each expect_tx, and that copies without one there are none; what all CTAs share once."""
-        return tuple(dict.fromkeys(self._sums()))
+        found = tuple(dict.fromkeys(self._sums()))
+        vague = any(isinstance(c, _Undecided) or (isinstance(c, Holds) and c.fact.value is False) for c in found)
+        if vague and not clocks(self.kernel, self.given).sums_open(self.barrier):
+            return (_Summed(self.kernel, self.barrier, given=self.given),)
+        return found
 
     def _sums(self) -> Iterator[Claim]:
         every = [_Credits(cta, self.barrier) for cta in ctas(self.kernel)]
@@ -82,6 +88,27 @@ class TransactionBytes(AtAllSizes):
 
     def lemma(self, facts: Facts) -> str:
         return "the bytes awaited are those of the copies"
+
+
+@dataclass(frozen=True)
+class _Summed(AtAllSizes):
+    """The sums of each phase of a barrier, whichever operations contribute to it."""
+
+    barrier: str
+
+    kind: ClassVar[str] = "transaction bytes"
+
+    def __str__(self) -> str:
+        return f"{self.kind}: of each phase of {self.barrier}"
+
+    def certify(self, facts: Facts) -> Proof | None:
+        known = clocks(self.kernel, self.given)
+        if known.sums_open(self.barrier):
+            return None
+        return Proof("use numbers", together(known.certificates, self.kind) if known.certificates else None)
+
+    def counterexample(self) -> Witness | None:
+        raise TooLarge("no sum is looked at")
 
 
 @dataclass(frozen=True)
@@ -123,11 +150,12 @@ class _Credits:
         every = list(sites(cta.kernel))
         self.left = [s for s in every if s.op.credits_to(barrier)]
         self.awaiting = [s for s in every if s.op.expects_on(barrier)]
-        self.beside: list[list[Site]] = []
-        for x in self.awaiting:
-            mine = [c for c in self.left if beside(x, c)]
-            self.left = [c for c in self.left if c not in mine]
-            self.beside.append(mine)
+        self.beside: list[list[Site]] = [[] for _ in self.awaiting]
+        for alike in (True, False):  # a copy goes with the expect_tx of its own slot, where its body has several
+            for x, mine in zip(self.awaiting, self.beside, strict=True):
+                more = [c for c in self.left if beside(x, c) and (not alike or c.op.credits == x.op.expects)]
+                self.left = [c for c in self.left if c not in more]
+                mine += more
 
     def reaches(self, c: Site, rank: int) -> bool | None:
         """Whether a copy lands in the CTA of a rank; None if its mask is not a number."""

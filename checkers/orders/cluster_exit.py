@@ -102,8 +102,8 @@ class _OfCta:
             others = [every[r] for r in ranks or () if r != self.cta.rank]
             yield self._awaited(s, others) if isinstance(s.op, Copy) else self._stays(s, others, every, rings)
 
-    def _order(self, rule: str, s: Site, **said: str) -> Order:
-        return Order(rule, f"{s}, in {self.cta}", **said)
+    def _order(self, rule: str, s: Site, *, by: str = "", missing: str = "", beyond: str = "") -> Order:
+        return Order(rule, f"{s}, in {self.cta}", by, missing, beyond)
 
     def counted(self, warp: int) -> int:
         """The cluster barriers that a warp comes to."""

@@ -14,6 +14,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Op
 
+from ..clocks.decided import clocks
 from ..overlaps import Together, apart, sharing
 from .barriers import Meeting, meetings
 from .cluster_exit import cluster_orders
@@ -45,9 +46,17 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     yield from _issued_together(ways.every)
     yield from _met(found.values())
     yield from Registers(ways, footprints, runs).orders()
-    yield from Shared(kernel, ways, footprints, found, runs).orders()
-    yield from HandOver(kernel, ways, footprints, found, runs).orders()
+    yield from _timed(kernel, Shared(kernel, ways, footprints, found, runs).orders())
+    yield from _timed(kernel, HandOver(kernel, ways, footprints, found, runs).orders())
     yield from init_orders(kernel, ways.every)
+
+
+def _timed(kernel: Kernel, found: Iterable[Order]) -> Iterator[Order]:
+    """Orders, with those of two accesses that are left open shown by clocks where these do."""
+    for o in found:
+        if o.pair is not None and clocks(kernel, kernel.given).in_order(*o.pair):
+            o = Order(o.rule, o.place, by="symbolic clocks")
+        yield o
 
 
 def _reused(kernel: Kernel) -> Iterator[Order]:

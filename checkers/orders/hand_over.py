@@ -83,7 +83,9 @@ class HandOver:
             names = " and ".join(self.meetings[n].name for n in shared)
             return Order(RULE, where, by=f"{names} of both between any two that meet")
         seen = self._seen(a, b, shared)
-        return Order(RULE, where, missing=seen) if seen else Order(RULE, where, beyond=lacks)
+        if seen:
+            return Order(RULE, where, missing=seen)
+        return Order(RULE, where, beyond=lacks, pair=(a.site, b.site, a.tensor))
 
     def _shared(self, one: frozenset[int], other: frozenset[int]) -> list[int]:
         """The barriers that the threads of both meet, each whenever it comes to one."""

@@ -8,11 +8,12 @@ from typing import Any
 from symlayout.atoms import Completion, MemorySpace
 from symlayout.errors import AssumptionError
 from symlayout.kernel import Kernel
-from symlayout.kernel.clusters import ctas
+from symlayout.kernel.clusters import ctas, size
 from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.sites import Site, about_thread
 from symlayout.ops import Arrive, Commit, Elect, For, If, Op, Role, Wait, WaitGroup
 
+from ..clocks.decided import clocks
 from ..rings.hypotheses import Reading
 from ..rings.recognised import RingParts, rings_of
 from ..rings.shown import Known, Open
@@ -43,15 +44,28 @@ class RingOrders:
 
     def _ring_orders(self) -> Iterator[Order]:
         for ring in self.rings:
-            for s in self.every:
-                if any(r.tensor in ring.tensors for r in s.op.sources):
-                    yield self._after("full_acquire", s, _on(Wait, ring.full), f"wait {ring.full}")
-                if not _fill(s.op, ring.full) and any(r.tensor in ring.tensors for r in s.op.targets):
-                    yield Order("slot_free", str(s), beyond=f"how {s}, into what {ring.full} guards, is ordered")
-                if _fill(s.op, ring.full) and ring.empty:
-                    yield self._after("slot_free", s, _on(Wait, ring.empty), f"wait {ring.empty}")
-                if ring.empty and isinstance(s.op, Arrive) and s.op.barrier.barrier == ring.empty:
-                    yield from self._retired(s, ring)
+            found = list(self._of(ring))
+            known = clocks(self.kernel, self.kernel.given)
+            shown = bool(ring.tensors) and known.ring_open(ring) if all(o.by for o in found) else None
+            if shown:
+                yield Order(
+                    "full_acquire", str(ring), beyond=f"whether accesses are to the slot that was waited for: {shown}"
+                )
+            elif shown is None and size(self.kernel) == 1 and not known.order_open(ring.tensors):
+                found = [o if o.by else Order(o.rule, o.place, by="symbolic clocks") for o in found]
+            yield from found
+
+    def _of(self, ring: RingParts) -> Iterator[Order]:
+        """The orders of a ring by what stands where."""
+        for s in self.every:
+            if any(r.tensor in ring.tensors for r in s.op.sources):
+                yield self._after("full_acquire", s, _on(Wait, ring.full), f"wait {ring.full}")
+            if not _fill(s.op, ring.full) and any(r.tensor in ring.tensors for r in s.op.targets):
+                yield Order("slot_free", str(s), beyond=f"how {s}, into what {ring.full} guards, is ordered")
+            if _fill(s.op, ring.full) and ring.empty:
+                yield self._after("slot_free", s, _on(Wait, ring.empty), f"wait {ring.empty}")
+            if ring.empty and isinstance(s.op, Arrive) and s.op.barrier.barrier == ring.empty:
+                yield from self._retired(s, ring)
 
     def _after(self, rule: str, s: Site, wanted: Callable[[Op], bool], what: str) -> Order:
         """A check that an operation of a kind always comes before *s*, by the threads of *s*."""
@@ -63,6 +77,8 @@ class RingOrders:
             if seen:
                 return Order(rule, str(s), missing=seen)
             return Order(rule, str(s), beyond=f"that a {what} comes before {s}, by all threads that need it")
+        if any(isinstance(w.op, Wait) and w.role in (s.role, "") for w in self.every):  # which may tell of the same
+            return Order(rule, str(s), beyond=f"that a {what} comes before {s}")
         return Order(rule, str(s), missing=f"no {what} comes before it; add one in the same body")
 
     def _retired(self, arrive: Site, ring: RingParts) -> Iterator[Order]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 MODEL = "ptx-9.1 subset 4"
 
@@ -48,6 +49,7 @@ class Order:
     by: str = ""
     missing: str = ""
     beyond: str = ""
+    pair: tuple[Any, Any, str] | None = field(default=None, compare=False, repr=False)  # two sites, and the tensor
 
     def __str__(self) -> str:
         said = self.missing or self.beyond or self.by

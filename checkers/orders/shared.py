@@ -109,7 +109,8 @@ class Shared:
                 continue
             seen = self._seen(pair)
             if seen is None:
-                yield Order(pair.rule, pair.where, beyond=f"whether this is so for {pair.where}: {pair.missing}")
+                open_ = f"whether this is so for {pair.where}: {pair.missing}"
+                yield Order(pair.rule, pair.where, beyond=open_, pair=(a.site, pair.b.site, a.tensor))
             else:
                 seen_pair, story = seen
                 yield Order(pair.rule, pair.where, missing=f"{seen_pair.missing}; {story}")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Completion, MemorySpace
-from ..errors import ExecutionError, ExpressionError, LayoutError, TmaFault
+from ..errors import DisorderError, ExecutionError, ExpressionError, LayoutError, TmaFault
 from ..expr.compiled import value
 from ..kernel import BLOCKS, KernelTensor
 from ..kernel.unrolled import Places, unrolled
@@ -130,6 +130,8 @@ class Agent:
             last = places
             if here is not self._now:
                 self._enter(here)
+            if self.machine.log is not None:
+                self.machine.log.note(self, self.op)
             try:
                 steps = self._step(self.op, handlers)
                 if steps is not None:
@@ -156,7 +158,8 @@ class Agent:
         return steps
 
     def _mistake(self, e: Exception) -> ExecutionError:
-        return ExecutionError(f"{self.told()}: {self.op}: {e}")
+        kind, subject = getattr(e, "kind", ""), getattr(e, "subject", ())
+        return ExecutionError.of(f"{self.told()}: {self.op}: {e}", kind, *subject)
 
     # -- values -------------------------------------------------------------------------------------
 
@@ -292,7 +295,8 @@ class Agent:
         """Raise LayoutError for a byte that is poison."""
         if codes.any():
             i, j = (int(x[0]) for x in np.nonzero(codes))
-            raise LayoutError(f"{what(i, j)}: {self.machine.reasons[codes[i, j]]}")
+            said = f"{what(i, j)}: {self.machine.reasons[codes[i, j]]}"
+            raise DisorderError(said, "order") if codes[i, j] in self.machine.disorders else LayoutError(said)
 
     # -- order --------------------------------------------------------------------------------------
 

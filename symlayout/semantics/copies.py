@@ -86,7 +86,7 @@ class AsyncCopy(Pending):
         self.shared, self.number = agent.cta.shared, agent.machine.number(op)
         if self.shared.order is not None:
             self.shared.expect_free(dst, agent.knows, agent.row)
-            self.shared.codes[dst] = agent.machine.code(f"{op} was under way")
+            self.shared.codes[dst] = agent.machine.disorder(f"{op} was under way")
             self.shared.order.wrote(dst, self.threads[:, None], UNFINISHED, self.number)
         self.moved = not agent.machine.late()
         if self.moved:
@@ -137,7 +137,7 @@ class Flight:
             entries, component = cta.cluster.entries, self.barrier.component
             writer = entries.threads + component - entries.slot(cta.rank, 0)
             shared.order.wrote(self.at, writer, self.barrier.phase + 1, agent.machine.number(op))
-            shared.codes[self.at] = agent.machine.code(f"{op} was under way")
+            shared.codes[self.at] = agent.machine.disorder(f"{op} was under way")
 
     def step(self) -> bool:
         """The next thing that the copy does; whether it was the last.

@@ -89,13 +89,16 @@ def as_bytes(x: Array) -> Array:
     return x.view(np.uint8).reshape(*x.shape, x.itemsize)
 
 
-def run(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Machine:
-    """The machine after the run; see ``execute``."""
+def run(
+    bound: Kernel, inputs: Mapping[str, Any], order: str | int, clusters: int | None = None, log: Any = None
+) -> Machine:
+    """The machine after the run, of the first *clusters* only where a number is given; see ``execute``."""
     if bound.dims:
         raise LayoutError(f"expected a kernel that is bound to sizes, got symbols {', '.join(map(str, bound.dims))}")
     if order not in ORDERS and type(order) is not int:
         raise LayoutError(f"expected an order of {', '.join(ORDERS)} or a seed, got {order!r}")
     machine, scheduler = _machine(bound, order)
+    machine.log = log
     _place(machine, inputs)
     for name, x in inputs.items():
         if name in {p.name for p in bound.parameters}:
@@ -105,7 +108,7 @@ def run(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Machine:
         else:
             scalars = f" or a scalar ({', '.join(p.name for p in bound.parameters)})" if bound.parameters else ""
             raise LayoutError(f"expected a global tensor ({', '.join(machine.memory)}){scalars}, got {name!r}")
-    scheduler.run(_clusters(bound))
+    scheduler.run(itertools.islice(_clusters(bound), clusters))
     return machine
 
 
@@ -193,7 +196,8 @@ class Scheduler:
             if not live:
                 return
             if not self.step():
-                raise ExecutionError("\n  ".join(["no thread can go on:", *map(_told, self.running)]))
+                said = "\n  ".join(["no thread can go on:", *map(_told, self.running)])
+                raise ExecutionError.of(said, "hang", *dict.fromkeys(_awaited(r) for r in self.running))
 
     def step(self) -> bool:
         """Do something; whether there was anything to do."""
@@ -252,6 +256,11 @@ class Shuffled(Scheduler):
         return bool(ready)
 
 
+def _awaited(r: Running) -> str:
+    """The barrier at which an agent stays."""
+    return str(r.agent.op.waits.barrier) if r.agent.op is not None and r.agent.op.waits is not None else ""
+
+
 def _told(r: Running) -> str:
     said: Callable[[], str] | None = r.blocked.told if r.blocked else None
     return said() if said else r.agent.told()
@@ -261,17 +270,16 @@ def _exit(cta: Cta) -> None:
     """All threads of a CTA are over: nothing may touch its shared memory any more; what was read is written now."""
     for flight in cta.cluster.machine.flying:
         if flight.cta is cta:
-            raise ExecutionError(
+            said = (
                 f"{cta} exits while a copy into its shared memory is under way: {flight.op}, issued by {flight.told}; "
-                f"expected a wait for {flight.barrier.name}"
             )
+            name = flight.barrier.name
+            raise ExecutionError.of(f"{said}expected a wait for {name}", "phase", name.partition("[")[0])
     for group, works in ((g, w) for agent in cta.agents for g, w in agent.pending.items()):
         for work in works:
             if work.holds_shared:
-                raise ExecutionError(
-                    f"{cta} exits while an asynchronous operation may use its shared memory: {work.op}, issued by "
-                    f"{work.told}; expected a wait_group {group}"
-                )
+                said = f"{cta} exits while an asynchronous operation may use its shared memory: {work.op}, issued by "
+                raise ExecutionError.of(f"{said}{work.told}; expected a wait_group {group}", "order")
             try:
                 work.complete(~work.done)
             except MISTAKES as e:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Completion, MmaAtom
-from ..errors import LayoutError
+from ..errors import DisorderError
 from ..int_tuple import size
 from ..kernel import Kernel
 from ..ops import Mma, Op, Ref, WaitGroup
@@ -86,6 +86,5 @@ def expect_unused(name: str, writes: bool, lane: Array, at: Array, works: Iterab
         for i, (tensor, first, end) in enumerate(work.registers):
             if tensor == name and (writes or i) and ((at >= first) & (at < end))[here].any():
                 does = "overwrites" if writes else "reads"
-                raise LayoutError(
-                    f"{does} {name}, which {work.op} may still be using; expected a wait_group wgmma before"
-                )
+                said = f"{does} {name}, which {work.op} may still be using; expected a wait_group wgmma before"
+                raise DisorderError(said, "order", name)

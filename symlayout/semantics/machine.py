@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import MemorySpace
-from ..errors import LayoutError
+from ..errors import DisorderError, LayoutError
 from ..int_tuple import leaves, unflatten
 from ..kernel import Kernel, KernelTensor
 from ..ops import Op
@@ -102,6 +102,8 @@ class Machine:
     ops: list[Op | None] = field(default_factory=lambda: [None])
     numbers: dict[int, int] = field(default_factory=dict)  # of operations, by identity
     flying: list[Any] = field(default_factory=list)  # copies that wait for a mbarrier's completion, in order of issue
+    disorders: set[int] = field(default_factory=set)  # codes of poison that an order would have prevented
+    log: Any = None  # where what agents do is noted, if anywhere
 
     def __post_init__(self) -> None:
         self.fenced = fenced(self.kernel)
@@ -129,6 +131,12 @@ class Machine:
                 return MANY
             self.reasons.append(reason)
         return self.reasons.index(reason)
+
+    def disorder(self, reason: str) -> int:
+        """The code of poison that is there since nothing orders a read after a write."""
+        found = self.code(reason)
+        self.disorders.add(found)
+        return found
 
     def number(self, op: Op | None) -> int:
         """The number of an operation."""
@@ -169,7 +177,7 @@ class SharedMemory:
                 fence = proxy == ASYNC and not self.order.hidden(at, k, row).reshape(-1)[first]
                 what = "fence async, or no barrier after it," if fence else "barrier"
                 reason = f"no {what} after {op} by thread {writer} of the CTA"
-            codes = np.where(hidden, np.uint8(self.machine.code(reason)), codes)
+            codes = np.where(hidden, np.uint8(self.machine.disorder(reason)), codes)
         return codes
 
     def expect_free(self, at: Where, k: Knowledge, row: Any) -> None:
@@ -180,12 +188,14 @@ class SharedMemory:
         if writing.any():
             address, first = self._first(at, writing)
             op = self.machine.ops[int(self.order.op[at].reshape(-1)[first])]
-            raise LayoutError(f"overwrites {self.place(address)}, without order after the write there ({op})")
+            said = f"overwrites {self.place(address)}, without order after the write there ({op})"
+            raise DisorderError(said, "order", self.place(address).rpartition(" ")[2])
         reading = self.order.read_by(at, k, row)
         if reading.any():
             strand = int(np.flatnonzero(reading.any(axis=tuple(range(1, reading.ndim))))[0])
             address, _ = self._first(at, reading[strand])
-            raise LayoutError(f"overwrites {self.place(address)}, which {self.order.entries.may_read(strand)}")
+            said = f"overwrites {self.place(address)}, which {self.order.entries.may_read(strand)}"
+            raise DisorderError(said, "order", self.place(address).rpartition(" ")[2])
 
     def _first(self, at: Where, found: Array) -> tuple[int, int]:
         first = int(np.flatnonzero(found)[0])
@@ -202,9 +212,10 @@ class Meeting:
     def arrive(self, threads: int, count: int) -> None:
         """Threads arrive at a barrier of *count*. Raises LayoutError where the counts do not fit."""
         if self.here and count != self.count:
-            raise LayoutError(f"expected {self.name} of {self.count} threads, as by the others, got {count}")
+            raise DisorderError(f"expected {self.name} of {self.count} threads, as by the others, got {count}", "phase")
         if self.here + threads > count:
-            raise LayoutError(f"expected at most {count} threads at {self.name}, got {self.here + threads}")
+            said = f"expected at most {count} threads at {self.name}, got {self.here + threads}"
+            raise DisorderError(said, "phase")
         self.here, self.count = self.here + threads, count
         if self.here == count:
             self.here, self.generation = 0, self.generation + 1
@@ -244,7 +255,7 @@ class Cta:
             )
         found = self.slots[name, slot]
         if not found.initialised:
-            raise LayoutError(f"expected {self}'s {found.name} to be initialised before it is used")
+            raise DisorderError(f"expected {self}'s {found.name} to be initialised before it is used", "phase", name)
         return found
 
     def init(self, name: str) -> None:

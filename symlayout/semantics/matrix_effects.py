@@ -193,7 +193,7 @@ class Wgmma(Pending):
             self.before.after = self
         self.sums: Held | None = None
         self.taken = None if agent.machine.late() else self._take()
-        under_way = np.full((m, n), agent.machine.code(f"{op} was under way"), np.uint8)
+        under_way = np.full((m, n), agent.machine.disorder(f"{op} was under way"), np.uint8)
         hidden = Held(np.zeros((m, n), sums.numpy()), under_way)
         hidden.put(agent, self.acc, self.row.tv_c)
 

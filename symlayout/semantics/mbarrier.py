@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError
+from ..errors import DisorderError, LayoutError
 
 LIMIT = 2**20 - 1  # of arrivals and of bytes: PTX ISA, 9.7.13.15.2, size and contents of an mbarrier object
 
@@ -46,9 +46,11 @@ class Mbarrier:
         """*count* arrivals, one by one. Raises LayoutError for more than the phase awaits."""
         for _ in range(count):
             if self.pending == 0:
-                raise LayoutError(
+                raise DisorderError(
                     f"expected no more than {self.arrivals} arrivals in phase {self.phase} of {self.name}, which still "
-                    f"awaits {self.tx} bytes, got another"
+                    f"awaits {self.tx} bytes, got another",
+                    "phase",
+                    self.name.partition("[")[0],
                 )
             self.pending -= 1
             self._advance()

@@ -230,7 +230,7 @@ def one_waits(by: str, reads: str, sync: str = "") -> Kernel:
         *(("elect", "all", sync, Outcome.REFUTED) for sync in ("", "shfl", "fence")),
         ("half", "all", "", Outcome.REFUTED),
         ("seven", "half", "", Outcome.REFUTED),
-        ("elect", "all", "warp", Outcome.UNKNOWN),  # in order by PTX, and not in the model
+        ("elect", "all", "warp", Outcome.PROVED),
         ("elect", "elect", "", Outcome.PROVED),
         ("all", "half", "", Outcome.PROVED),
         ("seven", "seven", "", Outcome.PROVED),

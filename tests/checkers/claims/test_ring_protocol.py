@@ -238,9 +238,7 @@ def test_what_is_not_shown_is_named() -> None:
         0
     ]  # no search that finds nothing
     assert other.outcome.value == "unknown"
-    assert "that wait other[0] parity 1 does not depend on this ring" in other.open.replace(
-        "other parity", "other[0] parity"
-    )
+    assert "no init other" in other.open
 
 
 def test_a_kernel_outside_the_model_says_what_the_model_lacks() -> None:

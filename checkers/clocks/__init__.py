@@ -1,0 +1,1 @@
+"""Symbolic clocks of barriers: use numbers, what is over before an operation, chains of waits that show it."""

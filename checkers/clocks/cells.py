@@ -1,0 +1,151 @@
+"""Accesses to shared memory, and the slots of a tensor that they touch: which of two can meet, and how many uses apart.
+
+An offset ``E*(n % S) + rest`` with 0 <= rest < E is in slot n % S of E elements. Two accesses meet only if their
+numbers n differ by a multiple of S.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from symlayout.atoms import AccessKind, Completion, MemorySpace, Proxy
+from symlayout.expr import Expr, build, mod, terms_of
+from symlayout.facts import Facts, opaque_atoms, symbols_in
+from symlayout.kernel import THREAD, Kernel
+from symlayout.kernel.sites import Site, everyone, sites
+from symlayout.ops import Copy, Ref
+
+from ..algebra.cases import shown, within
+from ..orders.footprints import widest
+from ..rings.parts import extent_of
+from ..rings.recognised import landed_bytes
+from .events import Event, event
+from .uses import Phased, Use
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """An access: elements low .. high - 1 of slot *number* % *slots*, of so many *elements* each."""
+
+    event: Event
+    ref: Ref
+    kind: AccessKind
+    proxy: Proxy
+    over: Completion  # when it is
+    slots: int
+    elements: int
+    number: Any
+    low: int
+    high: int
+    fill: tuple[Phased, Use] | None = None  # of a copy that completes on an mbarrier
+
+    @property
+    def changes(self) -> bool:
+        return self.kind.changes
+
+    def apart(self, other: Cells) -> bool:
+        """Whether they are never at the same bytes, whatever their numbers."""
+        alike = (self.slots, self.elements) == (other.slots, other.elements)
+        return alike and (self.high <= other.low or other.high <= self.low)
+
+    def __str__(self) -> str:
+        return str(self.event)
+
+
+def cells(kernel: Kernel, barriers: list[Phased], names: frozenset[str] = frozenset()) -> list[Cells]:
+    """The accesses to shared tensors, or to some of them. Raises Open where it is not known who makes one."""
+    kernel = kernel.plain
+    shared = {t.name for t in kernel.tensors if t.space is MemorySpace.SHARED}
+    wanted = shared & names if names else shared
+    fills = {
+        id(u.event.op): (b, u) for b in barriers if not b.named for u in b.arrivals if isinstance(u.event.op, Copy)
+    }
+    return [c for s in sites(kernel) for c in _of(kernel, s, wanted, fills, barriers)]
+
+
+def _of(kernel: Kernel, s: Site, wanted: set[str], fills: Any, barriers: list[Phased]) -> Iterator[Cells]:
+    read = {t.operand: t for t in s.op.reads()}
+    for t in (*read.values(), *s.op.changes()):
+        if isinstance(t.operand, Ref) and t.operand.tensor in wanted:
+            yield _cells(kernel, s, t, fills.get(id(s.op)), barriers)
+
+
+def _cells(kernel: Kernel, s: Site, touch: Any, fill: Any, barriers: list[Phased]) -> Cells:
+    ref = touch.operand
+    whole = int(kernel.tensor(ref.tensor).layout.cosize())
+    loops = tuple(loop.index for loop in s.loops)
+    facts = Facts.about(*kernel.dims, *kernel.block, *loops, ref.offset, given=(*kernel.given, *s.predicate))
+    slots, elements, number = _slot(kernel, facts, s, ref, whole, barriers)
+    if not symbols_in((number,)) & set(loops):  # of one slot: whose contents are told by any number that is in it
+        uses = [fill[1].use] if fill is not None else _awaited(s, barriers)
+        number = next((u for u in uses if facts.normal(mod(u, slots) - mod(number, slots)) == 0), number)
+    used = symbols_in((number, s.conditions))
+    depth = max((n for n, loop in enumerate(s.loops, 1) if loop.index in used), default=0)
+    depth = depth if fill is None else max(depth, fill[1].event.depth)
+    rest = facts.normal(ref.offset - elements * mod(number, slots)) if slots > 1 else 0
+    width = _width(kernel, s, ref)
+    low, high = (rest, rest + width) if type(rest) is int and width and slots > 1 else (0, elements)
+    made = event(s, depth, team=s.team or everyone(s))
+    return Cells(made, ref, touch.kind, touch.proxy, touch.completion, slots, elements, number, low, high, fill)
+
+
+def _awaited(s: Site, barriers: list[Phased]) -> list[Any]:
+    """The use numbers of the waits before an operation in the bodies around it, the last one first."""
+    found: list[tuple[tuple[int, ...], Any]] = []
+    for b in barriers:
+        for w in () if b.named else b.waits:
+            inside = w.event.site.places[:-1] == s.places[: len(w.event.site.places) - 1]
+            if inside and w.event.site.role == s.role and w.event.site.places < s.places:
+                found.append((w.event.site.places, w.use))
+    return [use for _, use in sorted(found, key=lambda x: x[0], reverse=True)]
+
+
+def _width(kernel: Kernel, s: Site, ref: Ref) -> int:
+    """The elements from a place on that an operation touches at most; 0 where it does not say."""
+    if isinstance(s.op, Copy) and any(r is ref or r == ref for r in s.op.targets) and s.op.credits is not None:
+        landed, bits = landed_bytes(kernel, s.op), kernel.tensor(ref.tensor).dtype.bits
+        return -(-8 * landed // bits) if type(landed) is int else (widest(kernel, s.op, ref) or 0)
+    return extent_of(kernel, s.op, ref) or 0
+
+
+def _slot(kernel: Kernel, facts: Facts, s: Site, ref: Ref, whole: int, barriers: list[Phased]) -> tuple[int, int, Any]:
+    """(slots, elements of each, number) of an access; one slot where its offset does not show several."""
+    width = _width(kernel, s, ref)
+    loops = {loop.index for loop in s.loops}
+    counts = dict.fromkeys(b.slots for b in kernel.barriers if b.slots > 1 and whole % b.slots == 0)
+    for slots in counts:
+        elements = whole // slots
+        for number in _numbers(facts, ref.offset, slots, elements, loops):
+            rest = facts.normal(ref.offset - elements * mod(number, slots))
+            if width and _inside(rest, facts, elements - width + 1):
+                return slots, elements, number
+    return 1, whole, 0
+
+
+def _numbers(facts: Facts, offset: Any, slots: int, elements: int, loops: set[Any]) -> Iterator[Any]:
+    offset = facts.normal(offset)
+    for a in opaque_atoms(offset):
+        c = terms_of(offset).get((a,), 0)
+        if c == -slots * elements:
+            yield _over(offset - c * a, elements)
+    yield _over(offset, elements)
+
+
+def _over(x: Any, elements: int) -> Any:
+    """x // elements, term by term; what depends on the thread is left out, and what is less than an element."""
+    kept = {}
+    for m, c in terms_of(x).items():
+        if not m or (c % elements == 0 and not any(a.name == THREAD for y in m for a in getattr(y, "symbols", ()))):
+            kept[m] = c // elements
+    return build({m: c for m, c in kept.items() if c})
+
+
+def _inside(rest: Any, facts: Facts, n: int) -> bool:
+    """Whether 0 <= rest < n."""
+    if type(rest) is int:
+        return 0 <= rest < n
+    if isinstance(rest, Expr) and within(rest, n):
+        return True
+    return shown(rest, facts) is not None and shown(n - 1 - rest, facts) is not None

@@ -1,0 +1,254 @@
+"""Chains of waits: what is over before an operation, for all iterations.
+
+A thread knows what it did before. A wait that has returned tells what the threads knew that contributed to its phase,
+when they did; a meeting of threads tells what each of them did. A chain goes from an operation to the last wait before
+it, from there to a contribution to the awaited phase, and on from that. Every step goes back in time, so what is shown
+about an operation may rest on all that came before: a proof by induction over the time at which operations execute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from symlayout.atoms import Issuer
+from symlayout.expr import Fact, divides
+from symlayout.kernel import Kernel
+from symlayout.kernel.sites import sites
+from symlayout.ops import WARP, Barrier, ClusterBarrier, Elect, WarpBarrier
+
+from ..rings.shown import Open
+from .events import Env, Event, Who, alone, common, elected, event, follows, gap, located, put
+from .phases import Case, Present, cases, complete
+from .under import Under
+from .uses import Phased, Use
+
+DEPTH = 4  # waits of a chain
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """An operation after which a thread knows more: a wait for a phase, or a meeting of the lanes of a warp.
+
+    A meeting that orders no memory (``elect.sync``, a wgmma) only says that all lanes have come so far.
+    """
+
+    event: Event
+    barrier: Phased | None = None
+    use: Use | None = None
+    memory: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Threads that are known to have come to an execution of an event."""
+
+    event: Event
+    env: Env
+    who: Who
+
+
+@dataclass(eq=False)
+class Chains:
+    """The waits and meetings of a kernel, and what they tell."""
+
+    kernel: Kernel
+    barriers: Sequence[Phased]
+    _near: dict[Any, dict[tuple[int, ...], int]] = field(default_factory=dict)
+    _contributions: dict[Any, list[Case]] = field(default_factory=dict)
+
+    @cached_property
+    def told(self) -> list[Told]:
+        """All operations after which a thread knows more."""
+        out = [Told(u.event, b, u) for b in self.barriers for u in b.waits]
+        for s in sites(self.kernel):
+            if s.team is None or s.team.lanes != WARP:
+                continue
+            warps = elected(s)
+            if isinstance(s.op, WarpBarrier):
+                out.append(Told(event(s)))
+            elif warps is not None:
+                out.append(Told(event(s, entry=True, team=warps), memory=False))
+            elif s.op.issuer is not Issuer.THREAD and not isinstance(s.op, Barrier | ClusterBarrier | Elect):
+                out.append(Told(event(s), memory=False))
+        return out
+
+    # -- what is known --------------------------------------------------------------------------------
+
+    def known(self, goal: Event, env: Env, at: Point, under: Under, memory: bool = True) -> bool:
+        """Whether all threads of an execution of *goal* are known to be past it, where *at* is."""
+
+        def here(p: Point, u: Under) -> bool:
+            return p.who.includes(goal.team) and u.at_least_0(gap(goal, env, p.event, p.env), p.event.scales)
+
+        near = self._distances(("event", goal), lambda e: _shares(e, goal))
+        return self._search(here, near, at, under, memory)
+
+    def over(self, b: Phased, v: Any, at: Point, under: Under, memory: bool = False) -> bool:
+        """Whether use *v* of a barrier is known to be complete, where *at* is."""
+        if under.also(Fact(v, ">=")).empty:
+            return True
+        under = under.also(Fact(v, ">="))
+
+        def here(p: Point, u: Under) -> bool:
+            return any(self._waited(w, b, v, p, u) for w in b.waits if p.who.meets(w.event.team))
+
+        near = self._distances(("barrier", b), lambda e: any(_shares(e, w.event) for w in b.waits))
+        if self._search(here, near, at, under, memory):
+            return True
+        apart = list(cases(b.of_waits, v, under))  # which waits there are for it
+        if len(apart) > 1 and all(c.present and self._search(here, near, at, c.under, memory) for c in apart):
+            return True
+        return self._all_arrived(b, v, at, under, memory)
+
+    def _all_arrived(self, b: Phased, v: Any, at: Point, under: Under, memory: bool) -> bool:
+        """Whether all that contribute to a phase are known, where nothing lands in it."""
+        found = list(cases(b, v, under))
+        if not all(c.completes(b) and not c.copies for c in found):
+            return False
+        return all(self.known(p.use.event, p.env, at, c.under, memory) for c in found for p in c.present)
+
+    def _waited(self, w: Use, b: Phased, v: Any, p: Point, under: Under) -> bool:
+        """Whether a wait for use *v* has returned before a point."""
+        number = under.normal(v - w.first)
+        if w.event.loops and w.step != 1:
+            number = divides(w.step, number)
+            if number is None:
+                return False
+        depth = common(w.event, p.event)
+        total = w.event.total
+        if depth == len(w.event.loops):  # also tells that it is not too late
+            late = p.event.number(p.env, depth) - number - (0 if follows(w.event, p.event) else 1)
+            if not (under.at_least_0(late) and under.at_least_0(number)):
+                return False
+            env, here = located(w.event, number, under)
+        else:
+            if not (under.at_least_0(number) and under.at_least_0(total - 1 - number)):
+                return False
+            env, here = located(w.event, number, under)
+            if not here.at_least_0(gap(w.event, env, p.event, p.env), w.event.scales):
+                return False
+        return all(here.shows(f) for f in w.event.exists(env))
+
+    # -- the search -----------------------------------------------------------------------------------
+
+    def _search(self, here: Any, near: Any, at: Point, under: Under, memory: bool) -> bool:
+        return any(self._step(here, near, at, under, memory, depth, ()) for depth in range(DEPTH + 1))
+
+    def _step(
+        self, here: Any, near: Any, at: Point, under: Under, memory: bool, depth: int, passed: tuple[Any, ...]
+    ) -> bool:
+        """Whether a chain of exactly *depth* waits leads to where *here* holds."""
+        if near.get(at.event.places, 0) > depth:
+            return False
+        if depth == 0:
+            return bool(here(at, under))
+        for told in self._before(at, memory):
+            if told.event in passed:
+                continue
+            last = self.latest(told.event, at, under)
+            if last is None:
+                continue
+            env, now = last
+            again = (*passed, told.event)
+            if told.barrier is None or told.use is None:
+                point = Point(told.event, env, at.who.gathered(told.event.team))
+                if self._step(here, near, point, now, memory, depth - 1, again):
+                    return True
+                continue
+            if self._through(here, near, told, env, now, memory, depth, again):
+                return True
+        return False
+
+    def _through(
+        self, here: Any, near: Any, told: Told, env: Env, under: Under, memory: bool, depth: int, passed: Any
+    ) -> bool:
+        """Whether in each case a contribution to the awaited phase leads on."""
+        assert told.barrier is not None
+        assert told.use is not None
+        v = told.use.at(env)
+        if not under.at_least_0(v):  # a phase before the first is over from the start, and tells nothing
+            return False
+        try:
+            found = self._contributing(told.barrier, v, under)
+        except Open:
+            return False
+        return all(
+            any(
+                self._step(here, near, after(p), c.under, memory, depth - 1, passed)
+                for p in c.present
+                if p.use.arrivals or not memory  # a copy tells nothing of what its thread did before
+            )
+            for c in found
+        )
+
+    def _contributing(self, b: Phased, v: Any, under: Under) -> list[Case]:
+        key = b, v, under.given
+        if key not in self._contributions:
+            self._contributions[key] = complete(b, v, under)
+        return self._contributions[key]
+
+    def _before(self, at: Point, memory: bool) -> Iterator[Told]:
+        for t in self.told:
+            if (t.memory or not memory) and at.who.meets(t.event.team):
+                yield t
+
+    def latest(self, w: Event, at: Point, under: Under) -> tuple[dict[Any, Any], Under] | None:
+        """The indices of the last execution of an event before a point, if there surely is one."""
+        depth = common(w, at.event)
+        env: dict[Any, Any]
+        outer = w.loops[:depth]
+        if follows(w, at.event):
+            env = {loop.index: at.env[loop.index] for loop in outer}
+        else:
+            if not depth:
+                return None
+            number = at.event.number(at.env, depth) - 1
+            if not under.at_least_0(number):
+                return None
+            head = Event(at.event.site, depth, at.event.team)
+            env, under = located(head, number, under)
+        for loop in w.loops[depth:]:
+            n = put(loop.extent, env)
+            if not under.at_least_0(n - 1):
+                return None
+            env[loop.index] = n - 1
+        return (env, under) if all(under.shows(f) for f in w.exists(env)) else None
+
+    def _distances(self, key: Any, close: Any) -> dict[Any, int]:
+        """A lower bound of the number of waits from each event to a goal, by who takes part where."""
+        if key in self._near:
+            return self._near[key]
+        events = {u.event for b in self.barriers for u in (*b.arrivals, *b.waits)} | {t.event for t in self.told}
+        out = {e.places: 0 for e in events if close(e)}
+        for n in range(1, DEPTH + 2):
+            for e in events:
+                if e.places not in out and any(m == n - 1 for m in self._onward(e, out)):
+                    out[e.places] = n
+        found = self._near[key] = {e.places: out.get(e.places, DEPTH + 1) for e in events}
+        return found
+
+    def _onward(self, e: Event, out: dict[tuple[int, ...], int]) -> Iterator[int]:
+        for t in self.told:
+            if _shares(t.event, e):
+                if t.barrier is None:
+                    yield out.get(t.event.places, DEPTH + 1)
+                else:
+                    yield from (out.get(u.event.places, DEPTH + 1) for u in t.barrier.arrivals)
+
+
+def _shares(a: Event, b: Event) -> bool:
+    """Whether some warp executes both."""
+    return bool(a.team.warps & b.team.warps)
+
+
+def after(p: Present) -> Point:
+    """All threads that made a contribution, when they did."""
+    return Point(p.use.event, p.env, Who(p.use.event.team))
+
+
+def start(e: Event, env: Env) -> Point:
+    """One thread of an event, whichever, as it comes to it."""
+    return Point(e, env, alone(e.team))

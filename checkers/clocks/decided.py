@@ -1,0 +1,142 @@
+"""What clocks show of a kernel, once for all claims that ask.
+
+>>> from symlayout import dims
+>>> from symlayout.kernels import tma_copy
+>>> known = clocks(tma_copy(*dims("M N"), tile=(16, 64)))
+>>> known.protocol_open, known.order_open(("ring",)), len(known.shown)
+('', '', 4)
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from symlayout.errors import AssumptionError
+from symlayout.expr import Fact
+from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import size
+from symlayout.kernel.counting import Uncounted
+from symlayout.kernel.sites import Site, sites
+from symlayout.kernel.unrolled import Places
+
+from ..orders.initialised import init_orders
+from ..rings.cluster_rings import ClusterReading
+from ..rings.recognised import RingParts
+from ..rings.shown import Open
+from .linear import Certificate
+from .order import Orders
+from .protocol import Protocol
+
+KEPT = 8  # kernels
+
+
+@dataclass(eq=False)
+class Clocks:
+    """The protocol of a kernel's barriers and the order of its accesses, each with what is open; "" for nothing."""
+
+    kernel: Kernel
+    given: tuple[Fact, ...]
+    _orders: dict[frozenset[str], str] = field(default_factory=dict)
+    _rings: dict[RingParts, ClusterReading | str] = field(default_factory=dict)
+    _pairs: dict[tuple[Places, Places, str], bool] = field(default_factory=dict)
+
+    def ring(self, ring: RingParts) -> ClusterReading | str:
+        """The hypotheses of a ring's lemma, all shown, or the first that is not."""
+        if ring not in self._rings:
+            reading = ClusterReading(self.kernel, ring, self.given)
+            try:
+                reading.check()
+                self._rings[ring] = reading
+            except (Open, Uncounted, AssumptionError) as e:
+                self._rings[ring] = str(e)
+        return self._rings[ring]
+
+    def ring_open(self, ring: RingParts) -> str:
+        """What neither the lemma of rings nor clocks show of a ring; "" for nothing."""
+        found = self.ring(ring)
+        if not isinstance(found, str):
+            return ""
+        return found if size(self.kernel) > 1 else self.order_open(ring.tensors)
+
+    def in_order(self, a: Site, b: Site, tensor: str) -> bool:
+        """Whether two operations never touch a tensor at once, or in an order that is left open."""
+        key = a.places, b.places, tensor
+        if key not in self._pairs:
+            self._pairs[key] = False
+            if not self.protocol_open:
+                try:
+                    every = Orders(self.protocol, frozenset({tensor}))
+                    mine, yours = ([c for c in every.cells if c.event.site.places == s.places] for s in (a, b))
+                    for x in mine:
+                        for y in yours:
+                            if x.changes or y.changes:
+                                every.expect(x, y)
+                    self._pairs[key] = bool(mine and yours)
+                except (Open, Uncounted, AssumptionError):
+                    pass
+        return self._pairs[key]
+
+    @cached_property
+    def protocol(self) -> Protocol:
+        return Protocol(self.kernel, self.given)
+
+    @cached_property
+    def protocol_open(self) -> str:
+        """The first obligation of the barriers that is not shown."""
+        late = next((o for o in init_orders(self.kernel, list(sites(self.kernel))) if not o.by), None)
+        if late is not None:
+            return f"whether all mbarriers are initialised before their use: {late.missing or late.beyond}"
+        try:
+            self.protocol.check()
+        except (Open, Uncounted, AssumptionError) as e:
+            return str(e)
+        return ""
+
+    def sums_open(self, barrier: str) -> str:
+        """The first sum of arrivals and bytes of the phases of an array of mbarriers that is not shown."""
+        try:
+            for b in self.protocol.barriers:
+                if b.name.partition("[")[0] == barrier and not b.named:
+                    self.protocol.sums(b)
+        except (Open, Uncounted, AssumptionError) as e:
+            return str(e)
+        return ""
+
+    def order_open(self, names: tuple[str, ...]) -> str:
+        """The first order of accesses to some tensors, at fills and across roles, that is not shown."""
+        key = frozenset(names)
+        if self.protocol_open:
+            return self.protocol_open
+        if key not in self._orders:
+            found = ""
+            try:
+                Orders(self.protocol, key).check() if names else None
+            except (Open, Uncounted, AssumptionError) as e:
+                found = str(e)
+            self._orders[key] = found  # a check that the budget cuts off leaves nothing here
+        return self._orders[key]
+
+    @property
+    def certificates(self) -> list[Certificate]:
+        return self.protocol.certificates
+
+    @property
+    def shown(self) -> list[str]:
+        """What is shown of the barriers, in words; nothing where something is open."""
+        return [] if self.protocol_open else self.protocol.shown
+
+
+_KNOWN: OrderedDict[tuple[int, tuple[Fact, ...]], Clocks] = OrderedDict()
+
+
+def clocks(kernel: Kernel, given: tuple[Fact, ...] = ()) -> Clocks:
+    """The clocks of a kernel; those of the last few are kept."""
+    key = id(kernel), given
+    found = _KNOWN.get(key)
+    if found is None or found.kernel is not kernel:
+        found = _KNOWN[key] = Clocks(kernel, given)
+        if len(_KNOWN) > KEPT:
+            _KNOWN.popitem(last=False)
+    return found

@@ -1,0 +1,192 @@
+"""The order of accesses to shared memory by clocks: of two that may meet, one is over before the other begins.
+
+A fill is over when its phase is known to be complete, an access of a group when a wait_group for it has returned, any
+other with its operation. What a thread has written is read through the async proxy behind a proxy fence, by the writer
+or by the reader (PTX ISA, Async Proxy).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from symlayout.atoms import Completion, Proxy
+from symlayout.expr import Fact, eq, terms_of
+from symlayout.facts import Facts, symbols_in
+from symlayout.kernel.counting import Counter, Uncounted
+from symlayout.kernel.sites import Site, sites
+from symlayout.ops import Commit, Fence, Op, WaitGroup
+
+from ..orders.shared_accesses import parallel
+from ..rings.shown import Open
+from .cells import Cells, cells
+from .chains import Point, start
+from .events import Env, Event, common, event, follows, fresh, located, put
+from .protocol import Protocol
+from .under import Under
+
+
+@dataclass(eq=False)
+class Orders:
+    """The order of accesses in a kernel whose protocol holds."""
+
+    protocol: Protocol
+    names: frozenset[str] = frozenset()
+    done: list[str] = field(default_factory=list)
+
+    @cached_property
+    def every(self) -> list[Site]:
+        return list(sites(self.protocol.kernel))
+
+    @cached_property
+    def cells(self) -> list[Cells]:
+        return cells(self.protocol.kernel, self.protocol.barriers, self.names)
+
+    def pairs(self) -> Iterator[tuple[Cells, Cells]]:
+        """Accesses of which one is a fill, or of roles that run concurrently; one of the two writes."""
+        for i, a in enumerate(self.cells):
+            for b in self.cells[: i + 1]:
+                if a.ref.tensor != b.ref.tensor or not (a.changes or b.changes):
+                    continue
+                if a.fill or b.fill or parallel(a.event.site, b.event.site):
+                    yield a, b
+
+    def check(self) -> None:
+        """Show the order of all pairs. Raises Open."""
+        for a, b in self.pairs():
+            self.expect(a, b)
+
+    def expect(self, a: Cells, b: Cells) -> None:
+        """Show that two accesses never meet out of order. Raises Open."""
+        if a is b and a.event.team.threads != 1:
+            raise Open(f"that threads of {a} write different bytes")
+        if a is not b and a.apart(b):
+            return
+        mine, under = fresh(a.event, self.protocol.begin)
+        yours, under = fresh(b.event, under)
+        for difference, here in self._meetings(a, mine, b, yours, under):
+            if here.empty:
+                continue
+            first, second = ((b, yours), (a, mine)) if difference > 0 else ((a, mine), (b, yours))
+            if a is b and difference == 0:
+                if _injective(a):
+                    continue
+                raise Open(f"that {a} fills a slot once in each use")
+            if not (self.before(*first, *second, here) or self.before(*second, *first, here)):
+                raise Open(f"that {first[0]} is over before {second[0]}, or the other way round{_uses(difference)}")
+        self.done.append(f"{a} and {b}")
+
+    def _meetings(self, a: Cells, mine: Env, b: Cells, yours: Env, under: Under) -> Iterator[tuple[int, Under]]:
+        """The cases in which two accesses may touch the same bytes: which is of the later use, by its sign."""
+        alike = (a.slots, a.elements) == (b.slots, b.elements)
+        if not alike:
+            yield 0, under
+            return
+        m = under.shelf.integer("m")
+        apart = put(a.number, mine) - put(b.number, yours)
+        for sign, fact in ((0, Fact(apart, "==")), (1, m >= 1), (-1, m <= -1)):
+            yield sign, under.also(fact) if not sign else under.also(eq(apart, a.slots * m), fact)
+
+    # -- one before the other ---------------------------------------------------------------------------
+
+    def before(self, a: Cells, mine: Env, b: Cells, yours: Env, under: Under) -> bool:
+        """Whether an access is known to be over when another begins."""
+        at = start(b.event, yours)
+        if not (a.changes and a.proxy is Proxy.GENERIC and b.proxy is Proxy.ASYNC):
+            return self.over(a, mine, at, under)
+        return self._fenced(a, mine, at, under)
+
+    def over(self, a: Cells, env: Env, at: Point, under: Under) -> bool:
+        """Whether an access is known to be over at a point."""
+        chains = self.protocol.chains
+        if a.fill is not None:
+            b, use = a.fill
+            return chains.over(b, use.at(env), at, under, memory=True)
+        if a.over is Completion.AT_ONCE:
+            return chains.known(a.event, env, at, under)
+        return any(chains.known(w, at_end, at, here) for w, at_end, here in self._ends(a, env, under))
+
+    def _ends(self, a: Cells, env: Env, under: Under) -> Iterator[tuple[Event, Env, Under]]:
+        """Executions of wait_group that return when the group of an asynchronous access is over."""
+        role = a.event.site.role
+        mine = [s for s in self.every if s.role == role and getattr(s.op, "group", None) == a.over]
+        if any(s.team is None or not s.team.includes(a.event.team) for s in mine):
+            return
+        commits: Callable[[Op], bool] = lambda op: isinstance(op, Commit) and op.group == a.over  # noqa: E731
+        counted = self._count(a.event.site, commits)
+        if counted is None or symbols_in((counted,)) & {x.index for x in a.event.site.loops[a.event.depth :]}:
+            return
+        group = put(counted, env)
+        for s in mine:
+            if isinstance(s.op, WaitGroup) and not (s.op.read and a.changes):
+                done = self._count(s, commits)
+                if done is not None:
+                    yield from _waiting(s, done - s.op.pending - 1, group, under)
+
+    def _count(self, s: Site, wanted: Callable[[Op], bool]) -> Any:
+        loops = tuple(loop.index for loop in s.loops)
+        given = (*self.protocol.kernel.given, *s.conditions)
+        try:
+            return Counter(self.protocol.kernel, Facts.about(*loops, given=given)).before(s, wanted)
+        except Uncounted:
+            return None
+
+    # -- proxies ----------------------------------------------------------------------------------------
+
+    def _fenced(self, a: Cells, env: Env, at: Point, under: Under) -> bool:
+        """Whether a proxy fence stands between a write and what the async proxy does, at the writer or at the point."""
+        fences = [s for s in self.every if isinstance(s.op, Fence) and s.op.about == "async" and s.team is not None]
+        for s in fences:
+            if s.team is not None and s.team.includes(a.event.team) and s.role == a.event.site.role:
+                f = event(s)
+                depth = common(f, a.event)
+                if follows(a.event, f) and depth == f.depth:
+                    there = {loop.index: env[loop.index] for loop in f.loops}
+                    if all(under.shows(x) for x in f.exists(there)) and self.protocol.chains.known(f, there, at, under):
+                        return True
+        for s in fences:
+            if s.team is not None and s.team.includes(at.event.team):
+                f = event(s)
+                last = self.protocol.chains.latest(f, at, under)
+                if last is not None and self.over(a, env, Point(f, last[0], at.who), last[1]):
+                    return True
+        return False
+
+
+def _waiting(s: Site, ended: Any, group: Any, under: Under) -> Iterator[tuple[Event, Env, Under]]:
+    """The first execution of a wait_group behind which *ended*, the last group that is over, is at least *group*."""
+    used = symbols_in((ended,))
+    e = event(s, max((n for n, loop in enumerate(s.loops, 1) if loop.index in used), default=0))
+    if symbols_in(s.conditions) & {loop.index for loop in s.loops[e.depth :]}:
+        return
+    if not e.loops:
+        if under.at_least_0(ended - group):
+            yield e, {}, under
+        return
+    step = terms_of(ended).get((e.loops[-1].index,), 0)
+    first = ended - e.number(e.plain) if step == 1 else None
+    if first is None or symbols_in((first,)) & {loop.index for loop in s.loops}:
+        return
+    number = under.normal(group - first)
+    if under.at_least_0(number) and under.at_least_0(e.total - 1 - number):
+        env, here = located(e, number, under)
+        if all(here.shows(f) for f in e.exists(env)):
+            yield e, env, here
+
+
+def _injective(a: Cells) -> bool:
+    """Whether executions with one number are one: the number grows with each."""
+    e = a.event
+    if e.depth < len(e.site.loops) or not e.loops:
+        return e.depth == len(e.site.loops)
+    step = terms_of(a.number).get((e.loops[-1].index,), 0)
+    if type(step) is not int or step < 1:
+        return False
+    rest = a.number - step * e.number(e.plain)
+    return not symbols_in((rest,)) & {loop.index for loop in e.site.loops}
+
+
+def _uses(difference: int) -> str:
+    return {0: " in the same use", 1: " some uses later", -1: " some uses later"}[difference]

@@ -1,0 +1,183 @@
+"""No circle of waits: a number for each wait that falls from a wait to those that its phase depends on.
+
+A thread that stays at a wait lacks a contribution to its phase. The thread that should make it stays at a wait of its
+own, which comes before that contribution in its program. The number of executions by which the second lies behind the
+first is bounded for each pair of waits; where the bounds along no circle add up to 0 or more, no such chain comes back
+to where it was, and all threads go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from symlayout.expr import Fact, divides
+from symlayout.kernel import Kernel
+from symlayout.ops import For, Op, Role
+
+from ..rings.shown import Open
+from .events import Env, Event, common, follows, fresh, put
+from .phases import cases
+from .under import Under
+from .uses import Phased, Use
+
+
+@dataclass(frozen=True, eq=False)
+class Edge:
+    """A wait that can hold up another: by how much its number is greater, at most."""
+
+    of: Use
+    on: Use
+    shift: int
+
+
+def expect_no_circle(kernel: Kernel, barriers: Sequence[Phased], begin: Under) -> None:
+    """Raise Open unless no wait can come to depend on itself."""
+    waits = [(b, w) for b in barriers for w in b.waits]
+    pairs = [(b, w, x) for b, w in waits for _, x in waits if _may_hold_up(b, x)]
+    around = _circular([(w, x) for _, w, x in pairs])
+    times = Times(kernel, barriers)
+    edges = []
+    for b, w, x in pairs:
+        if (w, x) in around:
+            edges += list(_edges(b, w, x, begin, times))
+    _expect_falling(edges)
+
+
+class Times:
+    """A time for each execution: how many iterations that wait its threads have begun, at a rate for each role.
+
+    It is a guess that makes the numbers of different roles comparable; what rests on it is shown.
+    """
+
+    def __init__(self, kernel: Kernel, barriers: Sequence[Phased]) -> None:
+        self.kernel, self.barriers = kernel, barriers
+        self.waiting = {id(w.event.op) for b in barriers for w in b.waits}
+        self._weights: dict[int, Any] = {}
+        self.rates = self._rates()
+
+    def of(self, e: Event, env: Env) -> Any:
+        """The time of an execution."""
+        out: Any = 0
+        for a, place in zip(e.site.enclosing(), e.site.places[1:], strict=True):
+            if isinstance(a.op, For):
+                out = out + env.get(a.op.index, 0) * self._each(a.op)
+            out = out + sum((self._weight(x) for x in a.op.body[:place]), 0)
+        out = out + sum((self._weight(x) for x in self.kernel.body[: e.site.places[0]]), 0)
+        return put(self.rates.get(e.site.role, 1) * out, env)
+
+    def _weight(self, op: Op) -> Any:
+        """The iterations that wait inside an operation; those of roles are their own."""
+        if id(op) not in self._weights:
+            found: Any = 0
+            if isinstance(op, For):
+                found = op.extent * self._each(op) if any(id(x) in self.waiting for x in op.walk()) else 0
+            elif not isinstance(op, Role):
+                found = sum((self._weight(x) for x in op.body), 0)
+            self._weights[id(op)] = found
+        return self._weights[id(op)]
+
+    def _each(self, loop: For) -> Any:
+        """Iterations that wait in one of a loop: those of loops inside, or itself."""
+        inside = sum((self._weight(x) for x in loop.body), 0)
+        return 1 if type(inside) is int and inside == 0 else inside
+
+    def _rates(self) -> dict[str, Any]:
+        """A rate for each role, by which uses of the barriers that it shares with others go on at one speed."""
+        out: dict[str, Any] = {}
+        speeds = [(w, u) for b in self.barriers for w in b.waits for u in b.arrivals if w.event.loops and u.event.loops]
+        for _ in range(3):
+            for w, u in speeds:
+                for x, y in ((w, u), (u, w)):
+                    mine, yours = x.event.site.role, y.event.site.role
+                    if mine == yours or yours in out:
+                        continue
+                    rate = out.setdefault(mine, 1)
+                    found = divides(
+                        self._each(y.event.loops[-1]) * x.step, rate * self._each(x.event.loops[-1]) * y.step
+                    )
+                    if found is not None:
+                        out[yours] = found
+        whole = [r for r in out.values() if type(r) is int]
+        return out if whole else {}
+
+
+def _may_hold_up(b: Phased, x: Use) -> bool:
+    """Whether threads at a wait may have a contribution to a phase still before them."""
+    return any(_after(u, x) for u in b.arrivals)
+
+
+def _after(u: Use, x: Use) -> bool:
+    """Whether some execution of a wait comes before one of a contribution, in the program of one thread."""
+    if not u.event.team.warps & x.event.team.warps or (u.event is x.event and not common(u.event, x.event)):
+        return False
+    return follows(x.event, u.event) or common(x.event, u.event) > 0
+
+
+def _circular(pairs: list[tuple[Use, Use]]) -> set[tuple[Use, Use]]:
+    """The pairs that lie on a circle."""
+    onward: dict[Use, set[Use]] = {}
+    for a, b in pairs:
+        onward.setdefault(a, set()).add(b)
+    reach: dict[Use, set[Use]] = {}
+    for a in onward:
+        seen, todo = set[Use](), [a]
+        while todo:
+            for c in onward.get(todo.pop(), ()):
+                if c not in seen:
+                    seen.add(c)
+                    todo.append(c)
+        reach[a] = seen
+    return {(a, b) for a, b in pairs if a in reach.get(b, ())}
+
+
+def _edges(b: Phased, w: Use, x: Use, begin: Under, times: Times) -> Iterator[Edge]:
+    """The most by which an execution of *x* that holds up one of *w* is later than it."""
+    env, under = fresh(w.event, begin)
+    v = w.at(env)
+    for case in cases(b, v, under.also(Fact(v, ">="))):
+        for p in case.present:
+            if not _after(p.use, x):
+                continue
+            mine, here = _any_before(x.event, p.use.event, p.env, case.under)
+            if here.empty:
+                continue
+            shift = _most(times.of(x.event, mine) - times.of(w.event, env), here, b.slots)
+            if shift is None:
+                raise Open(f"that no circle of waits goes through {w} and {x}")
+            yield Edge(w, x, shift)
+
+
+def _any_before(x: Event, u: Event, at: Env, under: Under) -> tuple[dict[Any, Any], Under]:
+    """Any execution of a wait before one of a contribution in the program."""
+    mine, here = fresh(x, under)
+    depth = common(x, u)
+    late = u.number(at, depth) - x.number(mine, depth) - (0 if follows(x, u) else 1)
+    return mine, here.also(Fact(late, ">="))
+
+
+def _most(ahead: Any, under: Under, slots: int) -> int | None:
+    """A number that is not less, the least of a few that is shown."""
+    ahead = under.normal(ahead)
+    if type(ahead) is int:
+        return ahead
+    tried = sorted({n * k for n in (-slots - 1, -slots, 1 - slots, slots - 1, slots, 1, 0) for k in (1, 2)} | {-1, -2})
+    return next((n for n in tried if under.at_least_0(n - ahead)), None)
+
+
+def _expect_falling(edges: list[Edge]) -> None:
+    """Raise Open for a circle of edges whose shifts add up to 0 or more."""
+    nodes = list(dict.fromkeys(x for e in edges for x in (e.of, e.on)))
+    scale = len(nodes) + 1
+    height = dict.fromkeys(nodes, 0)
+    for _ in range(len(nodes) + 1):
+        raised = None
+        for e in edges:
+            least = height[e.of] + scale * e.shift + 1
+            if least > height[e.on]:
+                height[e.on], raised = least, e
+        if raised is None:
+            return
+    assert raised is not None
+    raise Open(f"that no circle of waits goes through {raised.of} and {raised.on}")

@@ -1,0 +1,142 @@
+"""The protocol of all barriers of a kernel, for all sizes: phases come in order, nobody waits for ever.
+
+Every obligation is about one execution of an operation, and assumes that all before it in time went as they should. So
+all of them together hold by induction: see ``chains``. What is open raises ``Open`` with the obligation in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from symlayout.expr import Fact
+from symlayout.kernel import Kernel
+from symlayout.kernel.clusters import size
+
+from ..rings.ring_lemmas import TX_LIMIT
+from ..rings.shown import Open
+from .chains import Chains, after, start
+from .events import Env, fresh
+from .linear import Certificate
+from .phases import Case, cases
+from .progress import expect_no_circle
+from .under import Shelf, Under
+from .uses import Phased, Use, barriers
+
+
+@dataclass(eq=False)
+class Protocol:
+    """The obligations of a kernel's barriers; ``check`` raises Open for the first that is not shown.
+
+    >>> from symlayout import dims
+    >>> from symlayout.kernels import tma_copy
+    >>> protocol = Protocol(tma_copy(*dims("M N"), tile=(16, 64)))
+    >>> protocol.check()
+    >>> print(protocol.shown[1])
+    full of 4 slots: each phase gets its 1 arrivals after the one before is over
+    """
+
+    kernel: Kernel
+    given: tuple[Fact, ...] = ()
+    shelf: Shelf = field(default_factory=Shelf)
+    shown: list[str] = field(default_factory=list)
+
+    @cached_property
+    def barriers(self) -> list[Phased]:
+        if size(self.kernel) > 1:
+            raise Open("what CTAs of a cluster tell one another")
+        return barriers(self.kernel)
+
+    @cached_property
+    def chains(self) -> Chains:
+        return Chains(self.kernel.plain, self.barriers)
+
+    @property
+    def certificates(self) -> list[Certificate]:
+        return self.shelf.certificates
+
+    @cached_property
+    def begin(self) -> Under:
+        return Under((*self.kernel.given, *(f for f in self.given if f not in self.kernel.given)), self.shelf)
+
+    def check(self) -> None:
+        """Show all obligations, of each barrier and of all together. Raises Open."""
+        self.shown.clear()
+        for b in self.barriers:
+            self.sums(b)
+        for b in self.barriers:
+            for u in b.arrivals:
+                self._arrives_in_time(b, u)
+            for w in () if b.named else b.waits:
+                self._waits_in_time(b, w)
+            self._landings_awaited(b)
+            told = f"{b} of {b.slots} slots" if b.slots > 1 else str(b)
+            self.shown.append(f"{told}: each phase gets its {b.awaits} arrivals after the one before is over")
+        expect_no_circle(self.kernel.plain, self.barriers, self.begin)
+        self.shown.append("every wait is for what comes earlier in one order of all waits")
+
+    # -- sums ---------------------------------------------------------------------------------------
+
+    def sums(self, b: Phased) -> None:
+        """What contributes to a phase is what the phase awaits: seen from each wait, and from each contribution."""
+        for w in b.waits:
+            env, under = fresh(w.event, self.begin)
+            v = w.at(env)
+            for case in cases(b, v, under.also(Fact(v, ">="))):
+                if not case.completes(b) or not self._balanced(case):
+                    raise Open(f"that the phase which {w} awaits gets {self._lacking(b, case)}{_where(case)}")
+        for u in b.arrivals:
+            env, under = fresh(u.event, self.begin)
+            if not under.at_least_0(u.at(env)):
+                raise Open(f"that {u} is for a phase after the start")
+            for case in cases(b, u.at(env), under):
+                if case.arrivals > b.awaits:
+                    raise Open(f"that a phase of {b} gets {b.awaits} arrivals and not {case.arrivals}{_where(case)}")
+                if case.completes(b) and not self._balanced(case):
+                    raise Open(f"that the bytes which a phase of {b} awaits are those of its copies{_where(case)}")
+                if not case.under.at_least_0(TX_LIMIT - case.expected):
+                    raise Open(f"that a phase of {b} awaits at most {TX_LIMIT} bytes{_where(case)}")
+
+    def _balanced(self, case: Case) -> bool:
+        return case.under.shows(Fact(case.missing, "=="))
+
+    def _lacking(self, b: Phased, case: Case) -> str:
+        if case.arrivals != b.awaits:
+            return f"{b.awaits} arrivals, got {case.arrivals}"
+        return f"the bytes of its copies, with {case.missing} more awaited"
+
+    # -- phases in order ----------------------------------------------------------------------------
+
+    def _arrives_in_time(self, b: Phased, u: Use) -> None:
+        """The phase before is over when an operation arrives, or when a copy is issued."""
+        env, under = fresh(u.event, self.begin)
+        if not self.chains.over(b, u.at(env) - b.slots, start(u.event, env), under):
+            raise Open(f"that {u} comes after the phase of {b} before it is over")
+
+    def _waits_in_time(self, b: Phased, w: Use) -> None:
+        """The phase before is over when a wait starts, and the phase behind cannot end before it has returned."""
+        env, under = fresh(w.event, self.begin)
+        if not self.chains.over(b, w.at(env) - b.slots, start(w.event, env), under):
+            raise Open(f"that {w} starts after the phase of {b} before it is over")
+        for case in cases(b, w.at(env) + b.slots, under.also(Fact(w.at(env) + b.slots, ">="))):
+            if case.completes(b) and not self._known_there(w, env, case):
+                raise Open(f"that {w} has returned before the next phase of that mbarrier is over")
+
+    def _known_there(self, w: Use, env: Env, case: Case) -> bool:
+        return any(self.chains.known(w.event, env, after(p), case.under, memory=False) for p in case.present)
+
+    def _landings_awaited(self, b: Phased) -> None:
+        """Some thread waits for each phase in which a copy lands, so the CTA does not end before."""
+        for u in b.arrivals:
+            if type(u.landed) is int and u.landed == 0:
+                continue
+            env, under = fresh(u.event, self.begin)
+            for case in cases(b.of_waits, u.at(env), under):
+                if not case.present:
+                    raise Open(f"that somebody waits for each {u}{_where(case)}")
+
+
+def _where(case: Case) -> str:
+    """The facts of a case that are not the kernel's, in short."""
+    told = [str(f) for f in case.under.given[-3:]]
+    return f", where {' and '.join(told)}" if told else ""

@@ -1,0 +1,121 @@
+"""Protocols that are no plain ring are proved for all sizes; those with a wrong phase, slot, count or order refuted."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+
+import pytest
+
+from checkers import HappensBefore, RingProtocol, TransactionBytes, prove
+from checkers.budget import Budget
+from checkers.clocks.decided import Clocks
+from checkers.rings.recognised import rings_of
+from symlayout import dim
+from symlayout.answers.report import Outcome
+from symlayout.kernel import Kernel
+from symlayout.kernels import tma_copy
+from symlayout.meter import Exhausted, metered
+from symlayout.ops import WaitGroup
+from symlayout.semantics.trials import mishap
+from tests.support.protocols import ahead, by_turns, elected_wait, hello, in_place, static_slots, two_rings
+
+QUICK = Budget(solver_ms=500, repairs=False)
+
+RIGHT: dict[str, Callable[[], Kernel]] = {
+    "hello": hello,
+    "two rings": two_rings,
+    "two rings of one slot": lambda: two_rings((1, 1)),
+    "two rings, one given back late": lambda: two_rings((3, 4), late=2),
+    "two rings, read in the other order": lambda: two_rings((1, 4), order="ba"),
+    "ahead by all slots but one": ahead,
+    "ahead by all slots": lambda: ahead(3, by=3, first=3),
+    "static slots": static_slots,
+    "static slots, used twice": lambda: static_slots(twice=True),
+    "ahead by one of four": lambda: ahead(4, by=1, first=1),
+    "turns of two": by_turns,
+    "turns of two, two slots": lambda: by_turns(2),
+    "turns of three, six slots": lambda: by_turns(6, 3),
+    "one lane waits": elected_wait,
+    "one lane waits, then a barrier": lambda: elected_wait("barrier"),
+    "changed in place": in_place,
+    "changed in place, one slot": lambda: in_place(1),
+}
+
+WRONG: dict[str, Callable[[], Kernel]] = {
+    "hello, nobody waits": lambda: hello(wait=False),
+    "hello, the phase before": lambda: hello(parity=1),
+    "hello, no fence": lambda: hello(fence=False),
+    "hello, no barrier": lambda: hello(meet=False),
+    "hello, fewer bytes": lambda: hello(nbytes=496),
+    "hello, more bytes": lambda: hello(nbytes=528),
+    "two rings, one given back late": lambda: two_rings((3, 2), late=2),
+    "two rings, the next phase of one": lambda: two_rings((3, 2), flip=True),
+    "two rings of one slot, read in the other order": lambda: two_rings((1, 1), order="ba", late=1),
+    "ahead, no barrier": lambda: ahead(meet=False),
+    "ahead, one fill less at the start": lambda: ahead(first=1),
+    "ahead by more than all slots": lambda: ahead(3, by=4, first=4),
+    "turns of two, one slot": lambda: by_turns(1),
+    "turns of two, one slot on": lambda: by_turns(4, start=1),
+    "turns of two, an arrival more awaited": lambda: by_turns(4, arrivals=2),
+    "turns of two, three slots, one on": lambda: by_turns(3, start=1),
+    "static slots, waits the other way round": lambda: static_slots(crossed=True),
+    "static slots, the phase before": lambda: static_slots(parity=1),
+    "static slots, used twice in one phase": lambda: static_slots(twice=True, parity_of_second=0),
+    "one lane waits, nobody meets": lambda: elected_wait(""),
+    "one lane waits, the next slot is read": lambda: elected_wait(read=1),
+    "one lane waits after the read": lambda: elected_wait(before=True),
+    "changed in place, given back to the loads": lambda: in_place(give="free"),
+    "changed in place, no fence": lambda: in_place(fence=False),
+}
+
+
+def order_claims(kernel: Kernel) -> list[object]:
+    """The claims about phases and order."""
+    armed = {op.expects.barrier for op in kernel.walk() if op.expects is not None}
+    rings = [RingProtocol(kernel, r.full) for r in rings_of(kernel)]
+    return [*(TransactionBytes(kernel, name) for name in sorted(armed)), *rings, HappensBefore(kernel)]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_it_is_proved_for_all_sizes(name: str) -> None:
+    assert prove(order_claims(RIGHT[name]()), budget=QUICK)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_untimed_runs_find_nothing(name: str) -> None:
+    kernel = RIGHT[name]()
+    for n in (4, 7):
+        assert (
+            mishap(kernel.bind(**{d.name: n * d.multiple for d in kernel.dims}), schedules=("eager", "lazy", 1)) is None
+        )
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_refuted(name: str) -> None:
+    found = prove(order_claims(WRONG[name]()), budget=QUICK).verdicts
+
+    assert Outcome.REFUTED in {v.outcome for v in found}, found
+
+
+def test_certificates_hold_without_a_solver() -> None:
+    report = prove(RingProtocol(two_rings(), "a_full"))
+
+    assert report
+    assert report.certificate.check()
+
+
+def test_all_claims_of_a_kernel_are_proved() -> None:
+    for build in (hello, two_rings, ahead, by_turns, elected_wait):
+        assert prove(build())
+
+
+def test_a_check_that_the_budget_cuts_off_shows_nothing() -> None:
+    early = tma_copy(dim("M"), dim("N"), tile=(16, 64), slots=3).edited(
+        lambda op: () if isinstance(op, WaitGroup) and op.read else (op,)
+    )
+    for steps in range(10_000, 20_000, 1_000):  # within the protocol, and within the order of accesses
+        known = Clocks(early, early.given)
+        with contextlib.suppress(Exhausted), metered(60, steps):
+            known.order_open(("ring",))
+        assert known.order_open(("ring",)) != ""
