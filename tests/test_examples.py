@@ -97,6 +97,49 @@ def test_walk_of_the_grouped_raster_is_printed(capsys):
     assert rows[9].split() == ["49", "51", "53", "55", "57", "59"]
 
 
+def test_views_of_ck_tile_are_printed(capsys):
+    rows = printed_by("e23_ck_tensor_views", capsys).splitlines()
+
+    assert rows[0] == "buffer[5] is 5, tensor(1, 2) is 6"
+    assert [row.split()[0] for row in rows[1:5]] == ["shape", "unmerge(3,", "buffer[6]", "value"]
+    assert rows[5] == "after (2,1) = 99: [[0, 1, 2, 3], [4, 5, 6, 7], [8, 99, 10, 11]]"
+    assert rows[6] == "the part at (2,3): 23 .. 67"
+    assert rows[7].startswith("by pass_through: 0 .. 44; pass_through(5) is put on a dimension of length 10")
+    assert rows[8] == "the vector at (4,0): [64, 65, 66, 67], doubled [128, 130, 132, 134]"
+    assert rows[9] == "vector<4>(value) = vector<4>(tensor + 1290);"
+
+
+def test_layouts_of_one_memory_are_printed(capsys):
+    rows = printed_by("e24_ck_memory_layouts", capsys).splitlines()
+
+    assert rows[3:] == [
+        "row_major(1,2), col_major(2,1), transposed(2,1): 6 5 6",
+        "memory of the matrix, column-major: [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]",
+        "the memory of the document reads as [[0, 9, 7, 5], [3, 1, 10, 8], [6, 4, 2, 11]]",
+    ]
+
+
+def test_access_patterns_are_printed(capsys):
+    rows = [row.split() for row in printed_by("e25_ck_access_patterns", capsys).splitlines()]
+
+    assert [(row[0], row[-3:]) for row in rows[1:]] == [
+        ("sequential", ["4", "1", "100%"]),
+        ("stride", ["8", "2", "50%"]),
+        ("stride", ["32", "8", "12%"]),
+        ("column", ["32", "32", "12%"]),
+        ("random", ["32", "32", "12%"]),
+        ("32", ["16", "4", "100%"]),
+    ]
+
+
+def test_tiles_of_ck_tile_are_printed_as_layouts(capsys):
+    rows = printed_by("e26_ck_gemm_and_im2col", capsys).splitlines()
+
+    assert rows[0] == "128 x 64: Sw<3,3,3> o 0 o (128,(8,8)):(64,(1,8))"
+    assert "3600 different offsets of 4608" in rows[2]
+    assert "4623" in rows[2]
+
+
 def test_operands_of_tma_copies_are_printed(capsys):
     rows = printed_by("e19_tma_copy", capsys).splitlines()
 

@@ -19,6 +19,7 @@ from .adaptors import (
     make_tensor_descriptor_from_adaptor,
     transform_tensor_adaptor,
 )
+from .advice import advise
 from .buffer_view import AddressSpace, BufferView, MemoryOperation, make_buffer_view
 from .coordinates import (
     TensorCoordinate,
@@ -68,11 +69,13 @@ from .tensor_view import (
     transform_tensor_view,
 )
 from .view_idioms import (
+    memory_of,
     pad_tensor_view,
     slice_tensor_view,
     transpose_tensor_descriptor,
     transpose_tensor_view,
 )
+from .view_remarks import remarks
 
 __all__ = [
     "AddressSpace",
@@ -85,6 +88,7 @@ __all__ = [
     "TensorCoordinate",
     "TensorDescriptor",
     "TensorView",
+    "advise",
     "chain_tensor_adaptors",
     "coordinate_has_valid_offset",
     "coordinate_has_valid_offset_assuming_top_index_is_valid",
@@ -123,9 +127,11 @@ __all__ = [
     "make_tensor_view",
     "make_unmerge_transform",
     "make_xor_transform",
+    "memory_of",
     "move_tensor_adaptor_coordinate",
     "move_tensor_coordinate",
     "pad_tensor_view",
+    "remarks",
     "slice_tensor_view",
     "transform_tensor_adaptor",
     "transform_tensor_descriptor",

@@ -88,7 +88,7 @@ def transform_tensor_descriptor(
     old: TensorDescriptor,
     new_transforms: Sequence[Transform],
     lower_dimension_old_top_idss: Sequence[Sequence[int]],
-    upper_dimension_new_top_idss: Sequence[Sequence[int]],
+    upper_dimension_new_top_idss: Sequence[Sequence[int]] | None = None,
     mode: str = "exact",
 ) -> TensorDescriptor:
     """The descriptor seen through transforms of its top dimensions; a transpose is the order of the new ones.
@@ -103,6 +103,11 @@ def transform_tensor_descriptor(
     Upstream leaves top dimensions at the end out without a word if no transform takes them, and they are 0 from then
     on: ``mode="ck"`` does so too, else that raises LayoutError. So does a list of dimensions that is no permutation.
     """
+    if upper_dimension_new_top_idss is None:
+        raise LayoutError(
+            "expected four arguments: a descriptor, transforms, the old dimensions of each and its new ones, got "
+            "three; where a part begins is said by make_slice_transform(length, begin, end)"
+        )
     graph = transformed(old.graph, new_transforms, lower_dimension_old_top_idss, upper_dimension_new_top_idss, mode)
     return TensorDescriptor(graph, old.element_space_size)
 

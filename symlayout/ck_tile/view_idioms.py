@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ..errors import LayoutError
 from ..expr import integer
@@ -73,3 +76,25 @@ def transpose_tensor_descriptor(desc: TensorDescriptor, order: Sequence[int] | N
     each = tuple((i,) for i in range(rank))
     to = tuple((places.index(i),) for i in range(rank))
     return transform_tensor_descriptor(desc, [PassThrough(n) for n in desc.lengths], each, to)
+
+
+def memory_of(values: Any, desc: TensorDescriptor) -> list[Any]:
+    """The memory in which a descriptor reads an array of values; None where nothing reads.
+
+    >>> from symlayout.ck_tile import make_naive_tensor_descriptor
+    >>> rows = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    >>> memory_of(rows, make_naive_tensor_descriptor((3, 4), (1, 3)))
+    [0, 4, 8, 1, 5, 9, 2, 6, 10, 3, 7, 11]
+
+    Raises LayoutError for values of another shape, and where two indices of one offset have different values.
+    """
+    array = np.asarray(values)
+    if array.shape != desc.lengths:
+        raise LayoutError(f"expected values of shape {text(desc.lengths)}, got {text(array.shape)}")
+    out: dict[int, Any] = {}
+    for at in itertools.product(*map(range, array.shape)):
+        if desc.valid_at(at):
+            offset, value = desc(at), array[at].item()
+            if out.setdefault(offset, value) != value:
+                raise LayoutError(f"expected one value at offset {offset}, got {out[offset]} and {value} at {text(at)}")
+    return [out.get(i) for i in range(max(out, default=-1) + 1)]

@@ -12,14 +12,22 @@ from symlayout.ck_tile import (
     MemoryOperation,
     TensorView,
     make_buffer_view,
+    make_left_pad_transform,
     make_naive_tensor_descriptor,
+    make_naive_tensor_descriptor_packed,
+    make_naive_tensor_descriptor_with_offset,
     make_naive_tensor_view,
     make_naive_tensor_view_packed,
+    make_pad_transform,
+    make_pass_through_transform,
     make_tensor_coordinate,
     make_tensor_descriptor,
     make_tensor_view,
+    make_unmerge_transform,
     pad_tensor_view,
+    remarks,
     slice_tensor_view,
+    transform_tensor_descriptor,
     transpose_tensor_view,
 )
 from symlayout.errors import ExecutionError
@@ -241,3 +249,40 @@ def test_the_constructor_takes_a_buffer():
     view = TensorView(BufferView("lds", make_buffer_view([1], 1).dtype, 1), make_naive_tensor_descriptor((1,), (1,)))
 
     assert str(view) == "lds buffer of 1 i64: (x0) -> x0 for x0 < 1"
+
+
+# -- remarks ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: make_tensor_view(np.zeros(4), make_naive_tensor_descriptor((4,), (1,)), space="lds", memory_operation="atomic_add"),
+         "atomic_add in lds: upstream does nothing there, without a word"),
+        (lambda: make_tensor_view(np.zeros(4), make_naive_tensor_descriptor((4,), (1,)), memory_operation="add"),
+         "add reads and writes, and is not atomic"),
+        (lambda: make_tensor_view(make_buffer_view(np.zeros(4), 4, -1), make_naive_tensor_descriptor((4,), (1,))),
+         "-1 is read where a mask is false; past the end of the buffer hardware gives 0 all the same"),
+        (lambda: transform_tensor_descriptor(make_naive_tensor_descriptor((8,), (1,), 8, 1), (make_pad_transform(8, 0, 8),), ((0,),), ((0,),)),
+         "pad(8, 0, 8) drops the guarantee of vectors of 8, so that accesses are scalar; make_right_pad_transform keeps it"),
+        (lambda: make_naive_tensor_descriptor_with_offset((3, 4), (4, 1), 5, 4, 1),
+         "the guarantee of vectors of 4 does not pass embed((3,4), (4,1)): no top dimension has one"),
+        (lambda: make_naive_tensor_descriptor_with_offset((3, 4), (4, 1), 5),
+         "offset(12, 5): element_space_size does not count it, so that the last elements lie past a buffer of that size"),
+        (lambda: transform_tensor_descriptor(make_naive_tensor_descriptor_packed((10, 10)), (make_pass_through_transform(10),), ((0,),), ((0,),), "ck"),
+         "a dimension of unmerge(10, 10), of length 10, is at 0: no later transform takes it"),
+        (lambda: transform_tensor_descriptor(make_naive_tensor_descriptor((8,), (1,)), (make_left_pad_transform(8, 2),), ((0,),), ((0,),)),
+         "left_pad(8, 2): upstream does not compile it in transform_tensor_descriptor; pad(L, a, 0) compiles"),
+        (lambda: transform_tensor_descriptor(make_naive_tensor_descriptor((8,), (1,)), (make_unmerge_transform((2, 3)),), ((0,),), ((0, 1),)),
+         "unmerge(2, 3) is put on a dimension of length 8"),
+    ],
+)  # fmt: skip
+def test_what_upstream_says_nothing_of_is_remarked(make, words):
+    assert words in remarks(make())
+
+
+def test_a_plain_view_has_no_remark():
+    assert remarks(make_naive_tensor_view_packed(twelve(), (3, 4))) == ()
+    assert remarks(pad_tensor_view(make_naive_tensor_view_packed(None, (M, K)), (8, 8), (True, True))) == ()
+    with pytest.raises(LayoutError, match="expected a tensor view or a descriptor, got 5"):
+        remarks(5)
