@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,6 +35,8 @@ from .store_sites import Open, boxes, map_of
 ROWS = 1 << 21  # executions that are enumerated, of threads and iterations: a run beyond it raises TooLarge
 ELEMENTS = 1 << 24  # of the tensor, whose counts of writes are one array
 MOST = 1024  # threads of a CTA, and more than its warps
+EXECUTIONS = 16  # of a thread, for which room is left where some CTAs are looked at
+BLOCKS_LOOKED_AT = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -152,13 +154,16 @@ class Writes:
     def _writes(self) -> Iterator[Write]:
         """The executions that write, of each operation together, those of others left out."""
         body = edited(self.kernel.body, lambda op: (op,) if op.body or self._writes_it(op) else ())
-        for _, op, rows in unrolled(body, _everyone(self.kernel, self.doubts)):
+        for _, op, rows in unrolled(body, self._everyone()):
             if self._writes_it(op):
                 try:
                     start, width = boxes(self.kernel, op)
                 except Open as e:
                     raise TooLarge(str(e)) from e
                 yield Write(op, rows, np.stack([rows.of(x) for x in start], axis=1), width)
+
+    def _everyone(self) -> Rows:
+        return _everyone(self.kernel, _blocks(self.kernel), self.doubts)
 
     def _writes_it(self, op: Op) -> bool:
         return written(self.kernel, op) == self.tensor.name
@@ -185,12 +190,70 @@ class Writes:
             yield i, at[(at >= 0) & (at < len(self.memory))]
 
 
-def _everyone(kernel: Kernel, doubts: list[str]) -> Rows:
-    """All threads of all CTAs, thread after thread."""
-    grid = [int(n) for n in kernel.grid]
-    blocks = list(itertools.product(*map(range, grid)))
+def writer_at(kernel: Kernel, name: str, offset: int) -> str:
+    """Who writes an element of a tensor, by its offset: the operation, CTA, thread and iteration; "" where nobody does.
+
+    >>> from symlayout.kernels import vector_copy
+    >>> writer_at(vector_copy(1000, threads=32), "dst", 999)
+    'st.global.16 x -> dst[128*block_x + 4*thread], CTA 7, thread 25'
+
+    CTAs are looked at some at a time, so that many more than ``Writes`` takes may be. Raises TooLarge where numbers do
+    not say who, or where it would take longer than a few seconds.
+    """
+    blocks = _blocks(kernel)
+    if len(blocks) > BLOCKS_LOOKED_AT:
+        raise TooLarge(f"{len(blocks)} CTAs are more than the {BLOCKS_LOOKED_AT} that are looked at")
+    step = max(1, ROWS // EXECUTIONS // kernel.threads)
+    for first in range(0, len(blocks), step):
+        part = _Part(kernel, name, blocks[first : first + step])
+        found = part.writer(offset)
+        if found:
+            return found
+    return ""
+
+
+class _Part(Writes):
+    """The writes of some CTAs, not counted."""
+
+    def __init__(self, kernel: Kernel, name: str, blocks: Sequence[tuple[int, ...]]) -> None:
+        self.kernel, self.tensor, self.doubts = kernel.plain, kernel.tensor(name), []
+        self.blocks = blocks
+        self.found = list(self._writes())
+
+    def _everyone(self) -> Rows:
+        return _everyone(self.kernel, self.blocks, self.doubts)
+
+    def writer(self, offset: int) -> str:
+        """The first execution that writes there."""
+        for w in self.found:
+            m = map_of(self.kernel, w.op)
+            at = (offset,) if m is None else _coordinate(m.tensor_map, offset)
+            hit = np.ones(len(w.starts), dtype=bool)
+            for start, n, x in zip(w.starts.T, w.width, at, strict=True):
+                hit &= (start <= x) & (x < start + n)
+            if hit.any():
+                return w.told(int(np.argmax(hit)))
+        return ""
+
+
+def _coordinate(m: Any, offset: int) -> tuple[int, ...]:
+    """The coordinate in a tensor map of an element of memory, whose dimensions lie within one another."""
+    strides = [1, *(int(n) // m.element_bytes for n in m.global_stride_bytes)]
+    at, rest = [0] * len(strides), offset
+    for d in sorted(range(len(strides)), key=lambda d: -strides[d]):
+        at[d], rest = divmod(rest, strides[d])
+    return tuple(at)
+
+
+def _blocks(kernel: Kernel) -> list[tuple[int, ...]]:
+    return list(itertools.product(*(range(int(n)) for n in kernel.grid)))
+
+
+def _everyone(kernel: Kernel, blocks: Sequence[tuple[int, ...]], doubts: list[str]) -> Rows:
+    """All threads of some CTAs, thread after thread."""
     if len(blocks) * kernel.threads > ROWS:
         raise TooLarge(f"{len(blocks)} CTAs of {kernel.threads} threads are more than the {ROWS} that are looked at")
+    grid = kernel.grid
     at = np.array(blocks, dtype=np.int64).reshape(len(blocks), len(grid)).repeat(kernel.threads, axis=0)
     lane = np.tile(np.arange(kernel.threads), len(blocks))
     env = {name: at[:, i] for i, name in zip(range(len(grid)), BLOCKS, strict=False)}

@@ -6,6 +6,7 @@ enough to take seconds; it also knows which operation wrote an element.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import pickle
 import time
@@ -14,12 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from checkers.claim import TooLarge
+from checkers.coverage.writes import writer_at
 from symlayout.atoms import MemorySpace
 from symlayout.int_tuple import text, unflatten
 from symlayout.kernel import Kernel, KernelTensor
 from symlayout.semantics.execute import as_bytes
 from symlayout.semantics.execute import run as untimed
 from symlayout.semantics.machine import Machine
+from symlayout.semantics.matrix_sums import accumulated, tensor_core_sums
 
 from ..device import Device
 from ..errors import RunError
@@ -53,24 +57,31 @@ def cases(
         if certificate is not None:
             expect_proved(bound, certificate, device.arch)
         code = _generated(packed, delays)
-        found = tuple(
-            case(bound, code, device, word, name, inputs) for name, inputs in data.data_sets(bound, len(sizes))
-        )
+        sets = [*data.data_sets(bound, len(sizes))]
+        wide = data.rounded(bound, len(sizes)) if is_small(bound) else None
+        sets += [] if wide is None else [(data.ROUNDED, wide)]
+        found = tuple(case(bound, code, device, word, name, inputs) for name, inputs in sets)
         return found, device.facts.name, str(device.arch)
 
 
 def case(bound: Kernel, code: Generated, device: Device, word: str, name: str, inputs: Mapping[str, Any]) -> Case:
-    """One run with one set of data, compared."""
+    """One run with one set of data, compared.
+
+    *rounded* data are compared with an untimed run whose products are those of tensor cores, and with that alone.
+    """
     start = time.perf_counter()
     compared: tuple[str, ...] = ()
-    machine = untimed(bound, inputs, "eager") if is_small(bound) else None
-    wanted = data.wanted(bound, inputs)
+    exact = name != data.ROUNDED
+    sums = accumulated if exact else tensor_core_sums
+    machine = untimed(bound, inputs, "eager", sums=sums) if is_small(bound) else None
+    wanted = data.wanted(bound, inputs) if exact else None
     try:
         got = run_unproved(bound, inputs, device, code)
     except RunError as e:
         outcome, told = OUTSIDE, str(e)
     else:
-        every = {"reference": wanted, "untimed run": _stored(machine, got)}
+        ran = "untimed run" if exact else "untimed run with sums of tensor cores"
+        every = {"reference": wanted, ran: _stored(machine, got)}
         told = ""
         for source, arrays in every.items():
             if arrays is not None:
@@ -120,8 +131,11 @@ def _shown(x: Any) -> str:
 
 
 def _writer(bound: Kernel, machine: Machine | None, tensor: KernelTensor, at: tuple[int, ...]) -> str:
-    """The operation that wrote an element: as the untimed run knows it, else those that write the tensor."""
+    """The operation that wrote an element: as the untimed run knows it, else the one whose box covers it."""
     if machine is not None:
         return machine.memory[tensor.name].written_by(at)
+    with contextlib.suppress(TooLarge):
+        found = writer_at(bound, tensor.name, int(tensor.layout(unflatten(at, tensor.layout.shape))))
+        return f"written by {found}" if found else "which no operation writes"
     stores = [str(op) for op in bound.walk() if any(bound.touched(t) == tensor.name for t in op.changes())]
     return f"which {' or '.join(dict.fromkeys(stores)) or 'no operation'} writes"

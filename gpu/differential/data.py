@@ -1,4 +1,5 @@
-"""Data that tell: bits of every kind where bytes are only moved, small integers where they are added.
+"""Data that tell: bits of every kind where bytes are only moved, small integers where they are added, and where tensor
+cores multiply numbers of all kinds too.
 
 >>> from symlayout import dim
 >>> from symlayout.kernels import vector_copy
@@ -18,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from symlayout.atoms import MemorySpace
+from symlayout.atoms import MemorySpace, MmaAtom
 from symlayout.dtype import DType
 from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel, KernelTensor
-from symlayout.kernel.specification import Dot, Element, Total, elements, entries
+from symlayout.kernel.specification import Dot, Element, Total, elements, entries, sums
 from symlayout.ops import LoadIndex
 from symlayout.semantics.expected import expected, telling_inputs
 
@@ -30,6 +31,9 @@ Array = np.ndarray[Any, Any]
 
 SMALL = (-2, 2)  # integers with exact sums of products
 EVERY = 5  # of so many elements one is NaN with a payload, infinite, subnormal or a zero with a sign
+ROUNDED = "rounded"  # sums of them depend on the order, and are compared with those of tensor cores bit for bit
+WIDE = 6  # binary orders of magnitude, up and down, over which numbers to multiply are spread, twice
+KINDS = 16  # of so many rows one has all exponents, one subnormal numbers, one an infinity, one a NaN
 
 
 def data_sets(bound: Kernel, seed: int = 0) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -45,6 +49,44 @@ def data_sets(bound: Kernel, seed: int = 0) -> Iterator[tuple[str, dict[str, Any
         draw = np.random.default_rng(seed)
         bits = {name: special(bound.tensor(name).dtype, numbers[name].shape, draw) for name in moved}
         yield "bits", {**numbers, **bits}
+
+
+def rounded(bound: Kernel, seed: int = 0) -> dict[str, Any] | None:
+    """Inputs whose products tensor cores have to round, None for a kernel that has none of these.
+
+    >>> from symlayout.kernels import gemm
+    >>> x = rounded(gemm(64, 64, 64, cluster=1, blocks=1))["a"].astype(np.float32)
+    >>> [bool(found) for found in (np.isnan(x).any(), np.isinf(x).any(), (np.abs(x) > 2.0**100).any())]
+    [True, True, True]
+
+    Numbers over 24 binary orders of magnitude; the large half of the products cancels, so that it shows what was cut
+    off of the others. Among them rows of random bits, of subnormal numbers, with an infinity, with a NaN that has bits.
+    """
+    rows = [row for row in (op.row for op in bound.walk()) if isinstance(row, MmaAtom)]
+    if not rows or any(row.acc_dtype.kind != "float" for row in rows):
+        return None
+    draw, out = np.random.default_rng(seed), _of_reference(bound, seed)
+    for x in (x for r in bound.results for x in sums(r.value) if isinstance(x, Dot)):
+        for e, sign in ((x.a, -1), (x.b, 1)):
+            out[e.tensor] = _spread(bound.tensor(e.tensor).dtype, shape_of(bound.tensor(e.tensor)), draw, sign)
+    return out
+
+
+def _spread(dtype: DType, shape: tuple[int, ...], draw: np.random.Generator, sign: int) -> Array:
+    """Rows of numbers; each fourth is the one before it, with a sign: it cancels where the other operand has it too."""
+    rows, columns = shape[0], int(np.prod(shape[1:]))
+    x = draw.standard_normal((rows, columns)) * 2.0 ** draw.integers(-WIDE, WIDE + 1, (rows, columns))
+    x *= 2.0 ** np.resize([WIDE, WIDE, -WIDE, -WIDE], columns)  # what cancels is large
+    x[:, 1::4] = sign * x[:, 0::4][:, : x[:, 1::4].shape[1]]
+    out = x.astype(dtype.numpy())
+    bits, odd = out.view(f"u{dtype.bytes}"), _odd(dtype)
+    quiet, infinity, subnormal = odd[0], odd[6], odd[10]
+    bits[1::KINDS] = np.frombuffer(draw.bytes(bits[1::KINDS].nbytes), bits.dtype).reshape(bits[1::KINDS].shape)
+    bits[3::KINDS] %= subnormal + 1
+    for first, special in ((5, infinity), (7, quiet)):
+        for row in bits[first::KINDS]:
+            row[draw.integers(columns)] = special
+    return out.reshape(shape)
 
 
 def only_moved(bound: Kernel) -> tuple[str, ...]:

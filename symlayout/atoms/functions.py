@@ -28,6 +28,8 @@ from ..dtype import DType
 from ..errors import LayoutError
 
 Numbers = np.ndarray[Any, Any]
+
+NAN_16 = 0x7FFF  # PTX ISA, cvt: the canonical NaN of f16 and bf16
 Typed = tuple[DType, Numbers]
 
 AMPERE, HOPPER = (8, 0), (9, 0)
@@ -135,7 +137,8 @@ class MapFunction:
 def converted(x: Numbers, out: DType) -> Numbers:
     """float64 numbers in another type: to integers towards zero and saturated, NaN to 0; to 8-bit floats saturated.
 
-    PTX ISA, cvt: ``.rzi`` to integers, ``.rn.satfinite`` to e4m3 and e5m2, ``.rn`` to the others.
+    PTX ISA, cvt: ``.rzi`` to integers, ``.rn.satfinite`` to e4m3 and e5m2, ``.rn`` to the others, whose NaN of 16 bits
+    is the canonical one.
     """
     kind = out.numpy()
     if out.kind in ("int", "uint"):
@@ -147,7 +150,10 @@ def converted(x: Numbers, out: DType) -> Numbers:
     if out.bits == 8:
         limit = float(ml_dtypes.finfo(kind).max)  # type: ignore[no-untyped-call]
         x = np.where(np.isnan(x), x, np.clip(x, -limit, limit))
-    return _odd(x).astype(kind) if out.bits < 32 else x.astype(kind)
+    found: Numbers = _odd(x).astype(kind) if out.bits < 32 else x.astype(kind)
+    if out.bits == 16:
+        found.view(np.uint16)[np.isnan(x)] = NAN_16
+    return found
 
 
 def _odd(x: Numbers) -> Numbers:

@@ -32,6 +32,7 @@ from . import copies as copies
 from . import matrix_effects as matrix_effects
 from .agent import MISTAKES, Agent, Blocked
 from .machine import Cluster, Cta, Machine
+from .matrix_sums import Sums, accumulated
 from .named_values import scalar
 from .op_steps import STEPS
 
@@ -90,14 +91,23 @@ def as_bytes(x: Array) -> Array:
 
 
 def run(
-    bound: Kernel, inputs: Mapping[str, Any], order: str | int, clusters: int | None = None, log: Any = None
+    bound: Kernel,
+    inputs: Mapping[str, Any],
+    order: str | int,
+    clusters: int | None = None,
+    log: Any = None,
+    *,
+    sums: Sums = accumulated,
 ) -> Machine:
-    """The machine after the run, of the first *clusters* only where a number is given; see ``execute``."""
+    """The machine after the run, of the first *clusters* only where a number is given; see ``execute``.
+
+    *sums* are those of products of matrices: exact and rounded once, or those of a device (``tensor_core_sums``).
+    """
     if bound.dims:
         raise LayoutError(f"expected a kernel that is bound to sizes, got symbols {', '.join(map(str, bound.dims))}")
     if order not in ORDERS and type(order) is not int:
         raise LayoutError(f"expected an order of {', '.join(ORDERS)} or a seed, got {order!r}")
-    machine, scheduler = _machine(bound, order)
+    machine, scheduler = _machine(bound, order, sums)
     machine.log = log
     _place(machine, inputs)
     for name, x in inputs.items():
@@ -124,13 +134,13 @@ def _place(machine: Machine, inputs: Mapping[str, Any]) -> None:
             machine.memory[b].lie_on(machine.memory[a])
 
 
-def _machine(bound: Kernel, order: str | int) -> tuple[Machine, Scheduler]:
+def _machine(bound: Kernel, order: str | int, sums: Sums) -> tuple[Machine, Scheduler]:
     if type(order) is int:
         chance = random.Random(order)
         late = chance.choice(LATE)
-        machine = Machine(bound, True, lambda: chance.random() < late)
+        machine = Machine(bound, True, lambda: chance.random() < late, sums)
         return machine, Shuffled(machine, chance)
-    machine = Machine(bound, order == "lazy", lambda: order == "lazy")
+    machine = Machine(bound, order == "lazy", lambda: order == "lazy", sums)
     return machine, Scheduler(machine)
 
 

@@ -18,6 +18,7 @@ from ..int_tuple import leaves, unflatten
 from ..kernel import Kernel, KernelTensor
 from ..ops import Op
 from .fences import fenced
+from .matrix_sums import Sums, accumulated
 from .mbarrier import Mbarrier
 from .order import ASYNC, GENERIC, STRANDS, Bytes, Entries, Knowledge, Where
 from .overflow import doubts
@@ -94,6 +95,7 @@ class Machine:
     kernel: Kernel
     ordered: bool  # whether knowledge of others' accesses is tracked
     late: Callable[[], bool]  # whether an asynchronous effect waits until it must happen
+    sums: Sums = accumulated  # what products of matrices leave
     tensors: dict[str, KernelTensor] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)  # of the tensors, in bytes
     memory: dict[str, GlobalTensor] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from .effects import EFFECTS, Effect
 from .fences import registers_of
 from .machine import Array
 from .matrix import by_thread, to_matrix, to_registers, to_rows, to_threads
-from .matrix_sums import accumulated
+from .matrix_sums import Sums
 from .order import ASYNC, UNFINISHED
 
 Row = TypeVar("Row", MatrixCopy, MmaAtom)
@@ -107,11 +107,11 @@ class Held:
         agent.store(ref, np.ascontiguousarray(values).view(np.uint8), np.repeat(codes, values.itemsize, axis=1))
 
 
-def _product(row: MmaAtom, a: Held, b: Held, c: Held, zero: bool) -> Held:
+def _product(sums: Sums, row: MmaAtom, a: Held, b: Held, c: Held, zero: bool) -> Held:
     """Sums of poison are poison."""
     start = Held(np.zeros_like(c.values), np.zeros_like(c.codes)) if zero else c
     codes = np.maximum(a.codes.max(axis=1)[:, None], b.codes.max(axis=1)[None, :])
-    return Held(accumulated(row, a.values, b.values, start.values), np.maximum(codes, start.codes))
+    return Held(sums(row, a.values, b.values, start.values), np.maximum(codes, start.codes))
 
 
 def _mma(agent: Agent, op: Mma) -> None:
@@ -121,7 +121,7 @@ def _mma(agent: Agent, op: Mma) -> None:
         a = Held.in_registers(agent, op.a, row.tv_a, (m, k), row.dtype)
         b = Held.in_registers(agent, op.b, row.tv_b, (n, k), row.dtype)
         c = Held.in_registers(agent, op.acc, row.tv_c, (m, n), row.acc_dtype)
-        _product(row, a, b, c, bool(agent.uniform(op.zero))).put(agent, op.acc, row.tv_c)
+        _product(agent.machine.sums, row, a, b, c, bool(agent.uniform(op.zero))).put(agent, op.acc, row.tv_c)
 
 
 class SharedOperand:
@@ -242,7 +242,7 @@ class Wgmma(Pending):
             c = self.before.result() if self.before else self.c
             assert c is not None
             a, b = self.taken or self._take()
-            self.sums = _product(self.row, a, b, c, self.zero)
+            self.sums = _product(self.agent.machine.sums, self.row, a, b, c, self.zero)
             self.before = self.c = self.taken = None
             others = [
                 w for w in self.agent.pending.get(Completion.WGMMA, ()) if isinstance(w, Wgmma) and w.sums is None

@@ -14,8 +14,9 @@ the smallest normal number. Measured on an H200, driver 580.159.04, every bit of
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from ..atoms.atom import MmaAtom
 from ..dtype import DType, f16, f32, tf32
 
 Numbers = np.ndarray[Any, Any]
+Sums: TypeAlias = "Callable[[MmaAtom, Numbers, Numbers, Numbers], Numbers]"  # c + a b^T of an instruction
 
 DROPPED_BITS = np.uint32(0x1FFF)  # of an f32 register or word that is read as TF32
 LEAST_EXPONENT = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "f32": -126}  # of normal numbers

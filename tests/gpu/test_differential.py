@@ -98,15 +98,25 @@ def test_a_wrong_bit_of_a_nan_is_seen(machine):
     assert "expected nan" in bits.told
 
 
-def test_where_no_untimed_run_was_made_the_stores_are_named(machine, monkeypatch):
+def test_where_no_untimed_run_was_made_the_store_is_named_that_covers_the_element(machine, monkeypatch):
     monkeypatch.setattr(cases, "UNTIMED_BYTES", 0)
 
     def wrong(machine, source, to, n):
-        machine.bytes_at(to, 1)[0] ^= 1
+        machine.bytes_at(to + 4 * (n - 2), 1)[0] ^= 1
 
-    case = compared(machine, wrong).cases[0]
+    [case, _, other, _] = compared(machine, wrong, [{"N": 1003}, {"N": 1000}]).cases
 
     assert case.compared == ("reference",)
+    assert case.told.endswith("written by st.global.4 x -> dst[512*block_x + j + 4*thread], CTA 1, thread 122, j = 1")
+    assert other.told.endswith("written by st.global.16 x -> dst[512*block_x + 4*thread], CTA 1, thread 121")
+
+
+def test_where_numbers_do_not_say_who_wrote_it_all_stores_are_named(machine, monkeypatch):
+    monkeypatch.setattr(cases, "UNTIMED_BYTES", 0)
+    monkeypatch.setattr("checkers.coverage.writes.BLOCKS_LOOKED_AT", 0)
+
+    case = compared(machine, lambda machine, _, to, n: machine.bytes_at(to, 1).__setitem__(0, 1)).cases[0]
+
     assert "which st.global.16" in case.told
     assert " or st.global.4" in case.told
 
