@@ -24,6 +24,7 @@ from ..kernel import Kernel
 from .chosen import KERNEL_HELP, PAIRS_HELP, Chosen, chosen
 from .exits import NO_DEVICE, OK, UNDECIDED, UNEXPECTED, fail, write
 from .kernels import folder
+from .timelines import check_timeline, simulated, write_timeline
 
 if TYPE_CHECKING:
     from checkers import Bundle
@@ -56,6 +57,12 @@ def verify(
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Write the CUDA and the certificate there."),
     ] = None,
+    timeline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write a timeline of the kernel at the sizes: .json or .json.gz, for Perfetto."
+        ),
+    ] = None,
     limit: Annotated[float, typer.Option(metavar="SECONDS", help="Time for each case on the device.")] = 60.0,
     format: Annotated[Style, typer.Option(help="How the answer is printed.")] = Style.TEXT,
 ) -> None:
@@ -63,7 +70,11 @@ def verify(
 
     Exit status 1: refuted, or a difference; 2: bad input; 3: undecided; 4: no device, or no compiler.
     """
+    if timeline is not None:
+        check_timeline(timeline)
     one = chosen(kernel, [*(pairs or ()), *(dims or ()), *(set_ or ())])
+    if timeline is not None and one.kernel.dims and not one.sizes:
+        fail(f"expected sizes of {one.kernel.name} with --timeline, such as {one.kernel.dims[0]}=4096, got none")
     steps = _Steps(format)
     proved, certificate = _proved(one, assume_repairs or one.shipped, steps)
     if one.sizes:
@@ -71,6 +82,8 @@ def verify(
             proved.bind(**one.sizes)
         except SymlayoutError as e:
             fail(str(e))
+    if timeline is not None:
+        _predicted(proved, one.sizes, timeline, steps)
     try:
         _compiled(proved, delays, output, certificate, steps)
         if no_device:
@@ -160,6 +173,19 @@ def _unproved(report: ProofReport, about: str, rows: dict[str, Any], assume: boo
     steps.say("unproved", f"{report.summary()}: {about}", **rows)
     said = f"; --assume-repairs assumes {hint}" if hint and not assume else ""
     steps.end(UNEXPECTED if refuted else UNDECIDED, f"expected proofs of all claims, got {report.summary()}{said}")
+
+
+def _predicted(kernel: Kernel, sizes: dict[str, int], timeline: Path, steps: _Steps) -> None:
+    """Simulate the kernel at sizes, and write its timeline."""
+    trace = simulated(kernel, sizes)
+    if isinstance(trace, str):
+        steps.say("simulated", f"not at all: {trace}", why=trace)
+        return
+    write_timeline(timeline, trace)
+    around = trace.around
+    spread = f", p10-p90 {around.p10_ps / 1e6:.2f} .. {around.p90_ps / 1e6:.2f} us" if around else ""
+    told = f"{1e6 * trace.seconds:.2f} us on {trace.machine}{spread}; limited by {trace.limiting or 'nothing tried'}"
+    steps.say("simulated", f"{told}\ntimeline: {timeline}", **trace.row())
 
 
 def _compiled(kernel: Kernel, delays: int | None, output: Path | None, certificate: Bundle, steps: _Steps) -> None:

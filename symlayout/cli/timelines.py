@@ -1,0 +1,46 @@
+"""The timeline that ``symlayout verify --timeline`` writes: what is simulated at sizes, and what was stamped there."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import SymlayoutError
+from ..kernel import Kernel
+from .exits import check_target, fail
+
+if TYPE_CHECKING:
+    from simulator import Trace
+    from simulator.log import Span
+
+ENDINGS = (".json", ".json.gz")
+
+
+def check_timeline(file: Path) -> None:
+    """End before any work where a timeline could not be written to a file."""
+    check_target(file)
+    if not file.name.endswith(ENDINGS):
+        fail(f"expected a file that ends with {' or '.join(ENDINGS)} for a timeline, got {file}")
+
+
+def simulated(kernel: Kernel, sizes: Mapping[str, int]) -> Trace | str:
+    """The simulation of a kernel at sizes with its timeline, or why there is none."""
+    import simulator
+
+    try:
+        bound = kernel.bind(**sizes) if kernel.dims else kernel
+        return simulator.simulate(bound, timeline=True)
+    except SymlayoutError as e:
+        return str(e)
+
+
+def write_timeline(file: Path, trace: Trace, measured: Iterable[Span] = (), device: str = "") -> None:
+    """Write what is simulated, and what was measured, as two processes of one file."""
+    text = json.dumps(trace.chrome(measured, device), separators=(",", ":")).encode()
+    try:
+        file.write_bytes(gzip.compress(text, mtime=0) if file.name.endswith(".gz") else text)
+    except OSError as e:
+        fail(f"expected a file that can be written, got {file}: {e.strerror}")
