@@ -233,7 +233,7 @@ def measure(
     )
 
 
-def measured_at(packed: bytes, sizes: Mapping[str, int], ordinal: int = 0) -> Measurement:
+def measured_at(packed: bytes, sizes: Mapping[str, int], ordinal: int = 0, stamps: bool = False) -> Measurement:
     """The measurement of a pickled kernel at some sizes, with random numbers; what a child process is asked for.
 
     Floats are random, not small integers: zeros and repeated digits take less power, and so run at higher clocks.
@@ -248,7 +248,7 @@ def measured_at(packed: bytes, sizes: Mapping[str, int], ordinal: int = 0) -> Me
         for t in bound.tensors:
             if t.space is MemorySpace.GLOBAL:
                 given[t.name] = placed(device, t, inputs.get(t.name))
-        return measure(bound, given, device=device)
+        return measure(bound, given, device=device, stamps=stamps)
 
 
 def placed(device: Device, tensor: KernelTensor, x: Any = None) -> Buffer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from ..kernel import Kernel
 from .exits import check_target, fail
 
 if TYPE_CHECKING:
+    from gpu.measuring import Measurement
     from simulator import Trace
     from simulator.log import Span
 
@@ -35,6 +36,21 @@ def simulated(kernel: Kernel, sizes: Mapping[str, int]) -> Trace | str:
         return simulator.simulate(bound, timeline=True)
     except SymlayoutError as e:
         return str(e)
+
+
+def beside(trace: Trace, speed: Measurement, file: Path) -> Iterator[str]:
+    """Write the stamps of a measurement beside the simulation, and say how far the prediction is from its times.
+
+    Stamps are those of the CTAs that the timeline shows: all others would be hundreds of tracks.
+    """
+    from simulator.beside import Measured, compared
+
+    if speed.stamps is not None and trace.timeline is not None:
+        shown = {s.who.partition(", ")[0] for s in trace.timeline.spans}
+        spans = [s for s in speed.stamps.spans() if s.who.partition(", ")[0] in shown]
+        write_timeline(file, trace, spans, speed.device)
+    times = (("L2 warm", speed.timed.warm), ("L2 cold", speed.timed.cold))
+    yield from compared(trace, [Measured(f"measured, {state}", t.median, t.p10, t.p90) for state, t in times])
 
 
 def write_timeline(file: Path, trace: Trace, measured: Iterable[Span] = (), device: str = "") -> None:

@@ -24,13 +24,15 @@ from ..kernel import Kernel
 from .chosen import KERNEL_HELP, PAIRS_HELP, Chosen, chosen
 from .exits import NO_DEVICE, OK, UNDECIDED, UNEXPECTED, fail, write
 from .kernels import folder
-from .timelines import check_timeline, simulated, write_timeline
+from .timelines import beside, check_timeline, simulated, write_timeline
 
 if TYPE_CHECKING:
     from checkers import Bundle
     from checkers.bundle import ProofReport
     from gpu import Cubin
     from gpu.codegen import Source
+    from gpu.measuring import Measurement
+    from simulator import Trace
 
 ROUNDS = 3  # of repairs: what repairs one claim may ask for another
 MEASURE_LIMIT_S = 120.0
@@ -82,13 +84,14 @@ def verify(
             proved.bind(**one.sizes)
         except SymlayoutError as e:
             fail(str(e))
-    if timeline is not None:
-        _predicted(proved, one.sizes, timeline, steps)
+    trace = None if timeline is None else _predicted(proved, one.sizes, timeline, steps)
     try:
         _compiled(proved, delays, output, certificate, steps)
         if no_device:
             steps.end(OK)
-        _ran(proved, certificate, one.sizes, delays, limit, steps)
+        speed = _ran(proved, certificate, one.sizes, delays, limit, steps, stamps=trace is not None)
+        if timeline is not None and trace is not None and speed is not None:
+            steps.say("compared", "\n".join([*beside(trace, speed, timeline), f"timeline: {timeline}"]))
     except SymlayoutError as e:
         from gpu.errors import NoCompilerError, NoDeviceError
 
@@ -175,17 +178,18 @@ def _unproved(report: ProofReport, about: str, rows: dict[str, Any], assume: boo
     steps.end(UNEXPECTED if refuted else UNDECIDED, f"expected proofs of all claims, got {report.summary()}{said}")
 
 
-def _predicted(kernel: Kernel, sizes: dict[str, int], timeline: Path, steps: _Steps) -> None:
+def _predicted(kernel: Kernel, sizes: dict[str, int], timeline: Path, steps: _Steps) -> Trace | None:
     """Simulate the kernel at sizes, and write its timeline."""
     trace = simulated(kernel, sizes)
     if isinstance(trace, str):
         steps.say("simulated", f"not at all: {trace}", why=trace)
-        return
+        return None
     write_timeline(timeline, trace)
     around = trace.around
     spread = f", p10-p90 {around.p10_ps / 1e6:.2f} .. {around.p90_ps / 1e6:.2f} us" if around else ""
     told = f"{1e6 * trace.seconds:.2f} us on {trace.machine}{spread}; limited by {trace.limiting or 'nothing tried'}"
     steps.say("simulated", f"{told}\ntimeline: {timeline}", **trace.row())
+    return trace
 
 
 def _compiled(kernel: Kernel, delays: int | None, output: Path | None, certificate: Bundle, steps: _Steps) -> None:
@@ -236,13 +240,20 @@ def _code(code: Cubin, source: Source) -> dict[str, Any]:
 
 
 def _ran(
-    kernel: Kernel, certificate: Bundle, sizes: dict[str, int], delays: int | None, limit: float, steps: _Steps
-) -> None:
+    kernel: Kernel,
+    certificate: Bundle,
+    sizes: dict[str, int],
+    delays: int | None,
+    limit: float,
+    steps: _Steps,
+    stamps: bool,
+) -> Measurement | None:
     """Run at edges and at the sizes that were named, compare, and measure."""
     import gpu
     from gpu import child
     from gpu.differential import edges
     from gpu.errors import ChildError
+    from gpu.measuring import Measurement
 
     from ..campaigns import packed
 
@@ -257,18 +268,20 @@ def _ran(
             UNEXPECTED, f"expected the same bytes in all cases, got {len(wrong)} cases with others: {wrong[0].at}"
         )
     if delays is not None:
-        return  # a text with waits is not what would be used
+        return None  # a text with waits is not what would be used
     at = sizes or edges(kernel)[-1][1]
     try:
-        speed = child.call("gpu.measuring:measured_at", packed(kernel), at, limit_s=MEASURE_LIMIT_S)
+        speed = child.call("gpu.measuring:measured_at", packed(kernel), at, 0, stamps, limit_s=MEASURE_LIMIT_S)
     except ChildError as e:
         steps.end(UNEXPECTED, f"expected a measurement, got {e}")
     steps.say(
         "measured",
         str(speed),
-        **dataclasses.asdict(speed),
+        **{k: x for k, x in dataclasses.asdict(dataclasses.replace(speed, stamps=None)).items() if k != "stamps"},
         bytes_per_s=speed.bytes_per_s(),
         of_copy=speed.of_copy(),
         flop_per_s=speed.flop_per_s(),
         cold_bytes_per_s=speed.bytes_per_s(cold=True),
     )
+    assert isinstance(speed, Measurement)
+    return speed

@@ -8,8 +8,16 @@ import pytest
 from typer.testing import CliRunner
 
 from gpu import running
+from gpu.codegen.stamps import Place
+from gpu.conditions import Conditions
 from gpu.errors import NoCompilerError
+from gpu.measuring import Measurement, Timed, Times
+from gpu.stamps import Stamp, Stamps
+from simulator import simulate
+from symlayout import dim
 from symlayout.cli import app
+from symlayout.cli.timelines import beside
+from symlayout.kernels import bulk_copy
 from tests.support.chrome_events import broken
 from tests.support.plain import within
 
@@ -50,6 +58,32 @@ def test_the_answer_as_json_has_the_prediction(tmp_path, no_compiler):
     row = json.loads(result.output)["simulated"]
     assert row["kernel"] == "tma_copy"
     assert (tmp_path / "t.json").exists()
+
+
+def measurement(stamps: Stamps) -> Measurement:
+    """What a child process gives back: times of 3 us, and the stamps of that launch."""
+    times = Times((2.9e-6, 3e-6, 3.1e-6))
+    timed = Timed("bulk_copy", times, times)
+    quiet = Conditions()
+    return Measurement("k", "d", "Stand-in H200", 4096, 0, timed, (), timed, 4096, quiet, quiet, stamps)
+
+
+def test_stamps_of_a_run_stand_beside_the_simulation(tmp_path):
+    """The same roles under the same names, in two processes; of the CTAs that the timeline shows."""
+    bound = bulk_copy(dim("N", multiple_of=4), chunk=64, slots=2, blocks=2).bind(N=320)
+    waits = Place("producer", 0, 1, "wait", "mbarrier empty", "free", "wait empty[i]", 0)
+    stamps = [Stamp(cta, 0, waits, k, 100.0 * k, 100.0 * k + 50) for cta in (0, 1, 77) for k in range(3)]
+    trace = simulate(bound, timeline=True)
+    speed = measurement(Stamps("bulk_copy", "d", "Stand-in H200", (), 78, 64, tuple(stamps)))
+    lines = list(beside(trace, speed, tmp_path / "t.json"))
+    both = json.loads((tmp_path / "t.json").read_text())
+
+    assert broken(both) == []
+    assert lines[0].startswith("measured, L2 warm: 3.00 us, p10-p90 2.92 .. 3.08 us; the prediction is ")
+    names = {(e["pid"], e["args"]["name"]) for e in both["traceEvents"] if e["name"] == "thread_name"}
+    shown = {s.who.partition(", ")[0] for s in trace.timeline.spans}
+    assert {(pid, n) for pid, n in names if pid == 2} == {(2, f"{cta}, role producer") for cta in shown}
+    assert (1, "CTA 0, role producer") in names
 
 
 @pytest.mark.parametrize(
