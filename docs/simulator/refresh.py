@@ -2,8 +2,8 @@
 
     python docs/simulator/refresh.py
 
-A block of a page that begins with ``$ symlayout`` has the command's output below it. Numbers change with the machine files
-and with the model, and pictures with them; the words do not, and a test compares these.
+A block of a page that begins with ``$ symlayout`` has the command's output below it. Numbers change with the machine
+files and with the model, and pictures with them; the words do not, and a test compares these.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BLOCK = re.compile(r"```console\n\$ symlayout ([^\n]*)\n(.*?)```", re.DOTALL)
 PICTURES = {  # a file of docs/images: the command that makes it
-    "timeline_gemm_2.svg": "simulate gemm M=1024 N=1024 K=1024 stages=2",
-    "timeline_gemm_4.svg": "simulate gemm M=1024 N=1024 K=1024 stages=4",
+    "timeline_gemm_2.svg": "simulate gemm M=1024 N=1024 K=1024 cluster=1 blocks=132 stages=2",
+    "timeline_gemm_4.svg": "simulate gemm M=1024 N=1024 K=1024 cluster=1 blocks=132 stages=4",
 }
 
 

@@ -1,7 +1,7 @@
-"""How many slots does a ring need? A TMA copy with one to four, predicted without a GPU.
+"""How many slots does a ring need? A persistent TMA copy with one to four, predicted without a GPU.
 
-With one slot a tile is stored before the next one is asked for, so too few bytes are in flight. Two slots keep DRAM busy,
-and more change nothing.
+With one slot a tile is stored before the next one is asked for, so too few bytes are in flight. Two slots keep DRAM
+busy, and more change nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def main() -> None:
     M, N = dims("M N")
     print("slots  predicted        p10-p90           limited by")
     for slots in (1, 2, 3, 4):
-        kernel = tma_copy(M, N, tile=(64, 64), slots=slots).bind(**SIZES)
+        kernel = tma_copy(M, N, slots=slots, blocks=132).bind(**SIZES)
         trace = simulator.simulate(kernel, machine=simulator.H200)
         assert trace.around is not None
         low, high = trace.around.p10_ps / 1e6, trace.around.p90_ps / 1e6

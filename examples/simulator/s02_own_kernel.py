@@ -1,7 +1,7 @@
 """A kernel of one's own, before any CUDA: does a second buffer pay?
 
-Each CTA of 128 threads scales its share of a vector: a loop loads four elements a thread, doubles them, and stores. In the
-second version the loads of the next trip are issued before the stores of this one, into other registers.
+Each CTA of 128 threads scales its share of a vector: a loop loads four elements a thread, doubles them, and stores. In
+the second version the loads of the next trip are issued before the stores of this one, into other registers.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def main() -> None:
         for kernel in (one, two):
             trace = simulator.simulate(kernel.bind(N=n))
             loads = next(s.share for s in trace.stalls if s.cause == "loads")
-            buffers = 1 if kernel is one else 2
-            print(f"N = {n:9}  {buffers} buffers  {1e6 * trace.seconds:6.1f} us  {loads:4.0%} in loads  {trace.limiting}")
+            buffers, time = 1 if kernel is one else 2, 1e6 * trace.seconds
+            print(f"N = {n:9}  {buffers} buffers  {time:6.1f} us  {loads:4.0%} in loads  {trace.limiting}")
 
 
 if __name__ == "__main__":

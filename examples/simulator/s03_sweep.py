@@ -31,7 +31,8 @@ def main() -> None:
     found = sweep(family("gemm"), SIZES, axes, legal=refuted, best=1)
     for row in found.ranked:
         star = "*" if row in found.pareto else " "
-        print(f"{star} {1e6 * row.seconds:6.1f} us  {row.shared_bytes:6} bytes shared  {dict(row.options)}  {row.legal}")
+        time = f"{1e6 * row.seconds:6.1f} us"
+        print(f"{star} {time}  {row.shared_bytes:6} bytes shared  {dict(row.options)}  {row.legal}")
 
 
 if __name__ == "__main__":
