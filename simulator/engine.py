@@ -21,7 +21,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from symlayout.errors import SymlayoutError
 
@@ -30,7 +30,12 @@ MAX_EVENTS = 50_000_000  # of one run: about a minute
 
 
 class SimulationError(SymlayoutError):
-    """A simulation that cannot be run, or cannot go on."""
+    """A simulation that cannot be run, or cannot go on.
+
+    Of a run that cannot go on *timeline* has what happened before.
+    """
+
+    timeline: Any = None  # a ``log.Timeline``
 
 
 class Signal:

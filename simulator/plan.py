@@ -4,7 +4,7 @@
 >>> kernel = tma_copy(8192, 8192, slots=4, blocks=132).bind()
 >>> plan = plan_of(Programs(kernel), H200, Cache.of(kernel, H200, warm=False))
 >>> for kind in plan.kinds:
-...     print(kind.weight, len(kind.names), plan.at_once)
+...     print(kind.weight, len(kind.blocks), plan.at_once)
 132 1 3
 >>> print(*plan.notes, sep="; ")
 one of 132 SMs stands for all, of which 116 end before it; up to 3 CTAs at once on an SM
@@ -48,7 +48,7 @@ class Kind:
 
     weight: int  # groups of SMs, each as many as a cluster has CTAs
     walk: Walk
-    names: tuple[str, ...]  # of its CTAs, cluster by cluster; none where another group hands out its clusters
+    blocks: tuple[tuple[int, ...], ...]  # of its CTAs, cluster by cluster; none where another hands out its clusters
     share: float = 1.0  # of its work that these groups have on average
 
 
@@ -71,7 +71,8 @@ class Plan:
         times = Times(machine)
         out = []
         for kind in self.kinds:
-            ctas = list(zip(kind.names, kind.walk.of(times.of), strict=True)) if kind.names else []
+            rows = zip(kind.blocks, kind.walk.of(times.of), strict=True) if kind.blocks else ()
+            ctas = [Course(block, f"CTA {','.join(map(str, block))}", teams) for block, teams in rows]
             out.append([tuple(ctas[k : k + self.size]) for k in range(0, len(ctas), self.size)])
         return out
 
@@ -168,10 +169,15 @@ class _Chosen:
     def plan(self) -> Plan:
         grid, found = self.grid, self.traffic
         sms = grid.groups * grid.size
+        if found is None and self.detail == "all":
+            raise SimulationError(
+                f"expected a grid that can be simulated CTA by CTA, of at most {MAX_GRID} CTAs (or threads, where each "
+                f"accesses memory by itself), got {grid.clusters * grid.size} CTAs of {self.kernel.name}"
+            )
         if found is None:
-            walk, names = self._walk(range(0, grid.clusters, grid.groups))
-            total, dram = spread(self.kernel, self.cache, walk, grid.clusters * grid.size / len(names))
-            kind = Kind(grid.groups, walk, tuple(names), grid.clusters * grid.size / (grid.groups * len(names)))
+            walk, blocks = self._walk(range(0, grid.clusters, grid.groups))
+            total, dram = spread(self.kernel, self.cache, walk, grid.clusters * grid.size / len(blocks))
+            kind = Kind(grid.groups, walk, blocks, grid.clusters * grid.size / (grid.groups * len(blocks)))
             return self._plan((kind,), total, dram, f"one of {sms} SMs stands for all")
         most = int(found.signs.sum(axis=1).argmax())
         kinds, which = 1, np.zeros(grid.groups, dtype=np.int64)
@@ -198,10 +204,10 @@ class _Chosen:
         out = []
         for group in members:
             chosen = most if kinds == 1 else int(group[np.argmax(found.signs[group].sum(axis=1))])
-            walk, names = self._walk(range(chosen, grid.clusters, grid.groups))
+            walk, blocks = self._walk(range(chosen, grid.clusters, grid.groups))
             found.put(walk, group, chosen)
             share = float(found.signs[group].sum(axis=1).mean() / found.signs[chosen].sum())
-            out.append(Kind(len(group), walk, tuple(names), share))
+            out.append(Kind(len(group), walk, blocks, share))
         return self._plan(tuple(out), found.bytes, found.dram_bytes, told)
 
     def _all_steps(self) -> int:
@@ -213,15 +219,15 @@ class _Chosen:
     def _all(self, found: Traffic) -> Plan:
         """Each SM in detail. Clusters are handed out as places become free."""
         grid = self.grid
-        walk, names = self._walk(range(grid.clusters))
+        walk, blocks = self._walk(range(grid.clusters))
         own(walk, found)
-        kinds = (Kind(1, walk, tuple(names)), *(Kind(1, walk, ()) for _ in range(grid.groups - 1)))
+        kinds = (Kind(1, walk, blocks), *(Kind(1, walk, ()) for _ in range(grid.groups - 1)))
         told = f"each of {grid.groups * grid.size} SMs is simulated"
         return self._plan(kinds, found.bytes, found.dram_bytes, told, shared=True)
 
-    def _walk(self, clusters: range) -> tuple[Walk, list[str]]:
-        """The steps of some clusters, and the names of their CTAs."""
-        blocks = list(self.grid.every(clusters))
+    def _walk(self, clusters: range) -> tuple[Walk, tuple[tuple[int, ...], ...]]:
+        """The steps of some clusters, and the blocks of their CTAs."""
+        blocks = tuple(self.grid.every(clusters))
         walk = self.programs.walk(blocks)
         self.limit -= walk.steps
         if self.limit < 0:
@@ -230,7 +236,7 @@ class _Chosen:
                 f"expected at most {MAX_STEPS} steps of the SMs in detail, got {MAX_STEPS - self.limit} of CTAs up to "
                 f"{last} of {self.kernel.name}"
             )
-        return walk, [f"CTA {','.join(map(str, block))}" for block in blocks]
+        return walk, blocks
 
     def _plan(self, kinds: tuple[Kind, ...], total: int, dram: int, told: str, shared: bool = False) -> Plan:
         grid = self.grid

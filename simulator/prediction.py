@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from .log import Timeline
 from .ranges import Range
@@ -38,7 +39,8 @@ class Prediction:
     """What a kernel at sizes is predicted to do on a machine.
 
     Times are in picoseconds and without the launch, but for the range *around*, which is with it. Bytes are those that
-    all SMs move to and from L2, in sectors. *what_if* has the time with a resource made free.
+    all SMs move to and from L2, in sectors. *what_if* has the time with a resource made free. *arrays* are the tensors
+    in global memory after a run with values.
     """
 
     kernel: str
@@ -56,6 +58,7 @@ class Prediction:
     notes: tuple[str, ...] = ()
     around: Range | None = None
     timeline: Timeline | None = field(default=None, repr=False)
+    arrays: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
 
     @property
     def seconds(self) -> float:

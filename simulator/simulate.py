@@ -27,6 +27,7 @@ from .resource import Pipe
 from .sm import ALL, IN_FLIGHT, Cta, Sm, resident
 from .trace import Stall, Trace, Use
 from .traffic import Cache
+from .values import Memories
 from .warp import Warps
 
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
@@ -44,6 +45,7 @@ def simulate(
     timeline: bool = False,
     detail: str = "auto",
     inputs: Mapping[str, Any] | None = None,
+    values: bool = False,
 ) -> Trace:
     """The predicted time of a kernel that is bound to sizes, and where it goes.
 
@@ -52,7 +54,9 @@ def simulate(
     their ranges. *timeline* keeps what each team of the first SM did.
     *detail* says whether SMs that do alike are simulated by one of each kind ("kinds") or each SM is ("all"); "auto"
     chooses, and the notes say what it chose. *inputs* are tensors of indices that the kernel reads; of others,
-    indices are drawn within their contracts.
+    indices are drawn within their contracts. With *values* all SMs are simulated, the inputs are those of ``execute``,
+    and the arrays of the trace are what the kernel leaves in global memory: data move when they have arrived, so what
+    is not waited for is not there. Where a run cannot go on, the error has its *timeline*.
 
     Raises SimulationError for a kernel that is outside of the model, for one that does not end, and for a grid so
     large that the SMs in detail have more than a million steps.
@@ -61,10 +65,16 @@ def simulate(
         if got not in known:
             raise SimulationError(f"expected {what} of {' or '.join(known)}, got {got!r}")
     programs = Programs(bound, inputs)
+    memories = Memories(bound, inputs or {}) if values else None
     store = Cache.of(bound, machine, cache == "warm")
-    plan = plan_of(programs, machine, store, detail)
+    plan = plan_of(programs, machine, store, "all" if values else detail)
     courses = plan.courses(machine)
-    time, chip = _run(plan, courses, machine, frozenset(), timeline)
+    try:
+        time, chip = _run(plan, courses, machine, frozenset(), timeline or values, memories)
+    except SimulationError:
+        if not timeline and not values:  # again, to tell what happened before
+            _run(plan, courses, machine, frozenset(), True)
+        raise
     uses = tuple(chip.uses(time))
     tried = [u.name for u in uses if u.utilisation >= TRIED] + [LATENCY]
     others = {name: _run(plan, courses, machine, frozenset({name}), False)[0] for name in tried} if what_if else {}
@@ -86,7 +96,8 @@ def simulate(
         what_if=others,
         notes=(*plan.notes, f"L2 is {cache} at the start; not modelled: docs/simulator/deviations.md"),
         around=around,
-        timeline=chip.log.timeline if chip.log else None,
+        arrays=memories.arrays if memories else None,
+        timeline=chip.log.timeline if chip.log and timeline else None,
     )
 
 
@@ -156,7 +167,12 @@ def _use(pipes: Sequence[Pipe], weights: Sequence[int], time: int) -> Use:
 
 
 def _run(
-    plan: Plan, courses: list[Courses], machine: Machine, free: frozenset[str], timeline: bool
+    plan: Plan,
+    courses: list[Courses],
+    machine: Machine,
+    free: frozenset[str],
+    timeline: bool,
+    memories: Memories | None = None,
 ) -> tuple[int, Chip]:
     """The time until all is done and written, and the chip afterwards."""
     engine = Engine()
@@ -165,11 +181,17 @@ def _run(
     waiting = [iter(clusters) for clusters in courses]
     for place in range(plan.at_once):  # the first of each SM before the second of any
         for k, group in enumerate(chip.groups):
-            engine.start(f"place {place} of SM {k}", resident(group, waiting[0 if plan.shared else k], run, *dispatch))
-    engine.run()
+            engine.start(
+                f"place {place} of SM {k}", resident(group, waiting[0 if plan.shared else k], run, *dispatch, memories)
+            )
+    try:
+        engine.run()
+    except SimulationError as e:
+        e.timeline = chip.log.timeline if chip.log else None
+        raise
     return max(engine.now, chip.over), chip
 
 
-def run(cta: Cta, team: Team, end: Callable[[], None]) -> Steps:
+def run(cta: Cta, team: Team, number: int, end: Callable[[], None]) -> Steps:
     """The steps of a team of a CTA."""
-    return Warps(cta, team, end).run()
+    return Warps(cta, team, end, cta.follow.teams[number] if cta.follow else None).run()

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
 from symlayout.semantics.mbarrier import Mbarrier
 
-from .engine import Engine, Signal, Steps
+from .engine import NS, Engine, Signal, SimulationError, Steps
 from .log import Log
 from .machine import Machine
 from .memory import GlobalMemory
 from .program import Step, Team, What
 from .resource import Pipe, Window
+from .values import Follow, Memories
 
 UNITS = (
     *("issue slots", "load/store unit", "shared memory", "TMA front end", "tensor core", "mbarrier unit"),
@@ -42,9 +44,15 @@ class Barrier:
         return f"{s.name}, in phase {s.phase} with {s.pending} of {s.arrivals} arrivals and {s.tx} bytes pending"
 
     def change(self, change: Callable[[int], None], number: int) -> None:
-        """Arrive, expect or complete; a phase that ends so resumes those who wait for it."""
+        """Arrive, expect or complete; a phase that ends so resumes those who wait for it.
+
+        Raises SimulationError for what no mbarrier takes, such as more arrivals than a phase awaits.
+        """
         phase = self.state.phase
-        change(number)
+        try:
+            change(number)
+        except LayoutError as e:
+            raise SimulationError(f"{self.engine.running} at {self.engine.now / NS:.3f} ns: {e}") from e
         if self.state.phase != phase:
             self.signal.fire(self.engine)
 
@@ -80,6 +88,7 @@ class Cta:
     rank: int
     cluster: list[Cta]
     barriers: dict[tuple[str, int], Barrier]
+    follow: Follow | None = None  # in a run with values
     meetings: dict[int, Meeting] = field(default_factory=dict)
     together: dict[int, Meeting] = field(default_factory=dict)  # barriers of the cluster, those of rank 0
 
@@ -138,11 +147,25 @@ class Sm:
         return Cta(name, self, rank, cluster, barriers)
 
 
-Course = tuple[str, list[Team]]  # a CTA by name, with the steps of its teams
-Run = Callable[[Cta, Team, Callable[[], None]], Steps]  # of a team; what is called at its end
+class Course(NamedTuple):
+    """A CTA by its block and its name, with the steps of its teams."""
+
+    block: tuple[int, ...]
+    name: str
+    teams: list[Team]
 
 
-def resident(sms: list[Sm], clusters: Iterator[tuple[Course, ...]], run: Run, dispatch: Pipe, interval: float) -> Steps:
+Run = Callable[[Cta, Team, int, Callable[[], None]], Steps]  # of a team, by number; what is called at its end
+
+
+def resident(
+    sms: list[Sm],
+    clusters: Iterator[tuple[Course, ...]],
+    run: Run,
+    dispatch: Pipe,
+    interval: float,
+    memories: Memories | None = None,
+) -> Steps:
     """One place on some SMs: runs clusters one after another, a CTA on each SM, as long as there are any.
 
     Each is dispatched before, with those of the SMs that these stand for, at an *interval* from CTA to CTA.
@@ -155,9 +178,12 @@ def resident(sms: list[Sm], clusters: Iterator[tuple[Course, ...]], run: Run, di
         start, last = dispatch.take(round(interval * sms[0].stands_for * len(sms)))
         yield start + round(sms[0].mean * (last - start)) - engine.now
         cluster: list[Cta] = []
-        cluster += [sm.cta(name, k, cluster) for k, (sm, (name, _)) in enumerate(zip(sms, courses, strict=True))]
-        over = Signal(f"the end of {courses[0][0]}")
-        running = sum(len(teams) for _, teams in courses)
+        cluster += [sm.cta(c.name, k, cluster) for k, (sm, c) in enumerate(zip(sms, courses, strict=True))]
+        if memories is not None:
+            for cta, follow in zip(cluster, memories.cluster([c.block for c in courses]), strict=True):
+                cta.follow = follow
+        over = Signal(f"the end of {courses[0].name}")
+        running = sum(len(c.teams) for c in courses)
 
         def end(over: Signal = over) -> None:
             nonlocal running
@@ -165,9 +191,9 @@ def resident(sms: list[Sm], clusters: Iterator[tuple[Course, ...]], run: Run, di
             if not running:
                 over.fire(engine)
 
-        for cta, (name, teams) in zip(cluster, courses, strict=True):
-            for team in teams:
-                engine.start(f"{name}, {team.name}", run(cta, team, end))
+        for cta, c in zip(cluster, courses, strict=True):
+            for k, team in enumerate(c.teams):
+                engine.start(f"{c.name}, {team.name}", run(cta, team, k, end))
         yield over
 
 

@@ -14,6 +14,7 @@ from .engine import Signal, Steps
 from .program import HERE, Step, Team, What
 from .sm import ALL, ISSUING, Cta, Flight, Meeting
 from .timing_classes import Unit
+from .values import NOTHING, Cargo, Follower
 
 CLUSTER_BARRIER = 0  # the key of the barrier of all threads of a cluster
 
@@ -21,9 +22,10 @@ CLUSTER_BARRIER = 0  # the key of the barrier of all threads of a cluster
 class Warps:
     """The warps of a team in lockstep: they issue in order, and wait where a result or a barrier is needed."""
 
-    def __init__(self, cta: Cta, team: Team, end: Callable[[], None]) -> None:
+    def __init__(self, cta: Cta, team: Team, end: Callable[[], None], follower: Follower | None = None) -> None:
         self.sm, self.cta, self.team, self.engine = cta.sm, cta, team, cta.sm.engine
         self.name, self.end = f"{cta.name}, {team.name}", end
+        self.follower, self.cargo = follower, NOTHING
         self.stalls = cta.sm.stalls.setdefault(team.name, Counter())
         self.loads: dict[str, Flight] = {}
         self.ready: dict[str, int] = {}
@@ -34,7 +36,7 @@ class Warps:
         """All steps in order."""
         engine, sm, log = self.engine, self.sm, self.sm.log
         take, stalls, handlers = sm.slots.take, self.stalls, sm.handlers
-        busy, began = 0, engine.now
+        busy, began, follower = 0, engine.now, self.follower
         for step in self.team.steps:
             what = step.what
             handler = handlers.get(what)
@@ -55,6 +57,8 @@ class Warps:
             busy += own
             if log is not None and what.row.unit is not Unit.WAIT:
                 log.span(self.name, step.label, since)
+            if follower is not None:
+                self.cargo = follower.do(what.op)
             if blocks:
                 yield from effect(self, step)
             else:
@@ -130,6 +134,8 @@ class Warps:
         power = sm.memory.power.take(round(step.power_ps * sm.stands_for))[1]
         end = max(sm.tensor.take(step.unit_ps)[1], sm.shared.take(step.shared_ps)[1], power)
         group.until = max(group.until, end + sm.latency(step.what))
+        if self.follower is not None:
+            self.engine.at(end + sm.latency(step.what), self.cargo.complete)
 
     def _mbarrier(self, step: Step) -> None:
         sm = self.sm
@@ -243,12 +249,17 @@ class Warps:
         """Bytes of a store leave the SM from now on; nobody waits until they are visible."""
         self._at(self.sm.stores.take(step.port_ps)[1], partial(self._write, step, []))
 
-    def _write(self, step: Step, flights: list[Flight]) -> None:
+    def _write(self, step: Step, flights: list[Flight], cargo: Cargo = NOTHING) -> None:
         """Bytes of a store come to L2, and are visible later."""
         sm = self.sm
         end = sm.memory.write(step.l2_bytes, step.dram_bytes, sm.mean)
         if flights:
-            self._at(end, partial(self._over, flights))
+
+            def over() -> None:
+                cargo.complete()
+                self._over(flights)
+
+            self._at(end, over)
         if sm.log is not None:
             sm.log.moved("write", step.bytes, end)
 
@@ -264,16 +275,21 @@ class Warps:
         for flight in flights:
             flight.pending += 1
 
+        cargo = self.cargo
+
         def arrived() -> None:
             if into_shared:
                 self._at(self.sm.shared.take(step.shared_ps)[1], over)
             else:
                 over()
 
+        def over() -> None:
+            cargo.complete()
+            self._over(flights)
+
         def ask() -> None:
             self._at(self._read(step, (self.cta,))[0], arrived)
 
-        over = partial(self._over, flights)
         self._at(self.sm.lsu.take(step.unit_ps)[1], ask)
 
     def _tma_load(self, step: Step) -> None:
@@ -281,13 +297,13 @@ class Warps:
         sm, engine, since = self.sm, self.engine, self.engine.now
         start, end = sm.tma.take(step.unit_ps)
         ctas = (self.cta,) if step.ranks == (HERE,) else tuple(self.cta.cluster[rank] for rank in step.ranks)
-        window = sm.in_flight
+        window, cargo = sm.in_flight, self.cargo
 
         def ask() -> None:
             last = window.last(step.bytes) + sm.memory.latency(step.late)  # of the last byte that may be asked for
             times = [max(end, last, time) for time in self._read(step, ctas)]
             for cta, time in zip(ctas, times, strict=True):
-                self._at(time, partial(self._landing, step, cta, since))
+                self._at(time, partial(self._landing, step, cta, since, cargo))
             window.begun(step.bytes, max(engine.now, max(times) - step.port_ps), max(times))
 
         def begin() -> None:
@@ -298,11 +314,13 @@ class Warps:
         else:
             begin()
 
-    def _landing(self, step: Step, cta: Cta, since: int) -> None:
+    def _landing(self, step: Step, cta: Cta, since: int, cargo: Cargo) -> None:
         """Bytes have arrived at an SM, and are written to its shared memory."""
-        self._at(cta.sm.shared.take(step.shared_ps)[1], partial(self._landed, step, cta, since))
+        self._at(cta.sm.shared.take(step.shared_ps)[1], partial(self._landed, step, cta, since, cargo))
 
-    def _landed(self, step: Step, cta: Cta, since: int) -> None:
+    def _landed(self, step: Step, cta: Cta, since: int, cargo: Cargo) -> None:
+        if cta.follow is not None:
+            cargo.land(cta.follow.cta)
         barrier = cta.barriers[step.barrier]
         barrier.change(barrier.state.complete_tx, step.number)
         if cta is self.cta and self.sm.log is not None:
@@ -312,7 +330,7 @@ class Warps:
         group = self._flight(self.open, step.what.member_of)
         group.pending += 1
         group.reading += 1
-        sm = self.sm
+        sm, cargo = self.sm, self.cargo
         start, end = sm.tma.take(step.unit_ps)
 
         def begin() -> None:
@@ -320,8 +338,9 @@ class Warps:
             self._at(gone, read)
 
         def read() -> None:
+            cargo.read()
             self._over([group], read=True)
-            self._write(step, [group])
+            self._write(step, [group], cargo)
 
         if start > self.engine.now:
             self._at(start, begin)

@@ -109,6 +109,14 @@ def run(
         raise LayoutError(f"expected an order of {', '.join(ORDERS)} or a seed, got {order!r}")
     machine, scheduler = _machine(bound, order, sums)
     machine.log = log
+    put(machine, inputs)
+    scheduler.run(itertools.islice(_clusters(bound), clusters))
+    return machine
+
+
+def put(machine: Machine, inputs: Mapping[str, Any]) -> None:
+    """Put arrays and scalar parameters into the memories of a launch; errors are those of ``execute``."""
+    bound = machine.kernel
     _place(machine, inputs)
     for name, x in inputs.items():
         if name in {p.name for p in bound.parameters}:
@@ -118,8 +126,6 @@ def run(
         else:
             scalars = f" or a scalar ({', '.join(p.name for p in bound.parameters)})" if bound.parameters else ""
             raise LayoutError(f"expected a global tensor ({', '.join(machine.memory)}){scalars}, got {name!r}")
-    scheduler.run(itertools.islice(_clusters(bound), clusters))
-    return machine
 
 
 def _place(machine: Machine, inputs: Mapping[str, Any]) -> None:
@@ -202,7 +208,7 @@ class Scheduler:
             for blocks in itertools.islice(clusters, self.together - len(live)):
                 cluster = Cluster(self.machine, blocks)
                 live.append(cluster)
-                self.running += [Running(a) for cta in cluster.ctas for a in self._agents(cta)]
+                self.running += [Running(a) for cta in cluster.ctas for a in agents(cta, self.pausing)]
             if not live:
                 return
             if not self.step():
@@ -233,16 +239,17 @@ class Scheduler:
         if flight.step():
             self.machine.flying.remove(flight)
 
-    def _agents(self, cta: Cta) -> Iterator[Agent]:
-        """An agent for each run of warps that have the same roles."""
-        kernel = self.machine.kernel
-        roles = [op for op in kernel.walk() if isinstance(op, Role)]
-        cuts = sorted({0, kernel.threads // 32, *(w for r in roles for w in (r.first_warp, r.first_warp + r.warps))})
-        for first, end in itertools.pairwise(cuts):
-            names = dict.fromkeys(r.name for r in roles if r.first_warp <= first < r.first_warp + r.warps)
-            name = f"role {', '.join(names)}" if names else f"warps {first} .. {end - 1}" if roles else ""
-            cta.agents.append(Agent(cta, name, first, end - first, self.pausing))
-        yield from cta.agents
+
+def agents(cta: Cta, pausing: bool = False) -> list[Agent]:
+    """An agent for each run of warps of a CTA that have the same roles."""
+    kernel = cta.cluster.machine.kernel
+    roles = [op for op in kernel.walk() if isinstance(op, Role)]
+    cuts = sorted({0, kernel.threads // 32, *(w for r in roles for w in (r.first_warp, r.first_warp + r.warps))})
+    for first, end in itertools.pairwise(cuts):
+        names = dict.fromkeys(r.name for r in roles if r.first_warp <= first < r.first_warp + r.warps)
+        name = f"role {', '.join(names)}" if names else f"warps {first} .. {end - 1}" if roles else ""
+        cta.agents.append(Agent(cta, name, first, end - first, pausing))
+    return cta.agents
 
 
 class Shuffled(Scheduler):

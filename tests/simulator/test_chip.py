@@ -22,7 +22,7 @@ def plan(kernel, detail="auto"):
 
 def asked(made):
     """The bytes that the simulated steps ask L2 for."""
-    teams = (team for kind in made.courses(H200) for cluster in kind for _, teams in cluster for team in teams)
+    teams = (team for kind in made.courses(H200) for cluster in kind for course in cluster for team in course.teams)
     return sum(step.l2_bytes for team in teams for step in team.steps)
 
 
@@ -54,7 +54,7 @@ def test_sms_with_fewer_tiles_end_before():
 
     assert [kind.weight for kind in made.kinds] == [132]
     assert "of which 116 end before it" in made.notes[0]
-    loads = [s.l2_bytes for s in made.courses(H200)[0][0][0][1][0].steps if s.bytes]
+    loads = [s.l2_bytes for s in made.courses(H200)[0][0][0].teams[0].steps if s.bytes]
     assert loads == [132 * 16384] * 124 + [16 * 16384]  # 16384 tiles of 132 CTAs
 
 
@@ -91,7 +91,7 @@ def test_clusters_fit_gpcs():
     made = plan(gemm(8192, 2048, 64, blocks=132, cluster=4).bind())
 
     assert sum(kind.weight for kind in made.kinds) == 32  # 66 pairs of SMs in 8 GPCs: 8 or 9 pairs each
-    assert [len(kind.names) for kind in made.kinds] == [8]  # the 33rd cluster comes second
+    assert [len(kind.blocks) for kind in made.kinds] == [8]  # the 33rd cluster comes second
 
 
 def test_a_cluster_whose_peers_are_not_told_deadlocks():
