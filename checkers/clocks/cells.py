@@ -15,7 +15,7 @@ from symlayout.expr import Expr, build, mod, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import Site, everyone, sites
-from symlayout.ops import Copy, Ref
+from symlayout.ops import Barrier, ClusterBarrier, Copy, Ref
 
 from ..algebra.cases import shown, within
 from ..orders.footprints import widest
@@ -79,7 +79,7 @@ def _cells(kernel: Kernel, s: Site, touch: Any, fill: Any, barriers: list[Phased
     facts = Facts.about(*kernel.dims, *kernel.block, *loops, ref.offset, given=(*kernel.given, *s.predicate))
     slots, elements, number = _slot(kernel, facts, s, ref, whole, barriers)
     if not symbols_in((number,)) & set(loops):  # of one slot: whose contents are told by any number that is in it
-        uses = [fill[1].use] if fill is not None else _awaited(s, barriers)
+        uses = [fill[1].use] if fill is not None else _awaited(s, ref, barriers)
         number = next((u for u in uses if facts.normal(mod(u, slots) - mod(number, slots)) == 0), number)
     used = symbols_in((number, s.conditions))
     depth = max((n for n, loop in enumerate(s.loops, 1) if loop.index in used), default=0)
@@ -91,15 +91,30 @@ def _cells(kernel: Kernel, s: Site, touch: Any, fill: Any, barriers: list[Phased
     return Cells(made, ref, touch.kind, touch.proxy, touch.completion, slots, elements, number, low, high, fill)
 
 
-def _awaited(s: Site, barriers: list[Phased]) -> list[Any]:
-    """The use numbers of the waits before an operation in the bodies around it, the last one first."""
-    found: list[tuple[tuple[int, ...], Any]] = []
+def _awaited(s: Site, ref: Ref, barriers: list[Phased]) -> list[Any]:
+    """The use numbers of the waits before an operation in the bodies around it, the likeliest to be for it first.
+
+    Those are for what copies bring into the tensor, then for what others have written, then for a slot to be free.
+    """
+    found: list[tuple[bool, bool, tuple[int, ...], Any]] = []
     for b in barriers:
+        lands = any(ref.tensor in {r.tensor for r in u.event.op.targets} for u in b.arrivals)
         for w in () if b.named else b.waits:
-            inside = w.event.site.places[:-1] == s.places[: len(w.event.site.places) - 1]
-            if inside and w.event.site.role == s.role and w.event.site.places < s.places:
-                found.append((w.event.site.places, w.use))
-    return [use for _, use in sorted(found, key=lambda x: x[0], reverse=True)]
+            at = w.event.site
+            inside = at.places[:-1] == s.places[: len(at.places) - 1]
+            if inside and at.role == s.role and at.places < s.places:
+                free = type(w.first) is int and w.first < 0
+                found.append((lands, not free, at.places, w.use))
+    return [*(use for *_, use in sorted(found, key=lambda x: x[:3], reverse=True)), _iteration(s)]
+
+
+def _iteration(s: Site) -> Any:
+    """The number of an iteration among all of the loops around an operation in which threads wait for others."""
+    number: Any = 0
+    for loop in s.loops:
+        if any(op.waits is not None or isinstance(op, Barrier | ClusterBarrier) for op in loop.walk()):
+            number = number * loop.extent + loop.index
+    return number
 
 
 def _width(kernel: Kernel, s: Site, ref: Ref) -> int:

@@ -187,8 +187,11 @@ class _Reader:
             if type(x.slot) is int:
                 yield x.slot + slots * count
         if slots > 1:
-            shown = [x.slot + slots * a for a in opaque_atoms(x.slot) if terms_of(x.slot).get((a,)) == -slots]
-            yield from (n - late for n in shown for late in (0, slots))
+            facts = self._facts(s)
+            for n in [x.slot + slots * a for a in opaque_atoms(x.slot) if terms_of(x.slot).get((a,)) == -slots]:
+                while parity is None and facts.le(slots, n) is True:  # the first use of a slot is below S
+                    n = n - slots
+                yield n
             if isinstance(x.slot, Expr) and not opaque_atoms(x.slot):
                 yield x.slot
         if parity is not None and slots == 1:

@@ -111,10 +111,10 @@ def test_all_claims_of_a_kernel_are_proved() -> None:
 
 
 def test_a_check_that_the_budget_cuts_off_shows_nothing() -> None:
-    early = tma_copy(dim("M"), dim("N"), tile=(16, 64), slots=3).edited(
+    early = tma_copy(dim("M"), dim("N"), tile=(16, 64), slots=3, blocks=132).edited(
         lambda op: () if isinstance(op, WaitGroup) and op.read else (op,)
     )
-    for steps in range(10_000, 20_000, 1_000):  # within the protocol, and within the order of accesses
+    for steps in range(11_000, 19_000, 2_000):  # within the protocol, and within the order of accesses
         known = Clocks(early, early.given)
         with contextlib.suppress(Exhausted), metered(60, steps):
             known.order_open(("ring",))
