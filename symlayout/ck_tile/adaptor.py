@@ -16,6 +16,7 @@ from ..errors import LayoutError
 from ..expr import Fact, Int, Symbol, index, integer, written_divisors
 from ..facts import symbols_in
 from ..int_tuple import IntTuple, text
+from ..members import members
 from ..obligations import NONE, Obligations
 from ..transforms import UNKNOWN, Indices, Transform
 
@@ -221,6 +222,9 @@ class TensorAdaptor(AddressMap):
         return f"({','.join(map(str, self.coords))}) of {text(self.extents)} through {through}"
 
     __repr__ = __str__
+
+    def _repr_svg_(self) -> str:
+        return members.picture(self)
 
     # -- identity -------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from ..dtype import DTypeLike
 from ..errors import LayoutError
 from ..expr import Symbol, substitute
 from ..facts import symbols_in
+from ..members import members
 from ..transforms import UNKNOWN, Transform
 from .buffer_view import AddressSpace, BufferView, MemoryOperation, make_buffer_view, operation_of
 from .coordinates import (
@@ -148,6 +149,9 @@ class TensorView:
     @property
     def obligations(self) -> Any:
         return self.descriptor.obligations
+
+    def _repr_svg_(self) -> str:
+        return members.picture(self.descriptor)
 
     def _coordinate(self, c: TensorCoordinate | Sequence[int]) -> TensorCoordinate:
         return c if isinstance(c, TensorCoordinate) else make_tensor_coordinate(self.descriptor, c)

@@ -14,6 +14,7 @@ A new picture belongs here: a function to a ``Grid``, which ``svg`` and tables o
 from .evaluation import steps
 from .grid import Grid, offset_grid, swizzle_grid, thread_value_grid
 from .html import html_page, report_html
+from .maps import map_grid
 from .picture import picture
 from .svg import card, svg
 
@@ -21,6 +22,7 @@ __all__ = [
     "Grid",
     "card",
     "html_page",
+    "map_grid",
     "offset_grid",
     "picture",
     "report_html",

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ..address_map import AddressMap
 from ..errors import LayoutError
 from ..facts import Facts
 from ..layout import ComposedLayout, Layout
 from ..swizzle import Swizzle
 from .grid import Grid, offset_grid, swizzle_grid
+from .maps import map_grid
 from .svg import card, svg
 
 ROWS = COLUMNS = 32  # what a notebook shows of a large layout
 
 
 def picture(x: Any, rows: int = ROWS, columns: int = COLUMNS) -> str:
-    """SVG text of a layout's offsets, a swizzle or a Grid; of its modes and assumptions where sizes are symbols.
+    """SVG text of the offsets of a layout or a map, a swizzle or a Grid; of modes and assumptions of symbolic sizes.
 
     >>> from symlayout import dims
     >>> M, N = dims("M N")
@@ -27,8 +29,10 @@ def picture(x: Any, rows: int = ROWS, columns: int = COLUMNS) -> str:
         return svg(x)
     if isinstance(x, Swizzle):
         return svg(swizzle_grid(x))
+    if isinstance(x, AddressMap):
+        return svg(map_grid(x, rows, columns)) if x.static else card(str(x), map(str, x.valid))
     if not isinstance(x, Layout | ComposedLayout):
-        raise LayoutError(f"expected a layout, a swizzle or a Grid to draw, got {x!r} ({type(x).__name__})")
+        raise LayoutError(f"expected a layout, a map, a swizzle or a Grid to draw, got {x!r} ({type(x).__name__})")
     return svg(offset_grid(x, rows, columns)) if x.static else card(str(x), _lines(x))
 
 

@@ -204,7 +204,7 @@ def test_text_is_escaped():
 
 
 def test_only_what_has_a_picture_is_drawn():
-    with pytest.raises(LayoutError, match=r"expected a layout, a swizzle or a Grid to draw, got 'x' \(str\)"):
+    with pytest.raises(LayoutError, match=r"expected a layout, a map, a swizzle or a Grid to draw, got 'x' \(str\)"):
         picture("x")
 
 
