@@ -223,7 +223,7 @@ class _Executions:
         i, bound, reached = found
         self.steps.append((i, bound))
         self.env[loop.index] = i
-        self.reached.append(reached)
+        self.reached += reached
 
     def store(self, start: tuple[Int, ...], width: tuple[int, ...]) -> Store:
         """The store of these boxes, in indices of its own."""

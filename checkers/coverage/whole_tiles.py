@@ -123,10 +123,10 @@ def box(
         found = trips(s, _upper(s) + 1, plain, given) if s.upper is not None else None
         if found is None:
             return None
-        i, bound, fact = found
+        i, bound, facts = found
         rows.append((i, bound))
         env[s] = i
-        reached.append(fact)
+        reached += facts
     return rows, env, tuple(reached)
 
 
@@ -138,15 +138,37 @@ def _independent(s: Symbol) -> bool:
     return s.upper is not None and not any(t.lower == 0 for t in symbols_in((s.upper,)))
 
 
-def trips(s: Symbol, n: Any, blocks: Iterable[Symbol], given: tuple[Fact, ...]) -> tuple[Symbol, Int, Fact] | None:
-    """(index, bound, fact) for 0 <= index < n, where n = X//d + e or e depends on blocks: d*(index + 1 - e) <= X.
+def trips(
+    s: Symbol, n: Any, blocks: Iterable[Symbol], given: tuple[Fact, ...]
+) -> tuple[Symbol, Int, tuple[Fact, ...]] | None:
+    """(index, bound, facts) for 0 <= index < n: the indices below the bound for which the facts hold.
 
-    The bound is n at block 0. None where that is not shown to bound n.
+    Where n = max(0, x) these are those below x; where it is min(a, b), those below both, and one of the two that does
+    not depend on blocks is the bound. Where n = X//d + e or e depends on blocks, d*(index + 1 - e) <= X, and the bound
+    is n at block 0. None where that is not shown to bound n.
     """
+    within = _least(n)
+    whole = next((x for x in within if symbols_in((x,)).isdisjoint(blocks)), None)
+    if len(within) > 1 and whole is not None:
+        i = s.ranged(0, integer(whole - 1))
+        return i, whole, tuple(Fact(x - 1 - i, ">=") for x in within if x is not whole)
+    (n,) = within if len(within) == 1 else (n,)
     quotients = [m[0] for m, c in terms_of(n).items() if len(m) == 1 and c == 1 and isinstance(m[0], Quotient)]
     bound = n.subs(dict.fromkeys(blocks, 0)) if isinstance(n, Expr) else n
     if len(quotients) > 1 or Facts.about(n, bound, given=given).le(n, bound) is not True:
         return None
     i = s.ranged(0, integer(bound - 1))
     x, d, rest = (*quotients[0].args, n - quotients[0]) if quotients else (0, 1, n)
-    return i, bound, Fact(x - d * (i + 1 - rest), ">=")
+    return i, bound, (Fact(x - d * (i + 1 - rest), ">="),)
+
+
+def _least(n: Any) -> tuple[Any, ...]:
+    """Numbers of which the least is n wherever n is above 0."""
+    atom = next(iter(terms_of(n))) if isinstance(n, Expr) else ()
+    if len(atom) != 1 or terms_of(n) != {atom: 1}:
+        return (n,)
+    (a,) = atom
+    if isinstance(a, Max) and any(type(x) is int and x <= 0 for x in a.args):
+        left = [x for x in a.args if not (type(x) is int and x <= 0)]
+        return _least(left[0]) if len(left) == 1 else (n,)
+    return tuple(y for x in a.args for y in _least(x)) if isinstance(a, Min) else (n,)

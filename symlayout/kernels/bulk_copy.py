@@ -36,16 +36,17 @@ def bulk_copy(
     chunk: int = 1024,
     slots: int = 1,
     blocks: int | Symbol | None = None,
+    order: str = "strided",
     loads: str = "",
     stores: str = "",
 ) -> Kernel:
     """dst = src for N elements. Needs N of whole 16-byte units.
 
-    By *blocks* persistent CTAs, each with a ring of *slots*; with None by a CTA for each chunk. *loads* and *stores*
-    are cache policies, such as ``"L2::evict_first"``.
+    By *blocks* persistent CTAs, each with a ring of *slots*, in this *order* (``kernels.schedule``); with None by a CTA
+    for each chunk. *loads* and *stores* are cache policies, such as ``"L2::evict_first"``.
     """
     kind = DType.of(dtype)
-    schedule = Schedule(ceil_div(N, chunk), blocks)
+    schedule = Schedule(ceil_div(N, chunk), blocks, order)
     sizes = (x for x in (N, *schedule.sizes) if not isinstance(x, int))
     k = Builder("bulk_copy", *sizes, grid=(schedule.grid,), threads=64)
     src, dst = (k.global_tensor(name, kind, Layout(N)) for name in ("src", "dst"))

@@ -21,7 +21,8 @@ import numpy as np
 from ..atoms import MatrixDescriptor, atom
 from ..dtype import DType, DTypeLike, f32
 from ..errors import LayoutError
-from ..expr import Symbol, minimum, xor
+from ..expr import Int, Symbol, divides, minimum, xor
+from ..facts import symbols_in
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.ring import Ring, make_ring
@@ -58,19 +59,19 @@ def gemm(
     tile: tuple[int, int] = (128, 256),
     stages: int = 4,
     cluster: int = 2,
-    blocks: int = 128,
+    blocks: Int = 128,
     group: int = 8,
 ) -> Kernel:
     """c = a b^T for row-major a (M,K), b (N,K) and c (M,N) of 16-bit floats. Needs N and K of whole 16-byte units.
 
     *tile* is that of a CTA, 64 rows for each consumer warpgroup. 128 *blocks* share the tiles of powers of two evenly;
-    on an H200, whose clock falls with its power, they beat one for each of 132 SMs by 1 %. Raises LayoutError for
-    numbers that do not fit.
+    on an H200, whose clock falls with its power, they beat one for each of 132 SMs by 1 %. Their number may be a size
+    too, such as ``2 * dim("clusters")`` in clusters of two. Raises LayoutError for numbers that do not fit.
     """
     rows, columns = tile
     kind, consumers = DType.of(dtype), rows // 64
     _expect(kind, rows, columns, stages, cluster, blocks)
-    sizes = (x for x in (M, N, K) if not isinstance(x, int))
+    sizes = (*(x for x in (M, N, K) if not isinstance(x, int)), *sorted(symbols_in((blocks,)), key=str))
     threads = 128 * (1 + consumers)
     k = Builder("gemm", *sizes, grid=(blocks,), threads=threads, cluster=(cluster,), ctas_per_sm=1)
     share = columns // cluster  # rows of B that a CTA loads for all
@@ -182,7 +183,7 @@ def _raster(
     return tiles_m * tiles_n, corner
 
 
-def _expect(kind: DType, rows: int, columns: int, stages: int, cluster: int, blocks: int) -> None:
+def _expect(kind: DType, rows: int, columns: int, stages: int, cluster: int, blocks: Int) -> None:
     if kind.bits != 16 or kind.kind != "float":
         raise LayoutError(f"expected bf16 or f16, got {kind}")
     if rows % 64 or not 64 <= rows <= 192:
@@ -191,8 +192,11 @@ def _expect(kind: DType, rows: int, columns: int, stages: int, cluster: int, blo
         raise LayoutError(f"expected a tile of 64, 128, 192 or 256 columns, got {columns}")
     if cluster < 1 or columns % (8 * cluster):
         raise LayoutError(f"expected a cluster whose CTAs share {columns} rows of B in eights, got {cluster}")
-    if blocks < 1 or blocks % cluster:
-        raise LayoutError(f"expected blocks in whole clusters of {cluster}, got {blocks}")
+    if isinstance(blocks, int):
+        if blocks < 1 or blocks % cluster:
+            raise LayoutError(f"expected blocks in whole clusters of {cluster}, got {blocks}")
+    elif divides(cluster, blocks) is None:
+        raise LayoutError(f'expected blocks in whole clusters of {cluster}, got {blocks}; such as {cluster} * dim("n")')
     if stages < 2:
         raise LayoutError(f"expected at least 2 stages, since one is given back a step late, got {stages}")
 

@@ -39,18 +39,19 @@ def tma_copy(
     tile: tuple[int, int] = (16, 256),
     slots: int = 1,
     blocks: int | Symbol | None = None,
+    order: str = "strided",
     loads: str = "",
     stores: str = "",
 ) -> Kernel:
     """dst = src for row-major (M,N) tensors. Needs N of whole 16-byte units.
 
-    By *blocks* persistent CTAs, each with a ring of *slots*; with None by a CTA for each tile. *loads* and *stores* are
-    cache policies, such as ``"L2::evict_first"``.
+    By *blocks* persistent CTAs, each with a ring of *slots*, in this *order* (``kernels.schedule``); with None by a CTA
+    for each tile. *loads* and *stores* are cache policies, such as ``"L2::evict_first"``.
     """
     rows, columns = tile
     kind = DType.of(dtype)
     tiles_n = ceil_div(N, columns)
-    schedule = Schedule(ceil_div(M, rows) * tiles_n, blocks)
+    schedule = Schedule(ceil_div(M, rows) * tiles_n, blocks, order)
 
     sizes = (x for x in (M, N, *schedule.sizes) if not isinstance(x, int))
     k = Builder("tma_copy", *sizes, grid=(schedule.grid,), threads=64)

@@ -70,21 +70,22 @@ def tma_transpose(
     swizzle: int = 128,
     stages: int = 1,
     blocks: int | Symbol | None = None,
+    order: str = "strided",
     l2_promotion: int = 256,
     loads: str = "",
     stores: str = "",
 ) -> Kernel:
     """dst = src transposed, for row-major (M,N) and (N,M). Needs M and N of whole 16-byte units.
 
-    By *blocks* persistent CTAs, each with a ring of *stages*; with None by a CTA for each tile. *l2_promotion* is that
-    of both tensor maps: how many bytes L2 fetches at once, 0 for those that are asked for. *loads* and *stores* are
-    cache policies, such as ``"L2::evict_first"``.
+    By *blocks* persistent CTAs, each with a ring of *stages*, in this *order* (``kernels.schedule``); with None by a
+    CTA for each tile. *l2_promotion* is that of both tensor maps: how many bytes L2 fetches at once, 0 for those that
+    are asked for. *loads* and *stores* are cache policies, such as ``"L2::evict_first"``.
     """
     rows, columns = tile
     kind = DType.of(dtype)
     vector, threads = 16 // kind.bytes, 32 * CONSUMERS
     tiles_m, tiles_n = ceil_div(M, rows), ceil_div(N, columns)
-    schedule = Schedule(tiles_m * tiles_n, blocks)
+    schedule = Schedule(tiles_m * tiles_n, blocks, order)
     come, go = SwizzledTile(rows, columns, kind, swizzle), SwizzledTile(columns, rows, kind, swizzle)
 
     sizes = (x for x in (M, N, *schedule.sizes) if not isinstance(x, int))
