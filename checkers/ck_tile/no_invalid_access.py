@@ -74,10 +74,10 @@ class NoInvalidAccess(Claim):
 
     @cached_property
     def _starts(self) -> Any:
-        """The map of the first elements of accesses."""
+        """The map of the first elements of accesses, the last of which may reach past the dimension."""
         if self.elements == 1:
             return self.layout
-        lanes = lanes_of(descriptor_of(self.layout), self.along, self.elements).map
+        lanes = lanes_of(descriptor_of(self.layout), self.along, self.elements, overhang=True).map
         first = {lanes.coords[-1]: 0}
         offset, valid = substitute(lanes.offset, first), tuple(f.subs(first) for f in lanes.valid)
         return AddressMap(lanes.coords[:-1], lanes.extents[:-1], offset, valid)

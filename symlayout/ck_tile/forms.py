@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 from ..address_map import AddressMap
 from ..errors import LayoutError
 from ..expr import Fact, Int, Symbol, digit, substitute
+from ..int_tuple import ceil_div
 from ..transforms import Indices, LeftPad, Merge, Pad, RightPad, Run, Transform
 from ..transforms.merge import row_major, total
 from .adaptor import Graph, Hidden, TensorAdaptor
@@ -123,8 +124,10 @@ class Lanes:
     needs: tuple[Fact, ...] | None
 
 
-def lanes_of(adaptor: AddressMap, along: int, length: int) -> Lanes:
+def lanes_of(adaptor: AddressMap, along: int, length: int, overhang: bool = False) -> Lanes:
     """Vectors of *length* indices along a dimension, each from a multiple of it on, as far as whole ones go.
+
+    With *overhang* the last one may reach past the end.
 
     >>> from symlayout import dims
     >>> from symlayout.ck_tile import make_merge_transform, make_naive_tensor_descriptor, transform_tensor_descriptor
@@ -140,9 +143,10 @@ def lanes_of(adaptor: AddressMap, along: int, length: int) -> Lanes:
     if not -rank <= along < rank:
         raise LayoutError(f"expected a dimension of 0 .. {rank - 1}, got {along}")
     d = along % rank
-    vector, lane = digit(f"v{d}", adaptor.extents[d] // length), digit("lane", length)
+    count = ceil_div(adaptor.extents[d], length) if overhang else adaptor.extents[d] // length
+    vector, lane = digit(f"v{d}", count), digit("lane", length)
     coords = (*adaptor.coords[:d], vector, *adaptor.coords[d + 1 :], lane)
-    extents = (*adaptor.extents[:d], adaptor.extents[d] // length, *adaptor.extents[d + 1 :], length)
+    extents = (*adaptor.extents[:d], count, *adaptor.extents[d + 1 :], length)
     starts = (*adaptor.coords[:d], length * vector, *adaptor.coords[d + 1 :])
     env = {adaptor.coords[d]: length * vector + lane}
     valid = tuple(f.subs(env) for f in adaptor.valid)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ..expr import Expr, Int
 from ..int_tuple import text
 from .merge import row_major, total
-from .transform import UNKNOWN, Indices, Transform, of_kind
+from .transform import UNKNOWN, Indices, Run, Transform, is_zero, of_kind
 
 LOW_24_BITS = 0xFFFFFF
 
@@ -50,6 +50,14 @@ class Unmerge(Transform):
 
     def lower_lengths(self) -> tuple[Int | None, ...]:
         return (None if self.use_24bit else total(self.lengths),)
+
+    def run(self, upper: Run, length: int) -> Run | None:
+        """As for any sum of multiples; on 24 bits only along dimensions of stride 1, whose indices are not cut."""
+        cut = any(s != 1 and not is_zero(d) for s, d in zip(row_major(self.lengths), upper.steps, strict=True))
+        if self.use_24bit and cut and length > 1:
+            return None
+        (total_step,) = Unmerge(self.lengths).lower(upper.steps)
+        return Run(self.lower(upper.starts), (total_step,), upper.needs)
 
     def update(self, diff: Indices, lower: Indices, upper: Indices) -> Indices:
         return self.lower(diff)

@@ -160,6 +160,27 @@ def test_a_vector_at_the_end_of_a_buffer_is_refuted():
     assert story(NoInvalidAccess(d, 31, elements=4)) == "index (3,4) has offsets 28 .. 31, in a buffer of 31"
 
 
+def test_the_last_vector_may_reach_past_its_dimension():
+    d = make_naive_tensor_descriptor((2, 10), (10, 1))
+
+    assert story(NoInvalidAccess(d, elements=4)) == "index (1,8) has offsets 18 .. 21, in a buffer of 20"
+    assert is_proved(NoInvalidAccess(d, 22, elements=4))
+    assert is_proved(NoInvalidAccess(d, elements=5))
+
+
+def test_a_24_bit_unmerge_is_no_run_across_its_cut():
+    """Vectors of 3 from multiples of 3 on meet index 2^24, of which the low 24 bits are 0; vectors of 2 do not."""
+    n = 3 << 23
+    d = transform_tensor_descriptor(
+        make_naive_tensor_descriptor_packed((4 * n,)), (make_unmerge_transform((n, 4), True),), ((0,),), ((0, 1),)
+    )
+
+    assert (d((2**24 - 1, 0)), d((2**24, 0))) == (4 * (2**24 - 1), 0)
+    assert verdict(GuaranteedVectorLength(d, 3, 0, 4)).outcome is Outcome.UNKNOWN
+    assert is_proved(GuaranteedVectorLength(d, 2, 0, 4))
+    assert is_proved(GuaranteedVectorLength(d, 4, 1, 1))
+
+
 def test_an_offset_is_not_counted_in_the_space():
     d = make_naive_tensor_descriptor_with_offset((3, 4), (4, 1), 5)
 
