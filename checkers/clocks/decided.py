@@ -2,7 +2,7 @@
 
 >>> from symlayout import dims
 >>> from symlayout.kernels import tma_copy
->>> known = clocks(tma_copy(*dims("M N"), tile=(16, 64)))
+>>> known = clocks(tma_copy(*dims("M N"), tile=(16, 64), slots=4, blocks=132))
 >>> known.protocol_open, known.order_open(("ring",)), len(known.shown)
 ('', '', 4)
 """

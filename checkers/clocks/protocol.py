@@ -30,7 +30,7 @@ class Protocol:
 
     >>> from symlayout import dims
     >>> from symlayout.kernels import tma_copy
-    >>> protocol = Protocol(tma_copy(*dims("M N"), tile=(16, 64)))
+    >>> protocol = Protocol(tma_copy(*dims("M N"), tile=(16, 64), slots=4, blocks=132))
     >>> protocol.check()
     >>> print(protocol.shown[1])
     full of 4 slots: each phase gets its 1 arrivals after the one before is over
