@@ -78,9 +78,11 @@ def _cells(kernel: Kernel, s: Site, touch: Any, fill: Any, barriers: list[Phased
     loops = tuple(loop.index for loop in s.loops)
     facts = Facts.about(*kernel.dims, *kernel.block, *loops, ref.offset, given=(*kernel.given, *s.predicate))
     slots, elements, number = _slot(kernel, facts, s, ref, whole, barriers)
-    if not symbols_in((number,)) & set(loops):  # of one slot: whose contents are told by any number that is in it
-        uses = [fill[1].use] if fill is not None else _awaited(s, ref, barriers)
-        number = next((u for u in uses if facts.normal(mod(u, slots) - mod(number, slots)) == 0), number)
+    mine = symbols_in((number,)) & set(loops)
+    for use in [fill[1].use] if fill is not None else _awaited(s, ref, barriers):  # any number in the slot will do
+        if mine < symbols_in((use,)) and facts.normal(mod(use, slots) - mod(number, slots)) == 0:
+            number = use
+            break
     used = symbols_in((number, s.conditions))
     depth = max((n for n, loop in enumerate(s.loops, 1) if loop.index in used), default=0)
     depth = depth if fill is None else max(depth, fill[1].event.depth)

@@ -268,6 +268,10 @@ class Footprints:
         env.update({s: grid[0] for s in symbols if s.name == THREAD})
         starts = np.broadcast_to(interpret(place.offset, Arrays(env)), grid[0].shape)
         starts = starts.reshape(len(threads), math.prod(extents))
+        if _unsaid(a) and by_thread and len(threads) == WARP * len(a.team.warps):  # any lane, and all at one place
+            lanes = starts.reshape(len(a.team.warps), WARP, -1)
+            if (lanes == lanes[:, :1]).all():
+                starts, ids = lanes[:, 0], LANE * WARP * np.array(sorted(a.team.warps), dtype=np.int64) + 1
         who = np.broadcast_to(ids[:, None], starts.shape)
         if a.matrix is not None and starts.size:
             return self.operand(a, np.unique(starts))
@@ -278,11 +282,13 @@ class Footprints:
         role = next((x for x in reversed(a.site.around) if isinstance(x, Role)), None)
         first = 32 * role.first_warp if role else 0
         warps = np.array(sorted(a.team.warps), dtype=np.int64)
-        unsaid = a.team.lanes == 1 and not a.team.chosen  # which lane an election takes
-        if unsaid and not by_thread:
+        if _unsaid(a) and not by_thread:
             return 32 * warps - first, LANE * 32 * warps + 1
         if a.team.chosen == (FIRST_LANE,):
             return 32 * warps - first, LANE * 32 * warps
+        if a.team.chosen and a.site.team is not None:  # by conditions on threads alone
+            some = np.array(sorted(a.site.candidates), dtype=np.int64)
+            return some - first, LANE * some
         row = a.site.op.row
         lanes = row.row_lanes if isinstance(row, MatrixCopy) else WARP
         every = (32 * warps[:, None] + np.arange(lanes)).reshape(-1)
@@ -318,6 +324,11 @@ def by_element(starts: Numbers, who: Numbers, width: int, op: Op) -> Touched:
     if isinstance(op.row, MatrixCopy):  # rows are the whole warp's
         least, most = least // (32 * LANE) * 32 * LANE, most // (32 * LANE) * 32 * LANE + 32 * LANE - 1
     return Touched(elements[first], least, most, "apart" if clash == "same thread" else clash, bool(many))
+
+
+def _unsaid(a: Access) -> bool:
+    """Whether it is not said which lane makes an access: an election's."""
+    return a.team.lanes == 1 and not a.team.chosen
 
 
 def _union(parts: list[Touched]) -> Touched:

@@ -98,17 +98,19 @@ def run(
     log: Any = None,
     *,
     sums: Sums = accumulated,
+    apart: bool = False,
 ) -> Machine:
     """The machine after the run, of the first *clusters* only where a number is given; see ``execute``.
 
-    *sums* are those of products of matrices: exact and rounded once, or those of a device (``tensor_core_sums``).
+    *sums* are those of products of matrices: exact and rounded once, or those of a device (``tensor_core_sums``). With
+    *apart* each warp goes its own way, else those of a role go together.
     """
     if bound.dims:
         raise LayoutError(f"expected a kernel that is bound to sizes, got symbols {', '.join(map(str, bound.dims))}")
     if order not in ORDERS and type(order) is not int:
         raise LayoutError(f"expected an order of {', '.join(ORDERS)} or a seed, got {order!r}")
     machine, scheduler = _machine(bound, order, sums)
-    machine.log = log
+    machine.log, scheduler.apart = log, apart
     put(machine, inputs)
     scheduler.run(itertools.islice(_clusters(bound), clusters))
     return machine
@@ -194,7 +196,7 @@ class Scheduler:
     Flights land when no agent can go on, the latest first.
     """
 
-    together, pausing = 1, False
+    together, pausing, apart = 1, False, False
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -208,7 +210,7 @@ class Scheduler:
             for blocks in itertools.islice(clusters, self.together - len(live)):
                 cluster = Cluster(self.machine, blocks)
                 live.append(cluster)
-                self.running += [Running(a) for cta in cluster.ctas for a in agents(cta, self.pausing)]
+                self.running += [Running(a) for cta in cluster.ctas for a in agents(cta, self.pausing, self.apart)]
             if not live:
                 return
             if not self.step():
@@ -240,11 +242,13 @@ class Scheduler:
             self.machine.flying.remove(flight)
 
 
-def agents(cta: Cta, pausing: bool = False) -> list[Agent]:
-    """An agent for each run of warps of a CTA that have the same roles."""
+def agents(cta: Cta, pausing: bool = False, apart: bool = False) -> list[Agent]:
+    """An agent for each run of warps of a CTA that have the same roles, or with *apart* for each warp."""
     kernel = cta.cluster.machine.kernel
     roles = [op for op in kernel.walk() if isinstance(op, Role)]
-    cuts = sorted({0, kernel.threads // 32, *(w for r in roles for w in (r.first_warp, r.first_warp + r.warps))})
+    every = range(kernel.threads // 32) if apart else ()
+    ends = (w for r in roles for w in (r.first_warp, r.first_warp + r.warps))
+    cuts = sorted({0, kernel.threads // 32, *every, *ends})
     for first, end in itertools.pairwise(cuts):
         names = dict.fromkeys(r.name for r in roles if r.first_warp <= first < r.first_warp + r.warps)
         name = f"role {', '.join(names)}" if names else f"warps {first} .. {end - 1}" if roles else ""

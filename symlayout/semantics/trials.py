@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..atoms import MemorySpace
+from ..atoms import Issuer, MemorySpace
 from ..errors import ExecutionError, SymlayoutError
 from ..kernel import Kernel
-from ..ops import Barrier, ClusterBarrier, Elect, For, If, Op, Role, rewritten
+from ..ops import Barrier, ClusterBarrier, Elect, For, If, LoadIndex, Op, Role, rewritten
 from .execute import run
 from .expected import telling_inputs
 
@@ -83,7 +83,7 @@ def mishap(
     for order in schedules:
         log = Log()
         try:
-            run(bound, inputs, order, CLUSTERS, log)
+            run(bound, inputs, order, CLUSTERS, log, apart=_apart(bound, order))
         except ExecutionError as e:
             if e.kind in kinds:
                 subject = _subjects(bound, e.subject)
@@ -92,6 +92,12 @@ def mishap(
         except (SymlayoutError, ArithmeticError, ValueError, NotImplementedError):
             return None
     return None
+
+
+def _apart(bound: Kernel, order: str | int) -> bool:
+    """Whether warps go their own ways: in every other schedule, if no operation takes several."""
+    together = (op.issuer is Issuer.WARPGROUP or isinstance(op, LoadIndex) for op in bound.walk())
+    return type(order) is int and order % 2 == 1 and not any(together)
 
 
 def affordable(bound: Kernel) -> bool:
