@@ -13,14 +13,26 @@ from symlayout.expr import Expr, Symbol, extent_of
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 from symlayout.kernel import Kernel
-from symlayout.kernel.specification import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, entries
+from symlayout.kernel.specification import (
+    Applied,
+    Dot,
+    Element,
+    Entry,
+    Number,
+    Result,
+    Scalar,
+    Total,
+    Value,
+    elements,
+    entries,
+)
 from symlayout.ops import Op
 
 from .accumulators import Narrow, expect_held, types_of
 from .contents import Computed, Constant, Given, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
 from .folds import Fold
 from .match_folds import NotAll, expect_all, picks
-from .rounding import exact
+from .rounding import exact, is_number
 from .state import Open, State
 from .target import Differs, Target
 from .updates import combined, of_index, parts_of
@@ -71,6 +83,8 @@ class Matcher:
         if isinstance(origin, Computed):
             return self._applied(origins, origin, deltas, value, target)
         if isinstance(origin, Given) and isinstance(value, Scalar) and origin.name == value.name:
+            return None
+        if isinstance(origin, Constant) and isinstance(value, Number) and is_number(origin, value.value):
             return None
         if isinstance(value, Element) and isinstance(origin, Loaded):
             return self._element(origin, deltas, value, target)

@@ -50,7 +50,7 @@ from .contents import WIDTH, Computed, Constant, Given, Guarded, Numbers, Unknow
 from .folds import folded, folds, reduced
 from .places import carried, elements, inside, own_shared, read, settled, starts, write
 from .state import Open, State, Team
-from .sums import matrix, multiplied
+from .sums import adds_products, matrix, multiplied, with_products
 from .tensor_boxes import load, store
 from .updates import combine, update
 from .value_walk import Walk
@@ -134,6 +134,9 @@ def _map(walk: Walk, state: State, op: Op) -> None:
         if folds(state, row.value, acc, x):
             write(walk, state, op, op.dst, folded(state, row.value, dtype, acc, x), whole=True)
             return
+    if op.function == "fma" and op.srcs[2] == op.dst and adds_products(state, *words):
+        write(walk, state, op, op.dst, with_products(state, dtype, *words))
+        return
     words = [settled(state, w) for w in words]
     ids = np.stack([w.ids for w in words], axis=-1)
     for each in np.unique(ids.reshape(-1, len(words)), axis=0):

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from symlayout.atoms import MmaAtom
+from symlayout.dtype import DType
 from symlayout.expr import Symbol, extent_of
 from symlayout.semantics.matrix import by_thread
 
-from .contents import WIDTH, Carried, Constant, Numbers, Origins, Segment, Slice, Sum, Unknown, Words
+from .contents import WIDTH, Carried, Constant, Loaded, Numbers, Origins, Segment, Slice, Sum, Unknown, Words
 from .folds import Fold, whole
 from .state import Open, State
 
@@ -124,6 +125,49 @@ def _registers(row: MmaAtom, origins: Origins, made: Sum, deltas: Numbers) -> Wo
     at = by_thread(row.tv_c)
     flat = deltas.swapaxes(1, 2).reshape(len(deltas), at.size, WIDTH)[:, at].reshape(-1, at.shape[1], WIDTH)
     return Words(np.full(flat.shape[:2], origins.number(made), np.int32), flat)
+
+
+def adds_products(state: State, a: Words, b: Words, acc: Words) -> bool:
+    """Whether a*b + acc goes on with a sum of products of elements, or begins one with zero."""
+    factors = [state.origins[i] for i in (*a.kinds, *b.kinds)]
+    begun = [state.origins[i] for i in acc.kinds]
+    return all(isinstance(o, Loaded) for o in factors) and all(
+        isinstance(o, Carried) or _is_zero(o) or isinstance(o, Sum) for o in begun
+    )
+
+
+def with_products(state: State, dtype: DType, a: Words, b: Words, acc: Words) -> Words:
+    """Registers after acc += a*b, each product rounded with its sum: sums of products, one k more than before."""
+    out = Words(acc.ids.copy(), acc.deltas.copy())
+    for row in np.unique(np.stack([acc.ids, a.ids, b.ids], axis=-1).reshape(-1, 3), axis=0).tolist():
+        mine = (acc.ids == row[0]) & (a.ids == row[1]) & (b.ids == row[2])
+        old, ra, rb = state.origins[row[0]], *map(state.origins.width, row[1:])
+        if ra + rb > WIDTH:
+            raise Open(f"products of elements with {ra} and {rb} coordinates")
+        factors = np.concatenate([a.deltas[mine][:, :ra], b.deltas[mine][:, :rb]], axis=1)
+        if not isinstance(old, Sum):
+            once = Slice((row[1],), np.zeros((1, ra), np.int64), (row[2],), np.zeros((1, rb), np.int64))
+            carry = ("always", old.loop) if isinstance(old, Carried) else None
+            made = Sum((Segment((once,)),), dtype, (ra, rb), carry)
+            out.ids[mine] = state.origins.number(made)
+            first = np.zeros((int(mine.sum()), WIDTH), np.int64)
+            first[:, : ra + rb] = factors
+            out.deltas[mine] = first
+            continue
+        if old.ranks != (ra, rb) or old.dtype != dtype:
+            raise Open(f"products of other elements than those summed so far, in {dtype}")
+        steps = factors - acc.deltas[mine][:, : ra + rb]
+        kinds, which = np.unique(steps, axis=0, return_inverse=True)
+        for i, step in enumerate(kinds):
+            more = Slice((row[1],), step[None, :ra], (row[2],), step[None, ra:])
+            *done, last = old.segments
+            grown = (*done, replace(last, slices=(*last.slices, more)))
+            if last.loop is not None:
+                grown = (*old.segments, Segment((more,)))
+            some = np.zeros_like(mine)
+            some[mine] = which.reshape(-1) == i
+            out.ids[some] = state.origins.number(replace(old, segments=grown))
+    return out
 
 
 # -- loops ----------------------------------------------------------------------------------------------

@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..algorithms.lowering import Inside, copied, multiplied
+from ..algorithms.pointers import Pointer
+from ..algorithms.results import Issued
+from ..algorithms.tiled_mma import TiledMma
 from ..atoms.access import MemorySpace
 from ..atoms.cache import CachePolicy
 from ..dtype import DType
@@ -45,6 +49,7 @@ from ..ops import (
     WaitGroup,
     WarpBarrier,
 )
+from ..tensor import Tensor
 from ..tma import TensorMap
 from .declarations import (
     AXES,
@@ -216,21 +221,51 @@ class Builder:
         """Append any operation."""
         self._open[-1].append(op)
 
+    def tensor(self, place: Ref, layout: Any = None) -> Tensor:
+        """A tensor of the kernel from a place on, for the algorithms: with its own layout, or with another.
+
+        Raises LayoutError for a name that no tensor has.
+        """
+        held: KernelTensor = lookup(tuple(self.tensors), place.tensor, "tensor")
+        pointer = Pointer(held.space, held.dtype, held.name, place.offset, held.align_bytes)
+        return Tensor(pointer, held.layout if layout is None else layout)
+
     def copy(
         self,
-        atom: str,
-        src: Operand,
-        dst: Operand,
+        atom: Any,
+        src: Any,
+        dst: Any = None,
         barrier: Slot | None = None,
         multicast: Any = None,
         nbytes: Any = None,
         cache: str | CachePolicy = "",
-        when: Iterable[Fact | bool] = (),
-    ) -> None:
-        """A copy by an instruction; *cache* says how it uses the caches, such as ``"L2::evict_first"``."""
+        when: Any = (),
+    ) -> Issued | None:
+        """A copy by an instruction; *cache* says how it uses the caches, such as ``"L2::evict_first"``.
+
+        Of tensors it is CuTe's: ``copy(src, dst)`` and ``copy(atom, src, dst)``, with an atom or a tiled copy, and
+        ``when=Inside(coords, shape)`` as its predicate (``algorithms.lowering``). It returns what has to be awaited.
+        """
+        if isinstance(src, Tensor):
+            what, source, target = (None, atom, src) if dst is None else (atom, src, dst)
+            return copied(self, what, source, target, when if isinstance(when, Inside) else None)
         mask, size = (None if x is None else integer(x) for x in (multicast, nbytes))
         policy = CachePolicy.of(cache) if cache else None
         self.add(Copy(atom, src, dst, barrier, mask, size, policy, facts_of(when)))
+        return None
+
+    def gemm(self, mma: TiledMma, a: Tensor, b: Tensor, c: Tensor) -> Issued:
+        """C += A B^T of fragments by a tiled product (``algorithms.lowering``)."""
+        return multiplied(self, mma, a, b, c)
+
+    def complete(self, issued: Issued, pending: int = 0) -> None:
+        """Commit a copy and wait for it, all but *pending* groups, and for other threads where it wrote for them."""
+        choice = issued.choice
+        if choice is not None and choice.completion.is_group:
+            self.commit(choice.completion)
+            self.wait_group(choice.completion, pending)
+        if choice is not None and choice.barrier:
+            self.sync()
 
     def mma(self, atom: str, a: Ref | Matrix, b: Ref | Matrix, acc: Ref, zero: Any = 0) -> None:
         self.add(Mma(atom, a, b, acc, integer(zero)))

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from ..dtype import DType, f32, i32, tf32
 from ..errors import LayoutError
 from ..expr import Expr, Int, Symbol, extent_of, index, integer
+from ..ops.data import number_text
 
 TOTALS = {"add": "sum", "mul": "product", "min": "least", "max": "greatest"}
 
@@ -54,6 +55,16 @@ class Scalar:
 
     def __str__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number, the same for all elements."""
+
+    value: float
+
+    def __str__(self) -> str:
+        return number_text(self.value)
 
 
 @dataclass(frozen=True)
@@ -107,7 +118,7 @@ class Applied:
         return f"{self.function}{rounded}({', '.join(map(str, self.args))})"
 
 
-Value: TypeAlias = "Element | Scalar | Dot | Total | Applied"
+Value: TypeAlias = "Element | Scalar | Number | Dot | Total | Applied"
 
 
 @dataclass(frozen=True)
@@ -212,6 +223,19 @@ def scalar(parameter: Any) -> Scalar:
     return Scalar(parameter.name)
 
 
+def number(value: float) -> Number:
+    """A number, the same for all elements.
+
+    >>> print(result("dst", 8, lambda i: number(0)))
+    dst(i) = 0
+
+    Raises LayoutError for what is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise LayoutError(f"expected a number, got {value!r}")
+    return Number(value)
+
+
 def applied(function: str, *args: Value, dtype: str = "") -> Applied:
     """A function of ``Map`` on other values."""
     return Applied(function, args, dtype)
@@ -273,7 +297,7 @@ def _misplaced(x: Element | Entry, shapes: Mapping[str, Any]) -> Iterator[str]:
 def _rewritten(value: Value, change: Callable[[Any], Any]) -> Value:
     if isinstance(value, Element):
         return _element(value, change)
-    if isinstance(value, Scalar):
+    if isinstance(value, Scalar | Number):
         return value
     if isinstance(value, Dot):
         return Dot(change(value.index), _element(value.a, change), _element(value.b, change), value.dtype)

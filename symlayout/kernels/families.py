@@ -23,8 +23,9 @@ from ..kernel import Kernel
 from . import __all__ as names
 
 # Up to so many rows and columns of a product its tiles are numbered in 32 bits; with 64 its sums leave no registers.
+# Grids of two axes have at most 65535 tiles along the second.
 PRODUCT_SIZES = 1 << 20
-PRODUCTS = ("gemm", "gemm_mma")
+TILED = ("copy_if", "gemm", "gemm_mma", "gemm_simt", "tensor_axpby")
 NONE = "none"
 
 
@@ -49,10 +50,10 @@ class Family:
         """A symbol for each size, in the range that the family is for."""
         found: dict[str, Symbol] = {}
         for name in self.dims:
-            if self.name in PRODUCTS:
-                found[name] = dim(name, at_most=PRODUCT_SIZES)
-            else:  # rows lie at least as far apart as they are long
-                found[name] = dim(name, at_least=found["N"]) if name == "ld" else dim(name)
+            if name == "ld":  # rows lie at least as far apart as they are long
+                found[name] = dim(name, at_least=found["N"])
+            else:
+                found[name] = dim(name, at_most=PRODUCT_SIZES) if self.name in TILED else dim(name)
         return found
 
     def build(self, **options: Any) -> Kernel:

@@ -23,7 +23,20 @@ from ..errors import LayoutError
 from ..expr import extent_of
 from ..expr.compiled import value as number
 from ..kernel import Kernel, KernelTensor
-from ..kernel.specification import Applied, Dot, Element, Entry, Result, Scalar, Total, Value, elements, sum_type, sums
+from ..kernel.specification import (
+    Applied,
+    Dot,
+    Element,
+    Entry,
+    Number,
+    Result,
+    Scalar,
+    Total,
+    Value,
+    elements,
+    sum_type,
+    sums,
+)
 from ..ops import LoadIndex
 from .execute import expect_arrays
 from .maps import map_function
@@ -171,6 +184,8 @@ def value_of(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtyp
         if x.name not in inputs:
             raise LayoutError(f"expected a number for {x.name}, got those of {', '.join(inputs) or 'nothing'}")
         return np.asarray(inputs[x.name])
+    if isinstance(x, Number):
+        return np.asarray(x.value, np.float64 if isinstance(x.value, float) else np.int64)
     if isinstance(x, Dot):
         return _dot(x, env, inputs)
     if isinstance(x, Total):

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from symlayout import dim, dims
+from symlayout import dims
 from symlayout.kernel import Kernel
+from symlayout.kernels.families import family
 from symlayout.ops import LoadIndex
 
 ORDERS = ("eager", "lazy", 1, 2, 3)
-ADDING = ("row_sum", "row_max", "axpby", "tma_reduce_add", "tma_reduce_max")
+ADDING = ("row_sum", "row_max", "axpby", "tensor_axpby", "tma_reduce_add", "tma_reduce_max")
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,11 @@ def _built(name: str, symbols: str, **options: Any) -> Callable[[], Kernel]:
 
 def _row_sum(**options: Any) -> Callable[[], Kernel]:
     """Rows that lie *ld* apart, at least N."""
-    module = importlib.import_module("symlayout.kernels.row_sum")
-    return lambda: module.row_sum(*dims("M N"), dim("ld", at_least=dim("N")), **options)
+    return _rows("row_sum", **options)
+
+
+def _rows(name: str, **options: Any) -> Callable[[], Kernel]:
+    return lambda: family(name).build(**options)
 
 
 FAMILIES = (
@@ -68,6 +72,12 @@ FAMILIES = (
     Family("row_max", "row_sum", _row_sum(function="max", warps=1)),
     Family("axpby", "axpby", _built("axpby", "N")),
     Family("axpby_f16", "axpby", _built("axpby", "N", dtype="f16", threads=32)),
+    Family("fill", "fill", _built("fill", "N")),
+    Family("fill_bf16", "fill", _built("fill", "N", dtype="bf16", threads=32)),
+    Family("clear", "clear", _built("clear", "N", dtype="f16")),
+    Family("copy_if", "copy_if", _rows("copy_if")),
+    Family("copy_if_bf16", "copy_if", _rows("copy_if", dtype="bf16")),
+    Family("tensor_axpby", "tensor_axpby", _rows("tensor_axpby")),
     Family("gather_rows", "gather_rows", _built("gather_rows", "K M N", tile=(16, 64), slots=3, blocks=3)),
     Family("tma_reduce_add", "tma_reduce_add", _built("tma_reduce_add", "S M N", tile=(16, 64), slots=3, blocks=3)),
     Family(

@@ -1,0 +1,213 @@
+"""The algorithms inside a kernel: a call with tensors of the kernel appends the operations that it is made of.
+
+>>> from symlayout import Layout, dims, make_identity_tensor
+>>> from symlayout.algorithms import make_copy_atom, make_tiled_copy
+>>> from symlayout.kernel import Builder
+>>> M, N = dims("M N")
+>>> k = Builder("tile", M, N, grid=(1,), threads=32)
+>>> src = k.tensor(k.global_tensor("src", "f32", Layout((M, N), (N, 1)))())
+>>> x = k.tensor(k.registers("x", "f32", 4)(), Layout((1, 4, 1)))
+>>> mine = make_tiled_copy(make_copy_atom("ld.global.4", "f32"), Layout((4, 8), (8, 1))).get_slice(k.thread)
+>>> tile, coords = (mine.partition_S(inner_partition(t, (16, 8), (0, 0))) for t in (src, make_identity_tensor((M, N))))
+>>> _ = k.copy("ld.global.4", tile, x, when=Inside(coords, (M, N)))
+>>> print(*k.kernel().text().splitlines()[-3:], sep=chr(10))
+  for copy_0 < 4, unrolled:
+    if M > 4*copy_0 + (thread//8) and N + 8*(thread//8) > thread:
+      ld.global.4 src[4*N*copy_0 + N*(thread//8) + thread - 8*(thread//8)] -> x[copy_0]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ..atoms import ATOMS, Completion, MatrixCopy, MemorySpace, atom
+from ..atoms.atom import Atom
+from ..common_layouts import max_alignment, max_common_layout
+from ..composition import composition
+from ..errors import LayoutError
+from ..expr import Fact, Symbol
+from ..int_tuple import Coord, leaves, rank, size
+from ..layout import Layout
+from ..ops import Copy, Mma, Ref
+from ..tensor import Tensor, inner_partition  # noqa: F401  # one is of the example
+from ..tiling import zipped_divide
+from .dispatch import Choice, choose_copy
+from .pointers import Pointer, dtype_of, space_of
+from .results import Issued
+from .tiled_copy import CopyAtom, TiledCopy
+from .tiled_mma import TiledMma
+
+REGISTER, SHARED = MemorySpace.REGISTER, MemorySpace.SHARED
+
+
+class Target(Protocol):
+    """What operations are appended to: a ``kernel.Builder``."""
+
+    def add(self, op: Any) -> None: ...
+    def loop(
+        self, name: str, extent: Any, unroll: int | str | None = None
+    ) -> contextlib.AbstractContextManager[Symbol]: ...
+    def where(self, *facts: Fact | bool) -> contextlib.AbstractContextManager[None]: ...
+    def registers(self, name: str, dtype: Any, count: int) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Inside:
+    """A predicate: the coordinate of an element, dealt as the data, is below a shape in each mode.
+
+    >>> from symlayout import dims, make_identity_tensor
+    >>> M, N = dims("M N")
+    >>> print(*Inside(make_identity_tensor((M, N)), (M, N)).facts((2, 3)))
+    M >= 3 N >= 4
+    """
+
+    coords: Tensor
+    shape: Any
+
+    def facts(self, at: Coord) -> tuple[Fact | bool, ...]:
+        """The facts of the element at a coordinate of the tensor of coordinates."""
+        return tuple(x < n for x, n in zip(leaves(self.coords(at)), leaves(self.shape), strict=True))
+
+
+def place(x: Tensor, at: Coord) -> Ref:
+    """The place of an element in a tensor of the kernel. Raises LayoutError for a tensor that is none of it."""
+    if not isinstance(x.iterator, Pointer) or not isinstance(x.iterator.data, str):
+        raise LayoutError(f"expected a tensor of the kernel, as of Builder.tensor, got {x}")
+    found = x(at)
+    return Ref(found.data, found.offset)
+
+
+def copied(
+    k: Target, what: str | Atom | CopyAtom | TiledCopy | None, src: Tensor, dst: Tensor, when: Inside | None = None
+) -> Issued:
+    """Append the copy of a tensor to another, whose mode 0 is that of the instruction where there is one to name.
+
+    Where a predicate fails, cp.async writes zeros and other instructions are left out. Raises LayoutError for an
+    instruction that does not fit, with the reason.
+    """
+    if what is None:
+        choice = choose_copy(src, dst)
+        src, dst = _by_vectors(src, dst, choice.elements)
+        if when is not None and choice.elements > 1:
+            raise LayoutError(f"expected a named instruction for a predicated copy of vectors, got {choice.atom}")
+    else:
+        choice = _named(what, src, dst)
+    count = choice.elements
+    moves = [_split(x, count) for x in (src, dst)]
+    if len({math.prod(leaves(x.layout.shape[1])) for x in moves}) != 1:
+        raise LayoutError(f"expected the same number of instructions for both, got {src.layout} and {dst.layout}")
+    coords = None if when is None else Inside(_split(when.coords, count), when.shape)
+    temporary = (
+        k.registers(f"{choice.atoms[0].replace('.', '_')}_held", choice.dtype, count) if len(choice.atoms) > 1 else None
+    )
+    for at in _each(k, moves):
+        places = [place(x, (0, *at)) for x in moves]
+        facts = () if coords is None else tuple(f for f in coords.facts((count - 1, *at)) if f is not True)
+        asynchronous = choice.completion is Completion.CP_ASYNC
+        told = tuple(f if isinstance(f, Fact) else Fact(-1, ">=") for f in facts)
+        with k.where(*facts) if facts and not asynchronous else contextlib.nullcontext():
+            stops = [places[0], *([temporary()] if temporary is not None else []), places[1]]
+            for word, (a, b) in zip(choice.atoms, itertools.pairwise(stops), strict=True):
+                k.add(Copy(word, a, b, when=told if asynchronous else ()))
+    return Issued("copy", choice)
+
+
+def _named(what: str | Atom | CopyAtom | TiledCopy, src: Tensor, dst: Tensor) -> Choice:
+    """The instruction that was asked for, where its memory spaces and its elements fit."""
+    made = what.atom if isinstance(what, TiledCopy) else what
+    row = made.row if isinstance(made, CopyAtom) else made if isinstance(made, Atom) else atom(made)
+    kind, spaces = dtype_of(src), (space_of(src), space_of(dst))
+    if spaces != (row.src, row.dst):
+        raise LayoutError(
+            f"expected tensors from {row.src} to {row.dst} for {row.word}, got {spaces[0]} and {spaces[1]}"
+        )
+    if kind is None or kind.bits != getattr(dtype_of(dst), "bits", 0):
+        raise LayoutError(f"expected elements of one type for {row.word}, got {kind} and {dtype_of(dst)}")
+    if not isinstance(row, MatrixCopy) and not row.bytes:
+        raise LayoutError(f"expected a copy of so many bytes, or of matrices, got {row.word}")
+    count = row.held if isinstance(row, MatrixCopy) else 8 * row.bytes // kind.bits
+    for x in (src, dst):
+        _expect_together(x, 8 if isinstance(row, MatrixCopy) and space_of(x) is SHARED else count, row)
+    return Choice((row.word,), count, kind, row.completion, space_of(dst) is SHARED)
+
+
+def _expect_together(x: Tensor, count: int, row: Atom) -> None:
+    """Raise LayoutError unless the first *count* elements lie side by side, as an instruction moves them."""
+    first = x.layout[0] if rank(x.layout) > 1 else x.layout
+    inner = getattr(first, "inner", first)
+    if int(size(first.shape)) % count or [inner(i) for i in range(count)] != list(range(count)):
+        raise LayoutError(f"expected {count} elements side by side in mode 0 for {row.word}, got {x.layout}")
+    if inner is not first and max_alignment(x.layout) % count:
+        raise LayoutError(f"expected a swizzle that keeps {count} elements together for {row.word}, got {x.layout}")
+
+
+def _by_vectors(src: Tensor, dst: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """Both tensors with a mode 0 of so many elements that lie side by side in both."""
+    common = composition(max_common_layout(src.layout, dst.layout), Layout(count)) if count > 1 else Layout(1, 0)
+    made = (Tensor(x.iterator, zipped_divide(x.layout, common)) for x in (src, dst))
+    return tuple(made)  # type: ignore[return-value]
+
+
+def _split(x: Tensor, count: int) -> Tensor:
+    """(elements of an instruction, rest of mode 0, the other modes); of ldmatrix rows of 8 elements at its memory."""
+    first = x.layout[0] if rank(x.layout) > 1 else x.layout
+    whole = int(size(first.shape))
+    v = math.gcd(count, whole)
+    divided = zipped_divide(x.layout, (Layout(v),)) if rank(x.layout) > 1 else zipped_divide(x.layout, Layout(v))
+    return Tensor(x.iterator, divided)
+
+
+def _each(k: Target, moves: Iterable[Tensor]) -> Iterator[tuple[Any, ...]]:
+    """The coordinate of each instruction: unrolled loops over modes of one shape, else one after the other."""
+    tensors = list(moves)
+    shapes = {x.layout.shape[1] for x in tensors}
+    linear = all(isinstance(x.layout, Layout) for x in tensors)
+    total = math.prod(leaves(tensors[0].layout.shape[1]))
+    if not isinstance(total, int):
+        raise LayoutError(f"expected a number of instructions for a copy, got {total}; slice the tensor first")
+    shape = shapes.pop()
+    flat = shape if isinstance(shape, tuple) else (shape,)
+    if shapes or not linear or any(isinstance(n, tuple) for n in flat):
+        for r in range(total):
+            yield (r,)
+        return
+    with contextlib.ExitStack() as loops:
+        at = [loops.enter_context(k.loop(f"copy_{i}", n, "full")) if n > 1 else 0 for i, n in enumerate(flat)]
+        yield (tuple(at) if isinstance(shape, tuple) else at[0],)
+
+
+def multiplied(k: Target, mma: TiledMma, a: Tensor, b: Tensor, c: Tensor) -> Issued:
+    """Append C += A B^T of fragments: (V,M,K), (V,N,K), (V,M,N), or of one K, (V,M), (V,N), (V,M,N).
+
+    Raises LayoutError for other ranks, for operands elsewhere than in registers, and for types that are not the
+    instruction's.
+    """
+    row = mma.row
+    if (rank(a.layout), rank(b.layout), rank(c.layout)) not in ((3, 3, 3), (2, 2, 3)):
+        raise LayoutError(f"expected (V,M,K), (V,N,K) and (V,M,N), got {a.layout}, {b.layout} and {c.layout}")
+    for x, name, kind, tv in (
+        (a, "A", row.dtype, row.tv_a),
+        (b, "B", row.dtype, row.tv_b),
+        (c, "C", row.acc_dtype, row.tv_c),
+    ):
+        if space_of(x) is not REGISTER or row.src_b is not REGISTER:
+            raise LayoutError(f"expected {name} of {row.word} in registers, got {x}")
+        if dtype_of(x) != kind:
+            raise LayoutError(f"expected {name} of {kind} for {row.word}, got {dtype_of(x)}")
+        values = int(size(tv.shape[1]))
+        if [x.layout[0](i) for i in range(int(size(x.layout.shape[0])))] != list(range(values)):
+            raise LayoutError(f"expected {values} registers side by side for {name} of {row.word}, got {x.layout}")
+    (m, n), deep = (int(size(c.layout.shape[i])) for i in (1, 2)), rank(a.layout) == 3
+    for j in range(int(size(a.layout.shape[2])) if deep else 1):
+        with k.loop("mma_m", m, "full") as p, k.loop("mma_n", n, "full") as q:
+            of_a, of_b = ((0, p, j), (0, q, j)) if deep else ((0, p), (0, q))
+            k.add(Mma(row.word, place(a, of_a), place(b, of_b), place(c, (0, p, q))))
+    return Issued("gemm", None)
+
+
+__all__ = ["ATOMS", "Inside", "copied", "multiplied", "place"]
