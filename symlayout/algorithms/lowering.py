@@ -177,7 +177,8 @@ def _each(k: Target, moves: Iterable[Tensor]) -> Iterator[tuple[Any, ...]]:
             yield (r,)
         return
     with contextlib.ExitStack() as loops:
-        at = [loops.enter_context(k.loop(f"copy_{i}", n, "full")) if n > 1 else 0 for i, n in enumerate(flat)]
+        names = (f"copy_{i}" for i in itertools.count())
+        at = [loops.enter_context(k.loop(next(names), n, "full")) if n > 1 else 0 for n in flat]
         yield (tuple(at) if isinstance(shape, tuple) else at[0],)
 
 

@@ -2,18 +2,16 @@
 
 >>> from symlayout import dim, dims
 >>> M, N = dims("M N")
->>> print(*copy_if(M, N, dim("ld", at_least=N)).text().splitlines()[-9:-1], sep=chr(10))
-  for copy_0 < 4, unrolled:
-    for copy_1 < 2, unrolled:
-      if M > 32*block_x + 8*copy_0 + (thread//32) and N > 64*block_y + 32*copy_1 + (thread % 32):
-        ld.global.4 src[32*block_x*ld + 8*copy_0*ld + ld*(thread//32) + 64*block_y + 32*copy_1 + (thread % 32)] -> x[copy_0 + 4*copy_1]
-  for copy_0 < 4, unrolled:
-    for copy_1 < 2, unrolled:
-      if M > 32*block_x + 8*copy_0 + (thread//32) and N > 64*block_y + 32*copy_1 + (thread % 32):
-        st.global.4 x[copy_0 + 4*copy_1] -> dst[32*N*block_x + 8*N*copy_0 + N*(thread//32) + 64*block_y + 32*copy_1 + (thread % 32)]
+>>> for line in copy_if(M, N, dim("ld", at_least=N)).text().splitlines()[-9:-4]:
+...     print(line.strip())
+for copy_0 < 4, unrolled:
+for copy_1 < 2, unrolled:
+if M > 8*copy_0 + m + (thread//32) and N + 32*(thread//32) > 32*copy_1 + n + thread:
+ld.global.4 src[8*copy_0*ld + ld*m + ld*(thread//32) + 32*copy_1 + n + thread - 32*(thread//32)] -> x[copy_0 + 4*copy_1]
+for copy_0 < 4, unrolled:
 
 The predicate is the tensor of coordinates, dealt as the data: an element is moved where its coordinate is inside.
-"""  # noqa: E501  # lines of a kernel
+"""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.specification import element
 from ..layout import Layout
-from ..tensor import Tensor, local_tile, make_identity_tensor
+from ..tensor import Tensor, domain_offset, local_tile, make_identity_tensor
 
 SIZES = (
     *({"M": 1, "N": 1, "ld": 1}, {"M": 32, "N": 64, "ld": 64}, {"M": 33, "N": 65, "ld": 70}),
@@ -54,9 +52,11 @@ def copy_if(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, dtype: DTypeL
     load, store = (f"{way}.global.{kind.bytes}" for way in ("ld", "st"))
     mine = make_tiled_copy(make_copy_atom(load, kind), THREADS).get_slice(k.thread)
 
+    m, n = (k.let(name, n * block) for name, n, block in zip("mn", TILE, k.block, strict=True))
+
     def part(x: Tensor) -> Tensor:
         """The elements of a tensor that this thread moves."""
-        return mine.partition_S(local_tile(x, TILE, k.block))
+        return mine.partition_S(local_tile(domain_offset((m, n), x), TILE, (0, 0)))
 
     inside = Inside(part(make_identity_tensor((M, N))), (M, N))
     layout = Layout(part(src).layout.shape)

@@ -2,7 +2,7 @@
 
     >>> from symlayout import dim, dims
     >>> M, N = dims("M N")
-    >>> for line in tensor_axpby(M, N, dim("ld", at_least=N)).text().splitlines()[4:7]:
+    >>> for line in tensor_axpby(M, N, dim("ld", at_least=N)).text().splitlines()[5:8]:
     ...     print(line.strip())
     scalar alpha: f32
     scalar beta: f32
@@ -20,7 +20,7 @@ from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.specification import Value, applied, element, scalar
 from ..layout import Layout
-from ..tensor import Tensor, local_tile, make_identity_tensor
+from ..tensor import Tensor, domain_offset, local_tile, make_identity_tensor
 from .axpby import bound, reference
 from .copy_if import SIZES, THREADS, TILE
 
@@ -42,9 +42,11 @@ def tensor_axpby(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, dtype: D
     load, store = (f"{way}.global.{kind.bytes}" for way in ("ld", "st"))
     mine = make_tiled_copy(make_copy_atom(load, kind), THREADS).get_slice(k.thread)
 
+    m, n = (k.let(name, n * block) for name, n, block in zip("mn", TILE, k.block, strict=True))
+
     def part(x: Tensor) -> Tensor:
         """The elements of a tensor that this thread moves."""
-        return mine.partition_S(local_tile(x, TILE, k.block))
+        return mine.partition_S(local_tile(domain_offset((m, n), x), TILE, (0, 0)))
 
     inside = Inside(part(make_identity_tensor((M, N))), (M, N))
     held = Layout(part(x).layout.shape)
