@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         MovingEqualsMaking,
         NoInvalidAccess,
         VectorDoesNotStraddle,
+        view_claims,
     )
     from .claim import Claim
     from .claims import (
@@ -107,6 +108,7 @@ _WHERE = {
     "MovingEqualsMaking": "ck_tile",
     "NoInvalidAccess": "ck_tile",
     "VectorDoesNotStraddle": "ck_tile",
+    "view_claims": "ck_tile",
 }
 
 __all__ = [
@@ -153,6 +155,7 @@ __all__ = [
     "prove",
     "prove_kernel",
     "verify",
+    "view_claims",
     "with_widths",
 ]
 

@@ -10,6 +10,7 @@ from .mask_is_exactly import MaskIsExactly
 from .moving_equals_making import MovingEqualsMaking
 from .no_invalid_access import NoInvalidAccess
 from .vector_lanes import GuaranteedVectorLength, VectorDoesNotStraddle
+from .view_claims import view_claims
 
 CK_CLAIMS = (
     GuaranteedVectorLength,
@@ -28,4 +29,5 @@ __all__ = [
     "MovingEqualsMaking",
     "NoInvalidAccess",
     "VectorDoesNotStraddle",
+    "view_claims",
 ]

@@ -73,13 +73,22 @@ class BufferView:
 
     # -- reading and writing --------------------------------------------------------------------------
 
-    def get(self, i: int, linear_offset: int = 0, is_valid: bool = True, elements: int = 1) -> Any:
+    def get(
+        self,
+        i: int,
+        linear_offset: int = 0,
+        is_valid: bool = True,
+        elements: int = 1,
+        oob_conditional_check: bool = True,
+    ) -> Any:
         """*elements* elements from index i + linear_offset on; one as a number, several as an array.
 
-        Raises ExecutionError for a valid access that leaves a buffer whose space checks nothing.
+        Without *oob_conditional_check* an invalid read of a global buffer is not replaced by the invalid value: what is
+        at its address is read, of another row perhaps, and hardware alone looks at the end of the buffer. Raises
+        ExecutionError for a valid access that leaves a buffer whose space checks nothing.
         """
         out = self._invalid(elements)
-        if is_valid:
+        if is_valid or (self.space is AddressSpace.GLOBAL and not oob_conditional_check):
             for j, inside in enumerate(self._inside(i + linear_offset, elements, "read")):
                 out[j] = self._memory[i + linear_offset + j] if inside else 0
         return out if elements > 1 else out[0].item()

@@ -72,6 +72,7 @@ class TensorView:
         is_valid: bool | None = None,
         *,
         elements: int = 1,
+        oob_conditional_check: bool = True,
     ) -> Any:
         """*elements* elements from a coordinate on: consecutive ones of memory, under the validity of the first.
 
@@ -79,10 +80,11 @@ class TensorView:
         >>> view.get_vectorized_elements(make_tensor_coordinate(view.descriptor, (4, 0)), 0, elements=4).tolist()
         [64, 65, 66, 67]
 
-        CK gives the number of elements as a template argument.
+        CK gives the number of elements and *oob_conditional_check* as template arguments; see ``BufferView.get``.
         """
         c = self._coordinate(coordinate)
-        return self.buffer.get(_number(c.offset), linear_offset, self._valid(c, is_valid), elements)
+        valid = self._valid(c, is_valid)
+        return self.buffer.get(_number(c.offset), linear_offset, valid, elements, oob_conditional_check)
 
     def set_vectorized_elements(
         self, coordinate: TensorCoordinate | Sequence[int], linear_offset: int, x: Any, is_valid: bool | None = None

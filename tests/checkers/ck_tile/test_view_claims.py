@@ -16,6 +16,7 @@ from checkers import (
     VectorDoesNotStraddle,
     prove,
     verify,
+    view_claims,
 )
 from symlayout import ClaimError, Layout, dim, dims
 from symlayout.address_map import AddressMap
@@ -322,6 +323,19 @@ def test_misaligned_lanes_are_refuted():
 def test_claims_that_cannot_be_read(make, message):
     with pytest.raises(ClaimError, match=message):
         make()
+
+
+def test_the_claims_of_a_view_as_one_list():
+    view = padded_gemm()
+    report = prove(view_claims(view), given=[K.multiple_of(8), dim("lda", at_least=K) * M <= 1 << 20])
+
+    assert report, str(report)
+    assert {c.kind for c in view_claims(view)} == {"no invalid access", "moving equals making", "fits in"}
+    kinds = [c.kind for c in view_claims(lds_tile(128, 32, 8))]
+    assert kinds == ["no invalid access", "moving equals making", "guaranteed vector length", "fits in"]
+    assert prove(view_claims(lds_tile(128, 32, 8)))
+    with pytest.raises(ClaimError, match="expected a tensor view or a descriptor, got 5"):
+        view_claims(5)
 
 
 def test_every_other_claim_takes_a_descriptor():

@@ -179,6 +179,15 @@ def test_one_validity_holds_for_all_lanes():
     assert view.get_vectorized_elements((0, 12), 0, True, elements=2).tolist() == [12, 13]
 
 
+def test_without_the_check_a_masked_read_is_of_the_next_row():
+    view = pad_tensor_view(make_naive_tensor_view_packed(np.arange(60), (6, 10)), (8, 16), (True, True))
+    lds = pad_tensor_view(make_naive_tensor_view_packed(np.arange(60), (6, 10), space="lds"), (8, 16), (True, True))
+
+    assert view.get_vectorized_elements((0, 12), oob_conditional_check=False) == 12
+    assert view.get_vectorized_elements((7, 0), oob_conditional_check=False) == 0
+    assert lds.get_vectorized_elements((0, 12), oob_conditional_check=False) == 0
+
+
 def test_a_padded_view_reads_its_invalid_value():
     view = make_tensor_view(make_buffer_view(np.arange(6), 6, -1), make_naive_tensor_descriptor((2, 3), (3, 1)))
 
