@@ -73,6 +73,7 @@ class Points:
     mask: Array | None = None
     reads: Callable[[LoadIndex, Any], Any] | None = None
     inside: frozenset[int] | None = None
+    trips: list[tuple[For, Points]] | None = None  # the iterations of each loop, noted as they are gone through
 
     @classmethod
     def of_blocks(
@@ -84,7 +85,8 @@ class Points:
     ) -> Points:
         """All threads of some CTAs, given by rows of block indices, x first."""
         env = {name: blocks[:, k : k + 1] for k, name in enumerate(BLOCKS[: blocks.shape[1]])}
-        return cls(env, np.arange(kernel.threads), Scope(np.arange(len(blocks))), reads=reads, inside=inside)
+        lanes, scope = np.arange(kernel.threads), Scope(np.arange(len(blocks)))
+        return cls(env, lanes, scope, reads=reads, inside=inside, trips=[])
 
     @property
     def rows(self) -> int:
@@ -195,7 +197,10 @@ class Points:
         of = np.repeat(np.arange(self.rows), counts)
         found = self.only(of)
         index = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
-        yield replace(found, env={**found.env, loop.index.name: index[:, None]})
+        found = replace(found, env={**found.env, loop.index.name: index[:, None]})
+        if self.trips is not None:
+            self.trips.append((loop, found))
+        yield found
 
     def after(self, op: Op) -> Points:
         if not isinstance(op, LoadIndex) or self.reads is None or not self.anyone:

@@ -4,8 +4,8 @@
 >>> kernel = bulk_copy(4096, chunk=1024, slots=2, blocks=2).bind()
 >>> for team in Programs(kernel).of((0,)):
 ...     print(team.name, len(team.steps), *(f"{s.unit} {s.bytes}" for s in team.steps if s.bytes), sep="; ")
-role producer; 10; TMA load 4096; TMA load 4096
-role consumer; 12; TMA store 4096; TMA store 4096
+role producer; 12; TMA load 4096; TMA load 4096
+role consumer; 14; TMA store 4096; TMA store 4096
 
 A team is a run of warps with the same roles; its warps proceed together. The executions of an operation by a team are
 a part: columns of numbers, a row for each execution in all CTAs that are looked at.
@@ -27,13 +27,15 @@ from symlayout.banks import LANES
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import masked
 from symlayout.ops import Arrive, Copy, For, Mma, Op, Ref, Role
+from symlayout.ops.structure import UNROLLED
 from symlayout.rules.tma import violations
 
+from .arithmetic import Divisions, divisions
 from .engine import SimulationError
 from .footprints import Footprints, Moved
 from .indices import Indices
 from .points import Array, Points, Scope, unrolled
-from .timing_classes import TimingClass, Unit, timing_class
+from .timing_classes import LOOP, TimingClass, Unit, timing_class
 
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
 HERE = -1  # the rank of the CTA itself
@@ -197,6 +199,7 @@ class Programs:
         ]
         self.footprints = Footprints(kernel)
         self.indices = Indices(kernel, inputs or {})
+        self.divisions = divisions(kernel)
         self._rows = {id(op): timing_class(op) for top in self.body for op in top.walk()}
         self._global = {id(op) for top in self.body for op in top.walk() if isinstance(op, Copy) and self._moves(op)}
         self._around = frozenset(
@@ -229,13 +232,36 @@ class Programs:
         start = Points.of_blocks(self.kernel, table, self.indices.read, self._around if moves else None)
         teams = [(name or f"warps {first} .. {end - 1}", end - first) for name, first, end in self.teams]
         parts: list[list[Part]] = [[] for _ in teams]
+        assert start.trips is not None
         for places, op, here in unrolled(self.body, start):
             row = self._rows[id(op)]
-            if row.unit is Unit.NONE or not here.anyone or (moves and id(op) not in self._global):
+            if start.trips and not moves:
+                for k, part in self._trips(start.trips):
+                    parts[k].append(part)
+            if row.unit in (Unit.NONE, Unit.LOOP) or not here.anyone or (moves and id(op) not in self._global):
                 continue
-            for k, part in self._parts(here):
-                parts[k].append(self._part(row, op, places, part))
+            once = None if moves else self.divisions.get(id(op))  # outside of loops
+            for k, points in self._parts(here):
+                if once is not None:
+                    parts[k].append(self._arithmetic(op, points, once, jumps=0))
+                parts[k].append(self._part(row, op, places, points))
         return Walk(teams, parts, [_placed(start.scope, rows) for rows in parts])
+
+    def _trips(self, trips: list[tuple[For, Points]]) -> Iterator[tuple[int, Part]]:
+        """A step for each iteration of the loops that were entered, those aside that leave no jump."""
+        for loop, here in trips:
+            if loop.unroll != UNROLLED and here.anyone:
+                cost = self.divisions[id(loop)]
+                for k, points in self._parts(here):
+                    yield k, self._arithmetic(loop, points, cost, jumps=1 / int(loop.unroll or 1))
+        trips.clear()
+
+    def _arithmetic(self, op: Op, here: Points, cost: Divisions, jumps: float) -> Part:
+        """A step for divisions, and for a part of a jump."""
+        found = self._part(LOOP, op, (), here)
+        found.columns |= {"served": cost.narrow, "number": cost.wide, "count": jumps, "barrier": ("", 0), "tensor": ""}
+        found.columns |= {"bytes": 0, "shared_bytes": 0, "ranks": (HERE,)}
+        return found
 
     def _parts(self, here: Points) -> Iterator[tuple[int, Points]]:
         """The threads that are here, by team."""

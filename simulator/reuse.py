@@ -1,7 +1,7 @@
 """What L2 has: of every request of a grid, whether its bytes were there before, by the reuse of tiles between CTAs.
 
 >>> time, key = np.arange(6), np.array([0, 1, 0, 2, 1, 0])
->>> windows(time, key, np.full(6, 100)).tolist()
+>>> windows(time, key, np.full(6, 100))[0].tolist()
 [inf, inf, 200.0, inf, 275.0, 275.0]
 
 A request hits if the window since the last request for the same bytes holds no more distinct bytes than L2 does. How
@@ -23,37 +23,45 @@ WINDOWS = 64  # lengths of windows that are looked at
 __all__ = ["distinct", "windows"]
 
 
-def windows(time: Array, key: Array, nbytes: Array) -> Array:
-    """The distinct bytes in the window since the last request for the bytes of a key; infinite for the first."""
+def windows(time: Array, key: Array, nbytes: Array) -> tuple[Array, Array]:
+    """The distinct bytes in the window since the last request for the bytes of a key, infinite for the first; and for
+    each request the number of the group of those that ask for the same bytes at the same time.
+    """
     n = len(time)
-    order = np.lexsort((np.arange(n), time))
-    _, ids = np.unique(key[order], return_inverse=True)
-    ids, sizes = ids.reshape(-1), nbytes[order]
-    by_key = np.argsort(ids, kind="stable")
+    order = np.argsort(time, kind="stable")
+    by_key = np.argsort(key[order], kind="stable")
+    sorted_key, sorted_time = key[order][by_key], time[order][by_key]
     same = np.zeros(n, dtype=bool)
-    same[1:] = ids[by_key][1:] == ids[by_key][:-1]
-    since = np.zeros(n, dtype=np.int64)  # requests since the last one of the same key; 0 for the first
-    since[by_key[same]] = by_key[same] - by_key[np.flatnonzero(same) - 1]
-    lengths, held = distinct(since, by_key, same, sizes)
-    out = np.empty(n)
-    out[order] = np.where(since > 0, np.interp(since, lengths, held), np.inf)
-    return out
+    same[1:] = sorted_key[1:] == sorted_key[:-1]
+    alike = same.copy()
+    alike[1:] &= sorted_time[1:] == sorted_time[:-1]
+    gaps = np.zeros(n, dtype=np.int64)
+    gaps[1:] = by_key[1:] - by_key[:-1]
+    since = np.where(same, gaps, 0)  # requests since the last one of the same key; 0 for the first
+    lengths, held = distinct(since, by_key, same, nbytes[order][by_key])
+    window, group = np.empty(n), np.empty(n, dtype=np.int64)
+    at = order[by_key]
+    window[at] = np.where(same, np.interp(since, lengths, held), np.inf)
+    group[at] = np.cumsum(~alike) - 1
+    return window, group
 
 
 def distinct(since: Array, by_key: Array, same: Array, sizes: Array) -> tuple[Array, Array]:
-    """Lengths of windows, in requests, and the distinct bytes that one of them holds on average."""
+    """Lengths of windows, in requests, and the distinct bytes that one of them holds on average.
+
+    All arrays are in the order of keys, and of time for each key; *by_key* is the place of each in time.
+    """
     n = len(since)
     lengths = np.unique(np.geomspace(1, n, WINDOWS).astype(np.int64))
     starts = np.flatnonzero(~same)
     ends = np.append(starts[1:], n) - 1
-    first, last = by_key[starts], by_key[ends]
-    gaps = np.concatenate([since[since > 0] - 1, first, n - 1 - last])  # in which a key is not asked for
-    weights = np.concatenate([sizes[since > 0], sizes[first], sizes[last]]).astype(np.float64)
-    order = np.argsort(gaps, kind="stable")
-    gaps, weights = gaps[order], weights[order]
-    count = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
-    total = np.append(np.cumsum((weights * gaps)[::-1])[::-1], 0.0)
-    at = np.searchsorted(gaps, lengths, side="left")  # gaps of at least the length leave the key out of a window
-    absent = total[at] - (lengths - 1) * count[at]
-    held = float(sizes[first].sum()) - absent / (n - lengths + 1)
+    weights = np.zeros(n + 1)  # of gaps in which a key is not asked for, by their length
+    for gaps, those in ((since[same] - 1, same), (by_key[starts], starts), (n - 1 - by_key[ends], ends)):
+        weights += np.bincount(gaps, weights=sizes[those], minlength=n + 1)
+    count = np.cumsum(weights[::-1])[::-1]
+    total = np.cumsum((weights * np.arange(n + 1))[::-1])[::-1]
+    absent = (
+        total[lengths] - (lengths - 1) * count[lengths]
+    )  # gaps of at least the length leave the key out of a window
+    held = float(sizes[starts].sum()) - absent / (n - lengths + 1)
     return lengths, np.maximum.accumulate(held)

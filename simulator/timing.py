@@ -42,12 +42,16 @@ class Times:
             machine.exact(x) for x in ("wavefront_interval", "line_interval", "tma_row")
         )
         self.port, self.stores = machine.exact("sm_port_rate"), machine.exact("sm_write_rate")
+        self.trip, *self.divide = (machine.exact(x) for x in ("loop_trip", "divide_32", "divide_64"))
         self.product = machine.power("wgmma_energy")
 
     def of(self, part: Part) -> list[Array]:
         """For each execution, ``NAMES``: issue slots, the warps, the unit, shared memory, the SM's port, power."""
         x, row, n = part.columns, part.row, len(part.scope)
         warps, count = x["warps"], x["count"]
+        if row.unit is Unit.LOOP:
+            trip = self.trip * count + self.divide[0] * x["served"] + self.divide[1] * x["number"]
+            return _whole((self.slot * warps, trip, 0, 0, 0, 0), n)  # warps wait for their results side by side
         issue = self.machine.exact(row.issue) if row.issue and row.unit is not Unit.WAIT else 0  # a wait's comes last
         occupancy = self.machine.exact(row.occupancy) if row.occupancy else 0
         found = (
@@ -58,7 +62,7 @@ class Times:
             (self.stores if row.unit in STORES else self.port) * x["bytes"],
             self.product * self._flops(part) if row.unit is Unit.WGMMA else 0,
         )
-        return [np.broadcast_to(np.rint(t).astype(np.int64), n) for t in found]
+        return _whole(found, n)
 
     def _flops(self, part: Part) -> Any:
         """The multiplications and additions of a product, of all warpgroups."""
@@ -81,3 +85,8 @@ class Times:
         if unit is Unit.WGMMA:
             return occupancy * served * np.maximum(1, warps // WARPGROUP)
         return warps * occupancy
+
+
+def _whole(times: tuple[Any, ...], rows: int) -> list[Array]:
+    """Times as whole picoseconds, one for each execution."""
+    return [np.broadcast_to(np.rint(t).astype(np.int64), rows) for t in times]

@@ -27,6 +27,7 @@ class Unit(Word):
     """The unit that serves an operation."""
 
     NONE = "none"  # structure: no instruction of its own is counted
+    LOOP = "loop"  # an iteration: the jump, and divisions by run-time values
     REGISTERS = "registers"
     SHARED = "shared memory"
     MATRIX = "matrix copy"
@@ -65,6 +66,7 @@ class TimingClass:
 
 
 NOTHING = TimingClass(Unit.NONE, "")
+LOOP = TimingClass(Unit.LOOP, "loop_trip")
 REGISTERS = TimingClass(Unit.REGISTERS, "alu_interval", "", "alu_latency")
 SHARED = TimingClass(Unit.SHARED, "alu_interval", "wavefront_interval", "shared_latency")
 MATRIX = TimingClass(Unit.MATRIX, "alu_interval", "matrix_interval", "shared_latency")
@@ -112,7 +114,7 @@ OPERATION_ROWS: dict[type[Op], TimingClass] = {
     ops.PrefetchL2: REGISTERS,  # its issue; that later loads find their bytes in L2 is not modelled
     ops.Commit: TimingClass(Unit.COMMIT, "group_commit"),
     ops.WaitGroup: TimingClass(Unit.WAIT_GROUP, "group_wait"),
-    ops.For: NOTHING,
+    ops.For: LOOP,
     ops.If: NOTHING,
     ops.Elect: NOTHING,
     ops.Role: NOTHING,

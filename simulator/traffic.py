@@ -149,14 +149,10 @@ def _sources(cache: Cache, time: Array, key: Array, nbytes: Array, load: Array) 
 
     Who asks in the same step for what another misses waits for DRAM too, which is asked once.
     """
-    window = windows(time, key, nbytes)
+    window, group = windows(time, key, nbytes)
     missed = 1.0 - np.where(np.isinf(window), cache.at_first, cache.there(window))
     late = missed * nbytes > LATE * LINE
-    order = np.lexsort((time, key))
-    alike = np.zeros(len(order), dtype=bool)
-    alike[1:] = (key[order][1:] == key[order][:-1]) & (time[order][1:] == time[order][:-1])
-    run = np.cumsum(~alike) - 1
-    late[order] = np.bincount(run, weights=late[order]).astype(bool)[run]
+    late = np.bincount(group, weights=late).astype(bool)[group]
     return np.where(load, missed, cache.written_back), late & load
 
 

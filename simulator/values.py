@@ -1,6 +1,7 @@
 """Values in a timed run: data move when the simulator says that they have arrived, through the semantics of the run
 without time.
 
+>>> import numpy as np
 >>> from symlayout.kernels import vector_copy
 >>> memories = Memories(vector_copy(4).bind(), {"src": np.arange(4, dtype=np.float32)})
 >>> [cta] = memories.cluster([(0,)])

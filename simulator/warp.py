@@ -55,9 +55,9 @@ class Warps:
             elif own:
                 yield own
             busy += own
-            if log is not None and what.row.unit is not Unit.WAIT:
+            if log is not None and what.row.unit is not Unit.WAIT and what.row.unit is not Unit.LOOP:
                 log.span(self.name, step.label, since)
-            if follower is not None:
+            if follower is not None and what.row.unit is not Unit.LOOP:
                 self.cargo = follower.do(what.op)
             if blocks:
                 yield from effect(self, step)
@@ -349,6 +349,7 @@ class Warps:
 
 
 EFFECTS: Mapping[Unit, Callable[[Warps, Step], Any]] = {
+    Unit.LOOP: Warps._registers,
     Unit.REGISTERS: Warps._registers,
     Unit.SHARED: Warps._shared,
     Unit.MATRIX: Warps._shared,

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from simulator import H200, simulate
+from symlayout import dims
 from symlayout.cli import app
 from symlayout.kernels import tma_copy
 from symlayout.kernels.families import family
@@ -29,7 +30,7 @@ def test_the_answer_is_that_of_the_function():
     result = run("tma_copy", "--dims", *SIZES, "--set", "slots=2", "--machine", "h200")
 
     assert result.exit_code == 0
-    trace = simulate(tma_copy(1056, 1024, slots=2).bind())
+    trace = simulate(tma_copy(*dims("M N"), slots=2).bind(M=1056, N=1024))
     named = simulate(family("tma_copy").build(slots=2).bind(M=1056, N=1024))
     assert result.output == f"{named.summary()}\n"
     assert f"time        {1e6 * trace.seconds:.2f} us, p10-p90 " in result.output
@@ -41,7 +42,7 @@ def test_json_has_the_numbers():
     result = run("tma_copy", *SIZES, "--format", "json", "--number", "dram_rate=100", "--cache", "cold")
 
     row = json.loads(result.output)
-    trace = simulate(tma_copy(1056, 1024).bind(), H200.replacing(dram_rate=100))
+    trace = simulate(tma_copy(*dims("M N")).bind(M=1056, N=1024), H200.replacing(dram_rate=100))
     assert (row["seconds"], row["limiting"], row["sizes"]) == (trace.seconds, "DRAM", {"M": 1056, "N": 1024})
     assert row["p10_seconds"] < row["seconds"] < row["p90_seconds"]
 

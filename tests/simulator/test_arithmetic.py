@@ -1,0 +1,70 @@
+"""Divisions by run-time values, and the iterations of loops."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulator import H200, simulate
+from simulator.arithmetic import Divisions, divisions
+from simulator.program import Programs
+from simulator.timing_classes import Unit
+from symlayout import Layout, dims
+from symlayout.kernel import Builder
+from symlayout.kernels import bulk_copy, gemm, tma_copy, vector_copy
+
+
+def test_a_quotient_and_its_remainder_are_one_division_of_the_loop_that_they_depend_on():
+    M, N, K = dims("M N K")
+    product = divisions(gemm(M, N, K, blocks=132).bind(M=1024, N=1024, K=1024))
+    copy = divisions(tma_copy(M, N, blocks=132).bind(M=1024, N=1024))
+
+    waves, steps = [x for x in product.values() if any(x)], [x for x in product.values() if not any(x)]
+    assert len(waves) == len(steps) == 2  # of the producer and of the consumers
+    assert [d for d in copy.values() if any(d)] == [Divisions(0, 1)] * 2
+
+
+def test_divisions_by_numbers_of_the_code_cost_little():
+    assert not any(any(d) for d in divisions(tma_copy(1024, 1024, blocks=132).bind()).values())
+    assert not any(any(d) for d in divisions(bulk_copy(4096).bind()).values())
+
+
+@pytest.mark.parametrize("unroll, jumps", [(None, 16), (4, 4), ("full", 0)])
+def test_each_iteration_jumps_unless_it_is_unrolled(unroll, jumps):
+    k = Builder("loop", grid=(1,), threads=32)
+    x = k.registers("x", "f32", 16)
+    with k.loop("i", 16, unroll=unroll):
+        k.fill(x(), 1.0)
+    kernel = k.kernel().bind()
+    steps = [s for team in Programs(kernel).of((0,)) for s in team.steps if s.unit is Unit.LOOP]
+
+    assert sum(s.count for s in steps) == jumps
+    fast, slow = (
+        simulate(kernel, H200.replacing(loop_trip=n), what_if=False, uncertainty=False).time_ps for n in (1, 1001)
+    )
+    assert slow - fast == pytest.approx(jumps * 1000 * H200.cycle, abs=20)
+
+
+def test_small_boxes_wait_for_their_divisions():
+    M, N = dims("M N")
+    kernel = tma_copy(M, N, tile=(2, 64), slots=4, blocks=1).bind(M=64, N=4096)
+    times = [simulate(kernel, H200.replacing(divide_64=n), what_if=False, uncertainty=False).cycles for n in (1, 1001)]
+
+    assert times[1] - times[0] > 1000 * 32 * 64 * 0.9  # tiles
+
+
+def test_a_kernel_without_loops_pays_once():
+    N, ld = dims("N ld")
+    k = Builder("one", N, ld, grid=(N // ld,), threads=32)
+    src, x = k.global_tensor("src", "f32", Layout(N)), k.registers("x", "f32", 1)
+    k.copy("ld.global.4", src((k.block[0] + k.thread) // ld), x())
+    kernel = k.kernel().bind(N=1024, ld=512)
+
+    assert [str(d) for d in divisions(kernel).values()] == ["1 of 64 bits"]
+    assert [s.served for s in Programs(kernel).of((0,))[0].steps if s.unit is Unit.LOOP] == [0]
+    assert [s.number for s in Programs(kernel).of((0,))[0].steps if s.unit is Unit.LOOP] == [1]
+
+
+def test_no_operation_is_counted_twice():
+    steps = [s for team in Programs(vector_copy(1024).bind()).of((0,)) for s in team.steps]
+
+    assert sum(s.bytes for s in steps if s.unit in (Unit.LOAD, Unit.STORE)) == sum(s.bytes for s in steps)
