@@ -229,18 +229,20 @@ class TensorAdaptor(AddressMap):
     # -- identity -------------------------------------------------------------------------------------
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TensorAdaptor):
-            return super().__eq__(other)
-        return type(self) is type(other) and self._identity() == other._identity()
+        """Whether two have one graph; another map of the same values has other transforms to move by."""
+        if not isinstance(other, AddressMap):
+            return NotImplemented
+        return isinstance(other, TensorAdaptor) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
         return hash(self._identity())
 
     def _identity(self) -> tuple[Any, ...]:
-        return (self.graph,)
+        return TensorAdaptor, self.graph
 
     def __serial__(self) -> str:
-        return f"{type(self).__name__}({','.join(map(serial, self._identity()))})"
+        kind, *parts = self._identity()
+        return f"{kind.__name__}({','.join(map(serial, parts))})"
 
     def __reduce__(self) -> Any:
         return type(self), (self.graph, [c.name for c in self.coords])

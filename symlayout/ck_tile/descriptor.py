@@ -78,7 +78,7 @@ class TensorDescriptor(TensorAdaptor):
         return len(self.extents)
 
     def _identity(self) -> tuple[Any, ...]:
-        return self.graph, self.element_space_size
+        return TensorDescriptor, self.graph, self.element_space_size
 
     def __reduce__(self) -> Any:
         return type(self), (self.graph, self.element_space_size, [c.name for c in self.coords])

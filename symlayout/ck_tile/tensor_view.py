@@ -152,6 +152,19 @@ class TensorView:
     def obligations(self) -> Any:
         return self.descriptor.obligations
 
+    def table(self, width: int = 100) -> str:
+        """The offset of each index as text, masked ones as -; of numbers only.
+
+        >>> print(make_naive_tensor_view_packed(None, (2, 3)).table())
+          | 0 1 2
+        --+------
+        0 | 0 1 2
+        1 | 3 4 5
+        """
+        from ..draw.maps import map_grid  # with all that pictures need
+
+        return map_grid(self.descriptor).table(width)
+
     def _repr_svg_(self) -> str:
         return members.picture(self.descriptor)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from symlayout import LayoutError, dim, dims
+from symlayout.address_map import AddressMap
 from symlayout.canonical import digest
 from symlayout.ck_tile import (
     Graph,
@@ -267,6 +268,8 @@ def test_descriptors_are_values():
     assert hash(a) == hash(b)
     assert a != make_naive_tensor_descriptor((M, 4), (4, 1))
     assert pickle.loads(pickle.dumps(a)) == a
+    plain = AddressMap(a.coords, a.extents, a.offset, a.valid, divisors=a.divisors)
+    assert (a == plain, plain == a, a == TensorAdaptor(a.graph), a == 5) == (False, False, False, False)
     assert digest(a) == digest(b) != digest(make_naive_tensor_descriptor((M, 4), (4, 1)))
 
 

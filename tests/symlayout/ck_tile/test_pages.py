@@ -60,6 +60,7 @@ def test_a_grid_of_a_padded_view():
     assert map_grid(view.descriptor).rows == (("0", "1", "2", "-"), ("3", "4", "5", "-"))
     assert map_grid(view.descriptor).group[0] == (0, 1, 2, -1)
     assert view._repr_svg_() == picture(view.descriptor)
+    assert view.table().splitlines()[2:] == ["0 | 0 1 2 -", "1 | 3 4 5 -"]
 
 
 def test_grids_of_other_ranks():
