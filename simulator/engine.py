@@ -129,6 +129,11 @@ class Engine:
         self.live[process] = None
         self.at(self.now, process.resume)
 
+    def stop(self) -> None:
+        """Leave what is still to do: the run ends with what happens now."""
+        self.queue.clear()
+        self.live.clear()
+
     def run(self, max_events: int = MAX_EVENTS) -> None:
         """Run until nothing is left to do.
 

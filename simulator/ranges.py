@@ -18,7 +18,7 @@ The number ``model``, where a machine has one, stands for what the model leaves 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,11 @@ from .engine import NS
 from .machine import RATES, TIMES, Machine, Number
 
 MODEL = "model"
+ENERGIES = ("pJ/B", "pJ/FLOP")
+WHOLE = ("bytes", "count")
+GROUPS = (RATES, (*WHOLE, "GHz"), ("W", *ENERGIES), ("ns",), ("cycles",))  # by unit, what is tried together
+# Units and numbers; of all others less is slower.
+MORE_IS_SLOWER = (*TIMES, *ENERGIES, "power_static", "dram_run_bytes", "dram_read_run_bytes", "dram_queue_bytes")
 MATTERS = 0.004  # of the time: a group that does less is not split, and does as much at the fast end
 BENDS = 0.05  # of the time: an effect of more is looked at half way too
 MAX_RUNS = 16
@@ -68,18 +73,22 @@ class Range:
         return f"{self.p10_ps / NS:.0f} .. {self.p90_ps / NS:.0f} ns"
 
 
-def time_range(time_of: Callable[[Machine], int], machine: Machine) -> Range:
-    """The range of a time, in picoseconds, that a machine determines.
+def time_range(
+    time_of: Callable[[Machine], int], machine: Machine, base: int | None = None, most: int = MAX_RUNS
+) -> Range:
+    """The range of a time, in picoseconds, that a machine determines, from at most so many runs.
+
+    *base* is the time of the machine as it is, where that is known.
 
     >>> from simulator import H200
     >>> found = time_range(lambda m: m.ps("launch"), H200.replacing(launch=1000))
     >>> found.p90_ps - found.p10_ps
     0
     """
-    base = time_of(machine)
+    base = time_of(machine) if base is None else base
     uncertain = [n for n in machine.numbers.values() if n.uncertainty and n.name != MODEL]
-    runs = _Runs(time_of, machine, base)
-    todo = [g for unit in (RATES, ("bytes", "GHz", "count"), ("ns",), ("cycles",)) if (g := _of(uncertain, unit))]
+    runs = _Runs(time_of, machine, base, most)
+    todo = [g for units in GROUPS if (g := [n for n in uncertain if n.unit in units])]
     effects = []
     tried = [(runs.slow(g), g) for g in todo]
     while tried:
@@ -100,9 +109,9 @@ def time_range(time_of: Callable[[Machine], int], machine: Machine) -> Range:
 class _Runs:
     """Times with some numbers at an end of their ranges, as parts of the usual time; at most a number of runs."""
 
-    def __init__(self, time_of: Callable[[Machine], int], machine: Machine, base: int) -> None:
+    def __init__(self, time_of: Callable[[Machine], int], machine: Machine, base: int, most: int) -> None:
         self.time_of, self.machine, self.base = time_of, machine, max(base, 1)
-        self.left = MAX_RUNS
+        self.left = most
 
     def slow(self, group: list[Number]) -> float:
         """The effect at the slow end."""
@@ -119,15 +128,11 @@ class _Runs:
         return self.time_of(self.machine.replacing(**{n.name: _end(n, end) for n in group})) / self.base - 1
 
 
-def _of(numbers: Iterable[Number], units: Iterable[str]) -> list[Number]:
-    return [n for n in numbers if n.unit in units]
-
-
 def _end(n: Number, end: float) -> float:
     """The value of a number at the slow end (1) or the fast end (-1) of its range: more of a time, less of a rate."""
-    sign = end if n.unit in TIMES else -end
+    sign = end if n.unit in MORE_IS_SLOWER or n.name in MORE_IS_SLOWER else -end
     value = n.value * (1 + sign * n.uncertainty)
-    return value if n.unit in (*TIMES, *RATES, "GHz") else max(1, round(value))
+    return max(1, round(value)) if n.unit in WHOLE else value
 
 
 def _quantiles(base: int, effects: list[Effect]) -> tuple[int, int]:

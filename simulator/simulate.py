@@ -24,15 +24,17 @@ from .plan import Courses, Plan, plan_of
 from .program import Programs, Team
 from .ranges import time_range
 from .resource import Pipe
-from .sm import ALL, IN_FLIGHT, Cta, Sm, resident
+from .sm import ALL, IN_FLIGHT, UNITS, Cta, Sm, resident
 from .trace import Stall, Trace, Use
 from .traffic import Cache
 from .values import Memories
 from .warp import Warps
 
+MANY_STEPS, PART = 5_000, 4  # of runs with more steps, which take a tenth of a second, others go on for a part
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")
 DETAILS = ("auto", "kinds", "all")
+SLOTS = UNITS[0]
 
 
 def simulate(
@@ -77,10 +79,12 @@ def simulate(
         raise
     uses = tuple(chip.uses(time))
     tried = [u.name for u in uses if u.utilisation >= TRIED] + [LATENCY]
-    others = {name: _run(plan, courses, machine, frozenset({name}), False)[0] for name in tried} if what_if else {}
+    again = _Again(plan, courses, machine, time, chip.steps if what_if or uncertainty else 0)
+    others = {name: again.time(machine, name) for name in tried} if what_if else {}
     around = None
     if uncertainty:
-        around = time_range(lambda m: _run(plan, plan.courses(m), m, frozenset(), False)[0] + m.ps("launch"), machine)
+        launched = time + machine.ps("launch")
+        around = time_range(lambda m: again.time(m) + m.ps("launch"), machine, launched)
     return Trace(
         kernel=bound.name,
         digest=bound.digest,
@@ -94,7 +98,7 @@ def simulate(
         uses=uses,
         stalls=tuple(chip.stalls()),
         what_if=others,
-        notes=(*plan.notes, f"L2 is {cache} at the start; not modelled: docs/simulator/deviations.md"),
+        notes=(*plan.notes, *again.notes, f"L2 is {cache} at the start; not modelled: docs/simulator/deviations.md"),
         around=around,
         arrays=memories.arrays if memories else None,
         timeline=chip.log.timeline if chip.log and timeline else None,
@@ -126,6 +130,11 @@ class Chip:
             for k, kind in enumerate(plan.kinds)
         ]
         self.sms = [sm for group in self.groups for sm in group]
+
+    @property
+    def steps(self) -> int:
+        """The steps that the warps of the SMs in detail have issued."""
+        return sum(sm.slots.served for sm in self.sms)
 
     @property
     def over(self) -> int:
@@ -166,6 +175,35 @@ def _use(pipes: Sequence[Pipe], weights: Sequence[int], time: int) -> Use:
     return Use(pipes[0].name, busy, queued / NS / max(served, 1), served)
 
 
+class _Again:
+    """Times of a kernel whose time is known, on other machines or with a free resource.
+
+    Of a run of many steps, the first part says how much faster or slower the other one is: by the steps until then.
+    """
+
+    def __init__(self, plan: Plan, courses: list[Courses], machine: Machine, time: int, steps: int) -> None:
+        self.plan, self.courses, self.machine, self.full = plan, courses, machine, time
+        self.until = time // PART if steps > MANY_STEPS else 0
+        self.done = self._steps(machine, "") if self.until else 0
+
+    @property
+    def notes(self) -> list[str]:
+        return [f"what-ifs and the range are those of the first {1 / PART:.0%} of the time"] if self.until else []
+
+    def time(self, machine: Machine, free: str = "") -> int:
+        """Picoseconds on a machine, with a resource made free."""
+        if not self.until or free == SLOTS:  # whose requests are the steps
+            return self._run(machine, free, 0)[0]
+        return round(self.full * self.done / max(1, self._steps(machine, free)))
+
+    def _steps(self, machine: Machine, free: str) -> int:
+        return self._run(machine, free, self.until)[1].steps
+
+    def _run(self, machine: Machine, free: str, until: int) -> tuple[int, Chip]:
+        courses = self.courses if machine is self.machine else self.plan.courses(machine)
+        return _run(self.plan, courses, machine, frozenset({free}), False, until=until)
+
+
 def _run(
     plan: Plan,
     courses: list[Courses],
@@ -173,9 +211,12 @@ def _run(
     free: frozenset[str],
     timeline: bool,
     memories: Memories | None = None,
+    until: int = 0,
 ) -> tuple[int, Chip]:
-    """The time until all is done and written, and the chip afterwards."""
+    """The time until all is done and written, or until a time, and the chip afterwards."""
     engine = Engine()
+    if until:
+        engine.at(until, engine.stop)
     chip = Chip(engine, plan, machine, free, timeline)
     dispatch = chip.dispatch, machine.exact("cta_dispatch" if plan.at_once > 1 else "cta_dispatch_alone")
     waiting = [iter(clusters) for clusters in courses]
