@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .differential import Differential, differential_test
     from .driver import Availability, availability
     from .errors import NotProvedError
+    from .filling import bind
     from .launch import In, Mapped, Module, load
     from .measuring import Measurement, measure
     from .prepared import Prepared
@@ -41,6 +42,7 @@ _WHERE = {
     "Module": "launch",
     "Options": "compiling",
     "availability": "driver",
+    "bind": "filling",
     "compile": "compiling",
     "differential_test": "differential",
     "Generated": "running",
@@ -74,6 +76,7 @@ __all__ = [
     "Source",
     "Stamps",
     "availability",
+    "bind",
     "compile",
     "differential_test",
     "emit",

@@ -27,6 +27,7 @@ from symlayout.expr.c_text import HELPERS, c_text
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel, KernelMap, KernelTensor
 
+from ..filling import ctas_of, launch_sizes
 from .numbers import HEADERS, ctype
 from .printer import emit
 from .source import Argument, Source
@@ -53,6 +54,19 @@ inline bool apart(Int a, Int n, Int b, Int m) { return a + n <= b || b + m <= a;
 """
 
 
+FILL = """
+// As many of a size as fill the SMs of the current device, each with so many CTAs, for so many CTAs of each.
+inline Int filling(Int per_sm, Int each, Int most) {
+    CUdevice device;
+    int sms = 0;
+    expect_done(cuCtxGetDevice(&device), "a current context");
+    expect_done(cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device), "the number of SMs");
+    const Int n = sms * per_sm / each;
+    return n < 1 ? 1 : n < most ? n : most;
+}
+"""
+
+
 def launcher(kernel: Kernel, source: Source | None = None) -> str:
     """The header of a kernel for all its sizes. Raises LayoutError for a tensor map of another mode than tiled."""
     source = source or emit(kernel)
@@ -73,7 +87,7 @@ def launcher(kernel: Kernel, source: Source | None = None) -> str:
         "",
         f"namespace {kernel.name}_launcher {{",
         "",
-        TOOLS,
+        TOOLS + (FILL if launch_sizes(kernel) else ""),
         HELPERS.strip().replace("long long", "Int"),
         "",
         *_arguments(kernel),
@@ -109,7 +123,9 @@ def _arguments(kernel: Kernel) -> Iterator[str]:
     for t in _global(kernel):
         yield f"    {'' if t.name in kernel.written else 'const '}void* {t.name};"
     yield from (f"    {ctype(p.dtype)} {p.name};" for p in kernel.parameters)
-    yield from (f"    int64_t {s.name};" for s in kernel.dims)
+    own = launch_sizes(kernel)
+    yield from (f"    int64_t {s.name};" for s in kernel.dims if s not in own)
+    yield from (f"    int64_t {s.name} = 0;  // 0 for as many as fill the device" for s in own)
     yield "};"
     yield ""
     told = ' + ", " + '.join(f'"{s.name} = " + std::to_string(given.{s.name})' for s in kernel.dims)
@@ -119,7 +135,11 @@ def _arguments(kernel: Kernel) -> Iterator[str]:
 
 
 def _names(kernel: Kernel) -> Iterator[str]:
-    yield from (f"const Int {s.name} = given.{s.name};" for s in kernel.dims)
+    own = launch_sizes(kernel)
+    yield from (f"const Int {s.name} = given.{s.name};" for s in kernel.dims if s not in own)
+    for s in own:
+        numbers = f"{kernel.ctas_per_sm or 1}, {ctas_of(kernel, s)}, {s.upper}"
+        yield f"const Int {s.name} = given.{s.name} ? Int(given.{s.name}) : filling({numbers});"
     for t in _global(kernel):
         yield f"const Int at_{t.name} = Int(reinterpret_cast<uintptr_t>(given.{t.name}));"
         yield f"const Int bytes_{t.name} = {c_text(t.layout.cosize() * t.dtype.bytes)};"

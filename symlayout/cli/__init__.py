@@ -27,6 +27,7 @@ from .exits import BAD_INPUT, OK
 from .kernels import emit, kernels
 from .machines import machines
 from .prove import prove
+from .run import run
 from .show import show
 from .simulate import simulate
 from .sweep import sweep
@@ -45,6 +46,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "kernels": kernels,
     "emit": emit,
     "verify": verify,
+    "run": run,
     "simulate": simulate,
     "sweep": sweep,
     "calibrate": calibrate,

@@ -25,12 +25,15 @@ class Chosen:
     shipped: bool
 
 
-def chosen(target: str, pairs: Iterable[str]) -> Chosen:
-    """The kernel of an argument. A value that is not a kernel, a size or an option of it ends the command."""
+def chosen(target: str, pairs: Iterable[str], partly: bool = False) -> Chosen:
+    """The kernel of an argument. A value that is not a kernel, a size or an option of it ends the command.
+
+    Sizes are all named or none, unless something else tells the others (*partly*).
+    """
     named = dict(_pair(p) for p in pairs)
     if ":" in target:
         kernel = _own(target)
-        return Chosen(kernel, _sizes(kernel, named), False)
+        return Chosen(kernel, _sizes(kernel, named, partly), False)
     from ..kernels.families import family
 
     try:
@@ -41,7 +44,7 @@ def chosen(target: str, pairs: Iterable[str]) -> Chosen:
         own = "; a kernel of your own is FILE.py:NAME" if target not in families else ""
         fail(f"{e}{own}")
         raise
-    return Chosen(kernel, _sizes(kernel, {k: x for k, x in named.items() if k not in of.options}), True)
+    return Chosen(kernel, _sizes(kernel, {k: x for k, x in named.items() if k not in of.options}, partly), True)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -51,14 +54,14 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _sizes(kernel: Kernel, named: dict[str, str]) -> dict[str, int]:
-    """Sizes as numbers: none, or all that the kernel has."""
+def _sizes(kernel: Kernel, named: dict[str, str], partly: bool) -> dict[str, int]:
+    """Sizes as numbers: none, or all that the kernel has, unless *partly*."""
     wanted = [s.name for s in kernel.dims]
     unknown = next((k for k in named if k not in wanted), None)
     if unknown is not None:
         fail(f"expected a size of {kernel.name} ({', '.join(wanted) or 'it has none'}) or an option, got {unknown!r}")
     missing = [k for k in wanted if k not in named]
-    if named and missing:
+    if named and missing and not partly:
         fail(f"expected all sizes of {kernel.name}, got none for {', '.join(missing)}")
     for k, text in named.items():
         if not text.isdecimal():

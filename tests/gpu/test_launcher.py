@@ -10,7 +10,7 @@ from gpu.codegen.launcher import launcher
 from symlayout import Layout, dim, dims, f32
 from symlayout.errors import LayoutError
 from symlayout.kernel import Builder
-from symlayout.kernels import axpby, tma_copy, vector_copy
+from symlayout.kernels import axpby, gemm, tma_copy, vector_copy
 from symlayout.kernels.families import families, family
 
 CUDA_H = r"""
@@ -20,6 +20,10 @@ CUDA_H = r"""
 #include <cstring>
 typedef int CUresult; typedef void* CUmodule; typedef void* CUfunction; typedef void* CUstream;
 typedef uint64_t cuuint64_t; typedef uint32_t cuuint32_t;
+typedef int CUdevice;
+enum { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16 };
+inline CUresult cuCtxGetDevice(CUdevice* device) { *device = 0; return 0; }
+inline CUresult cuDeviceGetAttribute(int* n, int, CUdevice) { *n = 114; return 0; }
 enum { CUDA_SUCCESS = 0, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };
 enum CUtensorMapDataType : int {}; enum CUtensorMapInterleave : int {}; enum CUtensorMapSwizzle : int {};
 enum CUtensorMapL2promotion : int {}; enum CUtensorMapFloatOOBfill : int {};
@@ -82,6 +86,19 @@ def test_a_launch_encodes_maps_opts_in_to_shared_memory_and_passes_arguments(tmp
         f"attribute 8 {kernel.shared_bytes}",
         f"launch tma_copy grid 132 1 1 block 64 1 1 shared {kernel.shared_bytes} first a map last 260",
     ]
+
+
+@needs_compiler
+@pytest.mark.parametrize("cluster, ctas", [(1, "114"), (4, "112")])
+def test_a_number_of_ctas_that_is_not_given_fills_the_device(tmp_path, cluster, ctas):
+    sizes = dims("M N K", multiple_of=8, at_most=1 << 16)
+    kernel = gemm(*sizes, cluster=cluster, blocks=cluster * dim("clusters", at_most=1 << 14))
+    tensors = [at(0x1000), at(0x100000), at(0x200000)]
+
+    lines = ran(tmp_path, kernel, 3, [*tensors, "64", "64", "64"], [*tensors, "64", "64", "64", "3"])
+
+    assert f"grid {ctas} 1 1" in lines[4]
+    assert f"grid {3 * cluster} 1 1" in lines[9]
 
 
 @needs_compiler
