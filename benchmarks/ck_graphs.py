@@ -273,7 +273,8 @@ def wrong_proofs(x: Drawn, tally: Counter[str]) -> list[str]:
     for d in (x.symbolic, x.number):
         claims: list[Any] = [NoInvalidAccess(d), Injective(d), MovingEqualsMaking(d)]
         for v in VECTORS:
-            claims += [cls(d, v, along) for cls in (VectorDoesNotStraddle,) for along in range(len(d.lengths))]
+            claims += [VectorDoesNotStraddle(d, v, along) for along in range(len(d.lengths))]
+            claims += [NoInvalidAccess(d, elements=v, along=along) for along in range(len(d.lengths))]
             claims += [GuaranteedVectorLength(d, v, along, 1) for along in range(len(d.lengths))]
         for c in claims:
             facts = Facts.about(c.parameters())

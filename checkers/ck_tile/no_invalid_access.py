@@ -12,7 +12,7 @@ from symlayout.answers.report import Witness
 from symlayout.ck_tile import TensorDescriptor, TensorView
 from symlayout.ck_tile.forms import digit_form, lanes_of
 from symlayout.errors import ClaimError
-from symlayout.expr import Fact, Symbol, integer, substitute
+from symlayout.expr import Fact, Symbol, digit, extent_of, floordiv, integer, substitute, terms_of
 from symlayout.facts import Facts
 
 from ..algebra.subject_form import at_text, check_offsets, check_subject
@@ -84,14 +84,30 @@ class NoInvalidAccess(Claim):
 
     def certify(self, facts: Facts) -> Proof | None:
         """By digits of merges and pads, as far as values inside their boxes suffice; else by the map itself."""
-        descriptor = self.layout
-        if self.elements == 1 and isinstance(descriptor, TensorDescriptor):
-            form = digit_form(descriptor, by_pads=True)
-            values = form.map_of(form.offset)
-            found = InBounds(values, self.size).certify(facts)
-            if found is not None:
-                return replace(found, lemmas=(*found.lemmas, "digits of merges and pads run through boxes (T3)"))
+        values = self._by_digits(facts)
+        found = None if values is None else InBounds(values, self.size - self.elements + 1).certify(facts)
+        if found is not None:
+            return replace(found, lemmas=(*found.lemmas, "digits of merges and pads run through boxes (T3)"))
         return self._bounds.certify(facts)
+
+    def _by_digits(self, facts: Facts) -> AddressMap | None:
+        """The first offset of each access in digits of merges and pads, all independent; None where there is none.
+
+        An index that is a multiple of a vector has a fastest digit that is one, where the vector divides its extent.
+        """
+        if not isinstance(self.layout, TensorDescriptor):
+            return None
+        form = digit_form(self.layout, by_pads=True)
+        if self.elements == 1:
+            return form.map_of(form.offset)
+        along = form.top[self.along]
+        fastest = next((d for d in form.digits if terms_of(along).get((d,)) == 1), None)
+        if fastest is None or facts.quotient(extent_of(fastest), self.elements) is None:
+            return None
+        vectors = digit(f"{fastest.name.strip('[]')}.v", floordiv(extent_of(fastest), self.elements))
+        digits = tuple(vectors if d is fastest else d for d in form.digits)
+        extents = tuple(extent_of(d) for d in digits)
+        return AddressMap(digits, extents, substitute(form.offset, {fastest: self.elements * vectors}))
 
     def counterexample(self) -> Witness | None:
         found = self._bounds.counterexample()

@@ -85,9 +85,10 @@ def predicate_of_im2col(m, k):
         lambda: VectorDoesNotStraddle(padded_gemm(), 8, given=[K.multiple_of(8)]),
         lambda: GuaranteedVectorLength(padded_gemm(), 8, given=[K.multiple_of(8)]),
         lambda: NoInvalidAccess(im2col()),
+        lambda: NoInvalidAccess(im2col(), elements=8, given=[C.multiple_of(8)]),
         lambda: GuaranteedVectorLength(im2col(), 8, given=[C.multiple_of(8)]),
     ],
-    ids=["gemm", "gemm vectors", "gemm straddle", "gemm guarantee", "im2col", "im2col guarantee"],
+    ids=["gemm", "gemm vectors", "gemm straddle", "gemm guarantee", "im2col", "im2col vectors", "im2col guarantee"],
 )
 def test_views_are_proved_for_all_sizes_with_a_certificate(claim):
     made = claim()
