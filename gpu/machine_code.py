@@ -19,7 +19,21 @@ from dataclasses import dataclass
 from symlayout.atoms import MatrixCopy, MmaAtom
 from symlayout.atoms.cache import FETCHES
 from symlayout.kernel import Kernel
-from symlayout.ops import Barrier, Box, ClusterBarrier, Copy, LoadIndex, Mma, Op, PrefetchL2, Reduce, Ref, Role, Shuffle
+from symlayout.ops import (
+    Barrier,
+    BarrierArrive,
+    Box,
+    ClusterBarrier,
+    Copy,
+    LoadIndex,
+    Mma,
+    Op,
+    PrefetchL2,
+    Reduce,
+    Ref,
+    Role,
+    Shuffle,
+)
 
 from .cubin import Cubin
 from .cubin.sass import Instructions
@@ -96,7 +110,7 @@ KINDS = (
     Kind("STS", "stores to shared memory", _copies("st.shared")),
     Kind("SHFL", "shuffles", lambda op: isinstance(op, Shuffle) or (isinstance(op, Reduce) and op.lanes > 1)),
     Kind("SYNCS", "mbarriers", declared=_has_mbarriers),
-    Kind("BAR", "barriers of the CTA", lambda op: isinstance(op, Barrier), _has_mbarriers),
+    Kind("BAR", "barriers of the CTA", lambda op: isinstance(op, Barrier | BarrierArrive), _has_mbarriers),
     Kind("UCGABAR_ARV", "barriers of the cluster", lambda op: isinstance(op, ClusterBarrier)),
     Kind("USETMAXREG", "registers of roles", lambda op: isinstance(op, Role) and bool(op.registers)),
     Kind("REDG?", "reductions into global memory", _copies("red.global")),

@@ -106,6 +106,7 @@ OPERATION_ROWS: dict[type[Op], TimingClass] = {
     ops.ExpectTx: TimingClass(Unit.MBARRIER, "mbarrier_expect", "mbarrier_interval"),
     ops.Wait: TimingClass(Unit.WAIT, "mbarrier_wait", "mbarrier_interval"),
     ops.Barrier: TimingClass(Unit.CTA_BARRIER, "alu_interval", "barrier_interval", "barrier_release"),
+    ops.BarrierArrive: TimingClass(Unit.CTA_BARRIER, "alu_interval", "barrier_interval"),
     ops.WarpBarrier: TimingClass(Unit.REGISTERS),
     ops.ClusterBarrier: CLUSTER,
     ops.Fence: TimingClass(Unit.REGISTERS, "fence"),

@@ -22,6 +22,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import (
     Arrive,
     Barrier,
+    BarrierArrive,
     ClusterBarrier,
     Commit,
     Elect,
@@ -44,7 +45,7 @@ from symlayout.semantics.op_steps import STEPS
 from .engine import SimulationError
 
 STRUCTURE = (For, If, Role, Elect, Let)
-TIMED = (Arrive, ExpectTx, Wait, Barrier, ClusterBarrier, WarpBarrier, Fence, Commit, WaitGroup)
+TIMED = (Arrive, ExpectTx, Wait, Barrier, BarrierArrive, ClusterBarrier, WarpBarrier, Fence, Commit, WaitGroup)
 
 
 class Bare(Machine):

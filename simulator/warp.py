@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from symlayout.ops import Barrier as CtaBarrier
-from symlayout.ops import Commit, ExpectTx, WaitGroup
+from symlayout.ops import BarrierArrive, Commit, ExpectTx, WaitGroup
 
 from .engine import Signal, Steps
 from .program import HERE, Step, Team, What
@@ -170,7 +170,7 @@ class Warps:
 
     def _meet(self, step: Step) -> Steps:
         op = step.op
-        assert isinstance(op, CtaBarrier)
+        assert isinstance(op, CtaBarrier | BarrierArrive)
         wanted = op.threads or self.sm.kernel.threads
         yield from self._met(self.cta.meetings, op.number, wanted, step, "CTA barriers")
 
@@ -186,7 +186,7 @@ class Warps:
         if meeting.threads >= wanted:
             del meetings[number]
             meeting.signal.fire(self.engine)
-        else:
+        elif not isinstance(step.op, BarrierArrive):
             since = self.engine.now
             yield meeting.signal
             self._stalled(cause, since)

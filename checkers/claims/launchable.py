@@ -19,6 +19,7 @@ from symlayout.ops import (
     SCOPES,
     Arrive,
     Barrier,
+    BarrierArrive,
     ClusterBarrier,
     Copy,
     ExpectTx,
@@ -125,7 +126,7 @@ def records(kernel: Kernel, arch: Arch) -> Iterator[tuple[str, Limited, tuple[Fa
     for b in kernel.barriers:
         yield b.name, Phases(arch, b.slots, b.arrivals), ()
     every = list(sites(kernel))
-    for op in dict.fromkeys(s.op for s in every if isinstance(s.op, Barrier)):
+    for op in dict.fromkeys(s.op for s in every if isinstance(s.op, Barrier | BarrierArrive)):
         yield str(op), NamedBarrier(arch, op.number, op.threads, kernel.threads), ()
     for s in every:
         if isinstance(s.op, ExpectTx):

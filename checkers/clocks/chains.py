@@ -17,7 +17,7 @@ from symlayout.atoms import Issuer
 from symlayout.expr import Fact, divides
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import sites
-from symlayout.ops import WARP, Barrier, ClusterBarrier, Elect, WarpBarrier
+from symlayout.ops import WARP, Barrier, BarrierArrive, ClusterBarrier, Elect, WarpBarrier
 
 from ..rings.shown import Open
 from .events import Env, Event, Who, alone, common, elected, event, follows, gap, located, put
@@ -26,6 +26,7 @@ from .under import Under
 from .uses import Phased, Use
 
 DEPTH = 4  # waits of a chain
+NOT_TOLD = (Barrier, BarrierArrive, ClusterBarrier, Elect)  # whose waits are those of barriers, or none
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,7 @@ class Chains:
                 out.append(Told(event(s)))
             elif warps is not None:
                 out.append(Told(event(s, entry=True, team=warps), memory=False))
-            elif s.op.issuer is not Issuer.THREAD and not isinstance(s.op, Barrier | ClusterBarrier | Elect):
+            elif s.op.issuer is not Issuer.THREAD and not isinstance(s.op, NOT_TOLD):
                 out.append(Told(event(s), memory=False))
         return out
 

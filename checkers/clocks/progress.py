@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, ClassVar, cast
 
 from symlayout.expr import Fact, divides
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import Site
+from symlayout.kernel.visitor import Handlers, Visitor
 from symlayout.ops import For, Op, Role
 
 from ..rings.shown import Open
@@ -45,7 +48,7 @@ def expect_no_circle(kernel: Kernel, barriers: Sequence[Phased], begin: Under) -
     _expect_falling(edges)
 
 
-class Times:
+class Times(Visitor[Any]):
     """A time for each execution: how many iterations that wait its threads have begun, at a rate for each role.
 
     It is a guess that makes the numbers of different roles comparable; what rests on it is shown.
@@ -54,34 +57,36 @@ class Times:
     def __init__(self, kernel: Kernel, barriers: Sequence[Phased]) -> None:
         self.kernel, self.barriers = kernel, barriers
         self.waiting = {id(w.event.op) for b in barriers for w in b.waits}
-        self._weights: dict[int, Any] = {}
         self.rates = self._rates()
 
     def of(self, e: Event, env: Env) -> Any:
         """The time of an execution."""
-        out: Any = 0
+        out: Any = sum(islice(self.run(self.kernel), e.site.places[0]), 0)
         for a, place in zip(e.site.enclosing(), e.site.places[1:], strict=True):
             if isinstance(a.op, For):
-                out = out + env.get(a.op.index, 0) * self._each(a.op)
-            out = out + sum((self._weight(x) for x in a.op.body[:place]), 0)
-        out = out + sum((self._weight(x) for x in self.kernel.body[: e.site.places[0]]), 0)
+                out = out + env.get(a.op.index, 0) * self._each(a)
+            out = out + sum(islice(self.inside(a), place), 0)
         return put(self.rates.get(e.site.role, 1) * out, env)
 
-    def _weight(self, op: Op) -> Any:
-        """The iterations that wait inside an operation; those of roles are their own."""
-        if id(op) not in self._weights:
-            found: Any = 0
-            if isinstance(op, For):
-                found = op.extent * self._each(op) if any(id(x) in self.waiting for x in op.walk()) else 0
-            elif not isinstance(op, Role):
-                found = sum((self._weight(x) for x in op.body), 0)
-            self._weights[id(op)] = found
-        return self._weights[id(op)]
+    def _loop(self, site: Site) -> Any:
+        """The iterations that wait in a loop."""
+        waits = any(id(op) in self.waiting for op in site.op.walk())
+        return cast(For, site.op).extent * self._each(site) if waits else 0
 
-    def _each(self, loop: For) -> Any:
+    def _each(self, loop: Site) -> Any:
         """Iterations that wait in one of a loop: those of loops inside, or itself."""
-        inside = sum((self._weight(x) for x in loop.body), 0)
+        inside = sum(self.inside(loop), 0)
         return 1 if type(inside) is int and inside == 0 else inside
+
+    def _innermost(self, e: Event) -> Any:
+        """Iterations that wait in one of the last loop of an event."""
+        return self._each(next(a for a in e.site.enclosing() if a.op is e.loops[-1]))
+
+    handlers: ClassVar[Handlers] = {
+        For: _loop,
+        Role: lambda self, site: 0,  # whose time is their own
+        Op: lambda self, site: sum(self.inside(site), 0),
+    }
 
     def _rates(self) -> dict[str, Any]:
         """A rate for each role, by which uses of the barriers that it shares with others go on at one speed."""
@@ -94,9 +99,7 @@ class Times:
                     if mine == yours or yours in out:
                         continue
                     rate = out.setdefault(mine, 1)
-                    found = divides(
-                        self._each(y.event.loops[-1]) * x.step, rate * self._each(x.event.loops[-1]) * y.step
-                    )
+                    found = divides(self._innermost(y.event) * x.step, rate * self._innermost(x.event) * y.step)
                     if found is not None:
                         out[yours] = found
         whole = [r for r in out.values() if type(r) is int]

@@ -26,7 +26,7 @@ from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.counting import Counter, Uncounted
 from symlayout.kernel.sites import Site, sites, unsteady
-from symlayout.ops import Arrive, Barrier, Box, ClusterBarrier, Copy, ExpectTx, Op, Slot, Wait
+from symlayout.ops import Arrive, Barrier, BarrierArrive, Box, ClusterBarrier, Copy, ExpectTx, Op, Slot, Wait
 
 from ..rings.shown import Open
 from .events import Event, event
@@ -98,10 +98,10 @@ class _Reader:
     def named(self) -> Iterator[Phased]:
         found: dict[int, list[Site]] = {}
         for s in self.every:
-            if isinstance(s.op, Barrier | ClusterBarrier):
-                found.setdefault(s.op.number if isinstance(s.op, Barrier) else -1, []).append(s)
+            if isinstance(s.op, Barrier | BarrierArrive | ClusterBarrier):
+                found.setdefault(-1 if isinstance(s.op, ClusterBarrier) else s.op.number, []).append(s)
         for number, mine in sorted(found.items()):
-            counts = {(s.op.threads if isinstance(s.op, Barrier) else 0) or self.kernel.threads for s in mine}
+            counts = {getattr(s.op, "threads", 0) or self.kernel.threads for s in mine}
             name = f"barrier {number}" if number >= 0 else "the cluster barrier"
             if len(counts) > 1:
                 raise Open(f"how many threads {name} awaits: {' or '.join(map(str, sorted(counts)))}")
@@ -110,7 +110,7 @@ class _Reader:
             for s in mine:
                 made.arrivals.append(self._counted(s, lambda op: id(op) in mine_ops))  # noqa: B023
             made.arrivals = [replace(u, arrivals=u.event.team.threads) for u in made.arrivals]
-            made.waits = made.arrivals
+            made.waits = [u for u in made.arrivals if not isinstance(u.event.op, BarrierArrive)]
             yield made
 
     # -- mbarriers ----------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def _alike(a: Op, b: Op) -> bool:
 
 
 def _orders(op: Op) -> bool:
-    return bool(_slots(op)) or isinstance(op, Barrier | ClusterBarrier)
+    return bool(_slots(op)) or isinstance(op, Barrier | BarrierArrive | ClusterBarrier)
 
 
 def _credited(kernel: Kernel, op: Copy) -> Any:

@@ -17,6 +17,7 @@ from symlayout.ops import (
     WARP,
     Arrive,
     Barrier,
+    BarrierArrive,
     ClusterBarrier,
     Commit,
     Copy,
@@ -344,7 +345,10 @@ class ValueWalk(Walk):
 
     handlers: ClassVar[Handlers] = {
         **dict.fromkeys(
-            (Prefetch, PrefetchL2, Init, Arrive, Barrier, WarpBarrier, ClusterBarrier, Fence, Commit, WaitGroup),
+            (
+                *(Prefetch, PrefetchL2, Init, Arrive, Barrier, BarrierArrive, WarpBarrier, ClusterBarrier),
+                *(Fence, Commit, WaitGroup),
+            ),
             _nothing,
         ),
         Wait: lambda walk, state, op: walk.uses.waited(state, op),

@@ -6,12 +6,12 @@ time of one is the n-th time of all; where their numbers differ, some wait for e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, everyone
-from symlayout.ops import Barrier, ClusterBarrier
+from symlayout.ops import Barrier, BarrierArrive, ClusterBarrier
 
 
 @dataclass(frozen=True)
@@ -29,24 +29,27 @@ class Meeting:
         return not self.wrong and not self.vague
 
 
-def meetings(kernel: Kernel, every: Iterable[Site]) -> dict[int, Meeting]:
+def meetings(kernel: Kernel, every: Sequence[Site]) -> dict[int, Meeting]:
     """The barriers of a kernel by number; -1 is that of the cluster."""
     found: dict[int, list[Site]] = {}
     for s in every:
         if isinstance(s.op, Barrier | ClusterBarrier):
             found.setdefault(number_of(s.op), []).append(s)
-    return {n: _meeting(kernel, n, mine) for n, mine in found.items()}
+    alone = {s.op.number for s in every if isinstance(s.op, BarrierArrive)}
+    return {n: _meeting(kernel, n, mine, n in alone) for n, mine in found.items()}
 
 
 def number_of(op: Barrier | ClusterBarrier) -> int:
     return op.number if isinstance(op, Barrier) else -1
 
 
-def _meeting(kernel: Kernel, number: int, mine: list[Site]) -> Meeting:
+def _meeting(kernel: Kernel, number: int, mine: list[Site], alone: bool) -> Meeting:
     name = f"barrier {number}" if number >= 0 else "the cluster barrier"
     warps = frozenset(w for s in mine for w in everyone(s).warps)
     counts = {(s.op.threads if isinstance(s.op, Barrier) else 0) or kernel.threads for s in mine}
     made = Meeting(name, warps, tuple(mine))
+    if alone:
+        return Meeting(name, warps, made.sites, vague=f"which threads of {name} arrive and go on, and when")
     if len(counts) > 1:
         return Meeting(name, warps, made.sites, vague=f"{name} awaits {' or '.join(map(str, sorted(counts)))} threads")
     (n,) = counts

@@ -44,7 +44,7 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     runs = Runs(ways, footprints)
     yield from RingOrders(kernel, ways.every, found, runs).orders()
     yield from _issued_together(ways.every)
-    yield from _met(found.values())
+    yield from _met(kernel, found.values())
     yield from Registers(ways, footprints, runs).orders()
     yield from _timed(kernel, Shared(kernel, ways, footprints, found, runs).orders())
     yield from _timed(kernel, HandOver(kernel, ways, footprints, found, runs).orders())
@@ -69,9 +69,12 @@ def _reused(kernel: Kernel) -> Iterator[Order]:
             yield Order("bytes_reused", where, beyond=f"whether {where}, which share bytes, are apart in time: {e}")
 
 
-def _met(found: Iterable[Meeting]) -> Iterator[Order]:
+def _met(kernel: Kernel, found: Iterable[Meeting]) -> Iterator[Order]:
     """Barriers to which other numbers of threads come than they await."""
     for m in found:
+        if m.vague and not m.wrong and not clocks(kernel, kernel.given).protocol_open:
+            yield Order("barrier_met", str(m.sites[0]), by="symbolic clocks")
+            continue
         yield Order(
             "barrier_met", str(m.sites[0]), "" if m.wrong or m.vague else f"{m.name} of its threads", m.wrong, m.vague
         )

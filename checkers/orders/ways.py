@@ -15,9 +15,9 @@ from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import is_block
 from symlayout.kernel.sites import Site, about_thread, unsteady, warps_of
-from symlayout.ops import Barrier, ClusterBarrier, Commit, Fence, For, If, Role, WaitGroup, WarpBarrier
+from symlayout.ops import Barrier, BarrierArrive, ClusterBarrier, Commit, Fence, For, If, Role, WaitGroup, WarpBarrier
 
-ORDERS = (Barrier, ClusterBarrier, Commit, Fence, WaitGroup, WarpBarrier)
+ORDERS = (Barrier, BarrierArrive, ClusterBarrier, Commit, Fence, WaitGroup, WarpBarrier)
 MOST = 50_000  # steps of one walk; beyond it the claim is left open
 
 Iteration: TypeAlias = "tuple[str, int]"  # ("on", d): d iterations after the start; ("at", k): iteration k; ("any", 0)

@@ -23,6 +23,7 @@ from symlayout.kernel.unrolled import unrolled
 from symlayout.ops import (
     Arrive,
     Barrier,
+    BarrierArrive,
     Box,
     ClusterBarrier,
     Commit,
@@ -186,6 +187,8 @@ class _Writer:
             if lanes != 32:
                 raise OutsideTheModel(f"{op} by some lanes of a warp")
             self.steps.append(self._meeting(op, env))
+        elif isinstance(op, BarrierArrive):
+            raise OutsideTheModel(f"threads that {op} and go on")
         elif isinstance(op, Commit):
             self.groups.setdefault(op.group, []).append(self.reading.pop(op.group, []))
         elif isinstance(op, WaitGroup):

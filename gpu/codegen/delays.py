@@ -12,9 +12,21 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 
-from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, Copy, ExpectTx, Fence, Wait, WaitGroup, WarpBarrier
+from symlayout.ops import (
+    Arrive,
+    Barrier,
+    BarrierArrive,
+    ClusterBarrier,
+    Commit,
+    Copy,
+    ExpectTx,
+    Fence,
+    Wait,
+    WaitGroup,
+    WarpBarrier,
+)
 
-DELAYED = (Arrive, Barrier, ClusterBarrier, Commit, Copy, ExpectTx, Fence, Wait, WaitGroup, WarpBarrier)
+DELAYED = (Arrive, Barrier, BarrierArrive, ClusterBarrier, Commit, Copy, ExpectTx, Fence, Wait, WaitGroup, WarpBarrier)
 MOST_NS = (0, 0, 200, 700, 2000)  # drawn for each place: the latency of a load of L2, of memory, and more than both
 ITERATIONS = 61  # what the index of an outer loop counts for, next to that of an inner one
 

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from symlayout.atoms.access import Completion
 from symlayout.kernel.sites import Site
-from symlayout.ops import SCOPES, Arrive, Barrier, Commit, ExpectTx, Fence, Init, Mma, Prefetch, Wait, WaitGroup
+from symlayout.ops import (
+    SCOPES,
+    Arrive,
+    Barrier,
+    BarrierArrive,
+    Commit,
+    ExpectTx,
+    Fence,
+    Init,
+    Mma,
+    Prefetch,
+    Wait,
+    WaitGroup,
+)
 
 from .page import Page
 
@@ -62,6 +75,12 @@ def barrier(p: Page, site: Site) -> None:
         p.call("__syncthreads")
     else:
         p.call("barrier_sync", op.number, op.threads or p.kernel.threads)
+
+
+def barrier_arrive(p: Page, site: Site) -> None:
+    op = site.op
+    assert isinstance(op, BarrierArrive)
+    p.call("barrier_arrive", op.number, op.threads)
 
 
 def warp_barrier(p: Page, site: Site) -> None:

@@ -25,6 +25,7 @@ from symlayout.kernel.sites import Site
 from symlayout.ops import (
     Arrive,
     Barrier,
+    BarrierArrive,
     ClusterBarrier,
     Commit,
     Copy,
@@ -93,6 +94,7 @@ class Printer(Page):
         ExpectTx: order.expect_tx,
         Wait: order.wait,
         Barrier: order.barrier,
+        BarrierArrive: order.barrier_arrive,
         WarpBarrier: order.warp_barrier,
         ClusterBarrier: order.cluster_barrier,
         Fence: order.fence,

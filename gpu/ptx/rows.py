@@ -177,6 +177,13 @@ FIXED = (
         "barrier.sync",
     ),
     asm(
+        "barrier_arrive",
+        "uint32_t number, uint32_t threads",
+        "barrier.arrive %0, %1",
+        '"r"(number), "r"(threads) ',
+        "barrier.arrive",
+    ),
+    asm(
         "cluster_sync",
         "",
         "barrier.cluster.arrive.release.aligned;\\nbarrier.cluster.wait.acquire.aligned",

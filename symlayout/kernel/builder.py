@@ -19,6 +19,7 @@ from ..layout import Layout
 from ..ops import (
     Arrive,
     Barrier,
+    BarrierArrive,
     Box,
     ClusterBarrier,
     Commit,
@@ -327,6 +328,10 @@ class Builder:
 
     def sync(self, number: int = 0, threads: int = 0) -> None:
         self.add(Barrier(number, threads))
+
+    def sync_arrive(self, number: int, threads: int) -> None:
+        """Arrive at a barrier of the CTA and go on, see ``ops.BarrierArrive``."""
+        self.add(BarrierArrive(number, threads))
 
     def warp_sync(self) -> None:
         self.add(WarpBarrier())

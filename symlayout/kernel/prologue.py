@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..ops import Barrier, ClusterBarrier, Elect, Fence, If, Init, Op, Prefetch, PrefetchL2
+from ..ops import Barrier, BarrierArrive, ClusterBarrier, Elect, Fence, If, Init, Op, Prefetch, PrefetchL2
 from .declarations import KernelMap, Mbarriers
 from .value import Kernel
 
@@ -55,5 +55,6 @@ def with_prologue(
     if body and isinstance(body[0], ClusterBarrier):
         return (start, *body)
     partial = {op.number for op in every if isinstance(op, Barrier) and op.threads not in (0, threads)}
+    partial |= {op.number for op in every if isinstance(op, BarrierArrive)}
     number = next(n for n in range(len(partial) + 1) if n not in partial)
     return (start, Barrier(number), *body)

@@ -23,6 +23,7 @@ from .synchronisation import (
     SCOPES,
     Arrive,
     Barrier,
+    BarrierArrive,
     ClusterBarrier,
     Commit,
     ExpectTx,
@@ -50,6 +51,7 @@ __all__ = [
     "WARP",
     "Arrive",
     "Barrier",
+    "BarrierArrive",
     "Box",
     "ClusterBarrier",
     "Commit",
@@ -90,7 +92,7 @@ __all__ = [
 DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex, Prefetch, PrefetchL2)
 NAMES: tuple[type[Op], ...] = (Let,)
 ORDER: tuple[type[Op], ...] = (
-    *(Init, Arrive, ExpectTx, Wait, Barrier, WarpBarrier, ClusterBarrier),
+    *(Init, Arrive, ExpectTx, Wait, Barrier, BarrierArrive, WarpBarrier, ClusterBarrier),
     *(Fence, Commit, WaitGroup),
 )
 STRUCTURE: tuple[type[Op], ...] = (For, If, Elect, Role)

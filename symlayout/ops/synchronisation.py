@@ -108,6 +108,27 @@ class Barrier(Op):
 
 
 @dataclass(frozen=True)
+class BarrierArrive(Op):
+    """bar.arrive *number*: the threads arrive at a barrier of so many *threads* and go on (PTX ISA, bar.arrive).
+
+    What they did before is known to those that meet there in that phase.
+
+    >>> print(BarrierArrive(1, 256))
+    arrive barrier 1 of 256 threads
+    """
+
+    number: int
+    threads: int
+
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer.WARP
+
+    def __str__(self) -> str:
+        return f"arrive barrier {self.number} of {self.threads} threads"
+
+
+@dataclass(frozen=True)
 class WarpBarrier(Op):
     """bar.warp.sync of the full mask: all lanes of each warp that is here meet, and know what each of them did."""
 

@@ -14,6 +14,7 @@ from ..ops import (
     WARP,
     Arrive,
     Barrier,
+    BarrierArrive,
     Box,
     ClusterBarrier,
     Commit,
@@ -141,6 +142,12 @@ def _barrier(agent: Agent, op: Barrier) -> Steps:
     return _meet(agent, agent.cta.meeting(op.number), op.threads or agent.machine.kernel.threads, str(op))
 
 
+def _barrier_arrive(agent: Agent, op: BarrierArrive) -> None:
+    meeting = agent.cta.meeting(op.number)
+    agent.release(agent.active, meeting.told)
+    meeting.arrive(len(agent.active), op.threads)
+
+
 def _cluster_barrier(agent: Agent, op: ClusterBarrier) -> Steps:
     cluster = agent.cta.cluster
     return _meet(agent, cluster.meeting, agent.machine.kernel.threads * len(cluster.ctas), str(op))
@@ -204,7 +211,7 @@ STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
     **{Let: let, LoadIndex: load_index},
     **{Prefetch: _prefetch, PrefetchL2: _prefetch_l2, Init: _init},
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
-    **{WarpBarrier: _warp_barrier},
+    **{WarpBarrier: _warp_barrier, BarrierArrive: _barrier_arrive},
     **{Fence: _fence, Commit: _commit, WaitGroup: _wait_group},
     **dict.fromkeys((For, If, Role), _around),
     Elect: _elect,

@@ -183,3 +183,29 @@ def static_slots(crossed: bool = False, parity: int = 0, twice: bool = False, pa
             k.copy("st.global.4", x(), o(64 * (2 * phase + slot) + k.thread))
         k.sync()
     return k.kernel()
+
+
+def ping_pong(count: int = 128, first: str = "second", early: bool = False, arrive: bool = True) -> Kernel:
+    """Two roles take turns at a tile over named barriers: each waits for its own, then tells the other's."""
+    L = dim("L")
+    k = Builder("ping_pong", L, grid=(1,), threads=128)
+    o, t = k.global_tensor("o", "f32", Layout((128, L))), k.shared_tensor("t", "f32", Layout(64))
+    for n, name in enumerate(("first", "second")):
+        with k.role(name, 2):
+            x = k.registers(f"x{n}", "f32", 1)
+            k.fill(x(), n)
+            if name == first:
+                k.sync_arrive(1, count)
+            with k.loop("i", L) as i:
+                k.sync(1 + n, count)
+                k.copy("st.shared.4", x(), t(k.thread))
+                k.sync(3 + n, 64)
+                if arrive and early:
+                    k.sync_arrive(2 - n, count)
+                k.copy("ld.shared.4", t(63 - k.thread), x())
+                if arrive and not early:
+                    k.sync_arrive(2 - n, count)
+                k.copy("st.global.4", x(), o(128 * i + 64 * n + k.thread))
+            if name != first:
+                k.sync(1, count)
+    return k.kernel()

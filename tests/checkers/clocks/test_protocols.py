@@ -18,7 +18,7 @@ from symlayout.kernels import tma_copy
 from symlayout.meter import Exhausted, metered
 from symlayout.ops import WaitGroup
 from symlayout.semantics.trials import mishap
-from tests.support.protocols import ahead, by_turns, elected_wait, hello, in_place, static_slots, two_rings
+from tests.support.protocols import ahead, by_turns, elected_wait, hello, in_place, ping_pong, static_slots, two_rings
 
 QUICK = Budget(solver_ms=500, repairs=False)
 
@@ -36,6 +36,7 @@ RIGHT: dict[str, Callable[[], Kernel]] = {
     "turns of two": by_turns,
     "turns of two, two slots": lambda: by_turns(2),
     "turns of three, six slots": lambda: by_turns(6, 3),
+    "ping-pong over named barriers": ping_pong,
     "one lane waits": elected_wait,
     "one lane waits, then a barrier": lambda: elected_wait("barrier"),
     "changed in place": in_place,
@@ -62,6 +63,10 @@ WRONG: dict[str, Callable[[], Kernel]] = {
     "static slots, waits the other way round": lambda: static_slots(crossed=True),
     "static slots, the phase before": lambda: static_slots(parity=1),
     "static slots, used twice in one phase": lambda: static_slots(twice=True, parity_of_second=0),
+    "ping-pong, nobody starts": lambda: ping_pong(first=""),
+    "ping-pong, told before the read": lambda: ping_pong(early=True),
+    "ping-pong, fewer threads": lambda: ping_pong(count=96),
+    "ping-pong, nobody tells": lambda: ping_pong(arrive=False),
     "one lane waits, nobody meets": lambda: elected_wait(""),
     "one lane waits, the next slot is read": lambda: elected_wait(read=1),
     "one lane waits after the read": lambda: elected_wait(before=True),
