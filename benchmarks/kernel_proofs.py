@@ -32,9 +32,13 @@ def families() -> dict[str, Callable[[], Any]]:
     from symlayout.kernels import (
         axpby,
         bulk_copy,
+        copy_if,
         cp_async_copy,
+        fill,
         gather_rows,
         gemm,
+        gemm_mma,
+        gemm_simt,
         row_sum,
         tma_copy,
         tma_reduce_add,
@@ -54,6 +58,10 @@ def families() -> dict[str, Callable[[], Any]]:
         "tma_reduce_add": lambda: tma_reduce_add(dim("S", at_most=64), *dims("A B", multiple_of=8, at_most=1 << 16)),
         "gather_rows": lambda: gather_rows(K, M, N),
         "gemm": lambda: gemm(M, N, K, cluster=1, blocks=132),
+        "fill": lambda: fill(dim("L")),
+        "copy_if": lambda: copy_if(*dims("P Q", at_most=1 << 20), dim("ld", at_least=dim("Q", at_most=1 << 20))),
+        "gemm_simt": lambda: gemm_simt(*dims("P Q R", at_most=1 << 20)),
+        "gemm_mma": lambda: gemm_mma(*dims("P Q R", at_most=1 << 20)),
         "gemm, pairs of CTAs": lambda: gemm(M, N, K, cluster=2, blocks=132),
     }
 

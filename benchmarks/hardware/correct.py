@@ -50,6 +50,15 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
     "gemm_cluster_2": lambda: kernels.gemm(M, N, K, cluster=2),
     "gemm_cluster_4": lambda: kernels.gemm(M, N, K, cluster=4),
     "gemm_f16_small": lambda: kernels.gemm(M, N, K, dtype="f16", tile=(64, 128), stages=3),
+    "fill": lambda: kernels.fill(*dims("N")),
+    "fill_bf16": lambda: kernels.fill(*dims("N"), dtype="bf16"),
+    "clear": lambda: kernels.clear(*dims("N")),
+    "copy_if": lambda: kernels.copy_if(M, N, ROW),
+    "copy_if_bf16": lambda: kernels.copy_if(M, N, ROW, dtype="bf16"),
+    "tensor_axpby": lambda: kernels.tensor_axpby(M, N, ROW),
+    "gemm_simt": lambda: kernels.gemm_simt(M, N, K),
+    "gemm_mma": lambda: kernels.gemm_mma(M, N, K),
+    "gemm_mma_f16_small": lambda: kernels.gemm_mma(M, N, K, dtype="f16", tile=(64, 64), stages=3),
 }
 
 

@@ -34,7 +34,7 @@ WIDE = {"M": 16384, "N": 32768}
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel for all sizes, the sizes of its row, and its kind of work: copy, transpose, sum, axpby, product."""
+    """A kernel for all sizes, the sizes of its row, and its kind: copy, transpose, sum, axpby, product, fill."""
 
     build: Callable[[], Kernel]
     sizes: dict[str, int]
@@ -62,6 +62,13 @@ CASES = {
     "tma_transpose_f32": Case(lambda: _transpose((64, 64), 65536, 0, "f32"), SQUARE, "transpose", 0.90),
     "tma_transpose_f32_l2_256": Case(lambda: _transpose((64, 64), 65536, 256, "f32"), SQUARE, "transpose", 0.90),
     "tma_transpose_f32_64_l2_256": Case(lambda: _transpose((128, 64), 32768, 256, "f32"), SQUARE, "transpose", 0.90),
+    "fill": Case(lambda: kernels.fill(LENGTH), LONG, "fill", 0.97),
+    "clear": Case(lambda: kernels.clear(LENGTH), LONG, "fill", 0.97),
+    "copy_if": Case(lambda: kernels.copy_if(M, N, ROW), {**SQUARE, "ld": 16384}, "copy", 0.97),
+    "gemm_mma_8192": Case(lambda: kernels.gemm_mma(M, N, K), dict.fromkeys("MNK", 8192), "product", 0.60),
+    "gemm_mma_8192_wide": Case(
+        lambda: kernels.gemm_mma(M, N, K, tile=(128, 256), stages=3), dict.fromkeys("MNK", 8192), "product", 0.60
+    ),
     "gemm_8192": Case(lambda: kernels.gemm(M, N, K), dict.fromkeys("MNK", 8192), "product", 1.0),
     "gemm_8192_cluster_2": Case(lambda: kernels.gemm(M, N, K, cluster=2), dict.fromkeys("MNK", 8192), "product", 1.0),
     "gemm_4096": Case(lambda: kernels.gemm(M, N, K, cluster=2), dict.fromkeys("MNK", 4096), "product", 0.97),
@@ -94,7 +101,7 @@ def row(name: str, rounds: int) -> dict[str, Any]:
         code = gpu.Generated(kernel)
         code.launch(bound, given, device).wait()
         (out,) = bound.written
-        _expect_close(torch, name, given[out], wanted(), exact=case.kind in ("copy", "transpose"))
+        _expect_close(torch, name, given[out], wanted(), exact=case.kind in ("copy", "transpose", "fill"))
         found = gpu.measure(bound, given, peers=peers, rounds=rounds, generated=code, device=device)
     print(f"== {name}\n{found}", flush=True)
     (peer,) = peers
@@ -128,6 +135,9 @@ def _peers(torch: Any, kind: str, given: dict[str, Any]) -> tuple[dict[str, Call
         return {"torch": lambda: torch.add(3.0 * y, x, alpha=2.0, out=other)}, lambda: torch.addcmul(
             3.0 * y, x, torch.full_like(x, 2.0)
         )
+    if kind == "fill":
+        value, other = given.get("value", 0.0), torch.empty_like(given["dst"])
+        return {"torch": lambda: other.fill_(value)}, lambda: torch.full_like(other, value)
     src, other = given["src"], torch.empty_like(given["dst"])
     if kind == "sum":
         return {"torch": lambda: torch.sum(src, 1, out=other)}, lambda: src.double().sum(1)

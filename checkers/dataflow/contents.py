@@ -193,6 +193,9 @@ class Words:
     @property
     def kinds(self) -> list[int]:
         """The origins among the places."""
+        first = self.ids.flat[0] if self.ids.size else 0
+        if (self.ids == first).all():  # as a rule
+            return [int(first)] * bool(self.ids.size)
         return [int(x) for x in np.unique(self.ids)]
 
 

@@ -127,6 +127,17 @@ def _registers(row: MmaAtom, origins: Origins, made: Sum, deltas: Numbers) -> Wo
     return Words(np.full(flat.shape[:2], origins.number(made), np.int32), flat)
 
 
+def _together(*words: Words) -> list[list[int]]:
+    """The combinations of origins that stand at one place of each."""
+    kinds = [w.kinds for w in words]
+    if all(len(x) == 1 for x in kinds):
+        return [[x for (x,) in kinds]]
+    found: list[list[int]] = np.unique(
+        np.stack([w.ids for w in words], axis=-1).reshape(-1, len(words)), axis=0
+    ).tolist()
+    return found
+
+
 def adds_products(state: State, a: Words, b: Words, acc: Words) -> bool:
     """Whether a*b + acc goes on with a sum of products of elements, or begins one with zero."""
     factors = [state.origins[i] for i in (*a.kinds, *b.kinds)]
@@ -139,7 +150,7 @@ def adds_products(state: State, a: Words, b: Words, acc: Words) -> bool:
 def with_products(state: State, dtype: DType, a: Words, b: Words, acc: Words) -> Words:
     """Registers after acc += a*b, each product rounded with its sum: sums of products, one k more than before."""
     out = Words(acc.ids.copy(), acc.deltas.copy())
-    for row in np.unique(np.stack([acc.ids, a.ids, b.ids], axis=-1).reshape(-1, 3), axis=0).tolist():
+    for row in _together(acc, a, b):
         mine = (acc.ids == row[0]) & (a.ids == row[1]) & (b.ids == row[2])
         old, ra, rb = state.origins[row[0]], *map(state.origins.width, row[1:])
         if ra + rb > WIDTH:
@@ -157,7 +168,8 @@ def with_products(state: State, dtype: DType, a: Words, b: Words, acc: Words) ->
         if old.ranks != (ra, rb) or old.dtype != dtype:
             raise Open(f"products of other elements than those summed so far, in {dtype}")
         steps = factors - acc.deltas[mine][:, : ra + rb]
-        kinds, which = np.unique(steps, axis=0, return_inverse=True)
+        alike = (steps == steps[:1]).all()
+        kinds, which = (steps[:1], np.zeros(len(steps))) if alike else np.unique(steps, axis=0, return_inverse=True)
         for i, step in enumerate(kinds):
             more = Slice((row[1],), step[None, :ra], (row[2],), step[None, ra:])
             *done, last = old.segments

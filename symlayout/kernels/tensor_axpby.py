@@ -2,11 +2,9 @@
 
     >>> from symlayout import dim, dims
     >>> M, N = dims("M N")
-    >>> for line in tensor_axpby(M, N, dim("ld", at_least=N)).text().splitlines()[5:8]:
-    ...     print(line.strip())
-    scalar alpha: f32
-    scalar beta: f32
-    global x: f32 (M,N):(ld,1)
+    >>> kernel = tensor_axpby(M, N, dim("ld", at_least=N))
+    >>> print(*kernel.tensors[:3], sep="; ")
+    global x: f32 (M,N):(ld,1); global y: f32 (M,N):(1,M); global dst: f32 (M,N):(N,1)
 
 beta*y is rounded to the type of the tensors, then alpha*x is added and the sum is rounded once.
 """
