@@ -28,6 +28,7 @@ from symlayout.ops import (
     SHUFFLES,
     Arrive,
     Barrier,
+    BarrierArrive,
     ClusterBarrier,
     Commit,
     Copy,
@@ -76,7 +77,7 @@ def test_the_page_lists_what_has_a_test():
 ABOUT: dict[str, set[object]] = {
     "order": {*OPERATIONS},
     "instructions": {Copy, Mma, "tensors"},
-    "kept": {Barrier, WarpBarrier, Fence},
+    "kept": {Barrier, BarrierArrive, WarpBarrier, Fence},
     "shared": {"tensors", "barriers", Init},
     "threads": {"threads", Role},
     "election": {Elect},
