@@ -9,7 +9,6 @@ from symlayout.address_map import AddressMap
 from symlayout.ck_tile import TensorAdaptor, TensorView
 from symlayout.ck_tile.buffer_view import AddressSpace
 from symlayout.errors import ClaimError
-from symlayout.transforms import UNKNOWN
 
 from ..claim import Claim
 from ..claims.fits_in import FitsIn
@@ -48,7 +47,7 @@ def _claims(view: Any, version: str) -> Iterator[Claim]:
     yield MovingEqualsMaking(descriptor)
     lengths, _ = descriptor.get_top_dimension_safe_vector_length_strides(version)
     for along, n in enumerate(lengths):
-        if n not in (UNKNOWN, 1):
+        if type(n) is int and n > 1:
             yield GuaranteedVectorLength(descriptor, along=along, version=version)
     hidden = descriptor.graph.hidden(descriptor.coords)
     every = tuple(dict.fromkeys(hidden.values()))

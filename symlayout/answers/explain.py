@@ -166,12 +166,17 @@ class Entry:
 def entries(kinds: Iterable[Any] = ()) -> tuple[Entry, ...]:
     """All that can be explained; *kinds* are the rows of ``checkers.claim_text``, and classes of other claims."""
     claims = [
-        Entry("claims about kernels", identifier(k), "", inspect.getdoc(k) or "")
+        Entry(_group(k), identifier(k), "", inspect.getdoc(k) or "")
         if isinstance(k, type)
         else Entry("claims", k.name, "", _claim_text(k))
         for k in kinds
     ]
     return (*claims, *_of_all_answers())
+
+
+def _group(kind: type) -> str:
+    """What the claims of a class are about, by the room that it is in."""
+    return "claims about views of CK Tile" if ".ck_tile." in kind.__module__ else "claims about kernels"
 
 
 @functools.cache
