@@ -139,6 +139,15 @@ def test_what_is_no_kernel_is_refused(tmp_path, name, message):
     assert message in result.stderr
 
 
+def test_a_machine_that_lacks_a_number_is_named(tmp_path):
+    row = 'value = 132\nunit = "count"\ngrade = "documented"\nsource = "data sheet"\n'
+    (tmp_path / "bare.toml").write_text(f"[sms]\n{row}")
+    result = run("simulate", "vector_copy", "N=1024", "--machine", tmp_path / "bare.toml")
+
+    assert result.exit_code == 2
+    assert "of bare, got none; add it to its file" in " ".join(result.stderr.split())
+
+
 def test_machines_are_listed():
     lines = run("machines").output.splitlines()
 
