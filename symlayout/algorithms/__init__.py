@@ -12,6 +12,7 @@ from __future__ import annotations
 from .copies import axpby, clear, cooperative_copy, copy, copy_if, fill, for_each, prefetch, reduce, transform
 from .dispatch import Choice, choose_copy
 from .lowering import Inside
+from .matrices import Chosen, choose_mma, choose_operand_copy
 from .pointers import Pointer, make_fragment_like, make_gmem_ptr, make_rmem_ptr, make_smem_ptr
 from .products import Dispatched, gemm
 from .results import Issued
@@ -32,6 +33,7 @@ from .tiled_mma import TiledMma, make_tiled_mma
 
 __all__ = [
     "Choice",
+    "Chosen",
     "CopyAtom",
     "Dispatched",
     "Inside",
@@ -41,6 +43,8 @@ __all__ = [
     "TiledMma",
     "axpby",
     "choose_copy",
+    "choose_mma",
+    "choose_operand_copy",
     "clear",
     "cooperative_copy",
     "copy",

@@ -239,6 +239,9 @@ def make_tiled_copy_C(copy: CopyAtom, mma: Any) -> TiledCopy:  # noqa: N802  # C
     return make_tiled_copy_tv(copy, mma.tv_layout_C, (mma.tile[0], mma.tile[1]))
 
 
+OF_OPERANDS = {"A": make_tiled_copy_A, "B": make_tiled_copy_B, "C": make_tiled_copy_C}
+
+
 def make_tiled_copy_S(copy: CopyAtom, other: TiledCopy) -> TiledCopy:  # noqa: N802  # CuTe's name
     """A copy whose threads have the elements that another copy reads."""
     return make_tiled_copy_tv(copy, other.layout_src_tv, other.tiler)
