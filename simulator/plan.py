@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -65,15 +65,22 @@ class Plan:
     dram_bytes: int
     notes: tuple[str, ...]
     shared: bool = False  # whether all SMs are in detail, and take clusters as they become free
+    _last: dict[str, Any] = field(default_factory=dict)
 
     def courses(self, machine: Machine) -> list[Courses]:
-        """The clusters of each kind, with the steps of their CTAs as long as they take on a machine."""
+        """The clusters of each kind, with the steps of their CTAs as long as they take on a machine.
+
+        The next call with another machine changes the times of these steps.
+        """
+        if self._last.get("machine") is machine:
+            return list(self._last["courses"])
         times = Times(machine)
-        out = []
+        out: list[Courses] = []
         for kind in self.kinds:
             rows = zip(kind.blocks, kind.walk.of(times.of), strict=True) if kind.blocks else ()
             ctas = [Course(block, f"CTA {','.join(map(str, block))}", teams) for block, teams in rows]
             out.append([tuple(ctas[k : k + self.size]) for k in range(0, len(ctas), self.size)])
+        self._last.update(machine=machine, courses=out)
         return out
 
 

@@ -129,12 +129,19 @@ class Part:
     def cta(self) -> Array:
         return self.scope.cta
 
-    def steps(self, times: Durations | None = None) -> list[Step]:
+    @cached_property
+    def steps(self) -> list[Step]:
+        """A step for each execution, without times."""
         n = len(self.scope)
-        columns = [*self.columns.values(), *(times(self) if times else ())]
-        lists = [x.tolist() if isinstance(x, np.ndarray) else itertools.repeat(x, n) for x in columns]
+        lists = [x.tolist() if isinstance(x, np.ndarray) else itertools.repeat(x, n) for x in self.columns.values()]
         what = What(self.row, self.op)
         return [Step(what, *xs) for xs in zip(*lists, strict=False)]  # columns in the order of the fields
+
+    def time(self, times: Durations) -> None:
+        """Give the steps the times that they take."""
+        rows = zip(self.steps, *(x.tolist() for x in times(self)), strict=True)
+        for s, *x in rows:
+            s.slot_ps, s.issue_ps, s.unit_ps, s.shared_ps, s.port_ps, s.power_ps = x
 
 
 Durations: TypeAlias = Callable[[Part], list[Array]]  # see ``timing.Times.of``
@@ -147,6 +154,7 @@ class Walk:
     teams: list[tuple[str, int]]
     parts: list[list[Part]]
     lengths: list[Array]
+    _made: list[list[Team]] = field(default_factory=list)
 
     @property
     def steps(self) -> int:
@@ -158,14 +166,21 @@ class Walk:
             yield from (((k, part.places), part) for part in parts if part.columns["tensor"])
 
     def of(self, times: Durations | None = None) -> list[list[Team]]:
-        """The teams of each CTA, with their steps in order."""
+        """The teams of each CTA, with their steps in order. A call with other times changes those of the steps."""
+        self._made = self._made or self._ordered()
+        if times is not None:
+            for part in itertools.chain.from_iterable(self.parts):
+                part.time(times)
+        return self._made
+
+    def _ordered(self) -> list[list[Team]]:
         ctas = len(self.lengths[0])
         out = [[Team(name, warps) for name, warps in self.teams] for _ in range(ctas)]
         for k, (parts, lengths) in enumerate(zip(self.parts, self.lengths, strict=True)):
             course: list[Any] = [None] * int(lengths.sum())
             start = np.cumsum(lengths) - lengths
             for part in parts:
-                for at, step in zip((start[part.cta] + part.place).tolist(), part.steps(times), strict=True):
+                for at, step in zip((start[part.cta] + part.place).tolist(), part.steps, strict=True):
                     course[at] = step
             for teams, first, n in zip(out, start.tolist(), lengths.tolist(), strict=True):
                 teams[k].steps = course[first : first + n]

@@ -20,7 +20,7 @@ from .engine import NS, Engine, SimulationError, Steps
 from .log import Log
 from .machine import H200, Machine
 from .memory import LATENCY, GlobalMemory
-from .plan import Courses, Plan, plan_of
+from .plan import Plan, plan_of
 from .program import Programs, Team
 from .ranges import time_range
 from .resource import Pipe
@@ -70,16 +70,15 @@ def simulate(
     memories = Memories(bound, inputs or {}) if values else None
     store = Cache.of(bound, machine, cache == "warm")
     plan = plan_of(programs, machine, store, "all" if values else detail)
-    courses = plan.courses(machine)
     try:
-        time, chip = _run(plan, courses, machine, frozenset(), timeline or values, memories)
+        time, chip = _run(plan, machine, frozenset(), timeline or values, memories)
     except SimulationError:
         if not timeline and not values:  # again, to tell what happened before
-            _run(plan, courses, machine, frozenset(), True)
+            _run(plan, machine, frozenset(), True)
         raise
     uses = tuple(chip.uses(time))
     tried = [u.name for u in uses if u.utilisation >= TRIED] + [LATENCY]
-    again = _Again(plan, courses, machine, time, chip.steps if what_if or uncertainty else 0)
+    again = _Again(plan, machine, time, chip.steps if what_if or uncertainty else 0)
     others = {name: again.time(machine, name) for name in tried} if what_if else {}
     around = None
     if uncertainty:
@@ -181,8 +180,8 @@ class _Again:
     Of a run of many steps, the first part says how much faster or slower the other one is: by the steps until then.
     """
 
-    def __init__(self, plan: Plan, courses: list[Courses], machine: Machine, time: int, steps: int) -> None:
-        self.plan, self.courses, self.machine, self.full = plan, courses, machine, time
+    def __init__(self, plan: Plan, machine: Machine, time: int, steps: int) -> None:
+        self.plan, self.full = plan, time
         self.until = time // PART if steps > MANY_STEPS else 0
         self.done = self._steps(machine, "") if self.until else 0
 
@@ -200,13 +199,11 @@ class _Again:
         return self._run(machine, free, self.until)[1].steps
 
     def _run(self, machine: Machine, free: str, until: int) -> tuple[int, Chip]:
-        courses = self.courses if machine is self.machine else self.plan.courses(machine)
-        return _run(self.plan, courses, machine, frozenset({free}), False, until=until)
+        return _run(self.plan, machine, frozenset({free}), False, until=until)
 
 
 def _run(
     plan: Plan,
-    courses: list[Courses],
     machine: Machine,
     free: frozenset[str],
     timeline: bool,
@@ -219,7 +216,7 @@ def _run(
         engine.at(until, engine.stop)
     chip = Chip(engine, plan, machine, free, timeline)
     dispatch = chip.dispatch, machine.exact("cta_dispatch" if plan.at_once > 1 else "cta_dispatch_alone")
-    waiting = [iter(clusters) for clusters in courses]
+    waiting = [iter(clusters) for clusters in plan.courses(machine)]
     for place in range(plan.at_once):  # the first of each SM before the second of any
         for k, group in enumerate(chip.groups):
             engine.start(
