@@ -146,6 +146,8 @@ class RingProtocol(AtAllSizes):
                 return Witness({}, (), f"a grid of {fact.expr} blocks is not one of clusters of {fact.modulus}")
         ring, few = self.shape, 4 * self.shape.slots + 4
         about = frozenset({ring.full, ring.empty, *ring.tensors} - {""})
+        if not _given_back_by_all(self.kernel, ring):  # others free the slot, which the machine of rings does not know
+            return self._untimed(about, "slots are given back by way of other barriers, of which rings know nothing")
         for uses, block in itertools.product((few, WHOLE), _blocks(self.kernel)):
             try:
                 fault = _fault(self.kernel, block, uses, about)
@@ -171,6 +173,16 @@ class RingProtocol(AtAllSizes):
         bound = super().bind(env)
         object.__setattr__(bound, "_runs", self._runs)  # shared by all sizes; no field, it is nothing that is claimed
         return bound
+
+
+def _given_back_by_all(kernel: Kernel, ring: RingParts) -> bool:
+    """Whether all roles that read a ring's tensors arrive on its barriers, or none of them on others."""
+    every = list(sites(kernel))
+    own = {ring.full, ring.empty}
+    reading = {s.role for s in every if {r.tensor for r in (*s.op.sources, *s.op.targets)} & set(ring.tensors)}
+    giving = {s.role for s in every if s.op.arrives is not None and s.op.arrives.barrier in own}
+    elsewhere = any(s.role in reading and s.op.arrives is not None and s.op.arrives.barrier not in own for s in every)
+    return not (elsewhere and reading - giving)
 
 
 def _blocks(kernel: Kernel) -> list[tuple[int, ...]]:

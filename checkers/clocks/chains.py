@@ -85,7 +85,7 @@ class Chains:
             return p.who.includes(goal.team) and u.at_least_0(gap(goal, env, p.event, p.env), p.event.scales)
 
         near = self._distances(("event", goal), lambda e: _shares(e, goal))
-        return self._search(here, near, at, under, memory)
+        return self.search(here, near, at, under, memory)
 
     def over(self, b: Phased, v: Any, at: Point, under: Under, memory: bool = False) -> bool:
         """Whether use *v* of a barrier is known to be complete, where *at* is."""
@@ -97,10 +97,10 @@ class Chains:
             return any(self._waited(w, b, v, p, u) for w in b.waits if p.who.meets(w.event.team))
 
         near = self._distances(("barrier", b), lambda e: any(_shares(e, w.event) for w in b.waits))
-        if self._search(here, near, at, under, memory):
+        if self.search(here, near, at, under, memory):
             return True
         apart = list(cases(b.of_waits, v, under))  # which waits there are for it
-        if len(apart) > 1 and all(c.present and self._search(here, near, at, c.under, memory) for c in apart):
+        if len(apart) > 1 and all(c.present and self.search(here, near, at, c.under, memory) for c in apart):
             return True
         return self._all_arrived(b, v, at, under, memory)
 
@@ -135,7 +135,8 @@ class Chains:
 
     # -- the search -----------------------------------------------------------------------------------
 
-    def _search(self, here: Any, near: Any, at: Point, under: Under, memory: bool) -> bool:
+    def search(self, here: Any, near: Any, at: Point, under: Under, memory: bool) -> bool:
+        """Whether some chain leads from a point to one where *here* holds; *near* bounds the waits that it needs."""
         return any(self._step(here, near, at, under, memory, depth, ()) for depth in range(DEPTH + 1))
 
     def _step(

@@ -1,8 +1,8 @@
 """The order of accesses to shared memory by clocks: of two that may meet, one is over before the other begins.
 
 A fill is over when its phase is known to be complete, an access of a group when a wait_group for it has returned, any
-other with its operation. What a thread has written is read through the async proxy behind a proxy fence, by the writer
-or by the reader (PTX ISA, Async Proxy).
+other with its operation. What a thread has written is read through the async proxy behind a proxy fence, by the writer,
+the reader, or a thread on the way from the one to the other (PTX ISA, Causality order).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..orders.shared_accesses import parallel
 from ..rings.shown import Open
 from .cells import Cells, cells
 from .chains import Point, start
-from .events import Env, Event, common, event, follows, fresh, located, put
+from .events import Env, Event, alone, common, event, follows, fresh, located, put
 from .protocol import Protocol
 from .under import Under
 
@@ -136,7 +136,7 @@ class Orders:
     # -- proxies ----------------------------------------------------------------------------------------
 
     def _fenced(self, a: Cells, env: Env, at: Point, under: Under) -> bool:
-        """Whether a proxy fence stands between a write and what the async proxy does, at the writer or at the point."""
+        """Whether a proxy fence stands between a write and what the async proxy does: at the writer, or on the way."""
         fences = [s for s in self.every if isinstance(s.op, Fence) and s.op.about == "async" and s.team is not None]
         for s in fences:
             if s.team is not None and s.team.includes(a.event.team) and s.role == a.event.site.role:
@@ -146,13 +146,17 @@ class Orders:
                     there = {loop.index: env[loop.index] for loop in f.loops}
                     if all(under.shows(x) for x in f.exists(there)) and self.protocol.chains.known(f, there, at, under):
                         return True
-        for s in fences:
-            if s.team is not None and s.team.includes(at.event.team):
-                f = event(s)
-                last = self.protocol.chains.latest(f, at, under)
-                if last is not None and self.over(a, env, Point(f, last[0], at.who), last[1]):
-                    return True
-        return False
+        found = [event(s) for s in fences]
+
+        def here(p: Point, u: Under) -> bool:
+            return any(self._fences(f, a, env, p, u) for f in found)
+
+        return bool(found) and self.protocol.chains.search(here, {}, at, under, memory=True)
+
+    def _fences(self, f: Event, a: Cells, env: Env, p: Point, under: Under) -> bool:
+        """Whether the last execution of a fence before a point, by some of its threads, is behind a write."""
+        last = self.protocol.chains.latest(f, p, under) if p.who.meets(f.team) else None
+        return last is not None and self.over(a, env, Point(f, last[0], alone(f.team)), last[1])
 
 
 def _waiting(s: Site, ended: Any, group: Any, under: Under) -> Iterator[tuple[Event, Env, Under]]:

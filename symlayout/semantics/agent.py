@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import Completion, MemorySpace
-from ..errors import DisorderError, ExecutionError, ExpressionError, LayoutError, TmaFault
+from ..errors import ExecutionError, ExpressionError, LayoutError, TmaFault
 from ..expr.compiled import value
 from ..kernel import BLOCKS, KernelTensor
 from ..kernel.unrolled import Places, unrolled
@@ -295,8 +295,7 @@ class Agent:
         """Raise LayoutError for a byte that is poison."""
         if codes.any():
             i, j = (int(x[0]) for x in np.nonzero(codes))
-            said = f"{what(i, j)}: {self.machine.reasons[codes[i, j]]}"
-            raise DisorderError(said, "order") if codes[i, j] in self.machine.disorders else LayoutError(said)
+            raise self.machine.poisoned(what(i, j), int(codes[i, j]))
 
     # -- order --------------------------------------------------------------------------------------
 

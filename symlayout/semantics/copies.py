@@ -236,8 +236,8 @@ class BulkStore(Pending):
             read = self.sources(codes)
             bad = read[codes[read - self.at.start] != 0]
             if bad.size:
-                reason = self.agent.machine.reasons[codes[bad[0] - self.at.start]]
-                raise LayoutError(f"stores poison of {self.shared.place(int(bad[0]))}: {reason}")
+                place, code = self.shared.place(int(bad[0])), int(codes[bad[0] - self.at.start])
+                raise self.agent.machine.poisoned(f"stores poison of {place}", code, place.rpartition(" ")[2])
 
     def sources(self, codes: Array) -> Array:
         """The addresses in shared memory that it reads, of those that *codes* are about."""
@@ -300,8 +300,8 @@ class TensorReduction(TensorStore):
         effect = tma_reduce(how.function, self.map, self.coordinate, self.target.bytes, tile, self.at.start)
         codes = self.target.codes[effect.inside]
         if codes.any():
-            reasons = self.agent.machine.reasons
-            raise LayoutError(f"updates poison of {self.target.tensor.name}: {reasons[codes[codes != 0][0]]}")
+            name, code = self.target.tensor.name, int(codes[codes != 0][0])
+            raise self.agent.machine.poisoned(f"updates poison of {name}", code, name)
         return effect
 
 

@@ -140,6 +140,11 @@ class Machine:
         self.disorders.add(found)
         return found
 
+    def poisoned(self, what: str, code: int, *subject: str) -> LayoutError:
+        """The mistake of using poison of a code."""
+        said = f"{what}: {self.reasons[code]}"
+        return DisorderError(said, "order", *subject) if code in self.disorders else LayoutError(said)
+
     def number(self, op: Op | None) -> int:
         """The number of an operation."""
         if id(op) not in self.numbers:

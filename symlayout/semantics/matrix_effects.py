@@ -210,7 +210,7 @@ class Wgmma(Pending):
     def spoil(self, reason: str) -> None:
         """The sums are poison, for this reason."""
         codes = self.operands[-1].codes
-        np.maximum(codes, self.agent.machine.code(reason), out=codes)
+        np.maximum(codes, self.agent.machine.disorder(reason), out=codes)
 
     def _last(self) -> Wgmma | None:
         """The last wgmma under way on this accumulator. Raises LayoutError where the two share some of it only."""

@@ -123,9 +123,19 @@ class Knowledge:
         self.rows[mine, self.own[mine]] += 1
 
     def fence(self, threads: Array) -> None:
-        """Writes of these threads may be read through the async proxy, by whoever their strands release them to."""
-        row = self.row(threads)
+        """Writes of these threads, and those that they know of, may be read through the async proxy.
+
+        By those to whom their strands release them. A proxy fence may stand anywhere between the two accesses
+        (PTX ISA, Causality order). Of the lanes of its own strand a thread fences none but itself.
+        """
+        row, every = self.row(threads), np.arange(self.entries.threads)
         self.rows[row, self.entries.fence(self.cta, threads)] = self.epoch(row)
+        strands = self.entries.strand(every)
+        for r in np.unique(row):
+            others = every[strands != self.first + r]
+            known = self.rows[r, self.entries.known(self.cta, strands[others])]
+            at = self.entries.fence(self.cta, others)
+            self.rows[r, at] = np.maximum(self.rows[r, at], known)
         row = np.unique(row)
         self.rows[row, self.own[row]] += 1
 

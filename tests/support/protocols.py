@@ -136,7 +136,7 @@ def elected_wait(sync: str = "warp", read: int = 0, before: bool = False) -> Ker
     return k.kernel()
 
 
-def in_place(slots: int = 3, give: str = "full", fence: bool = True, loads: int = 1) -> Kernel:
+def in_place(slots: int = 3, give: str = "full", fence: str = "writer") -> Kernel:
     """A role loads, a second one changes the tile in place, a third one stores it and gives the slot back."""
     L = dim("L")
     k = Builder("in_place", L, grid=(1,), threads=96)
@@ -153,13 +153,17 @@ def in_place(slots: int = 3, give: str = "full", fence: bool = True, loads: int 
         k.copy("ld.shared.4", t(32 * (i % slots) + k.thread), x())
         k.map("add", (x(), x()), x(), 1)
         k.copy("st.shared.4", x(), t(32 * (i % slots) + k.thread))
-        if fence:
+        if fence == "writer":
             k.fence("async")
         k.warp_sync()
         with k.elect():
             k.arrive((done if give == "full" else free)(i % slots))
     with k.role("store", 1), k.elect(), k.loop("i", L) as i:
+        if fence == "reader, too soon":
+            k.fence("async")
         k.wait((done if give == "full" else full)(i % slots), i // slots % 2)
+        if fence == "reader":
+            k.fence("async")
         k.copy("bulk.store", t(32 * (i % slots)), o(32 * i), nbytes=WARP_BYTES)
         k.commit("bulk")
         k.wait_group("bulk", 0)

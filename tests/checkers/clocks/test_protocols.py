@@ -40,6 +40,7 @@ RIGHT: dict[str, Callable[[], Kernel]] = {
     "one lane waits": elected_wait,
     "one lane waits, then a barrier": lambda: elected_wait("barrier"),
     "changed in place": in_place,
+    "changed in place, fenced by the reader": lambda: in_place(fence="reader"),
     "changed in place, one slot": lambda: in_place(1),
 }
 
@@ -71,7 +72,8 @@ WRONG: dict[str, Callable[[], Kernel]] = {
     "one lane waits, the next slot is read": lambda: elected_wait(read=1),
     "one lane waits after the read": lambda: elected_wait(before=True),
     "changed in place, given back to the loads": lambda: in_place(give="free"),
-    "changed in place, no fence": lambda: in_place(fence=False),
+    "changed in place, no fence": lambda: in_place(fence=""),
+    "changed in place, fenced by the reader too soon": lambda: in_place(fence="reader, too soon"),
 }
 
 
