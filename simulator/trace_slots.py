@@ -42,7 +42,10 @@ class SlotUse:
 
 
 def slot_uses(timeline: Timeline) -> list[SlotUse]:
-    """The uses of all slots of the kernel's rings, each slot's in order."""
+    """The uses of all slots of the kernel's rings, each slot's in order.
+
+    In a cluster, what a peer does to a barrier shows at the next event of its own CTA: at the wait that ends by it.
+    """
     fulls = {r.full: r.name for r in timeline.rings}
     empties = {r.empty: r.name for r in timeline.rings}
     uses: list[SlotUse] = []
@@ -65,9 +68,9 @@ def slot_uses(timeline: Timeline) -> list[SlotUse]:
             use = now.get(track)
             if use is not None and e.what == "arrive":
                 use.released = e
-                if e.phase > before:
-                    use.freed = e.time
-                    del now[track]
+            if use is not None and e.phase > before:
+                use.freed = e.time
+                del now[track]
     return uses
 
 
@@ -75,7 +78,7 @@ def _filled(use: SlotUse, e: Happened, over: bool) -> None:
     """Something happened to the barrier that says whether a slot is full."""
     if e.what == "land":
         use.landed.append(e)
-    if over:
+    if over and use.full is None:
         use.full = e.time
     if e.what == "wait" and use.full is not None and use.taken is None:
         use.taken = e

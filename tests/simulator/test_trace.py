@@ -24,6 +24,7 @@ KERNELS = {
     "tma_copy": tma_copy(264, 256, slots=2, blocks=4),
     "tma_transpose": tma_transpose(512, 512),
     "gemm": gemm(256, 512, 256, stages=2, cluster=1),
+    "gemm in clusters": gemm(512, 512, 512, stages=2, cluster=2),
     "cp_async_copy": cp_async_copy(1 << 15),
     "vector_copy": vector_copy(1 << 15),
     "row_sum": row_sum(64, 512, 512),
