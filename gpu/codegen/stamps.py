@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from symlayout.atoms import MemorySpace
 from symlayout.errors import LayoutError
 from symlayout.kernel.sites import Site
-from symlayout.ops import WARP, Arrive, Barrier, Box, ClusterBarrier, Copy, Op, Role, Wait, WaitGroup
+from symlayout.ops import WARP, Arrive, Barrier, BarrierArrive, Box, ClusterBarrier, Copy, Op, Role, Wait, WaitGroup
 
 HEADER_WORDS = 4  # of a warp: globaltimer and clock64 at its start, the same at its end
 MOST_WORDS = 1 << 31  # of a CTA: what 32 bits count
@@ -104,6 +104,8 @@ def _told(op: Op, credited: frozenset[str]) -> tuple[str, str, str] | None:
         return "wait", f"{op.group} groups{' to be read' if op.read else ''}", "free" if op.read else "land"
     if isinstance(op, Arrive):
         return "release", f"mbarrier {op.barrier.barrier}", "release"
+    if isinstance(op, BarrierArrive):
+        return "release", f"barrier {op.number}", "release"
     if isinstance(op, Barrier | ClusterBarrier):
         return "barrier", f"{op.threads or 'all'} threads" if isinstance(op, Barrier) else "the cluster", "pass"
     if isinstance(op, Copy) and op.completion:

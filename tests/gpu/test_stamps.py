@@ -18,6 +18,7 @@ from gpu.stamps import PROCESS, launched, read
 from symlayout import Layout, LayoutError, dim, dims
 from symlayout.kernel import Builder
 from symlayout.kernels import bulk_copy, gemm, tma_transpose
+from symlayout.ops import BarrierArrive
 from tests.support import cuda_stand_in as stand_in
 from tests.support.kernel_families import FAMILIES
 
@@ -91,6 +92,19 @@ def test_places_are_by_role():
     assert "producer: issue of src_map" in told
     assert "consumer: issue of dst_map" in told
     assert "consumer: release of mbarrier empty" in told
+
+
+def test_an_arrival_at_a_named_barrier_is_a_release():
+    k = Builder("arrives", grid=(1,), threads=64)
+    with k.role("first", 1):
+        k.add(BarrierArrive(1, 64))
+    with k.role("second", 1):
+        k.sync(1, 64)
+
+    assert [str(place) for place in emit(k.kernel(), stamps=1).stamps.places] == [
+        "first: release of barrier 1",
+        "second: barrier of 64 threads",
+    ]
 
 
 def test_an_iteration_counts_that_of_all_loops():
