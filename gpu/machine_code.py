@@ -110,7 +110,7 @@ KINDS = (
     Kind("STS", "stores to shared memory", _copies("st.shared")),
     Kind("SHFL", "shuffles", lambda op: isinstance(op, Shuffle) or (isinstance(op, Reduce) and op.lanes > 1)),
     Kind("SYNCS", "mbarriers", declared=_has_mbarriers),
-    Kind("BAR", "barriers of the CTA", lambda op: isinstance(op, Barrier | BarrierArrive), _has_mbarriers),
+    Kind("BAR", "barriers of the CTA", lambda op: isinstance(op, Barrier | BarrierArrive)),
     Kind("UCGABAR_ARV", "barriers of the cluster", lambda op: isinstance(op, ClusterBarrier)),
     Kind("USETMAXREG", "registers of roles", lambda op: isinstance(op, Role) and bool(op.registers)),
     Kind("REDG?", "reductions into global memory", _copies("red.global")),

@@ -37,6 +37,7 @@ ARGUMENTS = {
     "float ": "1.0f",
     "double ": "1.0",
     "T ": "7",
+    "bool ": "true",
 }
 TEMPLATES = {"PENDING": "<1>", "REGISTERS": "<240>", "SHAPE": "<1>", "BYTES": "<16>"}
 SAMPLES = {"boxes": "UTMA", "products": "[HIQ]?G?MMA"}  # opcodes of which each call is at least one
@@ -66,7 +67,8 @@ def boxes():
 def accesses():
     for word, row in ATOMS.items():
         if word.startswith(("ld.global.", "st.global.", "cp.async.")):
-            yield from (ptx.named(c_name(word), policy) for policy in row.caching.policies())
+            zeros = [c_name(word).replace("cp_async", "cp_async_or_zero")] * word.startswith("cp.async.")
+            yield from (ptx.named(name, policy) for name in (c_name(word), *zeros) for policy in row.caching.policies())
         if word.startswith("red."):
             yield from (c_name(word), f"{c_name(word)}_hint")
 
