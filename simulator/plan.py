@@ -22,6 +22,7 @@ import numpy as np
 from symlayout.int_tuple import product
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import blocks_of
+from symlayout.ops import Copy, PrefetchL2
 
 from .engine import SimulationError
 from .machine import H200, Machine
@@ -150,6 +151,20 @@ def _groups(machine: Machine, size: int) -> int:
     return sum(2 * (pairs + (k < more)) // size for k in range(gpcs))
 
 
+def _outside(kernel: Kernel) -> Iterator[str]:
+    """What the kernel uses that changes its time in ways which are not modelled."""
+    every = list(kernel.walk())
+    copies = [op for op in every if isinstance(op, Copy)]
+    if any(op.cache is not None for op in copies):
+        yield "cache policies"
+    if any(isinstance(op, PrefetchL2) for op in every):
+        yield "prefetches into L2"
+    if any(op.reduction is not None for op in copies):
+        yield "contention of reductions for the same bytes"
+    if any(m.tensor_map.l2_promotion for m in kernel.maps):
+        yield "L2 promotion of tensor maps"
+
+
 class _Chosen:
     """The choice of what is simulated in detail."""
 
@@ -250,4 +265,6 @@ class _Chosen:
         note = f"{told}; up to {grid.at_once} CTAs at once on an SM"
         drawn = self.programs.indices.drawn
         notes = (note, *(f"entries of {name} are drawn, since it is not among the inputs" for name in drawn))
+        outside = ", ".join(_outside(self.kernel))
+        notes = (*notes, *((f"not modelled in this kernel: {outside}",) if outside else ()))
         return Plan(self.kernel, kinds, self.cache.footprint, grid.at_once, grid.size, total, dram, notes, shared)

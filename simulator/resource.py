@@ -1,4 +1,4 @@
-"""What is shared: a pipe, which serves one request after another, and a pool, which holds a limited number of units.
+"""What is shared: a pipe, which serves one request after another, and a window, which limits the bytes in flight.
 
 Three times of a request are kept apart. *Issue* is the time that a warp spends on it and belongs to the warp. The
 *occupancy* is the time for which it keeps a server of the pipe busy. The *latency* is the time until its result is
@@ -18,7 +18,7 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 
-from .engine import Engine, Signal, SimulationError, Steps
+from .engine import Engine, SimulationError
 
 
 class Pipe:
@@ -67,68 +67,6 @@ class Pipe:
     def utilisation(self, time: int) -> float:
         """The part of a time in which its servers are busy, 0 to 1."""
         return self.busy / (time * self.servers) if time else 0.0
-
-
-class Pool:
-    """Units that are taken and given back; who finds too few waits, and is served before those behind.
-
-    >>> engine = Engine()
-    >>> pool = Pool("bytes in flight", engine, 2)
-    >>> def user():
-    ...     yield from pool.take(2)
-    ...     yield 700
-    ...     pool.give(2)
-    >>> for k in range(3): engine.start(f"user {k}", user())
-    >>> engine.run(); engine.now, pool.held
-    (2100, 0)
-    """
-
-    __slots__ = ("_asked", "capacity", "engine", "free", "held", "held_time", "most", "name", "queued", "since")
-
-    def __init__(self, name: str, engine: Engine, capacity: int, free: bool = False) -> None:
-        if capacity < 1:
-            raise SimulationError(f"expected a capacity of at least 1 of {name}, got {capacity}")
-        self.name, self.engine, self.capacity, self.free = name, engine, capacity, free
-        self._asked: deque[tuple[int, int, Callable[[], None]]] = deque()
-        self.held = self.held_time = self.most = self.queued = self.since = 0
-
-    def take(self, units: int) -> Steps:
-        """Wait for units and hold them. Raises SimulationError for more than there are."""
-        ready = Signal("")
-        if not self.ask(units, lambda: ready.fire(self.engine)):
-            ready.told = f"{units} units of {self.name} ({self.capacity - self.held} were free)"
-            yield ready  # ``give`` has taken them for us
-
-    def ask(self, units: int, then: Callable[[], None]) -> bool:
-        """Hold units at once and return True, or later: *then* is called when they are held."""
-        if units > self.capacity and not self.free:
-            raise SimulationError(f"expected at most {self.capacity} units of {self.name}, got {units}")
-        if not self.free and (self._asked or self.held + units > self.capacity):
-            self._asked.append((units, self.engine.now, then))
-            return False
-        self._hold(units)
-        return True
-
-    def give(self, units: int) -> None:
-        """Give units back, to those who wait. Raises SimulationError for more than are held."""
-        if units > self.held:
-            raise SimulationError(f"expected at most {self.held} units of {self.name} to be given back, got {units}")
-        self._hold(-units)
-        while self._asked and self.held + self._asked[0][0] <= self.capacity:
-            wanted, since, then = self._asked.popleft()
-            self._hold(wanted)
-            self.queued += self.engine.now - since
-            then()
-
-    def _hold(self, units: int) -> None:
-        self.held_time += self.held * (self.engine.now - self.since)
-        self.since = self.engine.now
-        self.held += units
-        self.most = max(self.most, self.held)
-
-    def mean(self, time: int) -> float:
-        """The units held on average over a run of this time, which is over."""
-        return self.held_time / time if time else 0.0
 
 
 class Window:

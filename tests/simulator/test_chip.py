@@ -12,7 +12,7 @@ from simulator.program import Programs
 from simulator.resource import Window
 from simulator.reuse import windows
 from simulator.traffic import Cache
-from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_copy, vector_copy
+from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_copy, tma_reduce_add, vector_copy
 from symlayout.ops import Arrive, ClusterBarrier
 
 
@@ -176,3 +176,18 @@ def test_a_window_holds_its_bytes_and_no_more(nbytes, latency, rate):
     fastest = max(rate, latency / window_bytes)  # Little's law: no more than the window in each latency
     assert fastest * (n * nbytes - window_bytes) <= time <= fastest * n * nbytes * 1.3 + latency + nbytes * rate
     assert window.mean(time) <= window_bytes + nbytes
+
+
+def test_what_a_kernel_uses_beyond_the_model_is_said():
+    told = {
+        name: [n for n in plan(k.bind()).notes if "not modelled in this kernel" in n]
+        for name, k in (
+            ("plain", bulk_copy(4096)),
+            ("reduction", tma_reduce_add(2, 16, 64)),
+            ("promotion", gemm(512, 512, 512, cluster=1, blocks=2)),
+        )
+    }
+
+    assert told["plain"] == []
+    assert "contention of reductions" in told["reduction"][0]
+    assert "L2 promotion" in told["promotion"][0]

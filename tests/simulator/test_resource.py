@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simulator.engine import Engine, SimulationError
-from simulator.resource import Pipe, Pool
+from simulator.engine import Engine, Signal, SimulationError
+from simulator.resource import Pipe, Window
 
 times = st.integers(0, 40)
 jobs = st.lists(st.tuples(times, times), min_size=1, max_size=30)  # (time since the last arrival, occupancy)
@@ -25,23 +25,39 @@ def served(requests, servers=1):
     return pipe, done
 
 
+class Slots:
+    """Slots that are taken and given back; who finds none waits for the next."""
+
+    def __init__(self, engine, count):
+        self.engine, self.left, self.back = engine, count, Signal("a slot")
+
+    def take(self):
+        while not self.left:
+            yield self.back
+        self.left -= 1
+
+    def give(self):
+        self.left += 1
+        self.back.fire(self.engine)
+
+
 def ring(n, slots, load, latency, work):
     """The end of *n* uses of a ring: a pipe loads a slot, a second one works on it, which frees it."""
     engine = Engine()
     loader, worker = Pipe("loader", engine), Pipe("worker", engine)
-    pool, finish = Pool("slots", engine, slots), []
+    pool, finish = Slots(engine, slots), []
 
     def use():
         _, end = loader.take(load)
         yield end + latency - engine.now
         _, end = worker.take(work)
         yield end - engine.now
-        pool.give(1)
+        pool.give()
         finish.append(engine.now)
 
     def producer():
         for k in range(n):
-            yield from pool.take(1)
+            yield from pool.take()
             engine.start(f"use {k}", use())
 
     engine.start("producer", producer())
@@ -126,31 +142,6 @@ def test_a_ring_is_monotone_in_latency_and_occupancies(n, slots, load, latency, 
     assert ring(n, slots + 1, load, latency, work)[-1] <= ring(n, slots, load, latency, work)[-1]
 
 
-@given(st.lists(st.tuples(st.integers(1, 5), times, times), min_size=1, max_size=20))
-def test_a_pool_holds_at_most_its_capacity_first_come_first_served(users):
-    engine = Engine()
-    pool, held = Pool("bytes", engine, 5), []
-
-    def user(units, delay, keep):
-        yield delay
-        came = engine.now
-        yield from pool.take(units)
-        held.append((came, engine.now, units, keep))
-        yield keep
-        pool.give(units)
-
-    for k, row in enumerate(users):
-        engine.start(f"user {k}", user(*row))
-    engine.run()
-
-    assert len(held) == len(users)
-    assert pool.held == 0
-    assert pool.most <= 5
-    assert pool.held_time == sum(units * keep for _, _, units, keep in held)  # Little's law
-    assert pool.queued == sum(got - came for came, got, _, _ in held)
-    assert [came for came, *_ in held] == sorted(came for came, *_ in held)
-
-
 def test_a_free_pipe_takes_no_time():
     pipe = Pipe("pipe", Engine(), free=True)
 
@@ -160,16 +151,9 @@ def test_a_free_pipe_takes_no_time():
 
 def test_wrong_requests_are_refused():
     engine = Engine()
-    pool = Pool("slots", engine, 2)
-    engine.start("greedy", pool.take(3))
-
-    with pytest.raises(SimulationError, match="expected at most 2 units of slots, got 3"):
-        engine.run()
-    with pytest.raises(SimulationError, match="expected at most 0 units of slots to be given back, got 1"):
-        pool.give(1)
     with pytest.raises(SimulationError, match="at least 0 ps of port, got -1 ps"):
         Pipe("port", engine).take(-1)
     with pytest.raises(SimulationError, match="at least 1 server of port, got 0"):
         Pipe("port", engine, 0)
     with pytest.raises(SimulationError, match="at least 1 of slots, got 0"):
-        Pool("slots", engine, 0)
+        Window("slots", engine, 0)
