@@ -34,9 +34,13 @@ from symlayout.kernel import Kernel
 from symlayout.kernels import (
     axpby,
     bulk_copy,
+    copy_if,
     cp_async_copy,
+    fill,
     gather_rows,
     gemm,
+    gemm_mma,
+    gemm_simt,
     row_sum,
     tma_copy,
     tma_reduce_add,
@@ -293,11 +297,18 @@ def _fact(f: Fact, _: Kernel) -> Iterator[Change]:
     yield from ((f"{n:+}", Fact(f.expr + n, f.relation)) for n in (1, -1))
 
 
+def _one_less(facts: tuple[Fact, ...], _: Kernel) -> Iterator[Change]:
+    """Without one of some conditions."""
+    for i, f in enumerate(facts):
+        yield f"without {f}", (*facts[:i], *facts[i + 1 :])
+
+
 _ON: dict[str, tuple[Slip, ...]] = {"barrier": (_place,)}
 _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
     Copy: {
         **{"src": (_place,), "dst": (_place,), "barrier": (_place,), "atom": (_width, _instead)},
         **{"bytes": (_if_any(_one_off), _if_any(_piece_off)), "cache": (_if_any(_policy),)},
+        "when": (_each(_fact), _one_less),
     },
     PrefetchL2: {
         **{"src": (_place,), "bytes": (_if_any(_one_off), _if_any(_piece_off)), "cache": (_if_any(_policy),)},
@@ -373,6 +384,16 @@ FAMILIES = {
     "gemm": Family(
         lambda: gemm(65, 72, *dims("K", multiple_of=8), tile=(64, 128), stages=3, cluster=1, blocks=1, group=1),
         ({"K": 8}, {"K": 72}, {"K": 264}),
+    ),
+    "fill": Family(lambda: fill(*dims("N"), threads=64), ({"N": 3}, {"N": 256}, {"N": 701})),
+    "copy_if": Family(
+        lambda: copy_if(*(dim(x, at_most=1 << 20) for x in "MN"), dim("ld", at_least=dim("N", at_most=1 << 20))),
+        ({"M": 1, "N": 1, "ld": 1}, {"M": 33, "N": 65, "ld": 70}, {"M": 64, "N": 128, "ld": 128}),
+    ),
+    "gemm_simt": Family(lambda: gemm_simt(65, 3, dim("K", at_most=1 << 20)), ({"K": 1}, {"K": 33}, {"K": 64})),
+    "gemm_mma": Family(
+        lambda: gemm_mma(65, 8, dim("K", multiple_of=8, at_most=1 << 20), tile=(64, 64), stages=3),
+        ({"K": 8}, {"K": 72}, {"K": 160}),
     ),
 }
 

@@ -52,7 +52,7 @@ def choose_mma(
     rows = [r for r in ATOMS.values() if isinstance(r, MmaAtom) and (r.dtype, r.acc_dtype) == (kind, acc)]
     if not rows:
         return Chosen(FMA, (("a matrix instruction", f"there is none of {kind} with sums of {acc}"),))
-    rejected = []
+    rejected: list[tuple[str, str]] = []
     for row in sorted(_candidates(rows, tile[1], registers), key=lambda r: math.prod(r.mnk), reverse=True):
         why = _misfit(row, tile, arch)
         if not why:
