@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,28 +44,34 @@ def digest(machine: Machine) -> str:
 # -- predictions ---------------------------------------------------------------------------------------------
 
 
-def predicted(config: Config, machine: Machine) -> dict[str, Any]:
+def predicted(config: Config, machine: Machine, ranges: bool = True) -> dict[str, Any]:
     """The row of a point: seconds with the launch, or why there is no prediction."""
     bound = config.bound()
     row: dict[str, Any] = {**config.as_row(), "digest": (bound.origin or bound).digest}
     row["roofline_s"] = roofline(bound, machine, config.cache == "warm")
     started = time.process_time()
+    cache = "warm" if config.cache == "warm" else "cold"
     try:
-        trace = simulator.simulate(bound, machine, cache="warm" if config.cache == "warm" else "cold", what_if=False)
+        trace = simulator.simulate(bound, machine, cache=cache, what_if=False, uncertainty=ranges)
     except SimulationError as e:
         return {**row, "refused": str(e)}
     row |= {"seconds": trace.seconds, "launch_s": trace.launch_ps / 1e12, "dram_bytes": trace.dram_bytes}
-    around = getattr(trace, "around", None)
-    if around is not None:
-        row |= {"p10_s": around.p10_ps / 1e12, "p90_s": around.p90_ps / 1e12}
+    if trace.around is not None:
+        row |= {"p10_s": trace.around.p10_ps / 1e12, "p90_s": trace.around.p90_ps / 1e12}
     return {**row, "cpu_s": round(time.process_time() - started, 3)}
 
 
-def predict(configs: list[Config], machine: Machine, seed: int | None) -> Iterator[dict[str, Any]]:
+def predict(
+    configs: list[Config], machine: Machine, seed: int | None, ranges: bool = True, jobs: int = 1
+) -> Iterator[dict[str, Any]]:
     """A head, and a row for each point."""
     yield {"machine": machine.name, "numbers": digest(machine), "seed": seed, "points": len(configs)}
-    for k, config in enumerate(configs):
-        yield {"point": k, **predicted(config, machine)}
+    task = partial(predicted, machine=machine, ranges=ranges)
+    if jobs == 1:
+        yield from ({"point": k, **row} for k, row in enumerate(map(task, configs)))
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        yield from ({"point": k, **row} for k, row in enumerate(pool.map(task, configs)))
 
 
 # -- measurements --------------------------------------------------------------------------------------------
@@ -157,6 +164,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=12, help="points of each class")
     parser.add_argument("--groups", nargs="*", default=(), help="classes to draw from; all by default")
     parser.add_argument("--machine", default="h200", help="a name, or a TOML file")
+    parser.add_argument("--no-ranges", action="store_true", help="without p10 and p90, which take ten runs each")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that predict")
     parser.add_argument("--measure", type=Path, metavar="POINTS", help="measure the points of a file of predictions")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which no further point is measured")
     parser.add_argument("--report", type=Path, nargs=2, metavar=("POINTS", "MEASURED"))
@@ -177,7 +186,7 @@ def main() -> int:
         return _measure(rows_of(given.measure)[1:], given.out, given.limit)
     configs = read(given.configs) if given.configs else draw(given.seed, given.count, tuple(given.groups))
     where = simulator.load(Path(given.machine)) if given.machine.endswith(".toml") else simulator.machine(given.machine)
-    _write(given.out, predict(configs, where, given.seed))
+    _write(given.out, predict(configs, where, given.seed, not given.no_ranges, given.jobs))
     return 0
 
 

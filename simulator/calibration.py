@@ -76,18 +76,26 @@ def _deep(rows: Sequence[Row], mode: int) -> list[Row]:
 
 def _dram(mode: int) -> Rule:
     def rule(rows: Sequence[Row]) -> Fitted:
-        found = _deep(rows, mode) or [r for r in those(rows, kernel="ring", mode=mode) if r["bytes"] >= 8192]
+        wide = [r for r in those(rows, kernel="ring", mode=mode) if r["bytes"] >= 8192]
+        found = wide if mode == STORE else _deep(rows, mode)  # of stores four are under way, whatever the slots
         return level([rate(r) for r in found], {"slots": [r["slots"] for r in found]})
 
     return rule
 
 
 def _turnaround(rows: Sequence[Row]) -> Fitted:
-    """What a copy takes longer than its reads and its writes alone: bytes written in a nanosecond of that."""
+    """What a copy takes longer than its reads and its writes alone: bytes written in a nanosecond of that.
+
+    Copies differ by how far apart lies what is under way: the middle between slowest and fastest, and their span.
+    """
     reads, writes = _dram(LOAD)(rows).value, _dram(STORE)(rows).value
-    deep = _deep(rows, COPY)
-    longer = [1 / rate(r) - 0.5 / reads - 0.5 / writes for r in deep]
-    return level([0.5 / x for x in longer], {"slots": [r["slots"] for r in deep]})
+    rates = [rate(r) for r in _deep(rows, COPY)]
+    streams = [r for r in those(rows, kernel="stream", mode=COPY) if r["footprint"] >= 1 << 30]
+    rates += [2 * r["bytes"] / mid(r, "ns") for r in streams]
+    slow, middle, fast = (
+        0.5 / (1 / x - 0.5 / reads - 0.5 / writes) for x in (min(rates), (min(rates) + max(rates)) / 2, max(rates))
+    )
+    return Fitted(middle, (fast - slow) / (4 * middle), len(rates))
 
 
 def _port(mode: int) -> Rule:
@@ -102,6 +110,12 @@ def _port(mode: int) -> Rule:
     return rule
 
 
+def _port_in(rows: Sequence[Row]) -> Fitted:
+    """One SM that loads two boxes of 16 KB a step: single ones are bound by the loop that asks for them."""
+    alone = those(rows, kernel="operands", grid=1)
+    return level([(r["rows_a"] + r["rows_b"]) * 128 * r["trips"] / mid(r) for r in alone])
+
+
 def _chip(mode: int) -> Rule:
     def rule(rows: Sequence[Row]) -> Fitted:
         most = max(r.get("sms", 0) for r in rows)
@@ -112,19 +126,31 @@ def _chip(mode: int) -> Rule:
     return rule
 
 
-def _capacity(rows: Sequence[Row]) -> Fitted:
-    """The footprint at which reads are half way between the rate of L2 and that of the largest footprint."""
+def _fading(rows: Sequence[Row]) -> tuple[float, float, Fitted]:
+    """(bytes that L2 holds as a whole, bytes more by which the part it holds falls to 1/e, what that leaves over).
+
+    Loops over a footprint run at the rate of L2, or at that of DRAM for what L2 does not hold, whichever is less.
+    """
     most = max(r.get("sms", 0) for r in rows)
-    found = sorted(
-        those(rows, kernel="ring", mode=LOAD, sms=most, bytes=16384, slots=8, per_sm=1),
-        key=lambda r: int(r["footprint"]),
-    )
-    sizes, rates = [float(r["footprint"]) for r in found], [rate(r) for r in found]
-    half = (max(rates) + min(rates)) / 2
-    k = next(k for k, x in enumerate(rates) if x < half)
-    part = (rates[k - 1] - half) / (rates[k - 1] - rates[k])
-    at = sizes[k - 1] + part * (sizes[k] - sizes[k - 1])
-    return Fitted(float(round(at)), (sizes[k] - sizes[k - 1]) / (4 * at), len(found))
+    found = those(rows, kernel="ring", mode=LOAD, sms=most, bytes=16384, slots=8, per_sm=1)
+    sizes = np.array([r["footprint"] for r in found], dtype=float)
+    rates = np.array([rate(r) for r in found])
+    high, low = float(np.median(rates[sizes <= 24 * MIB])), float(rates[sizes >= 128 * MIB].min())
+    whole = float(sizes[rates >= 0.95 * high].max())
+    tried = np.arange(4, 100) * MIB
+    missed = -np.expm1(-np.maximum(0.0, (sizes - whole)[None, :] / tried[:, None]))
+    left = np.sqrt(np.mean((np.minimum(high, low / np.maximum(missed, 1e-9)) / rates - 1) ** 2, axis=1))
+    best = int(np.argmin(left))
+    return whole, float(tried[best]), Fitted(whole, float(left[best]), len(found))
+
+
+def _whole(rows: Sequence[Row]) -> Fitted:
+    return _fading(rows)[2]
+
+
+def _fade(rows: Sequence[Row]) -> Fitted:
+    _, fade, fit = _fading(rows)
+    return Fitted(fade, fit.residual, fit.points)
 
 
 # -- chases --------------------------------------------------------------------------------------------------
@@ -164,6 +190,10 @@ def _wavefronts(rows: Sequence[Row]) -> Fitted:
     return line(x, y)
 
 
+def _matrix(rows: Sequence[Row]) -> Fitted:
+    return scaled(each(rows, pattern="ldmatrix_1 rows of 144 bytes", warps=8), 8)
+
+
 def _meet(rows: Sequence[Row]) -> Fitted:
     """The line of __syncthreads by the warps that meet."""
     warps = sorted({r["warps"] for r in those(rows, kernel="meet")})
@@ -199,7 +229,14 @@ def _fence(rows: Sequence[Row]) -> Fitted:
 
 
 def _pairs(rows: Sequence[Row]) -> Fitted:
-    return each(rows, op="cluster_barrier", warps=4, ctas=2)
+    alone = each(rows, op="cluster_barrier", warps=4, ctas=1)
+    return scaled(each(rows, op="cluster_barrier", warps=4, ctas=2), 1, alone.value)
+
+
+def _box_rows(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a row of a box of many short rows that one SM loads from L2; at most, since its loop takes as long."""
+    found = [r for r in those(rows, kernel="boxes", mode=LOAD, sms=1, slots=4) if r["rows"] == 256]
+    return level([mid(r) / r["trips"] / r["rows"] for r in found if r["row_bytes"] <= 32])
 
 
 def _busy_clock(rows: Sequence[Row]) -> Fitted:
@@ -248,6 +285,38 @@ def _descriptor(rows: Sequence[Row]) -> Fitted:
     return scaled(level(mapped["a"]), 1, mid(bulk, "a"))
 
 
+def _trips(rows: Sequence[Row], kernel: str) -> list[tuple[int, float]]:
+    """(bytes, cycles of a trip) of rings in L2 by one SM, whose loops are what takes time."""
+    found = [r for r in those(rows, kernel=kernel, sms=1) if r["bytes"] <= 4096]
+    return [(r["bytes"], mid(r) / r["trips"]) for r in found]
+
+
+def _own(rows: Sequence[Row], *ops: str) -> float:
+    """The cycles of operations one after another, as M9, M5 and M20 have them."""
+    kinds: dict[str, Callable[[], Fitted]] = {
+        "wait": lambda: each(rows, op="waits"),
+        "expect": lambda: each(rows, op="expectations"),
+        "arrive": lambda: each(rows, op="arrivals"),
+        "commit": lambda: each(rows, op="commits"),
+        "loop": lambda: each(rows, op="loop_trips"),
+        "issue": lambda: _commands(0, "a")(rows),
+    }
+    return sum(kinds[op]().value for op in ops)
+
+
+def _ring(rows: Sequence[Row]) -> Fitted:
+    """Cycles of an iteration of a ring beyond its operations: addresses of slots and barriers, uniform registers."""
+    trips = _trips(rows, "trips_load")
+    return scaled(level([t for _, t in trips]), 1, _own(rows, "wait", "expect", "issue", "loop"))
+
+
+def _store_read(rows: Sequence[Row]) -> Fitted:
+    """Cycles until the source of a store was read, beyond its bytes at 32 a cycle."""
+    rest = _own(rows, "wait", "issue", "commit", "arrive", "loop") + _ring(rows).value
+    port = _port(STORE)(rows).value
+    return scaled(level([t - size / port for size, t in _trips(rows, "trips_copy")]), 1, rest)
+
+
 def _by(op: str) -> Rule:
     """Cycles of one of what is timed by itself."""
     return lambda rows: each(rows, op=op)
@@ -260,6 +329,7 @@ NUMBERS: dict[str, Told] = {
     "shuffle_latency": Told("M1", "cycles", "a chain of SHFL", lambda rows: each(rows, kernel="shuffle_1", warps=1)),
     "shared_latency": Told("M2", "cycles", "a chain of LDS", lambda rows: each(rows, pattern="chain")),
     "wavefront_interval": Told("M2", "cycles", "all patterns, eight warps, by wavefronts", _wavefronts),
+    "matrix_interval": Told("M2", "cycles", "ldmatrix.x1 of eight warps", _matrix),
     "group_commit": Told("M9", "cycles", "commit of a bulk group", _by("commits")),
     "group_wait": Told("M9", "cycles", "wait for a group that is over", _by("group_waits")),
     "mbarrier_arrive": Told("M9", "cycles", "arrivals one after another", _by("arrivals")),
@@ -268,21 +338,25 @@ NUMBERS: dict[str, Told] = {
     "barrier_interval": Told("M10", "cycles", "__syncthreads, of one more warp", _meet),
     "barrier_release": Told("M10", "cycles", "__syncthreads, without its warps", _release),
     "fence": Told("M16", "cycles", "fence.proxy.async.shared::cta of four warps, less the store before it", _fence),
-    "cluster_barrier": Told("M16", "cycles", "barrier.cluster of two CTAs", _pairs),
+    "cluster_barrier": Told("M16", "cycles", "barrier.cluster of two CTAs, less that of one", _pairs),
     "tma_issue": Told("M5", "cycles", "bulk loads of one thread, one after another", _commands(0, "a")),
     "tma_command": Told("M13", "cycles", "bulk stores of one thread, one after another", _commands(1, "cycles")),
     "descriptor_fetch": Told("M11", "cycles", "the first copy by a map, less the first bulk copy", _descriptor),
-    "sm_port_rate": Told("M7", "B/cycle", "loads from L2 by up to 16 SMs", _port(LOAD)),
+    "tma_row": Told("M6", "cycles", "a row of a box of many short rows", _box_rows),
+    "ring_trip": Told("M22 M9 M5 M20", "cycles", "an iteration of a ring beyond its operations", _ring),
+    "tma_store_read": Told("M22 M7 M9 M5 M20", "cycles", "until a source was read, beyond its bytes", _store_read),
+    "sm_port_rate": Told("M23", "B/cycle", "boxes from L2 by one SM", _port_in),
     "sm_write_rate": Told("M7", "B/cycle", "stores into L2 by up to 16 SMs", _port(STORE)),
     "l2_rate": Told("M7", "B/ns", "loads from L2 by all SMs, 4 to 32 MB", _chip(LOAD)),
     "l2_write_rate": Told("M7", "B/ns", "stores into L2 by all SMs", _chip(STORE)),
-    "l2_bytes": Told("M7", "bytes", "footprint of loads half way from the rate of L2 to that of DRAM", _capacity),
+    "l2_bytes": Told("M7", "bytes", "loops over footprints: what L2 holds as a whole", _whole),
+    "l2_fade_bytes": Told("M7", "bytes", "loops over footprints: where a 1/e of what is more is left", _fade),
     "l2_latency": Told("M8", "ns", "a chase by loads of lines in L2", lambda rows: _hops(rows, 0, 0)),
     "dram_latency": Told("M8", "ns", "the same of lines that L2 does not have, less that", _dram_latency),
     "translation_latency": Told("M8", "ns", "lines in L2 from 512 MB on, less those below", _translation),
     "dram_rate": Told("M4", "B/ns", "loads with 96 KB of each SM in flight", _dram(LOAD)),
     "dram_write_rate": Told("M4", "B/ns", "stores", _dram(STORE)),
-    "dram_turnaround": Told("M4", "B/ns", "bytes stored in what copies take longer than both alone", _turnaround),
+    "dram_turnaround": Told("M4 M19", "B/ns", "bytes stored in what copies take longer than both alone", _turnaround),
     "wgmma_column": Told("M14", "cycles", "chains of 16 by two warpgroups", _columns),
     "wgmma_latency": Told("M14", "cycles", "one wgmma and its wait, less N/2", _tail),
     "product_clock": Told("M14", "GHz", "the clock that long products of all SMs leave", _busy_clock),

@@ -1,9 +1,9 @@
 """Machines as data: each number with its unit, its grade, its source and its uncertainty.
 
 >>> print(H200["mbarrier_wait"])
-mbarrier_wait = 53 cycles, measured, +-10 %: microbenchmark: try_wait on a phase that is over
+mbarrier_wait = 53.125 cycles, measured, +-2 %: M9: a wait for a phase that is over; residual 0.0 % of 21 points
 >>> H200.ps("mbarrier_wait"), H200.ps("dram_latency")
-(26768, 203000)
+(26855, 203120)
 >>> H200.replacing(dram_rate=4800)["dram_rate"].grade
 'given'
 

@@ -26,7 +26,7 @@ from symlayout.atoms.access import MemorySpace
 from symlayout.banks import LANES
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import masked
-from symlayout.ops import Arrive, Copy, For, Mma, Op, Ref, Role
+from symlayout.ops import Arrive, Copy, For, Mma, Op, Ref, Role, Wait
 from symlayout.ops.structure import UNROLLED
 from symlayout.rules.tma import violations
 
@@ -38,6 +38,7 @@ from .points import Array, Points, Scope, unrolled
 from .timing_classes import LOOP, TimingClass, Unit, timing_class
 
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
+FEW_TRIPS = 8
 HERE = -1  # the rank of the CTA itself
 
 
@@ -123,6 +124,7 @@ class Part:
     scope: Scope
     columns: dict[str, Any]  # those of ``Step``: a number for all, or one for each row
     moved: Moved | None = None
+    ring: bool = False  # of a loop: whether its iterations wait for an mbarrier
     place: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the course of the team in its CTA
 
     @property
@@ -215,6 +217,7 @@ class Programs:
         self.footprints = Footprints(kernel)
         self.indices = Indices(kernel, inputs or {})
         self.divisions = divisions(kernel)
+        self._short = frozenset(_short(kernel))
         self._rows = {id(op): timing_class(op) for top in self.body for op in top.walk()}
         self._global = {id(op) for top in self.body for op in top.walk() if isinstance(op, Copy) and self._moves(op)}
         self._around = frozenset(
@@ -265,7 +268,7 @@ class Programs:
     def _trips(self, trips: list[tuple[For, Points]]) -> Iterator[tuple[int, Part]]:
         """A step for each iteration of the loops that were entered, those aside that leave no jump."""
         for loop, here in trips:
-            if loop.unroll != UNROLLED and here.anyone:
+            if loop.unroll != UNROLLED and id(loop) not in self._short and here.anyone:
                 cost = self.divisions[id(loop)]
                 for k, points in self._parts(here):
                     yield k, self._arithmetic(loop, points, cost, jumps=1 / int(loop.unroll or 1))
@@ -276,6 +279,7 @@ class Programs:
         found = self._part(LOOP, op, (), here)
         found.columns |= {"served": cost.narrow, "number": cost.wide, "count": jumps, "barrier": ("", 0), "tensor": ""}
         found.columns |= {"bytes": 0, "shared_bytes": 0, "ranks": (HERE,)}
+        found.ring = jumps > 0 and any(isinstance(x, Wait) for x in _own(op))
         return found
 
     def _parts(self, here: Points) -> Iterator[tuple[int, Points]]:
@@ -343,6 +347,23 @@ class Programs:
         table = np.empty(len(found), dtype=object)
         table[:] = [known[x] for x in found.tolist()]
         return table
+
+
+def _short(kernel: Kernel) -> Iterator[int]:
+    """The loops that compilers unroll unasked: of few iterations, whose number the code knows."""
+    origin = (kernel.origin or kernel).plain
+    written, here = ((op for top in k.body for op in top.walk()) for k in (origin, kernel.plain))
+    for op, there in zip(written, here, strict=True):
+        if isinstance(op, For) and isinstance(op.extent, int) and op.extent <= FEW_TRIPS:
+            yield id(there)
+
+
+def _own(op: Op) -> Iterator[Op]:
+    """What stands in a body, other loops left out."""
+    for inner in op.body:
+        yield inner
+        if not isinstance(inner, For):
+            yield from _own(inner)
 
 
 def _placed(start: Scope, parts: list[Part]) -> Array:

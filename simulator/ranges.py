@@ -3,9 +3,9 @@
 >>> from simulator import H200
 >>> found = time_range(lambda m: m.ps("dram_latency", 4) + m.ps("alu_latency"), H200)
 >>> print(found)
-781 .. 846 ns
->>> print(found.effects[0])
-dram_latency -5.0 % .. +5.0 %
+684 .. 942 ns
+>>> print(*found.effects[:2], sep="; ")
+model -20.0 % .. +20.0 %; dram_latency -2.0 % .. +2.0 %
 
 Each number is somewhere in its range, all places alike, whatever the others are. What a number does to the time is
 found by running again with it at the slow end of its range, and, where that matters, half way there and at the fast
@@ -81,7 +81,7 @@ def time_range(
     *base* is the time of the machine as it is, where that is known.
 
     >>> from simulator import H200
-    >>> found = time_range(lambda m: m.ps("launch"), H200.replacing(launch=1000))
+    >>> found = time_range(lambda m: m.ps("launch"), H200.replacing(launch=1000, model=1))
     >>> found.p90_ps - found.p10_ps
     0
     """

@@ -5,7 +5,7 @@
 >>> walk = Programs(bulk_copy(4096, chunk=1024, slots=2, blocks=2).bind()).walk([(0,)])
 >>> load = next(p for p in walk.parts[0] if p.row.unit is Unit.TMA_LOAD)
 >>> [x.tolist() for x in Times(H200).of(load)[2:5]]  # front end, shared memory, port: picoseconds
-[[25253, 25253], [16162, 16162], [32323, 32323]]
+[[9352, 9352], [16135, 16135], [19584, 19584]]
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Times:
             machine.exact(x) for x in ("wavefront_interval", "line_interval", "tma_row")
         )
         self.port, self.stores = machine.exact("sm_port_rate"), machine.exact("sm_write_rate")
-        self.trip, *self.divide = (machine.exact(x) for x in ("loop_trip", "divide_32", "divide_64"))
+        self.trip, self.ring, *self.divide = (
+            machine.exact(x) for x in ("loop_trip", "ring_trip", "divide_32", "divide_64")
+        )
         self.product = machine.power("wgmma_energy")
 
     def of(self, part: Part) -> list[Array]:
@@ -50,7 +52,11 @@ class Times:
         x, row, n = part.columns, part.row, len(part.scope)
         warps, count = x["warps"], x["count"]
         if row.unit is Unit.LOOP:
-            trip = self.trip * count + self.divide[0] * x["served"] + self.divide[1] * x["number"]
+            trip = (
+                (self.trip + self.ring * part.ring) * count
+                + self.divide[0] * x["served"]
+                + self.divide[1] * x["number"]
+            )
             return _whole((self.slot * warps, trip, 0, 0, 0, 0), n)  # warps wait for their results side by side
         issue = self.machine.exact(row.issue) if row.issue and row.unit is not Unit.WAIT else 0  # a wait's comes last
         occupancy = self.machine.exact(row.occupancy) if row.occupancy else 0

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 
 import pytest
 
+import simulator
 from benchmarks.accuracy import config_of, digest, predicted
 from benchmarks.accuracy_points import GROUPS, Config, draw, read
 from benchmarks.accuracy_report import Point, kendall, points, report, spaces, summary
 from simulator import H200
 
+QUICK_S = 0.08  # of a prediction, when it was stored
+REPLAYED = (("round2_h200", "h200", 0.15), ("round2_h100", "h100_sxm", 0.15))  # the mean error of those points
 RESULTS = Path(__file__).parents[2] / "benchmarks/results/accuracy"
 
 
@@ -59,10 +63,37 @@ def test_a_space_of_schedules_has_its_regret():
     assert kendall([1, 2, 3], [3, 2, 1]) == -1
 
 
-@pytest.mark.parametrize("name", ["round1_h200"])
+ROUNDS = ("round1_h200", "round2_h200", "round2_h100", "spaces_h200")
+
+
+@pytest.mark.parametrize("name", ROUNDS)
 def test_a_stored_round_has_a_measurement_for_each_prediction(name):
     predictions, measurements = rows(f"{name}_points.jsonl"), rows(f"{name}_measured.jsonl")
     every = points(predictions[1:], measurements)
 
-    assert len(every) == predictions[0]["points"] == 112
-    assert "112 of 112 points measured" in report(predictions, measurements)
+    assert len(every) == predictions[0]["points"] == len(measurements)
+    assert f"{len(every)} of {len(every)} points measured" in report(predictions, measurements)
+
+
+def test_the_predicted_best_schedule_is_nearly_the_best():
+    every = points(rows("spaces_h200_points.jsonl")[1:], rows("spaces_h200_measured.jsonl"))
+
+    for space in spaces(every):
+        assert (space.schedules, space.spread > 4) == (30, True)
+        assert space.regret <= 0.02
+        assert space.regret_of_eight == 0
+
+
+@pytest.mark.parametrize("name, machine, most", REPLAYED)
+def test_predictions_of_stored_points_do_not_get_worse(name, machine, most):
+    """Those that are quick to predict, by the model and the numbers as they are now."""
+    where = simulator.machine(machine)
+    measured = {r["point"]: statistics.median(r["warm_s"]) for r in rows(f"{name}_measured.jsonl")}
+    errors = []
+    for row in rows(f"{name}_points.jsonl")[1:]:
+        if row.get("cpu_s", 9) < QUICK_S:
+            again = predicted(config_of(row), where, ranges=False)
+            errors.append(abs(again.get("seconds", 0.0) / measured[row["point"]] - 1))
+
+    assert len(errors) >= 25
+    assert statistics.fmean(errors) <= most

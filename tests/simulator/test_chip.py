@@ -66,7 +66,7 @@ def test_all_sms_in_detail_are_as_one_where_they_do_alike():
     )
 
     assert (one.bytes, one.dram_bytes) == (all_of_them.bytes, all_of_them.dram_bytes)
-    assert one.seconds == pytest.approx(all_of_them.seconds, rel=0.08)
+    assert one.seconds == pytest.approx(all_of_them.seconds, rel=0.1)
 
 
 def test_ctas_take_places_as_these_become_free():

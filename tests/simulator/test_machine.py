@@ -45,9 +45,10 @@ def test_an_atom_without_a_row_is_named():
 
 
 def test_cycles_and_rates_become_picoseconds():
-    assert H200.ps("alu_latency") == 2020  # 4 cycles of 505.05 ps
+    machine = H200.replacing(alu_latency=4, sm_port_rate=64, sm_clock=1.98)
+    assert machine.ps("alu_latency") == 2020  # 4 cycles of 505.05 ps
     assert H200.replacing(dram_rate=4200).transfer("dram_rate", 4200) == 1000
-    assert H200.transfer("sm_port_rate", 64 * 198) == 100_000
+    assert machine.transfer("sm_port_rate", 64 * 198) == 100_000
 
 
 @pytest.mark.parametrize(

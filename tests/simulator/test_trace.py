@@ -43,7 +43,7 @@ def test_events_keep_the_rules_of_their_format(trace):
 @pytest.mark.parametrize(
     "event, finding",
     [
-        ({"ph": "X", "name": "late", "pid": 1, "tid": 1, "ts": 0.05, "dur": 0.02}, "overlaps"),
+        ({"ph": "X", "name": "late", "pid": 1, "tid": 1, "ts": 0.1, "dur": 0.3}, "overlaps"),
         ({"ph": "X", "name": "lost", "pid": 1, "tid": 99, "ts": 0, "dur": 1}, "track (1, 99) has no name"),
         ({"ph": "X", "name": "bare", "pid": 1, "tid": 1}, "lacks"),
         ({"ph": "s", "name": "a", "cat": "a", "id": 99, "pid": 1, "tid": 1, "ts": 0}, "flow ('a', 99) goes s"),

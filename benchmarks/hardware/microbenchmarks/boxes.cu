@@ -79,3 +79,39 @@ extern "C" __global__ void first_copies(const __grid_constant__ TensorMap from, 
     end(s);
     out[blockIdx.x] = s;
 }
+
+// M23: the loads of a product without its products: CTA b takes tile (b % high, b / high), and for each step of 32 words of
+// K a box of rows of A and one of B, both into a slot; a consumer gives it back at once.
+extern "C" __global__ void operands(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, Stamp* out,
+                                    u32 rows_a, u32 rows_b, u32 slots, u32 steps, u32 high, u32 repeats) {
+    extern __shared__ __align__(1024) char shared[];
+    const u32 bytes_a = 128 * rows_a, bytes = bytes_a + 128 * rows_b;
+    const u32 slots_at = (shared_address(shared) + 1023) / 1024 * 1024, full = slots_at + slots * bytes, empty = full + 8 * slots;
+    if (threadIdx.x == 0) {
+        for (u32 s = 0; s < slots; ++s) mbarrier_init(full + 8 * s, 1), mbarrier_init(empty + 8 * s, 1);
+        fence_init();
+    }
+    __syncthreads();
+    const int m = blockIdx.x % high * rows_a, n = blockIdx.x / high * rows_b;
+    Cursor at(slots);
+    if (threadIdx.x < 32) {
+        if (!elect_one()) return;
+        for (u32 r = 0; r < repeats; ++r)
+            for (u32 i = 0; i < steps; ++i, at.advance()) {
+                wait(empty + 8 * at.slot, at.parity ^ 1);
+                expect(full + 8 * at.slot, bytes);
+                tensor_load(slots_at + at.slot * bytes, a, 32 * i, m, full + 8 * at.slot);
+                tensor_load(slots_at + at.slot * bytes + bytes_a, b, 32 * i, n, full + 8 * at.slot);
+            }
+    } else {
+        if (!elect_one()) return;
+        Stamp s = {};
+        begin(s);
+        for (u32 i = 0; i < steps * repeats; ++i, at.advance()) {
+            wait(full + 8 * at.slot, at.parity);
+            arrive(empty + 8 * at.slot);
+        }
+        end(s);
+        out[blockIdx.x] = s;
+    }
+}

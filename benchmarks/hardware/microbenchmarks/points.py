@@ -31,7 +31,9 @@ def _trips(nbytes: int, slots: int, per_sm: int, sms: int, most: float = SM_BYTE
     return max(4, int(rate * RUN_NS / (nbytes * per_sm)))
 
 
-def ring(name: str, nbytes: int, slots: int, per_sm: int, sms: int, mode: int = 1, footprint: int = 4 * GIB) -> Point:
+def ring(
+    name: str, nbytes: int, slots: int, per_sm: int, sms: int, mode: int = 1, footprint: int = 4 * GIB, share: int = 1
+) -> Point:
     """A ring on some SMs; the footprint is of the source, and of the target where there is one."""
     grid, hot = sms * per_sm, footprint <= 128 * MIB
     trips = _trips(nbytes, slots, per_sm, sms, 60.0 if hot else SM_BYTES_PER_NS)
@@ -41,14 +43,17 @@ def ring(name: str, nbytes: int, slots: int, per_sm: int, sms: int, mode: int = 
         return 0 if hot else repeat * trips * grid % chunks
 
     def args(lab: Lab, repeat: int) -> list[Any]:
-        numbers = [u32(nbytes), u32(slots), u32(trips), u64(first(repeat)), u64(chunks), u32(mode)]
+        numbers = [u32(nbytes), u32(slots), u32(trips), u64(first(repeat)), u64(chunks), u32(mode), u32(share)]
         return [lab.src, lab.dst, *numbers]
 
     def sums(repeat: int) -> Any:
-        at = (first(repeat) + np.arange(grid)[:, None] + grid * np.arange(trips)[None, :]) % chunks
+        block, step = np.arange(grid)[:, None], grid // share
+        of = block % step if mode & 8 else block // share
+        at = (first(repeat) + of + step * np.arange(trips)[None, :]) % chunks
         return np.bitwise_xor.reduce(((at * (nbytes // 4)) * WORD) % (1 << 32), axis=1).astype(np.uint64)
 
     facts = {"bytes": nbytes, "slots": slots, "per_sm": per_sm, "sms": sms, "mode": mode, "trips": trips}
+    facts |= {"share": share} if share > 1 else {}
     return Point(
         name, "ring", "ring", grid, 64, args, {**facts, "footprint": footprint},
         shared=slots * (nbytes + 16), checked=sums if mode & 1 else None,
@@ -94,6 +99,27 @@ def m7(sms: int) -> Points:
         yield ring("M7", 16 * KIB, 8, 1, sms, 1, footprint=mib * MIB)
     for mib in (8, 12, 16, 20, 24, 32, 48, 64):
         yield ring("M7", 16 * KIB, 8, 1, sms, 3, footprint=mib * MIB)
+
+
+def m21(sms: int) -> Points:
+    """Rings of which several SMs load the same chunks at about the same time, from L2 and from DRAM."""
+    for share, footprint in itertools.product((1, 2, 4, 6, 11, 12, 22, 33, 66, 132), (16 * MIB, 4 * GIB)):
+        for nbytes, n in ((16 * KIB, 8), (8 * KIB, 2)):
+            if sms % share == 0:
+                yield ring("M21", nbytes, n, 1, sms, footprint=footprint, share=share)
+                if share > 1 and n == 8:
+                    yield ring("M21", nbytes, n, 1, sms, 9, footprint, share)
+
+
+def m22(sms: int) -> Points:
+    """Trips of the loops of a ring, written as generated code has them, from L2."""
+    for kernel, nbytes, some in itertools.product(
+        ("trips_load", "trips_copy"), (256, 512, KIB, 4 * KIB, 16 * KIB), (1, sms)
+    ):
+        mask = 16 * MIB // nbytes - 1
+        args = lambda lab, r, b=nbytes, m=mask: [lab.src, lab.dst, np.int32(b), np.int64(400), np.int64(m)]  # noqa: E731
+        facts = {"bytes": nbytes, "trips": 400, "sms": some}
+        yield Point("M22", "ring", kernel, some, 64, args, facts, 4 * nbytes, before=lambda lab, r: lab.touch(16 * MIB))
 
 
 def m17(sms: int) -> Points:
@@ -243,6 +269,45 @@ def m11(sms: int) -> Points:
             yield Point("M11", "boxes", "first_copies", some, 32, args, facts, 8192, before=warm, maps_first=True)
 
 
+def m23(sms: int) -> Points:
+    """The loads of a product: boxes of A and B that CTAs share, by tile, slots, K and the CTAs at work."""
+    del sms
+    tiles = (
+        (128, 128, 6, 18),
+        (192, 64, 4, 24),
+        (64, 64, 8, 12),
+        (128, 256, 8, 16),
+        (128, 256, 16, 3),
+        (64, 256, 12, 11),
+    )
+    for (rows_a, rows_b, high, wide), k, slots in itertools.product(tiles, (2048, 2432), (2, 3, 4)):
+        if slots * 128 * (rows_a + rows_b) < SHARED - KIB:
+            yield _operands(rows_a, rows_b, high, wide, k, slots)
+    for ctas in (1, 2, 4, 8, 16, 33):  # alone, the same B for all
+        yield _operands(128, 128, ctas, 1, 2432, 4)
+
+
+def _operands(rows_a: int, rows_b: int, high: int, wide: int, k: int, slots: int) -> Point:
+    """*high* by *wide* tiles, K elements of 16 bits."""
+    from symlayout import Layout, TensorMap
+
+    words, steps = k // 2, k // 64
+
+    def over(rows: int, box: int) -> Any:
+        return TensorMap.over(Layout((words, rows), (1, words)), "f32", (32, box), swizzle=128, l2_promotion=256)
+
+    a, b = over(rows_a * high, rows_a), over(rows_b * wide, rows_b)
+
+    def args(lab: Lab, repeat: int) -> list[Any]:
+        from gpu import Mapped
+
+        return [Mapped(a, lab.src), Mapped(b, lab.dst), *map(u32, (rows_a, rows_b, slots, steps, high, 4))]
+
+    facts = {"rows_a": rows_a, "rows_b": rows_b, "high": high, "wide": wide, "k": k, "slots": slots, "trips": 4 * steps}
+    shared = slots * (128 * (rows_a + rows_b) + 16) + KIB
+    return Point("M23", "boxes", "operands", high * wide, 64, args, facts, shared, maps_first=True)
+
+
 # -- M8: chases; M7, M18: streams ------------------------------------------------------------------------------
 
 
@@ -334,4 +399,7 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M19": m19,
     "M20": inside.m20,
     "M11": m11,
+    "M21": m21,
+    "M22": m22,
+    "M23": m23,
 }

@@ -1,10 +1,11 @@
 // M4, M7, M13: persistent CTAs that move chunks of *bytes* through a ring of slots. Chunk number block + grid * i of a
 // CTA lies at *first* plus that many chunks, modulo *chunks*. One thread loads, another waits, adds up the first word of
 // each chunk, may store the chunk, and gives the slot back when the store has read it. Mode 1 loads, 2 stores, 3 both.
+// *share* CTAs load the same chunks (M21): those in a row, or, with mode 9, those that are as far apart as can be.
 #include "ptx.cuh"
 
 extern "C" __global__ void ring(Stamp* out, const char* src, char* dst, u32 bytes, u32 slots, u32 trips, u64 first,
-                                u64 chunks, u32 mode) {
+                                u64 chunks, u32 mode, u32 share) {
     extern __shared__ __align__(128) char shared[];
     const u32 tiles = shared_address(shared), full = tiles + slots * bytes, empty = full + 8 * slots;
     if (threadIdx.x == 0) {
@@ -12,8 +13,8 @@ extern "C" __global__ void ring(Stamp* out, const char* src, char* dst, u32 byte
         fence_init();
     }
     __syncthreads();
-    const u64 grid = gridDim.x;
-    u64 chunk = (first + blockIdx.x) % chunks;
+    const u64 grid = gridDim.x / share;
+    u64 chunk = (first + (mode & 8 ? blockIdx.x % grid : blockIdx.x / share)) % chunks;
     Cursor at(slots);
     if (threadIdx.x < 32 && (mode & 1)) {
         if (!elect_one()) return;
@@ -51,6 +52,58 @@ extern "C" __global__ void ring(Stamp* out, const char* src, char* dst, u32 byte
         s.sum = sum;
         out[blockIdx.x] = s;
     }
+}
+
+// M22: loops as generated code has them: four slots, pointers, 64-bit iterations, chunk (block + grid * i) of so many that
+// a mask does for a remainder. What is measured is the trip of the slower of the two loops.
+template <bool COPY>
+__device__ inline void trips(Stamp* out, const char* src, char* dst, int bytes, i64 count, i64 mask) {
+    extern __shared__ __align__(1024) char shared[];
+    __shared__ u64 full[4], empty[4];
+    if (threadIdx.x < 32 && elect_one()) {
+        for (int s = 0; s < 4; ++s) mbarrier_init(shared_address(full + s), 1), mbarrier_init(shared_address(empty + s), 1);
+        fence_init();
+    }
+    __syncthreads();
+    const int block_x = blockIdx.x, grid = gridDim.x;
+    if (threadIdx.x / 32 == 0) {
+        if (elect_one()) {
+#pragma unroll 1
+            for (i64 i = 0; i < count; ++i) {
+                wait(shared_address(empty + (i & 3)), ((i >> 2) + 1) & 1);
+                expect(shared_address(full + (i & 3)), bytes);
+                bulk_load(shared_address(shared + bytes * (i & 3)), src + bytes * ((block_x + grid * i) & mask), bytes,
+                          shared_address(full + (i & 3)));
+            }
+        }
+    }
+    if (threadIdx.x / 32 == 1) {
+        if (elect_one()) {
+            Stamp s = {};
+            begin(s);
+#pragma unroll 1
+            for (i64 i = 0; i < count; ++i) {
+                wait(shared_address(full + (i & 3)), (i >> 2) & 1);
+                if (COPY) {
+                    bulk_store(dst + bytes * ((block_x + grid * i) & mask), shared_address(shared + bytes * (i & 3)), bytes);
+                    commit();
+                    wait_read<0>();
+                }
+                arrive(shared_address(empty + (i & 3)));
+            }
+            wait_all();
+            end(s);
+            out[blockIdx.x] = s;
+        }
+    }
+}
+
+extern "C" __global__ void trips_load(Stamp* out, const char* src, char* dst, int bytes, i64 count, i64 mask) {
+    trips<false>(out, src, dst, bytes, count, mask);
+}
+
+extern "C" __global__ void trips_copy(Stamp* out, const char* src, char* dst, int bytes, i64 count, i64 mask) {
+    trips<true>(out, src, dst, bytes, count, mask);
 }
 
 // M17: the same, loads only, in clusters: each CTA loads its part of a chunk for all of them.
