@@ -18,9 +18,10 @@ finds a certificate that does not prove what it states, or states another claim 
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -305,6 +306,15 @@ class ProofReport(Report):
     """A report of the prover, which has a certificate where all is proved."""
 
     name: str = ""  # of the kernel
+    spare: Callable[[], tuple[str, ...]] | None = field(default=None, compare=False, repr=False)
+
+    @functools.cached_property
+    def redundant(self) -> tuple[str, ...]:
+        """The fences, waits and barriers of the kernel that may each be left out: all is still proved without it.
+
+        Each is tried by a proof of its own when this is first asked. What is not all proved has none.
+        """
+        return self.spare() if self and self.spare is not None else ()
 
     @property
     def certificate(self) -> Bundle:

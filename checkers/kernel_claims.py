@@ -20,6 +20,7 @@ computes
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -46,6 +47,7 @@ from symlayout.rules.readings import alignment
 from symlayout.tma import TensorMap
 
 from . import prover
+from .budget import Budget
 from .bulk_sizes import MOST_BYTES
 from .claim import Claim, TooLarge, facts_of
 from .claims import (
@@ -69,11 +71,15 @@ from .claims.global_order import global_orders
 from .claims.transaction_bytes import beside
 from .claims.updated_once import updates
 from .coverage.store_sites import outputs, reduced
+from .redundant import redundant
 from .repairs.weakest import joint
 from .rings.recognised import rings_of
 
 NOTHING_ELSE = "not asked: anything else, since an operation cannot be read"
 PHASE_BYTES = 1024  # a tensor at a multiple of this has the swizzle's phase of its own offsets
+
+
+QUICK = Budget(seconds=5, solver_ms=500, repairs=False)  # of a proof that tries whether an operation is needed
 
 
 def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (), **options: Any) -> Report:
@@ -99,12 +105,21 @@ def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (
     )
     readable = any(not isinstance(c, WellFormed) for c in claims)
     notes = (*report.notes, *_not_asked(kernel)) if readable else (NOTHING_ELSE,)
-    report = replace(report, verdicts=verdicts, notes=notes, digest=digest, arch=on, **_scope(kernel))
+    spare = functools.partial(redundant, kernel, functools.partial(_quickly, arch))
+    own: dict[str, Any] = {"spare": spare, **_scope(kernel)}
+    report = replace(report, verdicts=verdicts, notes=notes, digest=digest, arch=on, **own)
     needed = joint(f for v in report.verdicts if _of_a_map(v) for f in v.repairs)
     if not needed:
         return report
     found = tuple(v if _of_a_map(v) else _under(v, needed, options) for v in report.verdicts)
     return replace(report, verdicts=found, repairs=joint(f for v in found for f in v.repairs))
+
+
+def _quickly(arch: Arch, kernel: Kernel) -> bool:
+    """Whether all claims of a kernel are proved, those about order first."""
+    return bool(prover.report_on(HappensBefore(kernel), budget=QUICK)) and bool(
+        prover.report_on(claims_of(kernel, arch), budget=QUICK)
+    )
 
 
 def _scope(kernel: Kernel) -> Any:

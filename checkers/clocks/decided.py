@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from symlayout.errors import AssumptionError
@@ -80,7 +80,10 @@ class Clocks:
 
     @cached_property
     def protocol(self) -> Protocol:
-        return Protocol(self.kernel, self.given)
+        plain = self.kernel.plain
+        if len({id(op) for op in plain.walk()}) < sum(1 for _ in plain.walk()):  # each is told by its identity
+            plain = plain.edited(lambda op: [replace(op)])
+        return Protocol(plain, self.given)
 
     @cached_property
     def protocol_open(self) -> str:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from symlayout.atoms import Completion, Proxy
-from symlayout.expr import Fact, eq, terms_of
+from symlayout.expr import Fact, divides, eq, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel.counting import Counter, Uncounted
 from symlayout.kernel.sites import Site, sites
@@ -170,11 +170,14 @@ def _waiting(s: Site, ended: Any, group: Any, under: Under) -> Iterator[tuple[Ev
             yield e, {}, under
         return
     step = terms_of(ended).get((e.loops[-1].index,), 0)
-    first = ended - e.number(e.plain) if step == 1 else None
-    if first is None or symbols_in((first,)) & {loop.index for loop in s.loops}:
+    if type(step) is not int or step < 1:
         return
-    number = under.normal(group - first)
-    if under.at_least_0(number) and under.at_least_0(e.total - 1 - number):
+    first = ended - step * e.number(e.plain)
+    if symbols_in((first,)) & {loop.index for loop in s.loops}:
+        return
+    late = (divides(step, under.normal(group - first + n)) for n in range(step))
+    number = next((n for n in late if n is not None), None)
+    if number is not None and under.at_least_0(number) and under.at_least_0(e.total - 1 - number):
         env, here = located(e, number, under)
         if all(here.shows(f) for f in e.exists(env)):
             yield e, env, here
