@@ -88,7 +88,7 @@ def mishap(
             if e.kind in kinds:
                 subject = _subjects(bound, e.subject)
                 return Mishap(e.kind, str(e).replace("\n ", ""), order, log.about(subject), subject)
-            return None  # another mistake comes first
+            continue  # another mistake comes first here
         except (SymlayoutError, ArithmeticError, ValueError, NotImplementedError):
             return None
     return None
