@@ -94,8 +94,7 @@ def choose_operand_copy(tile: Tensor, mma: TiledMma, operand: str, *, arch: Arch
     ldmatrix.x4.trans
     >>> padded = Tensor(make_smem_ptr(dtype="bf16"), Layout((16, 16), (18, 1)))
     >>> print(choose_operand_copy(padded, mma, "A")[1])
-    ld.shared.4; the next better: ldmatrix.x1 needs rows of 8 elements at multiples of 16 bytes, and those are at \
-multiples of 4
+    ld.shared.4; the next better: ld.shared.8 reads 4 neighbours along k for a thread, which has 2 at a time
 
     Raises LayoutError for a tile that is not in shared memory, and for an operand that is read where it lies.
     """

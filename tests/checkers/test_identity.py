@@ -149,6 +149,7 @@ CLAIMS = [
     _AtMost(LIMIT.subject, LIMIT.rule),
     *(Launchable(KERNEL), LIMIT, Computes(KERNEL, "dst"), updated_once(REDUCED, "dst")),
     checkers.claims.transaction_bytes._Undecided("why", "where"),
+    checkers.claims.transaction_bytes._Summed(KERNEL, "full"),
 ]
 
 
