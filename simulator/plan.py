@@ -22,7 +22,7 @@ import numpy as np
 from symlayout.int_tuple import product
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import blocks_of
-from symlayout.ops import Copy, PrefetchL2
+from symlayout.ops import Copy, PrefetchL2, Role
 
 from .engine import SimulationError
 from .machine import H200, Machine
@@ -127,17 +127,19 @@ class _Grid:
 
 
 def _at_once(kernel: Kernel, machine: Machine) -> int:
-    """CTAs that an SM holds, by threads and shared memory; registers are not known here."""
+    """CTAs that an SM holds: by threads, by shared memory, and by registers where roles say how many they keep."""
     shared = kernel.shared_bytes + machine.count("shared_bytes_reserved")
+    registers = sum(op.threads * op.registers for op in kernel.walk() if isinstance(op, Role))
     limits = (
+        machine.count("registers_per_sm") // registers if registers else machine.count("ctas_per_sm"),
         machine.count("ctas_per_sm"),
         machine.count("threads_per_sm") // (-(-kernel.threads // 32) * 32),
         machine.count("shared_bytes_per_sm") // shared,
     )
     if min(limits) < 1:
         raise SimulationError(
-            f"expected a CTA that fits an SM of {machine.name}, got {kernel.threads} threads and "
-            f"{kernel.shared_bytes} bytes of shared memory of {kernel.name}"
+            f"expected a CTA that fits an SM of {machine.name}, got {kernel.threads} threads, {registers} "
+            f"registers and {kernel.shared_bytes} bytes of shared memory of {kernel.name}"
         )
     return min(limits)
 

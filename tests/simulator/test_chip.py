@@ -191,3 +191,9 @@ def test_what_a_kernel_uses_beyond_the_model_is_said():
     assert told["plain"] == []
     assert "contention of reductions" in told["reduction"][0]
     assert "L2 promotion" in told["promotion"][0]
+
+
+def test_registers_of_roles_bound_the_ctas_at_once():
+    small = gemm(512, 512, 512, cluster=1, blocks=4, tile=(64, 64), stages=2).bind()  # 33 792 registers
+    assert plan(small).at_once == 1
+    assert plan(bulk_copy(4096).bind()).at_once > 1
