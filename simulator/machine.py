@@ -135,7 +135,7 @@ def machine(name: str) -> Machine:
     >>> machine("h300")
     Traceback (most recent call last):
         ...
-    simulator.engine.SimulationError: expected a machine (h100_sxm, h200), got 'h300'
+    simulator.engine.SimulationError: expected a machine (a100, h100_sxm, h200), got 'h300'
     """
     if name not in machines():
         raise SimulationError(f"expected a machine ({', '.join(machines())}), got {name!r}")
