@@ -33,7 +33,7 @@ MEASURED = {  # the schedules of benchmarks/hardware/speeds.py, and how far a pr
     "tma_copy": (lambda: tma_copy(SQUARE, SQUARE, slots=2, blocks=32768), 0.03),
     "cp_async_copy": (lambda: cp_async_copy(N28, stages=3, threads=256, blocks=16384), 0.02),
     "axpby": (lambda: axpby(N28), 0.02),
-    "tma_transpose_128": (lambda: tma_transpose(SQUARE, 2 * SQUARE, tile=(128, 128), stages=1, blocks=32768), 0.06),
+    "tma_transpose_128": (lambda: tma_transpose(SQUARE, 2 * SQUARE, tile=(128, 128), stages=1, blocks=32768), 0.03),
     "gemm_4096": (lambda: gemm(4096, 4096, 4096, cluster=2), 0.03),
 }
 
