@@ -2,10 +2,11 @@
 
     python -m benchmarks.hardware.speeds [--only NAME ..] [--rounds 12] [--out FILE]
 
-Each row is one schedule of a family at one size: at least 1 GiB moved, or a product. Schedules were chosen on an H200;
-sizes below 2^20 (2^30 of one dimension) let 32 bits hold tiles. The bytes of the first launch are compared before
-anything is timed. With --out every sample goes to a file, a JSON object a row; ``benchmarks.reproduce`` reads it.
-Exit status 1 where bytes differ, 4 where there is no device.
+Each row is a family as it is by default, or one other schedule of it, at one size: at least 1 GiB moved, or a product.
+Sizes below 2^20 (2^30 of one dimension) let 32 bits hold tiles. A product is measured beside cuBLAS's first choice, the
+product by hand, and all algorithms that cuBLASLt's heuristics offer, in the same rounds. The bytes of the first launch
+are compared before anything is timed. With --out every sample goes to a file, a JSON object a row;
+``benchmarks.reproduce`` reads it. Exit status 1 where bytes differ, 4 where there is no device.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gpu
+from benchmarks.hardware import cublaslt
+from benchmarks.hardware.reference_kernels.build import compile_kernel
 from gpu import child
 from symlayout import dim, dims, kernels
 from symlayout.kernel import Kernel
@@ -30,6 +34,8 @@ ROW = dim("ld", at_least=N, at_most=1 << 20)
 LONG = {"N": 1 << 28}
 SQUARE = {"M": 16384, "N": 16384}
 WIDE = {"M": 16384, "N": 32768}
+BY_HAND, OFFERED = "by hand", "cuBLASLt"
+OFFERED_AT = 8192  # the size at which all that cuBLASLt offers is measured
 
 
 @dataclass(frozen=True)
@@ -42,26 +48,22 @@ class Case:
     aim: float  # of the copy rate, or of cuBLAS's first choice
 
 
-def _transpose(tile: tuple[int, int], blocks: int, l2: int, dtype: str = "bf16") -> Kernel:
-    return kernels.tma_transpose(M, N, dtype=dtype, tile=tile, stages=1, blocks=blocks, l2_promotion=l2)
+def _cubed(n: int) -> dict[str, int]:
+    return dict.fromkeys("MNK", n)
 
 
 CASES = {
     "vector_copy": Case(lambda: kernels.vector_copy(LENGTH), LONG, "copy", 0.97),
     "axpby": Case(lambda: kernels.axpby(LENGTH), LONG, "axpby", 0.95),
     "row_sum": Case(lambda: kernels.row_sum(M, N, ROW), {"M": 32768, "N": 8192, "ld": 8192}, "sum", 0.95),
-    "cp_async_copy": Case(
-        lambda: kernels.cp_async_copy(LENGTH, stages=3, threads=256, blocks=16384), LONG, "copy", 0.95
-    ),
-    "bulk_copy": Case(lambda: kernels.bulk_copy(LENGTH, chunk=8192, slots=2, blocks=32768), LONG, "copy", 0.95),
-    "tma_copy": Case(lambda: kernels.tma_copy(M, N, slots=2, blocks=32768), SQUARE, "copy", 0.95),
-    "tma_transpose": Case(lambda: _transpose((128, 64), 65536, 0), WIDE, "transpose", 0.90),
-    "tma_transpose_l2_256": Case(lambda: _transpose((128, 64), 65536, 256), WIDE, "transpose", 0.90),
-    "tma_transpose_128": Case(lambda: _transpose((128, 128), 32768, 0), WIDE, "transpose", 0.90),
-    "tma_transpose_128_l2_256": Case(lambda: _transpose((128, 128), 32768, 256), WIDE, "transpose", 0.90),
-    "tma_transpose_f32": Case(lambda: _transpose((64, 64), 65536, 0, "f32"), SQUARE, "transpose", 0.90),
-    "tma_transpose_f32_l2_256": Case(lambda: _transpose((64, 64), 65536, 256, "f32"), SQUARE, "transpose", 0.90),
-    "tma_transpose_f32_64_l2_256": Case(lambda: _transpose((128, 64), 32768, 256, "f32"), SQUARE, "transpose", 0.90),
+    "cp_async_copy": Case(lambda: kernels.cp_async_copy(LENGTH), LONG, "copy", 0.95),
+    "bulk_copy": Case(lambda: kernels.bulk_copy(LENGTH), LONG, "copy", 0.95),
+    "tma_copy": Case(lambda: kernels.tma_copy(M, N), SQUARE, "copy", 0.95),
+    "tma_copy_persistent": Case(lambda: kernels.tma_copy(M, N, slots=4, blocks=132), SQUARE, "copy", 0.95),
+    "tma_transpose": Case(lambda: kernels.tma_transpose(M, N), WIDE, "transpose", 0.90),
+    "tma_transpose_tall": Case(lambda: kernels.tma_transpose(M, N), {"M": 131072, "N": 4096}, "transpose", 0.90),
+    "tma_transpose_flat": Case(lambda: kernels.tma_transpose(M, N), {"M": 4096, "N": 131072}, "transpose", 0.90),
+    "tma_transpose_f32": Case(lambda: kernels.tma_transpose(M, N, dtype="f32"), SQUARE, "transpose", 0.90),
     "fill": Case(lambda: kernels.fill(LENGTH), LONG, "fill", 0.97),
     "clear": Case(lambda: kernels.clear(LENGTH), LONG, "fill", 0.97),
     "copy_if": Case(lambda: kernels.copy_if(M, N, ROW), {**SQUARE, "ld": 16384}, "copy", 0.97),
@@ -69,10 +71,10 @@ CASES = {
     "gemm_mma_8192_wide": Case(
         lambda: kernels.gemm_mma(M, N, K, tile=(128, 256), stages=3), dict.fromkeys("MNK", 8192), "product", 0.60
     ),
-    "gemm_8192": Case(lambda: kernels.gemm(M, N, K), dict.fromkeys("MNK", 8192), "product", 1.0),
-    "gemm_8192_cluster_2": Case(lambda: kernels.gemm(M, N, K, cluster=2), dict.fromkeys("MNK", 8192), "product", 1.0),
-    "gemm_4096": Case(lambda: kernels.gemm(M, N, K, cluster=2), dict.fromkeys("MNK", 4096), "product", 0.97),
-    "gemm_16384": Case(lambda: kernels.gemm(M, N, K, cluster=2), dict.fromkeys("MNK", 16384), "product", 0.97),
+    "gemm_8192": Case(lambda: kernels.gemm(M, N, K), _cubed(8192), "product", 1.0),
+    "gemm_8192_cluster_1": Case(lambda: kernels.gemm(M, N, K, cluster=1, blocks=132), _cubed(8192), "product", 1.0),
+    "gemm_4096": Case(lambda: kernels.gemm(M, N, K), _cubed(4096), "product", 0.97),
+    "gemm_16384": Case(lambda: kernels.gemm(M, N, K), _cubed(16384), "product", 0.97),
 }
 
 
@@ -96,16 +98,19 @@ def row(name: str, rounds: int) -> dict[str, Any]:
     given = {t.name: made(t.name, t.name not in bound.written) for t in bound.tensors if t.space == "global"}
     given |= {p.name: 2.0 + i for i, p in enumerate(bound.parameters)}
     peers, wanted = _peers(torch, case.kind, given)
+    told: list[dict[str, int]] = []
     torch.cuda.synchronize()
     with gpu.Device() as device:
+        if case.kind == "product" and case.sizes["M"] == OFFERED_AT:
+            peers |= _products(torch, given, wanted(), told)
         code = gpu.Generated(kernel)
         code.launch(bound, given, device).wait()
         (out,) = bound.written
         _expect_close(torch, name, given[out], wanted(), exact=case.kind in ("copy", "transpose", "fill"))
         found = gpu.measure(bound, given, peers=peers, rounds=rounds, generated=code, device=device)
     print(f"== {name}\n{found}", flush=True)
-    (peer,) = peers
-    ratio = found.of_peer(peer) if case.kind == "product" else found.of_copy(cold=False)
+    peer = next(iter(peers))
+    ratio = found.of_peer(peer, cold=True) if case.kind == "product" else found.of_copy(cold=True)
     return {
         "name": name,
         "kernel": kernel.text().partition("\n")[0],
@@ -116,11 +121,12 @@ def row(name: str, rounds: int) -> dict[str, Any]:
         "flops": found.flops,
         "aim": case.aim,
         "ratio": ratio,
-        "of_peer": found.of_peer(peer),
-        "of_copy": found.of_copy(),
+        "of_peer": {p: [found.of_peer(p, cold) for cold in (False, True)] for p in peers},
+        "of_copy": [found.of_copy(cold) for cold in (False, True)],
+        "offered": told,
         "registers": code.cubin.kernel(code.source.name).registers,
         "seconds": {x.name: {"warm": x.warm.samples, "cold": x.cold.samples} for x in (found.timed, *found.peers)},
-        "copy": {"bytes": found.copy_bytes, "seconds": found.copy.samples},
+        "copy": {"bytes": found.copy_bytes, "warm": found.copy.warm.samples, "cold": found.copy.cold.samples},
         "conditions": [str(found.before), str(found.after)],
     }
 
@@ -144,6 +150,28 @@ def _peers(torch: Any, kind: str, given: dict[str, Any]) -> tuple[dict[str, Call
     if kind == "transpose":
         return {"torch": lambda: other.copy_(src.t())}, lambda: src.t()
     return {"torch": lambda: other.copy_(src)}, lambda: src
+
+
+def _products(
+    torch: Any, given: dict[str, Any], wanted: Any, told: list[dict[str, int]]
+) -> dict[str, Callable[[], Any]]:
+    """The product by hand, and all that cuBLASLt's heuristics offer, each compared before."""
+    from benchmarks.hardware.reference_kernels.launch import Gemm
+    from benchmarks.hardware.reference_kernels.run import view
+
+    a, b, other = given["a"], given["b"], torch.empty_like(given["c"])
+    hand = Gemm(compile_kernel("wgmma_gemm", Path(tempfile.mkdtemp()))).of(view(other), view(a), view(b))
+    found: dict[str, Callable[[], Any]] = {BY_HAND: hand}
+    for i, offer in enumerate(cublaslt.offered(other, a, b)):
+        told.append(offer.how)
+        found[f"{OFFERED} {i}"] = offer.launch
+    for name, launch in found.items():
+        other.zero_()
+        torch.cuda.synchronize()
+        launch()
+        torch.cuda.synchronize()
+        _expect_close(torch, name, other, wanted, exact=False)
+    return found
 
 
 def _expect_close(torch: Any, name: str, found: Any, wanted: Any, exact: bool) -> None:
@@ -172,10 +200,8 @@ def main() -> int:
             continue
         r = outcome.value
         rows.append(r)
-        print(
-            f"{name:22} {r['ratio']:.4f} (aim {r['aim']:.2f})  of copy {r['of_copy']:.3f}, of peer {r['of_peer']:.3f}",
-            flush=True,
-        )
+        theirs = ", ".join(f"{p} {cold:.3f}" for p, (_, cold) in r["of_peer"].items())
+        print(f"{name:22} {r['ratio']:.4f} (aim {r['aim']:.2f}), L2 cold; over {theirs}", flush=True)
     if options.out:
         options.out.write_text("".join(json.dumps(r) + "\n" for r in rows))
     return 1 if bad else 0
