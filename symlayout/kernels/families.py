@@ -33,7 +33,7 @@ NONE = "none"
 class Family:
     """A builder of kernels: *dims* are the names of its sizes, *options* what may be chosen, with what is usual.
 
-    An option that is usually None is an integer otherwise.
+    An option that is usually None is an integer otherwise, or some.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Family:
         if usual is None and text == NONE:
             return None
         try:
-            if isinstance(usual, tuple):
+            if isinstance(usual, tuple) or (usual is None and "x" in text):
                 return tuple(int(n) for n in text.replace(",", "x").split("x"))
             return text if isinstance(usual, str) else int(text)
         except ValueError:

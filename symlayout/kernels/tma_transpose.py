@@ -35,6 +35,10 @@ SIZES = (
     *({"M": 64, "N": 192}, {"M": 136, "N": 64}, {"M": 136, "N": 72}, {"M": 128, "N": 64}, {"M": 72, "N": 200}),
 )
 CONSUMERS = 4  # warps
+TILE_ROWS, TILE_ROW_BYTES = (
+    128,
+    256,
+)  # by default: two lines of L2 in each row that is read, two or more in those written
 
 
 class SwizzledTile:
@@ -66,23 +70,24 @@ def tma_transpose(
     N: int | Symbol,
     *,
     dtype: DTypeLike = "bf16",
-    tile: tuple[int, int] = (128, 64),
+    tile: tuple[int, int] | None = None,
     swizzle: int = 128,
     stages: int = 1,
     blocks: int | Symbol | None = None,
     order: str = "strided",
-    l2_promotion: int = 256,
+    l2_promotion: int = 0,
     loads: str = "",
     stores: str = "",
 ) -> Kernel:
     """dst = src transposed, for row-major (M,N) and (N,M). Needs M and N of whole 16-byte units.
 
-    By *blocks* persistent CTAs, each with a ring of *stages*, in this *order* (``kernels.schedule``); with None by a
-    CTA for each tile. *l2_promotion* is that of both tensor maps: how many bytes L2 fetches at once, 0 for those that
-    are asked for. *loads* and *stores* are cache policies, such as ``"L2::evict_first"``.
+    A *tile* of None is 128 rows of 256 bytes. By *blocks* persistent CTAs, each with a ring of *stages*, in this *order*
+    (``kernels.schedule``); with None by a CTA for each tile. *l2_promotion* is that of both tensor maps: how many bytes
+    L2 fetches at once, 0 for those that are asked for. *loads* and *stores* are cache policies, such as
+    ``"L2::evict_first"``.
     """
-    rows, columns = tile
     kind = DType.of(dtype)
+    rows, columns = tile or (TILE_ROWS, TILE_ROW_BYTES // kind.bytes)
     vector, threads = 16 // kind.bytes, 32 * CONSUMERS
     tiles_m, tiles_n = ceil_div(M, rows), ceil_div(N, columns)
     schedule = Schedule(tiles_m * tiles_n, blocks, order)

@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (3,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 0e11a716545d639d969c1ed4102978d3c66827a194e4552233b65185b960b008
+// digest 121ce795d7a5bb4e280bd6f2e53e93bdd66efb223116115bb987924764777be3
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)

@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (2,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 814e416ad4fff7405a087cddfa23e16ab43018ee9538dd132a41611ccc703fe1
+// digest 6f602ebd068e83f1f25d09672747d010cc8b5b084ccc39e8dba08a17e32a3e1f
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
