@@ -71,13 +71,14 @@ def correctness(path: Path) -> Iterator[str]:
 
 def mutants(path: Path) -> Iterator[str]:
     """How many mutants ran as the kernel that they come from."""
-    ends = ("same" if not r["device"] else "refused" if _refused(r) else "other" for r in rows(path))
+    ends = ("same" if not r["device"] else "refused" if is_refusal(r["device"]) else "other" for r in rows(path))
     n = Counter(ends)
     yield f"mutants that were let pass: {n['same']} same bytes, {n['refused']} refused, {n['other']} otherwise"
 
 
-def _refused(r: dict[str, Any]) -> bool:
-    return str(r["device"]).startswith(("no code", "LaunchError", "AssumptionError"))
+def is_refusal(told: str) -> bool:
+    """Whether a mutant was refused before its launch, as it has no code or breaks a rule or an assumption."""
+    return told.startswith(("no code", "LaunchError", "AssumptionError"))
 
 
 def main() -> None:

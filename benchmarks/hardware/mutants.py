@@ -18,14 +18,15 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 from joblib import Parallel, delayed
 
 import gpu
 from benchmarks.kernel_mutation import FAMILIES, Judged, inputs, judged, mutants, refuted
+from benchmarks.reproduce import is_refusal
 from gpu import child
+from gpu.differential import data
+from gpu.differential.cases import difference
 from gpu.running import Generated, run_unproved
 from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
@@ -69,26 +70,11 @@ def on_device(family: str, i: int) -> str:
                 found = run_unproved(bound, given, device, code)
             except gpu.errors.RunError as e:
                 return f"{at}: {e}"
-            assert bound.reference is not None
-            for tensor, wanted in bound.reference(**_taken(bound, given)).items():
-                if wrong := _differs(found[tensor], np.asarray(wanted)):
-                    return f"{at}: {tensor}{wrong} of {name}"
+            wanted = data.wanted(bound, given)
+            assert wanted is not None
+            if told := difference(bound, None, found, wanted, f"reference of {name}"):
+                return f"{at}: {told}"
     return ""
-
-
-def _taken(bound: Kernel, given: dict[str, Any]) -> dict[str, Any]:
-    import inspect
-
-    assert bound.reference is not None
-    return {name: given[name] for name in inspect.signature(bound.reference).parameters}
-
-
-def _differs(found: Any, wanted: Any) -> str:
-    same = (found == wanted.astype(found.dtype)) | (np.isnan(found.astype(np.float64)) & np.isnan(wanted))
-    if same.all():
-        return ""
-    at = tuple(int(x[0]) for x in np.nonzero(~same))
-    return f"{list(at)}: expected {wanted[at]}, got {found[at]}"
 
 
 def main() -> int:
@@ -122,8 +108,8 @@ def main() -> int:
             told.append(said)
             j = found[i]
             rows.append({"family": family, "mutant": j.name, "proof": j.proof, "run": j.said, "device": said})
-        refused = sum(t.startswith(("no code", "LaunchError", "AssumptionError")) for t in told)
-        wrong = [(i, t) for i, t in zip(wanted, told, strict=True) if t and not _refusal(t)]
+        refused = sum(map(is_refusal, told))
+        wrong = [(i, t) for i, t in zip(wanted, told, strict=True) if t and not is_refusal(t)]
         bad += len(wrong)
         took = time.perf_counter() - began
         print(
@@ -134,10 +120,6 @@ def main() -> int:
     if options.out:
         options.out.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return 1 if bad else 0
-
-
-def _refusal(said: str) -> bool:
-    return said.startswith(("no code", "LaunchError", "AssumptionError"))
 
 
 def compiled(family: str, i: int) -> None:
