@@ -81,9 +81,9 @@ def tma_transpose(
 ) -> Kernel:
     """dst = src transposed, for row-major (M,N) and (N,M). Needs M and N of whole 16-byte units.
 
-    A *tile* of None is 128 rows of 256 bytes. By *blocks* persistent CTAs, each with a ring of *stages*, in this *order*
-    (``kernels.schedule``); with None by a CTA for each tile. *l2_promotion* is that of both tensor maps: how many bytes
-    L2 fetches at once, 0 for those that are asked for. *loads* and *stores* are cache policies, such as
+    A *tile* of None is 128 rows of 256 bytes. By *blocks* persistent CTAs, each with a ring of *stages*, in this
+    *order* (``kernels.schedule``); with None by a CTA for each tile. *l2_promotion* is that of both tensor maps: how
+    many bytes L2 fetches at once, 0 for those that are asked for. *loads* and *stores* are cache policies, such as
     ``"L2::evict_first"``.
     """
     kind = DType.of(dtype)

@@ -25,9 +25,9 @@ COPIES = {
     "bulk_copy": lambda: bulk_copy(WORDS, chunk=1024, slots=3, blocks=264),
     "tma_copy": lambda: tma_copy(1056, 1024, slots=2, blocks=132),
 }
-SPEEDS = Path(__file__).parents[2] / "benchmarks/results/generated/speeds_h200.jsonl.gz"
+SPEEDS = Path(__file__).parents[2] / "benchmarks/results/generated/schedules_h200.jsonl.gz"
 N28, SQUARE = 1 << 28, 16384
-MEASURED = {  # the schedules of benchmarks/hardware/speeds.py, and how far a prediction may be off
+MEASURED = {  # schedules that were measured with L2 warm, and how far a prediction may be off
     "vector_copy": (lambda: vector_copy(N28), 0.05),
     "bulk_copy": (lambda: bulk_copy(N28, chunk=8192, slots=2, blocks=32768), 0.02),
     "tma_copy": (lambda: tma_copy(SQUARE, SQUARE, slots=2, blocks=32768), 0.03),
