@@ -14,7 +14,7 @@ from symlayout.atoms import AccessKind, Completion, MemorySpace, Proxy
 from symlayout.expr import Expr, build, mod, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import THREAD, Kernel
-from symlayout.kernel.sites import Site, everyone, sites
+from symlayout.kernel.sites import Site, everyone, sites, unsteady
 from symlayout.ops import Barrier, ClusterBarrier, Copy, Ref
 
 from ..algebra.cases import shown, within
@@ -78,6 +78,8 @@ def _cells(kernel: Kernel, s: Site, touch: Any, fill: Any, barriers: list[Phased
     loops = tuple(loop.index for loop in s.loops)
     facts = Facts.about(*kernel.dims, *kernel.block, *loops, ref.offset, given=(*kernel.given, *s.predicate))
     slots, elements, number = _slot(kernel, facts, s, ref, whole, barriers)
+    if symbols_in((number,)) & unsteady(kernel):  # a value that may be another one each time
+        slots, elements, number = 1, whole, 0
     mine = symbols_in((number,)) & set(loops)
     for use in [fill[1].use] if fill is not None else _awaited(s, ref, barriers):  # any number in the slot will do
         if mine < symbols_in((use,)) and facts.normal(mod(use, slots) - mod(number, slots)) == 0:

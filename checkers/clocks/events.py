@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 from symlayout.expr import Fact, Symbol
 from symlayout.facts import symbols_in
+from symlayout.kernel import THREAD
 from symlayout.kernel.sites import Site, Team, leader, unsteady
 from symlayout.ops import WARP, Elect, For, Op
 
@@ -112,7 +113,7 @@ def event(site: Site, depth: int | None = None, entry: bool = False, team: Team 
     inner: set[Symbol] = set()
     for loop in site.loops:
         used = symbols_in((loop.extent,))
-        if used & (inner | varying):
+        if used & (inner | varying) or any(x.name == THREAD for x in used):
             raise Open(f"the trip count {loop.extent} of {loop.index}, which is not the same each time")
         inner.add(loop.index)
     if varying & symbols_in(site.conditions):

@@ -9,11 +9,13 @@ import pytest
 
 from checkers import HappensBefore, RingProtocol, TransactionBytes, prove
 from checkers.budget import Budget
+from checkers.clocks.cells import cells
 from checkers.clocks.decided import Clocks
+from checkers.clocks.uses import barriers
 from checkers.rings.recognised import rings_of
-from symlayout import dim
+from symlayout import Layout, dim
 from symlayout.answers.report import Outcome
-from symlayout.kernel import Kernel
+from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import tma_copy
 from symlayout.meter import Exhausted, metered
 from symlayout.ops import WaitGroup
@@ -126,3 +128,41 @@ def test_a_check_that_the_budget_cuts_off_shows_nothing() -> None:
         with contextlib.suppress(Exhausted), metered(60, steps):
             known.order_open(("ring",))
         assert known.order_open(("ring",)) != ""
+
+
+def picked(steady: bool) -> Kernel:
+    """Slots that data choose: which of them is filled and read next is the same for no two iterations."""
+    L = dim("L")
+    k = Builder("picked", L, grid=(1,), threads=64)
+    a, o = (k.global_tensor(name, "f32", Layout((64, L))) for name in "ao")
+    which, t = k.global_tensor("which", "i32", Layout(L)), k.shared_tensor("t", "f32", Layout((64, 2)))
+    full, x = k.mbarriers("full", 2, 1), k.registers("x", "f32", 1)
+    with k.loop("i", L) as i:
+        at = i % 2 if steady else k.load_index("at", which(i), within=(0, 1 << 20)) % 2
+        with k.elect():
+            k.expect_tx(full(i % 2), 256)
+            k.copy("bulk.load", a(64 * i), t(64 * at), full(i % 2), nbytes=256)
+        k.wait(full(i % 2), i // 2 % 2)
+        k.copy("ld.shared.4", t(64 * at + k.thread), x())
+        k.copy("st.global.4", x(), o(64 * i + k.thread))
+        if steady:
+            k.sync()
+    return k.kernel()
+
+
+def test_slots_that_data_choose_are_not_told_apart() -> None:
+    for steady, slots in ((True, 2), (False, 1)):
+        kernel = picked(steady)
+        assert {c.slots for c in cells(kernel, barriers(kernel))} == {slots}
+    assert Clocks(picked(steady=True), ()).order_open(("t",)) == ""
+    assert Clocks(picked(steady=False), ()).order_open(("t",)) != ""
+
+
+def test_trip_counts_of_threads_are_left_open() -> None:
+    k = Builder("own", grid=(1,), threads=64)
+    full = k.mbarriers("full", 1, 64)
+    with k.loop("i", 1 + k.thread // 32) as i:
+        k.arrive(full(0))
+        k.wait(full(0), i % 2)
+
+    assert Clocks(k.kernel(), ()).protocol_open != ""
