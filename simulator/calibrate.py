@@ -25,6 +25,7 @@ from .calibration import NUMBERS, Row, Told
 from .engine import SimulationError
 from .fitting import NOISE, Fitted
 from .machine import Machine, Number
+from .machine import machine as named
 
 LARGE = 0.25  # a fit that leaves more over says nothing
 MEASURED = "measured"
@@ -128,15 +129,20 @@ def rows_of(path: Path) -> tuple[str, list[dict[str, Any]]]:
     return next(iter(devices), path.stem), found
 
 
-def toml(machine: Machine) -> str:
-    """The file of a machine.
+def toml(machine: Machine, base: str = "") -> str:
+    """The file of a machine; with the name of a *base* the numbers alone that differ from those of that machine.
 
     >>> from simulator import H200
     >>> print(toml(H200).splitlines()[3])
     name = "NVIDIA H200"
+    >>> print(toml(H200.replacing(launch=9), base="h200").splitlines()[4:8])
+    ['base = "h200"', '', '[launch]', 'value = 9']
     """
-    lines = [*HEAD, "", f"name = {json.dumps(machine.name)}"]
+    same = named(base).numbers if base else {}
+    lines = [*HEAD, "", f"name = {json.dumps(machine.name)}", *([f"base = {json.dumps(base)}"] if base else [])]
     for n in machine.numbers.values():
+        if same.get(n.name) == n:
+            continue
         lines += ["", f"[{n.name}]", f"value = {n.value!r}", f"unit = {json.dumps(n.unit)}"]
         lines += [
             f"grade = {json.dumps(n.grade)}",

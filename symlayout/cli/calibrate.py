@@ -40,7 +40,7 @@ def calibrate(
         raise
     console.out.print(str(fitted), markup=False, highlight=False, soft_wrap=True)
     if output is not None:
-        write({output: toml(fitted.machine)})
+        write({output: toml(fitted.machine, "" if base.endswith(".toml") else base)})
     if fitted.refused:
         raise typer.Exit(UNEXPECTED)
 
