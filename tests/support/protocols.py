@@ -213,3 +213,35 @@ def ping_pong(count: int = 128, first: str = "second", early: bool = False, arri
             if name != first:
                 k.sync(1, count)
     return k.kernel()
+
+
+def two_levels(readers: int = 2, steps: int = 0, reset: bool = False, early: bool = False) -> Kernel:
+    """A ring of tiles and a ring of the steps inside of each, one producer, a consumer of both and one of tiles."""
+    L, K = dim("L", at_most=1 << 16), dim("K", at_most=1 << 10)
+    k = Builder("two_levels", L, K, grid=(1,), threads=96)
+    a, b, o = (k.global_tensor(name, "f32", Layout((32, L * K))) for name in "abo")
+    step = make_ring(k, "step", "f32", Layout(32), slots=4, consumers=1, prefix="s_")
+    tile = make_ring(k, "tile", "f32", Layout(32), slots=2, consumers=readers, prefix="t_")
+    with k.role("producer", 1), k.elect(), k.loop("t", L) as t:
+        with tile.produce(t) as s:
+            k.copy("bulk.load", b(32 * t), s.at(), s.full, nbytes=WARP_BYTES)
+        with k.loop("i", K) as i, step.produce(i if reset else t * K + i) as s:
+            k.copy("bulk.load", a(32 * (t * K + i)), s.at(), s.full, nbytes=WARP_BYTES)
+    with k.role("consumer", 1):
+        x, y = k.registers("x", "f32", 1), k.registers("y", "f32", 1)
+        with k.loop("t", L) as t:
+            s = tile.acquire(t)
+            k.copy("ld.shared.4", s.at(k.thread), y())
+            if early:
+                tile.release(t)
+            with k.loop("i", K + steps) as i, step.consume(i if reset else t * K + i) as s:
+                k.copy("ld.shared.4", s.at(k.thread), x())
+                k.map("add", (x(), y()), x(), 1)
+                k.copy("st.global.4", x(), o(32 * (t * K + i) + k.thread))
+            if not early:
+                tile.release(t)
+    with k.role("watcher", 1):
+        z = k.registers("z", "f32", 1)
+        with k.loop("t", L) as t, tile.consume(t) as s:
+            k.copy("ld.shared.4", s.at(k.thread), z())
+    return k.kernel()

@@ -20,7 +20,17 @@ from symlayout.kernels import tma_copy
 from symlayout.meter import Exhausted, metered
 from symlayout.ops import WaitGroup
 from symlayout.semantics.trials import mishap
-from tests.support.protocols import ahead, by_turns, elected_wait, hello, in_place, ping_pong, static_slots, two_rings
+from tests.support.protocols import (
+    ahead,
+    by_turns,
+    elected_wait,
+    hello,
+    in_place,
+    ping_pong,
+    static_slots,
+    two_levels,
+    two_rings,
+)
 
 QUICK = Budget(solver_ms=500, repairs=False)
 
@@ -38,6 +48,8 @@ RIGHT: dict[str, Callable[[], Kernel]] = {
     "turns of two": by_turns,
     "turns of two, two slots": lambda: by_turns(2),
     "turns of three, six slots": lambda: by_turns(6, 3),
+    "rings on two levels": two_levels,
+    "rings on two levels, a tile given back before its steps": lambda: two_levels(early=True),
     "ping-pong over named barriers": ping_pong,
     "one lane waits": elected_wait,
     "one lane waits, then a barrier": lambda: elected_wait("barrier"),
@@ -66,6 +78,9 @@ WRONG: dict[str, Callable[[], Kernel]] = {
     "static slots, waits the other way round": lambda: static_slots(crossed=True),
     "static slots, the phase before": lambda: static_slots(parity=1),
     "static slots, used twice in one phase": lambda: static_slots(twice=True, parity_of_second=0),
+    "rings on two levels, one reader awaited": lambda: two_levels(readers=1),
+    "rings on two levels, steps counted from 0 in each tile": lambda: two_levels(reset=True),
+    "rings on two levels, a step less consumed": lambda: two_levels(steps=-1),
     "ping-pong, nobody starts": lambda: ping_pong(first=""),
     "ping-pong, told before the read": lambda: ping_pong(early=True),
     "ping-pong, fewer threads": lambda: ping_pong(count=96),
