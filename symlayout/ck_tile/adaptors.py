@@ -51,23 +51,27 @@ def chain_tensor_adaptors(adaptor0: TensorAdaptor, adaptor1: TensorAdaptor) -> T
     a, b = adaptor0.graph, adaptor1.graph
     if len(a.top_ids) != len(b.bottom_ids):
         raise LayoutError(f"expected {len(a.top_ids)} bottom dimensions to glue on, got {len(b.bottom_ids)}")
+    return TensorAdaptor(glued(a, b, range(len(a.top_ids))))
+
+
+def glued(a: Graph, b: Graph, at: Sequence[int]) -> Graph:
+    """The bottom dimensions of *b* on the top ones of *a* at these places; the others of *a* come first in the top."""
     first = a.hidden_rank
     names = {i: first + k for k, i in enumerate(j for j in range(b.hidden_rank) if j not in b.bottom_ids)}
-    names.update(zip(b.bottom_ids, a.top_ids, strict=True))
+    names.update(zip(b.bottom_ids, (a.top_ids[i] for i in at), strict=True))
 
     def moved(ids: Ids) -> Ids:
         return tuple(names[i] for i in ids)
 
-    return TensorAdaptor(
-        Graph(
-            (*a.transforms, *b.transforms),
-            (*a.lower_ids, *map(moved, b.lower_ids)),
-            (*a.upper_ids, *map(moved, b.upper_ids)),
-            a.bottom_ids,
-            moved(b.top_ids),
-            (*a.lengths, *((names[i], n) for i, n in b.lengths)),
-            (*a.strides, *((names[i], n) for i, n in b.strides)),
-        )
+    kept = tuple(i for place, i in enumerate(a.top_ids) if place not in at)
+    return Graph(
+        (*a.transforms, *b.transforms),
+        (*a.lower_ids, *map(moved, b.lower_ids)),
+        (*a.upper_ids, *map(moved, b.upper_ids)),
+        a.bottom_ids,
+        (*kept, *moved(b.top_ids)),
+        (*a.lengths, *((names[i], n) for i, n in b.lengths)),
+        (*a.strides, *((names[i], n) for i, n in b.strides)),
     )
 
 
