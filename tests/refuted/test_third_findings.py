@@ -122,7 +122,7 @@ def test_a_role_in_a_loop_that_all_threads_take_is_none_of_these() -> None:
 @pytest.mark.parametrize("family", [tma_copy, cp_async_copy])
 def test_mutants_have_other_warps(family: Any) -> None:
     kernel = (
-        tma_copy(64, 256, tile=(16, 64), slots=4, blocks=132) if family is tma_copy else cp_async_copy(4096, threads=64)
+        tma_copy(64, 256, tile=(16, 64), slots=2, blocks=2) if family is tma_copy else cp_async_copy(4096, threads=64)
     )
     made = [(name, m) for name, m in mutants(kernel) if ": first_warp" in name or "a warp fewer" in name]
 
