@@ -84,7 +84,7 @@ class Footprints:
             raise SimulationError(f"expected a tiled box without strides, which is modelled, got {op} of {m}")
         copies = here.here.sum(axis=1)
         found.served = copies * int(np.prod([int(n) for n in m.box_dim[1:]], dtype=np.int64))
-        found.shared_bytes = found.credited = copies * int(m.landed_bytes)
+        found.shared_bytes = found.credited = copies * int(m.transaction_bytes)  # not the gaps of narrow swizzled rows
         corner = [here.table(x) for x in box.coordinate]
         inside = [
             np.clip(np.minimum(x + int(n), int(end)) - np.maximum(x, 0), 0, None)
