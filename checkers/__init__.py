@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .budget import Budget
     from .bundle import Bundle
     from .ck_tile import (
+        DistributionCovers,
         GuaranteedVectorLength,
         LdsConflictDegree,
         MaskIsExactly,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         NoInvalidAccess,
         VectorDoesNotStraddle,
         view_claims,
+        window_claims,
     )
     from .claim import Claim
     from .claims import (
@@ -102,6 +104,7 @@ _WHERE = {
     "Vectorizable": "claims",
     "WellFormed": "claims",
     "WrittenOnce": "claims",
+    "DistributionCovers": "ck_tile",
     "GuaranteedVectorLength": "ck_tile",
     "LdsConflictDegree": "ck_tile",
     "MaskIsExactly": "ck_tile",
@@ -109,6 +112,7 @@ _WHERE = {
     "NoInvalidAccess": "ck_tile",
     "VectorDoesNotStraddle": "ck_tile",
     "view_claims": "ck_tile",
+    "window_claims": "ck_tile",
 }
 
 __all__ = [
@@ -123,6 +127,7 @@ __all__ = [
     "Computes",
     "ConflictFree",
     "Covers",
+    "DistributionCovers",
     "Equal",
     "FitsIn",
     "GlobalOrder",
@@ -156,6 +161,7 @@ __all__ = [
     "prove_kernel",
     "verify",
     "view_claims",
+    "window_claims",
     "with_widths",
 ]
 

@@ -5,14 +5,17 @@ A new claim about views, windows or distributions belongs here, and into ``CK_CL
 
 from __future__ import annotations
 
+from .distribution_covers import DistributionCovers
 from .lds_conflicts import LdsConflictDegree
 from .mask_is_exactly import MaskIsExactly
 from .moving_equals_making import MovingEqualsMaking
 from .no_invalid_access import NoInvalidAccess
 from .vector_lanes import GuaranteedVectorLength, VectorDoesNotStraddle
 from .view_claims import view_claims
+from .window_claims import window_claims
 
 CK_CLAIMS = (
+    DistributionCovers,
     GuaranteedVectorLength,
     LdsConflictDegree,
     MaskIsExactly,
@@ -23,6 +26,7 @@ CK_CLAIMS = (
 
 __all__ = [
     "CK_CLAIMS",
+    "DistributionCovers",
     "GuaranteedVectorLength",
     "LdsConflictDegree",
     "MaskIsExactly",
@@ -30,4 +34,5 @@ __all__ = [
     "NoInvalidAccess",
     "VectorDoesNotStraddle",
     "view_claims",
+    "window_claims",
 ]

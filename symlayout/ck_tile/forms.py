@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 from ..address_map import AddressMap
 from ..errors import LayoutError
 from ..expr import Fact, Int, Symbol, digit, substitute
+from ..facts import Facts
 from ..int_tuple import ceil_div
 from ..transforms import Indices, LeftPad, Merge, Pad, RightPad, Run, Transform
 from ..transforms.merge import row_major, total
@@ -97,10 +98,10 @@ def _admits_a_box(t: Transform, upper: Indices, extents: Mapping[Symbol, Int]) -
     """Whether the lower index lies in the length of a pad wherever it is valid: one of one side needs the other end."""
     if isinstance(t, Pad):
         return not t.skip
-    u = upper[0] if upper else None
+    u = upper[0] if upper else 0
     extent = extents.get(u) if isinstance(u, Symbol) else None
     if isinstance(t, RightPad):
-        return not t.skip and extent is not None
+        return not t.skip and (extent is not None or Facts.about(u).le(0, u) is True)
     return isinstance(t, LeftPad) and not t.skip and extent == t.upper_lengths[0]
 
 

@@ -138,7 +138,7 @@ def layout_of(descriptor: TensorDescriptor) -> Layout | ComposedLayout:
 
 def _linear(form: DigitForm) -> Layout | None:
     """The layout of a form whose offset is a sum of digits times strides; None for others."""
-    strides = _strides(form.offset, form.digits)
+    strides = digit_strides(form.offset, form.digits)
     if strides is None:
         return None
     strides, base = strides[0], strides[1]
@@ -157,7 +157,7 @@ def _linear(form: DigitForm) -> Layout | None:
     return Layout(tuple(shape), tuple(stride))
 
 
-def _strides(offset: Int, digits: tuple[Symbol, ...]) -> Any:
+def digit_strides(offset: Int, digits: tuple[Symbol, ...]) -> Any:
     """(stride of each digit, constant) of an offset that is linear in them, else None."""
     strides: dict[Symbol, Any] = {}
     base: Any = 0
@@ -178,7 +178,7 @@ def _strides(offset: Int, digits: tuple[Symbol, ...]) -> Any:
 def _modes(x: Int, form: DigitForm) -> list[tuple[Symbol, Int]] | None:
     """The digits of an index, the fastest first: each weighs the product of the extents of those before it."""
     extents = dict(zip(form.digits, form.extents, strict=True))
-    found = _strides(x, form.digits)
+    found = digit_strides(x, form.digits)
     weights: dict[Symbol, Any] = {} if found is None else dict(found[0])
     out: list[tuple[Symbol, Int]] = []
     weight: Any = 1
@@ -220,7 +220,7 @@ def _stride_below(graph: Graph, at: int, dimension: int) -> Int | None:
     h[dimension] = d
     for t, low, up in reversed([*graph.rows()][:at]):
         h.update(zip(low, t.lower(tuple(h[i] for i in up)), strict=True))
-    found = _strides(h[graph.bottom_ids[0]], (d,))
+    found = digit_strides(h[graph.bottom_ids[0]], (d,))
     return None if found is None else found[0].get(d, 0)
 
 
@@ -251,7 +251,7 @@ def _fits(form: DigitForm, graph: Graph, at: int, row: int, column: int, width: 
         return False
     up = graph.upper_ids[at]
     rest = form.offset - row * form.hidden[up[0]] - column * form.hidden[up[1]]
-    found, upper = _strides(rest, form.digits), _strides(form.hidden[up[1]], form.digits)
+    found, upper = digit_strides(rest, form.digits), digit_strides(form.hidden[up[1]], form.digits)
     if found is None or upper is None:
         return False
     extents = dict(zip(form.digits, form.extents, strict=True))

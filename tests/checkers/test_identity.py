@@ -14,6 +14,7 @@ import checkers.claims.transaction_bytes
 from checkers import Computes, cache, prove, smt
 from checkers.cache import Cache, key_of
 from checkers.ck_tile import (
+    DistributionCovers,
     GuaranteedVectorLength,
     LdsConflictDegree,
     MaskIsExactly,
@@ -72,6 +73,7 @@ from symlayout.rules import rule_named
 from symlayout.rules.tma_tile import TileCopy
 from symlayout.tma import TensorMap
 from symlayout.tma.tiled_copy import make_tma_copy
+from tests.support.ck_tiles import GEMM_A
 from tests.support.reused_kernels import twice
 
 
@@ -145,6 +147,7 @@ CLAIMS = [
     ),
     *(ArithmeticFits(KERNEL), PartialFits(M + 8, code="M + 8", place="if M + 8 <= N")),
     *(NoInvalidAccess(PADDED), MaskIsExactly(PADDED, lambda i, j: (i < M, j < N)), MovingEqualsMaking(PADDED)),
+    DistributionCovers(GEMM_A),
     *(VectorDoesNotStraddle(PADDED, 8), GuaranteedVectorLength(PADDED, 8), LdsConflictDegree(Layout(32), 4, Access(4))),
     _AtMost(LIMIT.subject, LIMIT.rule),
     *(Launchable(KERNEL), LIMIT, Computes(KERNEL, "dst"), updated_once(REDUCED, "dst")),
