@@ -2,7 +2,7 @@
 
 All accesses to the one come before a barrier and all accesses to the other after it, in one body that is not a
 loop's: the kernel's or a role's. At the barrier all threads that touch either meet, and what is asynchronous is over
-by then.
+by then. Where no barrier stands so, symbolic clocks may show that the one is over before the other.
 
 >>> from symlayout import Layout
 >>> from symlayout.kernel import Builder
@@ -33,6 +33,7 @@ from symlayout.kernel.clusters import size
 from symlayout.kernel.sites import Site, everyone, sites
 from symlayout.ops import Barrier, ClusterBarrier, Role, Wait, WaitGroup
 
+from .clocks.decided import clocks
 from .orders.barriers import Meeting, meetings, number_of
 from .orders.needs import Progress, begin, surely
 from .orders.shared_accesses import Access, accesses
@@ -95,6 +96,10 @@ def _found(kernel: Kernel, a: str, b: str) -> Apart | str:
             reasons.append(str(e))
         except TooMany as e:
             reasons.append(str(e))
+    known = clocks(kernel, kernel.given)
+    for first, second in ((a, b), (b, a)):
+        if not known.apart_open(first, second):
+            return Apart(f"all that touches {first} is over before anything touches {second}, by symbolic clocks")
     # of the two orders, that in which the tensors are used first
     return reasons[look.touching(b)[0].places < look.touching(a)[0].places]
 

@@ -78,6 +78,16 @@ class Clocks:
                     pass
         return self._pairs[key]
 
+    def apart_open(self, first: str, second: str) -> str:
+        """What is not shown of all that touches *first* being over before anything touches *second*; "" for nothing."""
+        if self.protocol_open:
+            return self.protocol_open
+        try:
+            Orders(self.protocol, frozenset({first, second})).expect_apart(first, second)
+        except (Open, Uncounted, AssumptionError) as e:
+            return str(e)
+        return ""
+
     @cached_property
     def protocol(self) -> Protocol:
         plain = self.kernel.plain

@@ -7,6 +7,7 @@ the reader, or a thread on the way from the one to the other (PTX ISA, Causality
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -77,6 +78,19 @@ class Orders:
             if not (self.before(*first, *second, here) or self.before(*second, *first, here)):
                 raise Open(f"that {first[0]} is over before {second[0]}, or the other way round{_uses(difference)}")
         self.done.append(f"{a} and {b}")
+
+    def expect_apart(self, first: str, second: str) -> None:
+        """Show that all that touches a tensor is over before anything touches another. Raises Open."""
+        touching = {n: {s.places for s in self.every if _touches(s.op, n)} for n in (first, second)}
+        found = {n: [c for c in self.cells if c.ref.tensor == n] for n in (first, second)}
+        for n, seen in found.items():
+            if {c.event.site.places for c in seen} != touching[n]:
+                raise Open(f"what touches {n}")
+        for a, b in itertools.product(found[first], found[second]):
+            mine, under = fresh(a.event, self.protocol.begin)
+            yours, under = fresh(b.event, under)
+            if not under.empty and not self.before(a, mine, b, yours, under):
+                raise Open(f"that {a} is over before {b}")
 
     def _meetings(self, a: Cells, mine: Env, b: Cells, yours: Env, under: Under) -> Iterator[tuple[int, Under]]:
         """The cases in which two accesses may touch the same bytes: which is of the later use, by its sign."""
@@ -181,6 +195,10 @@ def _waiting(s: Site, ended: Any, group: Any, under: Under) -> Iterator[tuple[Ev
         env, here = located(e, number, under)
         if all(here.shows(f) for f in e.exists(env)):
             yield e, env, here
+
+
+def _touches(op: Op, name: str) -> bool:
+    return any(r.tensor == name for r in (*op.sources, *op.targets))
 
 
 def _injective(a: Cells) -> bool:
