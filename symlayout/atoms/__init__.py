@@ -8,6 +8,7 @@ from .atom import ATOMS, Atom, MatrixCopy, MmaAtom, add_atoms, atom
 from .cache import CachePolicy
 from .descriptor import MatrixDescriptor
 from .reads import DescriptorRead, LdmatrixRead
+from .table import Table
 
 __all__ = [
     "ATOMS",
@@ -25,6 +26,7 @@ __all__ = [
     "MmaAtom",
     "Proxy",
     "Reduction",
+    "Table",
     "add_atoms",
     "atom",
 ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ..composition import composition
 from ..dtype import DType, bf16, f16, f32, f64, i32, i64, u32, u64
 from ..errors import LayoutError
 from ..int_tuple import size
@@ -18,6 +19,7 @@ from ..layout import Layout
 from ..text.reader import suggestion
 from .access import AccessKind, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
 from .cache import IN_L2, LOADS, NOTHING, STORES, Caching, async_copies
+from .table import Table
 
 GLOBAL, SHARED, REGISTER = MemorySpace
 AMPERE, HOPPER = (8, 0), (9, 0)
@@ -90,6 +92,14 @@ class MatrixCopy(Atom):
         """The number of lanes that give the address of a row, which has 8 elements."""
         return int((self.dst_tv if self.src is REGISTER else self.src_tv).cosize()) // 8
 
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Those of the source and of the target, over the rows one below the other."""
+        rows = self.row_lanes
+        sides = (("source", self.src_tv, self.src), ("target", self.dst_tv, self.dst))
+        by_column = Layout((8, rows), (rows, 1))
+        return tuple(Table(side, composition(by_column, tv), (rows, 8), space) for side, tv, space in sides)
+
 
 @dataclass(frozen=True, kw_only=True)
 class MmaAtom(Atom):
@@ -110,6 +120,16 @@ class MmaAtom(Atom):
     @property
     def sources(self) -> str:
         return ", ".join(dict.fromkeys((self.src, self.src_b)))
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Those of A, B and C."""
+        m, n, k = self.mnk
+        return (
+            Table("A", self.tv_a, (m, k), self.src),
+            Table("B", self.tv_b, (n, k), self.src_b),
+            Table("C", self.tv_c, (m, n), self.dst),
+        )
 
 
 def values_of(tv: Layout) -> int:

@@ -1,7 +1,9 @@
-"""``symlayout show LAYOUT``: its size, its grid of offsets, the steps to one value."""
+"""``symlayout show LAYOUT``: its size, its grid of offsets, the steps to one value; ``show ATOM``: its tables."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,34 +13,56 @@ from ..answers import console
 from ..errors import InternalError, NotationError, SymlayoutError
 from .exits import check_target, fail, write
 
+ATOM = re.compile(r"[a-z]+\.[\w.]+")  # no layout, and no name of C++, is written so
+
 
 def show(
-    layout: Annotated[str, typer.Argument(help='A layout as CuTe prints it: "(4,8):(8,1)", or a CuTe C++ type.')],
+    layout: Annotated[
+        str,
+        typer.Argument(
+            help='A layout as CuTe prints it: "(4,8):(8,1)", or a CuTe C++ type; or a matrix instruction: ldmatrix.x4.'
+        ),
+    ],
     at: Annotated[
         str, typer.Option(metavar="COORD", help="Show the steps from this coordinate to its value; _ slices.")
     ] = "",
     tile: Annotated[str, typer.Option(metavar="M,N", help="Read it as (thread, value) over a tile.")] = "",
     svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it as SVG.")] = None,
 ) -> None:
-    """Show what a layout does: its size, its grid of offsets or owners, the steps to one value."""
+    """Show what a layout does: its size, its grid of offsets or owners, the steps to one value.
+
+    Of a matrix instruction, such as mma.m16n8k16.bf16: the thread and value that have each element of its operands.
+    """
     if svg is not None:
         check_target(svg)
     try:
-        grid = _show(layout, at, tile, svg is not None)
+        picture = _show_atom(layout, at, tile) if ATOM.fullmatch(layout) else _show(layout, at, tile, svg is not None)
     except InternalError:
         raise
     except (SymlayoutError, RecursionError, MemoryError, OverflowError) as e:
         fail(str(e) or type(e).__name__)
     if svg is not None:
-        from ..draw import svg as drawn
-
-        write({svg: drawn(grid)})
+        write({svg: picture()})
         console.out.print(f"wrote {svg}", markup=False)
 
 
-def _show(source: str, at: str, tile: str, drawn: bool) -> Any:
-    """Print a layout, or its slice; the grid of it, which must be one where it is to be *drawn*."""
-    from ..draw import offset_grid, steps, thread_value_grid
+def _show_atom(word: str, at: str, tile: str) -> Callable[[], str]:
+    """Print the tables of an instruction; how to draw it."""
+    from ..atoms import atom
+    from ..draw import atom_grids, atom_svg
+
+    row = atom(word)
+    if at or tile:
+        raise NotationError(f"expected --at and --tile with a layout, got the instruction {word}")
+    lines = [line for grid in atom_grids(row) for line in ("", grid.title, grid.table(console.width()))]
+    for line in (str(row), row.source, *lines):
+        console.out.print(line, markup=False, style="bold" if line == str(row) else None)
+    return lambda: atom_svg(row)
+
+
+def _show(source: str, at: str, tile: str, drawn: bool) -> Callable[[], str]:
+    """Print a layout, or its slice; how to draw it, which must be possible where it is to be *drawn*."""
+    from ..draw import offset_grid, steps, svg, thread_value_grid
     from ..int_tuple import has_none
     from ..swizzle import Swizzle
     from ..text.notation import parse, parse_int_tuple
@@ -63,7 +87,7 @@ def _show(source: str, at: str, tile: str, drawn: bool) -> Any:
         lines.append(grid.table(console.width()))
     for line in lines:
         console.out.print(line, markup=False, style="bold" if line == str(found) else None)
-    return grid
+    return lambda: svg(grid) if grid is not None else ""
 
 
 def _slice_line(layout: Any, coord: Any) -> str:

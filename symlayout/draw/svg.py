@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from xml.sax.saxutils import escape
 
 from .grid import Grid
@@ -28,6 +28,33 @@ def colour(group: int) -> str:
 
 def svg(grid: Grid, cell: int = 0) -> str:
     """SVG text: one box for each cell, coloured by its group, row and column numbers at the edges."""
+    body, width, height = _drawn(grid, cell)
+    return _document(grid.title, width, height, body, grid.cut)
+
+
+def sheet(title: str, rows: Sequence[Sequence[Grid | None]]) -> str:
+    """SVG text of several grids in rows and columns, each with its title; None is an empty place."""
+    parts = [[_part(grid) for grid in row] for row in rows]
+    widths = [max(part[1] for part in column) for column in zip(*parts, strict=True)]
+    heights = [max(part[2] for part in row) for row in parts]
+    body = []
+    for i, row in enumerate(parts):
+        for j, (lines, _, _) in enumerate(row):
+            x, y = sum(widths[:j]), TOP // 2 + sum(heights[:i])
+            body += [f'<g transform="translate({x:g} {y:g})">', *lines, "</g>"] if lines else []
+    return _document(title, sum(widths), TOP // 2 + sum(heights), body)
+
+
+def _part(grid: Grid | None) -> tuple[list[str], float, float]:
+    """What is drawn of a grid of a sheet: lines, width, height."""
+    if grid is None:
+        return [], 0, 0
+    body, width, height = _drawn(grid, 0)
+    return [_title(grid.title, 12), *body], _wide(grid.title, width, grid.cut), height
+
+
+def _drawn(grid: Grid, cell: int) -> tuple[list[str], float, float]:
+    """The lines of a grid, its width and its height."""
     width = cell or max(22, round(CHAR * max((len(s) for row in grid.rows for s in row), default=1)) + 8)
     height = cell or 22
     left = round(CHAR * max(map(len, grid.labels), default=1)) + 16
@@ -55,7 +82,7 @@ def svg(grid: Grid, cell: int = 0) -> str:
         body += ['<g fill="none" stroke="#111" stroke-width="2.5">', *frames, "</g>"]
     if grid.cut:
         body.append(f'<text x="8" y="{bottom + 18}" fill="#666">{escape(grid.cut)}</text>')
-    return _document(grid.title, right + 10, bottom + (28 if grid.cut else 10), body, grid.cut)
+    return body, right + 10, bottom + (28 if grid.cut else 10)
 
 
 def card(title: str, lines: Iterable[str]) -> str:
@@ -66,17 +93,26 @@ def card(title: str, lines: Iterable[str]) -> str:
 
 
 def _document(title: str, width: float, height: float, body: list[str], note: str = "") -> str:
-    w, h = round(max(width, 8 * len(title) + 20, CHAR * len(note) + 20)), round(height)
+    w, h = round(_wide(title, width, note)), round(height)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{w}" height="{h}" viewBox="0 0 {w} {h}" {FONT}>',
             f"<title>{escape(title)}</title>",
             f'<rect width="{w}" height="{h}" fill="#fff"/>',
-            f'<text x="8" y="18" font-size="13" fill="#111">{escape(title)}</text>',
+            _title(title),
             *body,
             "</svg>",
         ]
     )
+
+
+def _title(title: str, size: int = 13) -> str:
+    return f'<text x="8" y="18" font-size="{size}" fill="#111">{escape(title)}</text>'
+
+
+def _wide(title: str, width: float, note: str) -> float:
+    """The width that holds a drawing, its title and its note."""
+    return max(width, 8 * len(title) + 20, CHAR * len(note) + 20)
 
 
 def _places(n: int, band: int) -> list[int]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 import xml.etree.ElementTree as ElementTree
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from symlayout import Layout, Swizzle
+from symlayout.atoms import atom
 from symlayout.cli import app
 from tests.support.draw import Draw
 from tests.support.plain import within
 
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -164,6 +167,10 @@ BAD = [
     ("(1048576,2)", ["--svg", "{tmp}/a.svg"], "expected a layout of numbers with at most 2^20 elements to draw"),
     ("(1048576,2):(0,1)", ["--tile", "4,8"], "expected a (thread, value) layout of numbers with at most 2^20 elements"),
     ("(4,8):(8,1)", ["--svg", "{tmp}/none/a.svg"], "expected a file in a folder that exists, got {tmp}/none/a.svg"),
+    ("mma.m16n8k16.bf61", [], "expected an atom (of ld, st, cp, red, tma, bulk, ldmatrix, stmatrix, mma, wgmma), got"),
+    ("mma.m16n8k16.bf61", [], "did you mean mma.m16n8k16.bf16?"),
+    ("ld.global.4", [], "expected a matrix instruction (mma, wgmma, ldmatrix, stmatrix) to draw, got ld.global.4"),
+    ("ldmatrix.x4", ["--tile", "4,8"], "expected --at and --tile with a layout, got the instruction ldmatrix.x4"),
     ("(4,8):(8,1)", ["--svg", "{tmp}"], "expected a file in a folder that exists, got {tmp}"),
 ]
 
@@ -209,3 +216,28 @@ def test_a_slice_is_drawn(tmp_path):
 @pytest.mark.parametrize("args", [[], ["--tile", "4,4"], ["4", "8"], ["4", "--nothing"]], ids=str)
 def test_wrong_usage(args):
     assert CliRunner().invoke(app, ["show", *args]).exit_code == 2
+
+
+@pytest.mark.parametrize("word", ["mma.m16n8k16.bf16", "ldmatrix.x4"])
+def test_an_instruction_is_drawn_as_on_the_page(tmp_path, word):
+    result = show(word, "--svg", tmp_path / "a.svg")
+    drawn = (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+    assert result.exit_code == 0
+    assert drawn == (IMAGES / f"{word.replace('.', '_')}.svg").read_text(encoding="utf-8")
+    ElementTree.fromstring(drawn)
+
+
+@pytest.mark.parametrize("word", ["mma.m16n8k8.tf32", "wgmma.m64n64k16.bf16.rs", "stmatrix.x2.trans"])
+def test_an_instruction_shows_who_has_each_element(word):
+    """Of each operand the owners in its tile, B turned: those of the table by its own arithmetic."""
+    parts = show(word).stdout.split("\n\n")[1:]
+
+    for part, table in zip(parts, atom(word).tables, strict=True):
+        seen = cells(part)
+        for t in range(table.tv[0].size()):
+            for v in range(table.tv[1].size()):
+                column, row = divmod(table.tv(t, v), table.tile[0])
+                i, j = (column, row) if table.operand == "B" else (row, column)
+                if i < 64 and j < len(seen[i]) and table.copies == 1:
+                    assert seen[i][j] == f"T{t}V{v}"

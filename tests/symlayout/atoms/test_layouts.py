@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from checkers import Bijective, prove
+from checkers import Partition, prove
 from symlayout import Layout, LayoutError
 from symlayout.atoms import ATOMS, Atom, MatrixCopy, MemorySpace, MmaAtom, add_atoms, atom
 
@@ -84,23 +84,27 @@ def test_copies_and_the_stores_that_mirror_them(word, source, target):
     assert load.align_bytes == store.align_bytes == 16
 
 
-@pytest.mark.parametrize("kind", sorted({word.split(".")[0] for word in ALL_PRODUCTS}))
-def test_sums_cover_their_tile_once_and_every_layout_has_its_threads(kind):
-    for row in (atom(word) for word in ALL_PRODUCTS if word.startswith(f"{kind}.")):
-        m, n, k = row.mnk
-        for tv, tile in ((row.tv_a, m * k), (row.tv_b, n * k), (row.tv_c, m * n)):
-            assert tv[0].size() == row.threads, row.word
-            assert tv.cosize() == tile, row.word
-            assert tv.size() in (tile, tile * row.threads), row.word  # once, or seen by every thread
-            assert len(set(tv.offsets().tolist())) == tile, row.word
-        assert row.tv_c.size() == m * n, row.word
+TABLES = {table: row for row in ATOMS.values() if isinstance(row, MmaAtom | MatrixCopy) for table in row.tables}
 
 
-@pytest.mark.parametrize("word", ["mma.m16n8k16.bf16", "wgmma.m64n256k16.f16", "wgmma.m64n8k16.bf16.rs"])
-def test_sums_are_proved_to_be_dealt_once(word):
-    row = atom(word)
+def test_every_table_is_proved_a_partition():
+    """Each element of a tile has so many owners; all threads see a tile of shared memory, one has a register."""
+    unproved = [str(t) for t in TABLES if not prove(Partition(t.tv, t.tile[0] * t.tile[1], t.copies))]
 
-    assert prove(Bijective(row.tv_c, onto=row.mnk[0] * row.mnk[1]))
+    assert unproved == []
+    assert len(TABLES) > 150
+
+
+def test_tables_have_the_threads_of_their_instruction_and_registers_have_one_owner():
+    for table, row in TABLES.items():
+        assert table.tv[0].size() == row.threads, row.word
+        assert table.copies == 1 or table.space is MemorySpace.SHARED, row.word
+
+
+def test_a_table_that_deals_an_element_twice_is_refuted():
+    wrong = Layout(((4, 8), (2, 2)), ((16, 1), (16, 8)))
+
+    assert "refuted" in str(prove(Partition(wrong, 128))).lower()
 
 
 def test_an_accumulator_as_ptx_draws_it():
