@@ -78,6 +78,7 @@ from .tiles.distribution import TileDistribution, make_static_tile_distribution
 from .tiles.encoding import TileDistributionEncoding, tile_distribution_encoding
 from .tiles.making_encodings import make_embed_tile_distribution_encoding, make_reduce_tile_distribution_encoding
 from .tiles.space_filling_curve import SpaceFillingCurve
+from .tiles.thread_values import distribution_of, thread_value_layout
 from .tiles.tile_window import (
     TileWindow,
     load_tile,
@@ -117,6 +118,7 @@ __all__ = [
     "coordinate_has_valid_offset_assuming_top_index_is_valid",
     "copy_views",
     "descriptor_of",
+    "distribution_of",
     "get_distributed_spans",
     "kernel_view",
     "layout_of",
@@ -166,6 +168,7 @@ __all__ = [
     "slice_tensor_view",
     "store_tile",
     "sweep_tile",
+    "thread_value_layout",
     "tile_distribution_encoding",
     "transform_tensor_adaptor",
     "transform_tensor_descriptor",
