@@ -24,19 +24,11 @@ from checkers import (
     prove,
 )
 from checkers.prover import forget
-from symlayout.expr import dim, dims
-from tests.support.ck_views import im2col, lds_tile, padded_gemm
+from symlayout.expr import dims
+from tests.support.ck_views import im2col, lds_tile, padded_gemm, predicate_of_im2col
 
 AIM_MS = 200
 M, K, C = dims("M K C")
-
-
-def _row_and_column(m: Any, k: Any) -> tuple[Any, ...]:
-    """The predicate of implicit GEMM, as a kernel computes it."""
-    H, W, X, Ho, Wo, sh, sw, dh, dw = dims("H W X Ho Wo sh sw dh dw")
-    row = m // Wo % Ho * sh + k // (X * C) * dh - dim("ph", at_least=0)
-    column = m % Wo * sw + k // C % X * dw - dim("pw", at_least=0)
-    return row >= 0, row < H, column >= 0, column < W
 
 
 ROWS: tuple[tuple[str, Callable[[], Any]], ...] = (
@@ -45,7 +37,7 @@ ROWS: tuple[tuple[str, Callable[[], Any]], ...] = (
     ("padded GEMM: vectors of 8", lambda: VectorDoesNotStraddle(padded_gemm(), 8, given=K.multiple_of(8))),
     ("padded GEMM: moving", lambda: MovingEqualsMaking(padded_gemm())),
     ("im2col: no invalid access", lambda: NoInvalidAccess(im2col())),
-    ("im2col: mask is exactly", lambda: MaskIsExactly(im2col(), _row_and_column)),
+    ("im2col: mask is exactly", lambda: MaskIsExactly(im2col(), predicate_of_im2col)),
     ("im2col: vectors of 8", lambda: GuaranteedVectorLength(im2col(), 8, -1, 1, given=C.multiple_of(8))),
     ("im2col: moving", lambda: MovingEqualsMaking(im2col())),
     ("LDS tile 128 x 32: vectors of 8", lambda: GuaranteedVectorLength(lds_tile(128, 32, 8))),

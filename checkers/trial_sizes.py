@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from symlayout.errors import ExpressionError
-from symlayout.expr import Expr, Fact, Symbol, evaluate, terms_of
+from symlayout.expr import Fact, Symbol, evaluate, symbols_of, terms_of
 from symlayout.facts import Facts
 from symlayout.meter import step
 
@@ -56,7 +56,7 @@ def about_equal(symbols: tuple[Symbol, ...], facts: Facts) -> Iterator[Sizes]:
         step(len(order))
         env: Sizes = {}
         for s in order:
-            known = [v for low in lows[s] if all(t in env for t in _symbols(low)) for v in _at(low, env)]
+            known = [v for low in lows[s] if all(t in env for t in symbols_of(low)) for v in _at(low, env)]
             env[s] = -(-max(size, *known, 1) // whole[s]) * whole[s]
         if admitted(facts, env):
             yield {s: env[s] for s in symbols}
@@ -146,11 +146,11 @@ class _Tried:
     def _known(self, i: int) -> list[int] | None:
         """The values of a symbol whose bounds are numbers."""
         lows = self.lows[self.order[i]]
-        return None if any(map(_symbols, lows)) else self._alone(i, lows, {})
+        return None if any(map(symbols_of, lows)) else self._alone(i, lows, {})
 
     def _growing(self, i: int, least: Sizes) -> list[Any]:
         """The bounds of a symbol from below that only grow with the others."""
-        lows = (low for low in self.lows[self.order[i]] if set(_symbols(low)) <= least.keys())
+        lows = (low for low in self.lows[self.order[i]] if set(symbols_of(low)) <= least.keys())
         return [low for low in lows if all(c >= 0 for m, c in terms_of(low).items() if m)]
 
     def _alone(self, i: int, lows: list[Any], env: Sizes) -> list[int]:
@@ -250,16 +250,12 @@ def _bounded_last(symbols: tuple[Symbol, ...], lows: Mapping[Symbol, list[Any]])
     out: list[Symbol] = []
     todo = list(symbols)
     while todo:
-        free = [s for s in todo if not any(t in todo and t is not s for low in lows[s] for t in _symbols(low))]
-        bounded = [s for s in free if any(_symbols(low) for low in lows[s])]
+        free = [s for s in todo if not any(t in todo and t is not s for low in lows[s] for t in symbols_of(low))]
+        bounded = [s for s in free if any(symbols_of(low) for low in lows[s])]
         s = (bounded or free or todo)[0]
         todo.remove(s)
         out.append(s)
     return out
-
-
-def _symbols(x: Any) -> tuple[Symbol, ...]:
-    return x.symbols if isinstance(x, Expr) else ()
 
 
 def _at(low: Any, env: Mapping[Symbol, int]) -> list[int]:
@@ -272,7 +268,7 @@ def _at(low: Any, env: Mapping[Symbol, int]) -> list[int]:
 
 def _options(s: Symbol, near: list[int], lows: list[Any], env: Mapping[Symbol, int]) -> list[int]:
     """Values to try for a symbol: candidates, their multiples where it has a divisor, and its lower bounds."""
-    known = [v for low in lows if all(t in env for t in _symbols(low)) for v in _at(low, env)]
+    known = [v for low in lows if all(t in env for t in symbols_of(low)) for v in _at(low, env)]
     low = max(known, default=None)
     high = s.upper if type(s.upper) is int else None
     tried = {c * s.multiple for c in near if c > 0} | {c for c in near if c % s.multiple == 0}

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from symlayout.kernel import KernelTensor
+from symlayout.strides import as_modes
 
 from .device import Buffer, Device
 from .errors import RunError
@@ -26,7 +27,7 @@ class Guarded:
         self.nbytes = int(tensor.layout.cosize()) * tensor.dtype.bytes
         self.before = np.full(self.nbytes, POISON, np.uint8)
         if given is not None:
-            view(tensor, self.before)[...] = np.asarray(given).reshape(_shape(tensor))
+            view(tensor, self.before)[...] = np.asarray(given).reshape(shape_of(tensor))
         self._buffer: Buffer = device.allocate(self.nbytes + 2 * GUARD_BYTES)
         self._buffer.fill(GUARD)
         self._buffer.upload(self.before, GUARD_BYTES)
@@ -82,16 +83,15 @@ class Guarded:
         self._buffer.free()
 
 
-def _shape(tensor: KernelTensor) -> tuple[int, ...]:
-    shape = tensor.layout.shape
-    return tuple(map(int, shape)) if isinstance(shape, tuple) else (int(shape),)
+def shape_of(tensor: KernelTensor) -> tuple[int, ...]:
+    """The shape of an array with an entry for each coordinate of a flat layout."""
+    return tuple(map(int, as_modes(tensor.layout.shape)))
 
 
 def view(tensor: KernelTensor, held: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The elements of flat layouts as an array over the bytes."""
-    stride = tensor.layout.stride
-    steps = stride if isinstance(stride, tuple) else (stride,)
+    steps = as_modes(tensor.layout.stride)
     size = tensor.dtype.bytes
     return np.lib.stride_tricks.as_strided(
-        held.view(tensor.dtype.numpy()), _shape(tensor), tuple(int(d) * size for d in steps)
+        held.view(tensor.dtype.numpy()), shape_of(tensor), tuple(int(d) * size for d in steps)
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .errors import LayoutError
-from .int_tuple import IntTuple, checked, rank, text
+from .int_tuple import IntTuple, checked, is_one, is_zero, rank, text
 from .layout import ComposedLayout, Layout, LayoutLike, expect_layouts, make_raw
 from .meter import ends
 from .obligations import NONE, Obligations
@@ -41,7 +41,7 @@ def coalesced_modes(modes: Modes) -> Modes:
     """The modes with extent-1 ones dropped and chained neighbours merged (T17)."""
     out: Modes = []
     for n, d in modes:
-        if type(n) is int and n == 1:
+        if is_one(n):
             continue
         if out:
             m, e = out[-1]
@@ -60,7 +60,7 @@ def coalesce_extended(modes: Modes) -> Modes:
     if not modes:
         return [(1, 0)]
     n, d = modes[-1]
-    if not (type(n) is int and n == 1):
+    if not is_one(n):
         return coalesced_modes(modes) or [(1, 0)]
     out = coalesced_modes(modes[:-1])
     if not out:
@@ -114,11 +114,6 @@ def _ones(s: IntTuple) -> IntTuple:
     return tuple(map(_ones, s)) if isinstance(s, tuple) else 1
 
 
-def is_zero(x: Any) -> bool:
-    """Whether a leaf is the number 0."""
-    return type(x) is int and x == 0
-
-
 @ends
 def filter(layout: LayoutLike, profile: IntTuple = None) -> Any:
     """The layout without the modes that repeat values (stride 0, extent 1); the image stays the same.
@@ -145,7 +140,7 @@ def nullspace(layout: LayoutLike) -> Layout:
     kept = False
     for n, d in layout.modes():
         if is_zero(d):
-            out.append((n, at if not (type(n) is int and n == 1) else 0))
+            out.append((n, at if not is_one(n) else 0))
             kept = kept or n != 1
         at = at * n
     return from_modes(out if kept else [], layout.obligations)

@@ -17,7 +17,7 @@ from typing import Any
 from .errors import ExpressionError, LayoutError
 from .expr import Expr, integer
 from .facts import Facts
-from .int_tuple import IntTuple, checked, get, text
+from .int_tuple import IntTuple, checked, get, is_zero, text
 from .meter import ends
 
 
@@ -46,7 +46,7 @@ class ScaledBasis:
         return ScaledBasis(-self.value, self.path)
 
     def __add__(self, other: Any) -> Any:
-        return self if _zero(other) else as_arithmetic(self) + other
+        return self if is_zero(other) else as_arithmetic(self) + other
 
     __radd__ = __add__
 
@@ -101,7 +101,7 @@ class ArithmeticTuple:
         self.parts = tuple(p if type(p) is int else as_arithmetic(p) for p in parts)
 
     def __add__(self, other: Any) -> Any:
-        if _zero(other):
+        if is_zero(other):
             return self
         other = as_arithmetic(other)
         if not isinstance(other, ArithmeticTuple):
@@ -169,14 +169,10 @@ def _part(k: Any, basis: ScaledBasis) -> Any:
     return whole
 
 
-def _zero(x: Any) -> bool:
-    return type(x) is int and x == 0
-
-
 def _plus(a: Any, b: Any) -> Any:
-    if _zero(a):
+    if is_zero(a):
         return b
-    if _zero(b):
+    if is_zero(b):
         return a
     if isinstance(a, ArithmeticTuple) != isinstance(b, ArithmeticTuple):
         raise LayoutError(f"expected coordinates of one profile, got {a} and {b}")
@@ -218,7 +214,7 @@ def in_words(x: Any) -> str:
     def walk(v: Any, path: tuple[int, ...]) -> list[str]:
         if isinstance(v, tuple):
             return [s for i, a in enumerate(v) for s in walk(a, (*path, i))]
-        return [] if _zero(v) else [str(ScaledBasis(v, path))] if path else [str(v)]
+        return [] if is_zero(v) else [str(ScaledBasis(v, path))] if path else [str(v)]
 
     return " + ".join(walk(as_tuple(x), ())) or "0"
 
@@ -262,10 +258,10 @@ class ArithmeticTupleIterator:
         self.coord = as_arithmetic(coord)
 
     def __add__(self, offset: Any) -> ArithmeticTupleIterator:
-        if _zero(offset):
+        if is_zero(offset):
             return self
         step = as_arithmetic(offset)
-        return ArithmeticTupleIterator(_plus(self.coord, step) if _zero(self.coord) else self.coord + step)
+        return ArithmeticTupleIterator(_plus(self.coord, step) if is_zero(self.coord) else self.coord + step)
 
     def __getitem__(self, offset: Any) -> IntTuple:
         return as_tuple((self + offset).coord)

@@ -10,6 +10,7 @@ from .composition import composition
 from .errors import LayoutError
 from .expr import minimum, terms_of
 from .facts import Facts
+from .int_tuple import is_one
 from .inverses import expect_numbers, right_inverse
 from .layout import ComposedLayout, Layout, LayoutLike, expect_layouts, make_raw, with_obligations
 from .meter import ends
@@ -37,7 +38,7 @@ def _common_run(a: Any, b: Any) -> tuple[Any, Any, Any]:
     except LayoutError:
         return inverse, 1, None
     n, d = common.modes()[0]
-    return (inverse, n, common.obligations) if type(d) is int and d == 1 else (inverse, 1, None)
+    return (inverse, n, common.obligations) if is_one(d) else (inverse, 1, None)
 
 
 def plain(layout: LayoutLike) -> Any:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from .algebra import Modes, coalesce, coalesced_modes, from_modes, is_zero
+from .algebra import Modes, coalesce, coalesced_modes, from_modes
 from .basis import is_basis
 from .errors import LayoutError
 from .expr import Expr, divides, floordiv
 from .facts import Facts
-from .int_tuple import ceil_div, checked, leaves, text
+from .int_tuple import ceil_div, checked, is_zero, leaves, text
 from .layout import ComposedLayout, Layout, cosize, expect_layouts, make_raw, with_obligations
 from .members import members
 from .meter import ends

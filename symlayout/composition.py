@@ -18,7 +18,7 @@ from .coordinates import checked_coordinate, idx2crd
 from .errors import InexactError, LayoutError
 from .expr import Expr, at_least
 from .facts import NOTHING, Facts
-from .int_tuple import IntTuple, leaves, product, rank, text
+from .int_tuple import IntTuple, is_one, is_zero, leaves, product, rank, text
 from .layout import (
     ComposedLayout,
     Layout,
@@ -136,7 +136,7 @@ class _Static:
             parts = [self.walk(s, d) for s, d in zip(shape, stride, strict=True)]
             return tuple(p[0] for p in parts), tuple(p[1] for p in parts)
         self.leaves += 1
-        if type(stride) is int and stride == 0:
+        if is_zero(stride):
             return shape, 0
         if not self.inner:
             return shape, stride * self.last
@@ -255,7 +255,7 @@ class _Symbolic(_Static):
         rest, step = n, d
         out: Modes = []
         for i, (s, e) in enumerate(self.inner):
-            if type(rest) is int and rest == 1:
+            if is_one(rest):
                 break
             skipped = know.quotient(step, s)
             if skipped is not None:
@@ -272,7 +272,7 @@ class _Symbolic(_Static):
             out.append((rest, step * e))
             self.taken[i] = self.taken[i] + (rest - 1) * step
             rest = 1
-        if not (type(rest) is int and rest == 1) or not out:
+        if not is_one(rest) or not out:
             out.append((rest, step * self.last))
         r = from_modes(out)
         return r.shape, r.stride
@@ -314,7 +314,7 @@ def _compose_by_basis(a: Layout, b: Layout, mode: str) -> Layout:
             parts = [walk(x, y) for x, y in zip(s, d, strict=True)]
             return tuple(p[0] for p in parts), tuple(p[1] for p in parts)
         if not isinstance(d, ScaledBasis):
-            if type(d) is int and d == 0:
+            if is_zero(d):
                 return s, 0
             raise LayoutError(f"expected basis strides or 0 in {b}, got {d}")
         by_path.setdefault(d.path, []).append((s, d.value))

@@ -8,7 +8,7 @@ from typing import Any
 from .composition import composition
 from .errors import LayoutError
 from .expr import IntLike, integer
-from .int_tuple import checked, congruent, product_each, size, text
+from .int_tuple import checked, congruent, is_one, product_each, size, text
 from .inverses import right_inverse
 from .layout import ComposedLayout, Layout, LayoutLike
 from .making import make_layout
@@ -97,7 +97,7 @@ def leading_dim(shape: Any, stride: Any) -> int | tuple[int, ...] | None:
 
 def _leading(shape: Any, stride: Any) -> tuple[int, ...] | None:
     if not isinstance(shape, tuple):
-        return () if type(stride) is int and stride == 1 and shape != 1 else None
+        return () if is_one(stride) and shape != 1 else None
     for i, (s, d) in enumerate(zip(shape, stride, strict=True)):
         found = _leading(s, d)
         if found is not None:

@@ -138,6 +138,16 @@ def add(terms: Iterator[Any] | list[Any]) -> Any:
     return out
 
 
+def is_zero(x: Any) -> bool:
+    """Whether a leaf is the number 0; an expression in normal form never is."""
+    return type(x) is int and x == 0
+
+
+def is_one(x: Any) -> bool:
+    """Whether a leaf is the number 1."""
+    return type(x) is int and x == 1
+
+
 # -- structure ------------------------------------------------------------------------------------------
 
 

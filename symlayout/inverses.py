@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .algebra import Modes, coalesce, coalesced_modes, from_modes, is_zero
+from .algebra import Modes, coalesce, coalesced_modes, from_modes
 from .complement import expect_positive_strides, sorted_by_stride
 from .composition import composition
 from .errors import LayoutError
 from .facts import NOTHING, Facts
+from .int_tuple import is_zero
 from .layout import ComposedLayout, Layout, LayoutLike, expect_layouts
 from .meter import ends
 from .swizzle import Swizzle

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .algebra import Modes, coalesced_modes, filter_zeros, from_modes, is_zero
+from .algebra import Modes, coalesced_modes, filter_zeros, from_modes
 from .common_layouts import plain
 from .errors import LayoutError
 from .expr import integer
-from .int_tuple import IntTuple, Shape, checked, leaves, product, rank, text, unflatten
+from .int_tuple import IntTuple, Shape, checked, is_zero, leaves, product, rank, text, unflatten
 from .layout import Layout, LayoutLike, make_raw
 from .meter import ends
 from .strides import compact_col_major

@@ -8,7 +8,7 @@ from .basis import ScaledBasis
 from .errors import LayoutError
 from .expr import Expr, IntLike
 from .facts import Facts
-from .int_tuple import IntTuple
+from .int_tuple import IntTuple, is_one
 
 
 def as_modes(x: IntTuple) -> tuple[Any, ...]:
@@ -32,7 +32,7 @@ def compact_row_major(shape: IntTuple, start: IntLike = 1) -> IntTuple:
 
 def _compact(shape: IntTuple, current: Any, step: int) -> tuple[IntTuple, Any]:
     if not isinstance(shape, tuple):
-        return (0, current) if type(shape) is int and shape == 1 else (current, current * shape)
+        return (0, current) if is_one(shape) else (current, current * shape)
     out = []
     for s in shape[::step]:
         strides, current = _compact(s, current, step)

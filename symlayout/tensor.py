@@ -12,7 +12,7 @@ from .coordinates import checked_coordinate, dice, idx2crd
 from .errors import LayoutError
 from .expr import Expr, IntLike, Symbol, coerce_or_none
 from .facts import symbols_in
-from .int_tuple import Coord, IntTuple, Shape, add, has_none, product_each, rank
+from .int_tuple import Coord, IntTuple, Shape, add, has_none, is_zero, product_each, rank
 from .layout import ComposedLayout, Layout, expect_layouts, is_layout, make_raw, slice_layout
 from .making import make_identity_layout
 from .meter import ends
@@ -103,7 +103,7 @@ class Tensor:
 
 def moved(iterator: Any, offset: IntLike) -> Any:
     """The iterator *offset* further on."""
-    if type(offset) is int and offset == 0:
+    if is_zero(offset):
         return iterator
     return iterator[offset:] if isinstance(iterator, np.ndarray) else iterator + offset
 

@@ -10,7 +10,7 @@ from .composition import composition
 from .errors import LayoutError
 from .expr import Expr, integer
 from .facts import NOTHING, Facts
-from .int_tuple import IntTuple, ceil_div, checked, leaves, product_each, rank, text
+from .int_tuple import IntTuple, ceil_div, checked, is_one, leaves, product_each, rank, text
 from .layout import ComposedLayout, Layout, LayoutLike, cosize, expect_layouts, is_layout, make_raw, with_obligations
 from .making import LayoutLeft, make_layout
 from .meter import ends
@@ -51,7 +51,7 @@ def _divide_mode(layout: Layout, t: Any, mode: str) -> Layout:
     numbers = type(n) is int and type(t) is int
     facts = NOTHING if numbers else Facts.about(n, t)
     count = -(-n // t) if numbers else facts.resolved(ceil_div(n, t))
-    one, single = type(t) is int and t == 1, type(count) is int and count == 1
+    one, single = is_one(t), is_one(count)
     out = make_raw((t, count), (0 if one else d, 0 if single else d * t), layout.obligations)
     if mode == "cute" or (numbers and n % t == 0):
         return out

@@ -15,7 +15,7 @@ import numpy as np
 from .basis import as_tuple
 from .codomain import coprofile
 from .errors import LayoutError
-from .int_tuple import Coord, IntTuple, leaves, map_leaves, rank, text, unflatten
+from .int_tuple import Coord, IntTuple, is_zero, leaves, map_leaves, rank, text, unflatten
 from .layout import Layout, LayoutLike
 from .swizzle import Swizzle
 
@@ -59,7 +59,7 @@ def _by_entry(profile: IntTuple, strides: list[Any]) -> IntTuple:
 def _entry(stride: IntTuple, i: int, profile: IntTuple) -> Any:
     if isinstance(stride, tuple):
         return stride[i] if i < len(stride) else 0
-    if type(stride) is int and stride == 0:
+    if is_zero(stride):
         return 0
     raise LayoutError(f"expected coordinates of one profile, such as {text(profile)}, got the integer {stride}")
 
@@ -129,7 +129,7 @@ def _plus(a: IntTuple, b: IntTuple) -> IntTuple:
         padded = ((*x, *(0,) * (n - len(x))) for x in (a, b))
         return tuple(map(_plus, *padded))
     for zero, other in ((a, b), (b, a)):
-        if type(zero) is int and zero == 0:
+        if is_zero(zero):
             return other
     if isinstance(a, tuple) or isinstance(b, tuple):
         raise LayoutError("expected an offset and values of one profile, got a coordinate and an integer")

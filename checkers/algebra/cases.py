@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from symlayout.address_map import AddressMap
-from symlayout.expr import Expr, Fact, Max, Substitution, interpret
+from symlayout.expr import Fact, Max, Substitution, interpret, symbols_of
 from symlayout.facts import Facts, opaque_atoms
 
 from ..exhaustive import POINTS
@@ -44,7 +44,7 @@ def shown(x: Any, facts: Facts, depth: int = 3) -> list[Any] | None:
 
 def within(x: Any, n: int) -> bool:
     """Whether 0 <= x < n by enumeration, where the indices in x have few values: what swizzles need."""
-    symbols = x.symbols if isinstance(x, Expr) else ()
+    symbols = symbols_of(x)
     extents: tuple[Any, ...] = tuple(s.upper + 1 for s in symbols if s.lower == 0 and type(s.upper) is int)
     if len(extents) < len(symbols) or math.prod(extents) > POINTS:
         return False

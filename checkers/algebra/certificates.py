@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from symlayout.algebra import coalesced_modes
 from symlayout.expr import Int, divides, split, terms_of
 from symlayout.facts import Evidence, Facts, Row, residues_vanish
+from symlayout.int_tuple import is_one, is_zero
 
 from ..trusted.certificate_json import Setting, hint, poly
 
@@ -127,7 +128,7 @@ def _follow(
         found = _gap(gap, n, facts)
         if found is None:
             continue
-        even = type(gap) is int and gap == 0
+        even = is_zero(gap)
         rest = [j for j in left if j != k]
         done = _follow(modes, facts, n * s if even else above + (n - 1) * s, rest, [*order, k], [*gaps, hint(found)])
         if done is not None or type(gap) is int:
@@ -194,7 +195,7 @@ def _span(modes: Modes, facts: Facts) -> Any:
 
 def bijective(modes: Modes, facts: Facts, onto: Int) -> Certificate | None:
     """Every value of [0, onto) exactly once: strides are the running product of the extents (T3)."""
-    kept = [(n, s) for n, s in modes if not (type(n) is int and n == 1)]
+    kept = [(n, s) for n, s in modes if not is_one(n)]
     order = _running_product(kept, onto)
     if order is None:
         return None
@@ -321,7 +322,7 @@ def equal(a: Modes, base_a: Any, b: Modes, base_b: Any, facts: Facts) -> Certifi
 
 def divisible(modes: Modes, base: Any, modulus: int, facts: Facts) -> Certificate | None:
     """*modulus* divides every offset: the base and every stride that moves (T11, T12)."""
-    moving = [(n, s) for n, s in modes if not (type(n) is int and n == 1)]
+    moving = [(n, s) for n, s in modes if not is_one(n)]
     if not all(residues_vanish(p, modulus) for p in (base, *(s for _, s in moving))):
         return None
     setting = Setting(facts, *_polys(moving), base)

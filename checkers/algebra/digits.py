@@ -19,6 +19,7 @@ from typing import Any, cast
 from symlayout.address_map import AddressMap
 from symlayout.expr import Int, Symbol, divides, split
 from symlayout.facts import Facts, OrderedFacts, Row
+from symlayout.int_tuple import is_zero
 
 from ..claim import Proof
 from ..trusted.certificate_json import Setting, poly
@@ -247,7 +248,7 @@ class _Search:
         q, rest = split(n, d)
         if rest != 0 and self.way == WIDER and digit in dict(self.map.coords):
             return self._widen(digit, n, d)
-        if rest != 0 and ((type(q) is int and q == 0) or len(way) > 1):
+        if rest != 0 and (is_zero(q) or len(way) > 1):
             return self._split(n, d)
         names = (variable(f"{digit.key}{k}") for k in itertools.count())
         finer = [(next(names), d), (next(names), q)] if q != 1 else [(next(names), d)]

@@ -13,7 +13,7 @@ from symlayout.basis import as_tuple
 from symlayout.codomain import coprofile
 from symlayout.coordinates import idx2crd
 from symlayout.errors import ClaimError
-from symlayout.expr import Expr, Fact, Int, Symbol, digit, evaluate, terms_of
+from symlayout.expr import Expr, Fact, Int, Symbol, digit, evaluate, symbols_of, terms_of
 from symlayout.facts import Facts, opaque_atoms
 from symlayout.int_tuple import Coord, IntTuple, add, checked, leaves, text, unflatten
 from symlayout.layout import ComposedLayout, Layout
@@ -124,7 +124,7 @@ def _linear_coordinates(x: Layout, facts: Facts) -> Linear | None:
 
 def _linear_map(x: AddressMap, facts: Facts) -> Linear | None:
     digits = set(x.coords)
-    if any(digits & set(_symbols(n)) for n in x.extents):
+    if any(digits & set(symbols_of(n)) for n in x.extents):
         return None  # a triangular domain is not a box
     parts = []
     for e in leaves(x.offset):
@@ -146,10 +146,6 @@ def _linear_map(x: AddressMap, facts: Facts) -> Linear | None:
         modes = tuple((facts.normal(n), strides.get(c, 0)) for c, n in zip(x.coords, x.extents, strict=True))
         parts.append(Component(modes, base))
     return Linear(tuple(parts), None, isinstance(x.offset, tuple))
-
-
-def _symbols(x: Any) -> tuple[Symbol, ...]:
-    return x.symbols if isinstance(x, Expr) else ()
 
 
 def map_facts(x: AddressMap, facts: Facts) -> Facts:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from symlayout.facts import NOTHING, Facts
-from symlayout.int_tuple import leaves, unflatten
+from symlayout.int_tuple import leaves, product, unflatten
 from symlayout.layout import ComposedLayout, Layout
 from symlayout.swizzle import Swizzle
 
@@ -22,6 +22,15 @@ from ..claim import Claim, Proof, TooLarge
 from .certificates import Certificate, divisible
 from .residues import residues
 from .subject_form import linear
+
+
+def lanes_of(access: Any) -> Any:
+    """The number of lanes of an access, which is the size of its first mode.
+
+    >>> lanes_of(Layout(((8, 4), 2)))
+    32
+    """
+    return product(access.shape[:1]) if isinstance(access.shape, tuple) else access.shape
 
 
 def moved_together(

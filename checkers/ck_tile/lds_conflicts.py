@@ -14,6 +14,7 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import product, text
 
 from ..algebra.subject_form import check_offsets, points, table
+from ..algebra.warp_lanes import lanes_of
 from ..claim import Claim, TooLarge
 from ..claim_fields import Subject
 from ..exhaustive import POINTS, unravel
@@ -48,17 +49,13 @@ class LdsConflictDegree(Claim):
             raise ClaimError(f"expected an access that every lane makes, got a predicate in {self.access}")
         if not isinstance(self.served, Access):
             raise ClaimError(f"expected banks.Access(width, lanes=..., groups=..., banks=...), got {self.served!r}")
-        if type(self._lanes) is int and self._lanes != self.served.lanes:
-            raise ClaimError(f"expected {self.served.lanes} lanes in the first mode, got {self._lanes}")
+        lanes = lanes_of(self.access)
+        if type(lanes) is int and lanes != self.served.lanes:
+            raise ClaimError(f"expected {self.served.lanes} lanes in the first mode, got {lanes}")
         for name, least in (("element_bytes", 1), ("at_most", 1)):
             value = getattr(self, name)
             if type(value) is not int or value < least:
                 raise ClaimError(f"expected {name} of at least {least}, got {value!r}")
-
-    @property
-    def _lanes(self) -> Any:
-        shape = self.access.shape
-        return product(shape[:1]) if isinstance(shape, tuple) else shape
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.access}, at most {self.at_most}-way, {self.served}"

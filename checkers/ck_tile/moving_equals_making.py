@@ -13,6 +13,7 @@ from symlayout.ck_tile.coordinates import moved
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, Symbol, digit
 from symlayout.facts import Facts
+from symlayout.int_tuple import is_zero
 
 from ..algebra.certificates import together
 from ..algebra.subject_form import at_text, points
@@ -66,9 +67,9 @@ class MovingEqualsMaking(Claim):
         step = tuple(b - a for a, b in zip(start, end, strict=True))
         after = moved(x.graph, tuple(before[i] for i in range(len(before))), step)
         differences = [after[i] - made[i] for i in made]
-        if all(type(d) is int and d == 0 for d in differences):
+        if all(is_zero(d) for d in differences):
             return Proof("normal form: the steps add up in every hidden dimension")
-        zero = [Fact(d, "==") for d in differences if not (type(d) is int and d == 0)]
+        zero = [Fact(d, "==") for d in differences if not is_zero(d)]
         found = follows(zero, Facts.about(start, end, given=facts.given))
         return None if found is None else Proof("the steps add up, T9", together(found, "each hidden dimension"))
 

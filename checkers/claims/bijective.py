@@ -10,7 +10,7 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.report import Witness
 from symlayout.expr import Fact, Symbol, divides, eq
 from symlayout.facts import Facts
-from symlayout.int_tuple import leaves, product, text
+from symlayout.int_tuple import is_zero, leaves, product, text
 
 from ..algebra import digits
 from ..algebra import probes as far
@@ -101,7 +101,7 @@ class Bijective(Claim):
         if not all(facts.le(0, n) for n in extents):
             return False
         gap = facts.normal(self.layout.size() - product(self.onto))
-        return type(gap) is int and gap == 0
+        return is_zero(gap)
 
     def counterexample(self) -> Witness | None:
         total = product(self.onto)

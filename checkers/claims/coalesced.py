@@ -13,7 +13,7 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import ceil_div, product, text
 
 from ..algebra.subject_form import check_offsets, check_subject, points, table
-from ..algebra.warp_lanes import certify_moved
+from ..algebra.warp_lanes import certify_moved, lanes_of
 from ..claim import Claim, Proof, TooLarge
 from ..claim_fields import Size, Subject
 from ..exhaustive import POINTS, unravel
@@ -59,8 +59,7 @@ class Coalesced(Claim):
     @property
     def lanes(self) -> Any:
         """The size of the first mode."""
-        shape = self.access.shape
-        return product(shape[:1]) if isinstance(shape, tuple) else shape
+        return lanes_of(self.access)
 
     def __str__(self) -> str:
         lanes = f"{self.lanes} lanes of {self.width_bytes} bytes"

@@ -18,7 +18,7 @@ from symlayout.linear import linear as over_f2
 from symlayout.swizzle import Swizzle, upcast_swizzle
 
 from ..algebra.subject_form import check_offsets, check_subject, points, table
-from ..algebra.warp_lanes import certify_moved
+from ..algebra.warp_lanes import certify_moved, lanes_of
 from ..claim import Claim, Proof, TooLarge
 from ..claim_fields import Subject
 from ..exhaustive import POINTS, unravel
@@ -64,8 +64,7 @@ class ConflictFree(Claim):
     @property
     def lanes(self) -> Any:
         """The size of the first mode."""
-        shape = self.access.shape
-        return product(shape[:1]) if isinstance(shape, tuple) else shape
+        return lanes_of(self.access)
 
     def __str__(self) -> str:
         limit = "" if self.degree == 1 else f", at most {self.degree}-way"

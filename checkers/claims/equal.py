@@ -14,7 +14,7 @@ from symlayout.coordinates import idx2crd
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Symbol, eq, evaluate, index
 from symlayout.facts import Facts, ranges
-from symlayout.int_tuple import congruent, leaves, product, text
+from symlayout.int_tuple import congruent, is_zero, leaves, product, text
 from symlayout.layout import ComposedLayout, Layout
 from symlayout.strides import as_modes
 
@@ -186,11 +186,11 @@ def _same_expression(a: AddressMap, b: AddressMap, facts: Facts) -> Proof | None
         return None
     known = map_facts(a, facts)
     pairs = zip(leaves(a.offset), leaves(offset), strict=True)
-    return Proof("normal form") if all(_is_zero(known.normal(x - y)) for x, y in pairs) else None
+    return Proof("normal form") if all(is_zero(known.normal(x - y)) for x, y in pairs) else None
 
 
 def _same_box(a: AddressMap, b: AddressMap, facts: Facts) -> bool:
-    return all(_is_zero(facts.normal(n - m)) for n, m in zip(a.extents, b.extents, strict=True))
+    return all(is_zero(facts.normal(n - m)) for n, m in zip(a.extents, b.extents, strict=True))
 
 
 def _as_map(layout: Layout | ComposedLayout, like: AddressMap) -> AddressMap:
@@ -203,7 +203,3 @@ def _as_map(layout: Layout | ComposedLayout, like: AddressMap) -> AddressMap:
     extents = tuple(product(s) for s in shape)
     coords = tuple(index(c.name, n) for c, n in zip(like.coords, extents, strict=True))
     return AddressMap(coords, extents, layout(coords if isinstance(layout.shape, tuple) else coords[0]))
-
-
-def _is_zero(x: Any) -> bool:
-    return type(x) is int and x == 0

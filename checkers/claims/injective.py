@@ -13,7 +13,7 @@ from symlayout.basis import as_tuple
 from symlayout.errors import InternalError
 from symlayout.expr import Expr, Fact, Symbol, at_least, eq
 from symlayout.facts import NOTHING, Facts, ranges
-from symlayout.int_tuple import leaves, text
+from symlayout.int_tuple import is_one, leaves, text
 
 from ..algebra import digits
 from ..algebra import probes as far
@@ -98,7 +98,7 @@ def gaps(layout: Any, facts: Facts) -> Iterator[Fact]:
 
 
 def _moving(modes: Any) -> list[tuple[Any, Any]]:
-    return [(n, d) for n, d in modes if not (type(n) is int and n == 1)]
+    return [(n, d) for n, d in modes if not is_one(n)]
 
 
 def _by_component(form: Linear, facts: Facts) -> list[Certificate] | None:

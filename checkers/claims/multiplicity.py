@@ -12,7 +12,7 @@ from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Symbol, integer
 from symlayout.facts import Facts
-from symlayout.int_tuple import product
+from symlayout.int_tuple import is_zero, product
 
 from ..algebra import probes as far
 from ..algebra.certificates import injective
@@ -60,7 +60,7 @@ class Multiplicity(Claim):
         if c is None:
             return None
         repeats = facts.normal(product(tuple(n for n, d in c.modes if d == 0)) - self.copies)
-        if not (type(repeats) is int and repeats == 0) or not all(facts.le(1, n) for n, _ in c.modes):
+        if not is_zero(repeats) or not all(facts.le(1, n) for n, _ in c.modes):
             return None
         found = injective([m for m in c.modes if m[1] != 0], facts)
         return None if found is None else Proof("broadcast modes and a chain of strides, T2", found)

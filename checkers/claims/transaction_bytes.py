@@ -10,6 +10,7 @@ from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, eq
 from symlayout.facts import Facts
+from symlayout.int_tuple import is_zero
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import Cta, ctas
 from symlayout.kernel.sites import Site, sites
@@ -67,7 +68,7 @@ class TransactionBytes(AtAllSizes):
             alike = len({str((x.op, total)) for _, x, total in sums}) == 1
             for mine, x, total in sums:
                 where = "" if alike else f" in {mine.cta}"
-                if apart and type(total) is int and total == 0:
+                if apart and is_zero(total):
                     total = f"which copies {x} awaits: its body has no other copy"
                 if isinstance(total, str):
                     yield _Undecided(total, f"{x}{where}")

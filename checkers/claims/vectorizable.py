@@ -13,6 +13,7 @@ from symlayout.coordinates import idx2crd
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact
 from symlayout.facts import NOTHING, Facts
+from symlayout.int_tuple import is_one
 
 from ..algebra import probes as far
 from ..algebra.certificates import divisible
@@ -106,7 +107,7 @@ class Vectorizable(Claim):
         form = linear(self.layout, NOTHING)
         if form is not None and form.single is not None:
             for n, s in form.single.modes:
-                yield from divisibility(s if not (type(s) is int and s == 1) else n, self.elements)
+                yield from divisibility(s if not is_one(s) else n, self.elements)
 
     def lemma(self, facts: Facts) -> str:
         return f"the first mode is contiguous, and {self.elements} divides it and every other stride"
@@ -118,7 +119,7 @@ def _split(modes: Any, v: int, facts: Facts) -> list[tuple[Any, Any]] | None:
         return list(modes)
     first, *rest = coalesced_modes(list(modes)) or [(1, 0)]
     n, s = first
-    if not (type(s) is int and s == 1):
+    if not is_one(s):
         return None
     count = facts.quotient(n, v) if isinstance(n, Expr) else (n // v if n % v == 0 else None)
     return None if count is None else [(count, v), *rest]

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from symlayout.address_map import AddressMap
-from symlayout.expr import Expr, Fact, Int, Symbol, digit, terms_of
+from symlayout.expr import Fact, Int, Symbol, digit, substitute, terms_of
 from symlayout.facts import symbols_in
 from symlayout.kernel.clusters import is_block
 
@@ -64,7 +64,7 @@ class Cut:
         if [n for _, n in self.steps] != [n for _, n in base.steps]:
             raise Open(f"how the steps of {self.store.site} go with those of {base.store.site}")
         env = {i: j for (i, _), (j, _) in zip(self.steps, base.steps, strict=True) if i is not j}
-        far = tuple(e.subs(env) if isinstance(e, Expr) else e for e in self.far)
+        far = tuple(substitute(e, env) for e in self.far)
         reached, guards = (tuple(f.subs(env) for f in fs) for fs in (self.reached, self.guards))
         if far != base.far or set(reached) != set(base.reached):
             raise Open(f"how {self.store.site} goes with {base.store.site}: other tiles at the same step")

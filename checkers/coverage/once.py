@@ -17,9 +17,9 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import ExpressionError, SymlayoutError
-from symlayout.expr import Expr, Fact, Int, Symbol, digit, divides, integer, terms_of
+from symlayout.expr import Fact, Int, Symbol, digit, divides, integer, substitute, terms_of
 from symlayout.facts import Facts, symbols_in
-from symlayout.int_tuple import ceil_div
+from symlayout.int_tuple import ceil_div, is_zero
 from symlayout.kernel import Kernel
 
 from ..algebra.certificates import Certificate, together
@@ -122,7 +122,7 @@ def _in_stretches(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts)
     """One stretch of memory after another, each by stores that begin there and stay in it: vectors, and a rest."""
     indices = {i for s in every for i, _ in (*s.steps, *s.lanes)}
     begins = dict.fromkeys(plain_terms(s.start[0], indices) for s in every)
-    first = next((b for b in begins if type(b) is int and b == 0), None)
+    first = next((b for b in begins if is_zero(b)), None)
     if len(domain) > 1 or len(begins) != 2 or first is None:
         raise Open(f"how {len(every)} stores share the tensor")
     cut = next(b for b in begins if b is not first)
@@ -168,7 +168,7 @@ def _schedule(
 ) -> Proof:
     """A proof that the tiles *at* which indices are where facts are *met* are those of the domain, each once."""
     rows = tuple(rows)
-    still = [d for d, a in enumerate(at) if type(a) is int and a == 0]
+    still = [d for d, a in enumerate(at) if is_zero(a)]
     single = [shown(Fact(tile[d] - domain[d], ">="), (), facts.given) for d in still]
     if None not in single and len(still) == len(at):  # one tile, which the first step takes alone
         at = tuple(i for i, _ in rows) or (0,)
@@ -279,11 +279,11 @@ class _Conditions:
 def _moved(p: Any, own: set[Symbol], same: dict[Any, Any], pairs: list[tuple[Any, Any]]) -> Any:
     """p in the indices of another store: those with the same values, the others by the element that both write."""
     if not own & symbols_in((p,)):
-        return p.subs(same) if isinstance(p, Expr) else p
+        return substitute(p, same)
     for mine, theirs in pairs:
         for m, d in terms_of(mine).items():
             c = divides(d, terms_of(p).get(m, 0)) if own & symbols_in(m) else None
             rest = p - c * mine if c else p
             if not own & symbols_in((rest,)):
-                return c * theirs + (rest.subs(same) if isinstance(rest, Expr) else rest)
+                return c * theirs + substitute(rest, same)
     raise Open(f"what {p} is by the lanes of another store of the same cell")

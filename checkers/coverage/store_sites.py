@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from symlayout.expr import Expr, Fact, Int, Symbol, digit, divides, index
+from symlayout.expr import Expr, Fact, Int, Symbol, digit, divides, index, substitute
 from symlayout.facts import Facts, symbols_in
 from symlayout.int_tuple import text
 from symlayout.kernel import THREAD, Kernel, KernelMap
@@ -240,7 +240,7 @@ class _Executions:
         for x in symbols_in((start, tuple(self.chosen), tuple(self.guards))):
             if x.name == THREAD:
                 env[x] = here
-        at: Any = tuple(x.subs(env) if isinstance(x, Expr) else x for x in start)
+        at: Any = tuple(substitute(x, env) for x in start)
         reached, guards = (tuple(f.subs(env) for f in fs) for fs in (self.reached, self.guards))
         facts = Facts.about(at, reached, guards, here, *(i for i, _ in self.steps), given=self.kernel.given)
 

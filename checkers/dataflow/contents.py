@@ -14,6 +14,7 @@ import numpy as np
 
 from symlayout.dtype import DType
 from symlayout.expr import Expr, Int, Symbol
+from symlayout.strides import as_modes
 
 WIDTH = 8  # deltas of one place
 
@@ -171,7 +172,7 @@ class Words:
     @classmethod
     def of(cls, number: int, shape: Any) -> Words:
         """Places of one origin without deltas."""
-        return cls(np.full(shape, number, np.int32), np.zeros((*_shape(shape), WIDTH), np.int64))
+        return cls(np.full(shape, number, np.int32), np.zeros((*as_modes(shape), WIDTH), np.int64))
 
     def __getitem__(self, at: Any) -> Words:
         return Words(self.ids[at], self.deltas[at])
@@ -197,10 +198,6 @@ class Words:
         if (self.ids == first).all():  # as a rule
             return [int(first)] * bool(self.ids.size)
         return [int(x) for x in np.unique(self.ids)]
-
-
-def _shape(shape: Any) -> tuple[int, ...]:
-    return shape if isinstance(shape, tuple) else (shape,)
 
 
 def without_constant(x: Any) -> tuple[Any, int]:

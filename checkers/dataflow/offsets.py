@@ -13,6 +13,7 @@ from symlayout.expr import Expr, Quotient, Symbol, index, split
 from symlayout.facts import opaque_atoms
 from symlayout.int_tuple import leaves
 from symlayout.kernel import THREAD, KernelTensor
+from symlayout.strides import as_modes
 
 from .contents import Numbers, without_constant
 from .distinct_names import fresh
@@ -100,7 +101,7 @@ def _split(
     threads: Numbers,
     steps: Mapping[int, Numbers] | None = None,
 ) -> tuple[tuple[Any, ...], Numbers]:
-    if any(isinstance(n, tuple) for n in _tuple(tensor.layout.shape)):
+    if any(isinstance(n, tuple) for n in as_modes(tensor.layout.shape)):
         raise Open(f"offsets into nested modes: {tensor}")
     shapes, strides = ([state.normal(x) for x in leaves(y)] for y in (tensor.layout.shape, tensor.layout.stride))
     order = sorted(range(len(strides)), key=lambda i: _size(strides[i]), reverse=True)
@@ -126,10 +127,6 @@ def _expect_inside(state: State, tensor: KernelTensor, at: Any, deltas: Numbers,
     who = np.broadcast_to(threads.reshape(-1, *[1] * (deltas.ndim - 1)), deltas.shape)
     if not state.holds(at, deltas, who) or not state.holds(n - 1 - at, -deltas, who):
         raise Open(f"that {at + int(deltas.max())} is below {n}, the extent of a mode of {tensor.name}")
-
-
-def _tuple(x: Any) -> tuple[Any, ...]:
-    return x if isinstance(x, tuple) else (x,)
 
 
 def _size(stride: Any) -> tuple[int, int]:

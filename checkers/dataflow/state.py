@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symlayout.atoms import MemorySpace
-from symlayout.expr import Expr, Fact, Symbol
+from symlayout.expr import Expr, Fact, Symbol, symbols_of
 from symlayout.expr.compiled import value
 from symlayout.facts import Facts
 from symlayout.kernel import THREAD, Kernel, KernelTensor
@@ -99,7 +99,7 @@ class State:
     @property
     def known(self) -> Known:
         """The facts that hold here."""
-        symbols = frozenset(s for _, x in self.loops for s in _symbols(x))
+        symbols = frozenset(s for _, x in self.loops for s in symbols_of(x))
         key = self.given, symbols
         if key not in self._known:
             self._known[key] = Known(Facts.about(*self.kernel.dims, *symbols, given=self.given))
@@ -123,9 +123,9 @@ class State:
     def numbers(self, x: Any) -> Numbers:
         """The integer that an expression is for each active thread. Raises Open where it depends on more."""
         x = self.here(x)
-        if any(s.name != THREAD for s in _symbols(x)):
+        if any(s.name != THREAD for s in symbols_of(x)):
             x = self.normal(x)
-        if any(s.name != THREAD for s in _symbols(x)):
+        if any(s.name != THREAD for s in symbols_of(x)):
             raise Open(f"{x} has no number here: it depends on {', '.join(str(s) for s in x.symbols)}")
         return self._agreed(self._of_threads(x))
 
@@ -133,7 +133,7 @@ class State:
         """(some of the active threads, expression without them, integer for each): their sum is the expression."""
         x = self.normal(self.here(x))
         rest, mine, mixed = _by_thread(x)
-        if not mixed and not any(s in self.picked for s in _symbols(x)):
+        if not mixed and not any(s in self.picked for s in symbols_of(x)):
             rest, c = without_constant(rest)
             return [(np.arange(len(self.team.threads)), rest, c + self._agreed(self._of_threads(mine)))]
         found: dict[Any, list[tuple[int, int]]] = {}
@@ -148,8 +148,8 @@ class State:
 
     def _of(self, x: Any, thread: int) -> Any:
         """An expression for one thread."""
-        known: dict[Symbol, Any] = {s: thread for s in _symbols(x) if s.name == THREAD}
-        known |= {s: self.picked[s][thread] for s in _symbols(x) if s in self.picked}
+        known: dict[Symbol, Any] = {s: thread for s in symbols_of(x) if s.name == THREAD}
+        known |= {s: self.picked[s][thread] for s in symbols_of(x) if s in self.picked}
         return x.subs(known) if known else x
 
     def _of_threads(self, x: Any) -> Numbers:
@@ -202,10 +202,6 @@ class State:
         finally:
             for name, x in before.items():
                 setattr(self, name, x)
-
-
-def _symbols(x: Any) -> tuple[Symbol, ...]:
-    return x.symbols if isinstance(x, Expr) else ()
 
 
 def _by_thread(x: Any) -> tuple[Any, Any, bool]:

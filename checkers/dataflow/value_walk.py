@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from symlayout.atoms import MemorySpace
-from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, index
+from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, index, symbols_of
 from symlayout.facts import opaque_atoms
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import Site, sites, top
@@ -157,7 +157,7 @@ class Walk(Visitor[None]):
 
     def _together(self, extent: Any) -> bool:
         """Whether all threads make the same number of iterations."""
-        symbols = extent.symbols if isinstance(extent, Expr) else ()
+        symbols = symbols_of(extent)
         return not any(s.name == THREAD or s in self.kernel.opaque for s in symbols)
 
     def _turns_of(self, state: State, op: For, extent: Any, window: int, period: int) -> set[str]:
@@ -327,7 +327,7 @@ def narrowed(state: State, facts: Iterable[Fact]) -> Iterator[Numbers]:
     guards, given = list(state.guards), list(state.given)
     for fact in facts:
         there = Fact(state.normal(state.here(fact.expr)), fact.relation, fact.modulus)
-        symbols = there.expr.symbols if isinstance(there.expr, Expr) else ()
+        symbols = symbols_of(there.expr)
         if all(s.name == THREAD for s in symbols):
             x = state.numbers(there.expr)
             keep &= x >= 0 if there.relation == ">=" else x == 0 if there.relation == "==" else x % there.modulus == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from symlayout.address_map import Arrays
 from symlayout.atoms import MatrixCopy, MmaAtom
-from symlayout.expr import Expr, Symbol, digit, extent_of, interpret
+from symlayout.expr import Symbol, digit, extent_of, interpret, substitute, symbols_of
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import FIRST_LANE
 from symlayout.kernel.touched import elements_of
@@ -156,13 +156,13 @@ class Footprints:
         """The ways in which two accesses of different roles meet when iteration j of b's loop is i + *ahead* of a's."""
         first, second = self._loose(a, "a"), self._loose(b, "b")
         here, there = digit(f"{i.name}__a", extent_of(i)), digit(f"{j.name}__b", extent_of(j))
-        tie = Place(_put(second.offset, {there: here + ahead}), tuple(s for s in second.free if s is not there))
+        tie = Place(substitute(second.offset, {there: here + ahead}), tuple(s for s in second.free if s is not there))
         first = Place(first.offset, tuple(s for s in first.free if s is not here))
         return self._compared(a, b, first, tie, (here,))
 
     def clash(self, a: Access) -> str:
         """The ways in which threads may meet in one execution of an operation."""
-        if self._opaque & set(_symbols(a.ref.offset)):
+        if self._opaque & set(symbols_of(a.ref.offset)):
             return "unknown"
         found = [
             self.touched(a, put) for (put,) in _cases((Place(a.ref.offset),), {loop.index for loop in a.site.loops})
@@ -172,7 +172,7 @@ class Footprints:
 
     def _once(self, a: Access, place: Place) -> bool:
         """Whether no thread touches an element in several iterations of the loops without synchronisation."""
-        inside = set(_symbols(place.offset))
+        inside = set(symbols_of(place.offset))
         if self._opaque & inside or not all(_is_few(s) and s in inside for s in place.free):
             return False
         found = [self.touched(a, put) for (put,) in _cases((place,), {loop.index for loop in a.site.loops})]
@@ -190,7 +190,7 @@ class Footprints:
         for loop in a.site.loops:
             put[loop.index] = s = _renamed(loop, mark)
             free.append(s)
-        return Place(_put(a.ref.offset, put), tuple(free))
+        return Place(substitute(a.ref.offset, put), tuple(free))
 
     def _moved(self, a: Access, b: Access, way: Way) -> tuple[Place, Place] | None:
         """Both offsets in terms of the iterations at the start; None if loops share an index."""
@@ -219,10 +219,11 @@ class Footprints:
                 else:
                     put = loop.index + n
                 puts[mark][loop.index] = put
-        return Place(_put(a.ref.offset, puts[0]), tuple(frees[0])), Place(_put(b.ref.offset, puts[1]), tuple(frees[1]))
+        at_a, at_b = substitute(a.ref.offset, puts[0]), substitute(b.ref.offset, puts[1])
+        return Place(at_a, tuple(frees[0])), Place(at_b, tuple(frees[1]))
 
     def _compared(self, a: Access, b: Access, at_a: Place, at_b: Place, tied: tuple[Symbol, ...] = ()) -> str:
-        if any(s in self._opaque for p in (at_a, at_b) for s in _symbols(p.offset)):
+        if any(s in self._opaque for p in (at_a, at_b) for s in symbols_of(p.offset)):
             return "unknown"
         key = (a.site.places, a.ref, b.site.places, b.ref, at_a, at_b, tied)
         if key not in self._met:
@@ -254,7 +255,7 @@ class Footprints:
 
     def _touched(self, a: Access, place: Place) -> Touched | None:
         width = widest(self.kernel, a.site.op, a.ref) if a.matrix is None else 1
-        symbols = place.offset.symbols if isinstance(place.offset, Expr) else ()
+        symbols = symbols_of(place.offset)
         free = [s for s in place.free if s in symbols]
         if width is None or any(s.name != THREAD and s not in free for s in symbols):
             return None
@@ -347,7 +348,7 @@ def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, .
     Nothing where there are too many, or where something else is left in an offset.
     """
     few = {s for p in at for s in p.free if _is_few(s)}
-    shared = {s for p in at for s in _symbols(p.offset)} & joint
+    shared = {s for p in at for s in symbols_of(p.offset)} & joint
     turned = sorted((s for s in shared if type(s.upper) is int and s.upper < ITERATIONS), key=lambda s: s.name)
     kept = lambda s: s in few or s.name == THREAD  # noqa: E731
     ranges = [range(int(extent_of(s))) for s in turned]
@@ -355,7 +356,7 @@ def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, .
         return
     for values in itertools.product(*ranges):
         put = dict(zip(turned, values, strict=True))
-        offsets = tuple(_put(p.offset, put) for p in at)
+        offsets = tuple(substitute(p.offset, put) for p in at)
         found = unturned(offsets, kept, CASES)
         if found is None:
             yield tuple(Place(o) for o in offsets)  # symbols are left, which ``touched`` does not resolve
@@ -366,14 +367,6 @@ def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, .
 
 def _is_few(s: Symbol) -> bool:
     return type(s.upper) is int and s.upper < ITERATIONS
-
-
-def _symbols(x: Any) -> tuple[Symbol, ...]:
-    return x.symbols if isinstance(x, Expr) else ()
-
-
-def _put(x: Any, put: Mapping[Symbol, Any]) -> Any:
-    return x.subs(put) if put and isinstance(x, Expr) else x
 
 
 def _renamed(loop: For, mark: str) -> Symbol:

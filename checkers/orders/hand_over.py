@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, ClassVar, cast
 
 from symlayout.atoms import MemorySpace
-from symlayout.expr import Expr, Symbol, digit, terms_of
+from symlayout.expr import Symbol, digit, substitute, terms_of
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Counter, Uncounted, Wanted
@@ -115,7 +115,7 @@ class HandOver:
         """Whether numbers of barriers before the two differ wherever they meet."""
         rename: dict[Symbol, Symbol] = {}
         for loop in b.site.loops:
-            extent = loop.extent.subs(rename) if isinstance(loop.extent, Expr) else loop.extent
+            extent = substitute(loop.extent, rename)
             rename[loop.index] = digit(f"{loop.index.name}__b", extent)
         facts = Facts.about(
             *self.kernel.dims,
@@ -128,7 +128,7 @@ class HandOver:
         for n in shared:
             wanted = _wanted(n)
             before = [RoleCounter(self.kernel, facts, x.team.warps).before(x.site, wanted) for x in (a, b)]
-            second = before[1].subs(rename) if isinstance(before[1], Expr) else before[1]
+            second = substitute(before[1], rename)
             deltas.append(before[0] - second)
         tried = [*deltas, sum(deltas), *(x - y for x, y in itertools.combinations(deltas, 2))]
         if any(_never_zero(x, facts) for x in tried):

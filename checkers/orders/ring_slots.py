@@ -14,7 +14,7 @@ from symlayout.kernel.sites import Site, about_thread
 from symlayout.ops import Arrive, Commit, Elect, For, If, Op, Role, Wait, WaitGroup
 
 from ..clocks.decided import clocks
-from ..rings.hypotheses import Reading
+from ..rings.hypotheses import Reading, on_barrier
 from ..rings.recognised import RingParts, rings_of
 from ..rings.shown import Known, Open
 from .barriers import Meeting
@@ -59,11 +59,11 @@ class RingOrders:
         """The orders of a ring by what stands where."""
         for s in self.every:
             if any(r.tensor in ring.tensors for r in s.op.sources):
-                yield self._after("full_acquire", s, _on(Wait, ring.full), f"wait {ring.full}")
-            if not _fill(s.op, ring.full) and any(r.tensor in ring.tensors for r in s.op.targets):
+                yield self._after("full_acquire", s, on_barrier(Wait, ring.full), f"wait {ring.full}")
+            if not s.op.credits_to(ring.full) and any(r.tensor in ring.tensors for r in s.op.targets):
                 yield Order("slot_free", str(s), beyond=f"how {s}, into what {ring.full} guards, is ordered")
-            if _fill(s.op, ring.full) and ring.empty:
-                yield self._after("slot_free", s, _on(Wait, ring.empty), f"wait {ring.empty}")
+            if s.op.credits_to(ring.full) and ring.empty:
+                yield self._after("slot_free", s, on_barrier(Wait, ring.empty), f"wait {ring.empty}")
             if ring.empty and isinstance(s.op, Arrive) and s.op.barrier.barrier == ring.empty:
                 yield from self._retired(s, ring)
 
@@ -192,14 +192,6 @@ def _within(s: Site, known: list[Op]) -> bool:
 def _by_threads(x: Op) -> bool:
     """Whether an operation chooses threads and nothing else decides about its body: who it is the team says."""
     return isinstance(x, Elect | Role) or (isinstance(x, If) and all(map(about_thread, x.condition)))
-
-
-def _on(kind: type, barrier: str) -> Callable[[Op], bool]:
-    return lambda op: isinstance(op, kind) and op.barrier.barrier == barrier  # type: ignore[attr-defined]
-
-
-def _fill(op: Op, full: str) -> bool:
-    return op.credits_to(full)
 
 
 def _covers(w: Site, s: Site) -> bool:

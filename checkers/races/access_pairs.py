@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from symlayout.errors import SymlayoutError
-from symlayout.expr import Expr, Fact, Symbol
+from symlayout.expr import Fact, Symbol, substitute
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import is_block
@@ -254,7 +254,7 @@ class _Look:
         if len(mine) > 1 or [x.extent for x in mine] != [x.extent for x in theirs]:
             return ""
         turned: dict[Symbol, Symbol] = {x.index: y.index for x, y in zip(mine, theirs, strict=True)}
-        at = slot.slot.subs(turned) if isinstance(slot.slot, Expr) else slot.slot
+        at = substitute(slot.slot, turned)
         slots = self.kernel.barrier(slot.barrier).slots
         turn = theirs[0].index if theirs else 0
         for s in self.every:

@@ -28,7 +28,7 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import SymlayoutError
-from symlayout.expr import Expr, Fact, Int, Symbol, digit, terms_of
+from symlayout.expr import Fact, Int, Symbol, digit, substitute, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel.clusters import is_block, is_rank
 
@@ -76,7 +76,7 @@ def home_of(a: Store, b: Store, dims: tuple[Symbol, ...], *, lanes: bool, loops:
     """
     first, second = _Half(a, lanes, loops), _Half(b, lanes, loops)
     moved = _turned(second, first)
-    far = tuple(_put(e, moved) for e in second.far)
+    far = tuple(substitute(e, moved) for e in second.far)
     if far != first.far or _identities(first) != _identities(second):
         raise Open(f"how {b.site} lies to {a.site}: from {listed(first.far)} and from {listed(far)} on")
     lows = [min(x) for x in zip(first.low, second.low, strict=True)]
@@ -157,15 +157,11 @@ def _turned(b: _Half, a: _Half) -> dict[Any, Any]:
         raise Open(f"how the loops of {b.store.site} go with those of {a.store.site}")
     moved: dict[Any, Any] = {}
     for (i, n), (j, m) in zip(a.far_loops, b.far_loops, strict=True):
-        if _put(m, moved) != n:
+        if substitute(m, moved) != n:
             raise Open(f"how the loops of {b.store.site} go with those of {a.store.site}: {m} iterations, and {n}")
         if i is not j:
             moved[j] = i
     return moved
-
-
-def _put(x: Any, env: dict[Any, Any]) -> Any:
-    return x.subs(env) if env and isinstance(x, Expr) else x
 
 
 # -- elements that are never the same -------------------------------------------------------------------
@@ -181,7 +177,7 @@ def never_meet(a: Store, b: Store, given: tuple[Fact, ...]) -> str:
     moved = {i: digit(f"{i.name}__b", n) for i, n in (*b.steps, *b.lanes)}
     known = [*a.reached, *a.chosen, *a.guards, *(f.subs(moved) for f in (*b.reached, *b.chosen, *b.guards))]
     for x, y, v, w in zip(a.start, b.start, a.width, b.width, strict=True):
-        there = _put(y, moved)
+        there = substitute(y, moved)
         for first, n, second in ((x, v, there), (there, w, x)):
             if shown(Fact(second - first - n, ">="), known, given) is not None:
                 return "one begins behind the other"
@@ -202,7 +198,7 @@ def unrolled(s: Store) -> tuple[Store, ...]:
 
 def _at(s: Store, steps: tuple[tuple[Symbol, Int], ...], put: dict[Any, Any]) -> Store:
     chosen, reached, guards = (tuple(f.subs(put) for f in fs) for fs in (s.chosen, s.reached, s.guards))
-    start = tuple(_put(e, put) for e in s.start)
+    start = tuple(substitute(e, put) for e in s.start)
     return replace(s, start=start, steps=steps, chosen=chosen, reached=reached, guards=guards)
 
 

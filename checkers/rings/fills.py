@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symlayout.address_map import AddressMap
-from symlayout.expr import Expr, Fact, eq
+from symlayout.expr import Fact, eq, symbols_of
 from symlayout.kernel.sites import Site
 from symlayout.ops import Box, Copy, ExpectTx
 
@@ -133,7 +133,7 @@ def _part(r: Shown, x: Site, c: Site, use: Any, ranks: tuple[int, ...]) -> Part:
 
 def _starts(at: Any, inner: tuple[Any, ...]) -> tuple[int, ...]:
     """The values of an offset over the iterations of the loops of a use; none where numbers do not say."""
-    symbols = at.symbols if isinstance(at, Expr) else ()
+    symbols = symbols_of(at)
     extents = tuple(s.upper + 1 for s in inner)
     if not set(symbols) <= set(inner) or not all(type(n) is int for n in extents) or math.prod(extents) > POINTS:
         return ()

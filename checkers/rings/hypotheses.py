@@ -62,11 +62,11 @@ class Reading(Shown):
             self.uses, self.behind, self.arriving, self.met = like.uses, like.behind, like.arriving, like.met
         else:
             self._check()
-        self.fills = fills_of(self, [s for s in self.every if _fills(s.op, self.ring.full)])
+        self.fills = fills_of(self, [s for s in self.every if s.op.credits_to(self.ring.full)])
 
     def _check(self) -> None:
         ring, full, empty = self.ring, self.kernel.barrier(self.ring.full), self.ring.empty
-        arrives, waits = _on((Arrive, ExpectTx), ring.full), _on((Wait,), ring.full)
+        arrives, waits = on_barrier((Arrive, ExpectTx), ring.full), on_barrier(Wait, ring.full)
         producers, consumers = self._roles(arrives), self._roles(waits)
         if not producers or not consumers:
             raise Open(f"{'an arrival on' if not producers else 'a wait for'} {ring.full}")
@@ -77,14 +77,14 @@ class Reading(Shown):
         if empty:
             if self.kernel.barrier(empty).slots != ring.slots:
                 raise Open(f"as many {empty} as {ring.full}: {self.kernel.barrier(empty).slots} and {ring.slots}")
-            self._only(_on((Wait,), empty), producers, f"waits for {empty}")
-            self._only(_on((Arrive,), empty), consumers, f"arrivals on {empty}")
-            self._only(_on((ExpectTx,), empty), [], f"expect_tx {empty}, whose bytes no copy brings,")
+            self._only(on_barrier(Wait, empty), producers, f"waits for {empty}")
+            self._only(on_barrier(Arrive, empty), consumers, f"arrivals on {empty}")
+            self._only(on_barrier(ExpectTx, empty), [], f"expect_tx {empty}, whose bytes no copy brings,")
         self._separate(producers, consumers)
         self._blocking(producers, consumers)
-        self.behind = max(self._behind(role, _on((Wait,), empty), arrives) for role in producers)
+        self.behind = max(self._behind(role, on_barrier(Wait, empty), arrives) for role in producers)
         for role in producers:
-            self._side(role, _on((Wait,), empty), arrives, 1, self.behind)
+            self._side(role, on_barrier(Wait, empty), arrives, 1, self.behind)
         gives = self._gives(empty)
         for back in self._unlike(gives):
             for role in consumers:
@@ -109,7 +109,7 @@ class Reading(Shown):
         """For each CTA to which this one gives slots back: the arrivals that do."""
         found: dict[int, list[Site]] = {}
         for s in self.every:
-            if empty and _on((Arrive,), empty)(s.op):
+            if empty and on_barrier(Arrive, empty)(s.op):
                 found.setdefault(self._peer(s), []).append(s)
         return dict(sorted(found.items()))
 
@@ -157,8 +157,8 @@ class Reading(Shown):
     def _blocking(self, producers: list[str], consumers: list[str]) -> None:
         """Nothing else that these roles wait for can keep them from going on."""
         mine = {self.ring.full, self.ring.empty}
-        at = [s.places[0] for s in self.every if _on((Wait, Arrive, ExpectTx), self.ring.full)(s.op)]
-        at += [s.places[0] for s in self.every if _on((Wait, Arrive, ExpectTx), self.ring.empty)(s.op)]
+        at = [s.places[0] for s in self.every if on_barrier((Wait, Arrive, ExpectTx), self.ring.full)(s.op)]
+        at += [s.places[0] for s in self.every if on_barrier((Wait, Arrive, ExpectTx), self.ring.empty)(s.op)]
         self.met = sum(isinstance(s.op, ClusterBarrier) and s.places[0] < min(at) for s in self.every)
         for s in self.every:
             stops = isinstance(s.op, Barrier | ClusterBarrier) or (
@@ -210,7 +210,7 @@ class Reading(Shown):
         uses = self.uses = self.total(producers[0], arrives)
         for role in producers[1:]:
             self.need(eq(self.total(role, arrives), uses), None, "the producers make the same number of uses")
-        waits = _on((Wait,), self.ring.full)
+        waits = on_barrier(Wait, self.ring.full)
         for role in consumers:
             self.need(eq(self.total(role, waits), uses), None, "both sides make the same number of uses")
         if not self.ring.empty:
@@ -220,7 +220,7 @@ class Reading(Shown):
     def _arrivals(self, name: str, roles: list[str], arrives: Callable[[Op], bool]) -> int:
         """The arrivals of a use on a barrier, each by a lane that has waited."""
         total = 0
-        waits = _on((Wait,), self.ring.empty if name == self.ring.full else self.ring.full)
+        waits = on_barrier(Wait, self.ring.empty if name == self.ring.full else self.ring.full)
         for role in roles:
             teams = {s.team for s in self.every if s.role == role and arrives(s.op)}
             waited = {s.team for s in self.every if s.role == role and waits(s.op)}
@@ -237,7 +237,7 @@ class Reading(Shown):
 
     def _touches(self, consumers: list[str], arrives: Callable[[Op], bool]) -> None:
         """Reads of a slot lie between a wait and the arrival that gives it back; nothing else touches the ring."""
-        waits, S = _on((Wait,), self.ring.full), self.ring.slots
+        waits, S = on_barrier(Wait, self.ring.full), self.ring.slots
         for s in self.every:
             written = [r for r in s.op.targets if r.tensor in self.ring.tensors]
             if written and not (s.op.credits_to(self.ring.full)):
@@ -266,7 +266,7 @@ class Reading(Shown):
         """Raises Open or Uncounted unless slots are given back after the groups of asynchronous reads are over."""
         for s in self.every:
             if s.op.member_of and any(r.tensor in self.ring.tensors for r in s.op.sources):
-                use = self.before(s, _on((Wait,), self.ring.full)) - 1
+                use = self.before(s, on_barrier(Wait, self.ring.full)) - 1
                 for back in self._unlike(self._gives(self.ring.empty)):
                     self._retired(s, use, back)
 
@@ -296,7 +296,7 @@ class Reading(Shown):
 
     def lanes_meet(self, places: tuple[int, ...]) -> None:
         """Raises Open or Uncounted unless lanes meet after the next wait and before the arrival at some place."""
-        waits = _on((Wait,), self.ring.full)
+        waits = on_barrier(Wait, self.ring.full)
         for back in map(_among, self._gives(self.ring.empty).values()):
             for a in (x for x in self.every if back(x.op) and x.places == places):
                 at = self._last(a, lambda x: isinstance(x.op, WarpBarrier | Barrier) and _whole(x, a))  # noqa: B023
@@ -344,9 +344,6 @@ def _side_by_side(a: Site, b: Site) -> bool:
     return all(isinstance(op, Arrive) for op in a.around[-1].body[low:high])
 
 
-def _fills(op: Op, full: str) -> bool:
-    return op.credits_to(full)
-
-
-def _on(kinds: tuple[type, ...], barrier: str) -> Callable[[Op], bool]:
+def on_barrier(kinds: type | tuple[type, ...], barrier: str) -> Callable[[Op], bool]:
+    """Whether an operation is of some kinds and at a barrier."""
     return lambda op: isinstance(op, kinds) and op.barrier.barrier == barrier  # type: ignore[attr-defined]

@@ -22,10 +22,12 @@ import numpy as np
 from symlayout.atoms import MemorySpace, MmaAtom
 from symlayout.dtype import DType
 from symlayout.errors import LayoutError
-from symlayout.kernel import Kernel, KernelTensor
+from symlayout.kernel import Kernel
 from symlayout.kernel.specification import Dot, Element, Total, elements, entries, sums
 from symlayout.ops import LoadIndex
 from symlayout.semantics.expected import expected, telling_inputs
+
+from ..guards import shape_of
 
 Array = np.ndarray[Any, Any]
 
@@ -134,12 +136,6 @@ def _of_reference(bound: Kernel, seed: int) -> dict[str, Any]:
             low = max(0, low) if np.dtype(t.dtype.numpy()).kind == "u" else low
             out[name] = draw.integers(low, high + 1, shape_of(t)).astype(t.dtype.numpy())
     return out
-
-
-def shape_of(tensor: KernelTensor) -> tuple[int, ...]:
-    """The shape of an array with an entry for each coordinate of a flat layout."""
-    shape = tensor.layout.shape
-    return tuple(map(int, shape)) if isinstance(shape, tuple) else (int(shape),)
 
 
 def _parameters(bound: Kernel) -> tuple[str, ...]:

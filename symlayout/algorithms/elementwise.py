@@ -15,7 +15,7 @@ import numpy as np
 from ..atoms.functions import map_function
 from ..dtype import DType
 from ..errors import LayoutError
-from ..int_tuple import leaves
+from ..int_tuple import is_zero, leaves
 from ..layout import Layout
 from ..tensor import Tensor
 from ..values import rows
@@ -105,7 +105,7 @@ def expect_no_race(src: Tensor, dst: Tensor, what: str) -> None:
 
     CuTe drops such modes (``AutoFilter``), so that threads do not write one element several times, and asks the same.
     """
-    repeats = isinstance(dst.layout, Layout) and any(type(d) is int and d == 0 for d in leaves(dst.layout.stride))
+    repeats = isinstance(dst.layout, Layout) and any(is_zero(d) for d in leaves(dst.layout.stride))
     if not repeats or not dst.layout.static or not src.layout.static:
         return
     to, come = rows(dst.layout)[:, 0], rows(src.layout)

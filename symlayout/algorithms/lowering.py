@@ -34,6 +34,7 @@ from ..expr import Fact, Symbol
 from ..int_tuple import Coord, leaves, rank, size
 from ..layout import Layout
 from ..ops import Copy, Mma, Ref
+from ..strides import as_modes
 from ..tensor import Tensor, inner_partition  # noqa: F401  # one is of the example
 from ..tiling import zipped_divide
 from .dispatch import Choice, choose_copy
@@ -171,7 +172,7 @@ def _each(k: Target, moves: Iterable[Tensor]) -> Iterator[tuple[Any, ...]]:
     if not isinstance(total, int):
         raise LayoutError(f"expected a number of instructions for a copy, got {total}; slice the tensor first")
     shape = shapes.pop()
-    flat = shape if isinstance(shape, tuple) else (shape,)
+    flat = as_modes(shape)
     if shapes or not linear or any(isinstance(n, tuple) for n in flat):
         for r in range(total):
             yield (r,)

@@ -11,9 +11,8 @@ from typing import Any
 
 from ..errors import LayoutError
 from ..expr import Int, integer
-from ..int_tuple import text
+from ..int_tuple import is_zero, text
 from ..transforms import Indices
-from ..transforms.transform import is_zero
 from .adaptor import Graph, TensorAdaptor
 
 

@@ -14,7 +14,7 @@ from ..address_map import AddressMap
 from ..errors import LayoutError
 from ..expr import Fact, Int, Symbol, digit, substitute
 from ..facts import Facts
-from ..int_tuple import ceil_div
+from ..int_tuple import ceil_div, is_one
 from ..transforms import Indices, LeftPad, Merge, Pad, RightPad, Run, Transform
 from ..transforms.merge import row_major, total
 from .adaptor import Graph, Hidden, TensorAdaptor
@@ -108,7 +108,7 @@ def _admits_a_box(t: Transform, upper: Indices, extents: Mapping[Symbol, Int]) -
 def _split(u: Symbol, lengths: Indices) -> tuple[Any, ...]:
     """A digit for each length but those of 1."""
     stem = u.name.strip("[]")
-    return tuple(0 if type(n) is int and n == 1 else digit(f"{stem}.{i}", n) for i, n in enumerate(lengths))
+    return tuple(0 if is_one(n) else digit(f"{stem}.{i}", n) for i, n in enumerate(lengths))
 
 
 @dataclass(frozen=True)

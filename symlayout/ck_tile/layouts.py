@@ -19,7 +19,7 @@ from typing import Any
 from ..errors import LayoutError
 from ..expr import Int, Symbol, digit, terms_of
 from ..facts import Facts
-from ..int_tuple import ceil_div, leaves, text
+from ..int_tuple import ceil_div, is_zero, leaves, text
 from ..layout import ComposedLayout, Layout, expect_layouts
 from ..members import members
 from ..strides import as_modes
@@ -142,7 +142,7 @@ def _linear(form: DigitForm) -> Layout | None:
     if strides is None:
         return None
     strides, base = strides[0], strides[1]
-    if not (type(base) is int and base == 0):
+    if not is_zero(base):
         raise LayoutError(
             f"expected a first element at 0, got {base}; move the pointer, and take the layout from there"
         )

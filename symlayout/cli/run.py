@@ -15,6 +15,7 @@ from ..atoms import MemorySpace
 from ..errors import SymlayoutError
 from ..expr import Symbol
 from ..kernel import Kernel, KernelTensor
+from ..strides import as_modes
 from .chosen import KERNEL_HELP, PAIRS_HELP, Chosen, chosen
 from .exits import BAD_INPUT, NO_DEVICE, UNDECIDED, UNEXPECTED, fail
 from .verify import repaired
@@ -141,16 +142,11 @@ def _loaded(tensor: KernelTensor, file: Path) -> Any:
     return x
 
 
-def _shape(tensor: KernelTensor) -> tuple[Any, ...]:
-    shape = tensor.layout.shape
-    return shape if isinstance(shape, tuple) else (shape,)
-
-
 def _sizes_of(tensors: Mapping[str, KernelTensor], arrays: Mapping[str, Any]) -> dict[str, int]:
     """The sizes that shapes of arrays tell: those that are a mode of a tensor. Ends for another number of modes."""
     found: dict[str, int] = {}
     for name, x in arrays.items():
-        shape = _shape(tensors[name])
+        shape = as_modes(tensors[name].layout.shape)
         if len(shape) != x.ndim:
             fail(f"expected {len(shape)} modes of {name}, {_by(shape)}, got an array of {_by(x.shape)}")
         for mode, n in zip(shape, x.shape, strict=True):
@@ -168,8 +164,8 @@ def _filled(bound: Kernel, given: dict[str, Any], seed: int) -> dict[str, Any]:
     for t in bound.tensors:
         if t.name in out and t.dtype.kind == "float":  # integers may be indices, with a contract
             out[t.name] = draw.standard_normal(out[t.name].shape, np.float32).astype(t.dtype.numpy())
-        if t.name in given and given[t.name].shape != tuple(map(int, _shape(t))):
-            fail(f"expected {t.name} of {_by(_shape(t))}, got {_by(given[t.name].shape)}")
+        if t.name in given and given[t.name].shape != tuple(map(int, as_modes(t.layout.shape))):
+            fail(f"expected {t.name} of {_by(as_modes(t.layout.shape))}, got {_by(given[t.name].shape)}")
     return {**out, **given}
 
 

@@ -185,4 +185,14 @@ def substituted(x: Expr, values: Mapping[Any, Any]) -> Any:
 
 def substitute(x: Int, values: Mapping[Any, Any]) -> Any:
     """*x* with symbols replaced; integers stay as they are."""
-    return x.subs(values) if isinstance(x, Expr) else x
+    return x.subs(values) if values and isinstance(x, Expr) else x
+
+
+def symbols_of(x: Any) -> tuple[Symbol, ...]:
+    """The symbols of an expression; an integer has none.
+
+    >>> from symlayout import dims
+    >>> symbols_of(4), [s.name for s in symbols_of(sum(dims("M N")))]
+    ((), ['M', 'N'])
+    """
+    return x.symbols if isinstance(x, Expr) else ()

@@ -12,6 +12,17 @@ from .arithmetic import defined, defines
 from .expression import Expr, Int, Symbol, intern
 
 INT32_MAX = 2**31 - 1
+
+
+def wrapped32(x: Any) -> Any:
+    """A number, or an array of numbers, as signed 32-bit integers hold it.
+
+    >>> wrapped32(2**31), wrapped32(-1)
+    (-2147483648, -1)
+    """
+    return (x + 2**31) % 2**32 - 2**31
+
+
 MOST_BITS = 4096  # of an integer that is given; Python writes no number of more than 4300 digits
 _LEAST, _MOST = -(1 << MOST_BITS), 1 << MOST_BITS
 

@@ -21,6 +21,7 @@ from ..dtype import DType, f32, i32, tf32
 from ..errors import LayoutError
 from ..expr import Expr, Int, Symbol, extent_of, index, integer
 from ..ops.data import number_text
+from ..strides import as_modes
 
 TOTALS = {"add": "sum", "mul": "product", "min": "least", "max": "greatest"}
 
@@ -148,7 +149,7 @@ def result(tensor: str, shape: Any, value: Callable[..., Value]) -> Result:
 
     The coordinates take the names of the parameters. Raises LayoutError for another number of them.
     """
-    modes = shape if isinstance(shape, tuple) else (shape,)
+    modes = as_modes(shape)
     names = list(inspect.signature(value).parameters)
     if len(names) != len(modes):
         raise LayoutError(f"expected a value of {len(modes)} coordinates of {tensor}, got one of {', '.join(names)}")
@@ -280,7 +281,7 @@ def misplaced(r: Result, shapes: Mapping[str, Any]) -> Iterator[str]:
     yield from wrong
     if not wrong:
         shape = shapes[r.tensor]
-        for c, n in zip(r.coords, shape if isinstance(shape, tuple) else (shape,), strict=True):
+        for c, n in zip(r.coords, as_modes(shape), strict=True):
             if c is not index(c.name, n):
                 yield f"expected {c} for each of the {n} of {r.tensor}, got {c} for {extent_of(c)}"
 

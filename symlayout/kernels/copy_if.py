@@ -15,6 +15,7 @@ The predicate is the tensor of coordinates, dealt as the data: an element is mov
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -50,14 +51,7 @@ def copy_if(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, dtype: DTypeL
     src = k.tensor(k.global_tensor("src", kind, Layout((M, N), (ld, 1)))())
     dst = k.tensor(k.global_tensor("dst", kind, Layout((M, N), (N, 1)))())
     load, store = (f"{way}.global.{kind.bytes}" for way in ("ld", "st"))
-    mine = make_tiled_copy(make_copy_atom(load, kind), THREADS).get_slice(k.thread)
-
-    m, n = (k.let(name, n * block) for name, n, block in zip("mn", TILE, k.block, strict=True))
-
-    def part(x: Tensor) -> Tensor:
-        """The elements of a tensor that this thread moves."""
-        return mine.partition_S(local_tile(domain_offset((m, n), x), TILE, (0, 0)))
-
+    part = dealt(k, load, kind)
     inside = Inside(part(make_identity_tensor((M, N))), (M, N))
     layout = Layout(part(src).layout.shape)
     x = k.tensor(k.registers("x", kind, int(layout.size()))(), layout)
@@ -65,6 +59,13 @@ def copy_if(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, dtype: DTypeL
     k.copy(store, x, part(dst), when=inside)
     k.result("dst", lambda m, n: element("src", m, n))
     return k.kernel(reference=reference)
+
+
+def dealt(k: Builder, load: str, kind: DType) -> Callable[[Tensor], Tensor]:
+    """The elements of a tensor that a thread of the kernel moves: those of its CTA's tile, dealt by the atom *load*."""
+    mine = make_tiled_copy(make_copy_atom(load, kind), THREADS).get_slice(k.thread)
+    corner = tuple(k.let(name, n * block) for name, n, block in zip("mn", TILE, k.block, strict=True))
+    return lambda x: mine.partition_S(local_tile(domain_offset(corner, x), TILE, (0, 0)))
 
 
 def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:

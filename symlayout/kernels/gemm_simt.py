@@ -21,6 +21,9 @@ from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.specification import dot, element
 from ..layout import Layout
+from .gemm import reference
+
+__all__ = ["SIZES", "bound", "gemm_simt", "reference"]
 
 SIZES = (
     *({"M": 64, "N": 64, "K": 16}, {"M": 64, "N": 128, "K": 64}, {"M": 1, "N": 1, "K": 1}, {"M": 3, "N": 5, "K": 7}),
@@ -93,11 +96,6 @@ def _store(k: Builder, acc: Any, c: Any, first: tuple[Any, Any], shape: tuple[An
     (m, n), (M, N) = first, shape
     with k.loop("p", EACH, unroll="full") as p, k.loop("q", EACH, unroll="full") as q, k.where(m + p < M, n + q < N):
         k.copy("st.global.4", acc(EACH * p + q), c(N * (m + p) + n + q))
-
-
-def reference(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
-    """The contents of c after the kernel, but for rounding: the exact products, summed in f64 and rounded once."""
-    return {"c": (a.astype(np.float64) @ b.astype(np.float64).T).astype(a.dtype)}
 
 
 def bound(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:

@@ -11,16 +11,16 @@ beta*y is rounded to the type of the tensors, then alpha*x is added and the sum 
 
 from __future__ import annotations
 
-from ..algorithms import Inside, make_copy_atom, make_tiled_copy
+from ..algorithms import Inside
 from ..dtype import DType, DTypeLike
 from ..expr import Symbol
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
 from ..kernel.specification import Value, applied, element, scalar
 from ..layout import Layout
-from ..tensor import Tensor, domain_offset, local_tile, make_identity_tensor
+from ..tensor import make_identity_tensor
 from .axpby import bound, reference
-from .copy_if import SIZES, THREADS, TILE
+from .copy_if import SIZES, THREADS, TILE, dealt
 
 __all__ = ["SIZES", "bound", "reference", "tensor_axpby"]
 
@@ -38,14 +38,7 @@ def tensor_axpby(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, dtype: D
     layouts = {"x": Layout((M, N), (ld, 1)), "y": Layout((M, N), (1, M)), "dst": Layout((M, N), (N, 1))}
     x, y, dst = (k.tensor(k.global_tensor(name, kind, layout)()) for name, layout in layouts.items())
     load, store = (f"{way}.global.{kind.bytes}" for way in ("ld", "st"))
-    mine = make_tiled_copy(make_copy_atom(load, kind), THREADS).get_slice(k.thread)
-
-    m, n = (k.let(name, n * block) for name, n, block in zip("mn", TILE, k.block, strict=True))
-
-    def part(x: Tensor) -> Tensor:
-        """The elements of a tensor that this thread moves."""
-        return mine.partition_S(local_tile(domain_offset((m, n), x), TILE, (0, 0)))
-
+    part = dealt(k, load, kind)
     inside = Inside(part(make_identity_tensor((M, N))), (M, N))
     held = Layout(part(x).layout.shape)
     count = int(held.size())

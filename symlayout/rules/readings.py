@@ -6,8 +6,9 @@ import functools
 from typing import Any
 
 from ..expr import Expr, maximum
+from ..expr.operands import wrapped32
 from ..tma import SPAN_BYTES, TmaType
-from .rule import row_of, times, where, wrapped32
+from .rule import row_of, times, where
 
 CORNER_BITS = (0, 0, 0, 15, 7, 4)  # by rank: signed corners of 16, 8 and 5 bits
 U4_ALIGN8, U4_ALIGN16, U6_ALIGN16 = (int(t) for t in TmaType if t >= TmaType.PACKED_16U4_ALIGN8B)

@@ -312,11 +312,6 @@ def times(a: Any, b: Any) -> Any:
     return np.where(fits, a * np.where(fits, b, 0), most)
 
 
-def wrapped32(x: Any) -> Any:
-    """*x* as a signed 32-bit integer holds it."""
-    return (x + 2**31) % 2**32 - 2**31
-
-
 def row_of(table: tuple[int, ...], i: Any, default: int = 0) -> Any:
     """Entry i of a table; the default past its end."""
     if isinstance(i, np.ndarray):

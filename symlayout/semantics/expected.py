@@ -38,6 +38,7 @@ from ..kernel.specification import (
     sums,
 )
 from ..ops import LoadIndex
+from ..strides import as_modes
 from .execute import expect_arrays
 from .maps import map_function
 from .named_values import scalar
@@ -104,8 +105,7 @@ def telling_inputs(bound: Kernel, loud: int = 0) -> dict[str, Any]:
 
 
 def _shaped(held: Array, tensor: KernelTensor) -> Array:
-    shape = tensor.layout.shape
-    return held.reshape(shape if isinstance(shape, tuple) else (shape,))
+    return held.reshape(as_modes(tensor.layout.shape))
 
 
 FRACTION = 4  # bits behind the point, where a type has so many

@@ -19,7 +19,7 @@ from ..composition import composition
 from ..errors import InexactError, LayoutError
 from ..expr import divides, terms_of
 from ..facts import Facts
-from ..int_tuple import IntTuple, ceil_div, leaves, map_leaves, text
+from ..int_tuple import IntTuple, ceil_div, is_zero, leaves, map_leaves, text
 from ..layout import Layout
 from ..making import make_identity_layout, make_layout
 from ..modes import group
@@ -117,7 +117,7 @@ class Dimension:
 
 def _common_stride(strides: list[Any], facts: Facts) -> Any:
     """The greatest common divisor. Raises LayoutError where symbolic strides do not show it."""
-    left = [d for d in strides if not (type(d) is int and d == 0)]
+    left = [d for d in strides if not is_zero(d)]
     while len(left) > 1:
         pairs = ((i, j) for j in range(len(left)) for i in range(j))
         found = next(((i, j, g) for i, j in pairs if (g := _divisor(left[i], left[j], facts)) is not None), None)

@@ -22,7 +22,7 @@ from ..dtype import DType, DTypeLike, bf16, f16, f32, f64, i32, i64, tf32, u8, u
 from ..errors import LayoutError
 from ..expr import Expr, Int, Symbol, integer
 from ..facts import symbols_in
-from ..int_tuple import Shape, ceil_div, leaves, product, text
+from ..int_tuple import Shape, ceil_div, is_one, leaves, product, text
 from ..layout import Layout
 from ..swizzle import Swizzle
 
@@ -429,4 +429,4 @@ def _type(x: Any) -> TmaType:
 
 
 def _steps(box: Any, every: Any) -> Any:
-    return box if type(every) is int and every == 1 else ceil_div(box, every)
+    return box if is_one(every) else ceil_div(box, every)

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from ..errors import LayoutError
 from ..expr import Int, eq, integer, select
-from .transform import Indices, Run, Transform, is_zero, lengths_of
+from ..int_tuple import is_zero
+from .transform import Indices, Run, Transform, lengths_of
 
 LISTED = 256  # entries of a table that are written out where the index is an expression
 

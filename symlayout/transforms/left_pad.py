@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,6 +27,7 @@ class LeftPad(Transform):
 
     kind: ClassVar[str] = "left_pad"
     note: ClassVar[str] = "upstream does not compile it in transform_tensor_descriptor; pad(L, a, 0) compiles"
+    keeps_guarantees: ClassVar[bool] = True
 
     @property
     def upper_lengths(self) -> Indices:
@@ -51,6 +51,3 @@ class LeftPad(Transform):
     def run(self, upper: Run, length: int) -> Run | None:
         needs = () if self.skip else aligned_run(upper, length, (self.left,))
         return None if needs is None else Run(self.lower(upper.starts), upper.steps, (*upper.needs, *needs))
-
-    def guaranteed(self, lengths: Sequence[Int], strides: Sequence[Int], version: str) -> tuple[Indices, Indices]:
-        return tuple(lengths), tuple(strides)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..expr import Fact, Int
-from ..int_tuple import text
-from .transform import UNKNOWN, Indices, Run, Transform, is_one, is_zero, of_kind
+from ..expr.operands import wrapped32
+from ..int_tuple import is_one, is_zero
+from .transform import UNKNOWN, Indices, Run, Transform, of_kind
 
 
 def row_major(lengths: Sequence[Int]) -> Indices:
@@ -83,14 +84,10 @@ class Merge(Transform):
         return Run(self.lower((start,)), (*(0,) * (self.lower_rank - 1), 1), (*upper.needs, *needs))
 
     def update(self, diff: Indices, lower: Indices, upper: Indices) -> Indices:
-        """Computed anew from the new upper index."""
-        return tuple(new - old for new, old in zip(self.lower(upper), lower, strict=True))
+        return self.computed_anew(lower, upper)
 
     def guaranteed(self, lengths: Sequence[Int], strides: Sequence[Int], version: str) -> tuple[Indices, Indices]:
         return ((lengths[-1],), (strides[-1],)) if lengths else ((UNKNOWN,), (UNKNOWN,))
-
-    def __str__(self) -> str:
-        return f"{self.kind}({', '.join(map(text, self.lengths))})"
 
 
 def magic_division(u: int, d: int) -> int:
@@ -113,9 +110,9 @@ def digits_by_magic(lengths: Sequence[int], u: int) -> tuple[int, ...]:
     out: list[int] = []
     for n in reversed(lengths[1:]):
         q = magic_division(u, n)
-        out.insert(0, _int32(u - q * n))
+        out.insert(0, wrapped32(u - q * n))
         u = q
-    return (_int32(u), *out)
+    return (wrapped32(u), *out)
 
 
 def digits_truncated(lengths: Sequence[int], u: int) -> tuple[int, ...]:
@@ -130,7 +127,3 @@ def digits_truncated(lengths: Sequence[int], u: int) -> tuple[int, ...]:
         out.insert(0, u - q * n)
         u = q
     return (u, *out)
-
-
-def _int32(x: int) -> int:
-    return (x + 2**31) % 2**32 - 2**31

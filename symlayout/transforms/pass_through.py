@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -21,6 +20,7 @@ class PassThrough(Transform):
     length: Int
 
     kind: ClassVar[str] = "pass_through"
+    keeps_guarantees: ClassVar[bool] = True
 
     @property
     def upper_lengths(self) -> Indices:
@@ -34,6 +34,3 @@ class PassThrough(Transform):
 
     def lower_lengths(self) -> tuple[Int | None, ...]:
         return (self.length,)
-
-    def guaranteed(self, lengths: Sequence[Int], strides: Sequence[Int], version: str) -> tuple[Indices, Indices]:
-        return tuple(lengths), tuple(strides)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..int_tuple import text
 from .transform import Indices, Transform
 
 
@@ -32,6 +31,3 @@ class Replicate(Transform):
 
     def lower(self, upper: Indices) -> Indices:
         return ()
-
-    def __str__(self) -> str:
-        return f"{self.kind}({', '.join(map(text, self.lengths))})"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -27,6 +26,7 @@ class RightPad(Transform):
 
     kind: ClassVar[str] = "right_pad"
     note: ClassVar[str] = "its vector guarantee needs a length that the vector divides, which nothing checks"
+    keeps_guarantees: ClassVar[bool] = True
 
     @property
     def upper_lengths(self) -> Indices:
@@ -50,6 +50,3 @@ class RightPad(Transform):
     def run(self, upper: Run, length: int) -> Run | None:
         needs = () if self.skip else aligned_run(upper, length, (self.length,))
         return None if needs is None else Run(upper.starts, upper.steps, (*upper.needs, *needs))
-
-    def guaranteed(self, lengths: Sequence[Int], strides: Sequence[Int], version: str) -> tuple[Indices, Indices]:
-        return tuple(lengths), tuple(strides)

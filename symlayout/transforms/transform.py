@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 from ..errors import LayoutError
 from ..expr import Fact, Int, Symbol, integer, substitute
 from ..facts import symbols_in
-from ..int_tuple import text
+from ..int_tuple import is_one, is_zero, text
 from ..obligations import NONE, Obligations
 
 Indices: TypeAlias = "tuple[Int, ...]"
@@ -60,6 +60,7 @@ class Transform:
 
     kind: ClassVar[str] = ""  # upstream's word
     note: ClassVar[str] = ""  # what an author should know that upstream does not say
+    keeps_guarantees: ClassVar[bool] = False  # whether upstream's vector guarantees hold above as they do below
 
     def __init_subclass__(cls) -> None:
         KINDS[cls.kind] = cls
@@ -128,8 +129,14 @@ class Transform:
         """Upstream's step of the lower index, from the upper step, the old lower and the *new* upper index."""
         return self.moved(diff)
 
+    def computed_anew(self, lower: Indices, upper: Indices) -> Indices:
+        """The step of the lower index by its formula at the new upper index, where upstream divides again."""
+        return tuple(new - old for new, old in zip(self.lower(upper), lower, strict=True))
+
     def guaranteed(self, lengths: Sequence[Int], strides: Sequence[Int], version: str) -> tuple[Indices, Indices]:
         """Upstream's vector lengths and strides of the upper dimensions, from those of the lower ones; -1: unknown."""
+        if self.keeps_guarantees:
+            return tuple(lengths), tuple(strides)
         return (UNKNOWN,) * self.upper_rank, (UNKNOWN,) * self.upper_rank
 
     # -- shared ---------------------------------------------------------------------------------------
@@ -152,7 +159,10 @@ class Transform:
         return tuple(getattr(self, f.name) for f in fields(self))
 
     def __str__(self) -> str:
-        said = [text(v) for v in self._values() if not isinstance(v, bool)]
+        values = self._values()
+        if isinstance(values[0], tuple) and not any(isinstance(v, tuple) for v in values[1:]):  # the lengths alone
+            values = (*values[0], *values[1:])
+        said = [text(v) for v in values if not isinstance(v, bool)]
         flags = [f.name for f in fields(self) if getattr(self, f.name) is True]
         return f"{self.kind}({', '.join([*said, *flags])})"
 
@@ -162,16 +172,6 @@ def lengths_of(lengths: Any) -> Indices:
     if not isinstance(lengths, tuple | list):
         raise LayoutError(f"expected a tuple of lengths such as (4, 5), got {lengths!r}")
     return tuple(map(integer, lengths))
-
-
-def is_zero(x: Any) -> bool:
-    """Whether a number is 0; an expression never is, in normal form."""
-    return type(x) is int and x == 0
-
-
-def is_one(x: Any) -> bool:
-    """Whether a number is 1."""
-    return type(x) is int and x == 1
 
 
 def aligned_run(upper: Run, length: int, edges: Sequence[Int]) -> tuple[Fact, ...] | None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..expr import Expr, Int
-from ..int_tuple import text
+from ..int_tuple import is_zero, text
 from .merge import row_major, total
-from .transform import UNKNOWN, Indices, Run, Transform, is_zero, of_kind
+from .transform import UNKNOWN, Indices, Run, Transform, of_kind
 
 LOW_24_BITS = 0xFFFFFF
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import LayoutError
 from ..expr import Fact, Int, eq, xor
-from ..int_tuple import text
+from ..int_tuple import is_one, is_zero, text
 from ..obligations import Obligations
 from .conditions import required
-from .transform import Indices, Run, Transform, is_one, is_zero
+from .transform import Indices, Run, Transform
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,7 @@ class Xor(Transform):
 
     kind: ClassVar[str] = "xor"
     note: ClassVar[str] = "it needs a second length that is a power of two; other lengths collide without a word"
+    keeps_guarantees: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -78,11 +78,4 @@ class Xor(Transform):
         return Run(lower, (0, 1), (*upper.needs, *needs))
 
     def update(self, diff: Indices, lower: Indices, upper: Indices) -> Indices:
-        """Computed anew from the new upper index."""
-        return tuple(new - old for new, old in zip(self.lower(upper), lower, strict=True))
-
-    def guaranteed(self, lengths: Sequence[Int], strides: Sequence[Int], version: str) -> tuple[Indices, Indices]:
-        return tuple(lengths), tuple(strides)
-
-    def __str__(self) -> str:
-        return f"{self.kind}({', '.join(map(text, self.lengths))})"
+        return self.computed_anew(lower, upper)

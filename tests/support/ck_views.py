@@ -49,6 +49,14 @@ def im2col() -> TensorDescriptor:
     return transform_tensor_descriptor(d, merges, ((0, 2, 4), (1, 3, 5)), BOTH)
 
 
+def predicate_of_im2col(m: Any, k: Any) -> tuple[Any, ...]:
+    """The predicate of implicit GEMM, as a kernel computes it."""
+    H, W, C, X, Ho, Wo, sh, sw, dh, dw = dims("H W C X Ho Wo sh sw dh dw")
+    row = m // Wo % Ho * sh + k // (X * C) * dh - dim("ph", at_least=0)
+    column = m % Wo * sw + k // C % X * dw - dim("pw", at_least=0)
+    return row >= 0, row < H, column >= 0, column < W
+
+
 def lds_tile(M: int, K: int, q: int, element_bytes: int = 2, order: str = "K0 LL") -> TensorDescriptor:
     """The row-major A tile of upstream's universal GEMM policy: naive, xor, unmerge, two merges.
 

@@ -42,7 +42,7 @@ from symlayout.ck_tile import (
     slice_tensor_view,
     transform_tensor_descriptor,
 )
-from tests.support.ck_views import BOTH, im2col, lds_tile, padded_gemm
+from tests.support.ck_views import BOTH, im2col, lds_tile, padded_gemm, predicate_of_im2col
 
 M, K, N, C = dims("M K N C")
 
@@ -65,13 +65,6 @@ def is_proved(claim, certified=True, **options):
         if v.certificate is not None:
             verify(v.certificate)
     return bool(report)
-
-
-def predicate_of_im2col(m, k):
-    H, W, X, Ho, Wo, sh, sw, dh, dw = dims("H W X Ho Wo sh sw dh dw")
-    row = m // Wo % Ho * sh + k // (X * C) * dh - dim("ph", at_least=0)
-    column = m % Wo * sw + k // C % X * dw - dim("pw", at_least=0)
-    return row >= 0, row < H, column >= 0, column < W
 
 
 # -- proofs for all sizes -----------------------------------------------------------------------------------
