@@ -28,6 +28,7 @@ from ..atoms.bulk import SIZE_UNIT_BYTES
 from ..basis import ArithmeticTupleIterator
 from ..common_layouts import max_alignment, max_common_vector
 from ..errors import LayoutError
+from ..facts import Facts
 from ..layout import Layout  # noqa: F401  # of the examples
 from ..tensor import Tensor
 from .pointers import Pointer, dtype_of, make_gmem_ptr, make_rmem_ptr, space_of  # noqa: F401  # two for the example
@@ -78,6 +79,12 @@ def choose_copy(
     src: Tensor, dst: Tensor, word: str | Atom | None = None, *, mbarrier: bool = False, arch: Arch = SM90
 ) -> Choice:
     """The best instruction for ``copy(src, dst)`` by one thread, or the one of *word*.
+
+    >>> from symlayout import Layout, Tensor, dim
+    >>> from symlayout.algorithms import make_gmem_ptr, make_smem_ptr
+    >>> row = Layout(dim("N", multiple_of=2))
+    >>> print(choose_copy(Tensor(make_gmem_ptr(None, "f32"), row), Tensor(make_smem_ptr(None, "f32"), row)).atom)
+    cp.async.8
 
     Bulk copies are considered where there is an *mbarrier* for loads to complete on. Raises LayoutError for tensors in
     unknown memory spaces, and for a *word* that does not fit, with the reason.
@@ -182,10 +189,11 @@ def _misfit_of_vector(row: Atom, src: Tensor, dst: Tensor, bits: int) -> str:
     if count == 1:
         return ""
     common, condition = _vector(src, dst)
-    if type(common) is not int:
-        return f"moves {count} elements that lie side by side in both, and {common} do"
-    if common % count:
-        return f"moves {count} elements that lie side by side in both, and {common} do{condition}"
+    facts = Facts.about(common)
+    common = facts.resolved(common)
+    if facts.quotient(common, count) is None:
+        unknown = "" if type(common) is int else f", where {common} % {count} == 0 is not known"
+        return f"moves {count} elements that lie side by side in both, and {common} do{condition}{unknown}"
     for x in (src, dst):
         found = aligned_to(x)
         if space_of(x) is not REGISTER and found % row.bytes:

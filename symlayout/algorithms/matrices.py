@@ -47,7 +47,13 @@ class Chosen:
 def choose_mma(
     dtype: DTypeLike, sums: DTypeLike, tile: tuple[int, int, int], *, registers: bool = False, arch: Arch = SM90
 ) -> Chosen:
-    """The product of a tile (M, N, K) with A in shared memory, or in *registers*; ``fma`` where no instruction fits."""
+    """The product of a tile (M, N, K) with A in shared memory, or in *registers*; ``fma`` where no instruction fits.
+
+    >>> print(choose_mma("bf16", "f32", (128, 64, 64)))
+    wgmma.m64n64k16.bf16; the next better: none
+    >>> print(choose_mma("bf16", "f32", (16, 8, 16), registers=True))
+    mma.m16n8k16.bf16; the next better: wgmma.m64n8k16.bf16.rs multiplies 64 rows at a time, and there are 16
+    """
     kind, acc = DType.of(dtype), DType.of(sums)
     rows = [r for r in ATOMS.values() if isinstance(r, MmaAtom) and (r.dtype, r.acc_dtype) == (kind, acc)]
     if not rows:

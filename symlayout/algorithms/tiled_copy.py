@@ -220,12 +220,22 @@ def make_tiled_copy(copy: CopyAtom, threads: Layout, values: Layout | None = Non
 
 
 def make_tiled_copy_tv(copy: CopyAtom, tv: Layout, tiler: Any) -> TiledCopy:
-    """A tiled copy from a thread-value layout and the extents of its tile; ``make_tiled_copy_impl`` of C++."""
+    """A tiled copy from a thread-value layout and the extents of its tile; ``make_tiled_copy_impl`` of C++.
+
+    >>> print(make_tiled_copy_tv(make_copy_atom("ld.global.4", "f32"), Layout((32, 2), (1, 32)), (64,)))
+    ld.global.4 of f32, tile (64,), 32 threads: (32,2):(1,32)
+    """
     return TiledCopy(copy, tv, tuple(tiler))
 
 
 def make_tiled_copy_A(copy: CopyAtom, mma: Any) -> TiledCopy:  # noqa: N802  # CuTe's name
-    """A copy into, or out of, the registers of A of a tiled product."""
+    """A copy into, or out of, the registers of A of a tiled product.
+
+    >>> from symlayout.algorithms import make_tiled_mma
+    >>> mma = make_tiled_mma("mma.m16n8k16.bf16", (2, 2, 1))
+    >>> print(make_tiled_copy_A(make_copy_atom("ldmatrix.x4", "bf16"), mma).tiler)
+    (32, 16)
+    """
     return make_tiled_copy_tv(copy, mma.tv_layout_A, (mma.tile[0], mma.tile[2]))
 
 

@@ -191,6 +191,9 @@ def make_buffer_view(
 ) -> BufferView:
     """A buffer of memory *p*: a flat array (or a list of numbers), or None for one that is only proved about.
 
+    >>> print(make_buffer_view([1, 2, 3], 3, dtype="f16"))
+    global buffer of 3 f16
+
     CK gives the space as a template argument. The type is that of the array unless *dtype* names another.
     """
     data = p if p is None or isinstance(p, np.ndarray) else np.array(p)

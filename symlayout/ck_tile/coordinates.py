@@ -98,13 +98,26 @@ def moved(graph: Graph, hidden: Sequence[Int], step: Sequence[Any]) -> Mapping[i
 def coordinate_has_valid_offset_assuming_top_index_is_valid(
     descriptor: TensorAdaptor, coordinate: TensorCoordinate
 ) -> bool:
-    """Whether the pads admit a coordinate of integers: all that an access of a tensor view tests."""
+    """Whether the pads admit a coordinate of integers: all that an access of a tensor view tests.
+
+    >>> from symlayout.ck_tile import make_naive_tensor_view_packed, pad_tensor_view
+    >>> d = pad_tensor_view(make_naive_tensor_view_packed(None, (5,)), (8,), (True,)).descriptor
+    >>> made = [make_tensor_coordinate(d, (i,)) for i in (-1, 4, 5)]
+    >>> [coordinate_has_valid_offset_assuming_top_index_is_valid(d, c) for c in made]
+    [True, True, False]
+    """
     hidden = dict(enumerate(coordinate.hidden))
     return all(f.value for f in descriptor.graph.valid(hidden))
 
 
 def coordinate_has_valid_offset(descriptor: TensorAdaptor, coordinate: TensorCoordinate) -> bool:
-    """Whether the pads admit a coordinate of integers, and its top index lies inside the lengths."""
+    """Whether the pads admit a coordinate of integers, and its top index lies inside the lengths.
+
+    >>> from symlayout.ck_tile import make_naive_tensor_view_packed, pad_tensor_view
+    >>> d = pad_tensor_view(make_naive_tensor_view_packed(None, (5,)), (8,), (True,)).descriptor
+    >>> [coordinate_has_valid_offset(d, make_tensor_coordinate(d, (i,))) for i in (-1, 4, 5)]
+    [False, True, False]
+    """
     inside = all(bool(i >= 0) and bool(i < n) for i, n in zip(coordinate.index, descriptor.extents, strict=True))
     return inside and coordinate_has_valid_offset_assuming_top_index_is_valid(descriptor, coordinate)
 

@@ -58,6 +58,13 @@ class KernelView:
 def kernel_view(k: Builder, name: str, view: TensorView) -> KernelView:
     """Declare the buffer of a view in a kernel: global memory, shared memory for LDS, registers for VGPR.
 
+    >>> from symlayout import dims
+    >>> from symlayout.ck_tile import make_naive_tensor_view_packed
+    >>> M, N = dims("M N")
+    >>> k = Builder("rows", M, N, grid=(1,), threads=32)
+    >>> print(kernel_view(k, "src", make_naive_tensor_view_packed(None, (M, N)))(0, 1))
+    src[1]
+
     Raises LayoutError for the generic space, which no tensor of a kernel is in.
     """
     buffer = view.buffer

@@ -204,6 +204,10 @@ def make_tensor_view(
 ) -> TensorView:
     """A view of memory *p* of ``desc.element_space_size`` elements.
 
+    >>> view = make_tensor_view(range(6), make_naive_tensor_descriptor((2, 3), (3, 1)))
+    >>> view[1, 0]
+    3
+
     Upstream takes a pointer. A ``BufferView`` in its place is taken too, since the document on tensor views writes so;
     upstream's function does not, and only the constructor ``TensorView`` does.
     """
@@ -235,7 +239,11 @@ def make_naive_tensor_view(
 def make_naive_tensor_view_packed(
     p: Any, lengths: Sequence[Any], guaranteed_last_dim_vector_length: Any = UNKNOWN, **options: Any
 ) -> TensorView:
-    """A row-major view without gaps; options are those of ``make_tensor_view``."""
+    """A row-major view without gaps; options are those of ``make_tensor_view``.
+
+    >>> make_naive_tensor_view_packed(range(12), (3, 4))[2, 1]
+    9
+    """
     desc = make_naive_tensor_descriptor_packed(lengths, guaranteed_last_dim_vector_length)
     return make_tensor_view(p, desc, **options)
 
@@ -252,7 +260,13 @@ def transform_tensor_view(
     new_upper_dimension_new_visible_idss: Sequence[Sequence[int]],
     mode: str = "exact",
 ) -> TensorView:
-    """The same buffer through a transformed descriptor; see ``transform_tensor_descriptor``."""
+    """The same buffer through a transformed descriptor; see ``transform_tensor_descriptor``.
+
+    >>> from symlayout.ck_tile import make_merge_transform
+    >>> view = make_naive_tensor_view_packed(range(12), (3, 4))
+    >>> transform_tensor_view(view, [make_merge_transform((3, 4))], [(0, 1)], [(0,)])[9]
+    9
+    """
     lower, upper = new_lower_dimension_old_visible_idss, new_upper_dimension_new_visible_idss
     new = transform_tensor_descriptor(old_tensor_view.descriptor, new_transforms, lower, upper, mode)
     return replace(old_tensor_view, descriptor=new)

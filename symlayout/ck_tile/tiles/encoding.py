@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 from ...errors import LayoutError
 from ...expr import Expr, Int, Symbol, substitute
 from ...facts import symbols_in
-from ...int_tuple import text
+from ...int_tuple import is_one, text
 from ...transforms import Indices
 from ...transforms.merge import row_major, total
-from ...transforms.transform import is_one, lengths_of
+from ...transforms.transform import lengths_of
 
 Pair: TypeAlias = "tuple[int, int]"  # (major, minor): major 0 is R, major k + 1 is H of tile dimension k
 

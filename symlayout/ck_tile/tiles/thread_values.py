@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 
 from ...errors import LayoutError
 from ...expr import Int
-from ...int_tuple import leaves, text
+from ...int_tuple import is_one, leaves, text
 from ...layout import Layout
 from ...strides import as_modes
 from ...transforms.merge import total
-from ...transforms.transform import is_one
 from .distribution import TileDistribution, make_static_tile_distribution
 from .encoding import Pair, TileDistributionEncoding
 

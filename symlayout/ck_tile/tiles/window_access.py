@@ -7,8 +7,8 @@ from typing import Any
 
 from ...expr import Expr, Int, Symbol, extent_of, terms_of
 from ...facts import symbols_in
+from ...int_tuple import is_zero
 from ...transforms import Embed, Indices, Offset, PassThrough
-from ...transforms.transform import is_zero
 from ..adaptor import Graph, TensorAdaptor
 from ..adaptors import glued
 from ..descriptor import TensorDescriptor, transformed

@@ -40,6 +40,19 @@ def test_memory_spaces_choose_the_instruction(a, b, word, waits):
     assert choice.rejected == ()
 
 
+@pytest.mark.parametrize("factor, elements", [(1, 1), (2, 2), (6, 2), (4, 4), (8, 4)])
+def test_a_row_of_symbolic_length_is_copied_by_the_vectors_that_divide_it(factor, elements):
+    """The widest vector of at most 16 bytes that is one for all sizes, whichever way the factor is stated."""
+    for n in (factor * dim("N"), dim("N", multiple_of=factor)):
+        rows = Layout((n, 3), (1, 2 * n))
+        choice = choose_copy(*tensors("global", "shared", rows, rows))
+
+        assert choice.elements == elements
+        assert prove(Vectorizable(rows, elements))
+        if elements < 4:
+            assert choice.rejected[-1][1].endswith(f"and {n} do, where {n} % {2 * elements} == 0 is not known")
+
+
 def test_a_bulk_copy_needs_an_mbarrier_and_its_architecture():
     pair = tensors("global", "shared")
     assert choose_copy(*pair, mbarrier=True).waits == ("mbarrier",)
