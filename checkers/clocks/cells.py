@@ -15,7 +15,7 @@ from symlayout.expr import Expr, build, mod, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import Site, everyone, sites, unsteady
-from symlayout.ops import Barrier, ClusterBarrier, Copy, Ref
+from symlayout.ops import Barrier, ClusterBarrier, Copy, Ref, Touch
 
 from ..algebra.cases import shown, within
 from ..orders.footprints import widest
@@ -59,10 +59,20 @@ def cells(kernel: Kernel, barriers: list[Phased], names: frozenset[str] = frozen
     kernel = kernel.plain
     shared = {t.name for t in kernel.tensors if t.space is MemorySpace.SHARED}
     wanted = shared & names if names else shared
-    fills = {
-        id(u.event.op): (b, u) for b in barriers if not b.named for u in b.arrivals if isinstance(u.event.op, Copy)
-    }
+    fills = _fills(barriers)
     return [c for s in sites(kernel) for c in _of(kernel, s, wanted, fills, barriers)]
+
+
+def anywhere(s: Site, touch: Touch, barriers: list[Phased]) -> Cells:
+    """An access to whatever memory, of which no bytes are told. Raises Open where it is not known who makes it."""
+    made, ref = event(s, team=s.team or everyone(s)), Ref("")
+    fill = _fills(barriers).get(id(s.op))
+    return Cells(made, ref, touch.kind, touch.proxy, touch.completion, 1, 0, 0, 0, 0, fill)
+
+
+def _fills(barriers: list[Phased]) -> dict[int, tuple[Phased, Use]]:
+    """The copies that complete on mbarriers, by their identity."""
+    return {id(u.event.op): (b, u) for b in barriers if not b.named for u in b.arrivals if isinstance(u.event.op, Copy)}
 
 
 def _of(kernel: Kernel, s: Site, wanted: set[str], fills: Any, barriers: list[Phased]) -> Iterator[Cells]:

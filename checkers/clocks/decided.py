@@ -20,6 +20,7 @@ from symlayout.kernel.clusters import size
 from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.sites import Site, sites
 from symlayout.kernel.unrolled import Places
+from symlayout.ops import Touch
 
 from ..orders.initialised import init_orders
 from ..rings.cluster_rings import ClusterReading
@@ -87,6 +88,16 @@ class Clocks:
         except (Open, Uncounted, AssumptionError) as e:
             return str(e)
         return ""
+
+    def before(self, first: tuple[Site, Touch], second: tuple[Site, Touch], together: bool) -> bool:
+        """Whether an access to whatever memory is over before another, see ``Orders.expect_before``."""
+        if self.protocol_open:
+            return False
+        try:
+            Orders(self.protocol).expect_before(first, second, together)
+        except (Open, Uncounted, AssumptionError):
+            return False
+        return True
 
     @cached_property
     def protocol(self) -> Protocol:

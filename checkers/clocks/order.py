@@ -18,11 +18,11 @@ from symlayout.expr import Fact, divides, eq, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel.counting import Counter, Uncounted
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Commit, Fence, Op, WaitGroup
+from symlayout.ops import Commit, Fence, Op, Touch, WaitGroup
 
 from ..orders.shared_accesses import parallel
 from ..rings.shown import Open
-from .cells import Cells, cells
+from .cells import Cells, anywhere, cells
 from .chains import Point, start
 from .events import Env, Event, alone, common, event, follows, fresh, located, put
 from .protocol import Protocol
@@ -91,6 +91,27 @@ class Orders:
             yours, under = fresh(b.event, under)
             if not under.empty and not self.before(a, mine, b, yours, under):
                 raise Open(f"that {a} is over before {b}")
+
+    def expect_before(self, first: tuple[Site, Touch], second: tuple[Site, Touch], together: bool) -> None:
+        """Show that an access to whatever memory is over before another. Raises Open.
+
+        All executions of the one are, or with *together* that in the same iterations of the loops around both.
+        """
+        a, b = (anywhere(self._here(s), touch, self.protocol.barriers) for s, touch in (first, second))
+        mine, under = fresh(a.event, self.protocol.begin)
+        if together:
+            if [x.extent for x in a.event.loops] != [x.extent for x in b.event.loops] or len(a.event.loops) > 1:
+                raise Open(f"which iterations of {a} and {b} are the same")
+            yours: Env = {y.index: mine[x.index] for x, y in zip(a.event.loops, b.event.loops, strict=True)}
+            under = under.also(*b.event.exists(yours))
+        else:
+            yours, under = fresh(b.event, under)
+        if not under.empty and not self.before(a, mine, b, yours, under):
+            raise Open(f"that {a} is over before {b}")
+
+    def _here(self, s: Site) -> Site:
+        """An operation of a kernel like this one, in this one."""
+        return next(x for x in self.every if x.places == s.places)
 
     def _meetings(self, a: Cells, mine: Env, b: Cells, yours: Env, under: Under) -> Iterator[tuple[int, Under]]:
         """The cases in which two accesses may touch the same bytes: which is of the later use, by its sign."""

@@ -32,6 +32,7 @@ from symlayout.ops import Barrier, Box, ClusterBarrier, Commit, Elect, Fence, Fo
 
 from ..certified import certified
 from ..claims.written_once import WrittenOnce
+from ..clocks.decided import clocks
 from ..coverage.elements import as_modes, in_a_map, in_modes
 from ..coverage.store_sites import Open, Store
 from ..orders.barriers import Meeting, meetings, number_of
@@ -202,7 +203,20 @@ class _Look:
         if a is b:
             raise Open(f"no order between the threads of a CTA that come to one element by {a}")
         awaited = self._awaited(a, b, home) or self._awaited(b, a, home)
-        return awaited or self._between(a, b, home, barrier=True)
+        if awaited:
+            return awaited
+        try:
+            return self._between(a, b, home, barrier=True)
+        except Open:
+            if self._by_clocks(a, b, home):
+                return "one is over before the other, by symbolic clocks"
+            raise
+
+    def _by_clocks(self, a: Access, b: Access, home: Home) -> bool:
+        """Whether one is known to be over before the other, where a home has them in the same iterations or in any."""
+        known, first, second = clocks(self.kernel, self.given), (a.site, a.touch), (b.site, b.touch)
+        whole = (True, False) if home.whole else (False,)
+        return any(known.before(first, second, w) or known.before(second, first, w) for w in whole)
 
     # -- what stands between ------------------------------------------------------------------------
 
