@@ -33,6 +33,7 @@ from symlayout.text.grammar import as_claims
 from symlayout.text.notation import Declared, parse, parse_box, parse_expression, parse_fact, parse_int_tuple
 from symlayout.text.reader import suggestion
 
+from .ck_tile import CK_CLAIMS
 from .claim import Claim
 from .claim_fields import SHARED, Reads, readings
 from .claims import CLAIMS
@@ -93,7 +94,13 @@ def kind_of(made_by: type[Claim]) -> Kind:
     return Kind(identifier(made_by), made_by, tuple(rows), make)
 
 
-KINDS: Mapping[str, Kind] = {k.name: k for k in map(kind_of, CLAIMS)}
+def _of_text(made_by: type[Claim]) -> bool:
+    """Whether text can give all that a class needs: no banks of an LDS, no function of coordinates without its own."""
+    takes = inspect.signature(made_by).parameters.values()
+    return all(p.name in readings(made_by) for p in takes if p.default is p.empty)
+
+
+KINDS: Mapping[str, Kind] = {k.name: k for k in map(kind_of, (*CLAIMS, *filter(_of_text, CK_CLAIMS)))}
 
 
 def claim_from(

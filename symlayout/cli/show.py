@@ -20,7 +20,8 @@ def show(
     layout: Annotated[
         str,
         typer.Argument(
-            help='A layout as CuTe prints it: "(4,8):(8,1)", or a CuTe C++ type; or a matrix instruction: ldmatrix.x4.'
+            help='A layout as CuTe prints it: "(4,8):(8,1)", or a C++ type of CuTe or CK Tile; '
+            "or a matrix instruction: ldmatrix.x4."
         ),
     ],
     at: Annotated[
@@ -62,12 +63,15 @@ def _show_atom(word: str, at: str, tile: str) -> Callable[[], str]:
 
 def _show(source: str, at: str, tile: str, drawn: bool) -> Callable[[], str]:
     """Print a layout, or its slice; how to draw it, which must be possible where it is to be *drawn*."""
+    from ..address_map import AddressMap
     from ..draw import offset_grid, steps, svg, thread_value_grid
     from ..int_tuple import has_none
     from ..swizzle import Swizzle
     from ..text.notation import parse, parse_int_tuple
 
     found = parse(source)
+    if isinstance(found, AddressMap):
+        return _show_map(found, at, tile, drawn)
     if isinstance(found, Swizzle):
         found = _over_period(found)
     box, coord, lines = _tile(tile), parse_int_tuple(at) if at else (), []
@@ -87,6 +91,36 @@ def _show(source: str, at: str, tile: str, drawn: bool) -> Callable[[], str]:
         lines.append(grid.table(console.width()))
     for line in lines:
         console.out.print(line, markup=False, style="bold" if line == str(found) else None)
+    return lambda: svg(grid) if grid is not None else ""
+
+
+def _show_map(found: Any, at: str, tile: str, drawn: bool) -> Callable[[], str]:
+    """Print a distribution, descriptor or adaptor of CK Tile, or the steps to one value; how to draw it."""
+    from ..ck_tile import TileDistribution
+    from ..ck_tile.explain import explain
+    from ..ck_tile.tiles.pictures import distribution_grid
+    from ..draw import map_grid, svg
+    from ..text.notation import parse_int_tuple
+
+    if tile:
+        raise NotationError(f"expected --tile with a layout, got a type of CK Tile, whose tile is its own: {found}")
+    small = found.static and found.size() <= 1 << 20
+    if drawn and not small:
+        raise NotationError(f"expected a map of numbers with at most 2^20 elements to draw, got {found}")
+    lines = [str(found)]
+    grid: Any = None
+    if isinstance(found, TileDistribution):
+        lines = [str(found.encoding), str(found), *found.encoding.faults()]
+        grid = distribution_grid(found) if small else None
+    elif small:
+        grid = map_grid(found)
+    if at:
+        coord: Any = parse_int_tuple(at)
+        lines += str(explain(found, coord if isinstance(coord, tuple) else (coord,))).splitlines()
+    elif grid is not None:
+        lines.append(grid.table(console.width()))
+    for line in lines:
+        console.out.print(line, markup=False, style="bold" if line == lines[0] else None)
     return lambda: svg(grid) if grid is not None else ""
 
 

@@ -24,7 +24,8 @@ def explain(
 
     from ..answers import explain as words
 
-    kinds = (*KINDS.values(), *OTHERS, *CK_CLAIMS)
+    stated = {k.made_by for k in KINDS.values()}
+    kinds = (*KINDS.values(), *OTHERS, *(c for c in CK_CLAIMS if c not in stated))
     try:
         shown = str(words.explain(name, kinds)) if name else words.overview(kinds)
     except SymlayoutError as e:

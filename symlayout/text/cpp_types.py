@@ -20,6 +20,12 @@ WORDS = ("int", "long", "short", "unsigned", "signed")  # parts of integer types
 RUN_TIME = (*WORDS, "size_t", "ptrdiff_t", *(f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)))
 TUPLES = ("tuple", "Shape", "Stride", "Step", "Coord")
 LAYOUTS = ("Layout", "ComposedLayout", "Swizzle")
+# fmt: off
+CK_TYPES = (  # of AMD CK Tile, which ``ck_types`` reads
+    "tile_distribution_encoding", "tile_distribution", "tile_window_with_static_distribution", "tensor_adaptor",
+    "tensor_descriptor",
+)
+# fmt: on
 
 
 def parse_cpp(source: str, symbols: Iterable[Symbol] = ()) -> Layout | ComposedLayout | Swizzle:
@@ -31,7 +37,7 @@ def parse_cpp(source: str, symbols: Iterable[Symbol] = ()) -> Layout | ComposedL
     Run-time integers become the symbols s0, s1, ... in shapes, d0, d1, ... in strides and o0, o1, ...
     in offsets, or those of *symbols* with these names. A tuple type alone is a shape.
     """
-    types = _Types(source, symbols)
+    types = TypeReader(source, symbols)
     out = types.type()
     types.end("the end of the type")
     return types.layout(out) if out.name in LAYOUTS else Layout(types.integers(out, "s"))
@@ -74,28 +80,28 @@ def is_cpp(first: str, second: str = END) -> bool:
     return "::" in (first, second) or (first in BEFORE and second.isidentifier())
 
 
-class _Type(NamedTuple):
+class TypeTree(NamedTuple):
     """``name<args>`` in the tokens *at* .. *last*, or a *number* among template arguments."""
 
     name: str
     at: int
     last: int
-    args: tuple[_Type, ...] = ()
+    args: tuple[TypeTree, ...] = ()
     number: int | None = None
 
 
-class _Types(Reader):
+class TypeReader(Reader):
     """A C++ type read as a tree, then given its meaning."""
 
     def __init__(self, source: str, symbols: Iterable[Symbol]) -> None:
         super().__init__(source, symbols)
         self.fresh = {"s": 0, "d": 0, "o": 0}  # how many so far in shapes, strides and offsets
 
-    def type(self, depth: int = 0) -> _Type:
+    def type(self, depth: int = 0) -> TypeTree:
         """A type without its qualifiers and namespaces, or a number."""
         if self.token in ("(", "-") or self.token[:1] in DIGITS:
             at, number = self.position, self.constant("an integer")
-            return _Type("", at, self.position - 1, number=number)
+            return TypeTree("", at, self.position - 1, number=number)
         while self.token in BEFORE:
             self.position += 1
         self.take("::")
@@ -112,17 +118,17 @@ class _Types(Reader):
         last = self.position - 1
         while self.token in AFTER:
             self.position += 1
-        return _Type(name, at, last, args)
+        return TypeTree(name, at, last, args)
 
-    def arguments(self, depth: int) -> tuple[_Type, ...]:
-        out: list[_Type] = []
+    def arguments(self, depth: int) -> tuple[TypeTree, ...]:
+        out: list[TypeTree] = []
         while not self.take(">"):
             if out and not self.take(","):
                 raise self.error("',' or '>' after a template argument")
             out.append(self.type(depth))
         return tuple(out)
 
-    def layout(self, t: _Type) -> Any:
+    def layout(self, t: TypeTree) -> Any:
         match t.name, t.args:
             case "Layout", [shape]:  # gcc leaves out a default argument
                 return Layout(self.integers(shape, "s"))
@@ -130,24 +136,24 @@ class _Types(Reader):
                 return Layout(self.integers(shape, "s"), self.integers(stride, "d"))
             case "ComposedLayout", [outer, offset, inner] if inner.name != "Swizzle":
                 return ComposedLayout(*self.shifted(outer, offset), self.layout(inner))
-            case "Swizzle", [_Type(number=int(b)), _Type(number=int(m)), _Type(number=int(s))]:
+            case "Swizzle", [TypeTree(number=int(b)), TypeTree(number=int(m)), TypeTree(number=int(s))]:
                 return self.made(t.at, Swizzle, b, m, s)
         known = "Layout<shape, stride>, ComposedLayout<outer, offset, inner> or Swizzle<bits, base, shift>"
         raise self.unexpected(known, t)
 
-    def shifted(self, outer: _Type, offset: _Type) -> tuple[Any, Any]:
+    def shifted(self, outer: TypeTree, offset: TypeTree) -> tuple[Any, Any]:
         """The outer layout and the offset; a pointer flag rescales the swizzle and leaves 0."""
         match offset.name, offset.args:
-            case "smem_ptr_flag_bits", [_Type(number=int(bits))]:
+            case "smem_ptr_flag_bits", [TypeTree(number=int(bits))]:
                 return self.in_elements(self.layout(outer), bits, offset.at), 0
         return self.layout(outer), self.integers(offset, "o")
 
-    def integers(self, t: _Type, kind: str) -> Any:
+    def integers(self, t: TypeTree, kind: str) -> Any:
         """A tuple or an integer; *kind* says what its run-time integers are called."""
         match t.name, t.args:
-            case "C" | "Int", [_Type(number=int(n))]:
+            case "C" | "Int", [TypeTree(number=int(n))]:
                 return n
-            case "constant" | "integral_constant", [_, _Type(number=int(n))]:
+            case "constant" | "integral_constant", [_, TypeTree(number=int(n))]:
                 return n
             case "ScaledBasis", [value, *indices]:
                 path = tuple(i.number for i in indices if i.number is not None and i.number >= 0)
@@ -165,7 +171,7 @@ class _Types(Reader):
                 return self.named(f"{kind}{self.fresh[kind] - 1}", lower=1 if kind == "s" else 0)
         raise self.unexpected("an integer or tuple type", t)
 
-    def unexpected(self, expected: str, t: _Type) -> NotationError:
+    def unexpected(self, expected: str, t: TypeTree) -> NotationError:
         whole = self.source[self.places[t.at] : self.places[t.last] + len(self.tokens[t.last])]
         return self.error(expected, t.at, repr(short(whole)))
 

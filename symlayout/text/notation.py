@@ -23,7 +23,7 @@ from ..int_tuple import MAX_DEPTH, IntTuple
 from ..int_tuple import text as text_of
 from ..layout import ComposedLayout, Layout
 from ..swizzle import Swizzle
-from .cpp_types import SWIZZLES, is_cpp, parse_cpp, to_cpp
+from .cpp_types import CK_TYPES, LAYOUTS, SWIZZLES, is_cpp, parse_cpp, to_cpp
 from .grammar import BINDING, RELATIONS, Condition, Expressions
 from .reader import END, Declared
 
@@ -44,7 +44,7 @@ GOES_ON = (*BINDING, *RELATIONS, "@", "?", "**")  # what follows a group, and no
 LIMITS = ("at_least", "at_most", "below", "multiple_of")  # what may be said of a declared size
 
 
-def parse(source: str, symbols: Iterable[Symbol] = ()) -> Layout | ComposedLayout | Swizzle:
+def parse(source: str, symbols: Iterable[Symbol] = ()) -> Any:
     """The layout, composed layout or swizzle that CuTe text or a CuTe C++ type denotes.
 
     >>> M = dim("M", multiple_of=8)
@@ -52,11 +52,18 @@ def parse(source: str, symbols: Iterable[Symbol] = ()) -> Layout | ComposedLayou
     (M,8):(8,1) (4,8):(1,4) (3,2)
 
     A name is the symbol of that name in *symbols*, else ``dim(name)``. A shape alone is compact and
-    column-major. An ``smem_ptr`` flag means a swizzle of byte addresses; the result is in elements.
+    column-major. A type of CK Tile is the distribution or the descriptor that it denotes (:mod:`.ck_types`). An
+    ``smem_ptr`` flag means a swizzle of byte addresses; the result is in elements.
     Raises NotationError with a caret under the first bad character, and what Layout raises.
     """
     text = _Text(source, symbols)
-    return parse_cpp(source, text.symbols.values()) if is_cpp(*text.tokens[:2]) else text.composed()
+    if not is_cpp(*text.tokens[:2]):
+        return text.composed()
+    if next((t for t in text.tokens if t in (*CK_TYPES, *LAYOUTS)), "") in CK_TYPES:
+        from .ck_types import parse_ck  # with all of CK Tile
+
+        return parse_ck(source, text.symbols.values())
+    return parse_cpp(source, text.symbols.values())
 
 
 def parse_int_tuple(source: str, symbols: Iterable[Symbol] = ()) -> IntTuple:
