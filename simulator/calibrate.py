@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .calibration import NUMBERS, Row, Told
+from .calibration import NUMBERS, Row, Source
 from .engine import SimulationError
 from .fitting import NOISE, Fitted
 from .machine import Machine, Number
@@ -40,7 +40,7 @@ class Answer:
     """What the rows say of a number: the fit, and why it was refused, if it was."""
 
     number: str
-    told: Told
+    source: Source
     fit: Fitted | None
     refused: str
     before: float | None
@@ -49,8 +49,10 @@ class Answer:
         was = "new" if self.before is None else f"was {self.before:.5g}"
         if self.fit is None:
             return f"{self.number:20} {self.refused}"
-        head = f"{self.number:20} {self.fit.value:10.5g} {self.told.unit:8} {was:12} residual {self.fit.residual:6.2%}"
-        return f"{head} of {self.fit.points:3} points  {self.told.rows}: {self.refused or self.told.sentence}"
+        head = (
+            f"{self.number:20} {self.fit.value:10.5g} {self.source.unit:8} {was:12} residual {self.fit.residual:6.2%}"
+        )
+        return f"{head} of {self.fit.points:3} points  {self.source.rows}: {self.refused or self.source.sentence}"
 
 
 @dataclass(frozen=True)
@@ -71,30 +73,32 @@ class Calibrated:
 
 def calibrated(rows: Sequence[Row], base: Machine, name: str) -> Calibrated:
     """Fit every number that the rows tell."""
-    answers = tuple(_answer(number, told, rows, base) for number, told in NUMBERS.items())
+    answers = tuple(_answer(number, source, rows, base) for number, source in NUMBERS.items())
     numbers = dict(base.numbers)
     for a in answers:
         if a.fit is None or a.refused:
             continue
-        source = f"{a.told.rows}: {a.told.sentence}; residual {100 * a.fit.residual:.1f} % of {a.fit.points} points"
-        value: float = round(a.fit.value) if a.told.unit in ("bytes", "count") else float(f"{a.fit.value:.5g}")
-        value = int(value) if value == int(value) and a.told.unit in ("bytes", "count", "cycles") else value
+        source = f"{a.source.rows}: {a.source.sentence}; residual {100 * a.fit.residual:.1f} % of {a.fit.points} points"
+        value: float = round(a.fit.value) if a.source.unit in ("bytes", "count") else float(f"{a.fit.value:.5g}")
+        value = int(value) if value == int(value) and a.source.unit in ("bytes", "count", "cycles") else value
         uncertainty = max(NOISE, round(a.fit.residual, 3))
-        numbers[a.number] = Number(a.number, value, a.told.unit, MEASURED, source, uncertainty)
+        numbers[a.number] = Number(a.number, value, a.source.unit, MEASURED, source, uncertainty)
     return Calibrated(replace(base, name=name, numbers=numbers), answers)
 
 
-def _answer(number: str, told: Told, rows: Sequence[Row], base: Machine) -> Answer:
+def _answer(number: str, source: Source, rows: Sequence[Row], base: Machine) -> Answer:
     before = base.numbers[number].value if number in base.numbers else None
     mine = [
         r
         for r in rows
-        if r.get("id") in told.rows.split() and "wrong" not in r and "error" not in r and "after" not in r
+        if r.get("id") in source.rows.split() and "wrong" not in r and "error" not in r and "after" not in r
     ]
     try:
-        fit = told.rule(mine)
+        fit = source.rule(mine)
     except (ValueError, IndexError, KeyError, StopIteration):  # some row that the rule needs is not there
-        return Answer(number, told, None, f"expected the rows of {told.rows} that tell it, got {len(mine)}", before)
+        return Answer(
+            number, source, None, f"expected the rows of {source.rows} that determine it, got {len(mine)}", before
+        )
     refused = ""
     if not fit.value > 0:
         refused = f"expected a number above 0, got {fit.value:.4g}"
@@ -102,7 +106,7 @@ def _answer(number: str, told: Told, rows: Sequence[Row], base: Machine) -> Answ
         refused = f"refused, residuals follow a pattern: {fit.pattern}"
     elif fit.residual > LARGE:
         refused = f"refused, expected residuals of at most {LARGE:.0%}, got {fit.residual:.0%}"
-    return Answer(number, told, fit, refused, before)
+    return Answer(number, source, fit, refused, before)
 
 
 # -- files ---------------------------------------------------------------------------------------------------

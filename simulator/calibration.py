@@ -3,7 +3,7 @@
 >>> NUMBERS["mbarrier_arrive"].unit, NUMBERS["dram_rate"].rows
 ('cycles', 'M4')
 
-A rule takes the rows of its microbenchmark and gives a fit; what it leaves over is told, and looked at for patterns.
+A rule takes the rows of its microbenchmark and gives a fit; what it leaves over is shown, and looked at for patterns.
 Cycles are those of the SM clock, nanoseconds those of the device's own timer.
 """
 
@@ -25,7 +25,7 @@ LOAD, STORE, COPY = 1, 2, 3  # modes of rings and boxes
 
 
 @dataclass(frozen=True)
-class Told:
+class Source:
     """How a number is found: the microbenchmark, its unit, a sentence, and the rule."""
 
     rows: str
@@ -322,48 +322,48 @@ def _by(op: str) -> Rule:
     return lambda rows: each(rows, op=op)
 
 
-NUMBERS: dict[str, Told] = {
-    "sm_clock": Told("M4", "GHz", "cycles of a nanosecond while DRAM streams", _clock),
-    "alu_latency": Told("M1", "cycles", "a chain of FFMA", lambda rows: each(rows, kernel="fma_1", warps=1)),
-    "alu_interval": Told("M1", "cycles", "FFMA of 16 warps", _interval("fma_8")),
-    "shuffle_latency": Told("M1", "cycles", "a chain of SHFL", lambda rows: each(rows, kernel="shuffle_1", warps=1)),
-    "shared_latency": Told("M2", "cycles", "a chain of LDS", lambda rows: each(rows, pattern="chain")),
-    "wavefront_interval": Told("M2", "cycles", "all patterns, eight warps, by wavefronts", _wavefronts),
-    "matrix_interval": Told("M2", "cycles", "ldmatrix.x1 of eight warps", _matrix),
-    "group_commit": Told("M9", "cycles", "commit of a bulk group", _by("commits")),
-    "group_wait": Told("M9", "cycles", "wait for a group that is over", _by("group_waits")),
-    "mbarrier_arrive": Told("M9", "cycles", "arrivals one after another", _by("arrivals")),
-    "mbarrier_expect": Told("M9", "cycles", "arrivals that expect bytes", _by("expectations")),
-    "mbarrier_wait": Told("M9", "cycles", "a wait for a phase that is over", _by("waits")),
-    "barrier_interval": Told("M10", "cycles", "__syncthreads, of one more warp", _meet),
-    "barrier_release": Told("M10", "cycles", "__syncthreads, without its warps", _release),
-    "fence": Told("M16", "cycles", "fence.proxy.async.shared::cta of four warps, less the store before it", _fence),
-    "cluster_barrier": Told("M16", "cycles", "barrier.cluster of two CTAs, less that of one", _pairs),
-    "tma_issue": Told("M5", "cycles", "bulk loads of one thread, one after another", _commands(0, "a")),
-    "tma_command": Told("M13", "cycles", "bulk stores of one thread, one after another", _commands(1, "cycles")),
-    "descriptor_fetch": Told("M11", "cycles", "the first copy by a map, less the first bulk copy", _descriptor),
-    "tma_row": Told("M6", "cycles", "a row of a box of many short rows", _box_rows),
-    "ring_trip": Told("M22 M9 M5 M20", "cycles", "an iteration of a ring beyond its operations", _ring),
-    "tma_store_read": Told("M22 M7 M9 M5 M20", "cycles", "until a source was read, beyond its bytes", _store_read),
-    "sm_port_rate": Told("M23", "B/cycle", "boxes from L2 by one SM", _port_in),
-    "sm_write_rate": Told("M7", "B/cycle", "stores into L2 by up to 16 SMs", _port(STORE)),
-    "l2_rate": Told("M7", "B/ns", "loads from L2 by all SMs, 4 to 32 MB", _chip(LOAD)),
-    "l2_write_rate": Told("M7", "B/ns", "stores into L2 by all SMs", _chip(STORE)),
-    "l2_bytes": Told("M7", "bytes", "loops over footprints: what L2 holds as a whole", _whole),
-    "l2_fade_bytes": Told("M7", "bytes", "loops over footprints: where a 1/e of what is more is left", _fade),
-    "l2_latency": Told("M8", "ns", "a chase by loads of lines in L2", lambda rows: _hops(rows, 0, 0)),
-    "dram_latency": Told("M8", "ns", "the same of lines that L2 does not have, less that", _dram_latency),
-    "translation_latency": Told("M8", "ns", "lines in L2 from 512 MB on, less those below", _translation),
-    "dram_rate": Told("M4", "B/ns", "loads with 96 KB of each SM in flight", _dram(LOAD)),
-    "dram_write_rate": Told("M4", "B/ns", "stores", _dram(STORE)),
-    "dram_turnaround": Told("M4 M19", "B/ns", "bytes stored in what copies take longer than both alone", _turnaround),
-    "wgmma_column": Told("M14", "cycles", "chains of 16 by two warpgroups", _columns),
-    "wgmma_latency": Told("M14", "cycles", "one wgmma and its wait, less N/2", _tail),
-    "product_clock": Told("M14", "GHz", "the clock that long products of all SMs leave", _busy_clock),
-    "launch": Told("M18", "ns", "empty kernels of one CTA in a stream", _empty),
-    "cta_dispatch": Told("M18", "ns", "one more CTA of an empty launch", _dispatch),
-    "cta_turnover": Told("M18", "ns", "from the end of a CTA to the begin of the next in its place", _turnover),
-    "divide_32": Told("M20", "cycles", "a chain of divisions of 32 bits", _by("divide_32")),
-    "divide_64": Told("M20", "cycles", "a chain of divisions of 64 bits", _by("divide_64")),
-    "loop_trip": Told("M20", "cycles", "trips of a loop that is not unrolled", _by("loop_trips")),
+NUMBERS: dict[str, Source] = {
+    "sm_clock": Source("M4", "GHz", "cycles of a nanosecond while DRAM streams", _clock),
+    "alu_latency": Source("M1", "cycles", "a chain of FFMA", lambda rows: each(rows, kernel="fma_1", warps=1)),
+    "alu_interval": Source("M1", "cycles", "FFMA of 16 warps", _interval("fma_8")),
+    "shuffle_latency": Source("M1", "cycles", "a chain of SHFL", lambda rows: each(rows, kernel="shuffle_1", warps=1)),
+    "shared_latency": Source("M2", "cycles", "a chain of LDS", lambda rows: each(rows, pattern="chain")),
+    "wavefront_interval": Source("M2", "cycles", "all patterns, eight warps, by wavefronts", _wavefronts),
+    "matrix_interval": Source("M2", "cycles", "ldmatrix.x1 of eight warps", _matrix),
+    "group_commit": Source("M9", "cycles", "commit of a bulk group", _by("commits")),
+    "group_wait": Source("M9", "cycles", "wait for a group that is over", _by("group_waits")),
+    "mbarrier_arrive": Source("M9", "cycles", "arrivals one after another", _by("arrivals")),
+    "mbarrier_expect": Source("M9", "cycles", "arrivals that expect bytes", _by("expectations")),
+    "mbarrier_wait": Source("M9", "cycles", "a wait for a phase that is over", _by("waits")),
+    "barrier_interval": Source("M10", "cycles", "__syncthreads, of one more warp", _meet),
+    "barrier_release": Source("M10", "cycles", "__syncthreads, without its warps", _release),
+    "fence": Source("M16", "cycles", "fence.proxy.async.shared::cta of four warps, less the store before it", _fence),
+    "cluster_barrier": Source("M16", "cycles", "barrier.cluster of two CTAs, less that of one", _pairs),
+    "tma_issue": Source("M5", "cycles", "bulk loads of one thread, one after another", _commands(0, "a")),
+    "tma_command": Source("M13", "cycles", "bulk stores of one thread, one after another", _commands(1, "cycles")),
+    "descriptor_fetch": Source("M11", "cycles", "the first copy by a map, less the first bulk copy", _descriptor),
+    "tma_row": Source("M6", "cycles", "a row of a box of many short rows", _box_rows),
+    "ring_trip": Source("M22 M9 M5 M20", "cycles", "an iteration of a ring beyond its operations", _ring),
+    "tma_store_read": Source("M22 M7 M9 M5 M20", "cycles", "until a source was read, beyond its bytes", _store_read),
+    "sm_port_rate": Source("M23", "B/cycle", "boxes from L2 by one SM", _port_in),
+    "sm_write_rate": Source("M7", "B/cycle", "stores into L2 by up to 16 SMs", _port(STORE)),
+    "l2_rate": Source("M7", "B/ns", "loads from L2 by all SMs, 4 to 32 MB", _chip(LOAD)),
+    "l2_write_rate": Source("M7", "B/ns", "stores into L2 by all SMs", _chip(STORE)),
+    "l2_bytes": Source("M7", "bytes", "loops over footprints: what L2 holds as a whole", _whole),
+    "l2_fade_bytes": Source("M7", "bytes", "loops over footprints: where a 1/e of what is more is left", _fade),
+    "l2_latency": Source("M8", "ns", "a chase by loads of lines in L2", lambda rows: _hops(rows, 0, 0)),
+    "dram_latency": Source("M8", "ns", "the same of lines that L2 does not have, less that", _dram_latency),
+    "translation_latency": Source("M8", "ns", "lines in L2 from 512 MB on, less those below", _translation),
+    "dram_rate": Source("M4", "B/ns", "loads with 96 KB of each SM in flight", _dram(LOAD)),
+    "dram_write_rate": Source("M4", "B/ns", "stores", _dram(STORE)),
+    "dram_turnaround": Source("M4 M19", "B/ns", "bytes stored in what copies take longer than both alone", _turnaround),
+    "wgmma_column": Source("M14", "cycles", "chains of 16 by two warpgroups", _columns),
+    "wgmma_latency": Source("M14", "cycles", "one wgmma and its wait, less N/2", _tail),
+    "product_clock": Source("M14", "GHz", "the clock that long products of all SMs leave", _busy_clock),
+    "launch": Source("M18", "ns", "empty kernels of one CTA in a stream", _empty),
+    "cta_dispatch": Source("M18", "ns", "one more CTA of an empty launch", _dispatch),
+    "cta_turnover": Source("M18", "ns", "from the end of a CTA to the begin of the next in its place", _turnover),
+    "divide_32": Source("M20", "cycles", "a chain of divisions of 32 bits", _by("divide_32")),
+    "divide_64": Source("M20", "cycles", "a chain of divisions of 64 bits", _by("divide_64")),
+    "loop_trip": Source("M20", "cycles", "trips of a loop that is not unrolled", _by("loop_trips")),
 }  # fmt: skip

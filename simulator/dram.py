@@ -6,7 +6,7 @@
 >>> dram.write(1 << 20)[1] - alone > alone
 True
 
-Controllers hold writes back and write many at once, so the bus turns once for so many bytes of both directions. What
+Controllers hold writes back and write many at once, so the bus changes direction once for so many bytes of both. What
 that costs is a time for each byte of the direction that there is less of, as long as requests of both are near.
 """
 

@@ -187,8 +187,8 @@ class _Chosen:
         except TooManyRows:
             return None
         cluster = np.arange(every) // grid.size
-        group, turn = cluster % grid.groups, cluster // grid.groups
-        return traffic_of(self.kernel, self.cache, walk, group, turn, grid.groups, grid.at_once, grid.size)
+        group, nth = cluster % grid.groups, cluster // grid.groups
+        return traffic_of(self.kernel, self.cache, walk, group, nth, grid.groups, grid.at_once, grid.size)
 
     def plan(self) -> Plan:
         grid, found = self.grid, self.traffic

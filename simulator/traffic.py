@@ -103,12 +103,12 @@ class Traffic:
 
 
 def traffic_of(
-    kernel: Kernel, cache: Cache, walk: Walk, group: Array, turn: Array, groups: int, at_once: int, size: int
+    kernel: Kernel, cache: Cache, walk: Walk, group: Array, nth: Array, groups: int, at_once: int, size: int
 ) -> Traffic:
-    """The traffic of all CTAs, which are in *walk*: each is the *turn*-th of its group."""
+    """The traffic of all CTAs, which are in *walk*: each is the *nth* of its group."""
     lengths = np.stack(walk.lengths)
     longest = np.maximum(lengths.max(axis=0), 1)
-    start = _starts(longest, group, turn, np.arange(len(group)) % size, at_once)
+    start = _starts(longest, group, nth, np.arange(len(group)) % size, at_once)
     numbers = {t.name: k for k, t in enumerate(kernel.tensors)}
     parts = list(walk.keyed())
     time, key, load = [], [], []
@@ -132,11 +132,11 @@ def traffic_of(
     return Traffic(requests, group, signs)
 
 
-def _starts(lengths: Array, group: Array, turn: Array, rank: Array, at_once: int) -> Array:
+def _starts(lengths: Array, group: Array, nth: Array, rank: Array, at_once: int) -> Array:
     """When each CTA starts, in requests of those before it at the same place of its SM."""
-    order = np.lexsort((turn, turn % at_once, rank, group))
+    order = np.lexsort((nth, nth % at_once, rank, group))
     before = np.cumsum(lengths[order]) - lengths[order]
-    place = np.stack([group, rank, turn % at_once])[:, order]
+    place = np.stack([group, rank, nth % at_once])[:, order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (place[:, 1:] != place[:, :-1]).any(axis=0)
     out = np.empty(len(order), dtype=np.float64)

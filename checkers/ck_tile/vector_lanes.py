@@ -214,7 +214,7 @@ class GuaranteedVectorLength(VectorDoesNotStraddle):
             length = lengths[self.along] if length is None else length
             stride = strides[self.along] if stride is None and strides[self.along] != UNKNOWN else stride
         if length is None or length == UNKNOWN:
-            raise ClaimError(f"expected a vector length, of which {layout} guarantees none along {self.along}")
+            raise ClaimError(f"expected a vector length, got none guaranteed along {self.along} of {layout}")
         object.__setattr__(self, "elements", length)
         object.__setattr__(self, "stride", 1 if stride is None else stride)
         super().__post_init__()

@@ -91,15 +91,15 @@ class RingProtocol(AtAllSizes):
 
     def conditions(self, facts: Facts) -> Iterator[Fact]:
         """Each loop makes whole rounds through the ring, twice: a cursor that is reset in it needs that."""
-        turns = 2 * self.shape.slots
+        rounds = 2 * self.shape.slots
         extents = [op.extent for op in self.kernel.walk() if isinstance(op, For)]
         for a in opaque_atoms(*extents):
             x, d = a.args if isinstance(a, Quotient) else (0, 0)
             for s in x.symbols if type(d) is int and isinstance(x, Expr) else ():
-                yield s.multiple_of(d * turns)
+                yield s.multiple_of(d * rounds)
 
     def hints(self) -> tuple[int, ...]:
-        """Sizes at which some role makes one use, as many as there are slots, and twice round and one more."""
+        """Sizes at which some role makes one use, as many as there are slots, and one more than two rounds take."""
         return telling_sizes(self.kernel, self.shape.slots)
 
     # -- proof --------------------------------------------------------------------------------------
@@ -235,7 +235,7 @@ def _telling_sizes(kernel: Kernel, slots: int) -> Iterator[int]:
         for wanted in (slots + 1, 2 * slots + 1):
             for loop in loops:
 
-                def turns(v: int, s: Symbol = s, loop: Any = loop) -> int:
+                def iterations(v: int, s: Symbol = s, loop: Any = loop) -> int:
                     env = {d.name: max(1, d.lower if type(d.lower) is int else 1, d.multiple) for d in kernel.dims}
                     others = (
                         {x.name: 0 for x in loop.extent.symbols if x.name not in env}
@@ -246,12 +246,12 @@ def _telling_sizes(kernel: Kernel, slots: int) -> Iterator[int]:
 
                 high = s.multiple
                 try:
-                    while turns(high) < wanted and high < 1 << 30:
+                    while iterations(high) < wanted and high < 1 << 30:
                         high *= 2
                     low = high // 2
                     while high - low > s.multiple:
                         middle = (low + high) // 2 // s.multiple * s.multiple
-                        low, high = (low, middle) if turns(middle) >= wanted else (middle, high)
+                        low, high = (low, middle) if iterations(middle) >= wanted else (middle, high)
                 except ZeroDivisionError:
                     continue
                 if high < 1 << 30:

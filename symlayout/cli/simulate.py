@@ -65,7 +65,7 @@ def simulate(
 ) -> None:
     """Predict how long a kernel takes at sizes, what limits it and what it waits for, without a GPU."""
     import simulator
-    from simulator.beside import compared, measured_times, parse_tolerance
+    from simulator.comparison import compared, measured_times, parse_tolerance
 
     for file in (*(output or ()), *([baseline] if baseline else ())):
         check_target(file)
@@ -121,7 +121,7 @@ def bound_at(one: Chosen) -> Any:
 
 
 def _against(trace: Trace, machine: Machine, file: Path | None, update: bool) -> Any:
-    from simulator.beside import against
+    from simulator.comparison import against
 
     if file is None:
         if update:

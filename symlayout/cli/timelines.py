@@ -43,7 +43,7 @@ def beside(trace: Trace, speed: Measurement, file: Path) -> Iterator[str]:
 
     Stamps are those of the CTAs that the timeline shows: all others would be hundreds of tracks.
     """
-    from simulator.beside import Measured, compared
+    from simulator.comparison import Measured, compared
 
     if speed.stamps is not None and trace.timeline is not None:
         shown = {s.who.partition(", ")[0] for s in trace.timeline.spans}

@@ -76,7 +76,7 @@ def gemm_mma(
         k.let("of_line", STEP_K * (top + lane % 16)),
         k.let("of_column", STEP_K * (left + lane % 8 + 8 * (lane // 16))),
     )
-    halves, turn = (lane // 16, lane // 8 % 2), k.let("turn", lane // 2 % 4)
+    halves, phase = (lane // 16, lane // 8 % 2), k.let("phase", lane // 2 % 4)
 
     def fetch(i: Any) -> None:
         """A group of copies for a step, empty past the last one."""
@@ -103,10 +103,10 @@ def gemm_mma(
         fetch(i + stages - 1)
         starts = [STEP_K * count * (i % stages) + line for count, line in zip(tile, lines, strict=True)]
         operands = list(zip(slots, starts, halves, (of_a, of_b), strict=True))
-        _load(k, operands, turn, 0)
+        _load(k, operands, phase, 0)
         for j in range(STEP_K // INSTRUCTION_K):
             if j + 1 < STEP_K // INSTRUCTION_K:
-                _load(k, operands, turn, j + 1)
+                _load(k, operands, phase, j + 1)
             _multiply(k, kind, of_a, of_b, acc, j % 2)
     _store(k, acc, out, c, (k.let("first", m + top + lane // 4), k.let("second", n + left + 2 * (lane % 4))), (M, N))
     k.result("c", lambda m, n: dot(K, lambda k: (element("a", m, k), element("b", n, k))))
@@ -114,11 +114,11 @@ def gemm_mma(
     return k.kernel(*given, reference=reference)
 
 
-def _load(k: Builder, operands: list[Any], turn: Any, j: int) -> None:
+def _load(k: Builder, operands: list[Any], phase: Any, j: int) -> None:
     """16 columns of K of all rows of the warp, 16 rows at a time, into one of two sets of registers."""
     for slot, start, half, held in operands:
         with k.loop("q", WARP_ROWS // 16, unroll="full") as q:
-            at = start + 16 * STEP_K * q + CHUNK * xor(2 * j + half, turn)
+            at = start + 16 * STEP_K * q + CHUNK * xor(2 * j + half, phase)
             k.copy("ldmatrix.x4", slot(at), held(CHUNK * (4 * (j % 2) + q)))
 
 

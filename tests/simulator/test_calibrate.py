@@ -40,7 +40,7 @@ def test_what_rows_do_not_tell_stays():
     found = calibrated([ring(4, 30000)], H200, "test")
 
     assert found.machine["l2_latency"] == H200["l2_latency"]
-    assert of([], "dram_rate").refused == "expected the rows of M4 that tell it, got 0"
+    assert of([], "dram_rate").refused == "expected the rows of M4 that determine it, got 0"
 
 
 def test_a_fit_whose_residuals_follow_a_pattern_is_refused():

@@ -265,7 +265,7 @@ def test_stride_and_length_may_be_asked_for():
 
     assert is_proved(GuaranteedVectorLength(d, elements=4, along=1, stride=4))
     assert story(GuaranteedVectorLength(d, elements=4, along=1, stride=1)).endswith("at (0,1) has 4 instead of 1")
-    with pytest.raises(ClaimError, match="guarantees none along -1"):
+    with pytest.raises(ClaimError, match="none guaranteed along -1"):
         GuaranteedVectorLength(d)
 
 
