@@ -17,6 +17,12 @@ from ..transforms import Transform
 from ..transforms.words import WORDS, Words
 from .adaptor import TensorAdaptor
 from .adaptors import make_single_stage_tensor_adaptor
+from .tensor_view import make_naive_tensor_view_packed
+from .tiles.distribution import TileDistribution
+from .tiles.encoding import TileDistributionEncoding
+from .tiles.pictures import distribution_grid, window_grid
+from .tiles.tile_window import make_tile_window
+from .view_idioms import pad_tensor_view
 
 MADE = "<!-- made by python -m symlayout.ck_tile.pages docs/ck_tile -->"
 
@@ -110,7 +116,13 @@ BESIDE = (
     ("top, upper", "domain, coordinate", "towards the caller"),
     ("guaranteed vector length", "max_common_vector, Vectorizable", "CK's is a promise, CuTe's is computed"),
     ("tile_distribution_encoding", "thread-value layout", "H factors, P and Y lists; modes of threads and values"),
+    ("tile_distribution", "TV layout of a TiledCopy or TiledMMA", "(warp, lane, Y) to X, and Y to D; thread and value"),
+    ("R of an encoding", "a mode of stride 0 among threads", "of values only CuTe has one"),
+    ("Y to D", "the order of values", "D is row-major in Y; CuTe's first value mode is the fastest"),
     ("tile_window", "local_tile, local_partition", "a window moves; a tile is sliced"),
+    ("load_tile, store_tile", "copy(tiled_copy, ...)", "CK's vectors follow guarantees, CuTe's the copy atom"),
+    ("static_distributed_tensor", "a register tensor, fragment", "CK's knows the tile that it is part of"),
+    ("sweep_tile", "a loop over size<1>(fragment)", "in the order of H, not of registers"),
     ("wave of 64 lanes, LDS", "warp of 32 lanes, shared memory", ""),
 )
 
@@ -144,9 +156,22 @@ def table() -> str:
 """
 
 
+# The example of upstream's document, docs/conceptual/ck_tile/tile_distribution.rst: 2 x 2 elements a thread.
+EXAMPLE = TileDistributionEncoding((), ((2, 2), (2, 2)), (((1, 0),), ((2, 0),)), ((1, 1), (2, 1)))
+
+
+def tile_pictures() -> Iterator[tuple[str, str]]:
+    """The pictures of the page on distributions."""
+    d = TileDistribution(EXAMPLE)
+    view = pad_tensor_view(make_naive_tensor_view_packed(None, (5, 6)), (4, 4), (True, True))
+    yield "images/distribution.svg", svg(distribution_grid(d)) + "\n"
+    yield "images/window.svg", svg(window_grid(make_tile_window(view, (4, 4), (2, 3), d))) + "\n"
+
+
 def files() -> Iterator[tuple[str, str]]:
     """(path in the folder, text) of every page and picture that is made."""
     yield "words.md", table()
+    yield from tile_pictures()
     for w in WORDS:
         yield f"{w.kind}.md", page(w)
         yield f"images/{w.kind}.svg", picture(w.example)
