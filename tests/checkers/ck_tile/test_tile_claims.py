@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections import Counter
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
+from benchmarks.ck_distributions import by_digits, covers, mutants, random_encoding
 from checkers import DistributionCovers, Injective, NoInvalidAccess, prove, verify, window_claims
 from symlayout import ClaimError, dim, dims
 from symlayout.answers.report import Outcome
@@ -22,7 +21,7 @@ from symlayout.ck_tile import (
 )
 from symlayout.expr import index
 from symlayout.int_tuple import ceil_div
-from tests.support.ck_tiles import ALL, DOCUMENT, FRAGMENTS, GEMM_A, mutants, random_encoding
+from tests.support.ck_tiles import ALL, DOCUMENT, FRAGMENTS, GEMM_A
 
 M, K = dims("M K")
 LDA = dim("lda", at_least=K)
@@ -36,15 +35,6 @@ def refuted(claim):
     found = verdict(claim)
     assert found.outcome is Outcome.REFUTED, str(found)
     return found.witness.story
-
-
-def covers(encoding):
-    """Whether each element of the tile has as many (P, Y) as R says, by counting."""
-    d = TileDistribution(encoding)
-    boxes = [range(int(n)) for n in (*encoding.p_lengths, *encoding.y_lengths)]
-    held = Counter(tuple(d(*at)) for at in itertools.product(*boxes))
-    tile = set(itertools.product(*map(range, encoding.x_lengths)))
-    return set(held) == tile and set(held.values()) == {encoding.replicas}
 
 
 @pytest.mark.parametrize("encoding", ALL, ids=["document", "gemm a", "fragments", "accumulator"])
@@ -112,26 +102,6 @@ def test_random_distributions_agree_with_counting_and_with_numpy():
         assert values.tolist() == by_digits(e, at).tolist()
         outcome = verdict(DistributionCovers(e)).outcome
         assert outcome is (Outcome.PROVED if covers(e) else Outcome.REFUTED), str(e)
-
-
-def by_digits(e, at):
-    """(P, Y) -> X of rows of coordinates by NumPy: digits of P, indices of Y, then Horner's rule in each dimension."""
-    h = {(k + 1, m): np.zeros(len(at), int) for k, lengths in enumerate(e.H) for m in range(len(lengths))}
-    for i, pair in enumerate(e.Y):
-        h[pair] = at[:, len(e.P) + i]
-    for i, pairs in reversed([*enumerate(e.P)]):
-        rest, found = at[:, i], []
-        for pair in reversed(pairs[1:]):
-            found.append((pair, rest % e.length_of(pair)))
-            rest = rest // e.length_of(pair)
-        h.update([*((pair, rest) for pair in pairs[:1]), *reversed(found)])
-    columns = []
-    for k, lengths in enumerate(e.H):
-        x = np.zeros(len(at), int)
-        for m, n in enumerate(lengths):
-            x = x * n + h[k + 1, m]
-        columns.append(x)
-    return np.stack(columns, axis=1)
 
 
 # -- windows ----------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from benchmarks.ck_distributions import random_encoding
 from symlayout import Layout, LayoutError, Swizzle, coalesce, dim
 from symlayout.ck_tile import (
     TileDistribution,
@@ -16,7 +17,7 @@ from symlayout.ck_tile import (
     thread_value_layout,
 )
 from symlayout.layout import ComposedLayout
-from tests.support.ck_tiles import ACCUMULATOR, ALL, DOCUMENT, FRAGMENTS, GEMM_A, random_encoding
+from tests.support.ck_tiles import ACCUMULATOR, ALL, DOCUMENT, FRAGMENTS, GEMM_A
 
 
 def element(x, tile):
