@@ -1,7 +1,8 @@
 """The synchronisation that two accesses to shared memory need, and how much of it a path has met.
 
-An asynchronous access is over after commit and wait_group by its threads; what threads wrote is there for the async
-proxy after their fence; other threads follow at a barrier of both, those of the same warp at that of the warp.
+An asynchronous access is over after commit and wait_group by its threads; other threads follow at a barrier of both,
+those of the same warp at that of the warp. What threads wrote is there for the async proxy after a fence by them, or by
+threads that have met them since: it stands anywhere on the way (PTX ISA, Causality order).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from symlayout.kernel.sites import Site, everyone
+from symlayout.kernel.sites import Site, Team, everyone
 from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, ExpectTx, Fence, Op, Wait, WaitGroup, WarpBarrier
 
 from .barriers import Meeting, number_of
@@ -29,6 +30,8 @@ class Progress:
     met_fenced: frozenset[int] = NOBODY  # at a barrier after the fence
     warp: bool = False  # a barrier of each warp
     warp_fenced: bool = False
+    fencing: frozenset[Team] = frozenset()  # who fenced after they met all threads of the access
+    warp_fencing: frozenset[Team] = frozenset()  # who fenced after a barrier of their warp
     arrived: bool = False  # at some mbarrier; of runs only
     spared: bool = False  # an elected thread did what others did not; of runs only
     others: frozenset[int] = NOBODY  # threads by which the access is ordered further; of runs only
@@ -51,22 +54,36 @@ def surely(p: Progress, s: Site, a: Access, most: int, found: Mapping[int, Meeti
         return replace(p, commits=min(p.commits + 1, most))
     if not p.done:
         return replace(p, done=True) if ended(op, a, p.commits) and covers(s, a) else p
-    if isinstance(op, Fence) and op.about == "async" and covers(s, a):
-        return replace(p, fenced=True)
+    if isinstance(op, Fence) and op.about == "async":
+        return _fenced(p, s, a)
     warps = a.team.warps
     if isinstance(op, WarpBarrier) and s.team is not None and s.team.lanes == 32 and s.team.warps >= warps:
         return replace(p, warp=True, warp_fenced=p.warp_fenced or p.fenced)
     meets = isinstance(op, Barrier | ClusterBarrier) and found and found[number_of(op)].sound
     if meets and s.team is not None and s.team.lanes == 32 and s.team.warps >= warps:
-        fenced = s.team.warps if p.fenced else NOBODY
+        told = p.fenced or any(s.team.includes(t) for t in p.fencing)
+        fenced = s.team.warps if told else NOBODY
         p = replace(p, met=p.met | s.team.warps, met_fenced=p.met_fenced | fenced)
         return replace(p, warp=True, warp_fenced=p.warp_fenced or p.fenced)
+    return p
+
+
+def _fenced(p: Progress, s: Site, a: Access) -> Progress:
+    """The progress behind a fence: by the threads of the access, or by some that know that it is over."""
+    if covers(s, a):
+        p = replace(p, fenced=True)
+    if s.team is not None and s.team.warps <= p.met:
+        p = replace(p, fencing=p.fencing | {s.team})
+    if s.team is not None and s.team.warps <= a.team.warps and p.warp:
+        p = replace(p, warp_fencing=p.warp_fencing | {s.team})
     return p
 
 
 def perhaps(p: Progress, s: Site, a: Access, b: Access) -> Progress:
     """The progress of a run after an operation, with every possible order: what it misses is certainly missing."""
     op = s.op
+    if isinstance(op, Fence) and op.about == "async" and p.done and (p.met or p.warp) and may_cover(s, b):
+        return replace(p, fenced=True, met_fenced=p.met, warp_fenced=p.warp)
     mine = may_cover(s, a)
     if mine and _ends(op, a):
         left = remaining(p, a)
@@ -116,6 +133,9 @@ def lacking(p: Progress, a: Access, b: Access, how: str) -> str:
         return ""
     if not p.done:
         return "done"
+    after = p.fencing | p.warp_fencing if how == "in a warp" else p.fencing
+    if fenced and any(t.includes(b.team) for t in after):
+        return ""
     if fenced and not p.fenced:
         return "fence"
     if how == "same thread" or b.team.warps <= (p.met_fenced if fenced else p.met):

@@ -96,12 +96,14 @@ def test_mbarriers_between_generic_accesses_are_left_open() -> None:
     assert "no barrier between st.shared.4" in left_open(k.kernel())
 
 
-def test_threads_that_decide_for_themselves_are_left_open() -> None:
+def test_threads_that_come_to_a_barrier_in_unlike_numbers_hang() -> None:
     k = Builder("turns", grid=(1,), threads=64)
     with k.loop("i", 1 + k.thread // 32):
         k.sync()
 
-    assert "whether all threads take the same iterations" in left_open(k.kernel())
+    [verdict] = prove(HappensBefore(k.kernel())).verdicts
+    assert verdict.outcome is Outcome.REFUTED
+    assert "no thread can go on" in str(verdict)
 
 
 def counted_by_data(at: Callable[[Builder], Any], awaited: bool = True) -> Kernel:

@@ -116,7 +116,7 @@ def varlen(where: str) -> Kernel:
     return k.kernel()
 
 
-@pytest.mark.parametrize("where, outcome", [("cta", "proved"), ("thread", "unknown"), ("role", "unknown")])
+@pytest.mark.parametrize("where, outcome", [("cta", "proved"), ("thread", "refuted"), ("role", "unknown")])
 def test_trips_that_data_say_are_counted_where_all_threads_read_the_same(where: str, outcome: str) -> None:
     report = prove(varlen(where))
 
