@@ -187,6 +187,10 @@ def _natural(x: Any, kernel: Kernel) -> Iterator[Change]:
     yield from ((what, n) for what, n in _one_off(x, kernel) if n >= 0)
 
 
+def _times(x: Any, kernel: Kernel) -> Iterator[Change]:
+    yield from ((what, n) for what, n in _one_off(x, kernel) if n >= 1)
+
+
 def _flipped(x: Any, _: Kernel) -> Iterator[Change]:
     yield "flipped", (not x) if isinstance(x, bool) else 1 - x
 
@@ -317,7 +321,7 @@ _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
     Map: {"srcs": (_each(_place),), "dst": (_place,), "count": (_natural,)},
     Fill: {"dst": (_place,), "count": (_natural,)},
     Init: {"array": (_array,)},
-    Arrive: {**_ON, "scope": (_another(SCOPES),)},
+    Arrive: {**_ON, "scope": (_another(SCOPES),), "count": (_times,)},
     ExpectTx: {**_ON, "bytes": (_one_off, _piece_off)},
     Wait: {**_ON, "parity": (_one_off, _flipped), "scope": (_another(SCOPES),)},
     Barrier: {"number": (_natural,), "threads": (_warp_off,)},

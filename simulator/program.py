@@ -305,7 +305,8 @@ class Programs:
             lanes = here.here.sum(axis=1)
             each = here.lanes // LANES
             warps = sum((here.here[:, each == w].any(axis=1).astype(np.int64) for w in np.unique(each)), start=0)
-        columns: dict[str, Any] = {"warps": warps, "lanes": lanes, "count": getattr(op, "count", 1)}
+        count = 1 if isinstance(op, Arrive) else getattr(op, "count", 1)  # an arrival for many is one instruction
+        columns: dict[str, Any] = {"warps": warps, "lanes": lanes, "count": count}
         columns |= {"served": 0, "bytes": 0, "shared_bytes": 0, "tensor": ""}
         slot = op.waits or op.arrives or op.credits
         number = getattr(op, "parity", getattr(op, "bytes", None))

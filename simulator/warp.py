@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
+from symlayout.ops import Arrive, BarrierArrive, Commit, ExpectTx, WaitGroup
 from symlayout.ops import Barrier as CtaBarrier
-from symlayout.ops import BarrierArrive, Commit, ExpectTx, WaitGroup
 
 from .engine import Signal, Steps
 from .program import HERE, Step, Team, What
@@ -140,15 +140,16 @@ class Warps:
     def _mbarrier(self, step: Step) -> None:
         sm = self.sm
         sm.mbarriers.take(step.unit_ps)
+        count = step.op.count if isinstance(step.op, Arrive) else 1
         for rank in step.ranks:
             if rank in (HERE, self.cta.rank):
                 barrier = self.cta.barriers[step.barrier]
                 if isinstance(step.op, ExpectTx):
                     barrier.change(barrier.state.expect_tx, step.number * step.lanes)
-                barrier.change(barrier.state.arrive, step.lanes)
+                barrier.change(partial(barrier.state.arrive, count=count), step.lanes)
             else:
                 barrier = self.cta.cluster[rank].barriers[step.barrier]
-                change = partial(barrier.change, barrier.state.arrive, step.lanes)
+                change = partial(barrier.change, partial(barrier.state.arrive, count=count), step.lanes)
                 self.engine.at(self.engine.now + sm.remote, change)
         if sm.log is not None:
             self._note("expect" if isinstance(step.op, ExpectTx) else "arrive", step)

@@ -144,7 +144,8 @@ class _Reader:
             if isinstance(op, Arrive) and op.peer is not None:
                 raise Open(f"that {s} arrives in this CTA")
             expected = op.bytes * threads * times if isinstance(op, ExpectTx) else 0
-            made.arrivals.append(replace(use, arrivals=threads * times, expected=expected))
+            count = op.count if isinstance(op, Arrive) else 1
+            made.arrivals.append(replace(use, arrivals=threads * times * count, expected=expected))
         return made
 
     def _times(self, use: Use) -> Any:

@@ -62,7 +62,8 @@ class Uses:
                 continue
             self._expect_slot(state, op, op.barrier, self._before(site, ExpectTx, ring.full), ring)
             arrivals = self.kernel.barrier(ring.full).arrivals
-            if len(state.team.threads) != 1 or len(self._role_of(ring, ExpectTx, Arrive)) != arrivals:
+            once = all(s.op.count == 1 for s in self.site.values() if isinstance(s.op, Arrive) and _on(s.op, ring.full))
+            if len(state.team.threads) != 1 or not once or len(self._role_of(ring, ExpectTx, Arrive)) != arrivals:
                 raise Open(f"expected one arrival of each of {arrivals} roles at {ring.full} for each use, got {op}")
 
     def _before(self, site: Site, kind: type[Op], barrier: str) -> Any:

@@ -222,9 +222,11 @@ class Reading(Shown):
         total = 0
         waits = on_barrier(Wait, self.ring.empty if name == self.ring.full else self.ring.full)
         for role in roles:
-            teams = {s.team for s in self.every if s.role == role and arrives(s.op)}
+            mine = [s for s in self.every if s.role == role and arrives(s.op)]
+            teams = {s.team for s in mine}
+            counts = {s.op.count if isinstance(s.op, Arrive) else 1 for s in mine}
             waited = {s.team for s in self.every if s.role == role and waits(s.op)}
-            if len(teams) != 1 or None in teams or None in waited or len(waited) > 1:
+            if len(teams) != 1 or len(counts) != 1 or None in teams or None in waited or len(waited) > 1:
                 raise Open(f"the same threads of {role or 'the kernel'} arrive on {name} at each use")
             (team,) = teams
             assert team is not None
@@ -232,7 +234,7 @@ class Reading(Shown):
                 assert other is not None
                 if other.warps != team.warps or not other.includes(team):
                     raise Open(f"those of {role or 'the kernel'} that wait ({other}) arrive on {name} ({team})")
-            total += team.threads
+            total += team.threads * counts.pop()
         return total
 
     def _touches(self, consumers: list[str], arrives: Callable[[Op], bool]) -> None:

@@ -182,7 +182,8 @@ class _Writer:
             cta = self.cta if peer is None else self._peer(evaluate(peer, env), op)
             nbytes = evaluate(op.bytes, env) * lanes if isinstance(op, ExpectTx) else 0
             at = self._at(op.barrier, env, cta)
-            self.steps.append(Step("arrive", op, env, at, arrivals=lanes, nbytes=nbytes, cta=cta.rank))
+            times = lanes * (op.count if isinstance(op, Arrive) else 1)
+            self.steps.append(Step("arrive", op, env, at, arrivals=times, nbytes=nbytes, cta=cta.rank))
         elif isinstance(op, Barrier | ClusterBarrier):
             if lanes != 32:
                 raise OutsideTheModel(f"{op} by some lanes of a warp")

@@ -47,7 +47,9 @@ def arrive(p: Page, site: Site) -> None:
     op = site.op
     assert isinstance(op, Arrive)
     peer = () if op.peer is None else (p.c(op.peer),)
-    p.call(f"mbarrier_arrive{'_at' if peer else ''}{_scope(op.scope)}", p.slot(op.barrier), *peer)
+    times = () if op.count == 1 else (str(op.count),)
+    name = f"mbarrier_arrive{'_at' if peer else ''}{'_times' if times else ''}{_scope(op.scope)}"
+    p.call(name, p.slot(op.barrier), *peer, *times)
 
 
 def expect_tx(p: Page, site: Site) -> None:

@@ -31,13 +31,13 @@ __device__ inline bool mbarrier_try_wait{at}(uint64_t* barrier, uint32_t parity)
 }}"""
 
 ARRIVE_AT = """\
-__device__ inline void mbarrier_arrive_at{at}(uint64_t* barrier, uint32_t rank) {{
+__device__ inline void mbarrier_arrive_at{at}(uint64_t* barrier, uint32_t rank{parameter}) {{
     asm volatile(
         "{{\\n"
         ".reg .b32 remote;\\n"
         "mapa.shared::cluster.u32 remote, %0, %1;\\n"
-        "mbarrier.arrive{release}.shared::cluster.b64 _, [remote];\\n"
-        "}}\\n" ::"r"(shared_address(barrier)), "r"(rank) : "memory");
+        "mbarrier.arrive{release}.shared::cluster.b64 _, [remote]{times};\\n"
+        "}}\\n" ::"r"(shared_address(barrier)), "r"(rank){operand} : "memory");
 }}"""
 
 ELECT = """\
@@ -91,10 +91,29 @@ def at_scope(scope: str) -> tuple[Function, ...]:
             f"{shared('barrier')} ",
             "mbarrier.arrive",
         ),
+        asm(
+            f"mbarrier_arrive_times{at}",
+            "uint64_t* barrier, uint32_t count",
+            f"mbarrier.arrive{release}.shared::cta.b64 _, [%0], %1",
+            f'{shared("barrier")}, "r"(count) ',
+            "mbarrier.arrive with a count",
+        ),
         Function(
             f"mbarrier_arrive_at{at}",
-            ARRIVE_AT.format(at=at, release=release),
+            ARRIVE_AT.format(at=at, release=release, parameter="", times="", operand=""),
             "mbarrier.arrive at another CTA of the cluster",
+            (ADDRESS,),
+        ),
+        Function(
+            f"mbarrier_arrive_at_times{at}",
+            ARRIVE_AT.format(
+                at=f"_times{at}",
+                release=release,
+                parameter=", uint32_t count",
+                times=", %2",
+                operand=', "r"(count)',
+            ),
+            "mbarrier.arrive at another CTA of the cluster, with a count",
             (ADDRESS,),
         ),
         Function(f"mbarrier_try_wait{at}", TRY_WAIT.format(at=at, acquire=acquire), "mbarrier.try_wait", (ADDRESS,)),

@@ -317,8 +317,8 @@ class Builder:
         for array in arrays:
             self.add(Init(array().barrier))
 
-    def arrive(self, barrier: Slot, peer: Any = None, scope: str = "cta") -> None:
-        self.add(Arrive(barrier, None if peer is None else integer(peer), scope))
+    def arrive(self, barrier: Slot, peer: Any = None, scope: str = "cta", count: int = 1) -> None:
+        self.add(Arrive(barrier, None if peer is None else integer(peer), scope, count))
 
     def expect_tx(self, barrier: Slot, nbytes: Any) -> None:
         self.add(ExpectTx(barrier, integer(nbytes)))

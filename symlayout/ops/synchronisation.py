@@ -10,6 +10,8 @@ from ..expr import Int
 from .op import Op, expect_word
 from .operands import Slot
 
+MOST_ARRIVALS = 2**20 - 1  # at once (PTX ISA, 9.7.13.15.2, contents of the mbarrier object)
+
 PROXIES = (Proxy.ASYNC, "mbarrier_init", Completion.WGMMA)  # what a fence is about
 SCOPES = ("cta", "cluster")  # whose threads a release or an acquire is about (PTX ISA, Scope)
 GROUPS = (Completion.CP_ASYNC, Completion.BULK, Completion.WGMMA)  # what can be committed and waited for
@@ -33,24 +35,35 @@ class Arrive(Op):
     the same scope. Without a scope in its text PTX takes that of the CTA. A peer needs to know what lanes have read of
     a slot that it fills, so that takes the cluster's; what wgmma has read is over with wait_group.
 
+    With a *count* each thread makes so many arrivals at once, all in one phase: 1 .. 2^20 - 1, no more than the phase
+    still awaits (PTX ISA, mbarrier.arrive).
+
     >>> print(Arrive(Slot("empty", 1)), Arrive(Slot("empty"), 0, "cluster"), sep="; ")
     arrive empty[1]; arrive empty[0] of CTA 0 at cluster scope
+    >>> print(Arrive(Slot("full"), count=32))
+    arrive full[0] 32 times
+
+    Raises LayoutError for another scope, or a count out of range.
     """
 
     barrier: Slot
     peer: Int | None = None
     scope: str = SCOPES[0]
+    count: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
         expect_word(self.scope, SCOPES, "a scope")
+        if type(self.count) is not int or not 1 <= self.count <= MOST_ARRIVALS:
+            raise LayoutError(f"expected 1 to {MOST_ARRIVALS} arrivals at once at {self.barrier}, got {self.count!r}")
 
     @property
     def arrives(self) -> Slot | None:
         return self.barrier
 
     def __str__(self) -> str:
-        return f"arrive {self.barrier}" + ("" if self.peer is None else f" of CTA {self.peer}") + _at(self.scope)
+        where = "" if self.peer is None else f" of CTA {self.peer}"
+        return f"arrive {self.barrier}{where}{_at(self.scope)}" + ("" if self.count == 1 else f" {self.count} times")
 
 
 @dataclass(frozen=True)

@@ -42,17 +42,18 @@ class Mbarrier:
             raise LayoutError(f"expected one mbarrier.init of {self.name}, got another")
         self.initialised = True
 
-    def arrive(self, count: int) -> None:
-        """*count* arrivals, one by one. Raises LayoutError for more than the phase awaits."""
-        for _ in range(count):
-            if self.pending == 0:
+    def arrive(self, threads: int, count: int = 1) -> None:
+        """Threads arrive one by one, *count* times at once each. Raises DisorderError for more than a phase awaits."""
+        for _ in range(threads):
+            if self.pending < count:
+                more = "another" if self.pending == 0 else f"{count} at once with {self.pending} pending"
                 raise DisorderError(
                     f"expected no more than {self.arrivals} arrivals in phase {self.phase} of {self.name}, which still "
-                    f"awaits {self.tx} bytes, got another",
+                    f"awaits {self.tx} bytes, got {more}",
                     "phase",
                     self.name.partition("[")[0],
                 )
-            self.pending -= 1
+            self.pending -= count
             self._advance()
 
     def expect_tx(self, nbytes: int) -> None:

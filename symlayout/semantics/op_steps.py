@@ -115,9 +115,9 @@ def _arrive(agent: Agent, op: Arrive) -> None:
     for threads, (slot, rank) in agent.grouped(op.barrier.slot, peer):
         barrier = agent.mbarrier(op.barrier, slot, agent.cta.cluster.cta(rank))
         while len(threads):  # the last that a phase awaits end it; others count for the next
-            now, threads = np.split(threads, [max(1, barrier.pending)])
+            now, threads = np.split(threads, [max(1, barrier.pending // op.count)])
             agent.release(now, barrier.told)
-            barrier.arrive(len(now))
+            barrier.arrive(len(now), op.count)
 
 
 def _expect_tx(agent: Agent, op: ExpectTx) -> None:

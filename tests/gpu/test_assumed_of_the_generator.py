@@ -175,7 +175,11 @@ def test_assumed_scopes():
     stated = {f.name for f in FIXED if re.search(r"mbarrier\.\S*\.(release|acquire)\.cluster", f.body)}
 
     assert not any("relaxed" in text for text in texts)
-    assert stated == {f"mbarrier_{word}_cluster" for word in ("arrive", "arrive_at", "try_wait")}
+    words = ("arrive", "arrive_times", "arrive_at", "arrive_at_times", "try_wait")
+    assert stated == {f"mbarrier_{word}_cluster" for word in words}
+    counted = [f.body for f in FIXED if "_times" in f.name]
+    assert len(counted) == 4
+    assert all(re.search(r"_, \[(%0\], %1|remote\], %2);", text) for text in counted)
 
 
 def test_assumed_cluster():

@@ -112,6 +112,21 @@ def test_arrivals_and_waits_are_at_the_scope_that_the_value_says(scope, instruct
     assert sorted(found) == sorted(instructions)
 
 
+def test_an_arrival_for_many_is_one_instruction():
+    k = Builder("counted", grid=(2,), threads=32, cluster=(2,))
+    full = k.mbarriers("full", 1, 64)
+    k.cluster_sync()
+    with k.elect():
+        k.arrive(full(), count=32)
+        k.arrive(full(), 1, "cluster", count=32)
+    text = emit(k.kernel()).text
+
+    assert "mbarrier_arrive_times(full, 32);" in text
+    assert "mbarrier_arrive_at_times_cluster(full, 1, 32);" in text
+    assert text.count("_, [%0], %1;") == 1
+    assert "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote], %2" in text
+
+
 @pytest.mark.parametrize("way, pragma", [("full", "#pragma unroll"), (1, "#pragma unroll 1"), (None, "r")])
 def test_a_loop_is_unrolled_as_the_value_says(way, pragma):
     k = Builder("loops", grid=(1,), threads=32)

@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (3,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 121ce795d7a5bb4e280bd6f2e53e93bdd66efb223116115bb987924764777be3
+// digest a650adb185a2439d4f94156143778b92e14a3272645fe9a66543369829a5f014
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)

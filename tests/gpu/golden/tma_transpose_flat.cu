@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (2,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 6f602ebd068e83f1f25d09672747d010cc8b5b084ccc39e8dba08a17e32a3e1f
+// digest fe000b48edb4e2b6bf42bcb108e593c4953cfec2f91a24eb55a6dd4d8ba15324
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
