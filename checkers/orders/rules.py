@@ -17,8 +17,8 @@ RULES = {
     "written_then_read": "threads read what others wrote after a barrier of both (PTX ISA, bar.sync, bar.warp.sync)",
     "copied_then_read": "a copy by cp.async is read after commit, wait_group by its threads and a barrier"
     " (PTX ISA, cp.async.wait_group)",
-    "generic_write_async_read": "writers meet the reader at a barrier, with a fence async on the way, before the asynchronous read"
-    " (PTX ISA, Async Proxy)",
+    "generic_write_async_read": "writers meet the reader at a barrier, with a fence async on the way, before the"
+    " asynchronous read (PTX ISA, Async Proxy)",
     "overwritten_after_read": "threads overwrite what others read after a barrier of both (PTX ISA, bar.sync)",
     "overwritten_after_write": "threads overwrite what others wrote after a barrier of both (PTX ISA, bar.sync)",
     "store_source_reuse": "a stored tile is written again after commit, wait_group and a barrier",
