@@ -5,7 +5,7 @@
     python -m benchmarks.accuracy --measure points.jsonl --out measured.jsonl                 (on the device)
     python -m benchmarks.accuracy --report points.jsonl measured.jsonl
 
-Predictions are written first, with the hash of the numbers of the machine, and committed before anything is measured.
+Predictions are written first, with the hash of the numbers of the machine, to be committed before anything is measured.
 What is measured is the median of launches one after another (``gpu.measure``), on random data. The report has the
 signed error of each class, the mean and the worst, ranks and regret, beside two baselines. Exit status 1 where a point
 could not be measured, 4 where there is no device.

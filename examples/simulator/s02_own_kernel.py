@@ -53,7 +53,7 @@ def main() -> None:
     """Both versions, with few CTAs on an SM and with many."""
     for n in (1 << 20, 1 << 26):
         for kernel in (one, two):
-            trace = simulator.simulate(kernel.bind(N=n))
+            trace = simulator.simulate(kernel.bind(N=n), uncertainty=False)
             loads = next(s.share for s in trace.stalls if s.cause == "loads")
             buffers, time = 1 if kernel is one else 2, 1e6 * trace.seconds
             print(f"N = {n:9}  {buffers} buffers  {time:6.1f} us  {loads:4.0%} in loads  {trace.limiting}")

@@ -16,7 +16,7 @@ KERNELS = {
     "rings of all SMs": lambda: tma_copy(*dims("M N"), slots=2, blocks=264).bind(M=4224, N=1024),
     "tiles through registers": lambda: tma_transpose(512, 2112, blocks=66).bind(),
     "groups of cp.async": lambda: cp_async_copy(1 << 17, stages=3, blocks=16).bind(),
-    "products in clusters": lambda: gemm(512, 512, 512, cluster=2, blocks=8).bind(),
+    "products in clusters": lambda: gemm(512, 512, 256, cluster=2, blocks=8).bind(),
 }
 ONLY = {"what_if": False, "uncertainty": False}
 

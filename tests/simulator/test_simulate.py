@@ -19,6 +19,7 @@ from symlayout.kernels import axpby, bulk_copy, cp_async_copy, gemm, tma_copy, t
 from symlayout.ops import Arrive, Slot, WaitGroup
 
 WORDS = 1056 * 1024  # the same for each of 132 SMs
+ONLY = {"what_if": False, "uncertainty": False}
 COPIES = {
     "vector_copy": lambda: vector_copy(WORDS),
     "cp_async_copy": lambda: cp_async_copy(WORDS, stages=3, blocks=264),
@@ -41,7 +42,7 @@ MEASURED = {  # schedules that were measured with L2 warm, and how far a predict
 @pytest.mark.parametrize("family", COPIES)
 @pytest.mark.parametrize("name", simulator.machines())
 def test_a_copy_moves_its_bytes_once_and_no_server_is_above_its_rate(family, name):
-    trace = simulate(COPIES[family]().bind(), machine(name))
+    trace = simulate(COPIES[family]().bind(), machine(name), uncertainty=False)
 
     assert trace.bytes == 2 * 4 * WORDS
     assert trace.dram_bytes == 4 * WORDS  # what is written stays in L2, which holds both tensors
@@ -57,16 +58,16 @@ def test_runs_are_equal_and_a_warm_cache_is_faster(family):
     bound = COPIES[family]().bind()
 
     assert simulate(bound) == simulate(bound)
-    warm = simulate(bound, cache="warm")
+    warm = simulate(bound, cache="warm", **ONLY)
     assert warm.dram_bytes == 0
-    assert warm.time_ps < simulate(bound).time_ps
+    assert warm.time_ps < simulate(bound, **ONLY).time_ps
 
 
 @pytest.mark.parametrize("family", COPIES)
 def test_slower_memory_is_not_faster(family):
     bound = COPIES[family]().bind()
     times = [
-        simulate(bound, H200.replacing(dram_rate=rate, dram_latency=latency), what_if=False).time_ps
+        simulate(bound, H200.replacing(dram_rate=rate, dram_latency=latency), **ONLY).time_ps
         for rate, latency in ((4200, 175), (2100, 175), (2100, 700))
     ]
 
@@ -78,17 +79,15 @@ def test_slower_memory_is_not_faster(family):
 def test_latency_counts_once_for_each_round_of_a_ring(chunks, slots, rounds):
     """One CTA, so that no server is busy for long: a load that takes 100 us longer delays each round by as much."""
     bound = bulk_copy(256 * chunks, chunk=256, slots=slots, blocks=1).bind()
-    times = [
-        simulate(bound, H200.replacing(dram_latency=ns), what_if=False).time_ps for ns in (100_000, 200_000, 300_000)
-    ]
+    times = [simulate(bound, H200.replacing(dram_latency=ns), **ONLY).time_ps for ns in (100_000, 200_000, 300_000)]
 
     assert times[1] - times[0] == times[2] - times[1] == rounds * 100_000_000
 
 
 def test_launch_stands_apart():
     bound = COPIES["bulk_copy"]().bind()
-    slow = simulate(bound, H200.replacing(launch=10_000), what_if=False)
-    trace = simulate(bound, what_if=False)
+    slow = simulate(bound, H200.replacing(launch=10_000), **ONLY)
+    trace = simulate(bound, **ONLY)
 
     assert slow.time_ps == trace.time_ps
     assert slow.seconds - trace.seconds == pytest.approx((10_000 - H200["launch"].value) * 1e-9)
@@ -97,10 +96,10 @@ def test_launch_stands_apart():
 def test_the_limiting_resource_is_the_one_that_was_made_scarce():
     bound = tma_copy(1024, 1024, tile=(64, 16), slots=4).bind()
 
-    assert simulate(bound, H200.replacing(tma_command=20_000)).limiting == "TMA front end"
-    assert simulate(bound, H200.replacing(sm_port_rate=1)).limiting == "SM port"
-    assert simulate(bound, H200.replacing(dram_rate=100)).limiting == "DRAM"
-    window = simulate(bound, H200.replacing(tma_bytes_in_flight=4096))
+    assert simulate(bound, H200.replacing(tma_command=20_000), uncertainty=False).limiting == "TMA front end"
+    assert simulate(bound, H200.replacing(sm_port_rate=1), uncertainty=False).limiting == "SM port"
+    assert simulate(bound, H200.replacing(dram_rate=100), uncertainty=False).limiting == "DRAM"
+    window = simulate(bound, H200.replacing(tma_bytes_in_flight=4096), uncertainty=False)
     assert window.what_if["TMA bytes in flight"] < 0.8 * window.time_ps
 
 
@@ -130,7 +129,7 @@ def test_a_slot_that_is_given_back_early_is_faster():
     kernel = bulk_copy(1 << 15, chunk=256, slots=1, blocks=16)
     early = kernel.edited(lambda op: () if isinstance(op, WaitGroup) and op.read else (op,))
 
-    assert simulate(early.bind(), what_if=False).time_ps < simulate(kernel.bind(), what_if=False).time_ps
+    assert simulate(early.bind(), **ONLY).time_ps < simulate(kernel.bind(), **ONLY).time_ps
 
 
 @pytest.mark.parametrize("stride, wavefronts", [(1, 1), (2, 2), (32, 32), (33, 1)])
@@ -186,7 +185,7 @@ def test_rows_narrower_than_their_swizzle_credit_their_bytes_without_the_gaps():
 
 def test_other_families_run():
     for kernel in (tma_transpose(512, 512), gemm(512, 512, 512, cluster=1)):
-        trace = simulate(kernel.bind())
+        trace = simulate(kernel.bind(), uncertainty=False)
         assert trace.time_ps > 0
         assert trace.limiting
 
@@ -217,6 +216,6 @@ def test_predictions_stay_as_near_to_measurements_as_they_are(name):
         [row] = [r for r in map(json.loads, file) if r["name"] == name]
     measured = statistics.median(next(iter(row["seconds"].values()))["warm"])
 
-    predicted = simulate(build().bind(), what_if=False).seconds
+    predicted = simulate(build().bind(), **ONLY).seconds
 
     assert abs(predicted / measured - 1) <= aim

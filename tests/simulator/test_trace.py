@@ -50,14 +50,14 @@ def test_events_keep_the_rules_of_their_format(trace):
     ],
 )
 def test_broken_events_are_found(event, finding):
-    events = simulate(KERNELS["tma_copy"].bind(), what_if=False, timeline=True).chrome()
+    events = simulate(KERNELS["tma_copy"].bind(), what_if=False, uncertainty=False, timeline=True).chrome()
     events["traceEvents"].append(event)
 
     assert any(finding in sentence for sentence in broken(events))
 
 
 def test_each_role_slot_and_unit_has_a_track():
-    trace = simulate(KERNELS["tma_copy"].bind(), timeline=True)
+    trace = simulate(KERNELS["tma_copy"].bind(), what_if=False, uncertainty=False, timeline=True)
     names = {e["args"]["name"] for e in trace.chrome()["traceEvents"] if e["name"] == "thread_name"}
 
     assert {"CTA 0, role producer", "CTA 0, role consumer", "CTA 0, ring[0]", "CTA 0, ring[1]"} <= names
@@ -65,7 +65,7 @@ def test_each_role_slot_and_unit_has_a_track():
 
 
 def test_an_arrow_leads_from_the_issue_to_the_slot_to_the_wait_to_the_release():
-    trace = simulate(KERNELS["tma_copy"].bind(), timeline=True)
+    trace = simulate(KERNELS["tma_copy"].bind(), what_if=False, uncertainty=False, timeline=True)
     events = trace.chrome()["traceEvents"]
     names = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
     first = [e for e in events if e.get("id") == 1 and e["ph"] in "stf"]
@@ -100,7 +100,7 @@ def test_ctas_that_follow_each_other_share_a_track():
 
 
 def test_what_a_device_measured_is_a_second_process():
-    trace = simulate(KERNELS["tma_copy"].bind(), what_if=False, timeline=True)
+    trace = simulate(KERNELS["tma_copy"].bind(), what_if=False, uncertainty=False, timeline=True)
     stamps = [Span("CTA 0, role producer", "tma.load full[0]", 1000 * k, 1000 * k + 700) for k in range(3)]
     both = trace.chrome(stamps, "NVIDIA H200")
 
@@ -112,7 +112,7 @@ def test_what_a_device_measured_is_a_second_process():
 
 
 def test_counters_end_at_zero_and_hold_the_bytes_of_a_load():
-    trace = simulate(KERNELS["tma_copy"].bind(), timeline=True)
+    trace = simulate(KERNELS["tma_copy"].bind(), what_if=False, uncertainty=False, timeline=True)
     counters = [e["args"] for e in trace.chrome()["traceEvents"] if e["ph"] == "C"]
 
     assert counters[-1] == {"read": 0, "write": 0}
@@ -121,7 +121,7 @@ def test_counters_end_at_zero_and_hold_the_bytes_of_a_load():
 
 def test_each_use_of_a_slot_goes_through_its_states():
     bound = bulk_copy(1 << 13, chunk=256, slots=3, blocks=2).bind()
-    trace = simulate(bound, what_if=False, timeline=True)
+    trace = simulate(bound, what_if=False, uncertainty=False, timeline=True)
     assert trace.timeline is not None
     uses = slot_uses(trace.timeline)
 
@@ -138,14 +138,16 @@ def test_the_timeline_as_text_changes_where_the_schedule_does():
     """Without the wait for a store's source a slot comes back earlier; the lines of the producer's first round stay."""
     kernel = bulk_copy(1 << 13, chunk=256, slots=3, blocks=2)
     early = kernel.edited(lambda op: () if isinstance(op, WaitGroup) and op.read else (op,))
-    texts = [simulate(k.bind(), what_if=False, timeline=True).timeline_text() for k in (kernel, early)]
+    texts = [
+        simulate(k.bind(), what_if=False, uncertainty=False, timeline=True).timeline_text() for k in (kernel, early)
+    ]
 
-    assert texts[0] == simulate(kernel.bind(), what_if=False, timeline=True).timeline_text()
+    assert texts[0] == simulate(kernel.bind(), what_if=False, uncertainty=False, timeline=True).timeline_text()
     one, other = (t.splitlines() for t in texts)
     assert one[0] == "CTA 0, role producer"
     assert one[:14] == other[:14]
     assert sum("wait_group" in line for line in one) > sum("wait_group" in line for line in other)
-    starts = simulate(kernel.bind(), what_if=False, timeline=True).timeline_text(starts=True)
+    starts = simulate(kernel.bind(), what_if=False, uncertainty=False, timeline=True).timeline_text(starts=True)
     begin, duration, *words = starts.splitlines()[1].split()
     assert (float(begin) >= 0, duration, words) == (True, "0.5", ["init", "full"])
 
@@ -210,7 +212,7 @@ def test_the_picture_is_xml_with_a_row_for_each_role(trace):
 
 
 def test_files_are_written_by_their_endings(tmp_path):
-    trace = simulate(KERNELS["tma_copy"].bind(), what_if=False, timeline=True)
+    trace = simulate(KERNELS["tma_copy"].bind(), what_if=False, uncertainty=False, timeline=True)
     for ending in ("json", "json.gz", "html", "svg", "txt"):
         trace.save(tmp_path / f"t.{ending}")
 

@@ -40,7 +40,7 @@ CASES = {
     "cp_async_copy": (lambda: cp_async_copy(9000, stages=3, blocks=3), lambda: {"src": numbers(0, 9000)}),
     "bulk_copy": (lambda: bulk_copy(9000, chunk=1024, slots=2, blocks=3), lambda: {"src": numbers(0, 9000)}),
     "tma_copy": (lambda: tma_copy(100, 300, tile=(16, 64), blocks=5), lambda: {"src": numbers(0, 100, 300)}),
-    "tma_transpose": (lambda: tma_transpose(72, 136, blocks=2), lambda: {"src": bf16(0, 72, 136)}),
+    "tma_transpose": (lambda: tma_transpose(72, 136, tile=(64, 64), blocks=2), lambda: {"src": bf16(0, 72, 136)}),
     "row_sum": (lambda: row_sum(9, 300, 300), lambda: {"src": numbers(0, 9, 300)}),
     "tma_reduce_add": (
         lambda: tma_reduce_add(3, 17, 68),
