@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from symlayout.expr import Expr, Fact, Symbol, interpret
 from symlayout.kernel import Kernel
+from symlayout.kernel.sites import as_written
 from symlayout.ops import For, Op
 
 
@@ -102,26 +103,21 @@ def divisions(kernel: Kernel) -> dict[int, Divisions]:
     made: dict[int, set[tuple[str, str, bool]]] = {}
     bound: dict[int, int] = {}
 
-    def walk(body: tuple[Op, ...], at_sizes: tuple[Op, ...], loops: tuple[For, ...]) -> None:
-        for op, there in zip(body, at_sizes, strict=True):
-            inside = loops
-            if isinstance(op, For):
-                bound[id(there)] = id(op)
-                made[id(op)] = set()
-                inside = (*loops, op)
-            finder.found.clear()
-            for x in _expressions(op):
-                interpret(x, finder)
-            for a, b in finder.found:
-                names = a.names | b.names
-                loop = next((x for x in reversed(loops) if x.index.name in names), None)
-                place = id(loop) if loop is not None else None if loops else id(op)
-                if b.names and place is not None:
-                    bound.setdefault(id(there), id(op))
-                    made.setdefault(place, set()).add((a.text, b.text, a.wide or b.wide or origin.index_bits == 64))
-            walk(op.body, there.body, inside)
-
-    walk(origin.body, kernel.plain.body, ())
+    for site, at_sizes in zip(as_written(origin), as_written(kernel.plain), strict=True):
+        op, there = site.op, at_sizes.op
+        if isinstance(op, For):
+            bound[id(there)] = id(op)
+            made[id(op)] = set()
+        finder.found.clear()
+        for x in _expressions(op):
+            interpret(x, finder)
+        for a, b in finder.found:
+            names = a.names | b.names
+            loop = next((x for x in reversed(site.loops) if x.index.name in names), None)
+            place = id(loop) if loop is not None else None if site.loops else id(op)
+            if b.names and place is not None:
+                bound.setdefault(id(there), id(op))
+                made.setdefault(place, set()).add((a.text, b.text, a.wide or b.wide or origin.index_bits == 64))
     return {there: Divisions(*_counted(made[op])) for there, op in bound.items() if op in made}
 
 

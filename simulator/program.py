@@ -360,11 +360,12 @@ def _short(kernel: Kernel) -> Iterator[int]:
 
 
 def _own(op: Op) -> Iterator[Op]:
-    """What stands in a body, other loops left out."""
-    for inner in op.body:
-        yield inner
-        if not isinstance(inner, For):
-            yield from _own(inner)
+    """What stands in a body, the insides of other loops left out."""
+    loop = 0  # how deep the loop stands whose inside is left out
+    for depth, inner in op.nested():
+        if depth and not 0 < loop < depth:
+            loop = depth if isinstance(inner, For) else 0
+            yield inner
 
 
 def _placed(start: Scope, parts: list[Part]) -> Array:
