@@ -54,6 +54,7 @@ class Machine:
 
     name: str
     numbers: Mapping[str, Number]
+    compute_capability: tuple[int, int] = (9, 0)  # which instructions it has
 
     def __getitem__(self, key: str) -> Number:
         found = self.numbers.get(key)
@@ -115,13 +116,14 @@ def load(path: Path) -> Machine:
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as e:
         raise SimulationError(f"expected a machine as TOML in {path}, got {e}") from e
     base, name = rows.pop("base", None), rows.pop("name", path.stem)
-    numbers = dict(machine(base).numbers) if base else {}
+    of = machine(base) if base else Machine(name, {})
+    numbers, capability = dict(of.numbers), tuple(rows.pop("compute_capability", of.compute_capability))
     for key, row in rows.items():
         try:
             numbers[key] = Number(key, **row)
         except TypeError as e:
             raise SimulationError(f"expected value, unit, grade and source of {key} in {path}, got {row}") from e
-    return Machine(name, numbers)
+    return Machine(name, numbers, capability)
 
 
 def machines() -> tuple[str, ...]:

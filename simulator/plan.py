@@ -93,6 +93,7 @@ def plan_of(programs: Programs, machine: Machine, cache: Cache, detail: str = "a
         raise SimulationError(f"expected a grid of at least one CTA, got {grid} of {kernel.name}")
     if any(n % c for n, c in zip(grid, kernel.cluster, strict=False)):
         raise SimulationError(f"expected a grid of whole clusters of {kernel.cluster}, got {grid} of {kernel.name}")
+    _expect_instructions(kernel, machine)
     at_once = _at_once(kernel, machine)
     clusters = int(product(grid)) // size
     groups = min(clusters, _groups(machine, size))
@@ -100,6 +101,17 @@ def plan_of(programs: Programs, machine: Machine, cache: Cache, detail: str = "a
         raise SimulationError(f"expected clusters that fit a GPC of {machine.name}, got {size} CTAs of {kernel.name}")
     grid_of = _Grid(kernel, grid, size, clusters, groups, at_once)
     return _Chosen(programs, cache, grid_of, detail).plan()
+
+
+def _expect_instructions(kernel: Kernel, machine: Machine) -> None:
+    """Raise SimulationError for an atom that the machine's architecture does not have."""
+    for op in kernel.walk():
+        if op.row is not None and op.row.since > machine.compute_capability:
+            needs, has = (".".join(map(str, x)) for x in (op.row.since, machine.compute_capability))
+            raise SimulationError(
+                f"expected instructions that {machine.name} (compute capability {has}) has, got {op.row.word} of "
+                f"{kernel.name}, which is there from {needs} on"
+            )
 
 
 @dataclass(frozen=True)

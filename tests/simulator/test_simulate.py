@@ -40,7 +40,7 @@ MEASURED = {  # schedules that were measured with L2 warm, and how far a predict
 
 
 @pytest.mark.parametrize("family", COPIES)
-@pytest.mark.parametrize("name", simulator.machines())
+@pytest.mark.parametrize("name", [n for n in simulator.machines() if n != "a100"])
 def test_a_copy_moves_its_bytes_once_and_no_server_is_above_its_rate(family, name):
     trace = simulate(COPIES[family]().bind(), machine(name), uncertainty=False)
 
@@ -51,6 +51,18 @@ def test_a_copy_moves_its_bytes_once_and_no_server_is_above_its_rate(family, nam
         assert sum(s.share for s in trace.stalls if s.role == role) <= 1 + 1e-9
     assert trace.time_ps >= machine(name).transfer("dram_rate", trace.dram_bytes)
     assert all(time <= trace.time_ps for time in trace.what_if.values())
+
+
+@pytest.mark.parametrize("family", COPIES)
+def test_a_machine_without_tma_refuses_what_needs_it(family):
+    bound, a100 = COPIES[family]().bind(), machine("a100")
+
+    if family in ("bulk_copy", "tma_copy"):
+        message = r"expected instructions that NVIDIA A100 .* \(compute capability 8.0\) has, got (tma|bulk).load of"
+        with pytest.raises(SimulationError, match=message):
+            simulate(bound, a100)
+    else:
+        assert simulate(bound, a100, **ONLY).bytes == 2 * 4 * WORDS
 
 
 @pytest.mark.parametrize("family", COPIES)
