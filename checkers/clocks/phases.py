@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from symlayout.expr import Fact, divides, eq, terms_of
+from symlayout.expr import Fact, eq, split, terms_of
 
 from ..rings.shown import Open
 from .events import Env, located, put
@@ -90,7 +90,7 @@ def _split(b: Phased, v: Any, left: list[Use], under: Under, present: tuple[Pres
         yield Case(present, under, arrivals, under.normal(expected), under.normal(expected - landed))
         return
     use, rest = left[0], left[1:]
-    number = _number(use, v)
+    number = _number(use, v, under)
     if number is None:
         yield from _split(b, v, rest, under, present)
         return
@@ -133,11 +133,15 @@ def _decided(
     yield from _split(b, v, rest, inside, (*present, Present(use, env)))
 
 
-def _number(use: Use, v: Any) -> Any:
-    """The number of the execution with a use number, or None where no integer is one."""
-    if not use.event.loops:
-        return v - use.first
-    return v - use.first if use.step == 1 else divides(use.step, v - use.first)
+def _number(use: Use, v: Any, under: Under) -> Any:
+    """The number of the execution with a use number, or None where no integer is one. Raises Open."""
+    ahead = v - use.first
+    if not use.event.loops or use.step == 1:
+        return ahead
+    number, rest = split(under.normal(ahead), use.step)
+    if type(rest) is not int:
+        raise Open(f"whether {use.step} divides {rest}, which tells whether {use} contributes to a phase")
+    return None if rest else number
 
 
 def complete(b: Phased, v: Any, under: Under) -> list[Case]:

@@ -82,6 +82,10 @@ class Protocol:
         for w in b.waits:
             env, under = fresh(w.event, self.begin)
             v = w.at(env)
+            if not under.at_least_0(v + b.slots):  # a wait for phase -1 returns at once, one for -2 may not
+                raise Open(f"that {w} is for a phase that there is")
+            if type(v) is int and v < 0:
+                continue
             for case in cases(b, v, under.also(Fact(v, ">="))):
                 if not case.completes(b) or not self._balanced(case):
                     raise Open(f"that the phase which {w} awaits gets {self._lacking(b, case)}{_where(case)}")

@@ -164,6 +164,8 @@ class _Reader:
             if _zero(facts, x.slot - mod(n, slots)) or (slots == 1):
                 for late in (0, 1):
                     use = n - late * slots
+                    if facts.le(use, -slots - 1) is True:  # no phase is: of phase -1 a wait returns, of -2 it may not
+                        continue
                     if _zero(facts, op.parity - mod((use + 2 * slots) // slots, 2)):
                         return self._affine(s, use)
         raise Open(f"which use {s} is for")
