@@ -22,7 +22,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Counter, Uncounted, Wanted
 from symlayout.kernel.sites import Site, warps_of
 from symlayout.kernel.visitor import Handlers, Visitor
-from symlayout.ops import Arrive, Barrier, ClusterBarrier, ExpectTx, For, If, Op, Role, Wait, WaitGroup
+from symlayout.ops import Arrive, Barrier, ClusterBarrier, ExpectTx, Fence, For, If, Op, Role, Wait, WaitGroup
 
 from .barriers import Meeting, number_of
 from .footprints import Footprints, Touched
@@ -249,12 +249,17 @@ class HandOver:
             counts.append(now)
         for i in [i for i, e in enumerate(events) if e.site is a.site][:STARTS]:
             p, over = begin(a), i
-            fence = needs_fence(a, b)
+            fence = needs_fence(a, b) and not self._fenced_by_others(a)
             for k in range(i + 1, min(len(events), i + FURTHER)):
                 if p.done and (p.fenced or not fence):
                     break
                 over, p = k, perhaps(p, events[k].site, a, b)
             yield events[i], counts[i], counts[over], p
+
+    def _fenced_by_others(self, a: Access) -> bool:
+        """Whether threads that are not all of the writers fence: it may be on the way, which clocks tell."""
+        fences = [s.team for s in self.ways.every if isinstance(s.op, Fence) and s.op.about == "async"]
+        return any(t is None or not t.includes(a.team) for t in fences)
 
     def _together(self, xs: Iterable[Any], ys: list[Any], a: Access, b: Access) -> tuple[Event, Event, int] | None:
         for e, start, over, p in xs:

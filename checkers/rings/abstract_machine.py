@@ -115,11 +115,9 @@ class Machine:
 
     @cached_property
     def _readers(self) -> tuple[int, ...]:
-        """For each slot of memory the agents that read it or give it back, as a mask."""
+        """For each piece of memory the agents that read it, or give it back and read nothing, as a mask."""
         back = [frozenset(m for s in a.program if s.kind == "arrive" for m in s.memory) for a in self.agents]
-        return tuple(
-            sum(1 << i for i, a in enumerate(self.agents) if m in a.reads or m in back[i]) for m in self._memory
-        )
+        return tuple(sum(1 << i for i, a in enumerate(self.agents) if m in (a.reads or back[i])) for m in self._memory)
 
     def begin(self) -> State:
         bars = tuple((0, n, 0) for _, n in self.barriers)

@@ -1,4 +1,4 @@
-"""Protocols that clocks once proved, though some run of them hangs."""
+"""Protocols that were once proved though some run of them hangs, and right ones that were once refuted."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from checkers import RingProtocol, prove
+from checkers import HappensBefore, RingProtocol, prove
 from checkers.budget import Budget
-from symlayout import dims
+from symlayout import Layout, dims
 from symlayout.answers.report import Outcome
 from symlayout.kernel import Builder, Kernel
 from symlayout.semantics.trials import mishap
@@ -71,3 +71,76 @@ def test_waits_for_one_phase_in_a_loop_are_right(parity: int, arrivals: str) -> 
 
     assert mishap(kernel.bind(L=3), schedules=SCHEDULES) is None
     assert prove(RingProtocol(kernel, "bar"), budget=QUICK)
+
+
+def fenced_on_the_way(by: str) -> Kernel:
+    """A warp writes a tile that another stores by a bulk copy; one of the threads on the way has a proxy fence."""
+    (L,) = dims("L")
+    k = Builder("fenced_on_the_way", L, grid=(1,), threads=64)
+    tile, out = k.shared_tensor("tile", "f32", Layout(32)), k.global_tensor("out", "f32", Layout((32, L)))
+    value = k.registers("value", "f32", 1)
+    with k.role("write", 1):
+        k.fill(value(), 1)
+        with k.loop("i", L):
+            k.sync(2, 64)
+            k.copy("st.shared.4", value(), tile(k.thread))
+            if by == "one lane that met the others":
+                k.warp_sync()
+            if by.startswith("one lane"):
+                with k.elect():
+                    k.fence("async")
+            k.sync(1, 64)
+    with k.role("store", 1), k.loop("i", L) as i:
+        if by == "the reader, too soon":
+            k.fence("async")
+        k.sync(2, 64)
+        k.sync(1, 64)
+        with k.elect():
+            if by == "the reader":
+                k.fence("async")
+            k.copy("bulk.store", tile(), out(32 * i), nbytes=128)
+            k.commit("bulk")
+            k.wait_group("bulk", 0, read=True)
+    return k.kernel()
+
+
+@pytest.mark.parametrize(
+    "by, right",
+    [("one lane that met the others", 1), ("the reader", 1), ("one lane", 0), ("the reader, too soon", 0), ("", 0)],
+)
+def test_roles_at_named_barriers_may_fence_anywhere_on_the_way(by: str, right: int) -> None:
+    found = prove(HappensBefore(fenced_on_the_way(by)), budget=QUICK)
+
+    assert found.verdicts[0].outcome is (Outcome.PROVED if right else Outcome.REFUTED), found
+    assert (mishap(fenced_on_the_way(by).bind(L=2), schedules=SCHEDULES) is None) == bool(right)
+
+
+def halves(mine: bool) -> Kernel:
+    """Two copies fill a tile, each on an mbarrier of its own; two roles read a half each and give the tile back."""
+    (L,) = dims("L")
+    k = Builder("halves", L, grid=(1,), threads=96)
+    src, dst = (k.global_tensor(name, "f32", Layout((64, L))) for name in ("src", "dst"))
+    tile = k.shared_tensor("tile", "f32", Layout(64))
+    full, free = [k.mbarriers(name, 1, 1) for name in ("low", "high")], k.mbarriers("free", 1, 2)
+    with k.role("load", 1), k.elect(), k.loop("i", L) as i:
+        k.wait(free(0), (i + 1) % 2)
+        for n, bar in enumerate(full):
+            k.expect_tx(bar(0), 128)
+            k.copy("bulk.load", src(64 * i + 32 * n), tile(32 * n), bar(0), nbytes=128)
+    for n, name in enumerate(("first", "second")):
+        with k.role(name, 1), k.loop("i", L) as i:
+            x = k.registers(f"x{n}", "f32", 1)
+            k.wait(full[n if mine else 1 - n](0), i % 2)
+            k.copy("ld.shared.4", tile(32 * n + k.thread), x())
+            k.copy("st.global.4", x(), dst(64 * i + 32 * n + k.thread))
+            k.warp_sync()
+            with k.elect():
+                k.arrive(free(0))
+    return k.kernel()
+
+
+def test_a_reader_of_one_half_need_not_give_back_the_other() -> None:
+    assert mishap(halves(mine=True).bind(L=3), schedules=SCHEDULES) is None
+    for name, right in (("low", True), ("high", True), ("low", False)):
+        found = prove(RingProtocol(halves(right), name), budget=QUICK).verdicts
+        assert (Outcome.REFUTED in {v.outcome for v in found}) is not right, found
