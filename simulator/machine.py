@@ -117,13 +117,15 @@ def load(path: Path) -> Machine:
         raise SimulationError(f"expected a machine as TOML in {path}, got {e}") from e
     base, name = rows.pop("base", None), rows.pop("name", path.stem)
     of = machine(base) if base else Machine(name, {})
-    numbers, capability = dict(of.numbers), tuple(rows.pop("compute_capability", of.compute_capability))
+    numbers, capability = dict(of.numbers), rows.pop("compute_capability", list(of.compute_capability))
+    if type(capability) is not list or [type(n) for n in capability] != [int, int]:
+        raise SimulationError(f"expected a compute_capability such as [9, 0] in {path}, got {capability!r}")
     for key, row in rows.items():
         try:
             numbers[key] = Number(key, **row)
         except TypeError as e:
             raise SimulationError(f"expected value, unit, grade and source of {key} in {path}, got {row}") from e
-    return Machine(name, numbers, capability)
+    return Machine(name, numbers, (capability[0], capability[1]))
 
 
 def machines() -> tuple[str, ...]:

@@ -137,7 +137,7 @@ def of_name(target: str, kind: Kinds, seconds: float) -> Iterator[Found]:
     claims = list(_claims(place, found, kind, seconds))
     if not claims and callable(found):
         claims = list(_claims(place, found, kind, seconds, called=True))
-    yield from claims or [Found(place, error=f"expected a claim at {target}, got {reprlib.repr(found)}")]
+    yield from claims or [Found(place, error=f"expected a claim or a kernel at {target}, got {reprlib.repr(found)}")]
 
 
 def _claims(place: Place, value: Any, kind: Kinds, seconds: float, called: bool = False) -> Iterator[Found]:

@@ -130,7 +130,9 @@ def test_a_file_without_baselines_is_refused(tmp_path, text):
     assert (tmp_path / "b.json").read_text() == text
 
 
-@pytest.mark.parametrize("name, message", [("number", "expected a claim at own:number, got 5"), ("none", "none")])
+@pytest.mark.parametrize(
+    "name, message", [("number", "expected a claim or a kernel at own:number, got 5"), ("none", "none")]
+)
 def test_what_is_no_kernel_is_refused(tmp_path, name, message):
     (tmp_path / "own.py").write_text(OWN)
     result = run("simulate", f"{tmp_path / 'own.py'}:{name}", "N=1024")

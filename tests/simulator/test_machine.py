@@ -82,17 +82,26 @@ def test_a_file_of_a_user_may_change_some_numbers_of_a_machine(tmp_path):
     assert (half.name, half.count("sms"), half["dram_rate"]) == ("half", 60, H200["dram_rate"])
 
 
+def test_a_machine_has_the_instructions_of_its_architecture(tmp_path):
+    (tmp_path / "old.toml").write_text('base = "h200"\ncompute_capability = [8, 0]\n')
+
+    assert H200.compute_capability == (9, 0)
+    assert load(tmp_path / "old.toml").compute_capability == (8, 0)
+
+
 def test_a_file_that_is_no_machine_is_refused(tmp_path):
     (tmp_path / "a.toml").write_text("[dram_rate]\nspeed = 5\n")
     (tmp_path / "b.toml").write_text("[")
 
     (tmp_path / "d.toml").write_text('base = "d"')
+    (tmp_path / "e.toml").write_text("compute_capability = 8\n")
 
     for name, message in (
         ("d", "expected a machine .*, got 'd'"),
         ("a", "of dram_rate in .*speed"),
         ("b", "a machine as TOML"),
         ("c", "No such file"),
+        ("e", r"expected a compute_capability such as \[9, 0\] in .*, got 8"),
     ):
         with pytest.raises(SimulationError, match=message):
             load(tmp_path / f"{name}.toml")
