@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+import gpu
 from gpu import driver
 from gpu.cubin import Cubin
 
@@ -82,7 +83,9 @@ def install(monkeypatch: Any) -> Machine:
     for name, module in (found | {"cuda.bindings.driver": bindings.driver}).items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(driver, "_RETAINED", driver._Retained())
-    monkeypatch.setattr(driver, "availability", driver.availability.__wrapped__)  # not cached: others see the truth
+    uncached = driver.availability.__wrapped__  # others see the truth
+    for module in (driver, gpu):  # the package keeps what it was asked for once
+        monkeypatch.setattr(module, "availability", uncached)
     return machine
 
 
