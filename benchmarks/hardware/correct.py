@@ -28,6 +28,8 @@ LEAST_SIZES = 20
 SMALL = {"at_most": 1 << 20}
 M, N, K = dims("M N K", **SMALL)
 ROW = dim("ld", at_least=N, **SMALL)
+WHOLE = dim("N", multiple_of=4, **SMALL)  # rows of whole vectors of f32
+WHOLE_ROW = dim("ld", at_least=WHOLE, multiple_of=4, **SMALL)
 
 KERNELS: dict[str, Callable[[], Kernel]] = {
     "vector_copy": lambda: kernels.vector_copy(*dims("N")),
@@ -57,6 +59,7 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
     "clear": lambda: kernels.clear(*dims("N")),
     "copy_if": lambda: kernels.copy_if(M, N, ROW),
     "copy_if_bf16": lambda: kernels.copy_if(M, N, ROW, dtype="bf16"),
+    "copy_if_vectors": lambda: kernels.copy_if(M, WHOLE, WHOLE_ROW),
     "tensor_axpby": lambda: kernels.tensor_axpby(M, N, ROW),
     "gemm_simt": lambda: kernels.gemm_simt(M, N, K),
     "gemm_mma": lambda: kernels.gemm_mma(M, N, K),

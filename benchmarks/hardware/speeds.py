@@ -30,6 +30,8 @@ from symlayout.kernel import Kernel
 LIMIT_S = 240.0  # of one row
 M, N, K = dims("M N K", at_most=1 << 20)
 LENGTH = dim("N", at_most=1 << 30)
+WHOLE = dim("N", at_most=1 << 20, multiple_of=4)  # rows of whole vectors of f32
+WHOLE_ROW = dim("ld", at_least=WHOLE, at_most=1 << 20, multiple_of=4)
 ROW = dim("ld", at_least=N, at_most=1 << 20)
 LONG = {"N": 1 << 28}
 SQUARE = {"M": 16384, "N": 16384}
@@ -66,7 +68,8 @@ CASES = {
     "tma_transpose_f32": Case(lambda: kernels.tma_transpose(M, N, dtype="f32"), SQUARE, "transpose", 0.90),
     "fill": Case(lambda: kernels.fill(LENGTH), LONG, "fill", 0.97),
     "clear": Case(lambda: kernels.clear(LENGTH), LONG, "fill", 0.97),
-    "copy_if": Case(lambda: kernels.copy_if(M, N, ROW), {**SQUARE, "ld": 16384}, "copy", 0.97),
+    "copy_if": Case(lambda: kernels.copy_if(M, WHOLE, WHOLE_ROW), {**SQUARE, "ld": 16384}, "copy", 0.97),
+    "copy_if_any": Case(lambda: kernels.copy_if(M, N, ROW), {**SQUARE, "ld": 16384}, "copy", 0.97),
     "gemm_mma_8192": Case(lambda: kernels.gemm_mma(M, N, K), dict.fromkeys("MNK", 8192), "product", 0.60),
     "gemm_mma_8192_wide": Case(
         lambda: kernels.gemm_mma(M, N, K, tile=(128, 256), stages=3), dict.fromkeys("MNK", 8192), "product", 0.60

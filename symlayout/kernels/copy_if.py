@@ -10,7 +10,15 @@ if M > 8*copy_0 + m + (thread//32) and N + 32*(thread//32) > 32*copy_1 + n + thr
 ld.global.4 src[8*copy_0*ld + ld*m + ld*(thread//32) + 32*copy_1 + n + thread - 32*(thread//32)] -> x[copy_0 + 4*copy_1]
 for copy_0 < 4, unrolled:
 
-The predicate is the tensor of coordinates, dealt as the data: an element is moved where its coordinate is inside.
+The predicate is the tensor of coordinates, dealt as the data: an element is moved where its coordinate is inside. Where
+rows are known to be of whole vectors, and as far apart, a vector is inside or outside as one, and is moved at once:
+
+>>> N = dim("N", multiple_of=4)
+>>> for line in copy_if(M, N, dim("ld", at_least=N, multiple_of=4)).text().splitlines()[-7:-4]:
+...     print(line.strip())
+for copy_0 < 4, unrolled:
+if M > 8*copy_0 + m + (thread//32) and N + 128*(thread//32) >= n + 4*thread + 4:
+ld.global.16 src[8*copy_0*ld + ld*m + ld*(thread//32) + n + 4*thread - 128*(thread//32)] -> x[4*copy_0]
 """
 
 from __future__ import annotations
@@ -20,7 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms import Inside, make_copy_atom, make_tiled_copy
+from ..algorithms import Inside, choose_copy, make_copy_atom, make_gmem_ptr, make_tiled_copy
 from ..dtype import DType, DTypeLike
 from ..expr import Symbol
 from ..int_tuple import ceil_div
@@ -35,23 +43,24 @@ SIZES = (
     *({"M": 64, "N": 128, "ld": 256}, {"M": 1, "N": 129, "ld": 160}, {"M": 65, "N": 1, "ld": 2}),
     {"M": 50, "N": 70, "ld": 71},
 )
-TILE = (32, 64)
 THREADS = Layout((8, 32), (32, 1))  # by row and column
+ROWS = 32  # of a tile
+LEAST_COLUMNS = 2 * 32  # so that a thread has 8 elements in flight where it moves one at a time
 
 
 def copy_if(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, dtype: DTypeLike = "f32") -> Kernel:
-    """dst = src for (M,N) tensors of any sizes: src with rows *ld* apart, dst compact."""
+    """dst = src for (M,N) tensors of any sizes: src with rows *ld* apart, dst compact.
+
+    Vectors are as wide as facts about N and *ld* allow, at most 16 bytes (``choose_copy``).
+    """
     kind = DType.of(dtype)
-    k = Builder(
-        "copy_if",
-        *(x for x in (M, N, ld) if not isinstance(x, int)),
-        grid=(ceil_div(M, TILE[0]), ceil_div(N, TILE[1])),
-        threads=int(THREADS.size()),
-    )
+    elements = together(M, N, ld, kind)
+    tile = ROWS, max(32 * elements, LEAST_COLUMNS)
+    k = grid("copy_if", M, N, ld, tile)
     src = k.tensor(k.global_tensor("src", kind, Layout((M, N), (ld, 1)))())
     dst = k.tensor(k.global_tensor("dst", kind, Layout((M, N), (N, 1)))())
-    load, store = (f"{way}.global.{kind.bytes}" for way in ("ld", "st"))
-    part = dealt(k, load, kind)
+    load, store = (f"{way}.global.{elements * kind.bytes}" for way in ("ld", "st"))
+    part = dealt(k, load, kind, tile)
     inside = Inside(part(make_identity_tensor((M, N))), (M, N))
     layout = Layout(part(src).layout.shape)
     x = k.tensor(k.registers("x", kind, int(layout.size()))(), layout)
@@ -61,11 +70,25 @@ def copy_if(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, dtype: DTypeL
     return k.kernel(reference=reference)
 
 
-def dealt(k: Builder, load: str, kind: DType) -> Callable[[Tensor], Tensor]:
+def together(M: int | Symbol, N: int | Symbol, ld: int | Symbol, kind: DType) -> int:
+    """The elements of a row that may be moved at once in both tensors, for all sizes."""
+    src, dst = (Tensor(make_gmem_ptr(dtype=kind), Layout((N, M), (1, apart))) for apart in (ld, N))
+    return choose_copy(src, dst).elements
+
+
+def grid(name: str, M: int | Symbol, N: int | Symbol, ld: int | Symbol, tile: tuple[int, int]) -> Builder:
+    """A CTA for each tile; neighbours in a row run together, since their rows are neighbours in memory."""
+    sizes = (x for x in (M, N, ld) if not isinstance(x, int))
+    return Builder(name, *sizes, grid=(ceil_div(N, tile[1]), ceil_div(M, tile[0])), threads=int(THREADS.size()))
+
+
+def dealt(k: Builder, load: str, kind: DType, tile: tuple[int, int]) -> Callable[[Tensor], Tensor]:
     """The elements of a tensor that a thread of the kernel moves: those of its CTA's tile, dealt by the atom *load*."""
-    mine = make_tiled_copy(make_copy_atom(load, kind), THREADS).get_slice(k.thread)
-    corner = tuple(k.let(name, n * block) for name, n, block in zip("mn", TILE, k.block, strict=True))
-    return lambda x: mine.partition_S(local_tile(domain_offset(corner, x), TILE, (0, 0)))
+    atom = make_copy_atom(load, kind)
+    mine = make_tiled_copy(atom, THREADS, Layout((1, atom.values))).get_slice(k.thread)
+    across, down = k.block
+    corner = k.let("m", tile[0] * down), k.let("n", tile[1] * across)
+    return lambda x: mine.partition_S(local_tile(domain_offset(corner, x), tile, (0, 0)))
 
 
 def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:

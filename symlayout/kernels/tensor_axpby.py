@@ -14,13 +14,12 @@ from __future__ import annotations
 from ..algorithms import Inside
 from ..dtype import DType, DTypeLike
 from ..expr import Symbol
-from ..int_tuple import ceil_div
-from ..kernel import Builder, Kernel
+from ..kernel import Kernel
 from ..kernel.specification import Value, applied, element, scalar
 from ..layout import Layout
 from ..tensor import make_identity_tensor
 from .axpby import bound, reference
-from .copy_if import SIZES, THREADS, TILE, dealt
+from .copy_if import LEAST_COLUMNS, ROWS, SIZES, dealt, grid
 
 __all__ = ["SIZES", "bound", "reference", "tensor_axpby"]
 
@@ -28,17 +27,13 @@ __all__ = ["SIZES", "bound", "reference", "tensor_axpby"]
 def tensor_axpby(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, dtype: DTypeLike = "f32") -> Kernel:
     """dst = alpha*x + beta*y for (M,N): x with rows *ld* apart, y column-major, dst row-major."""
     kind = DType.of(dtype)
-    k = Builder(
-        "tensor_axpby",
-        *(x for x in (M, N, ld) if not isinstance(x, int)),
-        grid=(ceil_div(M, TILE[0]), ceil_div(N, TILE[1])),
-        threads=int(THREADS.size()),
-    )
+    tile = ROWS, LEAST_COLUMNS
+    k = grid("tensor_axpby", M, N, ld, tile)
     alpha, beta = k.parameter("alpha", kind), k.parameter("beta", kind)
     layouts = {"x": Layout((M, N), (ld, 1)), "y": Layout((M, N), (1, M)), "dst": Layout((M, N), (N, 1))}
     x, y, dst = (k.tensor(k.global_tensor(name, kind, layout)()) for name, layout in layouts.items())
     load, store = (f"{way}.global.{kind.bytes}" for way in ("ld", "st"))
-    part = dealt(k, load, kind)
+    part = dealt(k, load, kind, tile)
     inside = Inside(part(make_identity_tensor((M, N))), (M, N))
     held = Layout(part(x).layout.shape)
     count = int(held.size())

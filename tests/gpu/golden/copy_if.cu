@@ -1,7 +1,7 @@
 // kernel copy_if(M(at_most=1048576), N(at_most=1048576), ld(at_least=N))
-//   grid (ceil(M/32),ceil(N/64)), 256 threads
+//   grid (ceil(N/64),ceil(M/32)), 256 threads
 //   result dst(m,n) = src(m,n)
-// digest c9e591d3948ac76b94e6488962b9cabd3ca35f560bf80227f78eabf56efe7b8a
+// digest fd546a174a511b959c71d3c9cc5bc64a2b2f85c4eb4cc832de61cb97d8a42a98
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(256)
@@ -10,8 +10,8 @@ copy_if(const float* __restrict__ src, float* __restrict__ dst, int32_t M, int32
     const int block_y = blockIdx.y;
     const int thread = threadIdx.x;
     alignas(16) float x[8];
-    const int m = 32 * block_x;
-    const int n = 64 * block_y;
+    const int m = 32 * block_y;
+    const int n = 64 * block_x;
     #pragma unroll
     for (int copy_0 = 0; copy_0 < 4; ++copy_0) {
         #pragma unroll

@@ -1,7 +1,7 @@
 // kernel copy_if(M(at_most=1048576), N(at_most=1048576), ld(at_least=N))
-//   grid (ceil(M/32),ceil(N/64)), 256 threads
+//   grid (ceil(N/64),ceil(M/32)), 256 threads
 //   result dst(m,n) = src(m,n)
-// digest b9d29b23e9c435bc98d49e4856757602a06fa3767127c594f85b29393e61086d
+// digest e6c4b4805213480d8d5e7c5377be41d3ce38e2b41d38ec8f00e413f3d1dcc74e
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(256)
@@ -10,8 +10,8 @@ copy_if(const __nv_bfloat16* __restrict__ src, __nv_bfloat16* __restrict__ dst, 
     const int block_y = blockIdx.y;
     const int thread = threadIdx.x;
     alignas(16) __nv_bfloat16 x[8];
-    const int m = 32 * block_x;
-    const int n = 64 * block_y;
+    const int m = 32 * block_y;
+    const int n = 64 * block_x;
     #pragma unroll
     for (int copy_0 = 0; copy_0 < 4; ++copy_0) {
         #pragma unroll

@@ -1,7 +1,7 @@
 // kernel tensor_axpby(M(at_most=1048576), N(at_most=1048576), ld(at_least=N))
-//   grid (ceil(M/32),ceil(N/64)), 256 threads
+//   grid (ceil(N/64),ceil(M/32)), 256 threads
 //   result dst(m,n) = fma(alpha, x(m,n), mul(beta, y(m,n)))
-// digest 0418c9a2e8b1194a76b822e8326e548145152b19bbd10a1dcf57dbc48a6e72b4
+// digest 5a2fdd5fad698b36352d4aa824b6103b04b1fc0b184789d1a72f3c6a5c70e25b
 // assumed: the base of x, y, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with x, y
 extern "C" __global__ void __launch_bounds__(256)
@@ -12,8 +12,8 @@ tensor_axpby(const float* __restrict__ x, const float* __restrict__ y, float* __
     const int thread = threadIdx.x;
     alignas(16) float of_x[8];
     alignas(16) float of_y[8];
-    const int m = 32 * block_x;
-    const int n = 64 * block_y;
+    const int m = 32 * block_y;
+    const int n = 64 * block_x;
     #pragma unroll
     for (int e = 0; e < 8; ++e) of_x[e] = 0.0f;
     #pragma unroll
