@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -77,6 +77,20 @@ def unrolled(body: tuple[Op, ...], here: H, around: Places = ()) -> Iterator[tup
             here = here.after(op)
 
 
+def firsts(lanes: Array) -> Array:
+    """The positions of the first lane of each warp among *lanes*, which ascend.
+
+    >>> firsts(np.array([3, 5, 32, 64, 65])).tolist()
+    [0, 2, 3]
+    """
+    return _firsts(lanes.tobytes(), lanes.dtype.str)
+
+
+@lru_cache(maxsize=256)  # the same few threads are elected again and again
+def _firsts(lanes: bytes, kind: str) -> Array:
+    return np.asarray(np.unique(np.frombuffer(lanes, kind) // WARP, return_index=True)[1])
+
+
 @dataclass(frozen=True)
 class Threads:
     """Threads of a CTA that are here together: those of *lanes*, which count ``thread`` from *base* on.
@@ -118,8 +132,7 @@ class Threads:
 
     def electing(self, each_warp: bool) -> Array:
         """The threads that an election chooses: one, or one of each warp."""
-        _, first = np.unique(self.lanes // WARP, return_index=True)
-        return first if each_warp else first[:1]
+        return firsts(self.lanes) if each_warp else firsts(self.lanes)[:1]
 
     def where(self, which: Array, base: int | None = None) -> Self:
         """Some of the threads, by number or by truth, which count from *base* on."""

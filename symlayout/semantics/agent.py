@@ -8,7 +8,6 @@ and ``agent.store`` move bytes of these threads, and the codes that travel with 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -350,5 +349,9 @@ def _ended(last: Places, now: Places) -> int:
     >>> _ended((1,), (1, 0)), _ended((1, 0), (1, 0)), _ended((1, 0, 3), (2,))
     (0, 1, 3)
     """
-    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(last, now[:-1], strict=False))
-    return len(last) - sum(1 for _ in same)
+    same = 0
+    for a, b in zip(last, now[:-1], strict=False):
+        if a != b:
+            break
+        same += 1
+    return len(last) - same

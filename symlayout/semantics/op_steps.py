@@ -9,6 +9,7 @@ import numpy as np
 
 from ..atoms import MemorySpace
 from ..errors import LayoutError
+from ..kernel.unrolled import firsts
 from ..ops import (
     ELECTIONS,
     WARP,
@@ -200,10 +201,12 @@ def _elect(agent: Agent, op: Elect) -> None:
     """
     if op.by != ELECTIONS[0]:
         return
-    warps, lanes = np.unique((agent.here + agent.base) // WARP, return_counts=True)
-    for warp, count in zip(warps, lanes, strict=True) if op.each_warp else [(warps[0], lanes[0])]:
+    here = agent.here + agent.base
+    at = firsts(here)
+    lanes = np.append(at[1:], len(here)) - at
+    for first, count in zip(at, lanes, strict=True) if op.each_warp else [(at[0], lanes[0])]:
         if count != WARP:
-            raise LayoutError(f"expected all {WARP} lanes of warp {warp} at elect.sync, got {count}")
+            raise LayoutError(f"expected all {WARP} lanes of warp {here[first] // WARP} at elect.sync, got {count}")
 
 
 STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {

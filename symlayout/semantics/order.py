@@ -88,10 +88,18 @@ class Knowledge:
         self.rows = np.stack([entries.new()] * count)
         self.own = entries.known(cta, self.first + np.arange(count))
         self.rows[np.arange(count), self.own] = 1  # epoch 0 is that of no write
+        self._rows: dict[bytes, Array] = {}  # of threads that were here before
 
     def row(self, threads: Any) -> Array:
         """The row of each thread of the CTA."""
         return np.asarray(self.entries.strand(threads) - self.first)
+
+    def rows_of(self, threads: Array) -> Array:
+        """The rows of some threads together, each once."""
+        key = threads.tobytes()
+        if key not in self._rows:
+            self._rows[key] = np.unique(self.row(threads))
+        return self._rows[key]
 
     def epoch(self, row: Any) -> Any:
         """The positions of the strands of some rows."""
@@ -99,19 +107,23 @@ class Knowledge:
 
     def release(self, threads: Array, into: Array) -> None:
         """Let a barrier know what the strands of these threads know."""
-        row = np.unique(self.row(threads))
+        row = self.rows_of(threads)
         np.maximum(into, self.rows[row].max(axis=0), out=into)
         self.rows[row, self.own[row]] += 1
 
     def acquire(self, threads: Array, known: Array) -> None:
         """Let the strands of these threads know what a barrier knows."""
-        row = np.unique(self.row(threads))
+        row = self.rows_of(threads)
         self.rows[row] = np.maximum(self.rows[row], known)
 
     def meet(self, threads: Array) -> None:
         """Let the strands of each warp of these threads know what one another do."""
-        for warp in np.unique(threads // 32):
-            row = np.unique(self.row(threads[threads // 32 == warp]))
+        first, last = int(threads[0]) // 32, int(threads[-1]) // 32  # they ascend
+        for warp in range(first, last + 1):
+            mine = threads if first == last else threads[threads // 32 == warp]
+            if not len(mine):
+                continue
+            row = self.rows_of(mine)
             self.rows[row] = self.rows[row].max(axis=0)
             self.rows[row, self.own[row]] += 1
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ class Doubt:
             )
 
 
+@lru_cache(maxsize=8)  # a kernel runs under several schedules
 def doubts(kernel: Kernel) -> dict[int, tuple[Doubt, ...]]:
     """The partial results that may not fit, by the identity of the operation of a bound kernel that computes them."""
     source, body = kernel.unbound or (kernel, kernel.body)

@@ -81,16 +81,25 @@ def mishap(
     except (SymlayoutError, ArithmeticError, ValueError):
         return None
     for order in schedules:
-        log = Log()
         try:
-            run(bound, inputs, order, CLUSTERS, log, apart=_apart(bound, order))
+            run(bound, inputs, order, CLUSTERS, apart=_apart(bound, order))
         except ExecutionError as e:
             if e.kind in kinds:
-                subject = _subjects(bound, e.subject)
-                return Mishap(e.kind, str(e).replace("\n ", ""), order, log.about(subject), subject)
+                return _told(bound, inputs, order)
             continue  # another mistake comes first here
         except (SymlayoutError, ArithmeticError, ValueError, NotImplementedError):
             return None
+    return None
+
+
+def _told(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Mishap | None:
+    """The mistake of a run, run again with what agents do noted down: few runs end in one."""
+    log = Log()
+    try:
+        run(bound, inputs, order, CLUSTERS, log, apart=_apart(bound, order))
+    except ExecutionError as e:
+        subject = _subjects(bound, e.subject)
+        return Mishap(e.kind, str(e).replace("\n ", ""), order, log.about(subject), subject)
     return None
 
 
