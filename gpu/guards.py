@@ -25,9 +25,7 @@ class Guarded:
     def __init__(self, device: Device, tensor: KernelTensor, given: Any = None) -> None:
         self.tensor = tensor
         self.nbytes = int(tensor.layout.cosize()) * tensor.dtype.bytes
-        self.before = np.full(self.nbytes, POISON, np.uint8)
-        if given is not None:
-            view(tensor, self.before)[...] = np.asarray(given).reshape(shape_of(tensor))
+        self.before = laid_out(tensor, given)
         self._buffer: Buffer = device.allocate(self.nbytes + 2 * GUARD_BYTES)
         self._buffer.fill(GUARD)
         self._buffer.upload(self.before, GUARD_BYTES)
@@ -51,11 +49,8 @@ class Guarded:
             found = self._buffer.download("u8", (GUARD_BYTES,), at)
             wrong = np.flatnonzero(found != GUARD)
             if wrong.size:
-                first = GUARD_BYTES - int(wrong[-1]) if where == "before" else int(wrong[0]) + 1
-                raise RunError(
-                    f"expected {self.tensor.name}'s surroundings untouched, got {wrong.size} bytes written {where} it, "
-                    f"the nearest {first} bytes away from its elements"
-                )
+                nearest = GUARD_BYTES - int(wrong[-1]) if where == "before" else int(wrong[0]) + 1
+                raise RunError(outside(self.tensor, wrong.size, where, nearest))
 
     def expect_gaps(self) -> None:
         """Raise RunError where a byte between the tensor's elements, such as behind its rows, has changed."""
@@ -65,19 +60,13 @@ class Guarded:
         view(self.tensor, held).view(f"u{self.tensor.dtype.bytes}")[...] = -1 & (1 << self.tensor.dtype.bits) - 1
         wrong = np.flatnonzero((held == 0) & (self.bytes() != self.before))
         if wrong.size:
-            raise RunError(
-                f"expected the bytes between the elements of {self.tensor.name} untouched, got {wrong.size} others, "
-                f"the first at byte {int(wrong[0])}"
-            )
+            raise RunError(between(self.tensor, wrong.size, int(wrong[0])))
 
     def expect_unchanged(self) -> None:
         """Raise RunError where a byte of the tensor has changed."""
         wrong = np.flatnonzero(self.bytes() != self.before)
         if wrong.size:
-            raise RunError(
-                f"expected {self.tensor.name}, which the kernel only reads, unchanged, got {wrong.size} other bytes, "
-                f"the first at byte {int(wrong[0])}"
-            )
+            raise RunError(changed(self.tensor, wrong.size, int(wrong[0])))
 
     def free(self) -> None:
         self._buffer.free()
@@ -94,4 +83,39 @@ def view(tensor: KernelTensor, held: np.ndarray[Any, Any]) -> np.ndarray[Any, An
     size = tensor.dtype.bytes
     return np.lib.stride_tricks.as_strided(
         held.view(tensor.dtype.numpy()), shape_of(tensor), tuple(int(d) * size for d in steps)
+    )
+
+
+def laid_out(tensor: KernelTensor, given: Any = None) -> np.ndarray[Any, Any]:
+    """The bytes of a tensor as it begins: elements that are given where they lie, and poison elsewhere."""
+    held = np.full(int(tensor.layout.cosize()) * tensor.dtype.bytes, POISON, np.uint8)
+    if given is not None:
+        view(tensor, held)[...] = np.asarray(given).reshape(shape_of(tensor))
+    return held
+
+
+# -- what is said of bytes that no kernel may change -----------------------------------------------------------
+
+
+def outside(tensor: KernelTensor, count: int, where: str, nearest: int) -> str:
+    """Bytes that were written before a tensor, or behind it."""
+    return (
+        f"expected {tensor.name}'s surroundings untouched, got {count} bytes written {where} it, "
+        f"the nearest {nearest} bytes away from its elements"
+    )
+
+
+def between(tensor: KernelTensor, count: int, first: int) -> str:
+    """Bytes that were written between the elements of a tensor."""
+    return (
+        f"expected the bytes between the elements of {tensor.name} untouched, got {count} others, "
+        f"the first at byte {first}"
+    )
+
+
+def changed(tensor: KernelTensor, count: int, first: int) -> str:
+    """Bytes of an input that are others than before."""
+    return (
+        f"expected {tensor.name}, which the kernel only reads, unchanged, got {count} other bytes, "
+        f"the first at byte {first}"
     )

@@ -23,7 +23,7 @@ from symlayout.atoms import MemorySpace, MmaAtom
 from symlayout.dtype import DType
 from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
-from symlayout.kernel.specification import Dot, Element, Total, elements, entries, sums
+from symlayout.kernel.specification import Dot, Element, Total, elements, entries, sum_type, sums
 from symlayout.ops import LoadIndex
 from symlayout.semantics.expected import expected, telling_inputs
 
@@ -32,6 +32,7 @@ from ..guards import shape_of
 Array = np.ndarray[Any, Any]
 
 SMALL = (-2, 2)  # integers with exact sums of products
+TOTALLED = {"uint": 1000}  # the most of integers that ``telling_inputs`` has for sums of elements of 32 bits: else 500
 EVERY = 5  # of so many elements one is NaN with a payload, infinite, subnormal or a zero with a sign
 ROUNDED = "rounded"  # sums of them depend on the order, and are compared with those of tensor cores bit for bit
 WIDE = 6  # binary orders of magnitude, up and down, over which numbers to multiply are spread, twice
@@ -121,6 +122,35 @@ def _odd(dtype: DType) -> Array:
     quiet = 1 << mantissa - 1
     found = [exponent | quiet | 1, exponent | 1, exponent | quiet - 1, exponent, 1, (1 << mantissa) - 1, 0]
     return np.array([x | s for x in found for s in (0, sign)], f"u{dtype.bytes}")
+
+
+def rounds(bound: Kernel) -> str:
+    """Why some order of a sum of *numbers* may round it, so that its bits depend on the order; "" where none does."""
+    for x in (x for r in bound.results for x in sums(r.value)):
+        of = [bound.tensor(e.tensor).dtype for e in elements(x)]
+        kept = DType.of(x.dtype) if x.dtype else sum_type(*of)
+        if isinstance(x, Total) and x.function in ("min", "max"):
+            continue
+        if isinstance(x, Total) and x.function == "mul":
+            return f"products of {x.extent} numbers are rounded in {kept}"
+        most = (int(x.extent) + 1) * _most(x, of)  # one more for what a sum is added to
+        if most > _exact(kept):
+            return f"sums of {x.extent} numbers may reach {most}, and {kept} holds integers up to {_exact(kept)}"
+    return ""
+
+
+def _most(x: Dot | Total, of: list[DType]) -> int:
+    """The most that a term of a sum is."""
+    return SMALL[1] ** 2 if isinstance(x, Dot) else TOTALLED.get(of[0].kind, 500) if of[0].bits >= 32 else SMALL[1]
+
+
+def _exact(kind: DType) -> int:
+    """The integers up to which a type holds all."""
+    import ml_dtypes
+
+    if kind.kind != "float":
+        return int(np.iinfo(kind.numpy()).max)
+    return 1 << int(ml_dtypes.finfo(kind.numpy()).nmant) + 1  # type: ignore[no-untyped-call]
 
 
 def _of_reference(bound: Kernel, seed: int) -> dict[str, Any]:

@@ -25,6 +25,7 @@ class Case:
 
     *outcome* is ``same``, ``differs``, ``wrote outside``, ``changed an input``, ``fault``, ``no answer`` or
     ``failed``. *told* describes it: the first wrong element with coordinate, offset and the operation that wrote it.
+    *why_host* says why a large one was not compared on the device.
     """
 
     word: str
@@ -34,6 +35,7 @@ class Case:
     told: str = ""
     compared: tuple[str, ...] = ()
     seconds: float = 0.0
+    why_host: str = ""
 
     def __bool__(self) -> bool:
         return self.outcome == SAME
@@ -78,4 +80,5 @@ class Differential:
             lines.append("  ".join([*cells, row[-1].rjust(widths[-1])]))
             if case is not None and case.told:
                 lines += [f"    {line}" for line in case.told.splitlines()]
-        return "\n".join(lines)
+        reasons = dict.fromkeys(c.why_host for c in self.cases if c.why_host)
+        return "\n".join([*lines, *(f"compared on the host, not on the device: {why}" for why in reasons)])

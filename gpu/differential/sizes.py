@@ -34,7 +34,7 @@ Sizes: TypeAlias = "dict[str, int]"
 TILE = 8  # of a size that no tile divides
 RANDOM_CASES, RANDOM_TILES = 16, 4  # 20 sizes or more, some drawn twice
 LARGE_BYTES = 64 << 20  # of all tensors: more than L2 holds, and many iterations of each persistent CTA
-LARGE_OPERATIONS = 1 << 34  # of sums of products, which the reference computes in float64
+LARGE_OPERATIONS = 1 << 38  # of sums of products, which a definition computes in a second or so
 FAR = 1 << 12  # how far from a wanted size an admissible one is looked for
 NEAR, UP, DOWN = "near", "up", "down"
 

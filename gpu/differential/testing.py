@@ -11,10 +11,11 @@ from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
 
 from .. import child
+from ..definition.running import defined
 from ..driver import availability
 from ..errors import ChildError, NoDeviceError, NotProvedError, RaisedError, TimedOutError
 from ..running import Generated
-from .cases import cases
+from .cases import cases, is_small
 from .found import FAILED, FAULT, NO_ANSWER, Case, Differential
 from .sizes import LARGE_BYTES, Sizes, edges
 
@@ -59,6 +60,8 @@ def differential_test(
     if not there.ok:
         raise NoDeviceError(there.reason)
     Generated(kernel, delays=delays)  # an error of the compiler is reported once; children find the machine code
+    if not all(is_small(kernel.bind(**at) if kernel.dims else kernel) for _, at in chosen):
+        defined(kernel)
     what = packed((kernel, certificate))
     rows = [(what, word, at, delays, ordinal) for word, at in chosen]
     device, arch, found = "", "", list[Case]()

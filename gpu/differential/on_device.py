@@ -1,0 +1,133 @@
+"""A run compared on the device: each tensor has a twin, which the kernel's definition fills. Every byte must agree.
+
+A tensor and its twin begin alike: guard, elements or poison, guard. The kernel works on the tensors; the definition
+reads them, before that, and writes its outputs to the twins. So one comparison of all bytes covers the elements, the
+bytes between them, what lies around, and what the kernel only reads. No array comes to the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from symlayout.atoms import MemorySpace
+from symlayout.int_tuple import unflatten
+from symlayout.kernel import Kernel, KernelTensor
+
+from ..definition.comparison import Comparison, Unequal
+from ..definition.running import Defined
+from ..device import Device
+from ..guards import GUARD, GUARD_BYTES, POISON, between, changed, laid_out, outside, shape_of
+from ..running import Generated
+from .found import DIFFERS, OUTSIDE, SAME
+from .wrong import first
+
+
+class Twins:
+    """A tensor of a bound kernel in device memory, and its twin. Elements that are not given are poison.
+
+    It has ``__cuda_array_interface__``, that of the tensor, so that launches take it as an array.
+    """
+
+    def __init__(self, device: Device, tensor: KernelTensor, given: Any = None) -> None:
+        self.tensor, self._device = tensor, device
+        self.nbytes = int(tensor.layout.cosize()) * tensor.dtype.bytes
+        self._region, self._twin = (device.allocate(self.nbytes + 2 * GUARD_BYTES) for _ in range(2))
+        self._region.fill(GUARD)
+        if given is None:
+            device.driver.fill(self.address, POISON, self.nbytes)
+        else:
+            self._region.upload(laid_out(tensor, given), GUARD_BYTES)
+        device.driver.copy(self._twin.address, self._region.address, self._region.nbytes)
+        device.settle()
+
+    @property
+    def address(self) -> int:
+        return self._region.address + GUARD_BYTES
+
+    @property
+    def twin(self) -> np.uint64:
+        """The address of the twin's elements."""
+        return np.uint64(self._twin.address + GUARD_BYTES)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return {"shape": (self.nbytes,), "typestr": "|u1", "data": (self.address, False), "version": 3, "stream": 1}
+
+    # -- comparisons ------------------------------------------------------------------------------------------
+
+    def same(self, comparison: Comparison) -> bool:
+        """Whether all bytes agree, those around too."""
+        return not comparison.units(self._region.address, self._twin.address, self._region.nbytes).count
+
+    def around(self, comparison: Comparison) -> str:
+        """What a kernel wrote around the tensor, as a sentence; "" for nothing."""
+        for where, at in (("before", 0), ("behind", GUARD_BYTES + self.nbytes)):
+            found = comparison.units(self._region.address + at, self._twin.address + at, GUARD_BYTES)
+            if found.count:
+                nearest = GUARD_BYTES - found.last if where == "before" else found.first + 1
+                return outside(self.tensor, found.count, where, nearest)
+        return ""
+
+    def elements(self, comparison: Comparison) -> Unequal:
+        """The elements that differ."""
+        return comparison.elements(self.address, int(self.twin), self.tensor)
+
+    def bytes(self, comparison: Comparison) -> Unequal:
+        """The bytes of elements, and those between them, that differ."""
+        return comparison.units(self.address, int(self.twin), self.nbytes)
+
+    def units(self, comparison: Comparison) -> Unequal:
+        """The elements, and what is as large between them, that differ."""
+        return comparison.units(self.address, int(self.twin), self.nbytes, self.tensor.dtype.bytes)
+
+    def at(self, coordinate: tuple[int, ...]) -> tuple[Any, Any]:
+        """The number in the twin at a coordinate, and that in the tensor: the only elements that come to the host."""
+        kind = self.tensor.dtype
+        place = GUARD_BYTES + kind.bytes * int(self.tensor.layout(unflatten(coordinate, self.tensor.layout.shape)))
+        wanted, got = (each.download(kind, (1,), place)[0] for each in (self._twin, self._region))
+        return wanted, got
+
+    def free(self) -> None:
+        for each in (self._region, self._twin):
+            each.free()
+
+
+def on_device(
+    bound: Kernel, code: Generated, definition: Defined, device: Device, inputs: Mapping[str, Any]
+) -> tuple[str, str]:
+    """How a run of a bound kernel ends, as an outcome of a case, and what there is to say of it.
+
+    Raises DeviceError where the kernel faults or hangs.
+    """
+    comparison = Comparison(device)
+    tensors = (t for t in bound.tensors if t.space is MemorySpace.GLOBAL)
+    twins = {t.name: Twins(device, t, inputs.get(t.name)) for t in tensors}
+    try:
+        given = {**{p.name: inputs[p.name] for p in bound.parameters}, **twins}
+        definition.run(bound, given, {name: twins[name].twin for name in bound.written}, device)
+        code.launch(bound, given, device).wait()
+        wrong = [_wrong(bound, t, comparison) for t in twins.values() if not t.same(comparison)]
+        return min(wrong, key=lambda found: found[0] == DIFFERS, default=(SAME, ""))
+    finally:
+        for each in twins.values():
+            each.free()
+
+
+def _wrong(bound: Kernel, twins: Twins, comparison: Comparison) -> tuple[str, str]:
+    """What differs in a tensor: what lies around first, then the bytes between elements, then these."""
+    told, tensor = twins.around(comparison), twins.tensor
+    if told:
+        return OUTSIDE, told
+    if tensor.name not in bound.written:
+        found = twins.bytes(comparison)
+        return OUTSIDE, changed(tensor, found.count, found.first)
+    found, every = twins.elements(comparison), twins.units(comparison)
+    if every.count > found.count:
+        size = tensor.dtype.bytes
+        return OUTSIDE, between(tensor, size * (every.count - found.count), size * every.first)
+    at = tuple(int(i) for i in np.unravel_index(found.first, shape_of(tensor)))
+    counted = f"{tensor.name} differs from the definition in {found.count} of {int(tensor.layout.size())} elements"
+    return DIFFERS, f"{counted}, {first(bound, None, tensor, at, *twins.at(at))}"
