@@ -197,12 +197,21 @@ class _Reader:
                 yield n
             if isinstance(x.slot, Expr) and not opaque_atoms(x.slot):
                 yield x.slot
+        if parity is None and slots > 1 and s.loops:
+            yield from self._late(s, slots)
         if parity is not None and slots == 1:
             for a in opaque_atoms(parity):
                 if isinstance(a, Quotient) and a.args[1] == 2 and terms_of(parity).get((a,)) == -2:
                     yield parity + 2 * a
             if type(parity) is int or not opaque_atoms(parity):
                 yield from (parity - 2, parity)
+
+    def _late(self, s: Site, slots: int) -> Iterator[Any]:
+        """The number of an iteration among those of all loops around, less as many as its condition has it wait."""
+        number, facts = event(s).number({loop.index: loop.index for loop in s.loops}), self._facts(s)
+        for late in range(2 * slots, -1, -1):
+            if facts.le(late, number) is True:
+                yield number - late
 
     # -- numbers ------------------------------------------------------------------------------------
 

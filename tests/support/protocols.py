@@ -8,6 +8,7 @@ from typing import Any
 from symlayout import Layout, dim
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernel.ring import RingSlot, make_ring
+from symlayout.ops import Slot
 
 WARP_BYTES = 128  # of an f32 tile of one element a lane
 
@@ -244,4 +245,24 @@ def two_levels(readers: int = 2, steps: int = 0, reset: bool = False, early: boo
         z = k.registers("z", "f32", 1)
         with k.loop("t", L) as t, tile.consume(t) as s:
             k.copy("ld.shared.4", s.at(k.thread), z())
+    return k.kernel()
+
+
+def late_steps(slots: int = 2, late: int = 1, shift: int = 0, first: int | None = None) -> Kernel:
+    """Two steps of each tile, one ring for all of them; a slot is given back *late* uses later."""
+    L = dim("L")
+    k = Builder("late_steps", L, grid=(1,), threads=64)
+    a, o = (k.global_tensor(name, "f32", Layout((32, 2 * L))) for name in "ao")
+    ring = make_ring(k, "t", "f32", Layout(32), slots=slots, consumers=1)
+    with k.role("producer", 1), k.elect(), k.loop("t", L) as t, k.loop("s", 2) as s:
+        with ring.produce(2 * t + s) as slot:
+            k.copy("bulk.load", a(32 * (2 * t + s)), slot.at(), slot.full, nbytes=WARP_BYTES)
+    with k.role("consumer", 1), k.loop("t", L) as t, k.loop("s", 2) as s:
+        x, n = k.registers("x", "f32", 1), 2 * t + s
+        slot = ring.acquire(n)
+        k.copy("ld.shared.4", slot.at(k.thread), x())
+        k.copy("st.global.4", x(), o(32 * n + k.thread))
+        k.warp_sync()
+        with k.where(n >= (late if first is None else first)), k.elect():
+            k.arrive(Slot(ring.empty, (n - late + shift) % slots))
     return k.kernel()
