@@ -39,6 +39,7 @@ class Unit(Word):
     MMA = "mma"
     WGMMA = "wgmma"
     MBARRIER = "mbarrier"
+    CP_ASYNC_ARRIVE = "mbarrier, once cp.async has landed"
     WAIT = "mbarrier wait"
     CTA_BARRIER = "CTA barrier"
     COMMIT = "commit"
@@ -103,6 +104,7 @@ OPERATION_ROWS: dict[type[Op], TimingClass] = {
     ops.Shuffle: TimingClass(Unit.REGISTERS, "alu_interval", "", "shuffle_latency"),
     ops.LoadIndex: LOAD,
     ops.Arrive: TimingClass(Unit.MBARRIER, "mbarrier_arrive", "mbarrier_interval"),
+    ops.CpAsyncArrive: TimingClass(Unit.CP_ASYNC_ARRIVE, "mbarrier_arrive", "mbarrier_interval"),
     ops.ExpectTx: TimingClass(Unit.MBARRIER, "mbarrier_expect", "mbarrier_interval"),
     ops.Wait: TimingClass(Unit.WAIT, "mbarrier_wait", "mbarrier_interval"),
     ops.Barrier: TimingClass(Unit.CTA_BARRIER, "alu_interval", "barrier_interval", "barrier_release"),

@@ -25,6 +25,7 @@ from symlayout.ops import (
     BarrierArrive,
     ClusterBarrier,
     Commit,
+    CpAsyncArrive,
     Elect,
     ExpectTx,
     Fence,
@@ -45,7 +46,10 @@ from symlayout.semantics.op_steps import STEPS
 from .engine import SimulationError
 
 STRUCTURE = (For, If, Role, Elect, Let)
-TIMED = (Arrive, ExpectTx, Wait, Barrier, BarrierArrive, ClusterBarrier, WarpBarrier, Fence, Commit, WaitGroup)
+TIMED = (
+    *(Arrive, CpAsyncArrive, ExpectTx, Wait, Barrier, BarrierArrive, ClusterBarrier, WarpBarrier),
+    *(Fence, Commit, WaitGroup),
+)
 
 
 class Bare(Machine):

@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from symlayout.ops import Arrive, BarrierArrive, Commit, ExpectTx, WaitGroup
+from symlayout.ops import Arrive, BarrierArrive, Commit, CpAsyncArrive, ExpectTx, WaitGroup
 from symlayout.ops import Barrier as CtaBarrier
 
 from .engine import Signal, Steps
 from .program import HERE, Step, Team, What
 from .sm import ALL, ISSUING, Cta, Flight, Meeting
 from .timing_classes import Unit
+from .tracked import Tracked
 from .values import NOTHING, Cargo, Follower
 
 CLUSTER_BARRIER = 0  # the key of the barrier of all threads of a cluster
@@ -31,6 +32,7 @@ class Warps:
         self.ready: dict[str, int] = {}
         self.open: dict[str, Flight] = {}
         self.groups: dict[str, list[Flight]] = {}
+        self.copies = Tracked()  # by cp.async
 
     def run(self) -> Steps:
         """All steps in order."""
@@ -115,7 +117,8 @@ class Warps:
         self._loading(step, flights)
 
     def _cp_async(self, step: Step) -> None:
-        self._loading(step, [self._flight(self.open, step.what.member_of)], into_shared=True)
+        landed = partial(self.copies.over, self.copies.begun())
+        self._loading(step, [self._flight(self.open, step.what.member_of)], landed)
 
     def _store(self, step: Step) -> None:
         _, end = self.sm.lsu.take(step.unit_ps)
@@ -153,6 +156,20 @@ class Warps:
                 self.engine.at(self.engine.now + sm.remote, change)
         if sm.log is not None:
             self._note("expect" if isinstance(step.op, ExpectTx) else "arrive", step)
+
+    def _cp_async_arrive(self, step: Step) -> None:
+        """The arrival comes when the copies before have landed; the phase may await one more of each lane till then."""
+        self.sm.mbarriers.take(step.unit_ps)
+        barrier = self.cta.barriers[step.barrier]
+        assert isinstance(step.op, CpAsyncArrive)
+        if not step.op.noinc:
+            barrier.change(barrier.state.await_more, step.lanes)
+
+        def arrive() -> None:
+            barrier.change(barrier.state.arrive, step.lanes)
+            self._note("arrive", step)
+
+        self.copies.behind(arrive)
 
     def _wait(self, step: Step) -> Steps:
         """A wait costs the same whether the phase is over or ends later: the warp sleeps until it does."""
@@ -272,14 +289,15 @@ class Warps:
             self.sm.log.moved("read", step.bytes, max(times))
         return times
 
-    def _loading(self, step: Step, flights: list[Flight], into_shared: bool = False) -> None:
+    def _loading(self, step: Step, flights: list[Flight], landed: Callable[[], None] | None = None) -> None:
+        """Bytes on their way to registers, or to shared memory where something happens when they have *landed*."""
         for flight in flights:
             flight.pending += 1
 
         cargo = self.cargo
 
         def arrived() -> None:
-            if into_shared:
+            if landed is not None:
                 self._at(self.sm.shared.take(step.shared_ps)[1], over)
             else:
                 over()
@@ -287,6 +305,8 @@ class Warps:
         def over() -> None:
             cargo.complete()
             self._over(flights)
+            if landed is not None:
+                landed()
 
         def ask() -> None:
             self._at(self._read(step, (self.cta,))[0], arrived)
@@ -362,6 +382,7 @@ EFFECTS: Mapping[Unit, Callable[[Warps, Step], Any]] = {
     Unit.MMA: Warps._mma,
     Unit.WGMMA: Warps._wgmma,
     Unit.MBARRIER: Warps._mbarrier,
+    Unit.CP_ASYNC_ARRIVE: Warps._cp_async_arrive,
     Unit.COMMIT: Warps._commit,
 }
 BLOCKING: Mapping[Unit, Callable[[Warps, Step], Steps]] = {

@@ -15,7 +15,7 @@ from symlayout.expr import Expr, build, mod, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import Site, everyone, sites, unsteady
-from symlayout.ops import Barrier, ClusterBarrier, Copy, Ref, Touch
+from symlayout.ops import Barrier, ClusterBarrier, Copy, CpAsyncArrive, Ref, Touch
 
 from ..algebra.cases import shown, within
 from ..orders.footprints import widest
@@ -75,11 +75,27 @@ def _fills(barriers: list[Phased]) -> dict[int, tuple[Phased, Use]]:
     return {id(u.event.op): (b, u) for b in barriers if not b.named for u in b.arrivals if isinstance(u.event.op, Copy)}
 
 
+def told_by(s: Site, barriers: list[Phased]) -> tuple[Phased, Use] | None:
+    """The first arrival behind a copy by cp.async, in its iteration and by its threads, that tells of it."""
+    if s.op.completion is not Completion.CP_ASYNC or s.team is None:
+        return None
+    found = []
+    for b in barriers:
+        for u in b.arrivals:
+            at = u.event.site
+            if not isinstance(at.op, CpAsyncArrive) or not u.event.team.includes(s.team) or at.places < s.places:
+                continue
+            surely = set(at.conditions) <= set(s.conditions) and u.event.depth == len(at.loops)
+            if surely and at.loops == s.loops[: len(at.loops)]:
+                found.append((at.places, b, u))
+    return min(found, key=lambda x: x[0])[1:] if found else None
+
+
 def _of(kernel: Kernel, s: Site, wanted: set[str], fills: Any, barriers: list[Phased]) -> Iterator[Cells]:
     read = {t.operand: t for t in s.op.reads()}
     for t in (*read.values(), *s.op.changes()):
         if isinstance(t.operand, Ref) and t.operand.tensor in wanted:
-            yield _cells(kernel, s, t, fills.get(id(s.op)), barriers)
+            yield _cells(kernel, s, t, fills.get(id(s.op)) or told_by(s, barriers), barriers)
 
 
 def _cells(kernel: Kernel, s: Site, touch: Any, fill: Any, barriers: list[Phased]) -> Cells:

@@ -107,7 +107,7 @@ class Chains:
     def _all_arrived(self, b: Phased, v: Any, at: Point, under: Under, memory: bool) -> bool:
         """Whether all that contribute to a phase are known, where nothing lands in it."""
         found = list(cases(b, v, under))
-        if not all(c.completes(b) and not c.copies for c in found):
+        if not all(c.completes(b) and c.at_once for c in found):
             return False
         return all(self.known(p.use.event, p.env, at, c.under, memory) for c in found for p in c.present)
 
@@ -181,7 +181,7 @@ class Chains:
             any(
                 self._step(here, near, after(p), c.under, memory, depth - 1, passed)
                 for p in c.present
-                if p.use.arrivals or not memory  # a copy tells nothing of what its thread did before
+                if p.use.tells or not memory
             )
             for c in found
         )

@@ -26,6 +26,7 @@ from ..orders.initialised import init_orders
 from ..rings.cluster_rings import ClusterReading
 from ..rings.recognised import RingParts
 from ..rings.shown import Open
+from .cells import told_by
 from .linear import Certificate
 from .order import Orders
 from .protocol import Protocol
@@ -141,6 +142,13 @@ class Clocks:
                 found = str(e)
             self._orders[key] = found  # a check that the budget cuts off leaves nothing here
         return self._orders[key]
+
+    def landing_awaited(self, s: Site) -> bool:
+        """Whether a copy by cp.async is told of by an arrival in whose phase somebody waits for it."""
+        if self.protocol_open:
+            return False
+        here = next(x for x in sites(self.protocol.kernel) if x.places == s.places)
+        return told_by(here, self.protocol.barriers) is not None
 
     @property
     def certificates(self) -> list[Certificate]:

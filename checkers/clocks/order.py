@@ -13,14 +13,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from symlayout.atoms import Completion, Proxy
+from symlayout.atoms import Completion, MemorySpace, Proxy
 from symlayout.expr import Fact, divides, eq, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel.counting import Counter, Uncounted
 from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Commit, Fence, Op, Touch, WaitGroup
 
-from ..orders.shared_accesses import parallel
+from ..orders.footprints import Footprints
+from ..orders.shared_accesses import accesses, parallel
+from ..orders.ways import Ways
 from ..rings.shown import Open
 from .cells import Cells, anywhere, cells
 from .chains import Point, start
@@ -61,7 +63,7 @@ class Orders:
 
     def expect(self, a: Cells, b: Cells) -> None:
         """Show that two accesses never meet out of order. Raises Open."""
-        if a is b and a.event.team.threads != 1:
+        if a is b and a.event.team.threads != 1 and not self._distinct(a):
             raise Open(f"that threads of {a} write different bytes")
         if a is not b and a.apart(b):
             return
@@ -78,6 +80,14 @@ class Orders:
             if not (self.before(*first, *second, here) or self.before(*second, *first, here)):
                 raise Open(f"that {first[0]} is over before {second[0]}, or the other way round{_uses(difference)}")
         self.done.append(f"{a} and {b}")
+
+    def _distinct(self, a: Cells) -> bool:
+        """Whether the threads of a copy by cp.async write different bytes in one execution."""
+        if a.event.op.completion is not Completion.CP_ASYNC:
+            return False
+        kernel = self.protocol.kernel
+        mine = [x for x in accesses(kernel, MemorySpace.SHARED, [a.event.site]) if x.kind.changes]
+        return all(Footprints(kernel, Ways(kernel, self.every)).clash(x) == "apart" for x in mine)
 
     def expect_apart(self, first: str, second: str) -> None:
         """Show that all that touches a tensor is over before anything touches another. Raises Open."""
@@ -179,7 +189,11 @@ class Orders:
                 depth = common(f, a.event)
                 if follows(a.event, f) and depth == f.depth:
                     there = {loop.index: env[loop.index] for loop in f.loops}
-                    if all(under.shows(x) for x in f.exists(there)) and self.protocol.chains.known(f, there, at, under):
+                    ended = (a.over is Completion.AT_ONCE and a.fill is None) or self.over(
+                        a, env, start(f, there), under
+                    )
+                    exists = all(under.shows(x) for x in f.exists(there))
+                    if ended and exists and self.protocol.chains.known(f, there, at, under):
                         return True
         found = [event(s) for s in fences]
 

@@ -50,8 +50,9 @@ class Case:
         return self.arrivals == b.awaits
 
     @property
-    def copies(self) -> bool:
-        return any(type(p.use.landed) is not int or p.use.landed for p in self.present)
+    def at_once(self) -> bool:
+        """Whether the phase is over when its threads have come: no copy is to land in it."""
+        return all(p.use.tells for p in self.present)
 
 
 def cases(b: Phased, v: Any, under: Under) -> Iterator[Case]:

@@ -12,11 +12,12 @@ from functools import cached_property
 from symlayout.expr import Fact
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import size
+from symlayout.ops import CpAsyncArrive
 
 from ..rings.ring_lemmas import TX_LIMIT
 from ..rings.shown import Open
 from .chains import Chains, after, start
-from .events import Env, fresh
+from .events import Env, fresh, gap
 from .linear import Certificate
 from .phases import Case, cases
 from .progress import expect_no_circle
@@ -67,6 +68,8 @@ class Protocol:
         for b in self.barriers:
             for u in b.arrivals:
                 self._arrives_in_time(b, u)
+                if isinstance(u.event.op, CpAsyncArrive) and not u.event.op.noinc:
+                    self._raised_in_time(b, u)
             for w in () if b.named else b.waits:
                 self._waits_in_time(b, w)
             self._landings_awaited(b)
@@ -117,6 +120,14 @@ class Protocol:
         if not self.chains.over(b, u.at(env) - b.slots, start(u.event, env), under):
             raise Open(f"that {u} comes after the phase of {b} before it is over")
 
+    def _raised_in_time(self, b: Phased, u: Use) -> None:
+        """A phase that is to await one more arrival is not over yet: the same threads arrive in it later."""
+        env, under = fresh(u.event, self.begin)
+        for case in cases(b, u.at(env), under):
+            later = (p for p in case.present if p.use.arrivals and p.use.event.team.includes(u.event.team))
+            if not any(case.under.at_least_0(gap(u.event, env, p.use.event, p.env)) for p in later):
+                raise Open(f"that an arrival is pending when {u} lets the phase await one more{_where(case)}")
+
     def _waits_in_time(self, b: Phased, w: Use) -> None:
         """The phase before is over when a wait starts, and the phase behind cannot end before it has returned."""
         env, under = fresh(w.event, self.begin)
@@ -132,7 +143,7 @@ class Protocol:
     def _landings_awaited(self, b: Phased) -> None:
         """Some thread waits for each phase in which a copy lands, so the CTA does not end before."""
         for u in b.arrivals:
-            if type(u.landed) is int and u.landed == 0:
+            if u.tells:
                 continue
             env, under = fresh(u.event, self.begin)
             for case in cases(b.of_waits, u.at(env), under):

@@ -26,7 +26,19 @@ from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.counting import Counter, Uncounted
 from symlayout.kernel.sites import Site, sites, unsteady
-from symlayout.ops import Arrive, Barrier, BarrierArrive, Box, ClusterBarrier, Copy, ExpectTx, Op, Slot, Wait
+from symlayout.ops import (
+    Arrive,
+    Barrier,
+    BarrierArrive,
+    Box,
+    ClusterBarrier,
+    Copy,
+    CpAsyncArrive,
+    ExpectTx,
+    Op,
+    Slot,
+    Wait,
+)
 
 from ..rings.shown import Open
 from .events import Event, event
@@ -36,7 +48,8 @@ from .events import Event, event
 class Use:
     """An event at a barrier: its *use* number is ``step*number + first``, with the number of its execution.
 
-    It brings *arrivals*, lets the phase await *expected* bytes and credits *landed* ones, in each execution.
+    It brings *arrivals*, lets the phase await *expected* bytes and credits *landed* ones, in each execution. What its
+    threads did before it *tells* to those that wait for the phase, unless it comes later than they go on.
     """
 
     event: Event
@@ -46,6 +59,7 @@ class Use:
     arrivals: int = 0
     expected: Any = 0
     landed: Any = 0
+    tells: bool = True
 
     def at(self, env: Any) -> Any:
         """The use number of an execution."""
@@ -137,15 +151,15 @@ class _Reader:
             threads = use.event.team.threads
             if isinstance(op, Copy):
                 credited = _credited(self.kernel, op)
-                made.arrivals.append(replace(use, landed=credited * times * threads))
+                made.arrivals.append(replace(use, landed=credited * times * threads, tells=False))
                 continue
             if type(times) is not int:
                 raise Open(f"how often {s} arrives in a phase: {times} times")
             if isinstance(op, Arrive) and op.peer is not None:
                 raise Open(f"that {s} arrives in this CTA")
             expected = op.bytes * threads * times if isinstance(op, ExpectTx) else 0
-            count = op.count if isinstance(op, Arrive) else 1
-            made.arrivals.append(replace(use, arrivals=threads * times * count, expected=expected))
+            told = not isinstance(op, CpAsyncArrive)
+            made.arrivals.append(replace(use, arrivals=threads * times * _count(op), expected=expected, tells=told))
         return made
 
     def _times(self, use: Use) -> Any:
@@ -253,6 +267,11 @@ class _Reader:
 def _slots(op: Op) -> tuple[Slot, ...]:
     found = (op.arrives, op.waits, op.credits)
     return tuple(x for x in found if x is not None)
+
+
+def _count(op: Op) -> int:
+    """The arrivals that a phase gets of a thread: none where it has first let the phase await one more."""
+    return op.count if isinstance(op, Arrive) else int(op.noinc) if isinstance(op, CpAsyncArrive) else 1
 
 
 def _alike(a: Op, b: Op) -> bool:

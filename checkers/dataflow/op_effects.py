@@ -21,6 +21,7 @@ from symlayout.ops import (
     ClusterBarrier,
     Commit,
     Copy,
+    CpAsyncArrive,
     Elect,
     ExpectTx,
     Fence,
@@ -346,7 +347,17 @@ class ValueWalk(Walk):
     handlers: ClassVar[Handlers] = {
         **dict.fromkeys(
             (
-                *(Prefetch, PrefetchL2, Init, Arrive, Barrier, BarrierArrive, WarpBarrier, ClusterBarrier),
+                *(
+                    Prefetch,
+                    PrefetchL2,
+                    Init,
+                    Arrive,
+                    CpAsyncArrive,
+                    Barrier,
+                    BarrierArrive,
+                    WarpBarrier,
+                    ClusterBarrier,
+                ),
                 *(Fence, Commit, WaitGroup),
             ),
             _nothing,

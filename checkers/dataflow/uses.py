@@ -14,7 +14,7 @@ from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Counter
 from symlayout.kernel.sites import Site
-from symlayout.ops import Arrive, Copy, ExpectTx, Op, Slot, Wait
+from symlayout.ops import Arrive, Copy, CpAsyncArrive, ExpectTx, Op, Slot, Wait
 
 from ..rings.recognised import RingParts
 from .state import Open, State
@@ -62,6 +62,8 @@ class Uses:
                 continue
             self._expect_slot(state, op, op.barrier, self._before(site, ExpectTx, ring.full), ring)
             arrivals = self.kernel.barrier(ring.full).arrivals
+            if any(isinstance(s.op, CpAsyncArrive) and _on(s.op, ring.full) for s in self.site.values()):
+                raise Open(f"when {ring.full} gets the arrivals of copies by cp.async")
             once = all(s.op.count == 1 for s in self.site.values() if isinstance(s.op, Arrive) and _on(s.op, ring.full))
             if len(state.team.threads) != 1 or not once or len(self._role_of(ring, ExpectTx, Arrive)) != arrivals:
                 raise Open(f"expected one arrival of each of {arrivals} roles at {ring.full} for each use, got {op}")

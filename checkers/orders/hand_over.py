@@ -22,7 +22,20 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Counter, Uncounted, Wanted
 from symlayout.kernel.sites import Site, warps_of
 from symlayout.kernel.visitor import Handlers, Visitor
-from symlayout.ops import Arrive, Barrier, ClusterBarrier, ExpectTx, Fence, For, If, Op, Role, Wait, WaitGroup
+from symlayout.ops import (
+    Arrive,
+    Barrier,
+    ClusterBarrier,
+    CpAsyncArrive,
+    ExpectTx,
+    Fence,
+    For,
+    If,
+    Op,
+    Role,
+    Wait,
+    WaitGroup,
+)
 
 from .barriers import Meeting, number_of
 from .footprints import Footprints, Touched
@@ -231,7 +244,7 @@ class HandOver:
         warps = one | other
         for s in self.ways.every:
             mine = s.team is None or bool(s.team.warps & warps)
-            if mine and isinstance(s.op, Arrive | Wait | ExpectTx):
+            if mine and isinstance(s.op, Arrive | CpAsyncArrive | Wait | ExpectTx):
                 return False
             if mine and isinstance(s.op, Barrier | ClusterBarrier) and number_of(s.op) not in shared:
                 m = self.meetings[number_of(s.op)]

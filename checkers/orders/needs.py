@@ -10,8 +10,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from symlayout.atoms import Completion
 from symlayout.kernel.sites import Site, Team, everyone
-from symlayout.ops import Arrive, Barrier, ClusterBarrier, Commit, ExpectTx, Fence, Op, Wait, WaitGroup, WarpBarrier
+from symlayout.ops import (
+    Arrive,
+    Barrier,
+    ClusterBarrier,
+    Commit,
+    CpAsyncArrive,
+    ExpectTx,
+    Fence,
+    Op,
+    Wait,
+    WaitGroup,
+    WarpBarrier,
+)
 
 from .barriers import Meeting, number_of
 from .shared_accesses import Access, covers, may_cover
@@ -101,9 +114,12 @@ def perhaps(p: Progress, s: Site, a: Access, b: Access) -> Progress:
         return replace(p, fenced=True)
     if isinstance(op, WarpBarrier) and p.done:
         return replace(p, warp=True, warp_fenced=p.warp_fenced or p.fenced)
-    if mine and isinstance(op, Arrive | ExpectTx):
-        return replace(p, arrived=p.arrived or p.done)
+    if mine and isinstance(op, Arrive | ExpectTx | CpAsyncArrive):
+        tracked = isinstance(op, CpAsyncArrive) and a.group is Completion.CP_ASYNC
+        return replace(p, arrived=p.arrived or p.done or tracked)
     meets = isinstance(op, Wait) and p.arrived and may_cover(s, b)
+    if meets:
+        p = replace(p, done=True)
     if isinstance(op, Barrier | ClusterBarrier) and (mine or may_cover(s, b)):
         meets = True
     if meets and p.done:

@@ -16,6 +16,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site
 from symlayout.ops import WaitGroup
 
+from ..clocks.decided import clocks
 from .barriers import Meeting
 from .footprints import KINDS, Footprints, Touched
 from .needs import Progress, begin, lacking, needs_fence, perhaps, remaining, surely
@@ -181,6 +182,8 @@ class Shared:
             return Order("copy_awaited", str(a), beyond=str(e))
         if not left:
             return Order("copy_awaited", str(a), by="commit and wait_group cp.async on every way")
+        if clocks(self.kernel, self.kernel.given).landing_awaited(a.site):
+            return Order("copy_awaited", str(a), by="symbolic clocks")
         story = self._left_over(a)
         if story:
             what = "no commit and wait_group cp.async ends it before the CTA ends; add wait_group cp.async 0"
@@ -229,7 +232,7 @@ class Shared:
                 p = begin(a)
                 for e in events[i + 1 :]:
                     p = perhaps(p, e.site, a, a)
-                if found is None or p.done:
+                if found is None or p.done or p.arrived:
                     continue
                 mine = found.by(remaining(p, a)) if p.others else found
                 if len(mine.elements) and (not p.spared or mine.several(mine)):

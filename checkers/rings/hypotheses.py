@@ -19,6 +19,7 @@ from symlayout.ops import (
     ClusterBarrier,
     Commit,
     Copy,
+    CpAsyncArrive,
     ExpectTx,
     Op,
     Ref,
@@ -66,6 +67,9 @@ class Reading(Shown):
 
     def _check(self) -> None:
         ring, full, empty = self.ring, self.kernel.barrier(self.ring.full), self.ring.empty
+        for s in self.every:
+            if isinstance(s.op, CpAsyncArrive) and s.op.barrier.barrier in (ring.full, empty):
+                raise Open(f"that {s} arrives when its thread comes to it")
         arrives, waits = on_barrier((Arrive, ExpectTx), ring.full), on_barrier(Wait, ring.full)
         producers, consumers = self._roles(arrives), self._roles(waits)
         if not producers or not consumers:

@@ -28,6 +28,7 @@ from symlayout.ops import (
     ClusterBarrier,
     Commit,
     Copy,
+    CpAsyncArrive,
     Elect,
     ExpectTx,
     For,
@@ -188,6 +189,8 @@ class _Writer:
             if lanes != 32:
                 raise OutsideTheModel(f"{op} by some lanes of a warp")
             self.steps.append(self._meeting(op, env))
+        elif isinstance(op, CpAsyncArrive):
+            raise OutsideTheModel(f"{op}, which comes later than its thread goes on")
         elif isinstance(op, BarrierArrive):
             raise OutsideTheModel(f"threads that {op} and go on")
         elif isinstance(op, Commit):

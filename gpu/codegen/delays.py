@@ -18,6 +18,7 @@ from symlayout.ops import (
     BarrierArrive,
     ClusterBarrier,
     Copy,
+    CpAsyncArrive,
     ExpectTx,
     Fence,
     Wait,
@@ -25,7 +26,10 @@ from symlayout.ops import (
     WarpBarrier,
 )
 
-DELAYED = (Arrive, Barrier, BarrierArrive, ClusterBarrier, Copy, ExpectTx, Fence, Wait, WaitGroup, WarpBarrier)
+DELAYED = (
+    *(Arrive, Barrier, BarrierArrive, ClusterBarrier, Copy, CpAsyncArrive),
+    *(ExpectTx, Fence, Wait, WaitGroup, WarpBarrier),
+)
 # Not before a commit: no race shows there, and an H200 faults at times (illegal instruction, at the wait for the group)
 # where a lane sleeps between UTMASTG and UTMACMDFLUSH, the instruction that waits until UTMASTG has read its registers.
 MOST_NS = (0, 0, 200, 700, 2000)  # drawn for each place: the latency of a load of L2, of memory, and more than both

@@ -10,6 +10,7 @@ from symlayout.ops import (
     Barrier,
     BarrierArrive,
     Commit,
+    CpAsyncArrive,
     ExpectTx,
     Fence,
     Init,
@@ -50,6 +51,12 @@ def arrive(p: Page, site: Site) -> None:
     times = () if op.count == 1 else (str(op.count),)
     name = f"mbarrier_arrive{'_at' if peer else ''}{'_times' if times else ''}{_scope(op.scope)}"
     p.call(name, p.slot(op.barrier), *peer, *times)
+
+
+def cp_async_arrive(p: Page, site: Site) -> None:
+    op = site.op
+    assert isinstance(op, CpAsyncArrive)
+    p.call(f"cp_async_mbarrier_arrive{'_noinc' if op.noinc else ''}", p.slot(op.barrier))
 
 
 def expect_tx(p: Page, site: Site) -> None:

@@ -23,7 +23,20 @@ from dataclasses import dataclass
 from symlayout.atoms import MemorySpace
 from symlayout.errors import LayoutError
 from symlayout.kernel.sites import Site
-from symlayout.ops import WARP, Arrive, Barrier, BarrierArrive, Box, ClusterBarrier, Copy, Op, Role, Wait, WaitGroup
+from symlayout.ops import (
+    WARP,
+    Arrive,
+    Barrier,
+    BarrierArrive,
+    Box,
+    ClusterBarrier,
+    Copy,
+    CpAsyncArrive,
+    Op,
+    Role,
+    Wait,
+    WaitGroup,
+)
 
 HEADER_WORDS = 4  # of a warp: globaltimer and clock64 at its start, the same at its end
 MOST_WORDS = 1 << 31  # of a CTA: what 32 bits count
@@ -102,7 +115,7 @@ def _told(op: Op, credited: frozenset[str]) -> tuple[str, str, str] | None:
         return "wait", f"mbarrier {op.barrier.barrier}", "land" if op.barrier.barrier in credited else "free"
     if isinstance(op, WaitGroup):
         return "wait", f"{op.group} groups{' to be read' if op.read else ''}", "free" if op.read else "land"
-    if isinstance(op, Arrive):
+    if isinstance(op, Arrive | CpAsyncArrive):
         return "release", f"mbarrier {op.barrier.barrier}", "release"
     if isinstance(op, BarrierArrive):
         return "release", f"barrier {op.number}", "release"

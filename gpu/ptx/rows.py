@@ -212,6 +212,16 @@ FIXED = (
     asm("fence_proxy_async", "", "fence.proxy.async.shared::cta", "", "fence.proxy.async"),
     asm("wgmma_fence", "", "wgmma.fence.sync.aligned", "", "wgmma.fence"),
     asm("wgmma_commit_group", "", "wgmma.commit_group.sync.aligned", "", "wgmma.commit_group"),
+    *(
+        asm(
+            f"cp_async_mbarrier_arrive{word.replace('.', '_')}",
+            "uint64_t* barrier",
+            f"cp.async.mbarrier.arrive{word}.shared::cta.b64 [%0]",
+            f"{shared('barrier')} ",
+            f"cp.async.mbarrier.arrive{word}",
+        )
+        for word in ("", ".noinc")
+    ),
     asm("cp_async_commit_group", "", "cp.async.commit_group", "", "cp.async.commit_group"),
     asm("bulk_commit_group", "", "cp.async.bulk.commit_group", "", "cp.async.bulk.commit_group"),
     *(

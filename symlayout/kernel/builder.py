@@ -24,6 +24,7 @@ from ..ops import (
     ClusterBarrier,
     Commit,
     Copy,
+    CpAsyncArrive,
     Elect,
     ExpectTx,
     Fence,
@@ -319,6 +320,10 @@ class Builder:
 
     def arrive(self, barrier: Slot, peer: Any = None, scope: str = "cta", count: int = 1) -> None:
         self.add(Arrive(barrier, None if peer is None else integer(peer), scope, count))
+
+    def cp_async_arrive(self, barrier: Slot, noinc: bool = True) -> None:
+        """Arrive once what each thread has copied by cp.async so far has landed, see ``ops.CpAsyncArrive``."""
+        self.add(CpAsyncArrive(barrier, noinc))
 
     def expect_tx(self, barrier: Slot, nbytes: Any) -> None:
         self.add(ExpectTx(barrier, integer(nbytes)))

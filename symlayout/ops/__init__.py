@@ -26,6 +26,7 @@ from .synchronisation import (
     BarrierArrive,
     ClusterBarrier,
     Commit,
+    CpAsyncArrive,
     ExpectTx,
     Fence,
     Init,
@@ -56,6 +57,7 @@ __all__ = [
     "ClusterBarrier",
     "Commit",
     "Copy",
+    "CpAsyncArrive",
     "Elect",
     "ExpectTx",
     "Fence",
@@ -92,7 +94,7 @@ __all__ = [
 DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex, Prefetch, PrefetchL2)
 NAMES: tuple[type[Op], ...] = (Let,)
 ORDER: tuple[type[Op], ...] = (
-    *(Init, Arrive, ExpectTx, Wait, Barrier, BarrierArrive, WarpBarrier, ClusterBarrier),
+    *(Init, Arrive, CpAsyncArrive, ExpectTx, Wait, Barrier, BarrierArrive, WarpBarrier, ClusterBarrier),
     *(Fence, Commit, WaitGroup),
 )
 STRUCTURE: tuple[type[Op], ...] = (For, If, Elect, Role)

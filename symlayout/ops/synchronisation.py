@@ -67,6 +67,29 @@ class Arrive(Op):
 
 
 @dataclass(frozen=True)
+class CpAsyncArrive(Op):
+    """cp.async.mbarrier.arrive: each thread's arrival comes once all that it has copied by cp.async so far has landed.
+
+    The thread goes on at once. A wait for the phase tells of what those copies wrote, and of nothing else that the
+    thread did. With *noinc* the arrival is one of those that the phase awaits. Without, the phase awaits one more from
+    then on, so another arrival has to be pending meanwhile (PTX ISA, cp.async.mbarrier.arrive).
+
+    >>> print(CpAsyncArrive(Slot("full")), CpAsyncArrive(Slot("full"), noinc=False), sep="; ")
+    cp.async arrive full[0] noinc; cp.async arrive full[0]
+    """
+
+    barrier: Slot
+    noinc: bool = True
+
+    @property
+    def arrives(self) -> Slot | None:
+        return self.barrier
+
+    def __str__(self) -> str:
+        return f"cp.async arrive {self.barrier}" + (" noinc" if self.noinc else "")
+
+
+@dataclass(frozen=True)
 class ExpectTx(Op):
     """mbarrier.arrive.expect_tx: arrive, and let the phase await this many bytes."""
 

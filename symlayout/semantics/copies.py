@@ -1,4 +1,4 @@
-"""The effects of copies: ld and st, cp.async, tensor loads and stores.
+"""The effects of copies: ld and st, tensor loads and stores.
 
 An asynchronous effect happens at once (``eager``), or is handed over as ``Pending`` work of a group, or takes off as a
 ``Flight`` that lands on an mbarrier.
@@ -14,7 +14,6 @@ import numpy as np
 from ..atoms import ATOMS, AccessKind, Completion, Extent, MemorySpace, atom
 from ..dtype import DType
 from ..errors import ExecutionError, LayoutError, TmaFault
-from ..expr.compiled import holds
 from ..ops import Box, Copy, Op, Ref, Slot
 from ..rules.tma_copy import TensorCopy
 from ..rules.tma_copy import violations as copy_violations
@@ -34,7 +33,7 @@ from .tensor_copies import Effect, tma_load, tma_reduce, tma_store
 def _move(agent: Agent, op: Copy) -> None:
     """ld and st: each active thread moves its bytes now."""
     row = atom(op.atom)
-    src, dst = _ref(op.src), _ref(op.dst)
+    src, dst = place(op.src), place(op.dst)
     agent.tensor(src, row.src), agent.tensor(dst, row.dst)
     if op.cache is not None and op.cache.nc:
         _expect_constant(agent, src)
@@ -57,7 +56,7 @@ def _combine(agent: Agent, op: Copy) -> None:
 
     Raises LayoutError where there is nothing to combine with.
     """
-    row, src, dst = atom(op.atom), _ref(op.src), _ref(op.dst)
+    row, src, dst = atom(op.atom), place(op.src), place(op.dst)
     how = row.reduction
     assert how is not None
     assert isinstance(how.dtype, DType)
@@ -72,49 +71,6 @@ def _combine(agent: Agent, op: Copy) -> None:
     for rows in (slice(None),) if apart else [slice(i, i + 1) for i in range(len(at))]:
         memory.bytes[at[rows]] = reduced(how.function, kind, data[rows], memory.bytes[at[rows]])
     memory.wrote(at, agent.machine.number(op))
-
-
-# -- cp.async -------------------------------------------------------------------------------------------
-
-
-class AsyncCopy(Pending):
-    """cp.async: what the active threads have asked for; its writes are theirs, through the generic proxy."""
-
-    def __init__(self, agent: Agent, op: Copy, source: GlobalTensor, src: Array, dst: Array, read: Array) -> None:
-        super().__init__(agent, op)
-        self.source, self.src, self.dst, self.read_by = source, src, dst, read
-        self.shared, self.number = agent.cta.shared, agent.machine.number(op)
-        if self.shared.order is not None:
-            self.shared.expect_free(dst, agent.knows, agent.row)
-            self.shared.codes[dst] = agent.machine.disorder(f"{op} was under way")
-            self.shared.order.wrote(dst, self.threads[:, None], UNFINISHED, self.number)
-        self.moved = not agent.machine.late()
-        if self.moved:
-            self.data = source.bytes[src]
-
-    def complete(self, which: Array) -> None:
-        src, dst, read = self.src[which], self.dst[which], self.read_by[which][:, None]
-        self.shared.bytes[dst] = np.where(read, self.data[which] if self.moved else self.source.bytes[src], 0)
-        self.shared.codes[dst] = np.where(read, self.source.codes[src], 0)
-        if self.shared.order is not None:
-            row = self.agent.knows.row(self.threads[which])[:, None]
-            self.shared.order.wrote(dst, self.threads[which][:, None], self.agent.knows.epoch(row), self.number)
-        self.done |= which
-
-
-def _cp_async(agent: Agent, op: Copy) -> None:
-    n = atom(op.atom).bytes
-    src, dst = _ref(op.src), _ref(op.dst)
-    source = agent.machine.memory[agent.tensor(src, MemorySpace.GLOBAL).name]
-    agent.tensor(dst, MemorySpace.SHARED)
-    read = np.ones(len(agent.active), dtype=bool)
-    for fact in op.when:
-        read &= holds(fact, agent.env)
-    work = AsyncCopy(agent, op, source, agent.addresses(src, n, n, read), agent.addresses(dst, n, n), read)
-    if agent.machine.ordered:
-        agent.add(Completion.CP_ASYNC, work)
-    else:
-        work.complete(~work.done)
 
 
 # -- tensor copies --------------------------------------------------------------------------------------
@@ -329,7 +285,8 @@ def each_thread(agent: Agent) -> Iterator[int]:
             yield int(thread)
 
 
-def _ref(x: Any) -> Ref:
+def place(x: Any) -> Ref:
+    """An operand that is a place in a tensor. Raises LayoutError for another."""
     if not isinstance(x, Ref):
         raise LayoutError(f"expected a place in a tensor, got {x}")
     return x
@@ -352,7 +309,7 @@ def expect_loadable(agent: Agent, x: Any) -> None:
 
 def tile_address(agent: Agent, x: Any) -> int:
     """The address of a tile in shared memory."""
-    tensor = agent.tensor(_ref(x), MemorySpace.SHARED)
+    tensor = agent.tensor(place(x), MemorySpace.SHARED)
     return tensor.base + agent.uniform(x.offset) * tensor.dtype.bits // 8
 
 
@@ -360,7 +317,6 @@ WRITE, REDUCE = AccessKind.WRITE, AccessKind.REDUCE
 OF: Mapping[tuple[Extent, Completion, AccessKind], Runs] = {
     (Extent.INSTRUCTION, Completion.AT_ONCE, WRITE): _move,
     (Extent.INSTRUCTION, Completion.AT_ONCE, REDUCE): _combine,
-    (Extent.INSTRUCTION, Completion.CP_ASYNC, WRITE): _cp_async,
     (Extent.BOX, Completion.MBARRIER, WRITE): _tma_load,
     (Extent.BOX, Completion.BULK, WRITE): _tma_store,
     (Extent.BOX, Completion.BULK, REDUCE): _tma_store,

@@ -180,8 +180,10 @@ class SharedMemory:
             op = self.machine.ops[int(self.order.op[at].reshape(-1)[first])]
             writer = int(self.order.writer[at].reshape(-1)[first])
             reason = f"no wait for {op}"
-            if writer < self.order.threads:
-                fence = proxy == ASYNC and not self.order.hidden(at, k, row).reshape(-1)[first]
+            fence = proxy == ASYNC and not self.order.hidden(at, k, row).reshape(-1)[first]
+            if fence and writer >= self.order.threads:
+                reason = f"no fence async after {op} has landed"
+            elif writer < self.order.threads:
                 what = "fence async, or no barrier after it," if fence else "barrier"
                 reason = f"no {what} after {op} by thread {writer} of the CTA"
             codes = np.where(hidden, np.uint8(self.machine.disorder(reason)), codes)

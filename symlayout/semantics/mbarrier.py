@@ -56,6 +56,12 @@ class Mbarrier:
             self.pending -= count
             self._advance()
 
+    def await_more(self, arrivals: int = 1) -> None:
+        """Let the running phase await more arrivals. Raises LayoutError for more than there may be."""
+        if self.pending + arrivals > LIMIT:
+            raise LayoutError(f"expected at most {LIMIT} arrivals pending at {self.name}, got {arrivals} more")
+        self.pending += arrivals
+
     def expect_tx(self, nbytes: int) -> None:
         """Let the phase await more bytes."""
         self._move(nbytes)

@@ -20,6 +20,7 @@ from ..ops import (
     ClusterBarrier,
     Commit,
     Copy,
+    CpAsyncArrive,
     Elect,
     ExpectTx,
     Fence,
@@ -44,6 +45,7 @@ from ..ops import (
 from .agent import Agent, Blocked
 from .bulk_copies import bulk_size, bulk_start
 from .copies import each_thread, expect_loadable
+from .cp_async import cp_async_arrive
 from .effects import effect
 from .machine import Meeting
 from .maps import map_function
@@ -214,7 +216,7 @@ STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
     **{Let: let, LoadIndex: load_index},
     **{Prefetch: _prefetch, PrefetchL2: _prefetch_l2, Init: _init},
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
-    **{WarpBarrier: _warp_barrier, BarrierArrive: _barrier_arrive},
+    **{CpAsyncArrive: cp_async_arrive, WarpBarrier: _warp_barrier, BarrierArrive: _barrier_arrive},
     **{Fence: _fence, Commit: _commit, WaitGroup: _wait_group},
     **dict.fromkeys((For, If, Role), _around),
     Elect: _elect,

@@ -4,9 +4,9 @@ readers.
 A warp is two strands: its first lane, which an election takes, and its other lanes, which know of one another but of
 the first lane only after a barrier of the warp. Of warps that stay converged (``Kernel.converged_warps``) each is
 one. A clock has entries for each CTA of a cluster: one for each strand (how much of its work is known), one for each
-mbarrier (how many phases are known to be over), and one for each thread (up to where its writes are known to be
-fenced for the async proxy). An access is in order if the clock of its strand has reached the epoch of the earlier
-access (Flanagan and Freund, FastTrack, PLDI 2009).
+mbarrier (how many phases are known to be over), one for each thread (up to where its writes are known to be fenced for
+the async proxy), and one for each mbarrier (the same for what cp.async brought). An access is in order if the clock of
+its strand has reached the epoch of the earlier access (Flanagan and Freund, FastTrack, PLDI 2009).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Entries:
 
     @property
     def each(self) -> int:
-        return self.strands + self.slots + self.threads
+        return self.strands + self.slots + self.threads + self.slots
 
     def new(self) -> Array:
         """A clock that knows nothing."""
@@ -72,11 +72,21 @@ class Entries:
     def fence(self, cta: int, thread: Any) -> Any:
         return cta * self.each + self.strands + self.slots + thread
 
+    def slot_fence(self, cta: int, slot: Any) -> Any:
+        """The entry that says up to which phase of an mbarrier what cp.async brought is fenced for the async proxy."""
+        return self.fence(cta, self.threads) + slot
+
     def of_writers(self, cta: int, proxy: str) -> Array:
-        """For each writer of a byte, threads first and mbarriers behind, the entry that must know of the write."""
-        thread = np.arange(self.threads)
-        threads = self.known(cta, self.strand(thread)) if proxy == GENERIC else self.fence(cta, thread)
-        return np.concatenate([threads, self.slot(cta, np.arange(self.slots))])
+        """For each writer of a byte the entry that must know of the write.
+
+        Threads come first, then mbarriers for copies of the async proxy, then mbarriers for cp.async.
+        """
+        thread, slot = np.arange(self.threads), np.arange(self.slots)
+        if proxy == GENERIC:
+            found = self.known(cta, self.strand(thread)), self.slot(cta, slot), self.slot(cta, slot)
+        else:
+            found = self.fence(cta, thread), self.slot(cta, slot), self.slot_fence(cta, slot)
+        return np.concatenate(found)
 
 
 class Knowledge:
@@ -148,6 +158,8 @@ class Knowledge:
             known = self.rows[r, self.entries.known(self.cta, strands[others])]
             at = self.entries.fence(self.cta, others)
             self.rows[r, at] = np.maximum(self.rows[r, at], known)
+            slots = np.arange(self.entries.slots)
+            self.rows[r, self.entries.slot_fence(self.cta, slots)] = self.rows[r, self.entries.slot(self.cta, slots)]
         row = np.unique(row)
         self.rows[row, self.own[row]] += 1
 

@@ -254,9 +254,8 @@ def late_steps(slots: int = 2, late: int = 1, shift: int = 0, first: int | None 
     k = Builder("late_steps", L, grid=(1,), threads=64)
     a, o = (k.global_tensor(name, "f32", Layout((32, 2 * L))) for name in "ao")
     ring = make_ring(k, "t", "f32", Layout(32), slots=slots, consumers=1)
-    with k.role("producer", 1), k.elect(), k.loop("t", L) as t, k.loop("s", 2) as s:
-        with ring.produce(2 * t + s) as slot:
-            k.copy("bulk.load", a(32 * (2 * t + s)), slot.at(), slot.full, nbytes=WARP_BYTES)
+    with k.role("producer", 1), k.elect(), k.loop("t", L) as t, k.loop("s", 2) as s, ring.produce(2 * t + s) as slot:
+        k.copy("bulk.load", a(32 * (2 * t + s)), slot.at(), slot.full, nbytes=WARP_BYTES)
     with k.role("consumer", 1), k.loop("t", L) as t, k.loop("s", 2) as s:
         x, n = k.registers("x", "f32", 1), 2 * t + s
         slot = ring.acquire(n)
