@@ -29,11 +29,12 @@ from symlayout import dims
 from symlayout.answers.report import Outcome
 from symlayout.atoms import ATOMS, CachePolicy, Extent
 from symlayout.errors import ExecutionError, SymlayoutError
-from symlayout.expr import Fact, dim, eq, index
+from symlayout.expr import Fact, Symbol, dim, eq, index
 from symlayout.kernel import Kernel
 from symlayout.kernels import (
     axpby,
     bulk_copy,
+    clear,
     copy_if,
     cp_async_copy,
     fill,
@@ -42,6 +43,7 @@ from symlayout.kernels import (
     gemm_mma,
     gemm_simt,
     row_sum,
+    tensor_axpby,
     tma_copy,
     tma_reduce_add,
     tma_transpose,
@@ -358,6 +360,12 @@ class Family:
     sizes: tuple[dict[str, int], ...]
 
 
+def _rows(**facts: Any) -> tuple[Symbol, Symbol, Symbol]:
+    """M rows of N elements, ld apart."""
+    N = dim("N", at_most=1 << 20, **facts)
+    return dim("M", at_most=1 << 20), N, dim("ld", at_least=N, at_most=1 << 20, **facts)
+
+
 FAMILIES = {
     "vector_copy": Family(lambda: vector_copy(*dims("N"), threads=64), ({"N": 3}, {"N": 256}, {"N": 701})),
     "cp_async_copy": Family(
@@ -392,9 +400,18 @@ FAMILIES = {
         ({"K": 8}, {"K": 72}, {"K": 264}),
     ),
     "fill": Family(lambda: fill(*dims("N"), threads=64), ({"N": 3}, {"N": 256}, {"N": 701})),
+    "clear": Family(lambda: clear(*dims("N"), dtype="bf16", threads=64), ({"N": 3}, {"N": 512}, {"N": 1405})),
     "copy_if": Family(
-        lambda: copy_if(*(dim(x, at_most=1 << 20) for x in "MN"), dim("ld", at_least=dim("N", at_most=1 << 20))),
+        lambda: copy_if(*_rows()),
         ({"M": 1, "N": 1, "ld": 1}, {"M": 33, "N": 65, "ld": 70}, {"M": 64, "N": 128, "ld": 128}),
+    ),
+    "copy_if_vectors": Family(
+        lambda: copy_if(*_rows(multiple_of=4)),
+        ({"M": 1, "N": 4, "ld": 4}, {"M": 33, "N": 132, "ld": 140}, {"M": 64, "N": 256, "ld": 256}),
+    ),
+    "tensor_axpby": Family(
+        lambda: tensor_axpby(*_rows()),
+        ({"M": 1, "N": 1, "ld": 1}, {"M": 33, "N": 65, "ld": 70}, {"M": 32, "N": 64, "ld": 64}),
     ),
     "gemm_simt": Family(lambda: gemm_simt(65, 3, dim("K", at_most=1 << 20)), ({"K": 1}, {"K": 33}, {"K": 64})),
     "gemm_mma": Family(

@@ -106,7 +106,7 @@ class _Look:
 
     def order(self, a: Access, b: Access) -> str:
         """Why two accesses are in order. Raises Open with what is missing, of the way that came furthest."""
-        reasons = []
+        reasons = [Open(f"in which coordinates {a} and {b} are boxes of the same points")]
         for way in self._places(a, b):
             try:
                 return self._of(a, b, *way())
@@ -135,11 +135,12 @@ class _Look:
         if first.dtype.bits != second.dtype.bits:
             raise Open(f"how elements of {first.name} and {second.name} share bytes, which may be at one address")
         name, layout = a.tensor, first.layout
-        if isinstance(a.operand, Ref) and isinstance(b.operand, Ref):
+        by_offset = isinstance(a.operand, Ref) and isinstance(b.operand, Ref)
+        if by_offset:
             yield lambda: (a.store, b.store)
         if layout != second.layout:
             return
-        if isinstance(layout, Layout) and len(layout.modes()) > 1:
+        if isinstance(layout, Layout) and (len(layout.modes()) > 1 or not by_offset):
             yield lambda: (self._in_modes(a, name, layout), self._in_modes(b, name, layout))
 
     def _in_modes(self, a: Access, name: str, layout: Layout) -> Store:

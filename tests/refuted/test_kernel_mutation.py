@@ -21,7 +21,7 @@ from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Wait, WaitGroup
 EVERY = {
     **{"vector_copy": 8, "cp_async_copy": 11, "tma_copy": 9, "tma_transpose": 13, "gemm": 61, "bulk_copy": 9},
     **{"row_sum": 21, "axpby": 9, "gather_rows": 11, "tma_reduce_add": 11},
-    **{"fill": 7, "copy_if": 9},
+    **{"fill": 7, "copy_if": 9, "clear": 7, "copy_if_vectors": 9, "tensor_axpby": 29},
 }
 LONG = ("gemm_simt", "gemm_mma")  # whose mutants take seconds each; tests/symlayout/kernels has some of them
 BOUND = {
