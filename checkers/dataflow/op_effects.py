@@ -286,7 +286,7 @@ def _zero(state: State, op: Mma) -> Any:
             later = Facts.about(zero, given=(now >= 1,))
             if zero.subs({now: 0}) == 1 and later.normal(zero) == 0:
                 return loop
-    raise Open(f"when the sums start anew: {op}")
+    raise Open(f"when the sums start anew: {op}", stale=True)  # which an iteration after some others may show
 
 
 def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tuple[int, int], tv: Any) -> Words:

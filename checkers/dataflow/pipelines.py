@@ -55,9 +55,11 @@ def whole_sums(
     for number in model.kinds:
         mine = model.ids == number
         form = _form(state.origins, state.origins[number], some)
-        if form is None or not begins_at_zero(state, before, mine):
+        anew = _starts_anew(state, some, done[0], name, mine)
+        if form is None or not (anew or begins_at_zero(state, before, mine)):
             return False
-        if not all(iteration.sums(form, model, held, mine) for iteration, held in same):
+        forms = [replace(form, carry=None) if anew else form, *[form] * (len(same) - 1)]
+        if not all(x.sums(f, model, held, mine) for f, (x, held) in zip(forms, same, strict=True)):
             return False
         found.append((mine, form))
     all_ = state.held(state.kernel.tensor(name))
@@ -67,6 +69,14 @@ def whole_sums(
         closed = replace(form, segments=(replace(once, loop=some.any, extent=some.extent),), carry=None)
         all_.ids[mine] = state.origins.number(closed)
     return True
+
+
+def _starts_anew(state: State, some: Iterations, first: tuple[Any, dict[str, Words]], name: str, mine: Numbers) -> bool:
+    """Whether there is an iteration 0, and it left sums of its own, whatever some registers held before the loop."""
+    i, held = first
+    left = [state.origins[n] for n in np.unique(held[name].ids[mine])]
+    own = all(isinstance(o, Sum) and o.carry is None for o in left)
+    return i == 0 and own and state.facts.le(1, some.extent) is True
 
 
 def _form(origins: Origins, origin: Any, some: Iterations) -> Sum | None:

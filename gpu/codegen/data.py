@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from symlayout.atoms import CachePolicy, MatrixCopy, MmaAtom
 from symlayout.atoms.access import Completion
+from symlayout.atoms.atom import values_of
 from symlayout.atoms.functions import map_function
 from symlayout.errors import LayoutError
 from symlayout.expr import Int
@@ -107,6 +108,7 @@ def mma(p: Page, site: Site) -> None:
     name = op.atom.replace(".", "_")
     operands = [_operand(p, x) for x in (op.a, op.b)]
     if not row.completion:
+        _start_anew(p, op, row)
         p.call(name, p.place(op.acc), *operands)
         return
     if not (isinstance(op.acc.offset, int) and op.acc.offset == 0):
@@ -117,10 +119,18 @@ def mma(p: Page, site: Site) -> None:
     p.call(name, op.acc.tensor, *operands, accumulate, template=flags)
 
 
+def _start_anew(p: Page, op: Mma, row: MmaAtom) -> None:
+    """Sums of mma.sync that are to start at zero: the instruction always adds, so that its registers are cleared."""
+    if not (isinstance(op.zero, int) and op.zero == 0):
+        clear = f"{p.element(op.acc, 'e')} = {number(0, row.acc_dtype)};"
+        _each(p, values_of(row.tv_c), clear if isinstance(op.zero, int) else f"if ({p.c(op.zero)}) {clear}")
+
+
 def _operand(p: Page, x: Ref | Matrix) -> str:
     if isinstance(x, Matrix):
         return f"descriptor<{x.descriptor.encode():#x}>({p.place(x.start)})"
-    return f"reinterpret_cast<const uint32_t*>({p.place(x)})"
+    held = p.place(x)
+    return held if p.dtype(x).bits == 64 else f"reinterpret_cast<const uint32_t*>({held})"
 
 
 def _kept(p: Page, zero: Int) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 from symlayout.atoms import ATOMS, MemorySpace, MmaAtom
+from symlayout.atoms.atom import values_of
 from symlayout.dtype import DType
 
 from .function import ADDRESS, Function
+
+OPERANDS_A_LINE = 8  # of inline assembly
 
 
 def matrices(word: str) -> Function:
@@ -44,11 +47,18 @@ def product(word: str) -> Function:
     return _wgmma(atom) if atom.completion else _mma(atom)
 
 
-def _register(sums: DType) -> tuple[str, str, int]:
-    """(C type, constraint, elements) of one 32-bit register of sums."""
-    if sums.bits < 32:
-        return "uint32_t", "r", 32 // sums.bits
-    return ("float", "f", 1) if sums.kind == "float" else ("int32_t", "r", 1)
+def _register(dtype: DType) -> tuple[str, str, int]:
+    """(C type, constraint, elements) of one register of sums: 32 bits, or 64 of f64."""
+    if dtype.bits < 32:
+        return "uint32_t", "r", 32 // dtype.bits
+    if dtype.bits == 64:
+        return "double", "d", 1
+    return ("float", "f", 1) if dtype.kind == "float" else ("int32_t", "r", 1)
+
+
+def _operand(dtype: DType) -> tuple[str, str, int]:
+    """The same of A and B: words of 32 bits, whatever they hold, or f64."""
+    return ("double", "d", 1) if dtype.bits == 64 else ("uint32_t", "r", 32 // dtype.bits)
 
 
 def _wgmma(atom: MmaAtom) -> Function:
@@ -89,20 +99,26 @@ def _wgmma(atom: MmaAtom) -> Function:
 
 
 def _mma(atom: MmaAtom) -> Function:
-    m, n, k = atom.mnk
+    (m, n, k), name = atom.mnk, c_name(atom.word)
     ctype, letter, held = _register(atom.acc_dtype)
-    per_register = atom.threads * 32 // atom.dtype.bits  # elements of a tile in one register of all threads
-    sums, of_a, of_b = m * n // atom.threads // held, m * k // per_register, n * k // per_register
-    d, a, b = _places(0, sums), _places(sums, of_a), _places(sums + of_a, of_b)
-    outs = ", ".join(f'"+{letter}"(d[{i}])' for i in range(sums))
-    given = ", ".join([*(f'"r"(a[{i}])' for i in range(of_a)), *(f'"r"(b[{i}])' for i in range(of_b))])
-    kinds = f"{_kind(atom.acc_dtype)}.{_kind(atom.dtype)}.{_kind(atom.dtype)}.{_kind(atom.acc_dtype)}"
-    text = (
-        f"__device__ inline void {c_name(atom.word)}({ctype}* d, const uint32_t* a, const uint32_t* b) {{\n"
-        f'    asm volatile("mma.sync.aligned.m{m}n{n}k{k}.row.col.{kinds} {d}, {a}, {b}, {d};"\n'
-        f"                 : {outs} : {given});\n}}"
+    of, given, each = _operand(atom.dtype)
+    sums, of_a, of_b = (
+        values_of(tv) // count for tv, count in ((atom.tv_c, held), (atom.tv_a, each), (atom.tv_b, each))
     )
-    return Function(c_name(atom.word), text, "mma")
+    d, a, b = _places(0, sums), _places(sums, of_a), _places(sums + of_a, of_b)
+    kinds = ".".join(map(_kind, (atom.acc_dtype, atom.dtype, atom.dtype, atom.acc_dtype)))
+    outs = [f'"+{letter}"(d[{i}])' for i in range(sums)]
+    operands = [f'"{given}"({x}[{i}])' for x, count in (("a", of_a), ("b", of_b)) for i in range(count)]
+    text = (
+        f"__device__ inline void {name}({ctype}* d, const {of}* a, const {of}* b) {{\n"
+        f'    asm volatile("mma.sync.aligned.m{m}n{n}k{k}.row.col.{kinds} "\n'
+        f'                 "{d}, {a}, {b}, {d};"\n'
+        f"                 : {', '.join(outs)}\n"
+        f"                 : {', '.join(operands[:OPERANDS_A_LINE])}"
+    )
+    rest = operands[OPERANDS_A_LINE:]
+    text += f",\n                   {', '.join(rest)});\n}}" if rest else ");\n}"
+    return Function(name, text, "mma")
 
 
 def _places(first: int, count: int) -> str:

@@ -21,13 +21,14 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..atoms.atom import MmaAtom
-from ..dtype import DType, f16, f32, tf32
+from ..dtype import DType, f16, f32, f64, tf32
 
 Numbers = np.ndarray[Any, Any]
 Sums: TypeAlias = "Callable[[MmaAtom, Numbers, Numbers, Numbers], Numbers]"  # c + a b^T of an instruction
 
 DROPPED_BITS = np.uint32(0x1FFF)  # of an f32 register or word that is read as TF32
-LEAST_EXPONENT = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "f32": -126}  # of normal numbers
+# Of normal numbers.
+LEAST_EXPONENT = {"f16": -14, "bf16": -126, "tf32": -126, "e4m3": -6, "e5m2": -14, "f32": -126, "f64": -1022}
 ZERO = -(1 << 14)  # the exponent of 0, below all others
 
 
@@ -44,6 +45,7 @@ class Arithmetic:
 
 
 SINGLE = Arithmetic(25, 24, 2.0**-23)
+DOUBLE = Arithmetic(0, 53, 2.0**-52)  # f64: fused multiply-adds in some order, each rounded
 HALF = Arithmetic(25, 0, 2.0**-10)
 EIGHT = Arithmetic(13, 14, 2.0**-13)  # wgmma of 8-bit floats
 EIGHT_HALF = Arithmetic(13, 0, 2.0**-10)
@@ -56,7 +58,7 @@ def arithmetic(row: MmaAtom) -> Arithmetic:
     """
     if row.dtype.bits == 8 and row.threads > 32:
         return EIGHT_HALF if row.acc_dtype is f16 else EIGHT
-    return HALF if row.acc_dtype is f16 else SINGLE
+    return {f16: HALF, f64: DOUBLE}.get(row.acc_dtype, SINGLE)
 
 
 def read_as(dtype: DType, held: Numbers) -> Numbers:
@@ -65,7 +67,7 @@ def read_as(dtype: DType, held: Numbers) -> Numbers:
 
 
 def accumulated(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> Numbers:
-    """c + a b^T of matrices: in f64, where products are exact, rounded once; integers wrap."""
+    """c + a b^T of matrices: in f64, where products are exact, rounded once; integers wrap. Of f64 each term rounds."""
     with np.errstate(over="ignore", invalid="ignore"):
         x, y = (read_as(row.dtype, held).astype(np.float64) for held in (a, b))
         products = x @ y.T
@@ -112,7 +114,8 @@ def product_bound(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> Numbers:
     how, half = arithmetic(row), row.acc_dtype is f16
     with np.errstate(over="ignore", invalid="ignore"):
         magnitude = np.abs(c.astype(np.float64)) + x @ y.T
-        bound = error_bound(row.mnk[2], magnitude, how.unit, 2.0**-24 if half else 2.0**-126)
+        least = 2.0 ** LEAST_EXPONENT[row.acc_dtype.name] * (2.0**-10 if half else 1)
+        bound = error_bound(row.mnk[2], magnitude, how.unit, least)
         fits = magnitude + bound < float(np.finfo(row.acc_dtype.numpy()).max)
     return np.where(fits, bound, np.inf)
 
@@ -127,7 +130,7 @@ def tensor_core_sums(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> Number
     others, and then c in f32: that chip has no such instruction for a warp. NaN is 0x7FFFFFFF or 0x7FFF, 0 is
     positive.
     """
-    if row.acc_dtype.kind == "int":
+    if row.acc_dtype.kind == "int" or row.acc_dtype is f64:  # of f64 no bits were measured
         return accumulated(row, a, b, c)
     x, y = read_as(row.dtype, a), read_as(row.dtype, b)
     if row.dtype.bits == 8 and row.threads == 32:

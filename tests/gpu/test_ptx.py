@@ -40,7 +40,11 @@ ARGUMENTS = {
     "bool ": "true",
 }
 TEMPLATES = {"PENDING": "<1>", "REGISTERS": "<240>", "SHAPE": "<1>", "BYTES": "<16>"}
-SAMPLES = {"boxes": "UTMA", "products": "[HIQ]?G?MMA"}  # opcodes of which each call is at least one
+SAMPLES = {
+    "boxes": "UTMA",
+    "products": "[HIQ]?GMMA",
+    "products of warps": "[DHI]MMA",
+}  # opcodes of which each call is at least one
 CLASSES = {"settled": "{ float sums[4] = {}; settled(sums); }"}  # which take arrays
 
 
@@ -73,9 +77,9 @@ def accesses():
             yield from (c_name(word), f"{c_name(word)}_hint")
 
 
-def products():
+def products(threads):
     for word, row in ATOMS.items():
-        if isinstance(row, MmaAtom) and (not row.completion or row.mnk[1] in COLUMNS):
+        if isinstance(row, MmaAtom) and row.threads == threads and (threads == 32 or row.mnk[1] in COLUMNS):
             yield c_name(word)
 
 
@@ -84,7 +88,8 @@ GROUPS = {
     "boxes": lambda: list(boxes()),
     "accesses": lambda: list(dict.fromkeys(accesses())),
     "matrices": lambda: [c_name(w) for w, row in ATOMS.items() if isinstance(row, MatrixCopy)],
-    "products": lambda: list(products()),
+    "products": lambda: list(products(128)),
+    "products of warps": lambda: list(products(32)),
 }
 
 
@@ -100,7 +105,7 @@ def call(name):
             before.append(f"{array[1]} x{i}[{array[2]}] = {{}};")
             after.append(f"static_cast<{array[1]}*>(memory)[8 * __LINE__] = x{i}[0];")
             given.append(f"x{i}")
-        elif pointer := re.match(r"(?:const )?(u?int32_t|float)\* ", parameter):
+        elif pointer := re.match(r"(?:const )?(u?int32_t|float|double)\* ", parameter):
             before.append(f"{pointer[1]} x{i}[16] = {{}};")
             after += [f"static_cast<{pointer[1]}*>(memory)[8 * __LINE__] = x{i}[0];"] * (
                 not parameter.startswith("const")

@@ -84,8 +84,8 @@ def of_a_copy(row: MatrixCopy) -> list[Any]:
 
 
 def has_op(row: MmaAtom) -> bool:
-    """Whether the DSL has the instruction for this architecture: no mma of 8 bits, no wgmma of TF32."""
-    return row.dtype.bits != 8 if row.threads == 32 else row.dtype.name != "tf32"
+    """Whether the DSL has the instruction for this architecture: no mma of 8 or 64 bits, no wgmma of TF32."""
+    return row.dtype.bits in (16, 32) if row.threads == 32 else row.dtype.name != "tf32"
 
 
 def test_every_product_has_the_layouts_of_the_dsl():

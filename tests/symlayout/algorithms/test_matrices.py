@@ -31,7 +31,10 @@ from symlayout.results import element
     (("tf32", "f32"), (16, 8, 4), {}, "mma.m16n8k4.tf32", "multiplies 8 elements of K at a time, and there are 4"),
     (("i8", "i32"), (16, 8, 32), {}, "mma.m16n8k32.i8", "multiplies 64 rows"),
     (("bf16", "f32"), (15, 8, 16), {}, "fma", "multiplies 16 rows at a time, and there are 15"),
-    (("f64", "f64"), (16, 8, 16), {}, "fma", "there is none of f64 with sums of f64"),
+    (("f64", "f64"), (16, 8, 16), {}, "mma.m16n8k16.f64", ""),
+    (("f64", "f64"), (16, 8, 16), {"arch": SM80}, "mma.m8n8k4.f64", "is there from compute capability 9.0 on"),
+    (("i8", "i32"), (8, 8, 16), {}, "mma.m8n8k16.i8", "multiplies 16 rows at a time, and there are 8"),
+    (("f64", "f32"), (16, 8, 16), {}, "fma", "there is none of f64 with sums of f32"),
 ])  # fmt: skip
 def test_the_greatest_product_that_fits(types, tile, options, word, why):
     chosen = choose_mma(*types, tile, **options)

@@ -10,8 +10,9 @@ from symlayout import Layout, LayoutError
 from symlayout.atoms import ATOMS, Atom, MatrixCopy, MemorySpace, MmaAtom, add_atoms, atom
 
 C = "((4,8),(2,2)):((32,1),(16,8))"
+C8 = "((4,8),2):((16,1),8)"
 X4 = "(32,8):(8,1)"
-# word, A, B, C: CUTLASS mma_traits_sm80.hpp and mma_traits_sm90_gmma.hpp
+# word, A, B, C: CUTLASS mma_traits_sm80.hpp, mma_traits_sm90.hpp and mma_traits_sm90_gmma.hpp
 PRODUCTS = [
     ("mma.m16n8k8.f16", "((4,8),(2,2)):((32,1),(16,8))", "((4,8),2):((16,1),8)", C),
     ("mma.m16n8k8.bf16", "((4,8),(2,2)):((32,1),(16,8))", "((4,8),2):((16,1),8)", C),
@@ -55,6 +56,11 @@ PRODUCTS = [
         for kind in ("e4m3", "i8", "u8")
     ),
     ("mma.m16n8k16.i8", "((4,8),(4,2)):((64,1),(16,8))", "((4,8),4):((32,1),8)", C),
+    *((f"mma.m8n8k16.{kind}", "((4,8),4):((32,1),8)", "((4,8),4):((32,1),8)", C8) for kind in ("i8", "u8")),
+    ("mma.m8n8k4.f64", "((4,8),1):((8,1),0)", "((4,8),1):((8,1),0)", C8),
+    ("mma.m16n8k4.f64", "((4,8),2):((16,1),8)", "((4,8),1):((8,1),0)", C),
+    ("mma.m16n8k8.f64", "((4,8),(2,2)):((16,1),(8,64))", "((4,8),2):((8,1),32)", C),
+    ("mma.m16n8k16.f64", "((4,8),(2,4)):((16,1),(8,64))", "((4,8),4):((8,1),32)", C),
 ]
 # word, source, target: CUTLASS copy_traits_sm75.hpp and copy_traits_sm90.hpp, recast to 16-bit elements
 COPIES = [

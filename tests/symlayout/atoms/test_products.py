@@ -6,6 +6,7 @@ The rows are those of ``benchmarks/hardware/product_probe.py``, those of large N
 from __future__ import annotations
 
 import collections
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -107,7 +108,7 @@ def test_magnitudes_that_leave_subnormals_as_they_are_bound_nothing():
 FLOATS = [w for w, r in ATOMS.items() if isinstance(r, MmaAtom) and r.acc_dtype.kind == "float"]
 
 
-@pytest.mark.parametrize("word", [w for w in FLOATS if w.startswith("mma.") or w.startswith("wgmma.m64n8k")])
+@pytest.mark.parametrize("word", [w for w in FLOATS if w.startswith(("mma.", "wgmma.m64n8k")) and "f64" not in w])
 def test_the_bound_holds_for_numbers_made_to_break_it(word):
     row, draw = atom(word), np.random.RandomState(len(word))
     for regime in ("spread", "cancel", "against", "ladder", "uneven"):
@@ -116,10 +117,31 @@ def test_the_bound_holds_for_numbers_made_to_break_it(word):
         assert of_registers(row, a, b, c).max() < (0.5 if row.dtype.bits == 8 else 0.2), regime
 
 
-def test_integers_are_exact():
-    row, draw = atom("mma.m16n8k32.i8"), np.random.RandomState(3)
-    a, b = (draw.randint(-128, 128, (n, 32)).astype(np.int8) for n in (16, 8))
-    c = draw.randint(-(2**31), 2**31, (16, 8)).astype(np.int32)
+@pytest.mark.parametrize("word", [w for w in FLOATS if "f64" in w])
+def test_sums_of_f64_are_within_their_bound_of_rational_numbers(word):
+    row, draw = atom(word), np.random.RandomState(1)
+    m, n, k = row.mnk
+    a, b, c = (draw.standard_normal(s) * 2.0 ** draw.randint(-9, 9, s) for s in ((m, k), (n, k), (m, n)))
+    a[:, 1], b[:, 1] = -a[:, 0], b[:, 0]  # which cancels
+    wrong = [
+        (found, bound)
+        for x, row_c, row_found, row_bound in zip(
+            a, c, accumulated(row, a, b, c), product_bound(row, a, b, c), strict=True
+        )
+        for y, start, found, bound in zip(b, row_c, row_found, row_bound, strict=True)
+        if abs(Fraction(found) - Fraction(start) - sum(Fraction(p) * Fraction(q) for p, q in zip(x, y, strict=True)))
+        > bound
+    ]
+    assert wrong == []
+    assert (product_bound(row, a, b, c) < 1e-9 * (1 + np.abs(c) + np.abs(a) @ np.abs(b).T)).all()
+
+
+@pytest.mark.parametrize("word", ["mma.m16n8k32.i8", "mma.m16n8k16.i8", "mma.m8n8k16.i8"])
+def test_integers_are_exact(word):
+    row, draw = atom(word), np.random.RandomState(3)
+    m, n, k = row.mnk
+    a, b = (draw.randint(-128, 128, (size, k)).astype(np.int8) for size in (m, n))
+    c = draw.randint(-(2**31), 2**31, (m, n)).astype(np.int32)
 
     want = (c.astype(object) + a.astype(object) @ b.astype(object).T + 2**31) % 2**32 - 2**31
     assert (tensor_core_sums(row, a, b, c).astype(object) == want).all()

@@ -10,6 +10,7 @@ import pytest
 
 from checkers import Computes, HappensBefore, claims_of, prove
 from symlayout import Fact, LayoutError, dim, dims, index
+from symlayout.expr import minimum
 from symlayout.facts import Facts
 from symlayout.kernel import Builder
 from symlayout.kernels.families import family
@@ -126,6 +127,41 @@ MUTANTS = {
 @pytest.mark.parametrize("name", MUTANTS)
 def test_no_mutant_computes_the_product(name):
     claim = Computes(MUTANTS[name], "c")
+    assert claim.certify(Facts.about(*claim.kernel.dims, given=claim.kernel.given)) is None
+
+
+def _anew(zero, which=0):
+    """Without the fill: the products of a number in an iteration start anew where *zero* says so."""
+    products = [op for op in KERNEL.walk() if isinstance(op, Mma)]
+    chosen = products if which is None else products[which : which + 1]
+
+    def change(op):
+        if isinstance(op, Fill):
+            return ()
+        return (replace(op, zero=zero),) if any(op is x for x in chosen) else (op,)
+
+    return KERNEL.edited(change)
+
+
+ANEW = {
+    "the second products": _anew(1 - minimum(I, 1), 1),
+    "all products": _anew(1 - minimum(I, 1), None),
+    "in each iteration": _anew(1),
+    "never": _anew(0),
+    "in the second iteration too": _anew(1 - minimum(I // 2, 1)),
+    "in all but the first": _anew(minimum(I, 1)),
+}
+
+
+def test_sums_that_start_anew_in_the_first_iteration_of_a_pipeline_are_proved():
+    kernel = _anew(1 - minimum(I, 1))
+    assert prove(Computes(kernel, "c"))
+    expect_reference(kernel.bind(M=3, N=8, K=72), operands({"M": 3, "N": 8, "K": 72}, integers=True), "lazy")
+
+
+@pytest.mark.parametrize("name", ANEW)
+def test_sums_that_start_anew_at_another_time_are_not(name):
+    claim = Computes(ANEW[name], "c")
     assert claim.certify(Facts.about(*claim.kernel.dims, given=claim.kernel.given)) is None
 
 
