@@ -57,7 +57,7 @@ from symlayout.kernel.integer_widths import evaluations, in_memory
 from symlayout.kernels import tma_reduce_add
 from symlayout.ops import Barrier, ExpectTx, For, Role, rewritten, substitution
 from symlayout.semantics import execute
-from symlayout.semantics.expected import telling_inputs
+from symlayout.semantics.telling import telling_inputs
 
 from . import plain
 from .layouts import fits_in, symbolic_fits_in

@@ -15,7 +15,7 @@ from symlayout.expr import Symbol
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.semantics import execute
-from symlayout.semantics.expected import telling_inputs
+from symlayout.semantics.telling import telling_inputs
 
 from ..algebra.certificates import together
 from ..claim import Proof, TooLarge

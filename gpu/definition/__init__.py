@@ -3,6 +3,7 @@
 The first text of a kernel says how its elements are computed; this one says what each of them is.
 """
 
-from .printing import Definition, Output, define
+from .printing import Definition, define
+from .threads import Function
 
-__all__ = ["Definition", "Output", "define"]
+__all__ = ["Definition", "Function", "define"]

@@ -2,7 +2,9 @@
 
 >>> from symlayout import dims
 >>> from symlayout.kernels import gemm
->>> print("\\n".join(define(gemm(*dims("M N K"))).text.splitlines()[-10:]))
+>>> text = define(gemm(*dims("M N K"))).text
+>>> start = text.index("define_c(")
+>>> print(text[start : text.index("\\n}", start) + 2])
 define_c(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* wanted, int64_t M, int64_t N, int64_t K) {
     const int64_t tiles = (N + 15) >> 4;
     const int64_t m = blockIdx.x / tiles * 16 + threadIdx.x / 16;
@@ -22,24 +24,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from symlayout.errors import LayoutError
-from symlayout.expr import Int, Symbol
-from symlayout.int_tuple import ceil_div, product
 from symlayout.kernel import Kernel
 from symlayout.kernel.specification import Element, Result, sums
 from symlayout.strides import as_modes
 
 from .. import ptx
-from ..codegen.integers import UNARY
-from ..codegen.lines import broken
 from ..codegen.numbers import HEADERS, ctype
 from ..codegen.source import Argument
+from .inputs import HELPERS as OF_INPUTS
+from .inputs import fillings
+from .threads import Function, counted, printed, tiled
 from .values import Values
-
-WIDTH = 118
-THREADS = 256
-TILE = 16  # THREADS as a square: threads that share rows of both operands of a sum of products
 
 HELPERS: Mapping[str, str] = {
     "odd": """\
@@ -63,28 +61,23 @@ template <class T>
 __device__ inline T whole(double x, double least, T most) {
     return x != x ? T(0) : x <= least ? T(least) : x >= double(most) ? most : T(x);
 }""",
+    **OF_INPUTS,
 }
 NEEDS = {"fma_odd": ("odd",)}
 
 
 @dataclass(frozen=True)
-class Output:
-    """The function of one output: its name, its parameters in order, and how many CTAs it is launched with."""
-
-    tensor: str
-    function: str
-    arguments: tuple[Argument, ...]
-    blocks: Int
-
-
-@dataclass(frozen=True)
 class Definition:
-    """CUDA C++ of what a kernel defines; *digest* is the kernel's. It is compiled without contraction."""
+    """CUDA C++ of what a kernel defines, and of inputs; *digest* is the kernel's. It is compiled without contraction.
+
+    *outputs* has a function for each of them, *inputs* those that fill the inputs, by the word of the data.
+    """
 
     text: str
     name: str
     digest: str
-    outputs: tuple[Output, ...]
+    outputs: tuple[Function, ...]
+    inputs: tuple[Function, ...]
 
     def __str__(self) -> str:
         return self.text
@@ -100,14 +93,11 @@ def define(kernel: Kernel) -> Definition:
     missing = [name for name in kernel.written if name not in {r.tensor for r in kernel.results}]
     if missing:
         raise LayoutError(f"expected results of all that {kernel.name} writes, got none of {', '.join(missing)}")
-    outputs, functions = [], []
-    for r in kernel.results:
-        output, lines = _output(kernel, r)
-        outputs.append(output)
-        functions += ["", *lines]
-    body = "\n".join(functions)
-    text = "\n".join([*_head(kernel), *_helpers(body)]) + body + "\n"
-    return Definition(text, kernel.name, kernel.digest, tuple(outputs))
+    outputs, inputs = ([*found] for found in (map(partial(_output, kernel), kernel.results), fillings(kernel)))
+    texts = [text for _, text in (*outputs, *inputs)]
+    text = "\n\n".join(["\n".join(_head(kernel)), *_helpers("\n".join(texts)), *texts])
+    functions = (tuple(f for f, _ in found) for found in (outputs, inputs))
+    return Definition(f"{text}\n", kernel.name, kernel.digest, *functions)
 
 
 def _head(kernel: Kernel) -> Iterator[str]:
@@ -120,23 +110,22 @@ def _head(kernel: Kernel) -> Iterator[str]:
     yield from (f"#include <{header}>" for header in headers)
 
 
-def _helpers(body: str) -> Iterator[str]:
+def _helpers(text: str) -> Iterator[str]:
     """The functions that a text calls, those that they call before them."""
-    called = [name for name in HELPERS if f"{name}(" in body or f"{name}<" in body]
-    used = dict.fromkeys(n for name in called for n in (*NEEDS.get(name, ()), name))
-    for f in ptx.called_in(body):
-        yield from ("", f.text)
-    for name in used:
-        yield from ("", HELPERS[name])
-    yield ""
+    yield from (f.text for f in ptx.called_in(text))
+    called = [name for name in HELPERS if f"{name}(" in text or f"{name}<" in text]
+    yield from (HELPERS[n] for n in dict.fromkeys(n for name in called for n in (*NEEDS.get(name, ()), name)))
 
 
-def _output(kernel: Kernel, r: Result) -> tuple[Output, list[str]]:
-    """The function of one output."""
+def _output(kernel: Kernel, r: Result) -> tuple[Function, str]:
+    """The function of one output, and its text."""
     values, tensor = Values(kernel), kernel.tensor(r.tensor)
     extents = as_modes(tensor.layout.shape)
     wanted = values.free("wanted")
-    head, blocks = _coordinates(values, r, extents)
+    if len(extents) > 1 and any(True for _ in sums(r.value)):
+        head, blocks = tiled(values, r.coords, extents)
+    else:
+        _, head, blocks = counted(values, r.coords, extents)
     place = values.place(Element(r.tensor, r.coords)).removeprefix(r.tensor)
     value = values.rounded(values.of(r.value, tensor.dtype), tensor.dtype)
     arguments = (
@@ -145,46 +134,5 @@ def _output(kernel: Kernel, r: Result) -> tuple[Output, list[str]]:
         *(Argument("scalar", p.name, ctype(p.dtype)) for p in kernel.parameters),
         *(Argument("size", s.name, "int64_t") for s in kernel.dims),
     )
-    name = f"define_{r.tensor}"
-    signature = broken(f"{name}({', '.join(map(str, arguments))}) {{", WIDTH)
-    body = [*head, *values.statements, f"{wanted}{place} = {value};"]
-    lines = [f'extern "C" __global__ void __launch_bounds__({THREADS})', *signature]
-    lines += [f"    {part}" for line in body for part in broken(line, WIDTH - 4)]
-    return Output(r.tensor, name, arguments, blocks), [*lines, "}"]
-
-
-def _coordinates(values: Values, r: Result, extents: tuple[Int, ...]) -> tuple[list[str], Int]:
-    """The statements that give a thread its coordinates, the last of them fastest, and how many CTAs there are."""
-    if len(extents) == 1 or not any(True for _ in sums(r.value)):
-        size = product(extents)
-        at, lines, split = _counted(values, r.coords, extents, f"int64_t(blockIdx.x) * {THREADS} + threadIdx.x")
-        return [*lines, f"if ({at} >= {values.c(size)}) return;", *split], ceil_div(size, THREADS)
-    *outer, columns = extents
-    rows, across = product(tuple(outer)), ceil_div(columns, TILE)
-    tiles, column = values.free("tiles"), values.bind(r.coords[-1])
-    count = f"blockIdx.x / {tiles} * {TILE} + threadIdx.x / {TILE}"
-    at, lines, split = _counted(values, r.coords[:-1], tuple(outer), count)
-    head = [
-        f"const int64_t {tiles} = {values.c(across)};",
-        *lines,
-        f"const int64_t {column} = blockIdx.x % {tiles} * {TILE} + threadIdx.x % {TILE};",
-        f"if ({at} >= {values.c(rows)} || {column} >= {values.c(columns)}) return;",
-    ]
-    return head + split, ceil_div(rows, TILE) * across
-
-
-def _counted(
-    values: Values, coords: tuple[Symbol, ...], extents: tuple[Int, ...], count: str
-) -> tuple[str, list[str], list[str]]:
-    """A number by which a thread knows some coordinates, the last of them fastest: its name, it, and then they."""
-    if len(coords) == 1:
-        name = values.bind(coords[0])
-        return name, [f"const int64_t {name} = {count};"], []
-    at = values.free("at")
-    lines, left = list[str](), at
-    for i in range(len(coords) - 1, -1, -1):
-        extent = values.integers.of(extents[i]).inside(UNARY)
-        digit = f"{left} % {extent}" if i else left
-        lines.append(f"const int64_t {values.bind(coords[i])} = {digit};")
-        left = f"{left} / {extent}"
-    return at, [f"const int64_t {at} = {count};"], lines
+    function = Function(r.tensor, f"define_{r.tensor}", arguments, blocks)
+    return function, printed(function, [*head, *values.statements, f"{wanted}{place} = {value};"])

@@ -5,17 +5,20 @@ It runs before the kernel, so what it reads are the inputs, those of an update i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
 
+from ..codegen.source import Argument
 from ..compiling import compile
 from ..device import Device
 from ..errors import LaunchError
 from ..launch import load
-from .printing import THREADS, Definition, Output, define
+from .inputs import NUMBERS
+from .printing import Definition, define
+from .threads import THREADS, Function
 
 
 class Defined:
@@ -27,31 +30,46 @@ class Defined:
         name = f"{self.definition.name}_definition.cu"
         self.cubin = compile(self.definition.text, arch, name=name, contract=False)
 
+    def fill(self, bound: Kernel, word: str, memory: Mapping[str, Any], device: Device) -> None:
+        """Write the inputs of a bound kernel, with the data of a word, into its arrays by name.
+
+        Raises LaunchError for another kernel, DeviceError where the device faults.
+        """
+        inputs = self.definition.inputs
+        of_word = {f.tensor: f for kind in (NUMBERS, word) for f in inputs if f.name == f"{kind}_{f.tensor}"}
+        self._launch(bound, of_word.values(), {}, memory, device)
+
     def run(self, bound: Kernel, given: Mapping[str, Any], wanted: Mapping[str, Any], device: Device) -> None:
         """Compute every output of a bound kernel from what is *given* by name into the memory that is *wanted*.
 
         Raises LaunchError for another kernel, DeviceError where the device faults.
         """
+        self._launch(bound, self.definition.outputs, given, wanted, device)
+
+    def _launch(
+        self,
+        bound: Kernel,
+        functions: Iterable[Function],
+        given: Mapping[str, Any],
+        wanted: Mapping[str, Any],
+        device: Device,
+    ) -> None:
         if (bound.origin or bound).digest != self.kernel.digest:
             raise LaunchError(f"expected {self.kernel.name} {self.kernel.digest[:16]}, got {bound!r}")
         module = load(self.cubin, device)
         sizes = {s: dict(bound.sizes)[s.name] for s in self.kernel.dims}
         try:
-            for output in self.definition.outputs:
-                args = [self._value(bound, a.kind, a.name, output, given, wanted) for a in output.arguments]
-                grid = int(output.blocks) if isinstance(output.blocks, int) else int(output.blocks.subs(sizes))
-                module.launch(output.function, grid, THREADS, args).wait()
+            for f in functions:
+                values = {**given, **dict(bound.sizes)}
+                args = [wanted[f.tensor] if a.kind == "wanted" else self._value(bound, a, values) for a in f.arguments]
+                grid = int(f.blocks) if isinstance(f.blocks, int) else int(f.blocks.subs(sizes))
+                module.launch(f.name, grid, THREADS, args).wait()
         finally:
             module.free()
 
-    def _value(
-        self, bound: Kernel, kind: str, name: str, output: Output, given: Mapping[str, Any], wanted: Mapping[str, Any]
-    ) -> Any:
-        if kind == "size":
-            return dict(bound.sizes)[name]
-        if kind == "scalar":
-            return bound.parameter(name).dtype.numpy().type(given[name])
-        return wanted[output.tensor] if kind == "wanted" else given[name]
+    @staticmethod
+    def _value(bound: Kernel, a: Argument, values: Mapping[str, Any]) -> Any:
+        return bound.parameter(a.name).dtype.numpy().type(values[a.name]) if a.kind == "scalar" else values[a.name]
 
 
 def defined(kernel: Kernel) -> Defined | str:

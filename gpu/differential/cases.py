@@ -61,13 +61,23 @@ def cases(
         bound = kernel.bind(**sizes) if kernel.dims else kernel
         if certificate is not None:
             expect_proved(bound, certificate, device.arch)
-        code, small = _generated(packed, delays), is_small(bound)
-        sets = [*data.data_sets(bound, len(sizes))]
-        wide = data.rounded(bound, len(sizes)) if small else None
-        sets += [] if wide is None else [(data.ROUNDED, wide)]
-        by = None if small else data.rounds(bound) or _defined(packed)
-        found = tuple(case(bound, code, device, word, name, inputs, by) for name, inputs in sets)
+        code = _generated(packed, delays)
+        by = None if is_small(bound) else data.rounds(bound) or _defined(packed)
+        if isinstance(by, Defined):
+            found = tuple(large_case(bound, code, by, device, word, name) for name in data.words(bound))
+        else:
+            sets = [*data.data_sets(bound, len(sizes))]
+            wide = None if by else data.rounded(bound, len(sizes))
+            sets += [] if wide is None else [(data.ROUNDED, wide)]
+            found = tuple(case(bound, code, device, word, name, inputs, by or "") for name, inputs in sets)
         return found, device.facts.name, str(device.arch)
+
+
+def large_case(bound: Kernel, code: Generated, definition: Defined, device: Device, word: str, name: str) -> Case:
+    """One run with one set of data, which is made and compared on the device."""
+    start = time.perf_counter()
+    outcome, told = on_device(bound, code, definition, device, name)
+    return Case(word, tuple(bound.sizes), name, outcome, told, (DEFINITION,), time.perf_counter() - start)
 
 
 def case(
@@ -77,21 +87,15 @@ def case(
     word: str,
     name: str,
     inputs: Mapping[str, Any],
-    by: Defined | str | None = None,
+    why_host: str = "",
 ) -> Case:
-    """One run with one set of data, compared: *by* the definition on the device, else on the host, *by* saying why.
+    """One run with one set of data, compared on the host.
 
     *rounded* data are compared with an untimed run whose products are those of tensor cores, and with that alone.
     """
     start = time.perf_counter()
-    compared: tuple[str, ...]
-    if isinstance(by, Defined):
-        outcome, told = on_device(bound, code, by, device, inputs)
-        compared, why = (DEFINITION,), ""
-    else:
-        outcome, told, compared = _on_host(bound, code, device, name, inputs)
-        why = by or ""
-    return Case(word, tuple(bound.sizes), name, outcome, told, compared, time.perf_counter() - start, why)
+    outcome, told, compared = _on_host(bound, code, device, name, inputs)
+    return Case(word, tuple(bound.sizes), name, outcome, told, compared, time.perf_counter() - start, why_host)
 
 
 def _on_host(

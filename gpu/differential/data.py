@@ -23,17 +23,19 @@ from symlayout.atoms import MemorySpace, MmaAtom
 from symlayout.dtype import DType
 from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
-from symlayout.kernel.specification import Dot, Element, Total, elements, entries, sum_type, sums
+from symlayout.kernel.specification import Dot, Element, Total, elements, sum_type, sums
 from symlayout.ops import LoadIndex
-from symlayout.semantics.expected import expected, telling_inputs
+from symlayout.semantics.expected import expected
+from symlayout.semantics.telling import telling_inputs, tellings
 
+from ..definition.inputs import NUMBERS, SPECIAL
+from ..definition.special import odd, only_moved, special
 from ..guards import shape_of
 
 Array = np.ndarray[Any, Any]
 
 SMALL = (-2, 2)  # integers with exact sums of products
 TOTALLED = {"uint": 1000}  # the most of integers that ``telling_inputs`` has for sums of elements of 32 bits: else 500
-EVERY = 5  # of so many elements one is NaN with a payload, infinite, subnormal or a zero with a sign
 ROUNDED = "rounded"  # sums of them depend on the order, and are compared with those of tensor cores bit for bit
 WIDE = 6  # binary orders of magnitude, up and down, over which numbers to multiply are spread, twice
 KINDS = 16  # of so many rows one has all exponents, one subnormal numbers, one an infinity, one a NaN
@@ -46,12 +48,17 @@ def data_sets(bound: Kernel, seed: int = 0) -> Iterator[tuple[str, dict[str, Any
     with NaNs and infinities among them, for tensors whose bytes are only moved.
     """
     numbers = telling_inputs(bound) if bound.results else _of_reference(bound, seed)
-    yield "numbers", numbers
+    yield NUMBERS, numbers
     moved = only_moved(bound)
     if moved:
-        draw = np.random.default_rng(seed)
-        bits = {name: special(bound.tensor(name).dtype, numbers[name].shape, draw) for name in moved}
-        yield "bits", {**numbers, **bits}
+        of = {t.tensor.name: t for t in tellings(bound)}
+        bits = {name: special(of[name].tensor.dtype, numbers[name].shape, of[name].seed) for name in moved}
+        yield SPECIAL, {**numbers, **bits}
+
+
+def words(bound: Kernel) -> tuple[str, ...]:
+    """The words of the sets of data of a kernel with results."""
+    return (NUMBERS, SPECIAL) if only_moved(bound) else (NUMBERS,)
 
 
 def rounded(bound: Kernel, seed: int = 0) -> dict[str, Any] | None:
@@ -82,46 +89,13 @@ def _spread(dtype: DType, shape: tuple[int, ...], draw: np.random.Generator, sig
     x *= 2.0 ** np.resize([WIDE, WIDE, -WIDE, -WIDE], columns)  # what cancels is large
     x[:, 1::4] = sign * x[:, 0::4][:, : x[:, 1::4].shape[1]]
     out = x.astype(dtype.numpy())
-    bits, odd = out.view(f"u{dtype.bytes}"), _odd(dtype)
-    quiet, infinity, subnormal = odd[0], odd[6], odd[10]
+    bits, (quiet, infinity, subnormal) = out.view(f"u{dtype.bytes}"), odd(dtype)[[0, 6, 10]]
     bits[1::KINDS] = np.frombuffer(draw.bytes(bits[1::KINDS].nbytes), bits.dtype).reshape(bits[1::KINDS].shape)
     bits[3::KINDS] %= subnormal + 1
-    for first, special in ((5, infinity), (7, quiet)):
+    for first, one in ((5, infinity), (7, quiet)):
         for row in bits[first::KINDS]:
-            row[draw.integers(columns)] = special
+            row[draw.integers(columns)] = one
     return out.reshape(shape)
-
-
-def only_moved(bound: Kernel) -> tuple[str, ...]:
-    """The tensors whose elements go to outputs of their type as they are, and nowhere else."""
-    moved: set[str] = set()
-    other = {e.tensor for r in bound.results for e in entries(r.value)}
-    for r in bound.results:
-        same = isinstance(r.value, Element) and bound.tensor(r.value.tensor).dtype == bound.tensor(r.tensor).dtype
-        (moved if same else other).update(e.tensor for e in elements(r.value))
-    other |= {op.src.tensor for op in bound.walk() if isinstance(op, LoadIndex)}
-    return tuple(sorted(moved - other))
-
-
-def special(dtype: DType, shape: tuple[int, ...], draw: np.random.Generator) -> Array:
-    """Random bits; every fifth element is a number that arithmetic would not leave as it is."""
-    size, count = dtype.bytes, int(np.prod(shape))
-    held = np.frombuffer(draw.bytes(size * count), f"u{size}").copy()
-    if dtype.kind == "float":
-        odd = _odd(dtype)
-        held[::EVERY] = np.resize(odd, len(held[::EVERY]))
-    return held.view(dtype.numpy()).reshape(shape)
-
-
-def _odd(dtype: DType) -> Array:
-    """Bits of both signs: quiet and signalling NaN, infinity, the least and the greatest subnormal, zero."""
-    import ml_dtypes
-
-    bits, mantissa = dtype.bits, int(ml_dtypes.finfo(dtype.numpy()).nmant)  # type: ignore[no-untyped-call]
-    sign, exponent = 1 << bits - 1, (1 << bits - 1) - (1 << mantissa)
-    quiet = 1 << mantissa - 1
-    found = [exponent | quiet | 1, exponent | 1, exponent | quiet - 1, exponent, 1, (1 << mantissa) - 1, 0]
-    return np.array([x | s for x in found for s in (0, sign)], f"u{dtype.bytes}")
 
 
 def rounds(bound: Kernel) -> str:

@@ -1,13 +1,13 @@
 """A run compared on the device: each tensor has a twin, which the kernel's definition fills. Every byte must agree.
 
-A tensor and its twin begin alike: guard, elements or poison, guard. The kernel works on the tensors; the definition
-reads them, before that, and writes its outputs to the twins. So one comparison of all bytes covers the elements, the
-bytes between them, what lies around, and what the kernel only reads. No array comes to the host.
+Inputs are made there too, by formulas. A tensor and its twin begin alike: guard, elements or poison, guard. The kernel
+works on the tensors; the definition reads them, before that, and writes its outputs to the twins. So one comparison of
+all bytes covers the elements, the bytes between them, what lies around, and what the kernel only reads. No array comes
+to the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,33 +15,35 @@ import numpy as np
 from symlayout.atoms import MemorySpace
 from symlayout.int_tuple import unflatten
 from symlayout.kernel import Kernel, KernelTensor
+from symlayout.semantics.telling import telling_scalars
 
 from ..definition.comparison import Comparison, Unequal
 from ..definition.running import Defined
 from ..device import Device
-from ..guards import GUARD, GUARD_BYTES, POISON, between, changed, laid_out, outside, shape_of
+from ..guards import GUARD, GUARD_BYTES, POISON, between, changed, outside, shape_of
 from ..running import Generated
 from .found import DIFFERS, OUTSIDE, SAME
 from .wrong import first
 
 
 class Twins:
-    """A tensor of a bound kernel in device memory, and its twin. Elements that are not given are poison.
+    """A tensor of a bound kernel in device memory, and its twin. It is poison, and its twin undefined, at first.
 
     It has ``__cuda_array_interface__``, that of the tensor, so that launches take it as an array.
     """
 
-    def __init__(self, device: Device, tensor: KernelTensor, given: Any = None) -> None:
+    def __init__(self, device: Device, tensor: KernelTensor) -> None:
         self.tensor, self._device = tensor, device
         self.nbytes = int(tensor.layout.cosize()) * tensor.dtype.bytes
         self._region, self._twin = (device.allocate(self.nbytes + 2 * GUARD_BYTES) for _ in range(2))
         self._region.fill(GUARD)
-        if given is None:
-            device.driver.fill(self.address, POISON, self.nbytes)
-        else:
-            self._region.upload(laid_out(tensor, given), GUARD_BYTES)
-        device.driver.copy(self._twin.address, self._region.address, self._region.nbytes)
+        device.driver.fill(self.address, POISON, self.nbytes)
         device.settle()
+
+    def repeat(self) -> None:
+        """Make the twin like the tensor, what lies around it included."""
+        self._device.driver.copy(self._twin.address, self._region.address, self._region.nbytes)
+        self._device.settle()
 
     @property
     def address(self) -> int:
@@ -95,18 +97,18 @@ class Twins:
             each.free()
 
 
-def on_device(
-    bound: Kernel, code: Generated, definition: Defined, device: Device, inputs: Mapping[str, Any]
-) -> tuple[str, str]:
-    """How a run of a bound kernel ends, as an outcome of a case, and what there is to say of it.
+def on_device(bound: Kernel, code: Generated, definition: Defined, device: Device, word: str) -> tuple[str, str]:
+    """How a run of a bound kernel with the data of a word ends, as an outcome of a case, and what is to be said of it.
 
     Raises DeviceError where the kernel faults or hangs.
     """
-    comparison = Comparison(device)
-    tensors = (t for t in bound.tensors if t.space is MemorySpace.GLOBAL)
-    twins = {t.name: Twins(device, t, inputs.get(t.name)) for t in tensors}
+    comparison, scalars = Comparison(device), telling_scalars(bound)
+    twins = {t.name: Twins(device, t) for t in bound.tensors if t.space is MemorySpace.GLOBAL}
     try:
-        given = {**{p.name: inputs[p.name] for p in bound.parameters}, **twins}
+        definition.fill(bound, word, twins, device)
+        for each in twins.values():
+            each.repeat()
+        given = {**scalars, **twins}
         definition.run(bound, given, {name: twins[name].twin for name in bound.written}, device)
         code.launch(bound, given, device).wait()
         wrong = [_wrong(bound, t, comparison) for t in twins.values() if not t.same(comparison)]

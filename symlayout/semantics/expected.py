@@ -17,12 +17,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ..atoms import MemorySpace
 from ..dtype import DType
 from ..errors import LayoutError
 from ..expr import extent_of
 from ..expr.compiled import value as number
-from ..kernel import Kernel, KernelTensor
+from ..kernel import Kernel
 from ..kernel.specification import (
     Applied,
     Dot,
@@ -37,18 +36,14 @@ from ..kernel.specification import (
     sum_type,
     sums,
 )
-from ..ops import LoadIndex
-from ..strides import as_modes
 from .execute import expect_arrays
 from .maps import map_function
 from .named_values import scalar
+from .telling import fraction, telling_inputs
 
 Array = np.ndarray[Any, Any]
 
 EXACT_F64 = 1 << 53
-EXACT = 1 << 24  # integers below are exact in f32
-STRIDE = np.uint64(1001)  # multiples of this are not exact in bf16, and few in f16: rounding shows
-FEW = np.array([-2.0, -1.0, 1.0, 2.0])  # sums of products of these are exact
 
 
 def expected(bound: Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -60,69 +55,6 @@ def expected(bound: Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
         raise LayoutError(f"expected a kernel that is bound to sizes, got symbols {', '.join(map(str, bound.dims))}")
     typed = {p.name: scalar(p, inputs[p.name]) for p in bound.parameters if p.name in inputs}
     return {r.tensor: _result(bound, r, {**inputs, **typed}) for r in bound.results}
-
-
-def telling_inputs(bound: Kernel, loud: int = 0) -> dict[str, Any]:
-    """Arrays for the tensors that are not outputs, and scalars. Their elements and sums identify where they come from.
-
-    Elements that are only moved get 1001, 2002, .., or in few bits a hash of their place; those that are summed small
-    integers; those of other functions digits of all bits; tensors of indices what their contract allows. With *loud*,
-    1 or -1 for their sign, elements that are summed are what types too narrow for the sums do not hold: the greatest
-    integers of their type, fractions.
-    """
-    updated = {r.tensor for r in bound.results if r.tensor in r.inputs}
-    outputs = {r.tensor for r in bound.results} - updated
-    moved = {e.tensor for r in bound.results if isinstance(r.value, Element) for e in elements(r.value)}
-    summed = updated | {e.tensor for r in bound.results for x in sums(r.value) for e in elements(x)}
-    totals = (x for r in bound.results for x in sums(r.value) if isinstance(x, Total))
-    folded = updated | {e.tensor for x in totals for e in elements(x)}
-    within = {op.src.tensor: op.name for op in bound.walk() if isinstance(op, LoadIndex)}
-    out: dict[str, Any] = {p.name: p.within[0] if p.within else 2 + i for i, p in enumerate(bound.parameters)}
-    for i, tensor in enumerate(t for t in bound.tensors if t.space is MemorySpace.GLOBAL and t.name not in outputs):
-        kind = np.dtype(tensor.dtype.numpy())
-        n = np.arange(int(tensor.layout.size()), dtype=np.uint64)
-        hashed = (n + np.uint64(7919 * i + 1)) * np.uint64(0x9E3779B97F4A7C15)
-        hashed ^= hashed >> np.uint64(29)
-        if tensor.name in within:
-            low, high = (int(x) for x in within[tensor.name].args[1:3])
-            held = (low + (hashed >> np.uint64(13)).astype(np.int64) % (high - low + 1)).astype(kind)
-        elif tensor.name in moved and kind.itemsize >= 4 and STRIDE * n.size < EXACT:
-            held = (STRIDE * (n + np.uint64(1))).astype(kind)
-        elif tensor.name in moved:
-            held = _numbers((hashed >> np.uint64(8)).astype(f"u{kind.itemsize}"), tensor.dtype)
-        else:
-            if loud and tensor.name in summed:
-                out[tensor.name] = _shaped(_loud(tensor.dtype, hashed, loud), tensor)
-                continue
-            few = np.abs(FEW) if kind.kind == "u" else FEW
-            held = few[hashed >> np.uint64(13) & np.uint64(3)].astype(kind)
-            if tensor.name in folded and kind.itemsize >= 4:
-                held = ((hashed >> np.uint64(13)).astype(np.int64) % 1000 - (kind.kind != "u") * 500).astype(kind)
-            elif tensor.name not in summed and tensor.dtype.kind == "float":
-                held = ((1 + (hashed >> np.uint64(40)) / (1 << 24)) * held.astype(np.float64)).astype(kind)
-        out[tensor.name] = _shaped(held, tensor)
-    return out
-
-
-def _shaped(held: Array, tensor: KernelTensor) -> Array:
-    return held.reshape(as_modes(tensor.layout.shape))
-
-
-FRACTION = 4  # bits behind the point, where a type has so many
-
-
-def _loud(dtype: DType, hashed: Array, sign: int) -> Array:
-    """Elements whose sums leave types that are too narrow: the last of all integers, 17/16 and 17/8."""
-    kind = np.dtype(dtype.numpy())
-    odd = (hashed >> np.uint64(13) & np.uint64(1)).astype(np.int64)
-    if dtype.kind != "float":
-        ends = np.iinfo(kind)
-        return (ends.max - odd if sign > 0 or kind.kind == "u" else ends.min + odd).astype(kind)
-    return (sign * (1 + 2.0 ** -_fraction(dtype)) * (1 + odd)).astype(kind)
-
-
-def _fraction(dtype: DType) -> int:
-    return min(FRACTION, int(ml_dtypes.finfo(dtype.numpy()).nmant))  # type: ignore[no-untyped-call]
 
 
 def _tells(bound: Kernel, x: Dot | Total) -> bool:
@@ -138,18 +70,8 @@ def _tells(bound: Kernel, x: Dot | Total) -> bool:
         return False
     if isinstance(x, Dot) and of[0].bits == 8:
         return False  # tensor cores keep 14 bits of these sums
-    digits = sum(map(_fraction, of)) + (int(x.extent) * math.ceil(2.5 ** len(of))).bit_length()
+    digits = sum(map(fraction, of)) + (int(x.extent) * math.ceil(2.5 ** len(of))).bit_length()
     return digits <= int(ml_dtypes.finfo(kept.numpy()).nmant)  # type: ignore[no-untyped-call]
-
-
-def _numbers(bits: Array, dtype: DType) -> Array:
-    """Bits as numbers of a type. Conversions keep of a NaN only that it is one, so one of its bits is cleared."""
-    out: Array = bits.view(dtype.numpy())
-    if dtype.kind == "float":
-        with np.errstate(invalid="ignore"):
-            nan = np.isnan(out)
-        bits[nan] &= ~bits.dtype.type(1 << (dtype.bits - 2))
-    return out
 
 
 def expect_results(bound: Kernel, order: str | int = "eager", output: str = "", loud: int = 0) -> None:

@@ -22,7 +22,7 @@ from ..errors import ExecutionError, SymlayoutError
 from ..kernel import Kernel
 from ..ops import Barrier, ClusterBarrier, Elect, For, If, LoadIndex, Op, Role, rewritten
 from .execute import run
-from .expected import telling_inputs
+from .telling import telling_inputs
 
 SCHEDULES: tuple[str | int, ...] = ("eager", "lazy", 1, 2, 3)
 FEW_SCHEDULES: tuple[str | int, ...] = ("eager", "lazy", 1)

@@ -27,7 +27,8 @@ from symlayout.kernels import (
     vector_copy,
 )
 from symlayout.ops import Box, Copy, Fill, For, If, LoadIndex, Map, Mma, Param, Reduce, Ref
-from symlayout.semantics.expected import expect_results, expected, telling_inputs
+from symlayout.semantics.expected import expect_results, expected
+from symlayout.semantics.telling import telling_inputs
 from symlayout.tma import TmaOobFill
 
 M, N, K = dims("M N K", multiple_of=8)

@@ -1,5 +1,6 @@
 """The definition of a kernel as a program: its text, run on NumPy arrays, has the bits of the NumPy reference."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +21,7 @@ from symlayout.kernel import Builder
 from symlayout.kernels import axpby, gemm, gemm_mma, gemm_simt, vector_copy
 from symlayout.results import applied, element, entry, total
 from symlayout.semantics.expected import expected
+from symlayout.semantics.telling import Kind, hashed, tellings
 from tests.support import definition_text
 from tests.support.kernel_families import FAMILIES, Family
 
@@ -79,6 +81,42 @@ def test_the_text_of_a_definition_has_the_bits_of_the_reference(family):
             for name, x in wanted.items():
                 assert (bits(found[name]) == bits(x)).all(), (family.word, at, name)
     assert some
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, *PRODUCTS], ids=lambda f: f.word)
+def test_the_text_that_fills_inputs_has_the_numbers_of_the_formulas(family):
+    kernel = family.build()
+    bound, definition = kernel.bind(**family.sizes[-1]), define(kernel)
+    of, sets = {t.tensor.name: t for t in tellings(bound)}, dict(data.data_sets(bound))
+    seen = set()
+    for function in definition.inputs:
+        word, tensor = function.name.partition("_")[0], bound.tensor(function.tensor)
+        wanted = sets[word][tensor.name]
+        if word == data.NUMBERS and of[tensor.name].kind is Kind.MOVED:
+            wanted = any_bits(of[tensor.name])
+        held = np.zeros(int(tensor.layout.cosize()), tensor.dtype.numpy())
+        definition_text.run(definition, function, dict(bound.sizes), held.view(_held(function) or held.dtype))
+        assert (bits(strided(tensor, held)) == bits(wanted)).all(), function.name
+        seen.add((word, tensor.name))
+    assert seen >= {(data.NUMBERS, name) for name in of}
+
+
+def any_bits(telling):
+    """The numbers of what is moved, though few would be 1001, 2002, .. on the host."""
+    count, size = int(telling.tensor.layout.size()), telling.tensor.dtype.bytes
+    found = (hashed(np.arange(count, dtype=np.uint64), telling.seed) >> np.uint64(8)).astype(f"u{size}")
+    x = found.view(telling.tensor.dtype.numpy())
+    if telling.tensor.dtype.kind == "float":
+        with np.errstate(invalid="ignore"):
+            nan = np.isnan(x)
+        found[nan] &= ~found.dtype.type(1 << 8 * size - 2)
+    return x.reshape(shape_of(telling.tensor))
+
+
+def _held(function):
+    """The type of what a function writes, where that is bits."""
+    found = re.match(r"(u?int\d+)_t", next(a.ctype for a in function.arguments if a.kind == "wanted"))
+    return found[1] if found else None
 
 
 # -- functions -----------------------------------------------------------------------------------------------------
@@ -177,9 +215,9 @@ def test_definitions_compile(kernel):
     definition = define(kernel)
     cubin = gpu.compile(definition.text, name="definition.cu", contract=False)
 
-    for output in definition.outputs:
-        code = cubin.kernel(output.function)
-        assert len(code.parameters) == len(output.arguments)
+    for function in (*definition.outputs, *definition.inputs):
+        code = cubin.kernel(function.name)
+        assert len(code.parameters) == len(function.arguments)
         assert code.static_shared_bytes == 0
 
 

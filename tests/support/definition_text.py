@@ -12,25 +12,34 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from gpu.definition import Definition, Output
+from gpu.definition import Definition, Function
 from gpu.definition.comparison import RANK
-from gpu.definition.printing import THREADS
+from gpu.definition.threads import THREADS
 
 Array = np.ndarray[Any, Any]
 
 
-def run(definition: Definition, output: Output, given: dict[str, Any], wanted: Array) -> None:
-    """Run one function: *given* has flat arrays, scalars and sizes by name; *wanted* is the flat output."""
-    (name,) = (a.name for a in output.arguments if a.kind == "wanted")
-    env: dict[str, Any] = {**FUNCTIONS, **{a.name: given.get(a.name) for a in output.arguments}, name: wanted}
-    sizes = {a.name: given[a.name] for a in output.arguments if a.kind == "size"}
-    blocks = output.blocks
+def run(definition: Definition, function: Function, given: dict[str, Any], wanted: Array) -> None:
+    """Run one function: *given* has flat arrays, scalars and sizes by name; *wanted* is what it writes, flat."""
+    (name,) = (a.name for a in function.arguments if a.kind == "wanted")
+    env: dict[str, Any] = {**FUNCTIONS, **_tables(definition.text)}
+    env |= {a.name: given.get(a.name) for a in function.arguments} | {name: wanted}
+    sizes = {a.name: given[a.name] for a in function.arguments if a.kind == "size"}
+    blocks = function.blocks
     count = blocks if isinstance(blocks, int) else int(blocks.subs({s: sizes[s.name] for s in blocks.symbols}))
     at = np.arange(count * THREADS)
     threads: dict[str, Any] = {"blockIdx_x": at // THREADS, "threadIdx_x": at % THREADS}
     with np.errstate(all="ignore"):
-        for statement in statements(definition.text, output.function):
+        for statement in statements(definition.text, function.name):
             _execute(statement, env, threads, name)
+
+
+def _tables(text: str) -> dict[str, Array]:
+    """The arrays of constants."""
+    found = re.findall(r"__device__ const uint(\d+)_t (\w+)\[\d+\] = \{([^}]*)\}", text)
+    return {
+        name: np.array([int(x, 16) for x in values.split(",")], f"u{int(bits) // 8}") for bits, name, values in found
+    }
 
 
 def statements(text: str, function: str) -> list[str]:
@@ -67,6 +76,9 @@ def _execute(statement: str, env: dict[str, Any], threads: dict[str, Any], wante
 
 
 def _value(text: str, env: dict[str, Any], threads: dict[str, Any], whole: bool = False) -> Any:
+    if found := re.fullmatch(r"(.*) \? (.*) : (.*)", text):
+        test, yes, no = (_value(x, env, threads, whole or i != 1) for i, x in enumerate(found.groups()))
+        return np.where(test, yes, no)
     text = re.sub(r"(blockIdx|threadIdx)\.x", r"\1_x", text)
     text = (
         re.sub(r"\b(\d+)U?LL\b", r"\1", text).replace("<int", "_int").replace("<uint", "_uint").replace("_t>(", "_t(")
@@ -126,6 +138,25 @@ def _cast(kind: type) -> Any:
     return lambda x: np.asarray(x).astype(kind)
 
 
+def hashed(place: Array) -> Array:
+    """As C++ has it: modulo 2^64."""
+    found = np.asarray(place).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return found ^ (found >> np.uint64(29))
+
+
+def few(bits: Array) -> Array:
+    i = (bits >> 13 & 3).astype(np.int64)
+    return np.where(i < 2, i - 2, i - 1).astype(np.float64)
+
+
+def _number_of(kind: type) -> Any:
+    def number(bits: Array, most: int, cleared: int) -> Array:
+        cut = bits.astype(kind)
+        return np.where(cut & kind(2 * cleared - 1) > most, cut & ~kind(cleared), cut)
+
+    return number
+
+
 INTEGERS = {f"{u}int{n}_t": getattr(np, f"{u}int{n}") for n in (8, 16, 32, 64) for u in ("", "u")}
 FUNCTIONS: dict[str, Any] = {
     "double": _cast(np.float64),
@@ -136,12 +167,16 @@ FUNCTIONS: dict[str, Any] = {
     "__float2bfloat16_rn": _sixteen(ml_dtypes.bfloat16),
     "odd_float_": odd_float,
     "fma_odd": fma_odd,
+    "hashed": hashed,
+    "few": few,
+    "fabs": np.abs,
     "fmin": np.fmin,
     "fmax": np.fmax,
     "sqrt": np.sqrt,
     "min": np.minimum,
     "max": np.maximum,
     **{name: _cast(kind) for name, kind in INTEGERS.items()},
+    **{f"number_of_{name}": _number_of(kind) for name, kind in INTEGERS.items()},
     **{f"whole_{name}": _whole(kind) for name, kind in INTEGERS.items()},
 }
 
@@ -154,25 +189,27 @@ def install(machine: Any, definition: Definition, kinds: dict[str, Any]) -> None
 
     *kinds* are NumPy types of the tensors and scalars by name.
     """
-    for output in definition.outputs:
-        machine.kernels[output.function] = _on_memory(definition, output, kinds)
+    for function in (*definition.outputs, *definition.inputs):
+        machine.kernels[function.name] = _on_memory(definition, function, kinds)
     for size in (1, 2, 4, 8):
         machine.kernels[f"compare_{size}"] = _compare(size)
 
 
-def _on_memory(definition: Definition, output: Output, kinds: dict[str, Any]) -> Any:
+def _on_memory(definition: Definition, function: Function, kinds: dict[str, Any]) -> Any:
     def kernel(machine: Any, pieces: list[bytes]) -> None:
         given: dict[str, Any] = {}
-        for argument, piece in zip(output.arguments, pieces, strict=True):
+        for argument, piece in zip(function.arguments, pieces, strict=True):
             if argument.kind == "size":
                 given[argument.name] = int.from_bytes(piece, "little")
             elif argument.kind == "scalar":
                 given[argument.name] = np.frombuffer(piece, kinds[argument.name])[0]
             else:
-                kind = np.dtype(kinds[output.tensor if argument.kind == "wanted" else argument.name])
+                found = re.match(r"(u?int\d+)_t", argument.ctype)  # bits, or the number that the tensor has
+                name = function.tensor if argument.kind == "wanted" else argument.name
+                kind = np.dtype(found[1] if found else kinds[name])
                 given[argument.name] = _to_the_end(machine, int.from_bytes(piece, "little"), kind)
-        (wanted,) = (given[a.name] for a in output.arguments if a.kind == "wanted")
-        run(definition, output, given, wanted)
+        (wanted,) = (given[a.name] for a in function.arguments if a.kind == "wanted")
+        run(definition, function, given, wanted)
 
     return kernel
 
