@@ -159,7 +159,10 @@ def _obligation(o: Obligation, claim: Claim, budget: Budget) -> Iterator[Verdict
     """Whether the facts given to a claim discharge an obligation of its layout."""
     for f in o.facts:
         label = f"{o.kind}: {o.unless}  (obligation of {claim.kind})"
-        found = decide(Holds(f, label, o.kind, given=claim.given), budget)
+        asked = replace(budget, repairs=False) if o.coords else budget  # no condition may be about an index
+        found = decide(Holds(f, label, o.kind, given=(*claim.given, *o.when)), asked)
+        if found.outcome is Outcome.VACUOUS and o.when:
+            continue  # its predicate admits no index
         if found.outcome is Outcome.REFUTED and o.kind != EXACT:
             false = type(f.expr) is int
             repairs = () if false else (as_divisibility(f),)

@@ -122,7 +122,7 @@ class AddressMap:
         env = {**values, **dict(zip(self.coords, coords, strict=True))}
         offset = map_leaves(lambda e: substitute(e, env), self.offset)
         valid, divisors = tuple(f.subs(env) for f in self.valid), [substitute(d, env) for d in self.divisors]
-        return AddressMap(coords, extents, offset, valid, self.obligations.subs(values), divisors, self.guards)
+        return AddressMap(coords, extents, offset, valid, self.obligations.subs(env), divisors, self.guards)
 
     def renamed(self, coords: tuple[Symbol, ...]) -> tuple[IntTuple, tuple[Fact, ...]]:
         """(offset, predicate) in other symbols for the coordinates."""

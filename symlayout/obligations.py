@@ -11,53 +11,84 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from .expr import Expr, Fact, Int, Quotient, Symbol, evaluate, terms_of
+from .expr import Expr, Fact, Int, Quotient, Symbol, evaluate, substitute, terms_of
 from .facts import Facts
 
 
 class Obligation:
-    """Facts that make a result right: ``in domain`` can also be met by a predicate, ``exact`` cannot."""
+    """Facts that make a result right: ``in domain`` can also be met by a predicate, ``exact`` cannot.
 
-    __slots__ = ("facts", "kind", "unless")
+    Facts about *coords* are asked at every index, those about sizes alone for all sizes; *when* is a predicate under
+    which they are.
+    """
 
-    def __init__(self, kind: str, facts: tuple[Fact, ...], unless: str = "") -> None:
-        self.kind, self.facts = kind, facts
+    __slots__ = ("coords", "facts", "kind", "unless", "when")
+
+    def __init__(
+        self,
+        kind: str,
+        facts: tuple[Fact, ...],
+        unless: str = "",
+        coords: tuple[Symbol, ...] = (),
+        when: tuple[Fact, ...] = (),
+    ) -> None:
+        self.kind, self.facts, self.coords, self.when = kind, facts, coords, when
         self.unless = unless or " and ".join(map(str, facts))
 
     def holds(self, env: Mapping[Any, int] | None = None, given: tuple[Fact, ...] = ()) -> bool | None:
         """True, False or None (undecided), at given sizes or for all sizes that meet *given*."""
-        if env is not None:
+        if env is not None and not self.coords:
             return all(f.subs(env).value for f in self.facts)
-        known = Facts.about(self.facts, given=given)
+        if env is not None:
+            return self.subs(env).holds()
+        known = Facts.about(self.facts, given=(*given, *self.when))
         answers = [known.holds(f) for f in self.facts]
         return False if False in answers else None if None in answers else True
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
-        return tuple(sorted({s for f in self.facts for s in f.symbols}, key=lambda s: s.name))
+        found = {s for f in (*self.facts, *self.when) for s in f.symbols} - set(self.coords)
+        return tuple(sorted(found, key=lambda s: s.name))
 
     def repairs(self) -> tuple[Fact, ...]:
         """Facts that meet it: ``M % 64 == 0`` for an overhang of tiles of 64, else its own."""
         return tuple(map(as_divisibility, self.facts))
 
     def subs(self, values: Mapping[Any, Any]) -> Obligation:
-        """The obligation with symbols replaced; its words are made anew."""
+        """The obligation with symbols replaced; its words are made anew, but for those about an index."""
+        if self.coords:
+            return self._at(values)
         facts = tuple(f.subs(values) for f in self.facts)
         if self.kind == IN_DOMAIN and len(facts) == 1:
             return Obligation(self.kind, facts, _needs(facts[0]))
         return Obligation(self.kind, facts)
 
+    def _at(self, values: Mapping[Any, Any]) -> Obligation:
+        """The obligation at sizes, its coordinates running as far as these say."""
+        env = {**values, **{c: _ranged(c, values) for c in self.coords if c not in values}}
+        facts, when = (tuple(f.subs(env) for f in x) for x in (self.facts, self.when))
+        coords = tuple(x for c in self.coords if isinstance(x := env[c], Symbol))
+        return Obligation(self.kind, facts, self.unless, coords, when)
+
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Obligation) and (self.kind, self.facts) == (other.kind, other.facts)
+        return isinstance(other, Obligation) and self._identity() == other._identity()
 
     def __hash__(self) -> int:
-        return hash((self.kind, self.facts))
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self.kind, self.facts, self.coords, self.when
 
     def __str__(self) -> str:
         return str(Obligations((self,)))
 
     def __repr__(self) -> str:
         return f"<{self}>"
+
+
+def _ranged(c: Symbol, values: Mapping[Any, Any]) -> Symbol:
+    ends = [None if x is None else substitute(x, values) for x in (c.lower, c.upper)]
+    return c.ranged(*ends)
 
 
 IN_DOMAIN = "in domain"

@@ -55,6 +55,7 @@ OPERATIONS: dict[str, Callable[..., int]] = {
     "minimum": lambda *args: min(args),
     "maximum": lambda *args: max(args),
     "xor": _xor,
+    "select": lambda test, a, b: a if test >= 0 else b,
 }
 
 

@@ -1,10 +1,10 @@
 """Every kind of claim and where the campaign gets it from: a row each, none left out.
 
 A row stands in ``ROWS`` of one of the modules in ``PLACES``: ``layouts`` here, ``kernels`` for claims about kernels,
-``tma`` for those about tensor copies. A kind whose module is not written yet stands in ``AWAITED`` under the module's
-name. As soon as that module can be imported it must hold a row for every kind that it was awaited for, and its
-entry here has to go: ``complaints`` says which kinds are nowhere, twice, or still awaited of a module that exists.
-``tests/benchmarks/test_soundness.py`` fails on any.
+``tma`` for those about tensor copies, ``ck_tile`` for those about views and distributions of CK Tile. A kind whose
+module is not written yet stands in ``AWAITED`` under the module's name. As soon as that module can be imported it
+must hold a row for every kind that it was awaited for, and its entry here has to go: ``complaints`` says which kinds
+are nowhere, twice, or still awaited of a module that exists. ``tests/benchmarks/test_soundness.py`` fails on any.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import importlib
 import importlib.util
 import pkgutil
 
+import checkers.ck_tile as ck_tile
 import checkers.claims as claims
 from checkers.claim import Claim
 
 from .row import Row
 
-PLACES = ("layouts", "kernels", "tma")
+PLACES = ("layouts", "kernels", "tma", "ck_tile")
 
 AWAITED: dict[str, tuple[str, ...]] = {}
 
@@ -39,10 +40,12 @@ def rows() -> tuple[Row, ...]:
 
 
 def kinds() -> tuple[type[Claim], ...]:
-    """Every class of claim in the modules of ``checkers.claims`` that says what kind it is, helpers with a _ aside."""
-    for module in pkgutil.iter_modules(claims.__path__):
-        importlib.import_module(f"{claims.__name__}.{module.name}")
-    found = {c for c in _below(Claim) if c.kind and c.__module__.startswith(claims.__name__) and c.__name__[0] != "_"}
+    """Every class of claim in the modules of both rooms of claims that says what kind it is, helpers with a _ aside."""
+    for room in (claims, ck_tile):
+        for module in pkgutil.iter_modules(room.__path__):
+            importlib.import_module(f"{room.__name__}.{module.name}")
+    rooms = f"{claims.__name__}.", f"{ck_tile.__name__}."
+    found = {c for c in _below(Claim) if c.kind and c.__module__.startswith(rooms) and c.__name__[0] != "_"}
     return tuple(sorted(found, key=lambda c: c.__name__))
 
 

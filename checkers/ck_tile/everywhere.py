@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from symlayout.address_map import AddressMap
-from symlayout.expr import Fact, truth
+from symlayout.expr import Fact, Symbol, truth
 from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 
@@ -35,6 +35,15 @@ def at_row(x: AddressMap, row: int) -> tuple[int, ...]:
         row, c = divmod(row, int(n))  # a map without sizes
         out.append(c)
     return tuple(out)
+
+
+def index_of(x: AddressMap, model: Mapping[Symbol, int], bound: AddressMap) -> tuple[int, ...] | None:
+    """The index in a solver's model about *x*, of *bound*, which is *x* at the sizes of the model; None if outside."""
+    if any(c not in model for c in x.coords):
+        return None
+    at = tuple(model[c] for c in x.coords)
+    inside = all(0 <= i < int(n) for i, n in zip(at, bound.extents, strict=True))
+    return at if inside else None
 
 
 def follows(wanted: Iterable[Fact], facts: Facts) -> list[Certificate] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,7 +13,7 @@ from symlayout.answers.report import Witness
 from symlayout.ck_tile import TensorAdaptor
 from symlayout.ck_tile.forms import digit_form
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import Fact
+from symlayout.expr import Fact, Symbol
 from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import leaves
 
@@ -21,7 +22,7 @@ from ..algebra.subject_form import at_text, points
 from ..claim import Claim, Proof, Query, TooLarge
 from ..claim_fields import Function, Subject
 from ..exhaustive import POINTS
-from .everywhere import at_row, everywhere, follows
+from .everywhere import at_row, everywhere, follows, index_of
 from .no_invalid_access import descriptor_of
 
 
@@ -99,11 +100,21 @@ class MaskIsExactly(Claim):
         if not len(wrong):
             return None
         at = at_row(self._map, int(wrong[0]))
-        masked, holds = self._map.valid_at(at), self.predicate.valid_at(at)  # type: ignore[union-attr]
-        if masked == holds:
+        found = self._differs(at)
+        if found is None:
             raise InternalError(f"index {at} of {self} does not replay")
+        return found
+
+    def _differs(self, at: tuple[int, ...]) -> Witness | None:
+        """The failure at one index, where the mask and the predicate differ."""
+        masked, holds = self._map.valid_at(at), self.predicate.valid_at(at)  # type: ignore[union-attr]
         words = "admits it, and the predicate does not" if masked else "drops it, and the predicate holds"
-        return Witness({}, (at,), f"at index {at_text(at)} the mask {words}")
+        return None if masked == holds else Witness({}, (at,), f"at index {at_text(at)} the mask {words}")
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        """The failure at the index of a solver's model."""
+        at = index_of(self._map, model, bound._map)
+        return None if at is None else bound._differs(at)
 
     def _tables(self) -> tuple[Any, Any]:
         rows = everywhere(self._map, self._map.valid)

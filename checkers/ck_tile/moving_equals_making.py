@@ -19,6 +19,7 @@ from ..algebra.certificates import together
 from ..algebra.subject_form import at_text, points
 from ..claim import Claim, Proof, TooLarge
 from ..claim_fields import Subject
+from ..exhaustive import unravel
 from ..trial_sizes import small_sizes
 from .everywhere import follows
 from .no_invalid_access import descriptor_of
@@ -75,8 +76,9 @@ class MovingEqualsMaking(Claim):
 
     def counterexample(self) -> Witness | None:
         x = self._adaptor
-        indices = [*itertools.islice(itertools.product(*(range(int(n)) for n in x.extents)), FIRST)]
-        last = tuple(int(n) - 1 for n in x.extents)
+        lengths = tuple(int(n) for n in x.extents)
+        indices = [unravel(i, lengths[::-1])[::-1] for i in range(min(points(x), FIRST))]
+        last = tuple(n - 1 for n in lengths)
         tried = indices if points(x) <= FIRST else [*indices, last]
         tried.sort(key=lambda c: (sum(c), c))
         for end, start in itertools.product(tried, repeat=2):

@@ -55,6 +55,8 @@ class NoInvalidAccess(Claim):
         if type(self.elements) is not int or self.elements < 1:
             raise ClaimError(f"expected an access of at least 1 element, got {self.elements!r}")
         check_offsets(layout)
+        if self.elements > 1:
+            check_along(descriptor_of(layout), self.along)
         if self.when is not None:
             layout = InBounds(layout, size, self.when).layout
         for name, value in (("layout", layout), ("size", integer(size)), ("when", None)):
@@ -154,6 +156,14 @@ def subject_of(x: Any) -> Any:
     layout = x.descriptor if isinstance(x, TensorView) else x
     check_subject(layout)
     return layout
+
+
+def check_along(x: AddressMap, along: Any) -> None:
+    """Raise ClaimError unless *along* is a dimension, counted from either end."""
+    rank = len(x.coords)
+    if type(along) is not int or not -rank <= along < rank:
+        expected = f"a dimension of 0 .. {rank - 1}" if rank else "a vector of 1 element where there is no dimension"
+        raise ClaimError(f"expected {expected}, got {along!r}")
 
 
 def descriptor_of(x: Any) -> AddressMap:

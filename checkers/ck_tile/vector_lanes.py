@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -14,18 +14,18 @@ from symlayout.answers.report import Witness
 from symlayout.ck_tile import TensorAdaptor
 from symlayout.ck_tile.forms import Lanes, lanes_of
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import Fact, Int, eq, substitute
-from symlayout.facts import Facts
+from symlayout.expr import Fact, Int, Symbol, at_least, eq, substitute
+from symlayout.facts import Facts, ranges
 from symlayout.transforms import UNKNOWN
 
 from ..algebra.certificates import Certificate, divisible, together
 from ..algebra.subject_form import at_text, check_offsets, points
-from ..claim import Claim, Proof, TooLarge
+from ..claim import Claim, Proof, Query, TooLarge
 from ..claim_fields import Size, Subject
 from ..exhaustive import POINTS
 from ..repairs.conditions import divisibility
-from .everywhere import everywhere, follows
-from .no_invalid_access import descriptor_of
+from .everywhere import everywhere, follows, index_of
+from .no_invalid_access import check_along, descriptor_of
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,10 @@ and x1 <= 9
         layout = descriptor_of(self.layout)
         check_offsets(layout)
         object.__setattr__(self, "layout", layout)
-        rank = len(layout.coords)
         if type(self.elements) is not int or self.elements < 1:
             raise ClaimError(f"expected a vector of at least 1 element, got {self.elements!r}")
-        if type(self.along) is not int or not -rank <= self.along < rank:
-            raise ClaimError(f"expected a dimension of 0 .. {rank - 1}, got {self.along!r}")
-        object.__setattr__(self, "along", self.along % rank)
+        check_along(layout, self.along)
+        object.__setattr__(self, "along", self.along % len(layout.coords))
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.elements} elements along dimension {self.along} of {self.layout}"
@@ -134,13 +132,10 @@ and x1 <= 9
 
     def counterexample(self) -> Witness | None:
         v, n = self.elements, int(self._length)
+        if n % v and points(self._map):
+            return self._cut(n)
         if points(self._map) > POINTS:
             raise TooLarge
-        if n % v and points(self._map):
-            at = tuple(n // v * v if i == self.along else 0 for i in range(len(self._map.coords)))
-            return Witness(
-                {}, (at,), f"the vector at index {at_text(at)} ends at {at[self.along] + v - 1}, past {n - 1}"
-            )
         rows = everywhere(self._map, self._map.valid)
         if not len(rows):
             return None
@@ -153,27 +148,68 @@ and x1 <= 9
         where = min(map(tuple, np.argwhere(wrong).tolist()), key=lambda c: (*reversed(c[:-2]), c[-2], c[-1]))
         return self._witness(where)
 
+    def _cut(self, n: int) -> Witness:
+        """The last vector of *n* indices, which is not whole."""
+        v = self.elements
+        at = tuple(n // v * v if i == self.along else 0 for i in range(len(self._map.coords)))
+        return Witness({}, (at,), f"the vector at index {at_text(at)} ends at {at[self.along] + v - 1}, past {n - 1}")
+
     def _wrong(self, lanes: np.ndarray[Any, Any]) -> Any:
         """Where a lane, the last axis but one, is not as valid as the first."""
         return lanes[..., 1] != lanes[..., :1, 1]
 
     def _witness(self, where: tuple[int, ...]) -> Witness:
         *others, vector, lane = where
-        first = [*others[: self.along], vector * self.elements, *others[self.along :]]
-        at = tuple(first)
-        there = tuple(c + lane * (i == self.along) for i, c in enumerate(first))
-        return self._replayed(at, there, lane)
-
-    def _replayed(self, at: tuple[int, ...], there: tuple[int, ...], lane: int) -> Witness:
-        valid = self._map.valid_at(at), self._map.valid_at(there)
-        if valid[0] == valid[1]:
+        at = (*others[: self.along], vector * self.elements, *others[self.along :])
+        found = self._differs(at, lane)
+        if found is None:
             raise InternalError(f"the vector at {at} of {self} does not replay")
+        return found
+
+    def _differs(self, at: tuple[int, ...], lane: int) -> Witness | None:
+        """The failure of one lane of the vector at an index, if it is one."""
+        there = tuple(c + lane * (i == self.along) for i, c in enumerate(at))
+        story = self._story(at, there, lane)
+        return Witness({}, (at, there), story) if story else None
+
+    def _story(self, at: tuple[int, ...], there: tuple[int, ...], lane: int) -> str:
+        """What a lane fails, in words; empty where it fails nothing."""
+        valid = self._map.valid_at(at), self._map.valid_at(there)
         words = ["valid" if v else "masked" for v in valid]
-        story = f"the vector at index {at_text(at)} is {words[0]}, its lane {lane} at {at_text(there)} is {words[1]}"
-        return Witness({}, (at, there), story)
+        told = f"the vector at index {at_text(at)} is {words[0]}, its lane {lane} at {at_text(there)} is {words[1]}"
+        return told if valid[0] != valid[1] else ""
 
     def points(self) -> int:
         return points(self._map)
+
+    # -- by a solver ----------------------------------------------------------------------------------
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        """A vector that is cut; a lane that is not as valid as the first; a lane that is elsewhere."""
+        x, first, v = self._lanes.map, self._first, self.elements
+        if any(f.relation == "%" for f in (*x.valid, *first.valid)):
+            return None
+        others = [at_least(n, 1) for n in self._map.extents]
+        out: list[Query] = [[*others, at_least(self._length % v, 1)]]
+        box = [*ranges(x.coords)]
+        for known, shown in ((first.valid, x.valid), (x.valid, first.valid)):
+            out += [[*box, *known, f.negated()] for f in shown if f not in known]
+        straight = self._straight()
+        if straight is not None:
+            out.append([*box, *first.valid, straight.negated()])
+        return out
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        """The failure of the lane in a solver's model, or of the vector that is cut at its sizes."""
+        length = int(bound._length)
+        if length % bound.elements and points(bound._map):
+            return bound._cut(length)
+        found = index_of(self._lanes.map, model, bound._lanes.map)
+        if found is None:
+            return None
+        *others, lane = found
+        at = tuple(i * (bound.elements if k == bound.along else 1) for k, i in enumerate(others))
+        return bound._differs(at, lane)
 
     # -- repairs --------------------------------------------------------------------------------------
 
@@ -208,6 +244,7 @@ class GuaranteedVectorLength(VectorDoesNotStraddle):
 
     def __post_init__(self) -> None:
         layout = descriptor_of(self.layout)
+        check_along(layout, self.along)
         length, stride = self.elements, self.stride
         if (length is None or stride is None) and isinstance(layout, TensorAdaptor):
             lengths, strides = layout.get_top_dimension_safe_vector_length_strides(self.version)
@@ -235,12 +272,11 @@ class GuaranteedVectorLength(VectorDoesNotStraddle):
         apart = lanes[..., 0] != lanes[..., :1, 0] + steps
         return super()._wrong(lanes) | (apart & (lanes[..., :1, 1] == 1))
 
-    def _replayed(self, at: tuple[int, ...], there: tuple[int, ...], lane: int) -> Witness:
+    def _story(self, at: tuple[int, ...], there: tuple[int, ...], lane: int) -> str:
+        told = super()._story(at, there, lane)
+        if told or not self._map.valid_at(at):
+            return told
         start, end = self._map(at), self._map(there)
-        if self._map.valid_at(at) != self._map.valid_at(there):
-            return super()._replayed(at, there, lane)
         wanted = start + lane * self.stride
-        if end == wanted or not self._map.valid_at(at):
-            raise InternalError(f"the vector at {at} of {self} does not replay")
-        story = f"index {at_text(at)} has offset {start}, lane {lane} at {at_text(there)} has {end} instead of {wanted}"
-        return Witness({}, (at, there), story)
+        told = f"index {at_text(at)} has offset {start}, lane {lane} at {at_text(there)} has {end} instead of {wanted}"
+        return told if end != wanted else ""

@@ -14,10 +14,10 @@ from ..address_map import AddressMap
 from ..canonical import serial
 from ..errors import LayoutError
 from ..expr import Fact, Int, Symbol, index, integer, written_divisors
-from ..facts import symbols_in
+from ..facts import Facts, symbols_in
 from ..int_tuple import IntTuple, text
 from ..members import members
-from ..obligations import NONE, Obligations
+from ..obligations import EXACT, NONE, Obligation, Obligations
 from ..transforms import UNKNOWN, Indices, Transform
 
 LONGEST = 120  # characters of a map as text; a longer one is told by its transforms
@@ -108,6 +108,31 @@ class Graph:
             out = out | t.obligations()
         return out
 
+    def undefined(self, h: Mapping[int, Int], coords: tuple[Symbol, ...]) -> Obligations:
+        """What must hold at every index that the pads admit, for the formulas of transforms to be upstream's.
+
+        A transform may rest on pads that rest neither on it nor on one that is asked after it.
+        """
+        asked: list[tuple[Transform, list[Fact]]] = []
+        rests = [0] * self.hidden_rank  # how many of the transforms asked a dimension may rest on
+        pads: list[tuple[int, Fact]] = []
+        for t, low, up in reversed([*self.rows()]):
+            upper, on = tuple(h[i] for i in up), max((rests[i] for i in up), default=0)
+            pads += [(on, f) for f in t.valid(upper)]
+            facts = [f for f in t.defined(upper) if not _plain(f)]
+            if facts:
+                asked.append((t, facts))
+                on = len(asked)
+            for i in low:
+                rests[i] = on
+        out: Obligations = NONE
+        for before, (t, facts) in enumerate(asked):
+            when = tuple(f for on, f in pads if on <= before)
+            for f in (f for f in facts if not _plain(f, when)):
+                words = f"an index of {t} inside its domain: {f}"
+                out = out | (Obligation(EXACT, (f,), words, coords, when),)
+        return out
+
     def subs(self, values: Mapping[Any, Any]) -> Graph:
         """The graph with symbols replaced."""
         moved = [tuple((i, integer(_put(x, values))) for i, x in pairs) for pairs in (self.lengths, self.strides)]
@@ -118,6 +143,13 @@ class Graph:
     def symbols(self) -> tuple[Symbol, ...]:
         given = tuple(x for _, x in (*self.lengths, *self.strides))
         return tuple(sorted(symbols_in((*self.transforms, *given)), key=lambda s: s.name))
+
+
+def _plain(f: Fact, given: tuple[Fact, ...] = ()) -> bool:
+    """Whether a fact about hidden indices is plainly true under others."""
+    if f.value is True or (isinstance(f.expr, Symbol) and f.expr.lower == 0 and f.relation == ">="):
+        return True
+    return Facts.about(f, given=given).holds(f) is True
 
 
 def _put(x: Any, values: Mapping[Any, Any]) -> Any:
@@ -147,13 +179,17 @@ class TensorAdaptor(AddressMap):
             hidden = graph.hidden(coords)
             valid = graph.valid(hidden)
         bottom = tuple(hidden[i] for i in graph.bottom_ids)
-        super().__init__(
-            coords, lengths, self._value(bottom), valid, graph.obligations(), divisors, [0] * len(divisors)
-        )
+        needs = graph.obligations() | graph.undefined(hidden, coords)
+        super().__init__(coords, lengths, self._value(bottom), valid, needs, divisors, [0] * len(divisors))
         self.graph = graph
 
     def _value(self, bottom: Indices) -> IntTuple:
         return bottom
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """Those of the transforms too, whose hidden indices may depend on a size that the value does not have."""
+        return tuple(sorted({*super().symbols, *self.graph.symbols}, key=lambda s: s.name))
 
     def __call__(self, *coord: Any) -> Any:
         """The bottom index of a top one, of integers or of expressions."""

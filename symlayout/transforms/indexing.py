@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import LayoutError
-from ..expr import Int, eq, integer, select
+from ..expr import Fact, Int, at_least, eq, integer, select
 from ..int_tuple import is_zero
 from .transform import Indices, Run, Transform, lengths_of
 
@@ -23,8 +23,7 @@ class Indexing(Transform):
     indexing(4, (3,0,2,7)) [3, 0, 2, 7]
 
     Upstream's thread keeps the entry that it read when it was made: its step leaves the lower index where it is, so
-    that moving is not making. An index outside the table, under a pad, is taken to read its last entry; what upstream
-    reads there is not known.
+    that moving is not making. What it reads outside the table is not known: that no valid index does is an obligation.
     """
 
     length: Int
@@ -58,6 +57,9 @@ class Indexing(Transform):
         for i, entry in reversed([*enumerate(self.table)][:-1]):
             found = select(eq(u, i), entry, found)
         return (found,)
+
+    def defined(self, upper: Indices) -> tuple[Fact, ...]:
+        return at_least(upper[0], 0), at_least(self.length, upper[0] + 1)
 
     def lower_lengths(self) -> tuple[Int | None, ...]:
         entries = () if callable(self.table) else self.table

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..expr import Fact, Int
+from ..expr import Fact, Int, at_least
 from ..expr.operands import wrapped32
 from ..int_tuple import is_one, is_zero
 from .transform import UNKNOWN, Indices, Run, Transform, of_kind
@@ -66,6 +66,9 @@ class Merge(Transform):
         s = row_major(self.lengths)
         first, *rest = zip(s, self.lengths, strict=True)
         return (u // first[0], *((u // d) % n for d, n in rest))
+
+    def defined(self, upper: Indices) -> tuple[Fact, ...]:
+        return (at_least(upper[0], 0),) if len(self.lengths) > 1 else ()
 
     def inverse(self) -> Transform:
         return of_kind("unmerge", self.lengths)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..expr import Expr, Int, at_least
+from ..expr import Expr, Fact, Int, at_least
 from ..facts import Facts
 from ..obligations import Obligations
 from .conditions import required
@@ -34,6 +34,9 @@ class Modulo(Transform):
 
     def lower(self, upper: Indices) -> Indices:
         return (upper[0] % self.modulus,)
+
+    def defined(self, upper: Indices) -> tuple[Fact, ...]:
+        return (at_least(upper[0], 0),)
 
     def inverse(self) -> Transform | None:
         """The identity where no index starts again."""

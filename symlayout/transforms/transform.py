@@ -96,6 +96,10 @@ class Transform:
         """The facts under which an upper index has a lower one that may be read; only pads have any."""
         return ()
 
+    def defined(self, upper: Indices) -> tuple[Fact, ...]:
+        """The facts under which upstream's lower index is that of the formula; wherever it divides, 0 or more."""
+        return ()
+
     def inverse(self) -> Transform | None:
         """The transform from lower indices back to valid upper ones, None where there is none."""
         return None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..errors import LayoutError
-from ..expr import Fact, Int, eq, xor
+from ..expr import Fact, Int, at_least, eq, xor
 from ..int_tuple import is_one, is_zero, text
 from ..obligations import Obligations
 from .conditions import required
@@ -48,6 +48,9 @@ class Xor(Transform):
     def lower(self, upper: Indices) -> Indices:
         u0, u1 = upper
         return u0, xor(u1, u0 % self.lengths[1])
+
+    def defined(self, upper: Indices) -> tuple[Fact, ...]:
+        return (at_least(upper[0], 0),)
 
     def inverse(self) -> Transform | None:
         """Itself where the width is a power of two."""

@@ -10,6 +10,7 @@ from itertools import product as boxes
 from typing import Any, Self
 
 from ...errors import LayoutError
+from ...expr import Symbol
 from ...int_tuple import text
 from ...transforms import Indices, Merge, Replicate, Unmerge
 from ...transforms.merge import total
@@ -49,6 +50,11 @@ class TileDistribution(TensorAdaptor):
     def lengths(self) -> Indices:
         """The lengths of the tile."""
         return self.encoding.x_lengths
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """Those of the encoding too: no index depends on a factor that has no owner."""
+        return tuple(sorted({*super().symbols, *self.encoding.symbols}, key=lambda s: s.name))
 
     @property
     def registers(self) -> Any:
