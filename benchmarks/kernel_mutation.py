@@ -1,12 +1,13 @@
 """Kernels broken mechanically: does the proof refute each mutant, does a run catch it, or is it the same kernel?
 
-    python -m benchmarks.kernel_mutation [--family gemm] [--limit 100]
+    python -m benchmarks.kernel_mutation [--family gemm] [--limit 100] [--resume FILE]
 
 A mutation is one slip in the lowered form: an operation dropped, doubled or swapped with the next, a number one off, a
 fence about something else, an mbarrier that awaits one arrival more. A mutant is to be refuted, or to be the same
 kernel: it is run at three sizes, eager, lazy and shuffled, and leaves the reference's bytes. Exit status 1 if one is
 neither: *caught only* by a run, though the proof leaves it open; proved, with *other values* or *but caught* by a
-fault, a race or a hang; *unexplained*.
+fault, a race or a hang; *unexplained*. Of the equivalent ones, *open* counts those of which the proof leaves a claim.
+With ``--resume`` each mutant is a line of a file, and those that are there are not judged again.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from __future__ import annotations
 import argparse
 import collections
 import inspect
+import json
 import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,7 +99,7 @@ BUDGET = Budget(solver_ms=1000, repairs=False)
 PIECE_BYTES = 16  # the least that a bulk copy moves (PTX ISA, cp.async.bulk)
 
 Change = tuple[str, Any]  # what was done, and what came of it
-Path = tuple[int, ...]
+Where = tuple[int, ...]
 Slip = Callable[[Any, Kernel], Iterator[Change]]
 
 # -- one slip -------------------------------------------------------------------------------------------
@@ -133,7 +136,9 @@ def mutants(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
                 yield f"{b}: arrivals {step:+}", replace(kernel, barriers=rows)
 
 
-def places(body: tuple[Op, ...], path: Path = (), elected: bool = False) -> Iterator[tuple[Path, Op, Op | None, bool]]:
+def places(
+    body: tuple[Op, ...], path: Where = (), elected: bool = False
+) -> Iterator[tuple[Where, Op, Op | None, bool]]:
     """Each operation: its path from the root, the one that follows it in its body, whether an election is around it."""
     for i, op in enumerate(body):
         yield (*path, i), op, body[i + 1] if i + 1 < len(body) else None, elected
@@ -145,10 +150,10 @@ def _second(kernel: Kernel) -> Fact:
     return eq(index("thread", kernel.threads), 1)
 
 
-def _put(kernel: Kernel, path: Path, new: tuple[Op, ...], taken: int = 1) -> Kernel:
+def _put(kernel: Kernel, path: Where, new: tuple[Op, ...], taken: int = 1) -> Kernel:
     """The kernel with other operations for the *taken* ones from a path on."""
 
-    def put(body: tuple[Op, ...], path: Path) -> tuple[Op, ...]:
+    def put(body: tuple[Op, ...], path: Where) -> tuple[Op, ...]:
         i = path[0]
         if len(path) == 1:
             return (*body[:i], *new, *body[i + taken :])
@@ -509,14 +514,32 @@ def judged(name: str, mutant: Kernel, sizes: Iterable[dict[str, int]], known: co
     return Judged(name, outcome, reason, said(mutant, sizes))
 
 
-def run(family: str, limit: int = 0) -> Iterator[Judged]:
-    """The judgements on the mutants of a family; with a *limit* on that many, evenly spread."""
+def run(family: str, limit: int = 0, path: Path | None = None) -> Iterator[Judged]:
+    """The judgements on the mutants of a family; with a *limit* on that many, evenly spread.
+
+    Those that the file at *path* has are taken from there, others are added to it.
+    """
     kernel, sizes = FAMILIES[family].build(), FAMILIES[family].sizes
     known = refuted(kernel)
     every = list(mutants(kernel))
     step = max(1, -(-len(every) // limit)) if limit else 1
-    for name, mutant in every[::step]:
-        yield judged(name, mutant, sizes, known)
+    before = _rows(path, family)
+    for i, (name, mutant) in list(enumerate(every))[::step]:
+        found = before.get((i, name))
+        if found is None:
+            found = judged(name, mutant, sizes, known)
+            if path is not None:
+                with path.open("a") as f:
+                    f.write(json.dumps({"family": family, "number": i, **vars(found)}) + "\n")
+        yield found
+
+
+def _rows(path: Path | None, family: str) -> dict[tuple[int, str], Judged]:
+    """The judgements of a file on the mutants of a family, by number and name."""
+    if path is None or not path.exists():
+        return {}
+    rows = [row for row in map(json.loads, path.read_text().splitlines()) if row.pop("family") == family]
+    return {(row.pop("number"), row["name"]): Judged(**row) for row in rows}
 
 
 KINDS = (
@@ -531,16 +554,18 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--family", choices=FAMILIES)
     parser.add_argument("--limit", type=int, default=0, help="mutants of each family (default: all)")
+    parser.add_argument("--resume", type=Path, help="a file of judgements, to go on with")
     parser.add_argument("--tell", nargs="*", default=TOLD, choices=KINDS, help="columns whose mutants are listed")
     options = parser.parse_args(argv)
-    print(f"{'':14}{'mutants':>9}{'seconds':>9}{'proof':>8}{'run':>6}  " + "  ".join(KINDS))
+    print(f"{'':14}{'mutants':>9}{'seconds':>9}{'proof':>8}{'run':>6}  " + "  ".join((*KINDS, "open")))
     listed, wrong = [], 0
     for family in [options.family] if options.family else FAMILIES:
         begin = time.perf_counter()
-        found = list(run(family, options.limit))
+        found = list(run(family, options.limit, options.resume))
         counts = collections.Counter(j.kind for j in found)
         by_proof, by_run = sum(j.proof == "refuted" for j in found), sum(bool(j.said) for j in found)
         row = "  ".join(f"{counts[k]:>{len(k)}}" for k in KINDS)
+        row += f"  {sum(j.kind == 'equivalent' and j.proof == 'unknown' for j in found):>4}"
         spent = time.perf_counter() - begin
         print(f"{family:14}{len(found):>9}{spent:>9.0f}{by_proof:>8}{by_run:>6}  {row}", flush=True)
         listed += [(family, j) for j in found if j.kind in options.tell]
