@@ -143,16 +143,18 @@ class Warps:
     def _mbarrier(self, step: Step) -> None:
         sm = self.sm
         sm.mbarriers.take(step.unit_ps)
-        count = step.op.count if isinstance(step.op, Arrive) else 1
+        op, how = step.op, dict[str, Any]()
+        if isinstance(op, Arrive):
+            how = {"count": op.count, "complete": op.complete}
         for rank in step.ranks:
             if rank in (HERE, self.cta.rank):
                 barrier = self.cta.barriers[step.barrier]
                 if isinstance(step.op, ExpectTx):
                     barrier.change(barrier.state.expect_tx, step.number * step.lanes)
-                barrier.change(partial(barrier.state.arrive, count=count), step.lanes)
+                barrier.change(partial(barrier.state.arrive, **how), step.lanes)
             else:
                 barrier = self.cta.cluster[rank].barriers[step.barrier]
-                change = partial(barrier.change, partial(barrier.state.arrive, count=count), step.lanes)
+                change = partial(barrier.change, partial(barrier.state.arrive, **how), step.lanes)
                 self.engine.at(self.engine.now + sm.remote, change)
         if sm.log is not None:
             self._note("expect" if isinstance(step.op, ExpectTx) else "arrive", step)

@@ -184,5 +184,5 @@ def _instructions(kernel: Kernel, ops: Iterable[Op]) -> Iterator[tuple[str, tupl
 def _since_hopper(op: Op) -> bool:
     """Whether an operation that older architectures have too is of a kind that they have not."""
     if isinstance(op, Arrive):
-        return op.peer is not None or op.scope != SCOPES[0] or op.count > 1
+        return op.peer is not None or op.scope != SCOPES[0] or (op.count > 1 and op.complete)
     return isinstance(op, PrefetchL2) and not (isinstance(op.src, Ref) and op.bytes is None)

@@ -12,7 +12,7 @@ from functools import cached_property
 from symlayout.expr import Fact
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import size
-from symlayout.ops import CpAsyncArrive
+from symlayout.ops import Arrive, CpAsyncArrive, Op
 
 from ..rings.ring_lemmas import TX_LIMIT
 from ..rings.shown import Open
@@ -68,8 +68,8 @@ class Protocol:
         for b in self.barriers:
             for u in b.arrivals:
                 self._arrives_in_time(b, u)
-                if isinstance(u.event.op, CpAsyncArrive) and not u.event.op.noinc:
-                    self._raised_in_time(b, u)
+                if not _completes(u.event.op):
+                    self._followed(b, u)
             for w in () if b.named else b.waits:
                 self._waits_in_time(b, w)
             self._landings_awaited(b)
@@ -120,13 +120,13 @@ class Protocol:
         if not self.chains.over(b, u.at(env) - b.slots, start(u.event, env), under):
             raise Open(f"that {u} comes after the phase of {b} before it is over")
 
-    def _raised_in_time(self, b: Phased, u: Use) -> None:
-        """A phase that is to await one more arrival is not over yet: the same threads arrive in it later."""
+    def _followed(self, b: Phased, u: Use) -> None:
+        """Threads that do not complete a phase, or let it await one more arrival, arrive in it once more."""
         env, under = fresh(u.event, self.begin)
         for case in cases(b, u.at(env), under):
             later = (p for p in case.present if p.use.arrivals and p.use.event.team.includes(u.event.team))
             if not any(case.under.at_least_0(gap(u.event, env, p.use.event, p.env)) for p in later):
-                raise Open(f"that an arrival is pending when {u} lets the phase await one more{_where(case)}")
+                raise Open(f"that {u} is followed by an arrival of its threads in the same phase{_where(case)}")
 
     def _waits_in_time(self, b: Phased, w: Use) -> None:
         """The phase before is over when a wait starts, and the phase behind cannot end before it has returned."""
@@ -149,6 +149,11 @@ class Protocol:
             for case in cases(b.of_waits, u.at(env), under):
                 if not case.present:
                     raise Open(f"that somebody waits for each {u}{_where(case)}")
+
+
+def _completes(op: Op) -> bool:
+    """Whether an arrival may be the last of its phase."""
+    return op.complete if isinstance(op, Arrive) else op.noinc if isinstance(op, CpAsyncArrive) else True
 
 
 def _where(case: Case) -> str:

@@ -135,7 +135,7 @@ def _without_fills(r: Reading) -> Any:
     """The operations of a CTA but for which boxes are copied, and what fills the ring with which part from where."""
 
     def plain(op: Op) -> Iterable[Op]:
-        if isinstance(op, Arrive):
+        if isinstance(op, Arrive) and op.complete:  # others are for their own CTA
             return (replace(op, peer=r.cta.peer(op)),)
         if not isinstance(op, Copy):
             return (op,)

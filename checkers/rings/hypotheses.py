@@ -68,8 +68,12 @@ class Reading(Shown):
     def _check(self) -> None:
         ring, full, empty = self.ring, self.kernel.barrier(self.ring.full), self.ring.empty
         for s in self.every:
-            if isinstance(s.op, CpAsyncArrive) and s.op.barrier.barrier in (ring.full, empty):
+            if s.op.arrives is None or s.op.arrives.barrier not in (ring.full, empty):
+                continue
+            if isinstance(s.op, CpAsyncArrive):
                 raise Open(f"that {s} arrives when its thread comes to it")
+            if isinstance(s.op, Arrive) and not s.op.complete:
+                raise Open(f"that an arrival comes behind {s} in its phase")
         arrives, waits = on_barrier((Arrive, ExpectTx), ring.full), on_barrier(Wait, ring.full)
         producers, consumers = self._roles(arrives), self._roles(waits)
         if not producers or not consumers:

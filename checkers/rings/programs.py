@@ -178,6 +178,8 @@ class _Writer:
             if self.left < 0:
                 raise _Cut
             self.steps.append(Step("wait", op, env, self._at(op.barrier, env), evaluate(op.parity, env)))
+        elif isinstance(op, CpAsyncArrive) or (isinstance(op, Arrive) and not op.complete):
+            raise OutsideTheModel(f"{op}, which comes later or is not the last")
         elif isinstance(op, Arrive | ExpectTx):
             peer = op.peer if isinstance(op, Arrive) else None
             cta = self.cta if peer is None else self._peer(evaluate(peer, env), op)
@@ -189,8 +191,6 @@ class _Writer:
             if lanes != 32:
                 raise OutsideTheModel(f"{op} by some lanes of a warp")
             self.steps.append(self._meeting(op, env))
-        elif isinstance(op, CpAsyncArrive):
-            raise OutsideTheModel(f"{op}, which comes later than its thread goes on")
         elif isinstance(op, BarrierArrive):
             raise OutsideTheModel(f"threads that {op} and go on")
         elif isinstance(op, Commit):

@@ -48,6 +48,9 @@ def arrive(p: Page, site: Site) -> None:
     op = site.op
     assert isinstance(op, Arrive)
     peer = () if op.peer is None else (p.c(op.peer),)
+    if not op.complete:
+        p.call("mbarrier_arrive_no_complete", p.slot(op.barrier), str(op.count))
+        return
     times = () if op.count == 1 else (str(op.count),)
     name = f"mbarrier_arrive{'_at' if peer else ''}{'_times' if times else ''}{_scope(op.scope)}"
     p.call(name, p.slot(op.barrier), *peer, *times)
@@ -68,7 +71,8 @@ def expect_tx(p: Page, site: Site) -> None:
 def wait(p: Page, site: Site) -> None:
     op = site.op
     assert isinstance(op, Wait)
-    p.call(f"mbarrier_wait{_scope(op.scope)}", p.slot(op.barrier), p.c(op.parity))
+    by, how = ("", ()) if op.suspend_ns is None else ("_by_tries", (f"{op.suspend_ns}u",))
+    p.call(f"mbarrier_wait{by}{_scope(op.scope)}", p.slot(op.barrier), p.c(op.parity), *how)
 
 
 def _scope(scope: str) -> str:

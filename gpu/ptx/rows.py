@@ -9,24 +9,24 @@ from .function import ADDRESS, Function, asm, shared
 from .functions import PACKED, SCALARS
 
 WAIT = """\
-__device__ inline void mbarrier_wait{at}(uint64_t* barrier, uint32_t parity) {{
+__device__ inline void mbarrier_wait{at}(uint64_t* barrier, uint32_t parity{parameter}) {{
 #ifdef POLL_LIMIT
-    for (uint32_t polls = 0; !mbarrier_try_wait{at}(barrier, parity); ++polls)
+    for (uint32_t polls = 0; !mbarrier_try_wait{at}(barrier, parity{argument}); ++polls)
         if (polls == POLL_LIMIT) __trap();  // a protocol error ends in an error code
 #else
-    while (!mbarrier_try_wait{at}(barrier, parity)) {{}}
+    while (!mbarrier_try_wait{at}(barrier, parity{argument})) {{}}
 #endif
 }}"""
 
 TRY_WAIT = """\
-__device__ inline bool mbarrier_try_wait{at}(uint64_t* barrier, uint32_t parity) {{
+__device__ inline bool mbarrier_try_wait{at}(uint64_t* barrier, uint32_t parity{parameter}) {{
     uint32_t done;
     asm volatile(
         "{{\\n"
         ".reg .pred p;\\n"
-        "mbarrier.try_wait.parity{acquire}.shared::cta.b64 p, [%1], %2;\\n"
+        "mbarrier.try_wait.parity{acquire}.shared::cta.b64 p, [%1], %2{suspend};\\n"
         "selp.u32 %0, 1, 0, p;\\n"
-        "}}\\n" : "=r"(done) : "r"(shared_address(barrier)), "r"(parity) : "memory");
+        "}}\\n" : "=r"(done) : "r"(shared_address(barrier)), "r"(parity){operand} : "memory");
     return done;
 }}"""
 
@@ -39,6 +39,15 @@ __device__ inline void mbarrier_arrive_at{at}(uint64_t* barrier, uint32_t rank{p
         "mbarrier.arrive{release}.shared::cluster.b64 _, [remote]{times};\\n"
         "}}\\n" ::"r"(shared_address(barrier)), "r"(rank){operand} : "memory");
 }}"""
+
+NO_COMPLETE = """\
+__device__ inline void mbarrier_arrive_no_complete(uint64_t* barrier, uint32_t count) {
+    asm volatile(
+        "{\\n"
+        ".reg .b64 state;\\n"
+        "mbarrier.arrive.noComplete.shared::cta.b64 state, [%0], %1;\\n"
+        "}\\n" ::"r"(shared_address(barrier)), "r"(count) : "memory");
+}"""
 
 ELECT = """\
 __device__ inline bool elect_one() {
@@ -116,8 +125,25 @@ def at_scope(scope: str) -> tuple[Function, ...]:
             "mbarrier.arrive at another CTA of the cluster, with a count",
             (ADDRESS,),
         ),
-        Function(f"mbarrier_try_wait{at}", TRY_WAIT.format(at=at, acquire=acquire), "mbarrier.try_wait", (ADDRESS,)),
-        Function(f"mbarrier_wait{at}", WAIT.format(at=at), "", (f"mbarrier_try_wait{at}",)),
+        *waits(at, acquire),
+        *waits(f"_by_tries{at}", acquire, "ns"),
+    )
+
+
+def waits(at: str, acquire: str, limit: str = "") -> tuple[Function, ...]:
+    """A try to wait, and tries until one succeeds, each for at most so many nanoseconds where there is a *limit*."""
+    parameter, argument = (f", uint32_t {limit}", f", {limit}") if limit else ("", "")
+    suspend, operand = (", %3", f', "r"({limit})') if limit else ("", "")
+    one = TRY_WAIT.format(at=at, acquire=acquire, parameter=parameter, suspend=suspend, operand=operand)
+    what = "mbarrier.try_wait" + (" with a time limit" if limit else "")
+    return (
+        Function(f"mbarrier_try_wait{at}", one, what, (ADDRESS,)),
+        Function(
+            f"mbarrier_wait{at}",
+            WAIT.format(at=at, parameter=parameter, argument=argument),
+            "",
+            (f"mbarrier_try_wait{at}",),
+        ),
     )
 
 
@@ -164,6 +190,7 @@ FIXED = (
     ),
     asm("fence_mbarrier_init", "", "fence.mbarrier_init.release.cluster", "", "fence.mbarrier_init"),
     *(f for scope in SCOPES for f in at_scope(scope)),
+    Function("mbarrier_arrive_no_complete", NO_COMPLETE, "mbarrier.arrive.noComplete", (ADDRESS,)),
     asm(
         "mbarrier_arrive_expect_tx",
         "uint64_t* barrier, uint32_t bytes",

@@ -318,8 +318,10 @@ class Builder:
         for array in arrays:
             self.add(Init(array().barrier))
 
-    def arrive(self, barrier: Slot, peer: Any = None, scope: str = "cta", count: int = 1) -> None:
-        self.add(Arrive(barrier, None if peer is None else integer(peer), scope, count))
+    def arrive(
+        self, barrier: Slot, peer: Any = None, scope: str = "cta", count: int = 1, complete: bool = True
+    ) -> None:
+        self.add(Arrive(barrier, None if peer is None else integer(peer), scope, count, complete))
 
     def cp_async_arrive(self, barrier: Slot, noinc: bool = True) -> None:
         """Arrive once what each thread has copied by cp.async so far has landed, see ``ops.CpAsyncArrive``."""
@@ -328,8 +330,8 @@ class Builder:
     def expect_tx(self, barrier: Slot, nbytes: Any) -> None:
         self.add(ExpectTx(barrier, integer(nbytes)))
 
-    def wait(self, barrier: Slot, parity: Any, scope: str = "cta") -> None:
-        self.add(Wait(barrier, integer(parity), scope))
+    def wait(self, barrier: Slot, parity: Any, scope: str = "cta", suspend_ns: int | None = None) -> None:
+        self.add(Wait(barrier, integer(parity), scope, suspend_ns))
 
     def sync(self, number: int = 0, threads: int = 0) -> None:
         self.add(Barrier(number, threads))

@@ -10,6 +10,7 @@ from ..expr import Int
 from .op import Op, expect_word
 from .operands import Slot
 
+MOST_NS = 2**32 - 1  # that a try to wait may be told to take, in 32 bits (PTX ISA, mbarrier.try_wait)
 MOST_ARRIVALS = 2**20 - 1  # at once (PTX ISA, 9.7.13.15.2, contents of the mbarrier object)
 
 PROXIES = (Proxy.ASYNC, "mbarrier_init", Completion.WGMMA)  # what a fence is about
@@ -36,24 +37,28 @@ class Arrive(Op):
     a slot that it fills, so that takes the cluster's; what wgmma has read is over with wait_group.
 
     With a *count* each thread makes so many arrivals at once, all in one phase: 1 .. 2^20 - 1, no more than the phase
-    still awaits (PTX ISA, mbarrier.arrive).
+    still awaits (PTX ISA, mbarrier.arrive). One that does not *complete* is never the last of its phase, and is for
+    this CTA only (PTX ISA, mbarrier.arrive.noComplete).
 
     >>> print(Arrive(Slot("empty", 1)), Arrive(Slot("empty"), 0, "cluster"), sep="; ")
     arrive empty[1]; arrive empty[0] of CTA 0 at cluster scope
-    >>> print(Arrive(Slot("full"), count=32))
-    arrive full[0] 32 times
+    >>> print(Arrive(Slot("full"), count=32), Arrive(Slot("full"), complete=False), sep="; ")
+    arrive full[0] 32 times; arrive.noComplete full[0]
 
-    Raises LayoutError for another scope, or a count out of range.
+    Raises LayoutError for another scope, a count out of range, and one that does not complete but is for a cluster.
     """
 
     barrier: Slot
     peer: Int | None = None
     scope: str = SCOPES[0]
     count: int = 1
+    complete: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         expect_word(self.scope, SCOPES, "a scope")
+        if not self.complete and (self.peer is not None or self.scope != SCOPES[0]):
+            raise LayoutError(f"expected an arrival that does not complete at {self.barrier} to be for its own CTA")
         if type(self.count) is not int or not 1 <= self.count <= MOST_ARRIVALS:
             raise LayoutError(f"expected 1 to {MOST_ARRIVALS} arrivals at once at {self.barrier}, got {self.count!r}")
 
@@ -63,7 +68,8 @@ class Arrive(Op):
 
     def __str__(self) -> str:
         where = "" if self.peer is None else f" of CTA {self.peer}"
-        return f"arrive {self.barrier}{where}{_at(self.scope)}" + ("" if self.count == 1 else f" {self.count} times")
+        word = "arrive" if self.complete else "arrive.noComplete"
+        return f"{word} {self.barrier}{where}{_at(self.scope)}" + ("" if self.count == 1 else f" {self.count} times")
 
 
 @dataclass(frozen=True)
@@ -110,22 +116,35 @@ class ExpectTx(Op):
 
 @dataclass(frozen=True)
 class Wait(Op):
-    """mbarrier.try_wait.parity until the phase of this parity is over: an acquire at *scope*, see ``Arrive``."""
+    """mbarrier.try_wait.parity until the phase of this parity is over: an acquire at *scope*, see ``Arrive``.
+
+    Each try may suspend the thread for as long as the system chooses, or for at most *suspend_ns* nanoseconds, and is
+    repeated (PTX ISA, mbarrier.try_wait: suspendTimeHint): 1 .. 2^32 - 1.
+
+    >>> print(Wait(Slot("full"), 1, suspend_ns=500))
+    wait full[0] parity 1 by tries of 500 ns
+
+    Raises LayoutError for another scope, or a time out of range.
+    """
 
     barrier: Slot
     parity: Int
     scope: str = SCOPES[0]
+    suspend_ns: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         expect_word(self.scope, SCOPES, "a scope")
+        if self.suspend_ns is not None and not 1 <= self.suspend_ns <= MOST_NS:
+            raise LayoutError(f"expected 1 to {MOST_NS} ns for each try at {self.barrier}, got {self.suspend_ns!r}")
 
     @property
     def waits(self) -> Slot | None:
         return self.barrier
 
     def __str__(self) -> str:
-        return f"wait {self.barrier} parity {self.parity}{_at(self.scope)}"
+        tries = "" if self.suspend_ns is None else f" by tries of {self.suspend_ns} ns"
+        return f"wait {self.barrier} parity {self.parity}{_at(self.scope)}{tries}"
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,11 @@ class Mbarrier:
             raise LayoutError(f"expected one mbarrier.init of {self.name}, got another")
         self.initialised = True
 
-    def arrive(self, threads: int, count: int = 1) -> None:
-        """Threads arrive one by one, *count* times at once each. Raises DisorderError for more than a phase awaits."""
+    def arrive(self, threads: int, count: int = 1, complete: bool = True) -> None:
+        """Threads arrive one by one, *count* times at once each.
+
+        Raises DisorderError for more than a phase awaits, and for the last where an arrival does not *complete* it.
+        """
         for _ in range(threads):
             if self.pending < count:
                 more = "another" if self.pending == 0 else f"{count} at once with {self.pending} pending"
@@ -53,6 +56,9 @@ class Mbarrier:
                     "phase",
                     self.name.partition("[")[0],
                 )
+            if not complete and self.pending == count and self.tx == 0:
+                said = f"expected another arrival in phase {self.phase} of {self.name} behind one with noComplete"
+                raise DisorderError(f"{said}, got the last", "phase", self.name.partition("[")[0])
             self.pending -= count
             self._advance()
 

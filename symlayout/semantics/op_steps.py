@@ -120,7 +120,7 @@ def _arrive(agent: Agent, op: Arrive) -> None:
         while len(threads):  # the last that a phase awaits end it; others count for the next
             now, threads = np.split(threads, [max(1, barrier.pending // op.count)])
             agent.release(now, barrier.told)
-            barrier.arrive(len(now), op.count)
+            barrier.arrive(len(now), op.count, op.complete)
 
 
 def _expect_tx(agent: Agent, op: ExpectTx) -> None:

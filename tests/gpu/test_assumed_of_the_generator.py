@@ -176,7 +176,7 @@ def test_assumed_scopes():
     stated = {f.name for f in FIXED if re.search(r"mbarrier\.\S*\.(release|acquire)\.cluster", f.body)}
 
     assert not any("relaxed" in text for text in texts)
-    words = ("arrive", "arrive_times", "arrive_at", "arrive_at_times", "try_wait")
+    words = ("arrive", "arrive_times", "arrive_at", "arrive_at_times", "try_wait", "try_wait_by_tries")
     assert stated == {f"mbarrier_{word}_cluster" for word in words}
     counted = [f.body for f in FIXED if "_times" in f.name]
     assert len(counted) == 4

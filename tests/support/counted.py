@@ -6,10 +6,20 @@ from symlayout import Layout, dim
 from symlayout.kernel import Builder, Kernel
 
 
-def counted(count: int = 32, awaited: int = 32, meet: bool = True, parity: int = 1, on: int = 0) -> Kernel:
+def counted(
+    count: int = 32,
+    awaited: int = 32,
+    meet: bool = True,
+    parity: int = 1,
+    on: int = 0,
+    early: int = 0,
+    complete: bool = True,
+    swap: bool = False,
+    suspend_ns: int | None = None,
+) -> Kernel:
     """A ring whose consumer's elected lane arrives *count* times at once where *awaited* arrivals free a slot.
 
-    The lanes *meet* before; the producer waits for the phase of *parity*, the slot given back is *on* uses away.
+    With *early* it first arrives so many times with noComplete, or last with *swap*. The lanes *meet* before; the producer waits for the phase of *parity*, the slot given back is *on* uses away.
     """
     L = dim("L")
     k = Builder("counted", L, grid=(1,), threads=64)
@@ -17,7 +27,7 @@ def counted(count: int = 32, awaited: int = 32, meet: bool = True, parity: int =
     t = k.shared_tensor("t", "f32", Layout((32, 2)))
     full, empty = k.mbarriers("full", 2, 1), k.mbarriers("empty", 2, awaited)
     with k.role("producer", 1), k.elect(), k.loop("i", L) as i:
-        k.wait(empty(i % 2), (i // 2 + parity) % 2)
+        k.wait(empty(i % 2), (i // 2 + parity) % 2, suspend_ns=suspend_ns)
         k.expect_tx(full(i % 2), 128)
         k.copy("bulk.load", a(32 * i), t(32 * (i % 2)), full(i % 2), nbytes=128)
     with k.role("consumer", 1):
@@ -28,6 +38,8 @@ def counted(count: int = 32, awaited: int = 32, meet: bool = True, parity: int =
             if meet:
                 k.warp_sync()
             with k.elect():
-                k.arrive(empty((i + on) % 2), count=count)
+                arrivals = [(early, False)] * bool(early) + [(count, complete)]
+                for n, last in arrivals[::-1] if swap else arrivals:
+                    k.arrive(empty((i + on) % 2), count=n, complete=last)
             k.copy("st.global.4", x(), o(32 * i + k.thread))
     return k.kernel()

@@ -1,7 +1,7 @@
 // kernel bulk_copy(N)
 //   grid (2,), 64 threads
 //   result dst(n) = src(n)
-// digest 5d84629d31097f0c0e5d7bc3aacc4296959de2929d6603b781c5cd7cf2795a1c
+// digest e09269f5166d8f93379bfbf5e567224ee58e7963cf27b2a16d70fbcaea3cd508
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)

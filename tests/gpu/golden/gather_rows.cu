@@ -1,7 +1,7 @@
 // kernel gather_rows(K, M, N)
 //   grid (3,), 64 threads
 //   result dst(i,j) = src(idx(i),j)
-// digest 66d2d65f25c720ce75772ebc1b9e8160767d3eafd3d9a4d41e0fee8d33e853c9
+// digest 1cdfdcd2646838b3c545d81bc83c1f7c87efae8fb4eaefb98fef17b9cd4fb2cd
 // assumed: the base of idx, src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with idx, src
 // assumed: the data hold picked = idx[min(M - 1, r + 16*((block_x + 3*i)//ceil(N/64)))] within (0,K)

@@ -2,7 +2,7 @@
 //   grid (3,), 64 threads
 //   given N % 4 == 0
 //   result dst(m,n) = add(dst(m,n), sum over s < S of src(s,m,n))
-// digest aba1e07797e3a001e46909f19a8db7acb9e6519fd69d671568dfa17440c44627
+// digest 038272f53ab12581e3d30820e9bba5b894988233f7ccf66c7fe90c2a656b95e8
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(64)

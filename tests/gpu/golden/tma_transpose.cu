@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (3,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest a650adb185a2439d4f94156143778b92e14a3272645fe9a66543369829a5f014
+// digest 888ae0550112e1ec833395e3bc5202b68f6059088927e4e805daa54579684648
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)

@@ -1,7 +1,7 @@
 // kernel tma_transpose(M, N)
 //   grid (2,), 160 threads
 //   result dst(n,m) = src(m,n)
-// digest 5484c38cee16848c3a5ec6f1c32c6e72875138b083076ec9eca4578be7893525
+// digest c0ab6f5b7a2cae68634a37db795850ef9dc091465e9ec141b8f1834748084ac6
 // assumed: the base of src, dst is a multiple of 16 bytes
 // assumed: dst, which the kernel writes, shares no byte with src
 extern "C" __global__ void __launch_bounds__(160)
