@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from symlayout.algebra import coalesced_modes
-from symlayout.expr import Int, divides, split, terms_of
+from symlayout.expr import Expr, Int, divides, split, terms_of
 from symlayout.facts import Evidence, Facts, Row, residues_vanish
 from symlayout.int_tuple import is_one, is_zero
 
@@ -21,6 +21,7 @@ BLOCK = 1 << 12  # offsets of numbers that a chain starts with, written out
 
 Modes: TypeAlias = "Sequence[tuple[Any, Any]]"
 Certificate: TypeAlias = "dict[str, Any]"
+Terms: TypeAlias = "tuple[tuple[int, tuple[int, ...]], ...]"  # of ``Evidence``
 
 
 def _polys(modes: Modes) -> list[Any]:
@@ -44,6 +45,34 @@ def nonneg(p: Int, facts: Facts) -> Certificate | None:
         if found is not None:
             return {"claim": setting.claim("nonneg", poly=poly(p)), "proof": hint(found)}
     return None
+
+
+def nonneg_by_factors(p: Int, facts: Facts) -> Certificate | None:
+    """p >= 0 as x*q + r for a size x >= 0, with q and r at least 0 each: rows of a matrix, and a place in a row."""
+    setting = Setting(facts, p)
+    if not setting.usable or not isinstance(p, Expr):
+        return None
+    known = setting.facts
+    for x in dict.fromkeys(a for m in p.terms if len(m) > 1 for a in m):
+        q, r = split(p, x)
+        row = math.gcd(*terms_of(q).values())  # x*row is one row of the matrix
+        for quotient, rest in ((q, r), (q - row, r + row * x)):
+            terms = _product(known, (x, quotient)), _product(known, (rest,))
+            if None not in terms:
+                every = tuple(t for part in terms for t in part or ())
+                return {"claim": setting.claim("nonneg", poly=poly(p)), "proof": hint(Evidence(every))}
+    return None
+
+
+def _product(known: Facts, factors: Iterable[Int]) -> Terms | None:
+    """The product of numbers that are at least 0 as a sum of products of rows."""
+    out: Terms = ((1, ()),)
+    for x in factors:
+        found = known.nonneg(x)
+        if found is None or (found.scale, found.multiple) != (1, 1):
+            return None
+        out = tuple((a * b, (*rows, *more)) for a, rows in out for b, more in found.terms)
+    return out
 
 
 def _extent_rows(modes: Modes) -> list[Row]:

@@ -17,7 +17,7 @@ from symlayout.int_tuple import checked, leaves, text, unflatten
 
 from ..algebra import digits
 from ..algebra import probes as far
-from ..algebra.certificates import Certificate, bounds, nonneg, together
+from ..algebra.certificates import Certificate, bounds, nonneg, nonneg_by_factors, together
 from ..algebra.digits import by_digits
 from ..algebra.subject_form import (
     Component,
@@ -188,7 +188,8 @@ def _by_positivity(layout: AddressMap, limits: Callable[[int], list[tuple[Any, A
     found = []
     for e, (low, high) in zip(parts, limits(len(parts)), strict=True):
         for p in (e - low, high - e):
-            made = nonneg(known.normal(p), known)
+            goal = known.normal(p)
+            made = nonneg(goal, known) or nonneg_by_factors(goal, known)
             if made is None:
                 return None
             found.append(made)

@@ -7,11 +7,12 @@ store may leave.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
-from symlayout.expr import Expr, Fact, Int, digit, divides, split, terms_of
+from symlayout.expr import Expr, Fact, Int, Symbol, digit, divides, split, terms_of
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.layout import Layout
@@ -43,6 +44,8 @@ def places(kernel: Kernel, name: str, every: Sequence[Store], facts: Facts) -> I
     yield lambda: _in_memory(name, layout, every, facts)
     if isinstance(layout, Layout) and len(layout.modes()) > 1:
         yield lambda: in_modes(name, layout, every, facts)
+        if any(type(d) is int and d > 1 for _, d in layout.modes()):
+            yield lambda: in_modes(name, layout, every, facts, nearest=True)
 
 
 def in_a_map(kernel: Kernel, name: str, every: Sequence[Store], maps: Sequence[Any], facts: Facts) -> Places:
@@ -77,9 +80,10 @@ def _in_memory(name: str, layout: Any, every: Sequence[Store], facts: Facts) -> 
     return Places(tuple(every), (layout.size(),), tuple(certificates(found)))
 
 
-def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts) -> Places:
+def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts, nearest: bool = False) -> Places:
     """By coordinates, the contiguous mode first. That a store stays inside each is shown.
 
+    With *nearest*, terms go to the nearest multiple of a stride: 544*x of rows of 576 is a row each less 32.
     What is past the last mode need not be known where steps of it, being larger than all that is inside, lie apart.
     """
     modes = in_order(layout)
@@ -93,7 +97,7 @@ def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts) ->
     for s in every:
         rest, at = s.start[0], list[Any]()
         for _, d in reversed(modes[1:]):
-            q, rest = split(rest, d)
+            q, rest = _nearest(rest, d) if nearest and type(d) is int else split(rest, d)
             at.insert(0, q)
         moved.append(replace(s, start=(rest, *at), width=(*s.width, *(1,) * len(at))))
         known = [*s.reached, *s.chosen, *s.guards]
@@ -105,6 +109,16 @@ def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts) ->
                     raise Open(f"that {s.site} stays inside a mode of {layout}: {f}")
                 why.append(found)
     return Places(tuple(moved), tuple(n for n, _ in modes), tuple(why))
+
+
+def _nearest(x: Any, d: int) -> tuple[Any, Any]:
+    """(q, r) with x == d*q + r and each coefficient of r at most d/2 away from 0; a number is split as ever."""
+    q, r = split(x, d)
+    for m, c in terms_of(r).items():
+        if m and 2 * c > d:
+            term: Any = math.prod(m, start=cast(Any, 1))
+            q, r = q + term, r - d * term
+    return q, r
 
 
 def in_order(layout: Layout) -> list[tuple[Any, Any]]:
@@ -149,9 +163,30 @@ def shown(f: Fact, known: Iterable[Fact], given: tuple[Fact, ...]) -> Certificat
     x = facts.normal(f.expr)
     if f.relation == "%":
         return divisible([], x, f.modulus, facts)
-    found = [nonneg(p, facts) for p in ((x,) if f.relation == ">=" else (x, -x))]
-    parts = [p for p in found if p is not None]
-    return together(parts, str(f)) if len(parts) == len(found) else None
+    parts: list[Certificate] = []
+    for p in (x,) if f.relation == ">=" else (x, -x):
+        found = nonneg(p, facts)
+        addends = [found] if found is not None else [nonneg(a, facts) for a in _apart_sums(p)]
+        if not addends or None in addends:
+            return None
+        parts += [a for a in addends if a is not None]
+    return together(parts, str(f))
+
+
+def _apart_sums(p: Any) -> list[Any]:
+    """The sums over disjoint symbols that p is made of, where there are several, a number above 0 left out.
+
+    Each is shown alone where rounding stands in the way of all: 8*((t//32) % 2) + 32*b needs it for the first alone.
+    """
+    groups: list[tuple[set[Symbol], Any]] = []
+    for m, c in terms_of(p).items():
+        mine, term = {s for a in m for s in a.symbols}, math.prod(m, start=c)
+        if not m and c > 0:
+            continue
+        near = [g for g in groups if g[0] & mine]
+        groups = [g for g in groups if not g[0] & mine]
+        groups.append((mine.union(*(g[0] for g in near)), sum((g[1] for g in near), start=term)))
+    return [x for _, x in groups] if len(groups) > 1 else []
 
 
 def plain_terms(x: Any, indices: set[Any]) -> Any:

@@ -116,7 +116,7 @@ def mma(p: Page, site: Site) -> None:
     majors = [int(x.descriptor.major == "MN") for x in (op.a, op.b) if isinstance(x, Matrix)]
     flags = f"<{', '.join(map(str, majors))}>" if any(majors) else ""
     accumulate = "1" if isinstance(op.zero, int) and op.zero == 0 else _kept(p, op.zero)
-    p.call(name, op.acc.tensor, *operands, accumulate, template=flags)
+    p.call(name, p.array(op.acc.tensor), *operands, accumulate, template=flags)
 
 
 def _start_anew(p: Page, op: Mma, row: MmaAtom) -> None:

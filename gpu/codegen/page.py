@@ -15,7 +15,7 @@ from symlayout.kernel import Kernel, KernelTensor
 from symlayout.kernel.declarations import THREAD
 from symlayout.kernel.integer_widths import Ranges
 from symlayout.kernel.visitor import Visitor
-from symlayout.ops import Param, Ref, Slot, substitution
+from symlayout.ops import For, Let, LoadIndex, Param, Ref, Slot, substitution
 
 from .integers import ATOM, SUM, C, Integers
 from .lines import broken
@@ -24,6 +24,7 @@ from .numbers import ctype
 
 WIDTH = 118
 INT32 = (-(1 << 31), (1 << 31) - 1)
+SHARED = "shared"  # the array of all shared memory
 
 
 class Page(Visitor[None]):
@@ -41,7 +42,29 @@ class Page(Visitor[None]):
         self.ranges = Ranges(kernel)
         declared: tuple[Any, ...] = (*kernel.tensors, *kernel.barriers, *kernel.maps, *kernel.parameters)
         self.taken = {THREAD, *(x.name for x in (*declared, *kernel.dims, *kernel.block))}
+        self.locals = self._locals()
         self.integers = Integers(frozenset(kernel.wide), kernel.index_bits, self._nonnegative, known=self.is_known)
+
+    def _locals(self) -> dict[str, str]:
+        """The names of arrays in the function: their tensor's, but where a size, an argument or a barrier has that."""
+        k = self.kernel
+        local = [t.name for t in k.tensors if t.space != "global"]
+        inside = [op.index.name for op in k.walk() if isinstance(op, For)]
+        inside += [op.name.name for op in k.walk() if isinstance(op, Let | LoadIndex)]
+        others: tuple[Any, ...] = (*k.dims, *k.block, *k.parameters, *k.maps, *k.barriers)
+        fixed = {
+            THREAD,
+            SHARED,
+            *inside,
+            *(x.name for x in others),
+            *(t.name for t in k.tensors if t.space == "global"),
+        }
+        self.taken.add(SHARED)
+        return {name: self.free(name) if name in fixed else name for name in local}
+
+    def array(self, tensor: str) -> str:
+        """The name of a tensor in the text."""
+        return self.locals.get(tensor, tensor)
 
     # -- lines ------------------------------------------------------------------------------------------
 
@@ -134,7 +157,7 @@ class Page(Visitor[None]):
     def place(self, ref: Ref) -> str:
         """A pointer to a place. Raises LayoutError for registers of another role."""
         self._expect_here(ref)
-        return self._moved(ref.tensor, ref.offset)
+        return self._moved(self.array(ref.tensor), ref.offset)
 
     def slot(self, slot: Slot) -> str:
         """A pointer to an mbarrier."""
@@ -149,10 +172,10 @@ class Page(Visitor[None]):
             return x.name
         self._expect_here(x)
         if isinstance(x.offset, int) and isinstance(i, int):
-            return f"{x.tensor}[{x.offset + i}]"
+            return f"{self.array(x.tensor)}[{x.offset + i}]"
         terms = [self.c(x.offset)] if not (isinstance(x.offset, int) and x.offset == 0) else []
         terms += [str(i)] if i != 0 else []
-        return f"{x.tensor}[{' + '.join(terms)}]"
+        return f"{self.array(x.tensor)}[{' + '.join(terms)}]"
 
     def _expect_here(self, ref: Ref) -> None:
         owner = self.tensors[ref.tensor].role
@@ -168,7 +191,7 @@ class Page(Visitor[None]):
         """The register tensors of a role, or those of the whole kernel: arrays that are fully unrolled."""
         for t in self.kernel.tensors:
             if t.space == "register" and t.role == role:
-                self.line(f"alignas(16) {ctype(t.dtype)} {t.name}[{elements(t)}];")
+                self.line(f"alignas(16) {ctype(t.dtype)} {self.array(t.name)}[{elements(t)}];")
 
 
 def elements(t: KernelTensor) -> int:

@@ -59,7 +59,7 @@ from . import data, order, structure
 from .delays import DELAYED, Delays
 from .lines import broken
 from .numbers import HEADERS, ctype
-from .page import WIDTH, Page
+from .page import SHARED, WIDTH, Page
 from .source import Argument, Source
 from .stamps import HEADER_WORDS, Place, Stamping
 
@@ -220,14 +220,14 @@ class Printer(Page):
         k = self.kernel
         shared = [t for t in k.tensors if t.space == "shared"]
         if shared or k.barriers:
-            self.line(f"extern __shared__ __align__({SHARED_ALIGN_BYTES}) uint8_t shared[];")
+            self.line(f"extern __shared__ __align__({SHARED_ALIGN_BYTES}) uint8_t {SHARED}[];")
         at = int(k.shared_bytes) - MBARRIER_BYTES * sum(b.slots for b in k.barriers)
-        rows = [(t.name, ctype(t.dtype), t.base) for t in shared]
+        rows = [(self.array(t.name), ctype(t.dtype), t.base) for t in shared]
         for b in k.barriers:
             rows.append((b.name, "uint64_t", at))
             at += MBARRIER_BYTES * b.slots
         for name, kind, base in rows:
-            place = f"shared + {base}" if base else "shared"
+            place = f"{SHARED} + {base}" if base else SHARED
             self.line(f"{kind}* const {name} = reinterpret_cast<{kind}*>({place});")
 
     def _indices(self) -> None:

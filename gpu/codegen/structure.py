@@ -104,4 +104,4 @@ def load_index(p: Page, site: Site) -> None:
     op = site.op
     assert isinstance(op, LoadIndex)
     bits = 64 if op.name in p.integers.wide else p.kernel.index_bits
-    p.declare(op.name, bits, f"{op.src.tensor}[{p.c(op.src.offset)}]")
+    p.declare(op.name, bits, f"{p.array(op.src.tensor)}[{p.c(op.src.offset)}]")

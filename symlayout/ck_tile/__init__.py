@@ -32,7 +32,8 @@ from .coordinates import (
 )
 from .descriptor import TensorDescriptor, transform_tensor_descriptor
 from .explain import Explanation
-from .kernels import KernelView, copy_views, kernel_view
+from .kernel_view import KernelView, kernel_view
+from .kernels import copy_views
 from .layouts import descriptor_of, layout_of
 from .make_transforms import (
     make_embed_transform,
@@ -76,17 +77,12 @@ from .tiles.distributed_tensor import (
 )
 from .tiles.distribution import TileDistribution, make_static_tile_distribution
 from .tiles.encoding import TileDistributionEncoding, tile_distribution_encoding
+from .tiles.kernel_window import KernelTile, KernelWindow
 from .tiles.making_encodings import make_embed_tile_distribution_encoding, make_reduce_tile_distribution_encoding
 from .tiles.space_filling_curve import SpaceFillingCurve
 from .tiles.thread_values import distribution_of, thread_value_layout
-from .tiles.tile_window import (
-    TileWindow,
-    load_tile,
-    make_tile_window,
-    move_tile_window,
-    store_tile,
-    update_tile,
-)
+from .tiles.tile_window import TileWindow
+from .tiles.window_functions import load_tile, make_tile_window, move_tile_window, store_tile, update_tile
 from .view_idioms import (
     memory_of,
     pad_tensor_view,
@@ -101,7 +97,9 @@ __all__ = [
     "BufferView",
     "Explanation",
     "Graph",
+    "KernelTile",
     "KernelView",
+    "KernelWindow",
     "MemoryOperation",
     "SpaceFillingCurve",
     "StaticDistributedTensor",

@@ -1,82 +1,26 @@
-"""Views as tensors of kernels: declared in a builder, indexed for places, and copied one to another.
-
-    >>> from symlayout.kernel import Builder
-    >>> from symlayout.ck_tile import make_naive_tensor_view
-    >>> k = Builder("read", grid=(1,), threads=32)
-    >>> a = kernel_view(k, "a", make_naive_tensor_view(None, (256, 256), (256, 1)))
-    >>> print(a(5, 10), a.valid(5, 10))
-    a[1290] ()
-
-The tensor of the kernel is the buffer, element by element; the descriptor becomes the index of each operation, and its
-pads the facts under which it happens. So proofs, runs, the simulator and the printer see what they always see.
-"""
+"""Kernels that copy one view to another, index by index."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..errors import LayoutError
-from ..expr import Fact, divides, floordiv, index, integer
+from ..expr import Fact, divides, floordiv, index
 from ..int_tuple import ceil_div, text
 from ..kernel import Builder, Kernel
 from ..kernel.specification import element
-from ..layout import Layout
-from ..ops import Ref
 from ..transforms import Merge
 from ..transforms.merge import total
 from .buffer_view import AddressSpace, make_buffer_view
+from .kernel_view import kernel_view
 from .tensor_view import TensorView
 
 WIDEST_BYTES = 16  # of one access of a thread (PTX ISA, ld and st)
-
-
-@dataclass(frozen=True)
-class KernelView:
-    """A view as a tensor of a kernel: a place for each index, and the facts under which there is one."""
-
-    name: str
-    view: TensorView
-    place: Callable[..., Ref]
-
-    def __call__(self, *at: Any) -> Ref:
-        """The place of an index of integers or expressions."""
-        return self.place(self.view.descriptor(tuple(at)))
-
-    def valid(self, *at: Any) -> tuple[Fact, ...]:
-        """The facts under which an index has an element: those of the pads, that are not plainly true."""
-        graph = self.view.descriptor.graph
-        facts = graph.valid(graph.hidden(tuple(map(integer, at))))
-        return tuple(f for f in facts if f.value is not True)
-
-
-def kernel_view(k: Builder, name: str, view: TensorView) -> KernelView:
-    """Declare the buffer of a view in a kernel: global memory, shared memory for LDS, registers for VGPR.
-
-    >>> from symlayout import dims
-    >>> from symlayout.ck_tile import make_naive_tensor_view_packed
-    >>> M, N = dims("M N")
-    >>> k = Builder("rows", M, N, grid=(1,), threads=32)
-    >>> print(kernel_view(k, "src", make_naive_tensor_view_packed(None, (M, N)))(0, 1))
-    src[1]
-
-    Raises LayoutError for the generic space, which no tensor of a kernel is in.
-    """
-    buffer = view.buffer
-    if buffer.space is AddressSpace.GLOBAL:
-        place = k.global_tensor(name, buffer.dtype, Layout(buffer.size))
-    elif buffer.space is AddressSpace.LDS:
-        place = k.shared_tensor(name, buffer.dtype, Layout(buffer.size))
-    elif buffer.space is AddressSpace.VGPR and type(buffer.size) is int:
-        place = k.registers(name, buffer.dtype, buffer.size)
-    else:
-        raise LayoutError(f"expected a buffer in global, lds or vgpr, got {buffer}")
-    return KernelView(name, view, place)
 
 
 def copy_views(
@@ -118,7 +62,7 @@ def copy_views(
     lengths = src.descriptor.lengths
     counts = (*lengths[:-1], floordiv(lengths[-1], width))
     k = Builder(name, *_sizes(src, dst), grid=(ceil_div(total(counts), threads),), threads=threads)
-    a, b = kernel_view(k, "src", src), kernel_view(k, "dst", dst)
+    a, b = kernel_view(k, "src", src, flat=True), kernel_view(k, "dst", dst, flat=True)
     x = k.registers("x", src.buffer.dtype, width)
     vector = threads * k.block[0] + k.thread
     nbytes = width * src.buffer.dtype.bytes
@@ -193,4 +137,4 @@ def _reference(src: TensorView, dst: TensorView) -> Callable[..., dict[str, np.n
     return reference
 
 
-__all__ = ["KernelView", "copy_views", "kernel_view"]
+__all__ = ["copy_views"]

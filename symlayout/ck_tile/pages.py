@@ -21,7 +21,7 @@ from .tensor_view import make_naive_tensor_view_packed
 from .tiles.distribution import TileDistribution
 from .tiles.encoding import TileDistributionEncoding
 from .tiles.pictures import distribution_grid, window_grid
-from .tiles.tile_window import make_tile_window
+from .tiles.window_functions import make_tile_window
 from .view_idioms import pad_tensor_view
 
 MADE = "<!-- made by python -m symlayout.ck_tile.pages docs/ck_tile -->"

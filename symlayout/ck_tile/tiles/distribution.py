@@ -83,11 +83,11 @@ class TileDistribution(TensorAdaptor):
             raise LayoutError(f"expected {rank_p} P and {rank_y} Y indices, got {text(tuple(p))} and {text(y)}")
         return tuple(self(*p, *y))
 
-    def replica(self, p: Sequence[int]) -> tuple[int, ...]:
+    def replica(self, p: Sequence[Any]) -> Indices:
         """The R index of a P index: which of the threads that hold the same elements it is."""
         hidden = self.graph.hidden((*p, *(0,) * len(self.encoding.Y)))
         first = len(self.encoding.H)
-        return tuple(int(hidden[first + i]) for i in range(len(self.encoding.R)))
+        return tuple(hidden[first + i] for i in range(len(self.encoding.R)))
 
     def partitions(self) -> Iterator[tuple[int, ...]]:
         """Every P index, the lane fastest. Raises LayoutError for symbolic lengths."""

@@ -214,38 +214,4 @@ class TileWindow:
         return f"window {text(self.lengths)} at {text(self.origin)} of {self.view}"
 
 
-def make_tile_window(
-    tensor_view: TensorView,
-    window_lengths: Sequence[Any],
-    origin: Sequence[Any],
-    tile_distribution: TileDistribution | None = None,
-    *,
-    version: str = "V24",
-) -> TileWindow:
-    """A window; raises LayoutError for lengths that are not those of the distribution, which upstream lets pass."""
-    if not isinstance(tensor_view, TensorView):
-        raise LayoutError(f"expected a tensor view to make a window on, got {tensor_view!r}")
-    return TileWindow(tensor_view, tuple(window_lengths), tuple(origin), tile_distribution, version)
-
-
-def move_tile_window(window: TileWindow, step: Sequence[Any]) -> TileWindow:
-    """The window *step* further on. Upstream moves it in place."""
-    return window.move(step)
-
-
-def load_tile(window: TileWindow) -> StaticDistributedTensor:
-    """CK's name of ``window.load()``."""
-    return window.load()
-
-
-def store_tile(window: TileWindow, tensor: StaticDistributedTensor) -> None:
-    """CK's name of ``window.store(tensor)``."""
-    window.store(tensor)
-
-
-def update_tile(window: TileWindow, tensor: StaticDistributedTensor) -> None:
-    """CK's name of ``window.update(tensor)``."""
-    window.update(tensor)
-
-
-__all__ = ["TileWindow", "load_tile", "make_tile_window", "move_tile_window", "store_tile", "update_tile"]
+__all__ = ["TileWindow"]

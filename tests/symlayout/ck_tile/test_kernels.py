@@ -190,3 +190,15 @@ def test_views_of_shared_memory_and_registers():
 def test_copies_that_cannot_be(make, message):
     with pytest.raises(LayoutError, match=message):
         make()
+
+
+@pytest.mark.skipif(
+    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()), reason=f"no compiler; {toolchains.INSTALL}"
+)
+def test_a_size_may_have_the_name_of_registers():
+    """The registers of a copy are x, and so is a size of the view."""
+    (x,) = dims("x")
+    source = emit(copy_views(make_naive_tensor_view(None, (x,), (2,)), make_naive_tensor_view_packed(None, (x,))))
+
+    assert "float x1[1]" in source.text
+    assert gpu.compile(source.text, name="x.cu").kernel(source.name)
