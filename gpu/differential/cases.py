@@ -28,7 +28,7 @@ from ..running import Generated, expect_proved, run_unproved
 from . import data
 from .found import DIFFERS, OUTSIDE, SAME, Case
 from .on_device import on_device
-from .wrong import difference
+from .wrong import difference, out_of_range
 
 Array = np.ndarray[Any, Any]
 
@@ -106,17 +106,19 @@ def _on_host(
     sums = accumulated if exact else tensor_core_sums
     machine = untimed(bound, inputs, "eager", sums=sums) if is_small(bound) else None
     wanted = data.wanted(bound, inputs) if exact else None
+    ranges, of = data.ranges(bound, inputs) if exact else ({}, "")
     try:
         got = run_unproved(bound, inputs, device, code)
     except RunError as e:
         return OUTSIDE, str(e), ()
     ran = "untimed run" if exact else "untimed run with sums of tensor cores"
     every = {"reference": wanted, ran: _stored(machine, got)}
-    told, compared = "", list[str]()
+    told, compared = out_of_range(bound, machine, got, ranges, of), [of] if ranges else []
     for source, arrays in every.items():
-        if arrays is not None:
+        same = {k: x for k, x in (arrays or {}).items() if k not in ranges}
+        if same:
             compared.append(source)
-            told = told or difference(bound, machine, got, arrays, source)
+            told = told or difference(bound, machine, got, same, source)
     return DIFFERS if told else SAME, told, tuple(compared)
 
 

@@ -26,6 +26,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.specification import Dot, Element, Total, elements, sum_type, sums
 from symlayout.ops import LoadIndex
 from symlayout.semantics.expected import expected
+from symlayout.semantics.expected_range import approximate, expected_range, is_approximate
 from symlayout.semantics.telling import telling_inputs, tellings
 
 from ..definition.inputs import NUMBERS, SPECIAL
@@ -170,3 +171,24 @@ def wanted(bound: Kernel, inputs: Mapping[str, Any]) -> dict[str, Array] | None:
                 f"{x.dtype}"
             )
     return found
+
+
+def ranges(bound: Kernel, inputs: Mapping[str, Any]) -> tuple[dict[str, tuple[Array, Array]], str]:
+    """The least and the greatest that each element of an output with approximate functions may be; what they are.
+
+    >>> from symlayout import Layout
+    >>> from symlayout.kernel import Builder
+    >>> from symlayout.results import applied, element
+    >>> k = Builder("powers", grid=(1,), threads=32)
+    >>> x, y = (k.global_tensor(name, "f32", Layout(32)) for name in "xy")
+    >>> k.result("y", lambda i: applied("ex2.approx", element("x", i)))
+    >>> ranges(k.kernel(), {"x": np.full(32, 3, np.float32)})[1]
+    'the range of ex2.approx'
+    """
+    words = dict.fromkeys(f for r in bound.results for f in approximate(r.value))
+    if not words:
+        return {}, ""
+    found = expected_range(bound, inputs)
+    return {
+        r.tensor: found[r.tensor] for r in bound.results if is_approximate(r.value)
+    }, f"the range of {', '.join(words)}"

@@ -33,13 +33,35 @@ def difference(
     return ""
 
 
+def out_of_range(
+    bound: Kernel, machine: Machine | None, got: Mapping[str, Array], ranges: Mapping[str, tuple[Array, Array]], of: str
+) -> str:
+    """The first element that is not in the range of what hardware may compute, and who wrote it; "" where all are."""
+    for name, (low, high) in ranges.items():
+        x, tensor = got[name], bound.tensor(name)
+        with np.errstate(invalid="ignore"):
+            wrong = ~((low <= x) & (x <= high) | np.isnan(low) & np.isnan(x))
+        if wrong.any():
+            at = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+            counted = f"{np.count_nonzero(wrong)} of {wrong.size} elements"
+            wanted = f"{_shown(low[at])} .. {_shown(high[at])}"
+            return f"{name} is out of {of} in {counted}, {_place(bound, machine, tensor, at, wanted, x[at])}"
+    return ""
+
+
 def first(
     bound: Kernel, machine: Machine | None, tensor: KernelTensor, at: tuple[int, ...], wanted: Any, got: Any
 ) -> str:
     """The first wrong element: coordinate, offset, both numbers, and the operation that wrote it."""
+    return _place(bound, machine, tensor, at, _shown(wanted), got)
+
+
+def _place(
+    bound: Kernel, machine: Machine | None, tensor: KernelTensor, at: tuple[int, ...], wanted: str, got: Any
+) -> str:
     offset = int(tensor.layout(unflatten(at, tensor.layout.shape)))
     return (
-        f"first at {text(at)}, offset {offset}: expected {_shown(wanted)}, got {_shown(got)}, "
+        f"first at {text(at)}, offset {offset}: expected {wanted}, got {_shown(got)}, "
         f"{_writer(bound, machine, tensor, at)}"
     )
 

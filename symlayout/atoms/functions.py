@@ -50,11 +50,12 @@ class Error:
     ulps: int = 0
 
     def bound(self, exact: Numbers, dtype: DType) -> Numbers:
-        """The bound for exact values, as float64; infinite where the value is."""
+        """The bound for exact values, as float64; an ulp of what the type does not hold is that of its last number."""
         kind = dtype.numpy()
         with np.errstate(all="ignore"):
-            near = np.abs(exact).astype(kind)
-            ulp = np.nextafter(near, kind.type(np.inf)).astype(np.float64) - near.astype(np.float64)
+            last = np.nextafter(kind.type(np.inf), kind.type(0))
+            near = np.minimum(np.abs(exact), np.nextafter(last, kind.type(0)).astype(np.float64)).astype(kind)
+            ulp = np.nextafter(near, last).astype(np.float64) - near.astype(np.float64)
             found = self.relative * np.abs(exact) + self.absolute
             return found + self.ulps * ulp if self.ulps else found
 
@@ -103,10 +104,16 @@ class MapFunction:
         if out.name not in self.errors:
             return np.zeros(np.broadcast_shapes(*(x.shape for _, x in sources)))
         with np.errstate(all="ignore"):
-            exact = self.on(*(self._flushed(x.astype(np.float64), kind) for kind, x in sources))
-            rounding = np.abs(converted(exact, out).astype(np.float64) - exact)
-            bound = self.errors[out.name].bound(exact, out) + np.where(np.isfinite(exact), rounding, 0)
+            exact = self.exact(sources)
+            near = converted(exact, out).astype(np.float64)
+            rounding = np.where(np.isfinite(near), np.abs(near - exact), 0)
+            bound = self.errors[out.name].bound(exact, out) + rounding
         return np.where(np.isfinite(exact), bound, 0.0)
+
+    def exact(self, sources: list[Typed]) -> Numbers:
+        """The value before it is rounded, as float64."""
+        with np.errstate(all="ignore"):
+            return self.on(*(self._flushed(x.astype(np.float64), kind) for kind, x in sources))
 
     def _flushed(self, x: Numbers, kind: DType) -> Numbers:
         """Numbers with 0 of their sign in place of subnormal ones, if the function flushes them."""
@@ -128,8 +135,7 @@ class MapFunction:
             raise LayoutError("expected an fma of at most 32 bits, got f64")
         if out.kind == "float" or any(kind.kind == "float" for kind, _ in sources):
             with np.errstate(all="ignore"):
-                made = self.on(*(self._flushed(x.astype(np.float64), kind) for kind, x in sources))
-                return converted(self._flushed(made, out), out)
+                return converted(self._flushed(self.exact(sources), out), out)
         with np.errstate(all="ignore"):
             return self.on(*(x.astype(out.numpy()) for _, x in sources)).astype(out.numpy())
 

@@ -21,7 +21,7 @@ the order of additions may take them is not part of the range.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,15 +52,23 @@ def expected_range(bound: Kernel, inputs: Mapping[str, Array]) -> dict[str, Rang
         shape = tuple(int(extent_of(s)) for s in r.coords)
         env = {s.name: x for s, x in zip(r.coords, np.indices(shape), strict=True)}
         low, high = _range(r.value, env, inputs, kind)
-        out[r.tensor] = (np.broadcast_to(converted(low, kind), shape), np.broadcast_to(converted(high, kind), shape))
+        with np.errstate(over="ignore"):
+            low, high = (np.broadcast_to(converted(x, kind), shape) for x in (low, high))
+        out[r.tensor] = low, high
     return out
 
 
 def is_approximate(value: Value) -> bool:
     """Whether hardware may compute another number than a run."""
-    if not isinstance(value, Applied):
-        return False
-    return bool(FUNCTIONS[value.function].errors) or any(map(is_approximate, value.args))
+    return any(True for _ in approximate(value))
+
+
+def approximate(value: Value) -> Iterator[str]:
+    """The approximate functions in a value."""
+    if isinstance(value, Applied):
+        yield from (value.function,) if FUNCTIONS[value.function].errors else ()
+        for x in value.args:
+            yield from approximate(x)
 
 
 def _range(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtype: DType) -> Range:
@@ -77,9 +85,10 @@ def _range(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtype:
     for corner in itertools.product(*args):
         typed = [(kind, a) for a in np.broadcast_arrays(*corner)]
         made = row.result(typed, kind, 1).astype(np.float64)
+        exact = row.exact(typed) if row.errors else made  # what is too large for the type is infinite when it is made
         off = row.error_bound(typed, kind, 1)
-        lows.append(made - off)
-        highs.append(made + off)
+        lows.append(np.minimum(made, exact - off))
+        highs.append(np.maximum(made, exact + off))
     low, high = np.minimum.reduce(lows), np.maximum.reduce(highs)
     if row.value.startswith("rcp") or row.value == "div":
         divisor = np.broadcast_arrays(*args[-1], low)[:2]
