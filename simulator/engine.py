@@ -19,7 +19,7 @@ which they were scheduled.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -57,6 +57,11 @@ class Signal:
             process.waits_for = None
             engine.at(engine.now, process.resume)
 
+    @property
+    def state(self) -> tuple[Hashable, ...]:
+        """Who waits, in order, by the keys of the owners."""
+        return tuple([p.owner.key for p in self.waiting]) if self.waiting else ()
+
     def __str__(self) -> str:
         return self.told if isinstance(self.told, str) else self.told()
 
@@ -71,6 +76,7 @@ class Process:
     engine: Engine
     name: str
     steps: Steps
+    owner: Any = None  # whose steps these are
     waits_for: Signal | None = None
 
     def resume(self) -> None:
@@ -123,9 +129,9 @@ class Engine:
         self._count += 1
         heapq.heappush(self.queue, (time, self._count, action))
 
-    def start(self, name: str, steps: Steps) -> None:
-        """Run a process from now on."""
-        process = Process(self, name, steps)
+    def start(self, name: str, steps: Steps, owner: Any = None) -> None:
+        """Run a process from now on: the steps of an *owner*."""
+        process = Process(self, name, steps, owner)
         self.live[process] = None
         self.at(self.now, process.resume)
 

@@ -27,8 +27,9 @@ from symlayout.ops import Copy, PrefetchL2, Role
 from .engine import SimulationError
 from .machine import H200, Machine
 from .points import TooManyRows
-from .program import Programs, Walk
+from .program import Programs
 from .sm import Course
+from .steps import Team, Walk
 from .timing import Times
 from .traffic import Cache, Traffic, own, spread, traffic_of
 
@@ -73,16 +74,18 @@ class Plan:
 
         The next call with another machine changes the times of these steps.
         """
-        if self._last.get("machine") is machine:
-            return list(self._last["courses"])
-        times = Times(machine)
-        out: list[Courses] = []
-        for kind in self.kinds:
-            rows = zip(kind.blocks, kind.walk.of(times.of), strict=True) if kind.blocks else ()
-            ctas = [Course(block, f"CTA {','.join(map(str, block))}", teams) for block, teams in rows]
-            out.append([tuple(ctas[k : k + self.size]) for k in range(0, len(ctas), self.size)])
-        self._last.update(machine=machine, courses=out)
-        return out
+        if self._last.get("machine") is not machine:
+            times = Times(machine).of
+            made = {id(kind): kind.walk.of(times) for kind in self.kinds if kind.blocks}
+            if not self._last:
+                self._last["courses"] = [self._clusters(kind, made.get(id(kind), [])) for kind in self.kinds]
+            self._last["machine"] = machine
+        return list(self._last["courses"])
+
+    def _clusters(self, kind: Kind, teams: list[list[Team]]) -> Courses:
+        rows = zip(kind.blocks, teams, strict=True)
+        ctas = [Course(block, f"CTA {','.join(map(str, block))}", those) for block, those in rows]
+        return [tuple(ctas[k : k + self.size]) for k in range(0, len(ctas), self.size)]
 
 
 def plan_of(programs: Programs, machine: Machine, cache: Cache, detail: str = "auto") -> Plan:

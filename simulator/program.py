@@ -7,17 +7,14 @@
 role producer; 12; TMA load 4096; TMA load 4096
 role consumer; 14; TMA store 4096; TMA store 4096
 
-A team is a run of warps with the same roles; its warps proceed together. The executions of an operation by a team are
-a part: columns of numbers, a row for each execution in all CTAs that are looked at.
+A team is a run of warps with the same roles; its warps proceed together.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -26,167 +23,21 @@ from symlayout.atoms.access import MemorySpace
 from symlayout.banks import LANES
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import masked
-from symlayout.ops import Arrive, Copy, For, Mma, Op, Ref, Role, Wait
+from symlayout.ops import Arrive, Copy, For, Mma, Op, Role, Wait
 from symlayout.ops.structure import UNROLLED
 from symlayout.rules.tma import violations
 
 from .arithmetic import Divisions, divisions
 from .engine import SimulationError
-from .footprints import Footprints, Moved
+from .footprints import Footprints
 from .indices import Indices
-from .points import Array, Points, Scope, unrolled
+from .points import Points, unrolled
+from .steps import Part, Team, Walk, placed
 from .timing_classes import LOOP, TimingClass, Unit, timing_class
 
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
 FEW_TRIPS = 8
 HERE = -1  # the rank of the CTA itself
-
-
-@dataclass(frozen=True, eq=False)
-class What:
-    """An operation as a team executes it: its timing class, and the registers that it reads and writes."""
-
-    row: TimingClass
-    op: Op
-
-    @cached_property
-    def reads(self) -> tuple[str, ...]:
-        return tuple(t.operand.tensor for t in self.op.reads() if isinstance(t.operand, Ref))
-
-    @cached_property
-    def writes(self) -> tuple[str, ...]:
-        return tuple(t.operand.tensor for t in self.op.changes() if isinstance(t.operand, Ref))
-
-    @cached_property
-    def member_of(self) -> str:
-        return self.op.member_of
-
-
-@dataclass(slots=True, eq=False)
-class Step:
-    """An operation that some warps of a team execute together, and what it asks of the units."""
-
-    what: What
-    warps: int
-    lanes: int
-    count: int  # instructions of each warp
-    served: int  # wavefronts, lines or rows
-    bytes: int  # of global memory, in sectors
-    shared_bytes: int
-    tensor: str  # in global memory
-    barrier: tuple[str, int]
-    number: int  # a parity, or the bytes that a phase awaits or that a copy credits
-    ranks: tuple[int, ...]  # the CTAs of the cluster at whose mbarriers it arrives, or in which it lands
-    l2_bytes: float  # of all CTAs that this one stands for
-    dram_bytes: float
-    late: bool  # its bytes come from DRAM
-    slot_ps: int = 0  # see ``timing.NAMES``
-    issue_ps: int = 0
-    unit_ps: int = 0
-    shared_ps: int = 0
-    port_ps: int = 0
-    power_ps: int = 0  # of this CTA alone
-
-    @property
-    def op(self) -> Op:
-        return self.what.op
-
-    @property
-    def unit(self) -> Unit:
-        return self.what.row.unit
-
-    @property
-    def label(self) -> str:
-        """The step in a few words: the instruction, and the mbarrier with its slot, or the tensor that it moves."""
-        name, slot = self.barrier
-        word = getattr(self.op, "atom", "")
-        if name or self.tensor or word:
-            return f"{word or str(self.op).split()[0]} {f'{name}[{slot}]' if name else self.tensor}".rstrip()
-        return str(self.op)
-
-
-@dataclass(slots=True)
-class Team:
-    """The steps of the warps of a CTA that have the same roles."""
-
-    name: str
-    warps: int
-    steps: list[Step] = field(default_factory=list)
-
-
-@dataclass(eq=False)
-class Part:
-    """All executions of an operation by a team: a row for each, in the order of the scope that it stands in."""
-
-    row: TimingClass
-    op: Op
-    places: tuple[int, ...]
-    scope: Scope
-    columns: dict[str, Any]  # those of ``Step``: a number for all, or one for each row
-    moved: Moved | None = None
-    ring: bool = False  # of a loop: whether its iterations wait for an mbarrier
-    place: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the course of the team in its CTA
-
-    @property
-    def cta(self) -> Array:
-        return self.scope.cta
-
-    @cached_property
-    def steps(self) -> list[Step]:
-        """A step for each execution, without times."""
-        n = len(self.scope)
-        lists = [x.tolist() if isinstance(x, np.ndarray) else itertools.repeat(x, n) for x in self.columns.values()]
-        what = What(self.row, self.op)
-        return [Step(what, *xs) for xs in zip(*lists, strict=False)]  # columns in the order of the fields
-
-    def time(self, times: Durations) -> None:
-        """Give the steps the times that they take."""
-        rows = zip(self.steps, *(x.tolist() for x in times(self)), strict=True)
-        for s, *x in rows:
-            s.slot_ps, s.issue_ps, s.unit_ps, s.shared_ps, s.port_ps, s.power_ps = x
-
-
-Durations: TypeAlias = Callable[[Part], list[Array]]  # see ``timing.Times.of``
-
-
-@dataclass(eq=False)
-class Walk:
-    """The parts of the teams in some CTAs, and how many steps each team has in each."""
-
-    teams: list[tuple[str, int]]
-    parts: list[list[Part]]
-    lengths: list[Array]
-    _made: list[list[Team]] = field(default_factory=list)
-
-    @property
-    def steps(self) -> int:
-        return int(sum(n.sum() for n in self.lengths))
-
-    def keyed(self) -> Iterator[tuple[tuple[int, tuple[int, ...]], Part]]:
-        """The copies to and from global memory, each by its team and the places of its operation."""
-        for k, parts in enumerate(self.parts):
-            yield from (((k, part.places), part) for part in parts if part.columns["tensor"])
-
-    def of(self, times: Durations | None = None) -> list[list[Team]]:
-        """The teams of each CTA, with their steps in order. A call with other times changes those of the steps."""
-        self._made = self._made or self._ordered()
-        if times is not None:
-            for part in itertools.chain.from_iterable(self.parts):
-                part.time(times)
-        return self._made
-
-    def _ordered(self) -> list[list[Team]]:
-        ctas = len(self.lengths[0])
-        out = [[Team(name, warps) for name, warps in self.teams] for _ in range(ctas)]
-        for k, (parts, lengths) in enumerate(zip(self.parts, self.lengths, strict=True)):
-            course: list[Any] = [None] * int(lengths.sum())
-            start = np.cumsum(lengths) - lengths
-            for part in parts:
-                for at, step in zip((start[part.cta] + part.place).tolist(), part.steps, strict=True):
-                    course[at] = step
-            for teams, first, n in zip(out, start.tolist(), lengths.tolist(), strict=True):
-                teams[k].steps = course[first : first + n]
-        return out
 
 
 class Programs:
@@ -263,7 +114,7 @@ class Programs:
                 if once is not None:
                     parts[k].append(self._arithmetic(op, points, once, jumps=0))
                 parts[k].append(self._part(row, op, places, points))
-        return Walk(teams, parts, [_placed(start.scope, rows) for rows in parts])
+        return Walk(teams, parts, [placed(start.scope, rows) for rows in parts])
 
     def _trips(self, trips: list[tuple[For, Points]]) -> Iterator[tuple[int, Part]]:
         """A step for each iteration of the loops that were entered, those aside that leave no jump."""
@@ -366,47 +217,3 @@ def _own(op: Op) -> Iterator[Op]:
         if depth and not 0 < loop < depth:
             loop = depth if isinstance(inner, For) else 0
             yield inner
-
-
-def _placed(start: Scope, parts: list[Part]) -> Array:
-    """Give each row of the parts its place in the course of a CTA; the steps of each CTA."""
-    items: dict[Scope, list[Any]] = {start: []}
-
-    def attach(scope: Scope) -> list[Any]:
-        """What stands in a scope, in order; the scope itself stands in the one around, from now on."""
-        if scope not in items:
-            assert scope.around is not None
-            attach(scope.around).append(scope)
-            items[scope] = []
-        return items[scope]
-
-    for part in parts:
-        attach(part.scope).append(part)
-    sizes: dict[Scope, Array] = {}
-
-    def size(scope: Scope) -> Array:
-        n = np.zeros(len(scope), dtype=np.int64)
-        for x in items[scope]:
-            if isinstance(x, Part):
-                n += 1
-            else:
-                n += np.bincount(x.of, weights=size(x), minlength=len(scope)).astype(np.int64)
-        sizes[scope] = n
-        return n
-
-    def place(scope: Scope, at: Array) -> None:
-        at = at.copy()
-        for x in items[scope]:
-            if isinstance(x, Part):
-                x.place = at.copy()
-                at += 1
-            else:
-                n = sizes[x]
-                before = np.cumsum(n) - n
-                first = np.searchsorted(x.of, x.of, side="left")
-                place(x, at[x.of] + before - before[first] if len(n) else at[:0])
-                at += np.bincount(x.of, weights=n, minlength=len(scope)).astype(np.int64)
-
-    lengths = size(start)
-    place(start, np.zeros(len(start), dtype=np.int64))
-    return lengths

@@ -15,8 +15,9 @@ there, and keeps nothing busy.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from .engine import Engine, SimulationError
 
@@ -58,6 +59,11 @@ class Pipe:
         if self.log is not None:
             self.log(self.name, start, end)
         return start, end
+
+    def state(self, now: int) -> Hashable:
+        """For how long each server is busy yet, in order: what the services to come depend on."""
+        servers = self._free
+        return max(0, servers[0] - now) if len(servers) == 1 else tuple(sorted(max(0, f - now) for f in servers))
 
     @property
     def over(self) -> int:
@@ -143,6 +149,16 @@ class Window:
             return 0
         start, stop, first, end = arriving[0]
         return end if byte >= stop else first + (end - first) * max(0, byte - start) // (stop - start)
+
+    def state(self, now: int, name: Callable[[Callable[[], None]], Hashable]) -> Hashable:
+        """Who waits, and when the bytes arrive on which those to come depend; *name* tells what is called."""
+        cum, last = self._cum, self._cum - self.capacity
+        behind = itertools.dropwhile(lambda x: x[3] <= now or x[1] <= last, self._arriving)  # what is there is there
+        arriving = tuple(
+            (start - cum, stop - cum, first - now, end - now) if end > now else (start - cum, stop - cum)
+            for start, stop, first, end in behind
+        )
+        return tuple((nbytes, since - now, name(then)) for nbytes, since, then in self._waiting), arriving
 
     def mean(self, time: int) -> float:
         """The bytes in flight on average over a run of this time, which is over."""

@@ -11,30 +11,32 @@ True
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from symlayout.kernel import Kernel
 
-from .engine import NS, Engine, SimulationError, Steps
+from .engine import NS, Engine, SimulationError
 from .log import Log
 from .machine import H200, Machine
 from .memory import LATENCY, GlobalMemory
+from .places import Clusters, Place
 from .plan import Plan, plan_of
-from .program import Programs, Team
+from .program import Programs
 from .ranges import time_range
+from .recurrence import Recurrence
 from .resource import Pipe
-from .sm import ALL, IN_FLIGHT, UNITS, Cta, Sm, resident
+from .sm import ALL, IN_FLIGHT, UNITS, Sm
 from .trace import Stall, Trace, Use
 from .traffic import Cache
 from .values import Memories
-from .warp import Warps
 
-MANY_STEPS, PART = 5_000, 4  # of runs with more steps, which take a tenth of a second, others go on for a part
+MANY_STEPS, PART = 5_000, 4  # of runs that simulate more, which take a fiftieth of a second, others go on for a part
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")
 DETAILS = ("auto", "kinds", "all")
 SLOTS = UNITS[0]
+LEFT_OUT = "not modelled: docs/simulator/deviations.md"
 
 
 def simulate(
@@ -48,6 +50,7 @@ def simulate(
     detail: str = "auto",
     inputs: Mapping[str, Any] | None = None,
     values: bool = False,
+    each_step: bool = False,
 ) -> Trace:
     """The predicted time of a kernel that is bound to sizes, and where it goes.
 
@@ -58,7 +61,9 @@ def simulate(
     chooses, and the notes say what it chose. *inputs* are tensors of indices that the kernel reads; of others,
     indices are drawn within their contracts. With *values* all SMs are simulated, the inputs are those of ``execute``,
     and the arrays of the trace are what the kernel leaves in global memory: data move when they have arrived, so what
-    is not waited for is not there. Where a run cannot go on, the error has its *timeline*.
+    is not waited for is not there. Where a run cannot go on, the error has its *timeline*. Iterations that repeat those
+    before exactly are counted without being simulated (``recurrence``), which changes no number; with *each_step* they
+    are not, nor where there is a timeline or values move.
 
     Raises SimulationError for a kernel that is outside of the model, for one that does not end, and for a grid so
     large that the SMs in detail have more than a million steps.
@@ -71,14 +76,14 @@ def simulate(
     store = Cache.of(bound, machine, cache == "warm")
     plan = plan_of(programs, machine, store, "all" if values else detail)
     try:
-        time, chip = _run(plan, machine, frozenset(), timeline or values, memories)
+        time, chip = _run(plan, machine, frozenset(), timeline or values, memories, each_step=each_step)
     except SimulationError:
         if not timeline and not values:  # again, to tell what happened before
             _run(plan, machine, frozenset(), True)
         raise
     uses = tuple(chip.uses(time))
     tried = [u.name for u in uses if u.utilisation >= TRIED] + [LATENCY]
-    again = _Again(plan, machine, time, chip.steps if what_if or uncertainty else 0)
+    again = _Again(plan, machine, time, chip, each_step)
     others = {name: again.time(machine, name) for name in tried} if what_if else {}
     around = None
     if uncertainty:
@@ -97,7 +102,12 @@ def simulate(
         uses=uses,
         stalls=tuple(chip.stalls()),
         what_if=others,
-        notes=(*plan.notes, *again.notes, f"L2 is {cache} at the start; not modelled: docs/simulator/deviations.md"),
+        notes=(
+            *plan.notes,
+            *chip.notes,
+            *(again.notes if what_if or uncertainty else ()),
+            f"L2 is {cache} at the start; not modelled: docs/simulator/deviations.md",
+        ),
         around=around,
         arrays=memories.arrays if memories else None,
         timeline=chip.log.timeline if chip.log and timeline else None,
@@ -129,11 +139,20 @@ class Chip:
             for k, kind in enumerate(plan.kinds)
         ]
         self.sms = [sm for group in self.groups for sm in group]
+        self.repeated, self.why = 0, ""  # of the steps, those that are counted without being simulated; why none is
+        self.reached: tuple[int, int] | None = None  # steps of the first SM, and when, in a run that goes so far
 
     @property
     def steps(self) -> int:
         """The steps that the warps of the SMs in detail have issued."""
         return sum(sm.slots.served for sm in self.sms)
+
+    @property
+    def notes(self) -> list[str]:
+        if not self.repeated:
+            return [f"each of {self.steps} steps is simulated: {self.why}"] if self.steps > MANY_STEPS else []
+        told = "repeat those before to the picosecond, and are counted without being simulated"
+        return [f"{self.repeated} of {self.steps} steps {told}"]
 
     @property
     def over(self) -> int:
@@ -177,29 +196,34 @@ def _use(pipes: Sequence[Pipe], weights: Sequence[int], time: int) -> Use:
 class _Again:
     """Times of a kernel whose time is known, on other machines or with a free resource.
 
-    Of a run of many steps, the first part says how much faster or slower the other one is: by the steps until then.
+    Of a run of many steps, the first part says how much faster or slower the other one is: by the time for its steps.
     """
 
-    def __init__(self, plan: Plan, machine: Machine, time: int, steps: int) -> None:
-        self.plan, self.full = plan, time
-        self.until = time // PART if steps > MANY_STEPS else 0
-        self.done = self._steps(machine, "") if self.until else 0
+    def __init__(self, plan: Plan, machine: Machine, time: int, chip: Chip, each_step: bool) -> None:
+        self.plan, self.full, self.each_step = plan, time, each_step
+        self.until = chip.sms[0].slots.served // PART if chip.steps - chip.repeated > MANY_STEPS else 0
+        self._each: float | None = None  # picoseconds of a step of the part
 
     @property
     def notes(self) -> list[str]:
-        return [f"what-ifs and the range are those of the first {1 / PART:.0%} of the time"] if self.until else []
+        return [f"what-ifs and the range are those of the first {1 / PART:.0%} of the steps"] if self.until else []
 
     def time(self, machine: Machine, free: str = "") -> int:
         """Picoseconds on a machine, with a resource made free."""
         if not self.until or free == SLOTS:  # whose requests are the steps
             return self._run(machine, free, 0)[0]
-        return round(self.full * self.done / max(1, self._steps(machine, free)))
+        if self._each is None:
+            self._each = self._part(machine, "")
+        return round(self.full * self._part(machine, free) / self._each)
 
-    def _steps(self, machine: Machine, free: str) -> int:
-        return self._run(machine, free, self.until)[1].steps
+    def _part(self, machine: Machine, free: str) -> float:
+        """Picoseconds of a step of the part."""
+        time, chip = self._run(machine, free, self.until)
+        steps, time = chip.reached or (chip.sms[0].slots.served, time)
+        return time / steps
 
     def _run(self, machine: Machine, free: str, until: int) -> tuple[int, Chip]:
-        return _run(self.plan, machine, frozenset({free}), False, until=until)
+        return _run(self.plan, machine, frozenset({free}), False, until=until, each_step=self.each_step)
 
 
 def _run(
@@ -209,27 +233,28 @@ def _run(
     timeline: bool,
     memories: Memories | None = None,
     until: int = 0,
+    each_step: bool = False,
 ) -> tuple[int, Chip]:
-    """The time until all is done and written, or until a time, and the chip afterwards."""
+    """The time until all is done and written, or until the first SM has issued so many steps, and the chip then."""
     engine = Engine()
-    if until:
-        engine.at(until, engine.stop)
     chip = Chip(engine, plan, machine, free, timeline)
-    dispatch = chip.dispatch, machine.exact("cta_dispatch" if plan.at_once > 1 else "cta_dispatch_alone")
-    waiting = [iter(clusters) for clusters in plan.courses(machine)]
-    for place in range(plan.at_once):  # the first of each SM before the second of any
-        for k, group in enumerate(chip.groups):
-            engine.start(
-                f"place {place} of SM {k}", resident(group, waiting[0 if plan.shared else k], run, *dispatch, memories)
-            )
+    interval = machine.exact("cta_dispatch" if plan.at_once > 1 else "cta_dispatch_alone")
+    waiting = [Clusters(clusters) for clusters in plan.courses(machine)]
+    places = [
+        Place((k, n), group, waiting[0 if plan.shared else k], chip.dispatch, interval, memories)
+        for n in range(plan.at_once)  # the first of each SM before the second of any
+        for k, group in enumerate(chip.groups)
+    ]
+    repeats = Recurrence(
+        engine, places, chip.sms, chip.memory, chip.dispatch, until, each_step or timeline or bool(memories)
+    )
+    for place in places:
+        k, n = place.key
+        engine.start(f"place {n} of SM {k}", place.run(), place)
     try:
         engine.run()
     except SimulationError as e:
         e.timeline = chip.log.timeline if chip.log else None
         raise
-    return max(engine.now, chip.over), chip
-
-
-def run(cta: Cta, team: Team, number: int, end: Callable[[], None]) -> Steps:
-    """The steps of a team of a CTA."""
-    return Warps(cta, team, end, cta.follow.teams[number] if cta.follow else None).run()
+    chip.repeated, chip.why, chip.reached = repeats.steps, repeats.why, repeats.reached
+    return max(engine.now, chip.over) + repeats.skipped, chip

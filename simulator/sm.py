@@ -1,9 +1,9 @@
-"""One SM in detail: its units, the mbarriers of its CTAs, and the clusters that run on it and its neighbours."""
+"""One SM in detail: its units, and the CTAs on it with their mbarriers and their barriers of threads."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -13,13 +13,13 @@ from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
 from symlayout.semantics.mbarrier import Mbarrier
 
-from .engine import NS, Engine, Signal, SimulationError, Steps
+from .engine import NS, Engine, Signal, SimulationError
 from .log import Log
 from .machine import Machine
 from .memory import GlobalMemory
-from .program import Step, Team, What
 from .resource import Pipe, Window
-from .values import Follow, Memories
+from .steps import Team, What
+from .values import Follow
 
 UNITS = (
     *("issue slots", "load/store unit", "shared memory", "TMA front end", "tensor core", "mbarrier unit"),
@@ -42,6 +42,12 @@ class Barrier:
     def _told(self) -> str:
         s = self.state
         return f"{s.name}, in phase {s.phase} with {s.pending} of {s.arrivals} arrivals and {s.tx} bytes pending"
+
+    @property
+    def phase(self) -> Hashable:
+        """Its phase as waits see it, what that awaits, and who waits for it."""
+        s = self.state
+        return s.phase % 2, s.pending, s.tx, self.signal.state
 
     def change(self, change: Callable[[int], None], number: int) -> None:
         """Arrive, expect or complete; a phase that ends so resumes those who wait for it.
@@ -70,6 +76,10 @@ class Flight:
         """Whether all are over, or with *read* have read their sources, but for those that end at a known time."""
         return not (self.reading if read else self.pending)
 
+    def state(self, now: int) -> Hashable:
+        """What is under way, and for how long what ends at a known time; who waits."""
+        return self.reading, self.pending, max(0, self.until - now), self.signal.state
+
 
 @dataclass(slots=True)
 class Meeting:
@@ -77,6 +87,11 @@ class Meeting:
 
     signal: Signal
     threads: int = 0
+
+    @property
+    def state(self) -> Hashable:
+        """Those who have come, and those of them who wait."""
+        return self.threads, self.signal.state
 
 
 @dataclass(eq=False)
@@ -91,6 +106,11 @@ class Cta:
     follow: Follow | None = None  # in a run with values
     meetings: dict[int, Meeting] = field(default_factory=dict)
     together: dict[int, Meeting] = field(default_factory=dict)  # barriers of the cluster, those of rank 0
+
+    def state(self) -> Hashable:
+        """Its barriers of both kinds."""
+        own, all_of_them = ([(k, m.state) for k, m in x.items()] for x in (self.meetings, self.together))
+        return tuple([b.phase for b in self.barriers.values()]), tuple(own), tuple(all_of_them)
 
     @property
     def neighbours(self) -> dict[int, Meeting]:
@@ -155,46 +175,4 @@ class Course(NamedTuple):
     teams: list[Team]
 
 
-Run = Callable[[Cta, Team, int, Callable[[], None]], Steps]  # of a team, by number; what is called at its end
-
-
-def resident(
-    sms: list[Sm],
-    clusters: Iterator[tuple[Course, ...]],
-    run: Run,
-    dispatch: Pipe,
-    interval: float,
-    memories: Memories | None = None,
-) -> Steps:
-    """One place on some SMs: runs clusters one after another, a CTA on each SM, as long as there are any.
-
-    Each is dispatched before, with those of the SMs that these stand for, at an *interval* from CTA to CTA.
-    """
-    engine, first = sms[0].engine, True
-    for courses in clusters:
-        if not first:
-            yield sms[0].turnover
-        first = False
-        start, last = dispatch.take(round(interval * sms[0].stands_for * len(sms)))
-        yield start + round(sms[0].mean * (last - start)) - engine.now
-        cluster: list[Cta] = []
-        cluster += [sm.cta(c.name, k, cluster) for k, (sm, c) in enumerate(zip(sms, courses, strict=True))]
-        if memories is not None:
-            for cta, follow in zip(cluster, memories.cluster([c.block for c in courses]), strict=True):
-                cta.follow = follow
-        over = Signal(f"the end of {courses[0].name}")
-        running = sum(len(c.teams) for c in courses)
-
-        def end(over: Signal = over) -> None:
-            nonlocal running
-            running -= 1
-            if not running:
-                over.fire(engine)
-
-        for cta, c in zip(cluster, courses, strict=True):
-            for k, team in enumerate(c.teams):
-                engine.start(f"{c.name}, {team.name}", run(cta, team, k, end))
-        yield over
-
-
-__all__ = ["ALL", "IN_FLIGHT", "ISSUING", "UNITS", "Barrier", "Cta", "Flight", "Meeting", "Sm", "Step", "resident"]
+__all__ = ["ALL", "IN_FLIGHT", "ISSUING", "UNITS", "Barrier", "Course", "Cta", "Flight", "Meeting", "Sm"]

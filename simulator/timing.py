@@ -1,4 +1,4 @@
-"""How long each execution of an operation keeps its units busy on a machine, for all executions of a part at once.
+"""How long each step of a part keeps its units busy on a machine, for all steps of the part at once.
 
 >>> from symlayout.kernels import bulk_copy
 >>> from .program import Programs
@@ -19,7 +19,7 @@ from symlayout.atoms import MmaAtom
 
 from .machine import H200, Machine
 from .points import Array
-from .program import Part
+from .steps import Part
 from .timing_classes import Unit
 
 WAVEFRONT_BYTES = 128
@@ -48,8 +48,8 @@ class Times:
         self.product = machine.power("wgmma_energy")
 
     def of(self, part: Part) -> list[Array]:
-        """For each execution, ``NAMES``: issue slots, the warps, the unit, shared memory, the SM's port, power."""
-        x, row, n = part.columns, part.row, len(part.scope)
+        """For each step, ``NAMES``: issue slots, the warps, the unit, shared memory, the SM's port, power."""
+        x, row, n = part.kinds, part.row, len(part.steps)
         warps, count = x["warps"], x["count"]
         if row.unit is Unit.LOOP:
             trip = (
@@ -74,7 +74,7 @@ class Times:
         """The multiplications and additions of a product, of all warpgroups."""
         atom = part.op.row
         assert isinstance(atom, MmaAtom)
-        return 2 * math.prod(atom.mnk) * np.maximum(1, part.columns["warps"] // WARPGROUP)
+        return 2 * math.prod(atom.mnk) * np.maximum(1, part.kinds["warps"] // WARPGROUP)
 
     def _unit(self, unit: Unit, x: dict[str, Any], occupancy: float) -> Any:
         warps, served = x["warps"], x["served"]
@@ -94,5 +94,5 @@ class Times:
 
 
 def _whole(times: tuple[Any, ...], rows: int) -> list[Array]:
-    """Times as whole picoseconds, one for each execution."""
+    """Times as whole picoseconds, one for each step."""
     return [np.broadcast_to(np.rint(t).astype(np.int64), rows) for t in times]

@@ -1,17 +1,28 @@
 """Copies by cp.async of a team under way, and what happens once all that were begun before have landed.
 
->>> copies, seen = Tracked(), []
+>>> class Bell:
+...     rung = False
+...     def come(self): self.rung = True
+>>> copies, bell = Tracked(), Bell()
 >>> first, second = copies.begun(), copies.begun()
->>> copies.behind(lambda: seen.append("both"))
->>> copies.over(second); seen
-[]
->>> copies.over(first); seen
-['both']
+>>> copies.behind(bell)
+>>> copies.over(second); bell.rung
+False
+>>> copies.over(first); bell.rung
+True
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Hashable, Mapping
+from typing import Protocol
+
+
+class Comes(Protocol):
+    """What comes once copies have landed."""
+
+    def come(self) -> None: ...
+    def state(self, now: int, names: Mapping[int, Hashable]) -> Hashable: ...
 
 
 class Tracked:
@@ -20,7 +31,7 @@ class Tracked:
     def __init__(self) -> None:
         self.count = 0
         self.flying: set[int] = set()
-        self.waiting: list[tuple[int, Callable[[], None]]] = []  # the last copy that it waits for, what happens then
+        self.waiting: list[tuple[int, Comes]] = []  # the last copy that it waits for, what comes then
 
     def begun(self) -> int:
         """Another copy is under way: its number."""
@@ -35,11 +46,16 @@ class Tracked:
         due = [action for last, action in self.waiting if last < first]
         self.waiting = [(last, action) for last, action in self.waiting if last >= first]
         for action in due:
-            action()
+            action.come()
 
-    def behind(self, action: Callable[[], None]) -> None:
-        """Do something once all copies so far have landed, now if they have."""
+    def behind(self, action: Comes) -> None:
+        """Let something come once all copies so far have landed, now if they have."""
         if self.flying:
             self.waiting.append((self.count, action))
         else:
-            action()
+            action.come()
+
+    def state(self, now: int, names: Mapping[int, Hashable]) -> Hashable:
+        """What is under way and who waits, by how many copies began behind."""
+        waiting = [(self.count - last, action.state(now, names)) for last, action in self.waiting]
+        return tuple(sorted(self.count - number for number in self.flying)), tuple(waiting)

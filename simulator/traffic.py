@@ -11,8 +11,8 @@ from symlayout.atoms.access import MemorySpace
 from symlayout.kernel import Kernel
 
 from .machine import Machine
-from .program import Part, Walk
 from .reuse import windows
+from .steps import Part, Walk
 from .timing_classes import Unit
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -11,23 +11,43 @@ from symlayout.ops import Arrive, BarrierArrive, Commit, CpAsyncArrive, ExpectTx
 from symlayout.ops import Barrier as CtaBarrier
 
 from .engine import Signal, Steps
-from .program import HERE, Step, Team, What
+from .program import HERE
 from .sm import ALL, ISSUING, Cta, Flight, Meeting
+from .steps import Step, Team, What
 from .timing_classes import Unit
 from .tracked import Tracked
-from .values import NOTHING, Cargo, Follower
+from .transfers import Arrival, BoxLoad, BoxStore, Load, Names, Store
+from .values import NOTHING, Follower
 
 CLUSTER_BARRIER = 0  # the key of the barrier of all threads of a cluster
+START, ISSUE, SLEEP, WAKE, COME, MEET, LEAVE = (
+    (word, 0) for word in ("start", "issue", "sleep", "wake", "come", "meet", "leave")
+)
 
 
 class Warps:
-    """The warps of a team in lockstep: they issue in order, and wait where a result or a barrier is needed."""
+    """The warps of a team in lockstep: they issue in order, and wait where a result or a barrier is needed.
 
-    def __init__(self, cta: Cta, team: Team, end: Callable[[], None], follower: Follower | None = None) -> None:
+    *at* is the step at hand, and *stage* says where in it they stand whenever others go on. *key* has the numbers of
+    the group of SMs, of the place, of the CTA in its cluster, and of the team. *mark* is told of each iteration.
+    """
+
+    def __init__(
+        self,
+        key: tuple[int, int, int, int],
+        cta: Cta,
+        team: Team,
+        end: Callable[[], None],
+        follower: Follower | None = None,
+        mark: Callable[[Warps], None] | None = None,
+    ) -> None:
         self.sm, self.cta, self.team, self.engine = cta.sm, cta, team, cta.sm.engine
-        self.name, self.end = f"{cta.name}, {team.name}", end
+        self.key, self.name, self.end, self.mark = key, f"{cta.name}, {team.name}", end, mark
         self.follower, self.cargo = follower, NOTHING
         self.stalls = cta.sm.stalls.setdefault(team.name, Counter())
+        self.at = 0
+        self.stage: tuple[str, Hashable] = START
+        self.busy, self.began, self.since = 0, self.engine.now, 0
         self.loads: dict[str, Flight] = {}
         self.ready: dict[str, int] = {}
         self.open: dict[str, Flight] = {}
@@ -38,8 +58,9 @@ class Warps:
         """All steps in order."""
         engine, sm, log = self.engine, self.sm, self.sm.log
         take, stalls, handlers = sm.slots.take, self.stalls, sm.handlers
-        busy, began, follower = 0, engine.now, self.follower
-        for step in self.team.steps:
+        follower, steps = self.follower, self.team.steps
+        while self.at < len(steps):
+            step = steps[self.at]
             what = step.what
             handler = handlers.get(what)
             if handler is None:
@@ -51,12 +72,13 @@ class Warps:
             _, end = take(step.slot_ps)
             own = step.issue_ps
             taken = end - since
+            self.stage = ISSUE
             if taken > own:
                 stalls["issue slots"] += taken - own
                 yield taken
             elif own:
                 yield own
-            busy += own
+            self.busy += own
             if log is not None and what.row.unit is not Unit.WAIT and what.row.unit is not Unit.LOOP:
                 log.span(self.name, step.label, since)
             if follower is not None and what.row.unit is not Unit.LOOP:
@@ -65,22 +87,49 @@ class Warps:
                 yield from effect(self, step)
             else:
                 effect(self, step)
-        stalls[ISSUING] += busy
-        stalls[ALL] += engine.now - began
+            self.at += 1
+        stalls[ISSUING] += self.busy
+        stalls[ALL] += engine.now - self.began
         self.end()
+
+    def state(self, now: int, names: Names) -> Hashable:
+        """What its future depends on: the step at hand, where in it, and what is under way."""
+        at, steps = self.at, self.team.steps
+        return (
+            id(self.team),
+            id(steps[at]) if at < len(steps) else 0,
+            self.stage,
+            tuple([(name, t - now) for name, t in self.ready.items() if t > now]),
+            tuple([(k, f.state(now)) for k, f in self.loads.items()]),
+            tuple([(k, f.state(now)) for k, f in self.open.items()]),
+            tuple([(k, *[f.state(now) for f in flights]) for k, flights in self.groups.items()]),
+            self.copies.state(now, names),
+        )
+
+    def flights(self) -> list[Flight]:
+        """All that it may wait for, in order."""
+        return [*self.loads.values(), *self.open.values(), *(f for flights in self.groups.values() for f in flights)]
 
     # -- waiting --------------------------------------------------------------------------------------
 
-    def _stalled(self, cause: str, since: int) -> None:
-        self.stalls[cause] += self.engine.now - since
+    def _stalled(self, cause: str) -> None:
+        """It has waited since the time that is noted."""
+        self.stalls[cause] += self.engine.now - self.since
         if self.sm.log is not None:
-            self.sm.log.span(self.name, f"wait: {cause}", since)
+            self.sm.log.span(self.name, f"wait: {cause}", self.since)
 
-    def _until(self, done: Callable[[], bool], signal: Signal, cause: str) -> Steps:
-        since = self.engine.now
+    def _until(self, done: Callable[[], bool], signal: Signal, cause: str, which: Hashable = 0) -> Steps:
+        self.since = self.engine.now
         while not done():
+            self.stage = cause, which
             yield signal
-        self._stalled(cause, since)
+        self._stalled(cause)
+
+    def _sleep(self, time: int, cause: str, which: Hashable) -> Steps:
+        """Wait until a time."""
+        self.since, self.stage = self.engine.now, (cause, which)
+        yield time - self.since
+        self._stalled(cause)
 
     def _operands(self, step: Step) -> Steps:
         """Wait for the registers that a step reads."""
@@ -88,12 +137,10 @@ class Warps:
         for name in what.reads:
             flight = self.loads.get(name)
             if flight is not None and not flight.over():
-                yield from self._until(flight.over, flight.signal, "loads")
+                yield from self._until(flight.over, flight.signal, "loads", name)
             at = self.ready.get(name, 0)
             if at > self.engine.now:
-                since = self.engine.now
-                yield at - since
-                self._stalled("results", since)
+                yield from self._sleep(at, "results", name)
         if what.writes and what.row.unit in RESULTS:
             latency = self.sm.latency(what)
             for name in what.writes:
@@ -104,6 +151,11 @@ class Warps:
     def _registers(self, step: Step) -> None:
         """The results are there after the latency, which ``_operands`` has noted."""
 
+    def _loop(self, step: Step) -> None:
+        """An iteration begins."""
+        if self.mark is not None:
+            self.mark(self)
+
     def _shared(self, step: Step) -> None:
         """Loads and stores of shared memory: the port takes a wavefront at a time."""
         sm = self.sm
@@ -113,16 +165,19 @@ class Warps:
                 self.ready[name] = end + sm.latency(step.what)
 
     def _load(self, step: Step) -> None:
-        flights = [self._flight(self.loads, name) for name in step.what.writes]
-        self._loading(step, flights)
+        Load(self, step, tuple(self._flight(self.loads, name) for name in step.what.writes)).start()
 
     def _cp_async(self, step: Step) -> None:
-        landed = partial(self.copies.over, self.copies.begun())
-        self._loading(step, [self._flight(self.open, step.what.member_of)], landed)
+        Load(self, step, (self._flight(self.open, step.what.member_of),), self.copies.begun()).start()
 
     def _store(self, step: Step) -> None:
-        _, end = self.sm.lsu.take(step.unit_ps)
-        self._at(end, partial(self._leave, step))
+        Store(self, step).start()
+
+    def _tma_load(self, step: Step) -> None:
+        BoxLoad(self, step).start()
+
+    def _tma_store(self, step: Step) -> None:
+        BoxStore(self, step, (self._flight(self.open, step.what.member_of),)).start()
 
     def _mma(self, step: Step) -> None:
         sm = self.sm
@@ -143,21 +198,19 @@ class Warps:
     def _mbarrier(self, step: Step) -> None:
         sm = self.sm
         sm.mbarriers.take(step.unit_ps)
-        op, how = step.op, dict[str, Any]()
-        if isinstance(op, Arrive):
-            how = {"count": op.count, "complete": op.complete}
+        op = step.op
+        how = (op.count, op.complete) if isinstance(op, Arrive) else ()
         for rank in step.ranks:
             if rank in (HERE, self.cta.rank):
                 barrier = self.cta.barriers[step.barrier]
                 if isinstance(step.op, ExpectTx):
                     barrier.change(barrier.state.expect_tx, step.number * step.lanes)
-                barrier.change(partial(barrier.state.arrive, **how), step.lanes)
+                Arrival(barrier, step.lanes, how).come()
             else:
-                barrier = self.cta.cluster[rank].barriers[step.barrier]
-                change = partial(barrier.change, partial(barrier.state.arrive, **how), step.lanes)
-                self.engine.at(self.engine.now + sm.remote, change)
+                there = self.cta.cluster[rank].barriers[step.barrier]
+                self.engine.at(self.engine.now + sm.remote, Arrival(there, step.lanes, how).come)
         if sm.log is not None:
-            self._note("expect" if isinstance(step.op, ExpectTx) else "arrive", step)
+            self.note("expect" if isinstance(step.op, ExpectTx) else "arrive", step)
 
     def _cp_async_arrive(self, step: Step) -> None:
         """The arrival comes when the copies before have landed; the phase may await one more of each lane till then."""
@@ -167,26 +220,25 @@ class Warps:
         if not step.op.noinc:
             barrier.change(barrier.state.await_more, step.lanes)
 
-        def arrive() -> None:
-            barrier.change(barrier.state.arrive, step.lanes)
-            self._note("arrive", step)
-
-        self.copies.behind(arrive)
+        told = partial(self.note, "arrive", step) if self.sm.log is not None else None
+        self.copies.behind(Arrival(barrier, step.lanes, (), told))
 
     def _wait(self, step: Step) -> Steps:
         """A wait costs the same whether the phase is over or ends later: the warp sleeps until it does."""
         self.sm.mbarriers.take(step.unit_ps)
-        barrier, since = self.cta.barriers[step.barrier], self.engine.now
+        barrier, self.since = self.cta.barriers[step.barrier], self.engine.now
         state, parity = barrier.state, step.number
         while not state.passes(parity):
+            self.stage = SLEEP
             yield barrier.signal
-        self._stalled(f"mbarrier {step.barrier[0]}", since)
+        self._stalled(f"mbarrier {step.barrier[0]}")
         if self.sm.log is not None:
-            self._note("wait", step, since)
+            self.note("wait", step, self.since)
+        self.stage = WAKE
         yield self.sm.wake
         self.stalls[ISSUING] += self.sm.wake
         if self.sm.log is not None:
-            self.sm.log.span(self.name, step.label, since)
+            self.sm.log.span(self.name, step.label, self.since)
 
     def _meet(self, step: Step) -> Steps:
         op = step.op
@@ -200,16 +252,18 @@ class Warps:
 
     def _met(self, meetings: dict[int, Meeting], number: int, wanted: int, step: Step, cause: str) -> Steps:
         """Wait until so many threads have come."""
-        meeting = meetings.setdefault(number, Meeting(Signal(lambda: f"{step.op} of {wanted} threads")))
+        self.stage = COME
         yield step.unit_ps
+        meeting = meetings.setdefault(number, Meeting(Signal(lambda: f"{step.op} of {wanted} threads")))
         meeting.threads += step.lanes
         if meeting.threads >= wanted:
             del meetings[number]
             meeting.signal.fire(self.engine)
         elif not isinstance(step.op, BarrierArrive):
-            since = self.engine.now
+            self.since, self.stage = self.engine.now, MEET
             yield meeting.signal
-            self._stalled(cause, since)
+            self._stalled(cause)
+        self.stage = LEAVE
         yield self.sm.latency(step.what)
 
     def _commit(self, step: Step) -> None:
@@ -222,19 +276,15 @@ class Warps:
         op = step.op
         assert isinstance(op, WaitGroup)
         groups = self.groups.get(op.group, [])
-        for flight in groups[: len(groups) - op.pending]:
+        for k, flight in enumerate(groups[: len(groups) - op.pending]):
             if not flight.over(op.read):
                 cause = f"{op.group} groups{' to be read' if op.read else ''}"
-                yield from self._until(partial(flight.over, op.read), flight.signal, cause)
-            since = self.engine.now
-            if flight.until > since:
-                yield flight.until - since
-                self._stalled(f"{op.group} groups", since)
+                yield from self._until(partial(flight.over, op.read), flight.signal, cause, k)
+            if flight.until > self.engine.now:
+                yield from self._sleep(flight.until, f"{op.group} groups", -1 - k)
         self.groups[op.group] = [f for f in groups if f.pending or f.reading or f.until > self.engine.now]
 
-    # -- asynchronous parts ---------------------------------------------------------------------------
-
-    def _note(self, what: str, step: Step, since: int = 0) -> None:
+    def note(self, what: str, step: Step, since: int = 0) -> None:
         """What happened to an mbarrier, for a timeline."""
         if self.sm.log is not None:
             phase = self.cta.barriers[step.barrier].state.phase
@@ -246,133 +296,9 @@ class Warps:
             found = among[name] = Flight(Signal(f"{name} to arrive"))
         return found
 
-    def _at(self, time: int, action: Callable[[], None]) -> None:
-        """Do something later, in the name of this team."""
-        if self.sm.log is not None:
-            self.engine.at(time, partial(self._named, action))
-        else:
-            self.engine.at(time, action)
-
-    def _named(self, action: Callable[[], None]) -> None:
-        self.engine.running = self.name
-        action()
-
-    def _over(self, flights: list[Flight], read: bool = False) -> None:
-        for flight in flights:
-            if read:
-                flight.reading -= 1
-            else:
-                flight.pending -= 1
-            flight.signal.fire(self.engine)
-
-    def _leave(self, step: Step) -> None:
-        """Bytes of a store leave the SM from now on; nobody waits until they are visible."""
-        self._at(self.sm.stores.take(step.port_ps)[1], partial(self._write, step, []))
-
-    def _write(self, step: Step, flights: list[Flight], cargo: Cargo = NOTHING) -> None:
-        """Bytes of a store come to L2, and are visible later."""
-        sm = self.sm
-        end = sm.memory.write(step.l2_bytes, step.dram_bytes, sm.mean)
-        if flights:
-
-            def over() -> None:
-                cargo.complete()
-                self._over(flights)
-
-            self._at(end, over)
-        if sm.log is not None:
-            sm.log.moved("write", step.bytes, end)
-
-    def _read(self, step: Step, ctas: tuple[Cta, ...]) -> tuple[int, ...]:
-        """When the bytes of a load that are asked for now have arrived at some CTAs."""
-        ports, much = [cta.sm.port for cta in ctas], {"l2_bytes": step.l2_bytes, "dram_bytes": step.dram_bytes}
-        times = self.sm.memory.read(ports, step.port_ps, **much, late=step.late, mean=self.sm.mean)
-        if self.sm.log is not None:
-            self.sm.log.moved("read", step.bytes, max(times))
-        return times
-
-    def _loading(self, step: Step, flights: list[Flight], landed: Callable[[], None] | None = None) -> None:
-        """Bytes on their way to registers, or to shared memory where something happens when they have *landed*."""
-        for flight in flights:
-            flight.pending += 1
-
-        cargo = self.cargo
-
-        def arrived() -> None:
-            if landed is not None:
-                self._at(self.sm.shared.take(step.shared_ps)[1], over)
-            else:
-                over()
-
-        def over() -> None:
-            cargo.complete()
-            self._over(flights)
-            if landed is not None:
-                landed()
-
-        def ask() -> None:
-            self._at(self._read(step, (self.cta,))[0], arrived)
-
-        self._at(self.sm.lsu.take(step.unit_ps)[1], ask)
-
-    def _tma_load(self, step: Step) -> None:
-        """The front end starts the command; it asks memory when its bytes fit among those in flight."""
-        sm, engine, since = self.sm, self.engine, self.engine.now
-        start, end = sm.tma.take(step.unit_ps)
-        ctas = (self.cta,) if step.ranks == (HERE,) else tuple(self.cta.cluster[rank] for rank in step.ranks)
-        window, cargo = sm.in_flight, self.cargo
-
-        def ask() -> None:
-            last = window.last(step.bytes) + sm.memory.latency(step.late)  # of the last byte that may be asked for
-            times = [max(end, last, time) for time in self._read(step, ctas)]
-            for cta, time in zip(ctas, times, strict=True):
-                self._at(time, partial(self._landing, step, cta, since, cargo))
-            window.begun(step.bytes, max(engine.now, max(times) - step.port_ps), max(times))
-
-        def begin() -> None:
-            window.ask(step.bytes, ask)
-
-        if start > engine.now:
-            self._at(start, begin)
-        else:
-            begin()
-
-    def _landing(self, step: Step, cta: Cta, since: int, cargo: Cargo) -> None:
-        """Bytes have arrived at an SM, and are written to its shared memory."""
-        self._at(cta.sm.shared.take(step.shared_ps)[1], partial(self._landed, step, cta, since, cargo))
-
-    def _landed(self, step: Step, cta: Cta, since: int, cargo: Cargo) -> None:
-        if cta.follow is not None:
-            cargo.land(cta.follow.cta)
-        barrier = cta.barriers[step.barrier]
-        barrier.change(barrier.state.complete_tx, step.number)
-        if cta is self.cta and self.sm.log is not None:
-            self._note("land", step, since)
-
-    def _tma_store(self, step: Step) -> None:
-        group = self._flight(self.open, step.what.member_of)
-        group.pending += 1
-        group.reading += 1
-        sm, cargo = self.sm, self.cargo
-        start, end = sm.tma.take(step.unit_ps)
-
-        def begin() -> None:
-            gone = max(sm.shared.take(step.shared_ps)[1], sm.stores.take(step.port_ps)[1], end) + sm.source_read
-            self._at(gone, read)
-
-        def read() -> None:
-            cargo.read()
-            self._over([group], read=True)
-            self._write(step, [group], cargo)
-
-        if start > self.engine.now:
-            self._at(start, begin)
-        else:
-            begin()
-
 
 EFFECTS: Mapping[Unit, Callable[[Warps, Step], Any]] = {
-    Unit.LOOP: Warps._registers,
+    Unit.LOOP: Warps._loop,
     Unit.REGISTERS: Warps._registers,
     Unit.SHARED: Warps._shared,
     Unit.MATRIX: Warps._shared,

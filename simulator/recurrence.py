@@ -1,0 +1,250 @@
+"""Iterations that repeat are counted, not simulated: a run whose state comes back goes on as it did since then.
+
+A pipeline of servers that always take as long as before (deterministic servers, first come, first served) and of roles
+that do the same in each iteration has times x(k + p) = x(k) + T from some iteration on: its recurrence in max and plus
+is periodic in the end (Baccelli, Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992, theorem 3.28).
+The period is not fitted. It is found where the whole state of a run, with times seen from now, equals one of before:
+what each team does and waits for, mbarriers, what is under way, how long each server is busy yet, in which order events
+come. What follows is then the same again, as long as the steps to come are those that came. So many periods are
+skipped at once, and all counters get what these periods would add: the result is that of each step simulated.
+
+>>> import simulator
+>>> from symlayout.kernels import bulk_copy
+>>> bound = bulk_copy(1 << 20, chunk=1024, slots=3, blocks=1).bind()
+>>> trace, whole = (simulator.simulate(bound, each_step=x, what_if=False, uncertainty=False) for x in (False, True))
+>>> trace.time_ps == whole.time_ps, trace.uses == whole.uses, trace.stalls == whole.stalls
+(True, True, True)
+>>> "of 10246 steps repeat those before to the picosecond" in trace.notes[1]
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .engine import Engine, Process
+from .places import Clusters, Place
+from .points import Array
+from .resource import Pipe, Window
+from .sm import Sm
+from .warp import Warps
+
+if TYPE_CHECKING:
+    from .memory import GlobalMemory
+
+PATIENCE = 64  # states that are looked at until fewer are
+COUNTERS: dict[type, tuple[str, ...]] = {Pipe: ("busy", "queued", "served"), Window: ("held_time", "queued")}
+SERVED = COUNTERS[Pipe].index("served")  # of the first unit, the issue slots of the first SM
+
+
+class Unknown(Exception):
+    """An event whose state is not known."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """What was counted when a state was there, and how far teams and clusters were."""
+
+    time: int
+    counts: tuple[int, ...]  # of units
+    stalls: dict[tuple[int, str, str], int]
+    teams: tuple[tuple[Warps, int, int, int, int], ...]  # with the step at hand, and the times that are counted up
+    taken: tuple[int, ...]
+    dram: tuple[int, int, int]  # its ledger
+
+
+class Recurrence:
+    """Watches a run, and skips what repeats, unless *each_step*.
+
+    ``skipped`` are the picoseconds, and ``steps`` the steps, left out. The run stops where an iteration begins, or a
+    cluster, when the first SM has issued *until* steps or more: ``reached`` says how many, and when.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        places: Sequence[Place],
+        sms: Sequence[Sm],
+        memory: GlobalMemory,
+        dispatch: Pipe,
+        until: int = 0,
+        each_step: bool = False,
+    ) -> None:
+        self.engine, self.places, self.sms = engine, places, sms
+        self.memory, self.until, self.each_step = memory, until, each_step
+        self.skipped = self.steps = 0
+        self.reached: tuple[int, int] | None = None
+        self.looks, self._unknown = 0, False
+        self.clusters: tuple[Clusters, ...] = tuple({id(p.clusters): p.clusters for p in places}.values())
+        self.pipes = (*(p for sm in sms for p in sm.pipes), *memory.pipes, dispatch)
+        self.windows = tuple(sm.in_flight for sm in sms)
+        self.units: tuple[Any, ...] = (*self.pipes, *self.windows)
+        self._units: set[Hashable] = set()
+        self._seen: dict[Hashable, Moment] = {}
+        self._every = self._left = 1
+        self._lead: int | None = None
+        places[0].mark = self.mark
+
+    def mark(self, warps: Warps | None) -> None:
+        """An iteration begins, or a cluster: look whether the state was there before."""
+        if warps is not None:
+            if self._lead is None:
+                self._lead = warps.key[-1]
+            if warps.key[-1] != self._lead or warps.key[2]:
+                return
+        if self.reached is None and 0 < self.until <= self.sms[0].slots.served:
+            self.reached = self.sms[0].slots.served, self.engine.now + self.skipped
+            self.engine.at(self.engine.now, self.engine.stop)
+            self._left = -1  # look at no more states
+        self._left -= 1
+        if self._left or self.each_step:
+            return
+        self._left, self.looks = self._every, self.looks + 1
+        units = tuple([pipe.state(self.engine.now) for pipe in self.pipes])
+        if units not in self._units:  # most states are new, and this is the least that tells
+            self._units.add(units)
+            return
+        try:
+            state = self._state(units)
+        except Unknown:
+            self._left, self._unknown = -1, True  # for good
+            return
+        now, before = self._moment(), self._seen.get(state)
+        if before is not None and (times := self._repeats(before, now)):
+            self._skip(before, now, min(times, self._wanted(before)))
+            self._seen.clear()
+            self._every = self._left = 1
+            return
+        self._seen[state] = now
+        if len(self._seen) % PATIENCE == 0:
+            self._every *= 2
+
+    @property
+    def why(self) -> str:
+        """Why nothing was skipped, or "" where something was."""
+        if self.steps:
+            return ""
+        if self.each_step:
+            return "each step was asked for"
+        if self._unknown:
+            return "what is under way does not say its state"
+        return f"no state of the SMs came back in {self.looks} iterations of a role"
+
+    # -- the state ------------------------------------------------------------------------------------
+
+    def _state(self, units: Hashable) -> Hashable:
+        """All that the future depends on, seen from now, with that of the units. Raises Unknown."""
+        now, names = self.engine.now, self._names()
+
+        def name(action: Callable[[], None]) -> Hashable:
+            owner = getattr(action, "__self__", None)
+            if isinstance(owner, Process):
+                return owner.owner.key
+            if isinstance(owner, Window):
+                return names[id(owner)]
+            if owner is None or not hasattr(owner, "state"):
+                raise Unknown
+            return action.__name__, owner.state(now, names)
+
+        return (
+            units,
+            tuple([(time - now, name(action)) for time, _, action in sorted(self.engine.queue, key=_order)]),
+            tuple([place.state() for place in self.places]),
+            tuple([warps.state(now, names) for place in self.places for warps in place.teams]),
+            tuple([cta.state() for place in self.places for cta in place.ctas]),
+            tuple([window.state(now, name) for window in self.windows]),
+        )
+
+    def _names(self) -> dict[int, Hashable]:
+        """Names of what is there, by identity."""
+        names: dict[int, Hashable] = {id(w): k for k, w in enumerate(self.windows)}
+        for place in self.places:
+            for cta in place.ctas:
+                names[id(cta)] = place.key, cta.rank
+                for slot, barrier in cta.barriers.items():
+                    names[id(barrier)] = place.key, cta.rank, slot
+            for warps in place.teams:
+                names[id(warps)] = warps.key
+                for k, flight in enumerate(warps.flights()):
+                    names[id(flight)] = warps.key, k
+        return names
+
+    def _moment(self) -> Moment:
+        now = self.engine.now
+        return Moment(
+            now,
+            tuple([getattr(unit, counter) for unit in self.units for counter in COUNTERS[type(unit)]]),
+            {
+                (k, role, cause): ps
+                for k, sm in enumerate(self.sms)
+                for role, c in sm.stalls.items()
+                for cause, ps in c.items()
+            },
+            tuple([(w, w.at, w.busy, now - w.began, now - w.since) for p in self.places for w in p.teams]),
+            tuple([c.taken for c in self.clusters]),
+            self.memory.dram.ledger,
+        )
+
+    # -- what repeats ---------------------------------------------------------------------------------
+
+    def _repeats(self, before: Moment, now: Moment) -> int:
+        """How often what was done since *before* comes again: as far as steps and clusters to come are alike."""
+        return max(0, min(self._limits(before, now), default=0))
+
+    def _wanted(self, before: Moment) -> int:
+        """How often it may be done again until so many steps are issued."""
+        served = self.sms[0].slots.served
+        each = served - before.counts[SERVED]
+        return max(0, self.until - served) // each + 1 if self.until and each > 0 else 1 << 62
+
+    def _limits(self, before: Moment, now: Moment) -> Iterator[int]:
+        if not self.memory.dram.repeat(before.dram, 0):
+            yield 0
+        moved = False
+        for (old, at, *_), (warps, here, *_) in zip(before.teams, now.teams, strict=True):
+            if old is not warps:
+                if at != here:
+                    yield 0
+            elif here > at:
+                moved = True
+                yield (_alike(warps.team.numbers, at, here - at) - 1) // (here - at)
+        for clusters, at, here in zip(self.clusters, before.taken, now.taken, strict=True):
+            if here > at:
+                moved = True
+                yield _alike(clusters.numbers, at, here - at) // (here - at)
+        if not moved:
+            yield 0
+
+    def _skip(self, before: Moment, now: Moment, times: int) -> None:
+        """Count what was done since *before* so many times more."""
+        self.skipped += times * (now.time - before.time)
+        self.memory.dram.repeat(before.dram, times)
+        served = sum(sm.slots.served for sm in self.sms)
+        counters = ((unit, counter) for unit in self.units for counter in COUNTERS[type(unit)])
+        for (unit, counter), a, b in zip(counters, before.counts, now.counts, strict=True):
+            setattr(unit, counter, b + times * (b - a))
+        self.steps += sum(sm.slots.served for sm in self.sms) - served
+        for (k, role, cause), ps in now.stalls.items():
+            self.sms[k].stalls[role][cause] += times * (ps - before.stalls.get((k, role, cause), 0))
+        for (old, at, *old_times), (warps, here, *new_times) in zip(before.teams, now.teams, strict=True):
+            busy, began, since = (times * (b - a) for a, b in zip(old_times, new_times, strict=True))
+            warps.busy, warps.began, warps.since = warps.busy + busy, warps.began - began, warps.since - since
+            if old is warps:
+                warps.at += times * (here - at)
+        for clusters, at, here in zip(self.clusters, before.taken, now.taken, strict=True):
+            clusters.taken += times * (here - at)
+
+
+def _order(event: tuple[int, int, Any]) -> tuple[int, int]:
+    return event[:2]
+
+
+def _alike(numbers: Array, first: int, shift: int) -> int:
+    """How many entries from the first on equal those that stand a shift later."""
+    most = len(numbers) - shift - first
+    if most <= 0:
+        return 0
+    differ = (numbers[first : first + most] != numbers[first + shift :]).nonzero()[0]
+    return int(differ[0]) if len(differ) else most

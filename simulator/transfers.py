@@ -1,0 +1,261 @@
+"""Copies on their way between global and shared memory: what happens to each after it was issued, event by event.
+
+A transfer is an object, and its events are its methods, so that what is under way can be looked at: see ``recurrence``.
+Data that move with it (``cargo``) are those of a run with values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import Any, Protocol
+
+from .sm import Barrier, Cta, Flight, Sm
+from .steps import Step
+from .tracked import Tracked
+from .values import Cargo
+
+Names = Mapping[int, Hashable]  # of teams, CTAs, mbarriers and flights that are there, by identity
+
+
+class Issuer(Protocol):
+    """The warps that issue copies."""
+
+    @property
+    def key(self) -> Hashable: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def sm(self) -> Sm: ...
+    @property
+    def cta(self) -> Cta: ...
+    @property
+    def cargo(self) -> Cargo: ...
+    @property
+    def copies(self) -> Tracked: ...
+    def note(self, what: str, step: Step, since: int) -> None: ...
+
+
+class Transfer:
+    """A copy that a team has issued, and the flights that wait for it."""
+
+    __slots__ = ("cargo", "flights", "sm", "step", "warps")
+
+    def __init__(self, warps: Issuer, step: Step, flights: tuple[Flight, ...] = ()) -> None:
+        self.warps, self.step, self.flights, self.sm, self.cargo = warps, step, flights, warps.sm, warps.cargo
+        for flight in flights:
+            flight.pending += 1
+
+    def state(self, now: int, names: Names) -> Hashable:
+        """What its future depends on, but for the event to come. Of a CTA that is over, nobody waits for it."""
+        flights = tuple(names.get(id(f)) for f in self.flights)
+        return type(self), self.warps.key, names.get(id(self.warps)), id(self.step), flights
+
+    def at(self, time: int, action: Callable[[], None]) -> None:
+        """Do something later, in the name of the team."""
+        if self.sm.log is not None:
+            self.sm.engine.at(time, partial(self._named, action))
+        else:
+            self.sm.engine.at(time, action)
+
+    def _named(self, action: Callable[[], None]) -> None:
+        self.sm.engine.running = self.warps.name
+        action()
+
+    def over(self) -> None:
+        """All is done."""
+        self.cargo.complete()
+        for flight in self.flights:
+            flight.pending -= 1
+            flight.signal.fire(self.sm.engine)
+
+    def _write(self) -> None:
+        """Bytes of a store come to L2, and are visible later."""
+        sm, step = self.sm, self.step
+        end = sm.memory.write(step.l2_bytes, step.dram_bytes, sm.mean)
+        if self.flights:
+            self.at(end, self.over)
+        if sm.log is not None:
+            sm.log.moved("write", step.bytes, end)
+
+    def _read(self, ctas: tuple[Cta, ...]) -> tuple[int, ...]:
+        """When the bytes of a load that are asked for now have arrived at some CTAs."""
+        sm, step = self.sm, self.step
+        ports, much = [cta.sm.port for cta in ctas], {"l2_bytes": step.l2_bytes, "dram_bytes": step.dram_bytes}
+        times = sm.memory.read(ports, step.port_ps, **much, late=step.late, mean=sm.mean)
+        if sm.log is not None:
+            sm.log.moved("read", step.bytes, max(times))
+        return times
+
+
+class Load(Transfer):
+    """A load by each thread, into registers, or into shared memory by cp.async: the copy of a *number*."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, warps: Issuer, step: Step, flights: tuple[Flight, ...], number: int = 0) -> None:
+        super().__init__(warps, step, flights)
+        self.number = number
+
+    def state(self, now: int, names: Names) -> Hashable:
+        """That of each transfer, and how many copies began behind it."""
+        return super().state(now, names), self.number and self.warps.copies.count - self.number
+
+    def start(self) -> None:
+        """The load/store unit takes the addresses."""
+        self.at(self.sm.lsu.take(self.step.unit_ps)[1], self.ask)
+
+    def ask(self) -> None:
+        """Memory is asked for the bytes."""
+        self.at(self._read((self.warps.cta,))[0], self.arrived)
+
+    def arrived(self) -> None:
+        """The bytes are at the SM."""
+        if self.number:
+            self.at(self.sm.shared.take(self.step.shared_ps)[1], self.landed)
+        else:
+            self.over()
+
+    def landed(self) -> None:
+        """They are in shared memory, and arrivals that waited for this come."""
+        self.over()
+        self.warps.copies.over(self.number)
+
+
+class Store(Transfer):
+    """A store by each thread; nobody waits until its bytes are visible."""
+
+    __slots__ = ()
+
+    def start(self) -> None:
+        """The load/store unit takes the addresses and the bytes."""
+        self.at(self.sm.lsu.take(self.step.unit_ps)[1], self.leave)
+
+    def leave(self) -> None:
+        """Bytes leave the SM from now on."""
+        self.at(self.sm.stores.take(self.step.port_ps)[1], self.written)
+
+    def written(self) -> None:
+        """Bytes are at L2."""
+        self._write()
+
+
+class BoxLoad(Transfer):
+    """A TMA command that loads, at the SMs of the CTAs where it lands."""
+
+    __slots__ = ("end", "since")
+
+    def start(self) -> None:
+        """The front end starts the command; it asks memory when its bytes fit among those in flight."""
+        self.since = self.sm.engine.now
+        start, self.end = self.sm.tma.take(self.step.unit_ps)
+        if start > self.since:
+            self.at(start, self.begin)
+        else:
+            self.begin()
+
+    def state(self, now: int, names: Names) -> Hashable:
+        """That of each transfer, and when the front end is through with it."""
+        return super().state(now, names), max(0, self.end - now)
+
+    def begin(self) -> None:
+        """The front end is at it."""
+        self.sm.in_flight.ask(self.step.bytes, self.ask)
+
+    def ask(self) -> None:
+        """Memory is asked for the first of the bytes."""
+        sm, step, cta = self.sm, self.step, self.warps.cta
+        ctas = (cta,) if len(step.ranks) == 1 and step.ranks[0] < 0 else tuple(cta.cluster[rank] for rank in step.ranks)
+        window, now = sm.in_flight, sm.engine.now
+        last = window.last(step.bytes) + sm.memory.latency(step.late)  # of the last byte that may be asked for
+        times = [max(self.end, last, time) for time in self._read(ctas)]
+        for there, time in zip(ctas, times, strict=True):
+            self.at(time, Landing(self, there).arrived)
+        window.begun(step.bytes, max(now, max(times) - step.port_ps), max(times))
+
+
+class Landing:
+    """The bytes of a TMA load for one CTA."""
+
+    __slots__ = ("box", "cta")
+
+    def __init__(self, box: BoxLoad, cta: Cta) -> None:
+        self.box, self.cta = box, cta
+
+    def state(self, now: int, names: Names) -> Hashable:
+        """Where it lands; when the front end was through is over."""
+        return Landing, Transfer.state(self.box, now, names), names.get(id(self.cta))
+
+    def arrived(self) -> None:
+        """They are at the SM, and are written to its shared memory."""
+        box = self.box
+        box.at(self.cta.sm.shared.take(box.step.shared_ps)[1], self.landed)
+
+    def landed(self) -> None:
+        """They are there, and the mbarrier is told."""
+        box, cta = self.box, self.cta
+        if cta.follow is not None:
+            box.cargo.land(cta.follow.cta)
+        barrier = cta.barriers[box.step.barrier]
+        barrier.change(barrier.state.complete_tx, box.step.number)
+        if cta is box.warps.cta and box.sm.log is not None:
+            box.warps.note("land", box.step, box.since)
+
+
+class BoxStore(Transfer):
+    """A TMA command that stores: it reads shared memory, then its bytes go to L2."""
+
+    __slots__ = ("end",)
+
+    def start(self) -> None:
+        """The front end starts the command."""
+        for flight in self.flights:
+            flight.reading += 1
+        now = self.sm.engine.now
+        start, self.end = self.sm.tma.take(self.step.unit_ps)
+        if start > now:
+            self.at(start, self.begin)
+        else:
+            self.begin()
+
+    def state(self, now: int, names: Names) -> Hashable:
+        """That of each transfer, and when the front end is through with it."""
+        return super().state(now, names), max(0, self.end - now)
+
+    def begin(self) -> None:
+        """The front end is at it."""
+        sm, step = self.sm, self.step
+        gone = max(sm.shared.take(step.shared_ps)[1], sm.stores.take(step.port_ps)[1], self.end) + sm.source_read
+        self.at(gone, self.read)
+
+    def read(self) -> None:
+        """The source may be written again."""
+        self.cargo.read()
+        for flight in self.flights:
+            flight.reading -= 1
+            flight.signal.fire(self.sm.engine)
+        self._write()
+
+
+class Arrival:
+    """Arrivals at an mbarrier that come later: *how* is what ``Mbarrier.arrive`` takes; somebody may be *told*."""
+
+    __slots__ = ("barrier", "how", "lanes", "told")
+
+    def __init__(
+        self, barrier: Barrier, lanes: int, how: tuple[Any, ...] = (), told: Callable[[], None] | None = None
+    ) -> None:
+        self.barrier, self.lanes, self.how, self.told = barrier, lanes, how, told
+
+    def state(self, now: int, names: Names) -> Hashable:
+        """Where how many arrive."""
+        return Arrival, names.get(id(self.barrier)), self.lanes, self.how
+
+    def come(self) -> None:
+        """They are there."""
+        self.barrier.change(lambda lanes: self.barrier.state.arrive(lanes, *self.how), self.lanes)
+        if self.told is not None:
+            self.told()
+
+
+__all__ = ["Arrival", "BoxLoad", "BoxStore", "Landing", "Load", "Names", "Store", "Transfer"]
