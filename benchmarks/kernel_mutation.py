@@ -523,7 +523,7 @@ def run(family: str, limit: int = 0, path: Path | None = None) -> Iterator[Judge
     known = refuted(kernel)
     every = list(mutants(kernel))
     step = max(1, -(-len(every) // limit)) if limit else 1
-    before = _rows(path, family)
+    before = _judged_before(path, family)
     for i, (name, mutant) in list(enumerate(every))[::step]:
         found = before.get((i, name))
         if found is None:
@@ -534,7 +534,7 @@ def run(family: str, limit: int = 0, path: Path | None = None) -> Iterator[Judge
         yield found
 
 
-def _rows(path: Path | None, family: str) -> dict[tuple[int, str], Judged]:
+def _judged_before(path: Path | None, family: str) -> dict[tuple[int, str], Judged]:
     """The judgements of a file on the mutants of a family, by number and name."""
     if path is None or not path.exists():
         return {}
