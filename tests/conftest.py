@@ -11,6 +11,7 @@ the mark ``seeds(60)`` makes a case of each of them.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable
@@ -37,6 +38,13 @@ def _in_one_process(config: pytest.Config) -> bool:
     files = {Path(arg.partition("::")[0]) for arg in config.args}
     watched = sys.gettrace() or config.option.usepdb or config.option.trace or config.option.capture == "no"
     return "PYTEST_XDIST_WORKER" in os.environ or bool(watched) or (len(files) == 1 and files.pop().suffix == ".py")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector off what lasts: modules and twelve thousand tests, seen by each of its passes, took 7 % of a run."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
