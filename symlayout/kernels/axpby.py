@@ -29,29 +29,44 @@ kernel axpby(N)
         st.global.4 b -> dst[first + j]
   result dst(i) = fma(alpha, x(i), mul(beta, y(i)))
 
-beta*y is rounded to the type of the tensors, then alpha*x is added and the sum is rounded once. Where beta is 0, y is
-read all the same, so that a NaN in it shows; CuTe leaves it out.
+beta*y is rounded to the type of the tensors, then alpha*x is added and the sum is rounded once. A factor of 0 leaves
+its vector out, as BLAS defines it, where the kernel is told so: a NaN in y then does not show.
+
+>>> print(*axpby(dim("N"), zero="beta").text().splitlines()[-9:-5], sep=chr(10))
+  if first + 3 >= N:
+    for j < 4:
+      if N > first + j:
+        ld.global.4 x[first + j] -> a
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..dtype import DType, DTypeLike
+from ..errors import LayoutError
 from ..expr import Symbol
 from ..int_tuple import ceil_div
 from ..kernel import Builder, Kernel
-from ..kernel.specification import applied, element, scalar
+from ..kernel.specification import Value, applied, element, scalar
 from ..layout import Layout
+from ..ops import Param
 
 SIZES = tuple({"N": n} for n in (1, 3, 4, 5, 511, 512, 513, 1030, 3000, 10001))
 VECTOR_BYTES = 16
 
 
-def axpby(N: int | Symbol, *, dtype: DTypeLike = "f32", threads: int = 128) -> Kernel:
-    """dst = alpha*x + beta*y for vectors of N elements and two scalars of their type."""
+TERMS = (("alpha", "x"), ("beta", "y"))  # factors and vectors
+
+
+def axpby(N: int | Symbol, *, dtype: DTypeLike = "f32", threads: int = 128, zero: str = "") -> Kernel:
+    """dst = alpha*x + beta*y for vectors of N elements and two scalars of their type.
+
+    *zero* is ``alpha`` or ``beta`` where that is 0: its vector is no operand then. Raises LayoutError for another word.
+    """
     kind = DType.of(dtype)
     width = VECTOR_BYTES // kind.bytes
     k = Builder(
@@ -60,28 +75,48 @@ def axpby(N: int | Symbol, *, dtype: DTypeLike = "f32", threads: int = 128) -> K
         grid=(ceil_div(N, width * threads),),
         threads=threads,
     )
-    alpha, beta = k.parameter("alpha", kind), k.parameter("beta", kind)
-    x, y, dst = (k.global_tensor(name, kind, Layout(N)) for name in ("x", "y", "dst"))
-    a, b = (k.registers(name, kind, width) for name in "ab")
+    factors = [k.parameter(name, kind) for name, _ in terms(zero)]
+    vectors = [k.global_tensor(name, kind, Layout(N)) for _, name in terms(zero)]
+    dst = k.global_tensor("dst", kind, Layout(N))
+    held = [k.registers(name, kind, width) for name, _ in zip("ab", vectors, strict=False)]
 
     def update(at: Any, count: int) -> None:
         """*count* elements of this thread."""
         nbytes = count * kind.bytes
-        k.copy(f"ld.global.{nbytes}", x(at), a())
-        k.copy(f"ld.global.{nbytes}", y(at), b())
-        k.map("mul", (beta, b()), b(), count)
-        k.map("fma", (alpha, a(), b()), b(), count)
-        k.copy(f"st.global.{nbytes}", b(), dst(at))
+        for vector, registers in zip(vectors, held, strict=True):
+            k.copy(f"ld.global.{nbytes}", vector(at), registers())
+        add(k, factors, held, count)
+        k.copy(f"st.global.{nbytes}", held[-1](), dst(at))
 
     first = k.let("first", width * (threads * k.block[0] + k.thread))
     with k.where(first + width <= N):
         update(first, width)
     with k.otherwise(), k.loop("j", width) as j, k.where(first + j < N):
         update(first + j, 1)
-    k.result(
-        "dst", lambda i: applied("fma", scalar(alpha), element("x", i), applied("mul", scalar(beta), element("y", i)))
-    )
-    return k.kernel(reference=reference)
+    k.result("dst", lambda i: stated(zero, i))
+    return k.kernel(reference=REFERENCES[zero])
+
+
+def terms(zero: str) -> tuple[tuple[str, str], ...]:
+    """The factors, with their vectors, that are not 0. Raises LayoutError for a word that is none of them."""
+    if zero not in REFERENCES:
+        raise LayoutError(f"expected alpha or beta as the factor that is 0, or \"\" for neither, got {zero!r}")
+    return tuple(t for t in TERMS if t[0] != zero)
+
+
+def add(k: Builder, factors: list[Param], held: list[Any], count: int) -> None:
+    """The terms in the last registers: it is multiplied, then the other product is added and the sum is rounded."""
+    into = held[-1]()
+    k.map("mul", (factors[-1], into), into, count)
+    for factor, registers in zip(factors[:-1], held[:-1], strict=True):
+        k.map("fma", (factor, registers(), into), into, count)
+
+
+def stated(zero: str, *at: Any) -> Value:
+    """What an element of dst is to be."""
+    products = [(scalar(Param(factor)), element(vector, *at)) for factor, vector in terms(zero)]
+    value = applied("mul", *products[-1])
+    return applied("fma", *products[0], value) if len(products) > 1 else value
 
 
 def reference(
@@ -91,6 +126,18 @@ def reference(
     scalars = (np.asarray(s).astype(x.dtype).astype(np.float64) for s in (alpha, beta))
     a, b = scalars
     return {"dst": (a * x.astype(np.float64) + b * y.astype(np.float64)).astype(x.dtype)}
+
+
+def scaled(x: np.ndarray[Any, Any], factor: Any) -> dict[str, np.ndarray[Any, Any]]:
+    """The same where the other factor is 0."""
+    return {"dst": (float(np.asarray(factor).astype(x.dtype)) * x.astype(np.float64)).astype(x.dtype)}
+
+
+REFERENCES: Mapping[str, Callable[..., dict[str, np.ndarray[Any, Any]]]] = {
+    "": reference,
+    "beta": lambda x, alpha: scaled(x, alpha),
+    "alpha": lambda y, beta: scaled(y, beta),
+}
 
 
 def bound(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any], alpha: Any, beta: Any) -> dict[str, np.ndarray[Any, Any]]:

@@ -78,7 +78,7 @@ def together(M: int | Symbol, N: int | Symbol, ld: int | Symbol, kind: DType) ->
 
 def grid(name: str, M: int | Symbol, N: int | Symbol, ld: int | Symbol, tile: tuple[int, int]) -> Builder:
     """A CTA for each tile; neighbours in a row run together, since their rows are neighbours in memory."""
-    sizes = (x for x in (M, N, ld) if not isinstance(x, int))
+    sizes = dict.fromkeys(x for x in (M, N, ld) if not isinstance(x, int))
     return Builder(name, *sizes, grid=(ceil_div(N, tile[1]), ceil_div(M, tile[0])), threads=int(THREADS.size()))
 
 

@@ -15,38 +15,38 @@ from ..algorithms import Inside
 from ..dtype import DType, DTypeLike
 from ..expr import Symbol
 from ..kernel import Kernel
-from ..kernel.specification import Value, applied, element, scalar
 from ..layout import Layout
 from ..tensor import make_identity_tensor
-from .axpby import bound, reference
+from .axpby import REFERENCES, add, bound, reference, stated, terms
 from .copy_if import LEAST_COLUMNS, ROWS, SIZES, dealt, grid
 
 __all__ = ["SIZES", "bound", "reference", "tensor_axpby"]
 
 
-def tensor_axpby(M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, dtype: DTypeLike = "f32") -> Kernel:
-    """dst = alpha*x + beta*y for (M,N): x with rows *ld* apart, y column-major, dst row-major."""
-    kind = DType.of(dtype)
-    tile = ROWS, LEAST_COLUMNS
-    k = grid("tensor_axpby", M, N, ld, tile)
-    alpha, beta = k.parameter("alpha", kind), k.parameter("beta", kind)
+def tensor_axpby(
+    M: int | Symbol, N: int | Symbol, ld: int | Symbol, *, dtype: DTypeLike = "f32", zero: str = ""
+) -> Kernel:
+    """dst = alpha*x + beta*y for (M,N): x with rows *ld* apart, y column-major, dst row-major.
+
+    *zero* is ``alpha`` or ``beta`` where that is 0: its tensor is no operand then. Raises LayoutError for another word.
+    """
+    kind, tile = DType.of(dtype), (ROWS, LEAST_COLUMNS)
+    rows = ld if zero != "alpha" else N  # of x, which alone has ld
+    k = grid("tensor_axpby", M, N, rows, tile)
+    factors = [k.parameter(name, kind) for name, _ in terms(zero)]
     layouts = {"x": Layout((M, N), (ld, 1)), "y": Layout((M, N), (1, M)), "dst": Layout((M, N), (N, 1))}
-    x, y, dst = (k.tensor(k.global_tensor(name, kind, layout)()) for name, layout in layouts.items())
+    names = [name for _, name in terms(zero)]
+    *sources, dst = (k.tensor(k.global_tensor(name, kind, layouts[name])()) for name in (*names, "dst"))
     load, store = (f"{way}.global.{kind.bytes}" for way in ("ld", "st"))
     part = dealt(k, load, kind, tile)
     inside = Inside(part(make_identity_tensor((M, N))), (M, N))
-    held = Layout(part(x).layout.shape)
-    count = int(held.size())
-    of_x, of_y = (k.registers(name, kind, count) for name in ("of_x", "of_y"))
-    for source, registers in ((x, of_x), (y, of_y)):
+    layout = Layout(part(dst).layout.shape)
+    count = int(layout.size())
+    held = [k.registers(f"of_{name}", kind, count) for name in names]
+    for source, registers in zip(sources, held, strict=True):
         k.fill(registers(), 0, count)
-        k.copy(load, part(source), k.tensor(registers(), held), when=inside)
-    k.map("mul", (beta, of_y()), of_y(), count)
-    k.map("fma", (alpha, of_x(), of_y()), of_y(), count)
-    k.copy(store, k.tensor(of_y(), held), part(dst), when=inside)
-    k.result("dst", lambda m, n: _sum(scalar(alpha), element("x", m, n), scalar(beta), element("y", m, n)))
-    return k.kernel(reference=reference)
-
-
-def _sum(alpha: Value, x: Value, beta: Value, y: Value) -> Value:
-    return applied("fma", alpha, x, applied("mul", beta, y))
+        k.copy(load, part(source), k.tensor(registers(), layout), when=inside)
+    add(k, factors, held, count)
+    k.copy(store, k.tensor(held[-1](), layout), part(dst), when=inside)
+    k.result("dst", lambda m, n: stated(zero, m, n))
+    return k.kernel(reference=REFERENCES[zero])
