@@ -141,20 +141,34 @@ class AddressMap:
         if 0 in sizes:
             return self._no_points()
         dtype = np.int64 if self._magnitude(sizes) < 2**62 else object  # object: Python integers, exact and slow
-        grids = np.meshgrid(*(np.arange(n).astype(dtype) for n in sizes), indexing="ij")
-        at = np.stack([g.reshape(-1, order="F") for g in grids], axis=1)
+        axes = [np.arange(n).astype(dtype) for n in sizes]
+        alone = set() if self.divisors else self._shortened(axes)
+        at = _every_point(axes, dtype)
         for tested, f in enumerate(self.valid):
-            arrays = self._divided(at, tested)
-            at = at[np.broadcast_to(_truth(f, arrays).astype(bool), len(at))]
-            if not len(at):
+            if not at.shape[1]:
                 return self._no_points()
+            if f not in alone:
+                at = at[:, np.broadcast_to(_truth(f, self._divided(at, tested)).astype(bool), at.shape[1])]
+        if not at.shape[1]:
+            return self._no_points()
         arrays = self._divided(at, len(self.valid))
-        columns = [np.broadcast_to(interpret(e, arrays), len(at)) for e in leaves(self.offset)]
-        return at, np.stack(columns, axis=1)
+        columns = [np.broadcast_to(interpret(e, arrays), at.shape[1]) for e in leaves(self.offset)]
+        return at.T, np.stack(columns, axis=1)
+
+    def _shortened(self, axes: list[np.ndarray[Any, Any]]) -> set[Fact]:
+        """The facts about one coordinate alone; its values that meet them are left on its axis."""
+        alone = set()
+        for f in self.valid:
+            mine = [i for i, c in enumerate(self.coords) if c in f.expr.symbols] if isinstance(f.expr, Expr) else []
+            if len(mine) == 1:
+                (i,) = mine
+                axes[i] = axes[i][_truth(f, Arrays({self.coords[i]: axes[i]})).astype(bool)]
+                alone.add(f)
+        return alone
 
     def _divided(self, at: np.ndarray[Any, Any], tested: int) -> Arrays:
-        """The coordinates as arrays, after the divisors that are evaluated once so many facts are tested."""
-        arrays = Arrays(dict(zip(self.coords, at.T, strict=True)))
+        """The coordinates, a row for each, as arrays, after the divisors that are evaluated once so many facts hold."""
+        arrays = Arrays(dict(zip(self.coords, at, strict=True)))
         for d, guards in zip(self.divisors, self.guards, strict=True):
             if guards == tested:
                 arrays.floordiv(0, interpret(d, arrays))
@@ -223,6 +237,16 @@ def _called(f: Callable[..., Any], what: str, coords: tuple[Symbol, ...]) -> Any
     except ValueError:  # a built-in function without a signature
         pass
     return f(*coords)
+
+
+def _every_point(axes: list[np.ndarray[Any, Any]], dtype: Any) -> np.ndarray[Any, Any]:
+    """The points whose coordinates are on some axes, a row for each coordinate, of which the first is the fastest."""
+    sizes = [len(axis) for axis in axes]
+    at = np.empty((len(sizes), math.prod(sizes)), dtype)
+    if at.size:
+        for i, axis in enumerate(axes):
+            at[i].reshape(-1, sizes[i], math.prod(sizes[:i]))[...] = axis[:, None]
+    return at
 
 
 def _truth(f: Fact, arrays: Arrays) -> np.ndarray[Any, Any]:

@@ -32,11 +32,12 @@ kernel axpby(N)
 beta*y is rounded to the type of the tensors, then alpha*x is added and the sum is rounded once. A factor of 0 leaves
 its vector out, as BLAS defines it, where the kernel is told so: a NaN in y then does not show.
 
->>> print(*axpby(dim("N"), zero="beta").text().splitlines()[-9:-5], sep=chr(10))
-  if first + 3 >= N:
-    for j < 4:
+>>> print(*axpby(dim("N"), zero="beta").text().splitlines()[-5:], sep=chr(10))
       if N > first + j:
         ld.global.4 x[first + j] -> a
+        mul alpha, a -> a x1
+        st.global.4 a -> dst[first + j]
+  result dst(i) = mul(alpha, x(i))
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ def axpby(N: int | Symbol, *, dtype: DTypeLike = "f32", threads: int = 128, zero
 def terms(zero: str) -> tuple[tuple[str, str], ...]:
     """The factors, with their vectors, that are not 0. Raises LayoutError for a word that is none of them."""
     if zero not in REFERENCES:
-        raise LayoutError(f"expected alpha or beta as the factor that is 0, or \"\" for neither, got {zero!r}")
+        raise LayoutError(f'expected alpha or beta as the factor that is 0, or "" for neither, got {zero!r}')
     return tuple(t for t in TERMS if t[0] != zero)
 
 
