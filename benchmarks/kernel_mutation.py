@@ -228,6 +228,15 @@ def _another(known: Iterable[str]) -> Slip:
     return make
 
 
+ALIKE = (("eq", "ne", "lt", "le", "gt", "ge"), ("and", "or", "xor"), ("shl", "shr"))
+
+
+def _alike(word: str, _: Kernel) -> Iterator[Change]:
+    """A comparison, a function of bits or a shift for another of its kind."""
+    for group in ALIKE:
+        yield from ((f"-> {y}", y) for y in group if word in group and y != word)
+
+
 def _width(word: str, _: Kernel) -> Iterator[Change]:
     stem, dot, width = word.rpartition(".")
     if width.isdigit():
@@ -326,7 +335,7 @@ _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
         **{"src": (_place,), "bytes": (_if_any(_one_off), _if_any(_piece_off)), "cache": (_if_any(_policy),)},
     },
     Mma: {"a": (_place,), "b": (_place,), "acc": (_place,), "zero": (_flipped,)},
-    Map: {"srcs": (_each(_place),), "dst": (_place,), "count": (_natural,)},
+    Map: {"srcs": (_each(_place),), "dst": (_place,), "count": (_natural,), "function": (_alike,)},
     Fill: {"dst": (_place,), "count": (_natural,)},
     Init: {"array": (_array,)},
     Arrive: {**_ON, "scope": (_another(SCOPES),), "count": (_times,), "complete": (_flipped,)},

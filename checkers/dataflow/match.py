@@ -37,7 +37,7 @@ from .state import Open, State
 from .target import Differs, Target
 from .updates import combined, of_index, parts_of
 
-COMMUTE = ("add", "mul", "fma")  # functions whose first two arguments may be exchanged
+COMMUTE = ("add", "mul", "fma", "eq", "ne", "and", "or", "xor")  # functions whose first two arguments may be exchanged
 
 
 class Matcher:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from symlayout.atoms.functions import APPROXIMATE
+from symlayout.atoms.functions import APPROXIMATE, FUNCTIONS
 from symlayout.dtype import DType
 from symlayout.errors import LayoutError
 
@@ -89,7 +89,26 @@ INTEGER = {
     "min": "min({}, {})",
     "max": "max({}, {})",
     "neg": "-{}",
-    "relu": "max({}, 0)",
+    "relu": "max({}, {T}(0))",
+}
+# Comparisons and choices of numbers of any type, by C++'s operators.
+CHOICES = {
+    **{
+        word: f"({{}} {sign} {{}} ? {{T}}(1) : {{T}}(0))"
+        for word, sign in (("eq", "=="), ("ne", "!="), ("lt", "<"), ("le", "<="), ("gt", ">"), ("ge", ">="))
+    },
+    "select": "({} != {T}(0) ? {} : {})",
+}
+BITWISE = {
+    "and": "{T}({} & {})",
+    "or": "{T}({} | {})",
+    "xor": "{T}({} ^ {})",
+    "not": "{T}(~{})",
+    "shl": "({U}({1}) < {B}u ? {T}({U}({0}) << {1}) : {T}(0))",
+}
+SHIFTED_RIGHT = {
+    "int": "({0} >> ({U}({1}) < {B}u ? {1} : {B} - 1))",
+    "uint": "({1} < {B}u ? {0} >> {1} : {T}(0))",
 }
 # Conversions that CUDA has a function for, each rounded once: to floats to nearest even, to integers towards zero.
 CONVERSIONS = {
@@ -138,17 +157,23 @@ def ctype(kind: DType) -> str:
 
 def applied(function: str, kinds: Sequence[DType], out: DType, operands: Sequence[str]) -> str:
     """A function of elements as C++. Raises LayoutError for one that no row has for these types."""
-    row: str | None
     if function == "convert":
         row = _conversion(kinds[0].name, out.name)
     else:
-        same = all(k == out for k in kinds)
-        tables = {"f32": SINGLE, "tf32": SINGLE, "f64": DOUBLE, "f16": HALF, "bf16": HALF}
-        table = tables.get(out.name) or (INTEGER if out.kind in ("int", "uint") else {})
-        row = table.get(function) or APPROXIMATE_HALF.get((function, out.name)) if same else None
+        row = _row(function, out) if all(k == out for k in kinds) else None
     if row is None:
         raise LayoutError(f"expected a function that has code, got {function} of {', '.join(map(str, kinds))} to {out}")
-    return row.format(*operands)
+    return row.format(*operands, T=ctype(out), U=f"uint{out.bits}_t", B=out.bits)
+
+
+def _row(function: str, out: DType) -> str | None:
+    """The text of a function of numbers of one type; T is the type, U that of as many bits without a sign, B these."""
+    if function in FUNCTIONS and FUNCTIONS[function].bits:
+        table = {**CHOICES, **BITWISE, "shr": SHIFTED_RIGHT.get(out.kind, "")}
+        return table[function] if FUNCTIONS[function].has(out) else None
+    tables = {"f32": SINGLE, "tf32": SINGLE, "f64": DOUBLE, "f16": HALF, "bf16": HALF}
+    found = tables.get(out.name) or (INTEGER if out.kind in ("int", "uint") else {})
+    return found.get(function) or APPROXIMATE_HALF.get((function, out.name))
 
 
 def _conversion(kind: str, out: str) -> str | None:

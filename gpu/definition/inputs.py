@@ -24,6 +24,7 @@ from .special import EVERY, odd, only_moved
 from .threads import WIDTH, Function, counted, printed
 from .values import Term, Values, converted
 
+ANY_BITS = (Kind.MOVED, Kind.BITS)
 NUMBERS, SPECIAL = "numbers", "bits"  # the sets of data
 
 HELPERS = {
@@ -66,12 +67,12 @@ def _filling(kernel: Kernel, t: Telling, word: str) -> tuple[Function, str]:
     at, lines, blocks = counted(values, coords, extents, stem="place")
     place = values.place(Element(tensor.name, coords))
     bits, held = f"hashed({at} + {t.seed})", ctype(tensor.dtype)
-    if word == SPECIAL or t.kind is Kind.MOVED:
+    if word == SPECIAL or t.kind in ANY_BITS:
         held = f"uint{tensor.dtype.bits}_t"
     if word == SPECIAL:
         name = f"odd_{tensor.name}"
         table, value = _special(tensor.dtype, at, bits, held, name)
-    elif t.kind is Kind.MOVED:
+    elif t.kind in ANY_BITS:
         value = _moved(tensor.dtype, bits, held)
     else:
         value = _number(values, t, bits)
@@ -116,7 +117,9 @@ def _number(values: Values, t: Telling, bits: str) -> str:
     if t.kind is Kind.INDEX:
         low = "" if t.low == 0 else f"{values.c(t.low)} + "
         return f"{ctype(kind)}({low}{high} % {values.integers.of(t.high - t.low + 1).inside(UNARY)})"
-    if t.kind is Kind.WHOLE:
+    if t.kind is Kind.FLAG:
+        text = f"double({high} % 2)"
+    elif t.kind is Kind.WHOLE:
         text = f"double({high} % {WHOLE}{'' if unsigned else f' - {HALF}'})"
     else:
         text = f"fabs(few({bits}))" if unsigned else f"few({bits})"

@@ -61,6 +61,21 @@ template <class T>
 __device__ inline T whole(double x, double least, T most) {
     return x != x ? T(0) : x <= least ? T(least) : x >= double(most) ? most : T(x);
 }""",
+    "picked": """\
+template <class T>
+__device__ inline T picked(bool first, T a, T b) {
+    return first ? a : b;
+}""",
+    "shifted_left": """\
+template <class T, class U>
+__device__ inline T shifted_left(T a, U by) {
+    return by < 8 * sizeof(T) ? T(U(a) << by) : T(0);
+}""",
+    "shifted_right": """\
+template <class T, class U>
+__device__ inline T shifted_right(T a, U by) {
+    return by < 8 * sizeof(T) ? T(a >> by) : a < T(0) ? T(~T(0)) : T(0);
+}""",
     **OF_INPUTS,
 }
 NEEDS = {"fma_odd": ("odd",)}

@@ -58,6 +58,17 @@ WRAPPED: Mapping[str, str] = {
 }
 CHOSEN: Mapping[str, str] = {"min": "min({}, {})", "max": "max({}, {})", "relu": "max({}, {kind}(0))"}
 
+# What counts is the number, or its bits, of one type.
+COMPARED: Mapping[str, str] = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+BITWISE: Mapping[str, str] = {
+    "and": "{T}({} & {})",
+    "or": "{T}({} | {})",
+    "xor": "{T}({} ^ {})",
+    "not": "{T}(~{})",
+    "shl": "shifted_left({}, {U}({}))",
+    "shr": "shifted_right({}, {U}({}))",
+}
+
 TO_DOUBLE: Mapping[str, str] = {
     "f64": "{}",
     "f16": "double(__half2float({}))",
@@ -166,6 +177,8 @@ class Values:
         if row.errors:
             raise LayoutError(f"{x.function} is approximate: hardware may give any number within its error")
         args = [self.of(a, out) for a in x.args]
+        if row.bits:
+            return Term(_of_bits(row, [Term(self.rounded(a, kind), kind) for a in args], kind), kind)
         if kind.kind == "float" or any(a.kind.kind == "float" for a in args):
             made = _formula(row, DOUBLES).format(*map(double, args))
             return Term(converted(Term(made, f64), kind), kind)
@@ -210,6 +223,17 @@ def _formula(row: MapFunction, table: Mapping[str, str]) -> str:
     if row.value not in table:
         raise LayoutError(f"expected a function that has a definition ({', '.join(table)}), got {row.word}")
     return table[row.value]
+
+
+def _of_bits(row: MapFunction, args: list[Term], kind: DType) -> str:
+    """A comparison, a choice or a function of bits, of numbers of one type."""
+    plain = [double(a) if kind.kind == "float" else a.text for a in args]
+    if row.value == "select":
+        return f"picked({plain[0]} != 0, {args[1].text}, {args[2].text})"
+    if row.value in COMPARED:
+        one, zero = (converted(Term(literal(x), f64), kind) for x in (1.0, 0.0))
+        return f"picked({plain[0]} {COMPARED[row.value]} {plain[1]}, {one}, {zero})"
+    return _formula(row, BITWISE).format(*plain, T=ctype(kind), U=f"uint{kind.bits}_t")
 
 
 def double(x: Term) -> str:

@@ -12,6 +12,12 @@ computes two elements of 16 bits by one instruction.
     >>> row, given = map_function("ex2.approx"), [(single, np.array([[3.0]]))]
     >>> print(row.result(given, single, 1), row.errors["f32"], row.error_bound(given, single, 1), sep="; ")
     [[8.]]; at most 2 ulp; [[1.90734863e-06]]
+    >>> least, chosen = map_function("lt"), map_function("select")
+    >>> a, b = (np.array([x], np.float32) for x in ((1, 5, np.nan), (2, 2, 2)))
+    >>> print(less := least.result([(single, a), (single, b)], single, 3))
+    [[1. 0. 0.]]
+    >>> print(chosen.result([(single, less), (single, a), (single, b)], single, 3))
+    [[1. 2. 2.]]
 """
 
 from __future__ import annotations
@@ -71,8 +77,9 @@ class Error:
 class MapFunction:
     """A function: how many elements of each source it takes (0: as many as there are results), and what it does.
 
-    ``on`` gets float64 for floats and the result's type for integers. Where *errors* are stated, or *types*, results
-    are of these types alone. *flushed* are the types for which subnormal numbers count as 0 of their sign, in and out.
+    ``on`` gets float64 for floats and the result's type for integers; where *bits* count, numbers of the result's type
+    as they are. Where *errors* are stated, or *types*, results are of these types alone. *flushed* are the types for
+    which subnormal numbers count as 0 of their sign, in and out.
     """
 
     word: str
@@ -84,6 +91,7 @@ class MapFunction:
     flushed: tuple[str, ...] = ()
     source: str = ""  # document and section of what is stated of errors
     since: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # compute capability by type; 8.0 of others
+    bits: bool = False
 
     @property
     def packed(self) -> bool:
@@ -131,6 +139,11 @@ class MapFunction:
         if not self.has(out):
             of = ", ".join((*self.types, *self.errors))
             raise LayoutError(f"expected {self.word} of {of}, got {out}")
+        if self.bits:
+            with np.errstate(all="ignore"):
+                kind = out.numpy()
+                same = (x if x.dtype == kind else converted(x.astype(np.float64), out) for _, x in sources)
+                return np.asarray(self.on(*same)).astype(kind)
         if self.value == "fma" and out.bits == 64 and out.kind == "float":
             raise LayoutError("expected an fma of at most 32 bits, got f64")
         if out.kind == "float" or any(kind.kind == "float" for kind, _ in sources):
@@ -252,13 +265,62 @@ def _packed(row: MapFunction) -> MapFunction:
     )
 
 
+INTEGERS = ("i32", "u32", "i64", "u64", "i16", "u16", "i8", "u8")
+WORDS = INTEGERS[:4]  # of which PTX has shifts
+COMPARED = ("f32", "f16", "bf16", "f64", *INTEGERS)
+
+
+def _compared(word: str, on: Callable[..., Numbers], sign: str) -> MapFunction:
+    """1 where a comparison holds, else 0; of a NaN only ``ne`` does (PTX ISA, setp: lt to eq, and neu)."""
+    return MapFunction(word, (0, 0), on, f"1 where a {sign} b, else 0", types=COMPARED, bits=True)
+
+
+def _shifted(left: bool) -> Callable[..., Numbers]:
+    """PTX ISA, shl and shr: amounts have no sign, and those of the type's bits or more shift all bits out."""
+
+    def shifted(a: Numbers, b: Numbers) -> Numbers:
+        kind = a.dtype
+        bits, amount = 8 * kind.itemsize, b.astype(f"u{kind.itemsize}")
+        near = np.minimum(amount, bits - 1).astype(kind)
+        if left:
+            return np.where(amount < bits, np.left_shift(a, near), kind.type(0))
+        return np.where((amount < bits) | (kind.kind == "i"), np.right_shift(a, near), kind.type(0))
+
+    return shifted
+
+
+def _picked(c: Numbers, a: Numbers, b: Numbers) -> Numbers:
+    return np.where(c != 0, a, b)
+
+
+# Numbers are compared, picked and cut as they are: of what is picked every bit stays, that of a NaN too.
+CHOICES = (
+    _compared("eq", np.equal, "="),
+    _compared("ne", np.not_equal, "!="),
+    _compared("lt", np.less, "<"),
+    _compared("le", np.less_equal, "<="),
+    _compared("gt", np.greater, ">"),
+    _compared("ge", np.greater_equal, ">="),
+    MapFunction("select", (0, 0, 0), _picked, "a where c is not 0, else b", types=COMPARED, bits=True),
+)
+BITWISE = (
+    MapFunction("and", (0, 0), np.bitwise_and, "the bits that a and b have", types=INTEGERS, bits=True),
+    MapFunction("or", (0, 0), np.bitwise_or, "the bits that a or b has", types=INTEGERS, bits=True),
+    MapFunction("xor", (0, 0), np.bitwise_xor, "the bits that one of a and b has", types=INTEGERS, bits=True),
+    MapFunction("not", (0,), np.invert, "the bits that a has not", types=INTEGERS, bits=True),
+    MapFunction("shl", (0, 0), _shifted(left=True), "a shifted left by b bits, zeros behind", types=WORDS, bits=True),
+    MapFunction("shr", (0, 0), _shifted(left=False), "a shifted right by b bits", types=WORDS, bits=True),
+)
+
 PAIRS = tuple(
     _packed(row)
     for row in (*ROWS, *APPROXIMATE)
     if row.word in ("add", "sub", "mul", "fma", "min", "max", "neg", "ex2.approx", "tanh.approx")
 )
 
-FUNCTIONS: Mapping[str, MapFunction] = {row.word: row for row in (*ROWS, *IEEE, *APPROXIMATE, *PAIRS)}
+FUNCTIONS: Mapping[str, MapFunction] = {
+    row.word: row for row in (*ROWS, *IEEE, *CHOICES, *BITWISE, *APPROXIMATE, *PAIRS)
+}
 
 
 def map_function(word: str) -> MapFunction:

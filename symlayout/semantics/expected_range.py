@@ -21,7 +21,7 @@ the order of additions may take them is not part of the range.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,8 @@ def _range(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtype:
     if kind.kind != "float":
         raise LayoutError(f"expected approximate functions whose results are floats, got {x} in {kind}")
     args = [_range(a, env, inputs, dtype) for a in x.args]
+    if row.value in CHOICES:
+        return CHOICES[row.value](*args)
     lows, highs = [], []
     for corner in itertools.product(*args):
         typed = [(kind, a) for a in np.broadcast_arrays(*corner)]
@@ -95,3 +97,28 @@ def _range(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtype:
         around = (divisor[0] < 0) & (divisor[1] > 0)
         low, high = np.where(around, -np.inf, low), np.where(around, np.inf, high)
     return low, high
+
+
+def _picked(c: Range, a: Range, b: Range) -> Range:
+    """The range of a where *c* may be another number than 0, and of b where it may be 0."""
+    first, second = (c[0] != 0) | (c[1] != 0), (c[0] <= 0) & (c[1] >= 0)
+    lows, highs = (
+        [np.where(may, x[end], empty) for may, x in ((first, a), (second, b))]
+        for end, empty in ((0, np.inf), (1, -np.inf))
+    )
+    return np.minimum(*lows), np.maximum(*highs)
+
+
+def _equal(a: Range, b: Range) -> Range:
+    """1 where both are one number, 0 where they cannot be the same."""
+    may = (a[0] <= b[1]) & (b[0] <= a[1])
+    return np.where(may & (a[0] == a[1]) & (b[0] == b[1]), 1.0, 0.0), np.where(may, 1.0, 0.0)
+
+
+def _unequal(a: Range, b: Range) -> Range:
+    low, high = _equal(a, b)
+    return 1 - high, 1 - low
+
+
+# Functions that neither rise nor fall in each argument; comparisons by order do.
+CHOICES: Mapping[str, Callable[..., Range]] = {"select": _picked, "eq": _equal, "ne": _unequal}

@@ -22,7 +22,7 @@ from ..atoms import MemorySpace
 from ..dtype import DType
 from ..expr import Int
 from ..kernel import Kernel, KernelTensor
-from ..kernel.specification import Element, Total, elements, sums
+from ..kernel.specification import Applied, Element, Total, Value, elements, sums
 from ..ops import LoadIndex
 from ..strides import as_modes
 
@@ -35,6 +35,7 @@ WHOLE, HALF = 1000, 500  # so many integers are added, about 0
 MULTIPLIER, SHIFT = 0x9E3779B97F4A7C15, 29  # of the hash of a place; bits from BITS on are used
 SEED, NEXT_SEED = 1, 7919
 BITS = 13
+BITWISE = ("and", "or", "xor", "not", "shl", "shr")
 FRACTION = 4  # bits behind the point, where a type has so many
 
 
@@ -46,6 +47,8 @@ class Kind(StrEnum):
     FEW = "few"  # -2, -1, 1, 2
     WHOLE = "whole"  # integers about 0
     REAL = "real"  # of all digits
+    FLAG = "flag"  # 0 or 1
+    BITS = "bits"  # of an integer, any
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ def tellings(kernel: Kernel) -> Iterator[Telling]:
     totals = (x for r in kernel.results for x in sums(r.value) if isinstance(x, Total))
     folded = updated | {e.tensor for x in totals for e in elements(x)}
     within = {op.src.tensor: op.name for op in kernel.walk() if isinstance(op, LoadIndex)}
+    known = dict(p for r in kernel.results for p in _picking(r.value))
     inputs = (t for t in kernel.tensors if t.space is MemorySpace.GLOBAL and t.name not in outputs)
     for i, t in enumerate(inputs):
         kind, low, high = Kind.FEW, 0, 0
@@ -76,11 +80,26 @@ def tellings(kernel: Kernel) -> Iterator[Telling]:
             kind, (low, high) = Kind.INDEX, within[t.name].args[1:3]
         elif t.name in moved:
             kind = Kind.MOVED
+        elif t.name in known and t.name not in summed:
+            kind = known[t.name]
         elif t.name in folded and t.dtype.numpy().itemsize >= 4:
             kind = Kind.WHOLE
         elif t.name not in summed and t.dtype.kind == "float":
             kind = Kind.REAL
         yield Telling(t, kind, NEXT_SEED * i + SEED, t.name in summed, low, high)
+
+
+def _picking(value: Value) -> Iterator[tuple[str, Kind]]:
+    """The inputs of functions that other numbers would not tell apart: of a choice by 0, of what is equal, of bits."""
+    if not isinstance(value, Applied):
+        return
+    kind = {"select": Kind.FLAG, "eq": Kind.FEW, "ne": Kind.FEW}.get(value.function)
+    first = value.args if value.function not in ("select", "shl", "shr") else value.args[:1]
+    if value.function in BITWISE:
+        kind = Kind.BITS
+    yield from ((x.tensor, kind) for x in first if kind is not None and isinstance(x, Element))
+    for x in value.args:
+        yield from _picking(x)
 
 
 def telling_scalars(kernel: Kernel) -> dict[str, Any]:
@@ -120,9 +139,11 @@ def numbers(t: Telling, place: Array) -> Array:
     if t.kind is Kind.INDEX:
         low, high = int(t.low), int(t.high)
         return (low + (bits >> np.uint64(BITS)).astype(np.int64) % (high - low + 1)).astype(kind)
+    if t.kind is Kind.FLAG:
+        return (bits >> np.uint64(BITS) & np.uint64(1)).astype(kind)
     if t.kind is Kind.MOVED and kind.itemsize >= 4 and STRIDE * place.size < EXACT:
         return (STRIDE * (place + np.uint64(1))).astype(kind)
-    if t.kind is Kind.MOVED:
+    if t.kind in (Kind.MOVED, Kind.BITS):
         return _numbers((bits >> np.uint64(8)).astype(f"u{kind.itemsize}"), t.tensor.dtype)
     if t.kind is Kind.WHOLE:
         return ((bits >> np.uint64(BITS)).astype(np.int64) % WHOLE - (kind.kind != "u") * HALF).astype(kind)

@@ -10,7 +10,7 @@ import gpu
 from gpu.compiling import toolchains
 from gpu.definition import define
 from gpu.definition.comparison import RANK, SIZES, TEXT
-from gpu.definition.values import CHOSEN, DOUBLES, WRAPPED
+from gpu.definition.values import BITWISE, CHOSEN, COMPARED, DOUBLES, WRAPPED
 from gpu.differential import data
 from gpu.guards import shape_of
 from symlayout import Layout, dim, dims
@@ -136,25 +136,28 @@ def computing(value, kind, out=None, names="xyz"):
 
 def numbers(kind, low, names="xyz"):
     draw = np.random.default_rng(3)
-    return {name: draw.uniform(low, 100, 32).astype(DType.of(kind).numpy()) for name in names}
+    found = {name: draw.uniform(low, 100, 32).astype(DType.of(kind).numpy()) for name in names}
+    found["x"][:8] = found["y"][:8] = 0  # of which comparisons and choices know, as of what is equal
+    found["y"][4:8] = 1
+    return found
 
 
 def _function(row):
     return lambda i: applied(row.word, *(element(name, i) for name, _ in zip("xyz", row.counts, strict=False)))
 
 
-@pytest.mark.parametrize("kind", ["f32", "bf16", "f16", "i32", "u8", "i16"])
+@pytest.mark.parametrize("kind", ["f32", "bf16", "f16", "i32", "u64", "u8", "i16"])
 def test_functions_have_the_bits_of_their_rows(kind):
     out, seen = DType.of(kind), 0
-    for word in DOUBLES:
+    for word in {**DOUBLES, **COMPARED, "select": "", **BITWISE}:
         row = map_function(word)
-        if row.has(out) and (word in WRAPPED or word in CHOSEN or out.kind == "float"):
+        if row.has(out) and (row.bits or word in WRAPPED or word in CHOSEN or out.kind == "float"):
             kernel = computing(_function(row), kind)
-            inputs = numbers(kind, 0 if word == "sqrt" or out.kind == "uint" else -100)
+            inputs = numbers(kind, 0 if word in ("sqrt", "div") or out.kind == "uint" else -100)
             found, wanted = (f["dst"] for f in (defined(kernel, kernel, inputs), expected(kernel, inputs)))
             assert (bits(found) == bits(wanted)).all(), word
             seen += 1
-    assert seen >= 9
+    assert seen >= 16
 
 
 @pytest.mark.parametrize("kind", ["f32", "f16", "i32", "u16"])

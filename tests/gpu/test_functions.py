@@ -6,7 +6,7 @@ import gpu
 from gpu.codegen import emit
 from gpu.compiling import toolchains
 from symlayout import Layout
-from symlayout.atoms.functions import FUNCTIONS
+from symlayout.atoms.functions import FUNCTIONS, INTEGERS
 from symlayout.dtype import DType
 from symlayout.kernel import Builder
 
@@ -14,20 +14,22 @@ TYPES = ("f32", "f64", "f16", "bf16")
 WITHOUT = {("convert", kind) for kind in TYPES} | {("fma", "f64"), ("relu", "f16"), ("relu", "bf16")}
 
 
-def every(kind):
-    """A kernel that applies each function of a type to two registers of its own."""
-    k = Builder("every", grid=(1,), threads=32)
-    words = [w for w, row in FUNCTIONS.items() if row.has(DType.of(kind)) and (w, kind) not in WITHOUT]
-    nbytes = DType.of(kind).bytes
-    x = k.global_tensor("x", kind, Layout(64))
-    out = k.global_tensor("out", kind, Layout(64 * len(words)))
-    given, r = k.registers("given", kind, 2), k.registers("r", kind, 2 * len(words))
-    for i in range(2):
-        k.copy(f"ld.global.{nbytes}", x(2 * k.thread + i), given(i))
-    for n, word in enumerate(words):
-        k.map(word, (given(),) * len(FUNCTIONS[word].counts), r(2 * n), 2)
+def every(*kinds):
+    """A kernel that applies each function of some types to two registers of its own."""
+    k, words = Builder("every", grid=(1,), threads=32), []
+    for kind in kinds:
+        mine = [w for w, row in FUNCTIONS.items() if row.has(DType.of(kind)) and (w, kind) not in WITHOUT]
+        nbytes, end = DType.of(kind).bytes, f"_{kind}" if len(kinds) > 1 else ""
+        x = k.global_tensor(f"x{end}", kind, Layout(64))
+        out = k.global_tensor(f"out{end}", kind, Layout(64 * len(mine)))
+        given, r = k.registers(f"given{end}", kind, 2), k.registers(f"r{end}", kind, 2 * len(mine))
         for i in range(2):
-            k.copy(f"st.global.{nbytes}", r(2 * n + i), out(64 * n + 2 * k.thread + i))
+            k.copy(f"ld.global.{nbytes}", x(2 * k.thread + i), given(i))
+        for n, word in enumerate(mine):
+            k.map(word, (given(),) * len(FUNCTIONS[word].counts), r(2 * n), 2)
+            for i in range(2):
+                k.copy(f"st.global.{nbytes}", r(2 * n + i), out(64 * n + 2 * k.thread + i))
+        words += mine
     return words, k.kernel()
 
 
@@ -41,6 +43,26 @@ def test_functions_compile(kind):
 
     assert gpu.compile(emit(kernel).text).kernel("every").parameters
     assert len(words) >= 10
+
+
+@pytest.mark.skipif(
+    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()),
+    reason=f"no compiler here; {toolchains.INSTALL}",
+)
+def test_functions_of_integers_compile():
+    words, kernel = every(*INTEGERS)
+
+    assert gpu.compile(emit(kernel).text, max_registers=255).kernel("every").parameters
+    assert {"shl", "select", "not", "le"} <= set(words)
+
+
+def test_choices_and_shifts_are_operators():
+    text = emit(every("i32", "u32")[1]).text
+
+    assert "= (given_i32[e] < given_i32[e] ? int32_t(1) : int32_t(0));" in text
+    assert "= (given_u32[e] != uint32_t(0) ? given_u32[e] : given_u32[e]);" in text
+    assert "(uint32_t(given_i32[e]) < 32u ? int32_t(uint32_t(given_i32[e]) << given_i32[e]) : int32_t(0))" in text
+    assert "= (given_i32[e] >> (uint32_t(given_i32[e]) < 32u ? given_i32[e] : 32 - 1));" in text
 
 
 def test_approximate_and_packed_functions_are_instructions():

@@ -157,6 +157,17 @@ def _number_of(kind: type) -> Any:
     return number
 
 
+def _shifted(left: bool) -> Any:
+    def shifted(a: Array, by: Array) -> Array:
+        a, by = np.asarray(a), np.asarray(by).astype(object)
+        bits, found = 8 * a.dtype.itemsize, []
+        for x, n in zip(a.tolist(), np.broadcast_to(by, a.shape).tolist(), strict=True):  # Python's shifts are exact
+            found.append((x << n) % (1 << bits) if left and n < bits else 0 if left else x >> n)
+        return np.array([np.array(x % (1 << bits), f"u{bits // 8}").view(a.dtype)[()] for x in found], a.dtype)
+
+    return shifted
+
+
 INTEGERS = {f"{u}int{n}_t": getattr(np, f"{u}int{n}") for n in (8, 16, 32, 64) for u in ("", "u")}
 FUNCTIONS: dict[str, Any] = {
     "double": _cast(np.float64),
@@ -173,6 +184,9 @@ FUNCTIONS: dict[str, Any] = {
     "fmin": np.fmin,
     "fmax": np.fmax,
     "sqrt": np.sqrt,
+    "picked": lambda first, a, b: np.where(first, a, b),
+    "shifted_left": _shifted(left=True),
+    "shifted_right": _shifted(left=False),
     "min": np.minimum,
     "max": np.maximum,
     **{name: _cast(kind) for name, kind in INTEGERS.items()},
