@@ -129,14 +129,35 @@ class Footprints:
         rows = 1 if alike else here.rows
         at = np.broadcast_to(at, (rows, len(here.lanes)))
         mask = None if here.mask is None else here.here
-        warp, total = here.lanes // LANES, np.zeros(rows, dtype=np.int64)
+        if rows > 1:
+            return self._shifted(what, at, mask, here.lanes, width, lanes)
+        return np.broadcast_to(self._by_warp(what, at, mask, here.lanes, width, lanes), here.rows)
+
+    def _shifted(self, what: str, at: Array, mask: Array | None, *how: Any) -> Array:
+        """The count of each row: rows that are one row shifted by whole lines are counted once."""
+        whole = np.ones(len(at), dtype=bool) if mask is None else mask.all(axis=1)
+        if not whole.any():
+            return self._by_warp(what, at, mask, *how)
+        model = at[whole.argmax()]
+        whole &= (at - at[:, :1] == model - model[0]).all(axis=1)
+        places, which = np.unique(at[whole, 0] % LINE, return_inverse=True)
+        total = np.zeros(len(at), dtype=np.int64)
+        total[whole] = self._by_warp(what, places[:, None] + (model - model[0])[None, :], None, *how)[which]
+        if not whole.all():
+            rest = ~whole
+            total[rest] = self._by_warp(what, at[rest], None if mask is None else mask[rest], *how)
+        return total
+
+    def _by_warp(self, what: str, at: Array, mask: Array | None, lane: Array, width: int, lanes: int) -> Array:
+        """The count of each row of addresses, warp by warp."""
+        warp, total = lane // LANES, np.zeros(len(at), dtype=np.int64)
         for w in np.unique(warp):
             columns = np.flatnonzero(warp == w)
-            place = here.lanes[columns] % LANES
-            full = np.full((rows, LANES), AWAY, dtype=np.int64)
+            place = lane[columns] % LANES
+            full = np.full((len(at), LANES), AWAY, dtype=np.int64)
             full[:, place] = at[:, columns] if mask is None else np.where(mask[:, columns], at[:, columns], AWAY)
             total += self._patterns(what, full[:, :lanes], width)
-        return np.broadcast_to(total, here.rows) if alike else total
+        return total
 
     def _patterns(self, what: str, at: Array, width: int) -> Array:
         """The count of each row of addresses."""

@@ -15,7 +15,7 @@ its way at once (cut-through): it is over when the slowest has served it, and it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 from .dram import Dram
 from .engine import Engine
@@ -51,6 +51,10 @@ class GlobalMemory:
     @property
     def pipes(self) -> tuple[Pipe, ...]:
         return self.l2, self.l2_writes, self.dram.pipe, self.power
+
+    def state(self, now: int) -> Hashable:
+        """What services to come depend on, seen from now, but for the pipes and the ledger of DRAM."""
+        return ()
 
     def read(
         self, ports: Iterable[Pipe], port_ps: int, *, l2_bytes: float, dram_bytes: float, late: bool, mean: float = 1.0

@@ -22,6 +22,7 @@ import numpy as np
 from symlayout.int_tuple import product
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import blocks_of
+from symlayout.kernel.instructions import missing
 from symlayout.ops import Copy, PrefetchL2, Role
 
 from .engine import SimulationError
@@ -107,14 +108,14 @@ def plan_of(programs: Programs, machine: Machine, cache: Cache, detail: str = "a
 
 
 def _expect_instructions(kernel: Kernel, machine: Machine) -> None:
-    """Raise SimulationError for an atom that the machine's architecture does not have."""
-    for op in kernel.walk():
-        if op.row is not None and op.row.since > machine.compute_capability:
-            needs, has = (".".join(map(str, x)) for x in (op.row.since, machine.compute_capability))
-            raise SimulationError(
-                f"expected instructions that {machine.name} (compute capability {has}) has, got {op.row.word} of "
-                f"{kernel.name}, which is there from {needs} on"
-            )
+    """Raise SimulationError for instructions that the machine's architecture does not have."""
+    lacking = missing(kernel, machine.compute_capability)
+    if lacking:
+        have, least = (".".join(map(str, x)) for x in (machine.compute_capability, max(lacking.values())))
+        raise SimulationError(
+            f"expected instructions that {machine.name} (compute capability {have}) has, got {', '.join(lacking)} of "
+            f"{kernel.name}, which takes {least}"
+        )
 
 
 @dataclass(frozen=True)

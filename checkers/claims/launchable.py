@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.arch import SM90, Arch
-from symlayout.atoms.functions import FUNCTIONS
 from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.int_tuple import text
 from symlayout.kernel import Kernel
+from symlayout.kernel.instructions import instructions
 from symlayout.kernel.sites import Site, sites
 from symlayout.ops import (
-    SCOPES,
-    Arrive,
     Barrier,
     BarrierArrive,
-    ClusterBarrier,
-    Copy,
     ExpectTx,
-    Fence,
-    Map,
-    Op,
-    Prefetch,
-    PrefetchL2,
-    Ref,
-    Wait,
 )
 from symlayout.rules.launch import RULES, Awaited, Instruction, Launch, Limited, NamedBarrier, Phases
 
@@ -39,15 +28,6 @@ from .of_kernel import AtAllSizes
 
 TENSOR_MAP_BYTES = 128
 SEVERAL = "that what all arrivals at a phase await together is within the limit: several operations arrive there"
-HOPPER = (9, 0)  # mbarrier.expect_tx and try_wait, clusters, multicast, fences of the async proxy: PTX ISA, each
-INSTRUCTIONS: dict[type[Op], str] = {
-    ExpectTx: "mbarrier.arrive.expect_tx",
-    Wait: "mbarrier.try_wait",
-    ClusterBarrier: "barrier.cluster",
-    Arrive: "mbarrier.arrive of a peer, at cluster scope or with a count",
-    Prefetch: "prefetch.tensormap",
-    PrefetchL2: "cp.async.bulk.prefetch",
-}
 
 
 @dataclass(frozen=True)
@@ -131,7 +111,7 @@ def records(kernel: Kernel, arch: Arch) -> Iterator[tuple[str, Limited, tuple[Fa
     for s in every:
         if isinstance(s.op, ExpectTx):
             yield str(s.op), Awaited(arch, _awaited(kernel, s, every)), s.conditions
-    for word, since in dict.fromkeys(_instructions(kernel, (s.op for s in every))):
+    for word, since in dict.fromkeys(instructions(kernel)):
         yield word, Instruction(arch, since), ()
 
 
@@ -160,29 +140,3 @@ def _together(kernel: Kernel, arch: Arch) -> Iterator[tuple[Site, Awaited]]:
             most = s.op.bytes * kernel.barrier(s.op.barrier.barrier).arrivals
             if most != _awaited(kernel, s, every):
                 yield s, Awaited(arch, most)
-
-
-def _instructions(kernel: Kernel, ops: Iterable[Op]) -> Iterator[tuple[str, tuple[int, int]]]:
-    """(instruction, compute capability from which on there is one) of all that not every architecture has."""
-    if any(n != 1 for n in kernel.cluster):
-        yield "clusters", HOPPER
-    for op in ops:
-        if op.row is not None:
-            yield op.row.word, op.row.since
-        if isinstance(op, Copy) and op.multicast is not None:
-            yield f"{op.atom}.multicast", HOPPER
-        elif isinstance(op, ExpectTx | Wait | ClusterBarrier | Prefetch) or _since_hopper(op):
-            yield INSTRUCTIONS[type(op)], HOPPER
-        elif isinstance(op, Fence):
-            yield str(op), HOPPER
-        elif isinstance(op, Map):
-            kind = kernel.tensor(op.dst.tensor).dtype.name
-            since = FUNCTIONS[op.function].since.get(kind)
-            yield from [] if since is None else [(f"{op.function} of {kind}", since)]
-
-
-def _since_hopper(op: Op) -> bool:
-    """Whether an operation that older architectures have too is of a kind that they have not."""
-    if isinstance(op, Arrive):
-        return op.peer is not None or op.scope != SCOPES[0] or (op.count > 1 and op.complete)
-    return isinstance(op, PrefetchL2) and not (isinstance(op.src, Ref) and op.bytes is None)
