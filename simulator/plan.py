@@ -13,8 +13,8 @@ one of 132 SMs stands for all, of which 116 end before it; up to 3 CTAs at once 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from symlayout.kernel.instructions import missing
 from symlayout.ops import Copy, PrefetchL2, Role
 
 from .engine import SimulationError
-from .machine import H200, Machine
+from .machine import H200, Machine, Number
 from .points import TooManyRows
 from .program import Programs
 from .sm import Course
@@ -87,6 +87,47 @@ class Plan:
         rows = zip(kind.blocks, teams, strict=True)
         ctas = [Course(block, f"CTA {','.join(map(str, block))}", those) for block, those in rows]
         return [tuple(ctas[k : k + self.size]) for k in range(0, len(ctas), self.size)]
+
+
+class Plans:
+    """The plans of a kernel on machines: one for all that agree in the numbers that a plan asks for."""
+
+    def __init__(self, programs: Programs, warm: bool, detail: str = "auto") -> None:
+        self.programs, self.warm, self.detail = programs, warm, detail
+        self._asked: dict[str, None] = {}
+        self._known: dict[tuple[Any, ...], Plan] = {}
+
+    def of(self, machine: Machine) -> Plan:
+        """The plan for a machine. Raises what ``plan_of`` does."""
+        key = tuple(machine.numbers.get(name) for name in self._asked)
+        if not self._known or key not in self._known:
+            noted = replace(machine, numbers=_Noted(machine.numbers, self._asked))
+            plan = plan_of(self.programs, noted, Cache.of(self.programs.kernel, noted, self.warm), self.detail)
+            self._known[tuple(machine.numbers.get(name) for name in self._asked)] = plan
+            return plan
+        return self._known[key]
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The numbers of a machine that plans have asked for."""
+        return tuple(self._asked)
+
+
+class _Noted(Mapping[str, Number]):
+    """Numbers, noting which are asked for."""
+
+    def __init__(self, numbers: Mapping[str, Number], asked: dict[str, None]) -> None:
+        self._numbers, self._asked = numbers, asked
+
+    def __getitem__(self, key: str) -> Number:
+        self._asked[key] = None
+        return self._numbers[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
 
 def plan_of(programs: Programs, machine: Machine, cache: Cache, detail: str = "auto") -> Plan:

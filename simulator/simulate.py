@@ -21,14 +21,13 @@ from .log import Log
 from .machine import H200, Machine
 from .memory import LATENCY, GlobalMemory
 from .places import Clusters, Place
-from .plan import Plan, plan_of
+from .plan import Plan, Plans
 from .program import Programs
 from .ranges import time_range
 from .recurrence import Recurrence
 from .resource import Pipe
 from .sm import ALL, IN_FLIGHT, UNITS, Sm
 from .trace import Stall, Trace, Use
-from .traffic import Cache
 from .values import Memories
 
 MANY_STEPS, PART = 5_000, 4  # of runs that simulate more, which take a fiftieth of a second, others go on for a part
@@ -73,8 +72,8 @@ def simulate(
             raise SimulationError(f"expected {what} of {' or '.join(known)}, got {got!r}")
     programs = Programs(bound, inputs)
     memories = Memories(bound, inputs or {}) if values else None
-    store = Cache.of(bound, machine, cache == "warm")
-    plan = plan_of(programs, machine, store, "all" if values else detail)
+    plans = Plans(programs, cache == "warm", "all" if values else detail)
+    plan = plans.of(machine)
     try:
         time, chip = _run(plan, machine, frozenset(), timeline or values, memories, each_step=each_step)
     except SimulationError:
@@ -83,7 +82,7 @@ def simulate(
         raise
     uses = tuple(chip.uses(time))
     tried = [u.name for u in uses if u.utilisation >= TRIED] + [LATENCY]
-    again = _Again(plan, machine, time, chip, each_step)
+    again = _Again(plans, machine, time, chip, each_step)
     others = {name: again.time(machine, name) for name in tried} if what_if else {}
     around = None
     if uncertainty:
@@ -199,8 +198,8 @@ class _Again:
     Of a run of many steps, the first part says how much faster or slower the other one is: by the time for its steps.
     """
 
-    def __init__(self, plan: Plan, machine: Machine, time: int, chip: Chip, each_step: bool) -> None:
-        self.plan, self.full, self.each_step = plan, time, each_step
+    def __init__(self, plans: Plans, machine: Machine, time: int, chip: Chip, each_step: bool) -> None:
+        self.plans, self.full, self.each_step = plans, time, each_step
         self.until = chip.sms[0].slots.served // PART if chip.steps - chip.repeated > MANY_STEPS else 0
         self._each: float | None = None  # picoseconds of a step of the part
 
@@ -223,7 +222,7 @@ class _Again:
         return time / steps
 
     def _run(self, machine: Machine, free: str, until: int) -> tuple[int, Chip]:
-        return _run(self.plan, machine, frozenset({free}), False, until=until, each_step=self.each_step)
+        return _run(self.plans.of(machine), machine, frozenset({free}), False, until=until, each_step=self.each_step)
 
 
 def _run(

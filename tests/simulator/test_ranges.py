@@ -9,6 +9,8 @@ import pytest
 
 from simulator import H200, simulate
 from simulator.machine import RATES, TIMES, UNITS, Machine, Number
+from simulator.plan import Plans
+from simulator.program import Programs
 from simulator.ranges import GROUPS, MAX_RUNS, _end, time_range
 from symlayout.kernels import bulk_copy, gemm, tma_copy
 
@@ -145,3 +147,25 @@ def test_of_a_long_run_a_part_says_what_all_of_it_would(monkeypatch):
         assert abs(part.gain(name) - whole.gain(name)) < 0.02, name
     assert part.around.p10_ps == pytest.approx(whole.around.p10_ps, rel=0.02)
     assert part.around.p90_ps == pytest.approx(whole.around.p90_ps, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["l2_bytes", "l2_fade_bytes", "dram_run_bytes"])
+def test_numbers_that_a_plan_asks_for_make_the_range_too(name):
+    """What L2 holds, and what short rows cost DRAM, is decided before a run."""
+    numbers = {k: replace(n, uncertainty=0.4 if k == name else 0.0) for k, n in H200.numbers.items() if k != "model"}
+    bound = tma_copy(4096, 1504, tile=(256, 16), slots=4, blocks=132).bind()
+    around = simulate(bound, replace(H200, numbers=numbers), cache="warm", what_if=False).around
+
+    assert [e.names for e in around.effects] == [(name,)]
+    assert around.p90_ps > 1.005 * around.p10_ps
+
+
+def test_plans_are_made_again_for_other_numbers_that_they_ask_for():
+    plans = Plans(Programs(tma_copy(264, 256, blocks=132).bind()), warm=False)
+    first = plans.of(H200)
+
+    assert plans.of(H200.replacing(dram_rate=1000)) is first
+    other = plans.of(H200.replacing(sms=66))
+    assert [kind.weight for kind in first.kinds] != [kind.weight for kind in other.kinds]
+    assert {"sms", "l2_bytes", "dram_run_bytes", "shared_bytes_per_sm"} <= set(plans.asked)
+    assert plans.of(H200) is first
