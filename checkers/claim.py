@@ -29,6 +29,20 @@ class Proof:
     lemmas: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Restated:
+    """A form in which the checker derives what a statement needs: *claim* is what the proof is then about.
+
+    With *graphs* the statement has the transforms of descriptors; *asked* must be at least 0 for the form to be one.
+    *moved* are coordinates of the statement, each with what it is in those of *claim*.
+    """
+
+    claim: Claim
+    graphs: bool = True
+    asked: tuple[Any, ...] = ()
+    moved: tuple[tuple[Symbol, Any], ...] = ()
+
+
 class TooLarge(Exception):
     """A claim on numbers with more points than enumeration takes."""
 
@@ -83,6 +97,10 @@ class Claim:
     def certify(self, facts: Facts) -> Proof | None:
         """A proof by algebra, or None."""
         return None
+
+    def restated(self, facts: Facts) -> Iterator[Restated]:
+        """Forms in which the checker may derive what a proof by algebra must show, for kinds that have any."""
+        return iter(())
 
     def counterexample(self) -> Witness | None:
         """The smallest failure of a claim without symbols, or None where it holds; TooLarge if undecided."""

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import xor
 from typing import Any, TypeAlias
 
 from .errors import LayoutError
@@ -60,6 +62,12 @@ class Access:
     def __post_init__(self) -> None:
         if self.width_bytes not in WIDTHS_BYTES:
             raise LayoutError(f"expected a width of 1, 2, 4, 8 or 16 bytes, got {self.width_bytes}")
+        for name, value in (("lanes", self.lanes), ("banks", self.banks)):
+            if type(value) is not int or value < 1:
+                raise LayoutError(f"expected {name} of at least 1, got {value!r}")
+        if self.units < 1:
+            least = self.unit_bytes // BANK_BYTES
+            raise LayoutError(f"expected at least {least} banks for {self.width_bytes} bytes at once, got {self.banks}")
         if not self.groups:
             lanes = range(self.lanes)
             runs = tuple(tuple(lanes[i : i + self.units]) for i in range(0, self.lanes, self.units))
@@ -76,6 +84,23 @@ class Access:
     def units(self) -> int:
         """The units side by side in all banks."""
         return self.banks * BANK_BYTES // self.unit_bytes
+
+    @property
+    def directions(self) -> tuple[int, ...] | None:
+        """Lanes whose xors are the lanes of a phase, but for one xor of all: None if phases are no such sets alike.
+
+        >>> Access(16).directions, Access(16, lanes=64, groups=CDNA_READ_B128).directions
+        ((1, 2, 4), (1, 2, 20))
+        """
+        first = [lane ^ self.groups[0][0] for lane in self.groups[0]]
+        basis: list[int] = []
+        spanned = {0}
+        for lane in sorted(first):
+            if lane not in spanned:
+                basis.append(lane)
+                spanned |= {lane ^ other for other in spanned}
+        alike = all({lane ^ group[0] for lane in group} == spanned for group in self.groups)
+        return tuple(basis) if alike and len(spanned) == len(first) else None
 
     def __str__(self) -> str:
         each = f"{self.width_bytes} bytes for each of {self.lanes} lanes in {len(self.groups)} phases"
@@ -174,7 +199,7 @@ def worst_lanes(
     return worst
 
 
-def linear_degree(columns: Sequence[int] | LinearLayout, width_bytes: int) -> int:
+def linear_degree(columns: Sequence[int] | LinearLayout, width_bytes: int | Access) -> int:
     """The conflict degree of byte addresses that are linear over F2 in the bits of the lane (T16).
 
     >>> linear_degree([128, 256, 512, 1024, 2048], 4), linear_degree([128 + 4, 256 + 8, 512 + 16], 4)
@@ -182,13 +207,21 @@ def linear_degree(columns: Sequence[int] | LinearLayout, width_bytes: int) -> in
 
     *columns* are the address bits of lanes 1, 2, 4, ... The degree is 2^(dim ker Bk - dim ker W), W being
     the map from the lanes of a phase to units and Bk the same modulo 128 bytes. It holds for every phase, for
-    any constant that is xored in, and for any multiple of the unit that is added after a swizzle.
+    any constant that is xored in, and for any multiple of the unit that is added after a swizzle. Raises LayoutError
+    for phases of an ``Access`` that are not alike (``directions``), and banks that are no power of two.
+
+    >>> rows = [64, 128, 256, 512, 1024, 16]  # of 64 bytes, 16 bytes of each: reads of a wave of AMD CDNA
+    >>> linear_degree(rows, Access(16, lanes=64, groups=CDNA_READ_B128)), linear_degree(rows, Access(16, lanes=64))
+    (4, 4)
     """
     access = _access(width_bytes, None)
     bits = columns.columns if isinstance(columns, LinearLayout) else columns
-    if any(c % width_bytes for c in bits):
-        raise LayoutError(f"expected columns that are multiples of {width_bytes} bytes, got {list(bits)}")
-    per_phase = bits[: access.units.bit_length() - 1]
+    if any(c % access.width_bytes for c in bits):
+        raise LayoutError(f"expected columns that are multiples of {access.width_bytes} bytes, got {list(bits)}")
+    directions = access.directions
+    if directions is None or access.units & (access.units - 1):
+        raise LayoutError(f"expected phases that are alike and banks in a power of two, got {access}")
+    per_phase = [reduce(xor, (c for i, c in enumerate(bits) if lane >> i & 1), 0) for lane in directions]
     words = [c // access.unit_bytes for c in per_phase]
     banks = [w & (access.units - 1) for w in words]
     return 1 << f2_rank(words) - f2_rank(banks)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from .plain import Env, TooMany, fact, number
+from .plain import Env, TooMany, fact, number, points
 
 Index: TypeAlias = "int | None"
 Row: TypeAlias = "tuple[tuple[int, ...], Index, bool | None]"  # an index, its offset, its mask
@@ -319,9 +319,9 @@ def _element(e: Any, at: Sequence[int], env: Env) -> tuple[int, ...]:
 def lds_conflict_degree(c: Any, env: Env) -> bool:
     """Each phase asks each bank for at most so many different words, counted word by word."""
     served = c.served
-    every = {at: offset for at, offset, _ in rows(c.access, env)}
-    for rest in itertools.product(*map(range, extents(c.access, env)[1:])):
-        start = [(every[lane, *rest] or 0) * c.element_bytes for lane in range(served.lanes)]
+    every = [v * c.element_bytes for _, v in points(c.access, env)]
+    for first in range(0, len(every), served.lanes):
+        start = every[first : first + served.lanes]
         if any(b % served.width_bytes for b in start):
             return False
         for group in served.groups:

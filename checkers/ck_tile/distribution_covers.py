@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,8 +21,9 @@ from symlayout.int_tuple import product
 
 from ..algebra.certificates import Certificate, bijective, together
 from ..algebra.subject_form import at_text, points
-from ..claim import Claim, Proof, TooLarge
+from ..claim import Claim, Proof, Restated, TooLarge
 from ..claim_fields import Size, Subject
+from ..claims.in_bounds import InBounds
 from ..exhaustive import POINTS
 from .everywhere import at_row
 
@@ -94,6 +96,12 @@ class DistributionCovers(Claim):
         method = "mixed radix in each dimension, T3"
         lemmas = ("P indices are the numbers of their digits, each once (T3)",)
         return Proof(method, together(found, "each dimension has its own digits, the others replicate"), lemmas)
+
+    def restated(self, facts: Facts) -> Iterator[Restated]:
+        """A mixed radix of digits in each dimension, each digit with at least one value."""
+        form = digit_form(self._distribution)
+        asked = (*form.asked, *(n - 1 for n in form.extents))
+        yield Restated(InBounds(AddressMap(form.digits, form.extents, 0), 1), asked=asked)
 
     def _by_digits(self, form: DigitForm, facts: Facts) -> list[Certificate] | None:
         e = self._distribution.encoding

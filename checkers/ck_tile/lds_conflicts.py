@@ -8,14 +8,15 @@ from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Witness
-from symlayout.banks import Access, conflict_degree, worst_lanes
+from symlayout.banks import BANK_BYTES, Access, conflict_degree, linear_degree, worst_lanes
 from symlayout.errors import ClaimError, InternalError
 from symlayout.facts import Facts
 from symlayout.int_tuple import product, text
+from symlayout.linear import linear as over_f2
 
 from ..algebra.subject_form import check_offsets, points, table
-from ..algebra.warp_lanes import lanes_of
-from ..claim import Claim, TooLarge
+from ..algebra.warp_lanes import certify_moved, lanes_of
+from ..claim import Claim, Proof, Restated, TooLarge
 from ..claim_fields import Subject
 from ..exhaustive import POINTS, unravel
 from .no_invalid_access import subject_of
@@ -26,7 +27,8 @@ class LdsConflictDegree(Claim):
     """The lanes of mode 0 hit each bank at most *at_most* times in a phase, whatever the other coordinates.
 
     Values are offsets in elements of *element_bytes*; *served* says the bytes of each lane, the lanes of each phase and
-    the number of banks: 32 or 64 by architecture, so that a verdict holds for the phases that it names.
+    the number of banks: 32 or 64 by architecture, so that a verdict holds for the phases that it names. It is proved by
+    rank where addresses are linear over GF(2), else by counting, which is a second method for all of them.
 
     >>> from symlayout import Layout
     >>> from symlayout.banks import Access
@@ -40,6 +42,7 @@ class LdsConflictDegree(Claim):
     at_most: int = 1
 
     kind: ClassVar[str] = "LDS conflict degree"
+    by_rows: ClassVar[bool] = False  # residues of strides rest on congruences, which have no rows
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,6 +62,35 @@ class LdsConflictDegree(Claim):
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.access}, at most {self.at_most}-way, {self.served}"
+
+    # -- proof ----------------------------------------------------------------------------------------
+
+    def certify(self, facts: Facts) -> Proof | None:
+        """On numbers by rank; symbolic modes that move all lanes together leave numbers."""
+        if facts.symbols:
+            row = self.served.banks * BANK_BYTES
+            return certify_moved(self, facts, self.element_bytes, self.served.unit_bytes, row)
+        return self._by_rank()
+
+    def restated(self, facts: Facts) -> Iterator[Restated]:
+        """The lanes and phases as they are."""
+        yield Restated(self, graphs=False)
+
+    def _by_rank(self) -> Proof | None:
+        """Addresses that are linear over GF(2), and phases that are alike: one represents all (T16)."""
+        size, served = self.element_bytes, self.served
+        if isinstance(self.access, AddressMap) or size & (size - 1) or served.lanes & (served.lanes - 1):
+            return None
+        found = over_f2(self.access)
+        if found is None or found.offset or served.directions is None or served.units & (served.units - 1):
+            return None
+        columns = [c * size for c in found.columns]
+        if any(c % served.width_bytes for c in columns):
+            return None  # some access, perhaps of another coordinate, starts between two units
+        degree = linear_degree(columns[: served.lanes.bit_length() - 1], served)
+        return Proof(f"linear over GF(2), T16: {degree}-way in every phase") if degree <= self.at_most else None
+
+    # -- numbers --------------------------------------------------------------------------------------
 
     def counterexample(self) -> Witness | None:
         if points(self.access) > POINTS:

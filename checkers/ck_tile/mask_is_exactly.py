@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,8 +19,9 @@ from symlayout.int_tuple import leaves
 
 from ..algebra.certificates import Certificate, together
 from ..algebra.subject_form import at_text, points
-from ..claim import Claim, Proof, Query, TooLarge
+from ..claim import Claim, Proof, Query, Restated, TooLarge
 from ..claim_fields import Function, Subject
+from ..claims.in_bounds import InBounds
 from ..exhaustive import POINTS
 from .everywhere import at_row, everywhere, follows, index_of
 from .no_invalid_access import descriptor_of
@@ -78,6 +79,14 @@ class MaskIsExactly(Claim):
         if not found:
             return Proof("the mask and the predicate are the same facts")
         return Proof("each fact from the others, T9", together(found, "each fact of one side follows from the other"))
+
+    def restated(self, facts: Facts) -> Iterator[Restated]:
+        """Facts over the coordinates, and over digits; what is compared are the facts alone."""
+        yield Restated(InBounds(AddressMap(self._map.coords, self._map.extents, 0), 1), graphs=False)
+        if isinstance(self._map, TensorAdaptor):
+            form = digit_form(self._map)
+            moved = tuple(zip(self._map.coords, form.top, strict=True))
+            yield Restated(InBounds(AddressMap(form.digits, form.extents, 0), 1), asked=form.asked, moved=moved)
 
     @staticmethod
     def _both_ways(x: AddressMap, wanted: tuple[Fact, ...], facts: Facts) -> list[Certificate] | None:

@@ -11,12 +11,13 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.report import Witness
 from symlayout.ck_tile import TensorDescriptor, TensorView
 from symlayout.ck_tile.forms import digit_form, lanes_of
+from symlayout.ck_tile.layouts import digit_strides
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, Symbol, digit, extent_of, floordiv, integer, substitute, terms_of
 from symlayout.facts import Facts
 
 from ..algebra.subject_form import at_text, check_offsets, check_subject
-from ..claim import Claim, Proof, Query
+from ..claim import Claim, Proof, Query, Restated
 from ..claim_fields import Function, Size, Subject
 from ..claims.in_bounds import InBounds
 
@@ -87,10 +88,25 @@ class NoInvalidAccess(Claim):
     def certify(self, facts: Facts) -> Proof | None:
         """By digits of merges and pads, as far as values inside their boxes suffice; else by the map itself."""
         values = self._by_digits(facts)
-        found = None if values is None else InBounds(values, self.size - self.elements + 1).certify(facts)
+        if values is None:
+            return self._bounds.certify(facts)
+        plain = digit_strides(values.offset, values.coords) is not None
+        found = None if plain else self._bounds.certify(facts)  # of a remainder or an xor the map says as much
+        if found is not None:
+            return found
+        found = InBounds(values, self.size - self.elements + 1).certify(facts)
         if found is not None:
             return replace(found, lemmas=(*found.lemmas, "digits of merges and pads run through boxes (T3)"))
-        return self._bounds.certify(facts)
+        return self._bounds.certify(facts) if plain else None
+
+    def restated(self, facts: Facts) -> Iterator[Restated]:
+        """The bounds of values over digits, or of the map."""
+        values = self._by_digits(facts)
+        if values is not None and isinstance(self.layout, TensorDescriptor):
+            asked = digit_form(self.layout, by_pads=True).asked
+            yield Restated(InBounds(values, self.size - self.elements + 1), asked=asked)
+        if isinstance(self.layout, AddressMap):
+            yield Restated(self._bounds, graphs=False)
 
     def _by_digits(self, facts: Facts) -> AddressMap | None:
         """The first offset of each access in digits of merges and pads, all independent; None where there is none.

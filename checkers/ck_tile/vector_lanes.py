@@ -14,14 +14,15 @@ from symlayout.answers.report import Witness
 from symlayout.ck_tile import TensorAdaptor
 from symlayout.ck_tile.forms import Lanes, lanes_of
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import Fact, Int, Symbol, at_least, eq, substitute
+from symlayout.expr import Fact, Int, Symbol, at_least, digit, eq, substitute
 from symlayout.facts import Facts, ranges
 from symlayout.transforms import UNKNOWN
 
 from ..algebra.certificates import Certificate, divisible, together
 from ..algebra.subject_form import at_text, check_offsets, points
-from ..claim import Claim, Proof, Query, TooLarge
+from ..claim import Claim, Proof, Query, Restated, TooLarge
 from ..claim_fields import Size, Subject
+from ..claims.in_bounds import InBounds
 from ..exhaustive import POINTS
 from ..repairs.conditions import divisibility
 from .everywhere import everywhere, follows, index_of
@@ -86,6 +87,13 @@ and x1 <= 9
             return None
         method, parts = found
         return Proof(method, together([whole, *parts], "whole vectors, and the lanes of each"))
+
+    def restated(self, facts: Facts) -> Iterator[Restated]:
+        """Multiples that each transform needs; sizes alone have other names."""
+        x = self._map
+        if isinstance(x, TensorAdaptor):
+            coords = tuple(digit(c.name, n) for c, n in zip(x.coords, x.extents, strict=True))
+            yield Restated(InBounds(AddressMap(coords, x.extents, 0), 1))
 
     def _by_lemmas(self, facts: Facts) -> tuple[str, list[Certificate]] | None:
         """Each transform takes the lanes to a run, where vectors divide what its lemma says (T11, T12)."""

@@ -10,6 +10,8 @@ A polynomial is a dictionary from sorted names to a coefficient; its JSON form i
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -160,6 +162,19 @@ def bits(
     if op == "xor":
         return [*out, minus(most, me)]
     return [*out, minus(plus(me, most), total)] if len(args) == 2 else out
+
+
+def always_divides(m: int, p: Poly) -> bool:
+    """Every coefficient is a multiple, or every residue of the variables gives one."""
+    if all(c % m == 0 for c in p.values()):
+        return True
+    names = sorted({n for key in p for n in key})
+    need(m ** len(names) <= 4096, "too many residues")
+    for values in itertools.product(range(m), repeat=len(names)):
+        env = dict(zip(names, values, strict=True))
+        if sum(c * math.prod(env[n] for n in key) for key, c in p.items()) % m:
+            return False
+    return True
 
 
 def permutation(order: Any, n: int) -> None:

@@ -34,6 +34,7 @@ class DigitForm:
     hidden: Hidden
     valid: tuple[Fact, ...]
     bottom: int = 0
+    asked: Indices = ()  # lengths of merges that are digits: they must be at least 0
 
     @property
     def offset(self) -> Int:
@@ -73,6 +74,7 @@ def digit_form(adaptor: TensorAdaptor, by_pads: bool = False) -> DigitForm:
     top: list[Any] = list(extents)
     hidden: Hidden = dict.fromkeys(range(graph.hidden_rank), 0)
     hidden.update(zip(graph.top_ids, top, strict=True))
+    asked: list[Int] = []
     for t, low, up in reversed([*graph.rows()]):
         upper = tuple(hidden[i] for i in up)
         u: Any = upper[0] if isinstance(t, Merge) else None
@@ -80,6 +82,7 @@ def digit_form(adaptor: TensorAdaptor, by_pads: bool = False) -> DigitForm:
             split = _split(u, t.lengths)
             value = sum((d * s for d, s in zip(split, row_major(t.lengths), strict=True)), start=0)
             del extents[u]
+            asked += t.lengths
             extents.update({d: n for d, n in zip(split, t.lengths, strict=True) if isinstance(d, Symbol)})
             top = [substitute(x, {u: value}) for x in top]
             hidden = {i: substitute(x, {u: value}) for i, x in hidden.items()}
@@ -91,7 +94,8 @@ def digit_form(adaptor: TensorAdaptor, by_pads: bool = False) -> DigitForm:
         else:
             hidden.update(zip(low, t.lower(upper), strict=True))
     valid = () if by_pads else graph.valid(hidden)
-    return DigitForm(tuple(extents), tuple(extents.values()), tuple(top), hidden, valid, graph.bottom_ids[0])
+    found = tuple(extents), tuple(extents.values()), tuple(top)
+    return DigitForm(*found, hidden, valid, graph.bottom_ids[0], tuple(asked))
 
 
 def _admits_a_box(t: Transform, upper: Indices, extents: Mapping[Symbol, Int]) -> TypeGuard[Pad | LeftPad | RightPad]:

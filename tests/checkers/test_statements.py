@@ -406,7 +406,18 @@ CHECKER = (
     "certificate_checker",
     "lemmas",
     "map_checker",
-    *(f"statements/{m}" for m in ("check", "kinds", "lane_claims", "linear_forms", "world")),
+    *(
+        f"statements/{m}"
+        for m in (
+            "check",
+            "graph_claims",
+            "graphs",
+            "kinds",
+            "lane_claims",
+            "linear_forms",
+            "world",
+        )
+    ),
 )
 
 

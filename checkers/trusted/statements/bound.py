@@ -9,7 +9,7 @@ from typing import Any
 from symlayout.errors import CertificateError
 from symlayout.facts import NOTHING, Facts
 
-from ...claim import Claim
+from ...claim import Claim, Restated
 
 # What a statement that the checker cannot read may raise on the way.
 NOT_READ = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
@@ -101,23 +101,34 @@ def facts_about(claim: Claim) -> Facts:
     return NOTHING if claim.static() else Facts.about(claim.parameters(), given=claim.given)
 
 
+def _statements(claim: Claim, facts: Facts) -> Iterator[tuple[dict[str, Any], Restated]]:
+    """Statements of a claim that the checker may derive, each with what the proof is about."""
+    from .kinds import DERIVED
+    from .write import statement
+
+    if type(claim).__name__ in DERIVED:
+        yield statement(claim), Restated(claim)
+    for form in claim.restated(facts):
+        yield statement(claim, graphs=form.graphs), form
+
+
 def parts_of(claim: Claim, facts: Facts | None, certificate: dict[str, Any]) -> dict[str, Any]:
     """The link from a certificate to a claim: its statement and the rewriting, else its hash with what is trusted."""
     from .check import binding, check_statement
-    from .kinds import DERIVED
-    from .proof_names import rewriting
+    from .proof_names import quotients, rewriting
     from .write import statement
 
     facts = facts_about(claim) if facts is None else facts
-    said = statement(claim)
-    if said["kind"] in DERIVED:
+    for said, form in _statements(claim, facts):
         try:
-            whole: dict[str, Any] = {"statement": said, "rewriting": rewriting(claim, facts, certificate)}
+            how = rewriting(form.claim, facts, certificate, form.asked, quotients(claim, form.moved))
+            whole: dict[str, Any] = {"statement": said, "rewriting": how}
             whole = {k: v for k, v in whole.items() if v}
             check_statement(json.loads(json.dumps({**certificate, **whole})))
             return whole
         except (CertificateError, *NOT_READ):
-            pass
+            continue
+    said = statement(claim)
     because = "that the claim which is proved, about the parts it names, is what the statement needs"
     whole = {"statement": said, "trusts": [because]}
     whole["binding"] = binding(json.loads(json.dumps({**certificate, **whole})))

@@ -14,6 +14,7 @@ import hashlib
 import json
 
 from ..lemmas import need
+from .graph_claims import GRAPH_CLAIMS, GRAPH_FIELDS
 from .kinds import DERIVED, FIELDS
 from .world import Data, World
 
@@ -25,12 +26,16 @@ def check_statement(certificate: Data) -> None:
         need(certificate["binding"] == binding(certificate), "statement, claim or proof differ from those bound")
         need(len(certificate.get("trusts", ())) > 0, "expected what is trusted to be said")
         return
-    need(statement["kind"] in DERIVED, f"{statement['kind']} takes a binding, and words that say what is trusted")
-    needed, may = FIELDS[statement["kind"]], {"kind", "sizes", "atoms", "given"}
+    kind, how = statement["kind"], certificate.get("rewriting", {})
+    need(kind in DERIVED or kind in GRAPH_CLAIMS, f"{kind} takes a binding, and words that say what is trusted")
+    needed, may = {**FIELDS, **GRAPH_FIELDS}[kind], {"kind", "sizes", "atoms", "given"}
     need(needed <= set(statement) <= needed | may, "a field too many or too few")
     need(statement.get("when") is None, "a predicate is part of its map")
-    how = certificate.get("rewriting", {})
-    DERIVED[statement["kind"]](World(statement, how), statement, certificate["claim"], how)
+    if kind in DERIVED:
+        DERIVED[kind](World(statement, how), statement, certificate["claim"], how)
+        return
+    asked = GRAPH_CLAIMS[kind](statement)
+    asked.check(World(asked.statement, how), certificate["claim"], how)
 
 
 def binding(certificate: Data) -> str:

@@ -23,7 +23,7 @@ WIDTHS = (1, 2, 4, 8, 16)  # bytes of one lane
 def conflict_free(w: World, s: Data, c: Data, how: Data) -> None:
     width, degree, size = s["width_bytes"], s["degree"], s["element_bytes"]
     need(type(width) is int and width in WIDTHS and type(degree) is int and degree >= 1, "a width and a degree")
-    for lanes in _requests(w, s, c, max(width, 4), 128):
+    for lanes in requests(w, s, c, max(width, 4), 128):
         need(all(a * size % width == 0 for a in lanes), "a lane is not aligned to its width")
         need(ways([a * size for a in lanes], width) <= degree, "lanes of a phase meet in a bank")
 
@@ -39,12 +39,12 @@ def coalesced(w: World, s: Data, c: Data, how: Data) -> None:
     width, size = s["width_bytes"], s["element_bytes"]
     most = number(w.image(s["sectors"]))
     need(type(width) is int and width in WIDTHS and most is not None, "a width and a number of sectors")
-    for lanes in _requests(w, s, c, 32, 32):
+    for lanes in requests(w, s, c, 32, 32):
         touched = {b // 32 for a in lanes for b in (a * size, *range(a * size, a * size + width))}
         need(len(touched) <= (most or 0), "a request touches more sectors")
 
 
-def _requests(w: World, s: Data, c: Data, unit: int, row_bytes: int) -> list[list[int]]:
+def requests(w: World, s: Data, c: Data, unit: int, row_bytes: int, most: int = 32) -> list[list[int]]:
     """Offsets of the lanes, the first mode, for each coordinate of the rest; what moves all lanes alike left out.
 
     The modes left out, and the base, are shown to be multiples of *unit* bytes and of the swizzle's period. So the
@@ -83,7 +83,7 @@ def _requests(w: World, s: Data, c: Data, unit: int, row_bytes: int) -> list[lis
     found = []
     for case in residues(w, asked):
         strides, left = _far(kept, list(case), row)
-        found += _counted([n for n, _ in kept], strides, start + sum(left), f.swizzle, first)
+        found += _counted([n for n, _ in kept], strides, start + sum(left), f.swizzle, first, most)
         need(sum(map(len, found)) <= MOST_POINTS, f"more than {MOST_POINTS} accesses to count")
     return found
 
@@ -101,9 +101,11 @@ def _far(kept: list[tuple[int, Poly]], case: list[int], row: int) -> tuple[list[
     return strides, case
 
 
-def _counted(extents: list[int], strides: list[int], start: int, swizzle: Any, first: int) -> list[list[int]]:
+def _counted(
+    extents: list[int], strides: list[int], start: int, swizzle: Any, first: int, most: int
+) -> list[list[int]]:
     lanes = math.prod(extents[:first])
-    need(1 <= lanes <= 32 and all(n >= 0 for n in extents), "1 to 32 lanes")
+    need(1 <= lanes <= most and all(n >= 0 for n in extents), f"1 to {most} lanes")
     need(math.prod(extents) <= MOST_POINTS, f"more than {MOST_POINTS} accesses to count")
     offsets = [start]
     for count, step in zip(extents, strides, strict=True):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from symlayout.address_map import AddressMap
-from symlayout.expr import Expr, Quotient, Symbol, terms_of
+from symlayout.expr import Expr, Quotient, Symbol, substitute, terms_of
 from symlayout.facts import Facts, inner_first, opaque_atoms
 from symlayout.facts.assumptions import _solved, part, through
 from symlayout.int_tuple import leaves
@@ -18,9 +18,35 @@ from ..certificate_json import Setting, hint, poly
 from .write import polys
 
 
-def rewriting(claim: Claim, facts: Facts, certificate: Certificate) -> dict[str, Any]:
-    """Sizes, quotients and extrema of a statement in a proof, with hints; empty parts are left out."""
-    if claim.static() and not opaque_atoms(*polys(claim)):
+class Moved(NamedTuple):
+    """A quotient or extremum of the coordinates of a statement: its arguments and its value in those of the proof."""
+
+    atom: Any
+    args: tuple[Any, ...]
+    value: Any
+
+
+def quotients(claim: Claim, moved: Iterable[tuple[Symbol, Any]]) -> list[Moved]:
+    """The quotients and extrema of a statement that rest on coordinates, each after those inside it."""
+    env = dict(moved)
+    every = inner_first(opaque_atoms(*polys(claim, graphs=True))) if env else []
+    mine = [a for a in every if set(env) & set(a.symbols)]
+    return [Moved(a, tuple(substitute(x, env) for x in a.args), substitute(a, env)) for a in mine]
+
+
+def rewriting(
+    claim: Claim,
+    facts: Facts,
+    certificate: Certificate,
+    asked: tuple[Any, ...] = (),
+    moved: Sequence[Moved] = (),
+) -> dict[str, Any]:
+    """Sizes, quotients and extrema of a statement in a proof, with hints; empty parts are left out.
+
+    *asked* are expressions that must be at least 0 besides those of the kind of claim; *moved* are quotients of other
+    coordinates, in those of the claim.
+    """
+    if claim.static() and not moved and not opaque_atoms(*polys(claim)):
         return {}
     subject = next((x for x in claim.subjects() if isinstance(x, AddressMap)), None)
     inner = certificate["claim"]
@@ -32,10 +58,11 @@ def rewriting(claim: Claim, facts: Facts, certificate: Certificate) -> dict[str,
     own = [a for a in atoms if not coords & set(a.symbols)]  # the others are about a point
     resolved = {a: (facts if a in own else known).normal(a) for a in atoms} if not _in_map(inner) else by_form
     counts = _counts(claim, facts, _in_map(inner))
-    lemmas = [facts.normal(p) for p in _asked(claim)]
+    lemmas = [facts.normal(p) for p in (*_asked(claim), *asked)]
     divisors = [known.normal(d - 1) for d in (subject.divisors if subject is not None else ())]
+    there = [known.normal(x.value) for x in moved]
     setting = _setting(facts, [*(by_form[a] for a in own), *(resolved[a] for a in own), *counts, *lemmas])
-    points = _setting(known, [*by_form.values(), *resolved.values(), *divisors]) if coords else setting
+    points = _setting(known, [*by_form.values(), *resolved.values(), *there, *divisors]) if coords else setting
     every = [*by_form.values(), *resolved.values(), *counts, *(r.poly for r in known.rows)]
     out: dict[str, Any] = {
         "let": [[s.name, poly(e)] for s, e in _steps(facts)],
@@ -45,7 +72,8 @@ def rewriting(claim: Claim, facts: Facts, certificate: Certificate) -> dict[str,
             [a.key, poly(e), *_why(a, e, resolved, facts, setting if a in own else points)]
             for a, e in resolved.items()
             if e is not by_form[a] and e != by_form[a]
-        ],
+        ]
+        + [[x.atom.key, poly(e), *_moved_why(x, e, known, points)] for x, e in zip(moved, there, strict=True)],
         "counts": [[poly(c), *why] for c, why in zip(counts, _tiles(claim, counts, facts, setting), strict=True)],
         "lemmas": [[poly(p), why] for p in lemmas if (why := _shown(setting, p)) is not None],
         "divisors": [_shown(points, p) for p in divisors],
@@ -108,6 +136,14 @@ def _why(a: Any, e: Any, images: Mapping[Any, Any], facts: Facts, setting: Setti
         return [_shown(setting, rest), _shown(setting, args[1] - 1 - rest)]
     sign = 1 if a.op == "minimum" else -1
     return [_shown(setting, sign * (x - e)) for x in args] if a.op in ("minimum", "maximum") else []
+
+
+def _moved_why(x: Moved, e: Any, known: Facts, setting: Setting) -> list[Any]:
+    """The lemmas that a quotient of other coordinates is *e*."""
+    if x.atom.op != "floordiv":
+        return []
+    p, d = (known.normal(y) for y in x.args)
+    return [_shown(setting, p - d * e), _shown(setting, d - 1 - (p - d * e))]
 
 
 def _put(x: Any, images: Mapping[Any, Any], facts: Facts) -> Any:
