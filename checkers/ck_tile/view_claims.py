@@ -54,4 +54,4 @@ def _claims(view: Any, version: str) -> Iterator[Claim]:
     yield FitsIn(AddressMap(descriptor.coords, descriptor.extents, every), bits=INDEX_BITS)
     if isinstance(view, TensorView) and view.buffer.space is AddressSpace.GLOBAL:
         offset = AddressMap(descriptor.coords, descriptor.extents, descriptor.offset)
-        yield FitsIn(offset, bits=INDEX_BITS, unit_bytes=view.buffer.dtype.bytes)
+        yield FitsIn(offset, bits=INDEX_BITS, unit_bytes=-(-view.buffer.dtype.bits // 8))

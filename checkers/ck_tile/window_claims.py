@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from symlayout.address_map import AddressMap
-from symlayout.ck_tile import TileWindow
+from symlayout.ck_tile import KernelWindow, TileWindow, TileWindowLinear
 from symlayout.ck_tile.buffer_view import AddressSpace
 from symlayout.errors import ClaimError
 
 from ..claim import Claim
+from ..claims.aligned import Aligned
+from ..claims.equal import Equal
 from ..claims.fits_in import FitsIn
 from ..claims.injective import Injective
 from .distribution_covers import DistributionCovers
@@ -20,12 +22,13 @@ from .vector_lanes import GuaranteedVectorLength
 from .view_claims import INDEX_BITS
 
 
-def window_claims(window: TileWindow, stores: bool = False) -> list[Claim]:
-    """Claims about a window, at every origin that its indices reach.
+def window_claims(window: TileWindow | KernelWindow, stores: bool = False) -> list[Claim]:
+    """Claims about a window, at every origin that its indices reach; a window of a kernel stands for its own.
 
     No valid element leaves the buffer; the lanes of each vector are consecutive and as valid as the first, so that no
     vector leaves it either; the distribution covers the window, moving is making, offsets fit 32 bits. With *stores* no
-    two threads write one element, at one origin or at another.
+    two threads write one element, at one origin or at another. Of a linear window the accesses as upstream makes them
+    are those that are meant, masks too; of elements that share storage vectors begin with a storage element.
 
     >>> from symlayout import dims
     >>> from symlayout.ck_tile import *
@@ -43,7 +46,7 @@ def window_claims(window: TileWindow, stores: bool = False) -> list[Claim]:
     injective
     fits in
     """
-    return list(_claims(window, stores))
+    return list(_claims(window.window if isinstance(window, KernelWindow) else window, stores))
 
 
 def _claims(window: Any, stores: bool) -> Iterator[Claim]:
@@ -57,8 +60,12 @@ def _claims(window: Any, stores: bool) -> Iterator[Claim]:
         yield GuaranteedVectorLength(access, elements, along, 1, version=window.version)
     yield DistributionCovers(d)
     yield MovingEqualsMaking(window.view.descriptor)
+    if isinstance(window, TileWindowLinear):
+        yield Equal(*window.made_and_meant)
+    if window.buffer.packed_size > 1:
+        yield Aligned(window.starts, window.buffer.packed_size)
     if stores:
         yield Injective(access)
     offset = AddressMap(access.coords, access.extents, access.offset)
-    unit = window.buffer.dtype.bytes if window.buffer.space is AddressSpace.GLOBAL else 1
+    unit = -(-window.buffer.dtype.bits // 8) if window.buffer.space is AddressSpace.GLOBAL else 1
     yield FitsIn(offset, bits=INDEX_BITS, unit_bytes=unit)

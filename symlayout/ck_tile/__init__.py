@@ -69,6 +69,7 @@ from .tensor_view import (
     make_tensor_view,
     transform_tensor_view,
 )
+from .tiles.async_loads import async_places, unmasked
 from .tiles.distributed_tensor import (
     StaticDistributedTensor,
     get_distributed_spans,
@@ -78,11 +79,19 @@ from .tiles.distributed_tensor import (
 from .tiles.distribution import TileDistribution, make_static_tile_distribution
 from .tiles.encoding import TileDistributionEncoding, tile_distribution_encoding
 from .tiles.kernel_window import KernelTile, KernelWindow
+from .tiles.linear_window import TileWindowLinear
 from .tiles.making_encodings import make_embed_tile_distribution_encoding, make_reduce_tile_distribution_encoding
 from .tiles.space_filling_curve import SpaceFillingCurve
 from .tiles.thread_values import distribution_of, thread_value_layout
 from .tiles.tile_window import TileWindow
-from .tiles.window_functions import load_tile, make_tile_window, move_tile_window, store_tile, update_tile
+from .tiles.window_functions import (
+    load_tile,
+    make_tile_window,
+    make_tile_window_linear,
+    move_tile_window,
+    store_tile,
+    update_tile,
+)
 from .view_idioms import (
     memory_of,
     pad_tensor_view,
@@ -110,7 +119,9 @@ __all__ = [
     "TileDistribution",
     "TileDistributionEncoding",
     "TileWindow",
+    "TileWindowLinear",
     "advise",
+    "async_places",
     "chain_tensor_adaptors",
     "coordinate_has_valid_offset",
     "coordinate_has_valid_offset_assuming_top_index_is_valid",
@@ -155,6 +166,7 @@ __all__ = [
     "make_tensor_descriptor_from_adaptor",
     "make_tensor_view",
     "make_tile_window",
+    "make_tile_window_linear",
     "make_unmerge_transform",
     "make_xor_transform",
     "memory_of",
@@ -173,5 +185,6 @@ __all__ = [
     "transform_tensor_view",
     "transpose_tensor_descriptor",
     "transpose_tensor_view",
+    "unmasked",
     "update_tile",
 ]

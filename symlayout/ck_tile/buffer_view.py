@@ -51,6 +51,13 @@ class BufferView:
     An invalid read gives 0, or *invalid_value* in every lane. Past its end a global buffer reads 0 whatever
     *invalid_value* is, and drops what is written, since hardware does so; other spaces check nothing, so that such an
     access is an ExecutionError here.
+
+    Elements of 4 bits lie two in a storage element (``packed_size``): an index counts storage elements then, and an
+    access moves whole ones.
+
+    >>> pairs = make_buffer_view([1, 2, 3, 4, 5, 6], 6, dtype="i4")
+    >>> pairs.packed_size, pairs[1].astype(int).tolist()
+    (2, [3, 4])
     """
 
     space: AddressSpace | str  # its word becomes the space
@@ -71,6 +78,11 @@ class BufferView:
         if self.data is not None and type(self.size) is int and len(self.data) < self.size:
             raise LayoutError(f"expected an array of at least {self.size} elements, got {len(self.data)}")
 
+    @property
+    def packed_size(self) -> int:
+        """The elements that share a storage element: 2 of 4 bits, else 1 (upstream's ``PackedSize``)."""
+        return max(1, 8 // self.dtype.bits)
+
     # -- reading and writing --------------------------------------------------------------------------
 
     def get(
@@ -88,18 +100,20 @@ class BufferView:
         ExecutionError for a valid access that leaves a buffer whose space checks nothing.
         """
         out = self._invalid(elements)
+        first = self._first(i + linear_offset, elements)
         if is_valid or (self.space is AddressSpace.GLOBAL and not oob_conditional_check):
-            for j, inside in enumerate(self._inside(i + linear_offset, elements, "read")):
-                out[j] = self._memory[i + linear_offset + j] if inside else 0
+            for j, inside in enumerate(self._inside(first, elements, "read")):
+                out[j] = self._memory[first + j] if inside else 0
         return out if elements > 1 else out[0].item()
 
     def set(self, i: int, linear_offset: int, is_valid: bool, x: Any) -> None:
         """Write one element or a vector at index i + linear_offset; an invalid write does nothing."""
         values = np.atleast_1d(x)
+        first = self._first(i + linear_offset, len(values))
         if is_valid:
-            for j, inside in enumerate(self._inside(i + linear_offset, len(values), "written")):
+            for j, inside in enumerate(self._inside(first, len(values), "written")):
                 if inside:
-                    self._memory[i + linear_offset + j] = values[j]
+                    self._memory[first + j] = values[j]
 
     def update(self, operation: MemoryOperation | str, i: int, linear_offset: int, is_valid: bool, x: Any) -> None:
         """Combine one element or a vector with memory.
@@ -121,7 +135,7 @@ class BufferView:
 
     def __getitem__(self, i: int) -> Any:
         """``buffer[5]``: the element, by its index alone; there is no validity."""
-        return self.get(i)
+        return self.get(i, elements=self.packed_size)
 
     def __setitem__(self, i: int, x: Any) -> None:
         self.set(i, 0, True, x)
@@ -138,9 +152,19 @@ class BufferView:
             raise LayoutError(f"expected at least 1 element, got {elements!r}")
         return np.full(elements, self.invalid_value or 0, dtype=self.dtype.numpy())
 
+    def _first(self, i: int, elements: int) -> int:
+        """The first element of an access at an index. Raises LayoutError for a part of a storage element."""
+        if elements % self.packed_size:
+            raise LayoutError(
+                f"expected an access of whole storage elements, {self.packed_size} elements of {self.dtype} each, got "
+                f"{elements}"
+            )
+        return i * self.packed_size
+
     def _inside(self, first: int, elements: int, what: str) -> Sequence[bool]:
         """For each lane whether its element lies in the buffer; hardware looks at whole words of a global one."""
-        inside = [0 <= first + j < evaluated(self.size) for j in range(elements)]
+        whole = evaluated(self.size) // self.packed_size * self.packed_size  # upstream's size, in storage elements
+        inside = [0 <= first + j < whole for j in range(elements)]
         if self.space is not AddressSpace.GLOBAL and not all(inside):
             at = first + inside.index(False)
             raise ExecutionError(

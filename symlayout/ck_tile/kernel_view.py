@@ -13,7 +13,7 @@ pads the facts under which it happens. So proofs, runs, the simulator and the pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,6 @@ from ..transforms import Embed, Unmerge
 from ..transforms.merge import row_major
 from .buffer_view import AddressSpace
 from .tensor_view import TensorView
-from .tiles.distribution import TileDistribution
 from .tiles.kernel_window import KernelWindow
 from .tiles.tile_window import TileWindow
 
@@ -59,11 +58,8 @@ class KernelView:
             raise LayoutError(f"expected a view of the {self.view.buffer} of {self.name}, got {view.buffer}")
         return KernelView(self.name, view, self.place, self.k)
 
-    def tile_window(
-        self, lengths: Sequence[Any], origin: Sequence[Any], distribution: TileDistribution, version: str = "V24"
-    ) -> KernelWindow:
-        """A window whose loads and stores are copies of the kernel: what ``make_tile_window`` makes of this view."""
-        window = TileWindow(self.view, tuple(lengths), tuple(origin), distribution, version)
+    def windowed(self, window: TileWindow) -> KernelWindow:
+        """A window of the view in the kernel, where loads and stores are copies."""
         return KernelWindow(self.k, self.name, self.place, window)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..dtype import DTypeLike
-from ..errors import LayoutError
+from ..errors import ExecutionError, LayoutError
 from ..expr import Symbol, substitute
 from ..facts import symbols_in
 from ..members import members
@@ -80,25 +80,35 @@ class TensorView:
         >>> view.get_vectorized_elements(make_tensor_coordinate(view.descriptor, (4, 0)), 0, elements=4).tolist()
         [64, 65, 66, 67]
 
-        CK gives the number of elements and *oob_conditional_check* as template arguments; see ``BufferView.get``.
+        CK gives the number of elements and *oob_conditional_check* as template arguments; see ``BufferView.get``. Of
+        elements that are packed both offsets are divided by ``packed_size`` and rounded down, so that a vector that
+        begins inside a storage element is the one from its start on.
         """
         c = self._coordinate(coordinate)
-        valid = self._valid(c, is_valid)
-        return self.buffer.get(_number(c.offset), linear_offset, valid, elements, oob_conditional_check)
+        at = self._stored(c, linear_offset)
+        return self.buffer.get(*at, self._valid(c, is_valid), elements, oob_conditional_check)
 
     def set_vectorized_elements(
         self, coordinate: TensorCoordinate | Sequence[int], linear_offset: int, x: Any, is_valid: bool | None = None
     ) -> None:
-        """Write an element or a vector from a coordinate on."""
+        """Write an element or a vector from a coordinate on.
+
+        Raises ExecutionError for packed elements with a validity: upstream's function of that form divides no offset.
+        """
         c = self._coordinate(coordinate)
-        self.buffer.set(_number(c.offset), linear_offset, self._valid(c, is_valid), x)
+        if is_valid is not None and self.buffer.packed_size > 1:
+            raise ExecutionError(
+                f"expected the mask of the view for elements of {self.buffer.dtype}, got one: upstream's set with a "
+                f"mask does not divide the offset {c.offset} by {self.buffer.packed_size} and writes elsewhere"
+            )
+        self.buffer.set(*self._stored(c, linear_offset), self._valid(c, is_valid), x)
 
     def update_vectorized_elements(
         self, coordinate: TensorCoordinate | Sequence[int], linear_offset: int, x: Any, is_valid: bool | None = None
     ) -> None:
         """Combine an element or a vector with memory by the view's operation: set, add, atomic_add or atomic_max."""
         c = self._coordinate(coordinate)
-        self.buffer.update(self.memory_operation, _number(c.offset), linear_offset, self._valid(c, is_valid), x)
+        self.buffer.update(self.memory_operation, *self._stored(c, linear_offset), self._valid(c, is_valid), x)
 
     # -- element by element ---------------------------------------------------------------------------
 
@@ -117,8 +127,13 @@ class TensorView:
         """Every element inside the lengths, padding as what an invalid read gives."""
         lengths = tuple(map(_number, self.descriptor.lengths))
         out = np.empty(lengths, dtype=self.buffer.dtype.numpy())
+        n = self.buffer.packed_size
         for index in itertools.product(*map(range, lengths)):
-            out[index] = self[index]
+            if n == 1:
+                out[index] = self[index]
+            else:
+                c = self._coordinate(index)
+                out[index] = self.get_vectorized_elements(c, elements=n)[_number(c.offset) % n]
         return out
 
     # -- proofs and pictures --------------------------------------------------------------------------
@@ -171,9 +186,16 @@ class TensorView:
     def _coordinate(self, c: TensorCoordinate | Sequence[int]) -> TensorCoordinate:
         return c if isinstance(c, TensorCoordinate) else make_tensor_coordinate(self.descriptor, c)
 
+    def _stored(self, c: TensorCoordinate, linear_offset: int) -> tuple[int, int]:
+        """The offset of a coordinate and a linear one, in storage elements."""
+        n = self.buffer.packed_size
+        return _number(c.offset) // n, linear_offset // n
+
     def _valid(self, c: TensorCoordinate, given: bool | None) -> bool:
-        if given is not None:
-            return bool(given)
+        return self.is_valid(c) if given is None else bool(given)
+
+    def is_valid(self, c: TensorCoordinate) -> bool:
+        """Whether the pads admit a coordinate; as upstream, it is taken to be inside the lengths."""
         return coordinate_has_valid_offset_assuming_top_index_is_valid(self.descriptor, c)
 
     def __str__(self) -> str:

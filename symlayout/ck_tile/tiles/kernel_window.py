@@ -51,6 +51,7 @@ from ..buffer_view import AddressSpace, MemoryOperation
 from .distribution import TileDistribution, numbers
 from .tile_window import TileWindow
 
+ASYNC_BYTES = (4, 8, 16)  # of cp.async
 SPACES = {AddressSpace.GLOBAL: "global", AddressSpace.LDS: "shared"}
 
 
@@ -102,7 +103,7 @@ class KernelWindow:
 
         One validity holds for all of a vector. Raises LayoutError for threads that are not those of the distribution.
         """
-        d, buffer = self._distribution, self.window.buffer
+        d, buffer = self.window.distributed, self.window.buffer
         along, _ = self.window.vector
         order = (*(y for y in range(len(d.encoding.Y)) if y != along), *((along,) if d.encoding.Y else ()))
         made = self.k.registers(name or self._fresh(f"{self.name}_tile"), buffer.dtype, int(d.registers))
@@ -113,6 +114,40 @@ class KernelWindow:
             with self._where(facts):
                 self._copy("ld", self.place(offset), tile(*y), n)
         return tile
+
+    def load_raw(self, tile: KernelTile) -> None:
+        """Copies into the registers of a tile; where a pad has no element these keep what they hold."""
+        for y, facts, offset, n in self._accesses(self._expect(tile)):
+            with self._where(facts):
+                self._copy("ld", self.place(offset), tile(*y), n)
+
+    def async_load(self, target: KernelWindow, masked: bool = True) -> None:
+        """Copies from global memory to a window in LDS of the same distribution, by cp.async: commit and await them.
+
+        Where a pad has no element zeros are written, as upstream's ``async_load`` has it. Without *masked* masks are
+        not looked at, as in ``async_load_raw``, so that every access has to lie inside. Raises LayoutError for other
+        spaces, and for vectors that are not a run of both views.
+        """
+        d, vector = self.window.distributed, self.window.vector
+        spaces = tuple(AddressSpace(w.buffer.space) for w in (self.window, target.window))
+        if spaces != (AddressSpace.GLOBAL, AddressSpace.LDS) or target.window.distributed != d:
+            raise LayoutError(
+                f"expected windows of one distribution in global memory and lds, got {self.window} to {target.window}"
+            )
+        kind, n = self.window.buffer.dtype, vector[1]
+        nbytes = max((b for b in ASYNC_BYTES if n * kind.bytes % b == 0), default=0)
+        if target.window.vector != vector or not nbytes:
+            raise LayoutError(
+                f"expected vectors of 4, 8 or 16 bytes along one Y dimension of both views, got {n} {kind} of "
+                f"{self.name} and {target.window.vector[1]} of {target.name}"
+            )
+        thread = self._thread()
+        for y in self._indices():
+            (offset, facts), (there, target_facts) = (w.window.issued(thread, y) for w in (self, target))
+            with self._where(target_facts):
+                for j in range(0, n, nbytes // kind.bytes):
+                    places = _after(self.place(offset), j), _after(target.place(there), j)
+                    self.k.copy(f"cp.async.{nbytes}", *places, when=facts if masked else ())
 
     def store(self, tile: KernelTile, owners: bool = False) -> None:
         """Copies from the registers of a tile of the same distribution; nothing where a pad has no element.
@@ -163,15 +198,10 @@ class KernelWindow:
 
         A vector along a dimension that is not the fastest in the registers of the tile goes element by element.
         """
-        descriptor = self.window.view.descriptor
         thread = self._thread()
         along, n = self.window.vector
         for y in self._indices():
-            x = self._distribution.partition(thread, y)
-            at = tuple(o + i for o, i in zip(self.window.origin, x, strict=True))
-            hidden = descriptor.graph.hidden(at)
-            facts = tuple(f for f in descriptor.graph.valid(hidden) if f.value is not True)
-            offset = hidden[descriptor.graph.bottom_ids[0]]
+            offset, facts = self.window.issued(thread, y)
             if n == 1 or tile.order[-1] == along:
                 yield y, facts, offset, n
             else:
@@ -194,7 +224,7 @@ class KernelWindow:
 
     def _thread(self) -> tuple[Any, ...]:
         """The P index of a thread. Raises LayoutError unless the distribution is for the threads at hand."""
-        lengths = numbers(self._distribution.encoding.p_lengths, str(self._distribution))
+        lengths = numbers(self.window.distributed.encoding.p_lengths, str(self.window.distributed))
         threads = extent_of(self.k.thread)
         if total(lengths) != threads:
             raise LayoutError(
@@ -206,7 +236,7 @@ class KernelWindow:
 
     def _first_replica(self) -> tuple[Fact, ...]:
         """The facts under which a thread is the first of those that hold its elements."""
-        found = self._distribution.replica(self._thread())
+        found = self.window.distributed.replica(self._thread())
         return tuple(r < 1 for r in found if not isinstance(r, int))
 
     def _copy(self, word: str, src: Ref, dst: Ref, elements: int) -> None:
@@ -220,10 +250,10 @@ class KernelWindow:
             self.k.copy(f"{word}.{space}.{nbytes}", _after(src, j), _after(dst, j))
 
     def _expect(self, tile: KernelTile) -> KernelTile:
-        if tile.distribution != self._distribution or tile.dtype != self.window.buffer.dtype:
+        kind, d = self.window.buffer.dtype, self.window.distributed
+        if tile.distribution != d or tile.dtype != kind:
             raise LayoutError(
-                f"expected a {self.window.buffer.dtype} tile of {self._distribution.encoding}, got a {tile.dtype} tile "
-                f"of {tile.distribution.encoding}"
+                f"expected a {kind} tile of {d.encoding}, got a {tile.dtype} tile of {tile.distribution.encoding}"
             )
         return tile
 
@@ -234,11 +264,6 @@ class KernelWindow:
         taken = {t.name for t in self.k.tensors}
         names = itertools.chain((stem,), (f"{stem}_{i}" for i in itertools.count(1)))
         return next(n for n in names if n not in taken)
-
-    @property
-    def _distribution(self) -> TileDistribution:
-        assert self.window.distribution is not None  # ``KernelView.tile_window`` takes none without
-        return self.window.distribution
 
     def __str__(self) -> str:
         return f"{self.window} in {self.k.name}"

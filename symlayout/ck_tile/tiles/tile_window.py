@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ...address_map import AddressMap
 from ...errors import LayoutError
-from ...expr import Symbol, integer, substitute
+from ...expr import Fact, Int, Symbol, floordiv, index, integer, substitute
 from ...facts import symbols_in
 from ...int_tuple import text
 from ...transforms import UNKNOWN, VERSIONS, Indices
@@ -23,7 +24,7 @@ from ..coordinates import make_tensor_coordinate, move_tensor_coordinate
 from ..descriptor import TensorDescriptor
 from ..tensor_view import TensorView
 from .distributed_tensor import StaticDistributedTensor, make_static_distributed_tensor
-from .distribution import TileDistribution, numbers
+from .distribution import TileDistribution, fresh, numbers
 from .space_filling_curve import SpaceFillingCurve
 from .window_access import access_of
 
@@ -81,7 +82,7 @@ class TileWindow:
     @cached_property
     def y_vector_lengths(self) -> tuple[Indices, Indices]:
         """Upstream's (vector lengths, strides) of each Y dimension, from the guarantees of the view; -1 is unknown."""
-        d = self._distributed
+        d = self.distributed
         lengths, strides = self.view.descriptor.get_top_dimension_safe_vector_length_strides(self.version)
         given = [tuple((i, n) for i, n in enumerate(x) if n != UNKNOWN) for x in (lengths, strides)]
         graph = replace(d.graph, lengths=given[0], strides=given[1])
@@ -104,7 +105,7 @@ class TileWindow:
     @cached_property
     def curve(self) -> SpaceFillingCurve:
         """The order of accesses over Y: a snake in V24, row-major in V25."""
-        lengths = numbers(self._distributed.encoding.y_lengths, str(self._distributed))
+        lengths = numbers(self.distributed.encoding.y_lengths, str(self.distributed))
         along, elements = self.vector
         scalars = tuple(elements if y == along else 1 for y in range(len(lengths)))
         return SpaceFillingCurve(lengths, tuple(range(len(lengths))), scalars, SNAKES[self.version])
@@ -129,31 +130,85 @@ class TileWindow:
         """
         return access_of(self.view.descriptor, self.lengths, self.origin, self.distribution)
 
+    def issued(self, p: Sequence[Any], y: Sequence[Any]) -> tuple[Int, tuple[Fact, ...]]:
+        """(offset, facts of the mask) of the access of P and Y indices, which may be expressions."""
+        x = self.distributed.partition(p, y)
+        return self._place(self.origin, x)
+
+    def _place(self, origin: Indices, x: Sequence[Any]) -> tuple[Int, tuple[Fact, ...]]:
+        """(offset, facts that are not plainly true) of an index in the window at an origin."""
+        graph = self.view.descriptor.graph
+        hidden = graph.hidden(tuple(o + i for o, i in zip(origin, x, strict=True)))
+        return hidden[graph.bottom_ids[0]], tuple(f for f in graph.valid(hidden) if f.value is not True)
+
+    @cached_property
+    def starts(self) -> AddressMap:
+        """The first element of each vector: (indices of the origin, P, Y) to offset, along the vectors their number.
+
+        >>> from symlayout.ck_tile import *
+        >>> e = TileDistributionEncoding((), ((64,), (2, 8)), (((1, 0),),), ((2, 0), (2, 1)))
+        >>> rows = make_naive_tensor_view(None, (64, 16), (24, 1), 8, 1)
+        >>> print(make_tile_window(rows, (64, 16), (0, 0), TileDistribution(e)).starts)
+        (lane,y0,y1v) -> 24*lane + 8*y0 + 8*y1v for lane < 64, y0 < 2, y1v < 1
+        """
+        return self._starts(self.issued)
+
+    def _starts(self, issued: Callable[..., tuple[Int, tuple[Fact, ...]]]) -> AddressMap:
+        access, (along, n), rank = self.access, self.vector, len(self.distributed.encoding.Y)
+        coords, extents = list(access.coords), list(access.extents)
+        d = len(coords) - rank + along
+        if n > 1:
+            extents[d] = floordiv(extents[d], n)
+            coords[d] = index(fresh(f"{coords[d].name}v", {c.name for c in coords}), extents[d])
+        at: list[Any] = [n * c if n > 1 and i == d else c for i, c in enumerate(coords)]
+        first = len(at) - rank
+        offset, valid = issued(at[first - len(self.distributed.encoding.P) : first], at[first:])
+        return AddressMap(tuple(coords), tuple(extents), offset, valid)
+
     def load(self) -> StaticDistributedTensor:
         """Every thread's registers, loaded vector by vector in upstream's order.
 
         One offset and one validity, those of its first element, hold for all of a vector. Raises LayoutError without
         a distribution, and what the view raises.
         """
-        out = make_static_distributed_tensor(self.buffer.dtype, self._distributed)
+        out = make_static_distributed_tensor(self.buffer.dtype, self.distributed)
         along, n = self.vector
-        for p, y, c in self.accesses():
-            found = np.atleast_1d(self.view.get_vectorized_elements(c, elements=n))
+        for p, y, at in self._issue():
+            found = np.atleast_1d(self.view.get_vectorized_elements(*at, elements=n))
             for j in range(n):
                 out.registers[(*p, self._register(y, along, j))] = found[j]
         return out
 
+    def load_raw(self, tensor: StaticDistributedTensor, oob_conditional_check: bool = True) -> None:
+        """Load into the registers of a tensor; where a mask is false they keep what they hold, whatever the view says.
+
+        So upstream's code has it, by lanes that do not execute. Without *oob_conditional_check* masks are not looked
+        at. Raises LayoutError for vectors that are not registers side by side, which upstream does not compile.
+        """
+        self._expect(tensor)
+        _, n = self.vector
+        for p, y, (c, offset, valid) in self._issue():
+            d = int(self.distributed.register(y))
+            if d % n:
+                raise LayoutError(
+                    f"expected vectors of {n} from a multiple of {n} registers on, got {d} at Y {text(y)}"
+                )
+            masked = valid if valid is not None else self.view.is_valid(c)
+            if masked or not oob_conditional_check:
+                found = self.view.get_vectorized_elements(c, offset, True, elements=n)
+                tensor.registers[p][d : d + n] = np.atleast_1d(found)
+
     def store(self, tensor: StaticDistributedTensor) -> None:
         """Write the registers of every thread; where threads hold the same element the last one's stays."""
-        self._write(tensor, lambda c, x: self.view.set_vectorized_elements(c, 0, x))
+        self._write(tensor, lambda at, x: self.view.set_vectorized_elements(at[0], at[1], x, at[2]))
 
     def update(self, tensor: StaticDistributedTensor) -> None:
         """Combine the registers of every thread with memory by the operation of the view."""
-        self._write(tensor, lambda c, x: self.view.update_vectorized_elements(c, 0, x))
+        self._write(tensor, lambda at, x: self.view.update_vectorized_elements(at[0], at[1], x, at[2]))
 
     def accesses(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], Any]]:
         """(P index, first Y index, coordinate) of each vector of each thread; coordinates *move*, as upstream's."""
-        d, descriptor = self._distributed, self.view.descriptor
+        d, descriptor = self.distributed, self.view.descriptor
         origin = numbers(self.origin, "the origin of a window")
         for p in d.partitions():
             at = d.partition(p)
@@ -164,16 +219,23 @@ class TileWindow:
                 at = there
                 yield p, y, c
 
+    def _issue(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[Any, int, bool | None]]]:
+        """(P index, first Y index, (coordinate, linear offset, validity where it is given)) of each vector."""
+        yield from ((p, y, (c, 0, None)) for p, y, c in self.accesses())
+
     def _write(self, tensor: StaticDistributedTensor, put: Callable[[Any, Any], None]) -> None:
-        if tensor.distribution != self._distributed:
-            raise LayoutError(f"expected a tensor of {self._distributed.encoding}, got {tensor.distribution.encoding}")
+        self._expect(tensor)
         along, n = self.vector
-        for p, y, c in self.accesses():
-            put(c, np.array([tensor.registers[(*p, self._register(y, along, j))] for j in range(n)]))
+        for p, y, at in self._issue():
+            put(at, np.array([tensor.registers[(*p, self._register(y, along, j))] for j in range(n)]))
+
+    def _expect(self, tensor: StaticDistributedTensor) -> None:
+        if tensor.distribution != self.distributed:
+            raise LayoutError(f"expected a tensor of {self.distributed.encoding}, got {tensor.distribution.encoding}")
 
     def _register(self, y: Sequence[int], along: int, j: int) -> int:
         at = tuple(i + j if k == along else i for k, i in enumerate(y))
-        return int(self._distributed.register(at))
+        return int(self.distributed.register(at))
 
     # -- moving ---------------------------------------------------------------------------------------
 
@@ -190,7 +252,8 @@ class TileWindow:
     # -- shared ---------------------------------------------------------------------------------------
 
     @property
-    def _distributed(self) -> TileDistribution:
+    def distributed(self) -> TileDistribution:
+        """The distribution. Raises LayoutError for a window without one."""
         if self.distribution is None:
             raise LayoutError(f"expected a window with a tile distribution to access it, got {self}")
         return self.distribution

@@ -11,10 +11,11 @@ from ..tensor_view import TensorView
 from .distributed_tensor import StaticDistributedTensor
 from .distribution import TileDistribution
 from .kernel_window import KernelTile, KernelWindow
+from .linear_window import TileWindowLinear, default_linear_dims
 from .tile_window import TileWindow
 
 if TYPE_CHECKING:
-    Window = TypeVar("Window", TileWindow, KernelWindow)
+    Window = TypeVar("Window", TileWindow, TileWindowLinear, KernelWindow)
 
 
 @overload
@@ -50,10 +51,47 @@ def make_tile_window(
     if isinstance(tensor_view, KernelView):
         if tile_distribution is None:
             raise LayoutError(f"expected a window of {tensor_view.name} with a tile distribution to copy it by")
-        return tensor_view.tile_window(window_lengths, origin, tile_distribution, version)
+        window = TileWindow(tensor_view.view, tuple(window_lengths), tuple(origin), tile_distribution, version)
+        return tensor_view.windowed(window)
     if not isinstance(tensor_view, TensorView):
         raise LayoutError(f"expected a tensor view to make a window on, got {tensor_view!r}")
     return TileWindow(tensor_view, tuple(window_lengths), tuple(origin), tile_distribution, version)
+
+
+@overload
+def make_tile_window_linear(
+    tensor_view: TensorView,
+    window_lengths: Sequence[Any],
+    origin: Sequence[Any],
+    tile_distribution: TileDistribution,
+    linear_bottom_dims: Sequence[Any] | None = None,
+    *,
+    version: str = "V24",
+) -> TileWindowLinear: ...
+@overload
+def make_tile_window_linear(
+    tensor_view: KernelView,
+    window_lengths: Sequence[Any],
+    origin: Sequence[Any],
+    tile_distribution: TileDistribution,
+    linear_bottom_dims: Sequence[Any] | None = None,
+    *,
+    version: str = "V24",
+) -> KernelWindow: ...
+def make_tile_window_linear(
+    tensor_view: TensorView | KernelView,
+    window_lengths: Sequence[Any],
+    origin: Sequence[Any],
+    tile_distribution: TileDistribution,
+    linear_bottom_dims: Sequence[Any] | None = None,
+    *,
+    version: str = "V24",
+) -> TileWindowLinear | KernelWindow:
+    """A linear window; by default the last dimension of global memory is linear, and all of LDS, as upstream has it."""
+    view = tensor_view.view if isinstance(tensor_view, KernelView) else tensor_view
+    dims = default_linear_dims(view) if linear_bottom_dims is None else tuple(map(bool, linear_bottom_dims))
+    window = TileWindowLinear(view, tuple(window_lengths), tuple(origin), tile_distribution, version, dims)
+    return tensor_view.windowed(window) if isinstance(tensor_view, KernelView) else window
 
 
 def move_tile_window(window: Window, step: Sequence[Any]) -> Window:
@@ -88,4 +126,4 @@ def update_tile(window: Any, tensor: Any) -> None:
     window.update(tensor)
 
 
-__all__ = ["load_tile", "make_tile_window", "move_tile_window", "store_tile", "update_tile"]
+__all__ = ["load_tile", "make_tile_window", "make_tile_window_linear", "move_tile_window", "store_tile", "update_tile"]
