@@ -40,6 +40,7 @@ class Cells:
     low: int
     high: int
     fill: tuple[Phased, Use] | None = None  # of a copy that completes on an mbarrier
+    counted: bool = False  # whether the number is that of the use which it fills, or has waited for
 
     @property
     def changes(self) -> bool:
@@ -106,10 +107,10 @@ def _cells(kernel: Kernel, s: Site, touch: Any, fill: Any, barriers: list[Phased
     slots, elements, number = _slot(kernel, facts, s, ref, whole, barriers)
     if symbols_in((number,)) & unsteady(kernel):  # a value that may be another one each time
         slots, elements, number = 1, whole, 0
-    mine = symbols_in((number,)) & set(loops)
+    mine, counted = symbols_in((number,)) & set(loops), False
     for use in [fill[1].use] if fill is not None else _awaited(s, ref, barriers):  # any number in the slot will do
-        if mine < symbols_in((use,)) and facts.normal(mod(use, slots) - mod(number, slots)) == 0:
-            number = use
+        if mine <= symbols_in((use,)) and facts.normal(mod(use, slots) - mod(number, slots)) == 0:
+            number, counted = use, True
             break
     used = symbols_in((number, s.conditions))
     depth = max((n for n, loop in enumerate(s.loops, 1) if loop.index in used), default=0)
@@ -118,7 +119,9 @@ def _cells(kernel: Kernel, s: Site, touch: Any, fill: Any, barriers: list[Phased
     width = _width(kernel, s, ref)
     low, high = (rest, rest + width) if type(rest) is int and width and slots > 1 else (0, elements)
     made = event(s, depth, team=s.team or everyone(s))
-    return Cells(made, ref, touch.kind, touch.proxy, touch.completion, slots, elements, number, low, high, fill)
+    return Cells(
+        made, ref, touch.kind, touch.proxy, touch.completion, slots, elements, number, low, high, fill, counted
+    )
 
 
 def _awaited(s: Site, ref: Ref, barriers: list[Phased]) -> list[Any]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from symlayout.errors import AssumptionError
 from symlayout.expr import Fact
@@ -26,7 +27,7 @@ from ..orders.initialised import init_orders
 from ..rings.cluster_rings import ClusterReading
 from ..rings.recognised import RingParts
 from ..rings.shown import Open
-from .cells import told_by
+from .cells import Cells, told_by
 from .linear import Certificate
 from .order import Orders
 from .protocol import Protocol
@@ -43,6 +44,8 @@ class Clocks:
     _orders: dict[frozenset[str], str] = field(default_factory=dict)
     _rings: dict[RingParts, ClusterReading | str] = field(default_factory=dict)
     _pairs: dict[tuple[Places, Places, str], bool] = field(default_factory=dict)
+
+    _of_tensors: dict[tuple[str, ...], list[Cells]] = field(default_factory=dict)
 
     def ring(self, ring: RingParts) -> ClusterReading | str:
         """The hypotheses of a ring's lemma, all shown, or the first that is not."""
@@ -142,6 +145,26 @@ class Clocks:
                 found = str(e)
             self._orders[key] = found  # a check that the budget cuts off leaves nothing here
         return self._orders[key]
+
+    def use_of(self, s: Site, ring: RingParts) -> Any:
+        """The use of a ring that an access fills, or finds in its slot; None where that is not shown.
+
+        All fills of earlier uses are over before the access, and those of later ones begin behind it.
+        """
+        if not self.ordered(ring):
+            return None
+        found = [c for c in self._cells(ring.tensors) if c.event.site.places == s.places]
+        numbers = {c.number for c in found if c.counted}
+        return numbers.pop() if len(numbers) == 1 and all(c.counted for c in found) else None
+
+    def ordered(self, ring: RingParts) -> bool:
+        """Whether the order of all that touches a ring's tensors is shown, without the lemma of rings."""
+        return size(self.kernel) == 1 and bool(ring.tensors) and not self.order_open(ring.tensors)
+
+    def _cells(self, names: tuple[str, ...]) -> list[Cells]:
+        if names not in self._of_tensors:
+            self._of_tensors[names] = Orders(self.protocol, frozenset(names)).cells
+        return self._of_tensors[names]
 
     def landing_awaited(self, s: Site) -> bool:
         """Whether a copy by cp.async is told of by an arrival in whose phase somebody waits for it."""

@@ -72,12 +72,16 @@ class Orders:
         for difference, here in self._meetings(a, mine, b, yours, under):
             if here.empty:
                 continue
-            first, second = ((b, yours), (a, mine)) if difference > 0 else ((a, mine), (b, yours))
+            late = difference > 0 or (difference == 0 and b.fill is not None)  # of one use the fill comes first
+            first, second = ((b, yours), (a, mine)) if late else ((a, mine), (b, yours))
             if a is b and difference == 0:
                 if _injective(a):
                     continue
                 raise Open(f"that {a} fills a slot once in each use")
-            if not (self.before(*first, *second, here) or self.before(*second, *first, here)):
+            if self.before(*first, *second, here):
+                continue
+            fixed = (a.fill or b.fill) and a.counted and b.counted  # which use is read is Computes' to rely on
+            if fixed or not self.before(*second, *first, here):
                 raise Open(f"that {first[0]} is over before {second[0]}, or the other way round{_uses(difference)}")
         self.done.append(f"{a} and {b}")
 

@@ -40,6 +40,7 @@ from symlayout.ops import (
     Wait,
 )
 
+from ..orders.barriers import apart, awaited
 from ..rings.shown import Open
 from .events import Event, event
 
@@ -114,8 +115,8 @@ class _Reader:
         for s in self.every:
             if isinstance(s.op, Barrier | BarrierArrive | ClusterBarrier):
                 found.setdefault(-1 if isinstance(s.op, ClusterBarrier) else s.op.number, []).append(s)
-        for number, mine in sorted(found.items()):
-            counts = {getattr(s.op, "threads", 0) or self.kernel.threads for s in mine}
+        for number, mine in ((n, part) for n, every in sorted(found.items()) for part in self._parts(every)):
+            counts = {awaited(self.kernel, s.op) for s in mine}
             name = f"barrier {number}" if number >= 0 else "the cluster barrier"
             if len(counts) > 1:
                 raise Open(f"how many threads {name} awaits: {' or '.join(map(str, sorted(counts)))}")
@@ -126,6 +127,12 @@ class _Reader:
             made.arrivals = [replace(u, arrivals=u.event.team.threads) for u in made.arrivals]
             made.waits = [u for u in made.arrivals if not isinstance(u.event.op, BarrierArrive)]
             yield made
+
+    def _parts(self, mine: list[Site]) -> Iterator[list[Site]]:
+        """The uses of a number, those by the whole CTA at the start each apart where others await fewer threads."""
+        first, rest = apart(self.kernel, mine)
+        yield from ([s] for s in first)
+        yield rest
 
     # -- mbarriers ----------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from symlayout.kernel.touched import written
 from symlayout.kernel.visitor import Visitor
 from symlayout.ops import Copy, Elect, For, If, Map, Mma, Op, Role
 
+from ..clocks.decided import clocks
 from ..rings.recognised import RingParts, rings_of, slot_elements
 from .contents import Loaded, Numbers, Origins, Unknown, Words, without_constant
 from .distinct_names import expect_distinct, fresh, overlaps
@@ -54,14 +55,14 @@ class Walk(Visitor[None]):
     """The walk through the CTA of one rank of a cluster. *stored* is called with each store to global memory."""
 
     def __init__(self, kernel: Kernel, given: tuple[Fact, ...], windows: bool, stored: Callable[..., None]) -> None:
-        kernel = kernel.plain.edited(lambda op: (replace(op),))  # each place has its own operation
+        source, kernel = kernel, kernel.plain.edited(lambda op: (replace(op),))  # each place has its own operation
         self.kernel, self.given, self.windows, self.stored = kernel, given, windows, stored
         expect_distinct(kernel)
         self.origins = Origins()
         every = list(sites(kernel))
         self.site: dict[int, Site] = {id(s.op): s for s in every}
         self.rings = rings_of(kernel)
-        self.uses = Uses(kernel, given, self.rings, self.site)
+        self.uses = Uses(kernel, given, self.rings, self.site, clocks(source, given))
         self.ring_of = {t: r for r in self.rings for t in r.tensors}
         self.roles_of = _roles_of(kernel, every)
         self.overlapping = overlaps(kernel)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, everyone
-from symlayout.ops import Barrier, BarrierArrive, ClusterBarrier
+from symlayout.ops import Barrier, BarrierArrive, ClusterBarrier, Op
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,32 @@ def number_of(op: Barrier | ClusterBarrier) -> int:
     return op.number if isinstance(op, Barrier) else -1
 
 
-def _meeting(kernel: Kernel, number: int, mine: list[Site], alone: bool) -> Meeting:
+def awaited(kernel: Kernel, op: Op) -> int:
+    """The threads that a barrier of the CTA awaits."""
+    return getattr(op, "threads", 0) or kernel.threads
+
+
+def apart(kernel: Kernel, mine: Sequence[Site]) -> tuple[list[Site], list[Site]]:
+    """(those at which the whole CTA meets first, the others) of a number that awaits several counts of threads.
+
+    Nobody comes to a later one before the first is over, so each count is a barrier of its own.
+    """
+    left, first = sorted(mine, key=lambda s: s.places), []
+    while len({awaited(kernel, s.op) for s in left}) > 1:
+        s = left[0]
+        whole = s.team is not None and s.team.threads == kernel.threads == awaited(kernel, s.op)
+        if s.around or not whole or isinstance(s.op, BarrierArrive):
+            break
+        first.append(left.pop(0))
+    return first, left
+
+
+def _meeting(kernel: Kernel, number: int, every: list[Site], alone: bool) -> Meeting:
     name = f"barrier {number}" if number >= 0 else "the cluster barrier"
-    warps = frozenset(w for s in mine for w in everyone(s).warps)
-    counts = {(s.op.threads if isinstance(s.op, Barrier) else 0) or kernel.threads for s in mine}
-    made = Meeting(name, warps, tuple(mine))
+    warps = frozenset(w for s in every for w in everyone(s).warps)
+    made = Meeting(name, warps, tuple(every))
+    _, mine = apart(kernel, every)
+    counts = {awaited(kernel, s.op) for s in mine}
     if alone:
         return Meeting(name, warps, made.sites, vague=f"which threads of {name} arrive and go on, and when")
     if len(counts) > 1:
@@ -58,7 +79,7 @@ def _meeting(kernel: Kernel, number: int, mine: list[Site], alone: bool) -> Meet
         if n > most:
             return Meeting(name, warps, made.sites, wrong=f"{name} awaits {n} threads, and {most} come")
         return Meeting(name, warps, made.sites, vague=f"{name} is met by some lanes of a warp")
-    come = 32 * len(warps)
+    come = 32 * len({w for s in mine for w in everyone(s).warps})
     if n > come or any(s.team is not None and s.team.threads > n for s in mine):
         return Meeting(name, warps, made.sites, wrong=f"{name} awaits {n} threads, and {come} come")
     return Meeting(

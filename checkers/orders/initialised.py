@@ -92,7 +92,8 @@ class _Array:
         if not early:
             return Order("initialised", where, by=f"{init}, then {met}")
         for s in early:
-            between = (x for x in self.every if init.places < x.places < s.places and isinstance(x.op, MEETINGS))
+            mine = (x for x in self.every if isinstance(x.op, MEETINGS) and x.role in (s.role, ""))
+            between = (x for x in mine if init.places < x.places < s.places)
             alone = s.team is None or (s.team.threads == 1 and s.role == init.role)
             if next(between, None) is None and not alone:
                 kind = "cluster barrier" if self.remote else "barrier of all threads"

@@ -8,6 +8,7 @@ from typing import Any
 from symlayout import Layout, dim
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernel.ring import RingSlot, make_ring
+from symlayout.kernel.specification import element
 from symlayout.ops import Slot
 
 WARP_BYTES = 128  # of an f32 tile of one element a lane
@@ -264,4 +265,37 @@ def late_steps(slots: int = 2, late: int = 1, shift: int = 0, first: int | None 
         k.warp_sync()
         with k.where(n >= (late if first is None else first)), k.elect():
             k.arrive(Slot(ring.empty, (n - late + shift) % slots))
+    return k.kernel()
+
+
+def next_fill() -> Kernel:
+    """A slot is given back before it is read, and read once a third role has waited for the fill after it.
+
+    Nothing is out of order, but what is read is not the fill that was waited for.
+    """
+    L = dim("L", at_least=2)
+    k = Builder("next_fill", L, grid=(1,), threads=96)
+    a, o = (k.global_tensor(name, "f32", Layout((32, L))) for name in "ao")
+    ring = make_ring(k, "t", "f32", Layout(32), slots=1, consumers=1)
+    with k.role("producer", 1), k.elect(), k.loop("i", L) as i, ring.produce(i) as s:
+        k.copy("bulk.load", a(32 * i), s.at(), s.full, nbytes=WARP_BYTES)
+    with k.role("consumer", 1):
+        x = k.registers("x", "f32", 1)
+        k.sync(2, 64)
+        with k.loop("i", L) as i:
+            s = ring.acquire(i)
+            with k.elect():
+                k.arrive(Slot(ring.empty, 0))
+            k.sync(1, 64)
+            k.copy("ld.shared.4", s.at(k.thread), x())
+            k.copy("st.global.4", x(), o(32 * i + k.thread))
+            k.warp_sync()
+    with k.role("helper", 1):
+        k.wait(Slot(ring.full, 0), 0)
+        k.sync(2, 64)
+        with k.loop("i", L) as i:
+            with k.where(i < L - 1):
+                k.wait(Slot(ring.full, 0), (i + 1) % 2)
+            k.sync(1, 64)
+    k.result("o", lambda n, i: element("a", n, i))
     return k.kernel()

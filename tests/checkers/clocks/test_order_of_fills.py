@@ -1,0 +1,72 @@
+"""Which fill of a slot is read: by the order of all fills around it, where counting of operations does not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from checkers import Computes, HappensBefore, RingProtocol, prove
+from checkers.budget import Budget
+from checkers.clocks.decided import Clocks
+from symlayout import dim, dims
+from symlayout.kernel import Kernel
+from symlayout.kernels import bulk_copy, tma_transpose
+from symlayout.ops import Barrier, Copy, ExpectTx, Op, Wait
+from tests.support.protocols import next_fill
+
+QUICK = Budget(solver_ms=500, repairs=False)
+
+
+def copy() -> Kernel:
+    return bulk_copy(dim("N", multiple_of=4), chunk=64, slots=2, blocks=2)
+
+
+def turned() -> Kernel:
+    sizes = dims("M N", multiple_of=4)
+    return tma_transpose(*sizes, dtype="f32", tile=(32, 32), stages=2, blocks=2)
+
+
+def doubled(barrier: str) -> Callable[[Op], tuple[Op, ...]]:
+    """Each wait for a barrier twice: the second returns at once."""
+    return lambda op: (op, op) if isinstance(op, Wait) and op.barrier.barrier == barrier else (op,)
+
+
+def armed_last(kernel: Kernel) -> Kernel:
+    """The bytes are expected behind the copy, which the arrival that comes with it awaits all the same."""
+    (arm,) = [op for op in kernel.walk() if isinstance(op, ExpectTx)]
+    without = kernel.edited(lambda op: () if op is arm else (op,))
+    return without.edited(lambda op: (op, arm) if isinstance(op, Copy) and op.barrier is not None else (op,))
+
+
+RIGHT: dict[str, Callable[[], Kernel]] = {
+    "a slot awaited twice": lambda: copy().edited(doubled("full")),
+    "room awaited twice": lambda: copy().edited(doubled("empty")),
+    "bytes expected behind the copy": lambda: armed_last(copy()),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_all_is_proved_of_kernels_that_do_the_same(name: str) -> None:
+    kernel = RIGHT[name]()
+    rings = [RingProtocol(kernel, "full"), HappensBefore(kernel)]
+
+    assert prove([*rings, *(Computes(kernel, r.tensor) for r in kernel.results)], budget=QUICK)
+
+
+@pytest.mark.parametrize("number", [1, 0])
+def test_a_number_may_be_that_of_all_threads_first_and_of_some_then(number: int) -> None:
+    """Nobody comes to the barriers of fewer threads before the whole CTA has met."""
+    kernel = turned().edited(lambda op: (Barrier(number, op.threads),) if isinstance(op, Barrier) else (op,))
+
+    assert {op.threads for op in kernel.walk() if isinstance(op, Barrier)} == {0, 128}
+    assert prove([RingProtocol(kernel, "full"), HappensBefore(kernel)], budget=QUICK)
+
+
+def test_a_read_of_the_fill_after_the_one_that_was_waited_for_is_not_proved() -> None:
+    kernel = next_fill()
+    found = prove([RingProtocol(kernel, "full"), HappensBefore(kernel), Computes(kernel, "o")], budget=QUICK)
+
+    assert not found
+    assert Clocks(kernel, ()).protocol_open == ""
+    assert "some uses later" in Clocks(kernel, ()).order_open(("t",))
