@@ -34,7 +34,8 @@ from .warp import Warps
 if TYPE_CHECKING:
     from .memory import GlobalMemory
 
-PATIENCE = 64  # states that are looked at until fewer are
+GAP = 2  # iterations until another state is kept, twice as many each time
+PATIENCE = 64  # states that are looked at in vain until fewer are
 COUNTERS: dict[type, tuple[str, ...]] = {Pipe: ("busy", "queued", "served"), Window: ("held_time", "queued")}
 SERVED = COUNTERS[Pipe].index("served")  # of the first unit, the issue slots of the first SM
 
@@ -82,8 +83,8 @@ class Recurrence:
         self.windows = tuple(sm.in_flight for sm in sms)
         self.units: tuple[Any, ...] = (*self.pipes, *self.windows)
         self._units: set[Hashable] = set()
-        self._seen: dict[Hashable, Moment] = {}
-        self._every = self._left = 1
+        self._seen: dict[Hashable, dict[Hashable, Moment]] = {}  # by what is told at once
+        self._next, self._gap, self._vain = 0, GAP, 0
         self._lead: int | None = None
         places[0].mark = self.mark
 
@@ -97,29 +98,33 @@ class Recurrence:
         if self.reached is None and 0 < self.until <= self.sms[0].slots.served:
             self.reached = self.sms[0].slots.served, self.engine.now + self.skipped
             self.engine.at(self.engine.now, self.engine.stop)
-            self._left = -1  # look at no more states
-        self._left -= 1
-        if self._left or self.each_step:
             return
-        self._left, self.looks = self._every, self.looks + 1
+        if self.each_step or self._unknown:
+            return
+        self.looks += 1
         units = tuple([pipe.state(self.engine.now) for pipe in self.pipes])
-        if units not in self._units:  # most states are new, and this is the least that tells
-            self._units.add(units)
-            return
+        place = units, 0 if warps is None else id(warps.team.steps[min(warps.at + 1, len(warps.team.steps) - 1)])
+        known = self._seen.get(place)
+        if known is None or self._vain > PATIENCE:
+            if units not in self._units:  # most states are new, and the units are the least that tells
+                self._units.add(units)
+                return
+            if self.looks < self._next:
+                return
+            self._gap *= 2
+            self._next = self.looks + self._gap
         try:
             state = self._state(units)
         except Unknown:
-            self._left, self._unknown = -1, True  # for good
+            self._unknown = True
             return
-        now, before = self._moment(), self._seen.get(state)
+        now, before = self._moment(), known.get(state) if known else None
+        self._vain += 1
         if before is not None and (times := self._repeats(before, now)):
             self._skip(before, now, min(times, self._wanted(before)))
-            self._seen.clear()
-            self._every = self._left = 1
-            return
-        self._seen[state] = now
-        if len(self._seen) % PATIENCE == 0:
-            self._every *= 2
+            self._next, self._gap, self._vain = self.looks, GAP, 0
+        else:
+            self._seen.setdefault(place, {})[state] = now
 
     @property
     def why(self) -> str:
@@ -175,7 +180,7 @@ class Recurrence:
     def _moment(self) -> Moment:
         now = self.engine.now
         return Moment(
-            now,
+            now + self.skipped,
             tuple([getattr(unit, counter) for unit in self.units for counter in COUNTERS[type(unit)]]),
             {
                 (k, role, cause): ps
