@@ -25,6 +25,7 @@ from checkers.ck_tile import (
 )
 from checkers.claim import Claim
 from checkers.prover import Budget, verdicts
+from symlayout import ComposedLayout, Layout, Swizzle
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Verdict
 from symlayout.banks import CDNA_READ_B128, Access
@@ -191,10 +192,12 @@ def _covering(r: random.Random, symbolic: bool) -> Claim:
 
 
 def _conflicts(r: random.Random, symbolic: bool) -> Claim:
-    """The lanes of a wave in a tile of LDS, plain, padded or swizzled."""
+    """The lanes of a wave in a tile of LDS, plain, padded or swizzled: as a layout, or as a map."""
     width, banks, lanes = r.choice((2, 4, 8, 16)), r.choice((32, 64)), r.choice((32, 64))
-    cdna = width == 16 and lanes == 64 and r.random() < 0.5
-    served = Access(width, lanes, CDNA_READ_B128 if cdna else (), banks)
+    served = Access(width, lanes, _phases(r, width, lanes), banks)
+    element, most = r.choice((1, 2, 4)), r.choice((1, 1, 2, 4, 8))
+    if r.random() < 0.6:
+        return LdsConflictDegree(_tile(r, symbolic, lanes, width // element or 1), element, served, most)
     rows = r.choice((4, 8, 16, 32))
     step, pack = r.choice((8, 16, 32, 33, 64, 40)), r.choice((1, 2, 8))
     swizzle = r.random() < 0.4
@@ -205,7 +208,30 @@ def _conflicts(r: random.Random, symbolic: bool) -> Claim:
 
     extent: Any = dim("K") if symbolic else r.randint(1, 3)
     made = AddressMap.over(offset, (lanes, extent))
-    return LdsConflictDegree(made, r.choice((1, 2, 4)), served, r.choice((1, 1, 2, 4, 8)))
+    return LdsConflictDegree(made, element, served, most)
+
+
+def _phases(r: random.Random, width: int, lanes: int) -> tuple[tuple[int, ...], ...]:
+    """Runs of lanes, those of AMD CDNA, every second lane, or lanes in any order."""
+    kind = r.choice(("runs", "runs", "cdna", "even", "any"))
+    if kind == "cdna" and lanes == 64:
+        return CDNA_READ_B128
+    if kind == "even":
+        return tuple(range(0, lanes, 2)), tuple(range(1, lanes, 2))
+    some = r.sample(range(lanes), lanes)
+    return tuple(tuple(some[i : i + 8]) for i in range(0, lanes, 8)) if kind == "any" else ()
+
+
+def _tile(r: random.Random, symbolic: bool, lanes: int, pack: int) -> Layout | ComposedLayout:
+    """Lanes in rows and chunks of a tile, stages and steps beside them, perhaps swizzled."""
+    rows = r.choice((4, 8, 16, lanes))
+    row = pack * r.choice((4, 8, 8, 16, 9)) if not symbolic or r.random() < 0.7 else pack * (2 * dim("S") + 1)
+    stages: Any = dim("K") if symbolic else r.choice((1, 2, 3))
+    shape, stride = ((rows, lanes // rows), stages), ((row, pack), r.choice((pack, 64 * pack, 1)))
+    made = Layout(shape, stride)
+    if symbolic or r.random() < 0.5:
+        return made
+    return ComposedLayout(Swizzle(r.choice((1, 2, 3)), r.choice((0, 1, 3)), 3), r.choice((0, 0, 64)), made)
 
 
 # -- rows -----------------------------------------------------------------------------------------------------

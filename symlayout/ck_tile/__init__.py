@@ -81,6 +81,7 @@ from .tiles.encoding import TileDistributionEncoding, tile_distribution_encoding
 from .tiles.kernel_window import KernelTile, KernelWindow
 from .tiles.linear_window import TileWindowLinear
 from .tiles.making_encodings import make_embed_tile_distribution_encoding, make_reduce_tile_distribution_encoding
+from .tiles.slicing import SlicedDistribution, get_slice_tile, set_slice_tile, slice_distribution_from_x
 from .tiles.space_filling_curve import SpaceFillingCurve
 from .tiles.thread_values import distribution_of, thread_value_layout
 from .tiles.tile_window import TileWindow
@@ -110,6 +111,7 @@ __all__ = [
     "KernelView",
     "KernelWindow",
     "MemoryOperation",
+    "SlicedDistribution",
     "SpaceFillingCurve",
     "StaticDistributedTensor",
     "TensorAdaptor",
@@ -129,6 +131,7 @@ __all__ = [
     "descriptor_of",
     "distribution_of",
     "get_distributed_spans",
+    "get_slice_tile",
     "kernel_view",
     "layout_of",
     "load_tile",
@@ -175,6 +178,8 @@ __all__ = [
     "move_tile_window",
     "pad_tensor_view",
     "remarks",
+    "set_slice_tile",
+    "slice_distribution_from_x",
     "slice_tensor_view",
     "store_tile",
     "sweep_tile",

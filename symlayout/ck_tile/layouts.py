@@ -14,13 +14,13 @@ masks nothing, begins at 0, and is linear in the digits of its merges, one xor a
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from ..errors import LayoutError
 from ..expr import Int, Symbol, digit, terms_of
 from ..facts import Facts
 from ..int_tuple import ceil_div, is_zero, leaves, text
-from ..layout import ComposedLayout, Layout, expect_layouts
+from ..layout import ComposedLayout, Layout, expect_layouts, with_obligations
 from ..members import members
 from ..strides import as_modes
 from ..swizzle import Swizzle
@@ -41,9 +41,14 @@ def descriptor_of(layout: Layout | ComposedLayout, element_space_size: Any = Non
     (72, 512, 'unmerge, xor, pass_through, pass_through, pass_through, merge, embed')
 
     The space is by default that of the values, in whole blocks of a swizzle. Raises LayoutError for coordinates as
-    values, for a negative stride, and for a layout that is composed with anything but a swizzle.
+    values, for a negative stride, for a layout that is composed with anything but a swizzle, and for one with
+    obligations.
     """
     expect_layouts(layout)
+    if layout.obligations:
+        raise LayoutError(
+            f"expected a layout that needs nothing, since a descriptor forgets it, got {layout.obligations}"
+        )
     if isinstance(layout, ComposedLayout):
         return _swizzled(layout, element_space_size)
     _check_strides(layout)
@@ -121,7 +126,8 @@ def layout_of(descriptor: TensorDescriptor) -> Layout | ComposedLayout:
     (3,4):(4,1)
 
     Raises LayoutError, with the reason, for a descriptor that no layout is: one with pads, whose first element is not
-    at 0, or whose offset is not linear in digits. Where all lengths are numbers, other modes are looked for too.
+    at 0, or whose offset is not linear in digits. Where all lengths are numbers, other modes are looked for too. What the
+    transforms must keep is an obligation of the layout.
     """
     if descriptor.valid:
         raise LayoutError(
@@ -130,9 +136,12 @@ def layout_of(descriptor: TensorDescriptor) -> Layout | ComposedLayout:
         )
     found = _linear(digit_form(descriptor)) or _with_a_swizzle(descriptor)
     if found is not None:
-        return found
+        return cast("Layout | ComposedLayout", with_obligations(found, descriptor.obligations))
     if descriptor.static:
-        return members.fit(lambda *at: descriptor(at), descriptor.extents) if len(descriptor.extents) else Layout(1, 0)
+        fitted = (
+            members.fit(lambda *at: descriptor(at), descriptor.extents) if len(descriptor.extents) else Layout(1, 0)
+        )
+        return cast("Layout | ComposedLayout", with_obligations(fitted, descriptor.obligations))
     raise LayoutError(f"expected an offset that is linear in digits, or one xor that is a swizzle, got {descriptor}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from symlayout import dim, dims
@@ -11,6 +12,7 @@ from symlayout.ck_tile import (
     make_embed_transform,
     make_merge_transform,
     make_naive_tensor_descriptor,
+    make_naive_tensor_descriptor_packed,
     make_naive_tensor_view,
     make_pad_transform,
     make_pass_through_transform,
@@ -75,3 +77,60 @@ def lds_tile(M: int, K: int, q: int, element_bytes: int = 2, order: str = "K0 LL
     return transform_tensor_descriptor(
         d, (make_merge_transform((M // rows, rows)), make_merge_transform((k0, q))), ((1, 2), (0, 3)), BOTH
     )
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A column-major tile of upstream's universal GEMM policy: M x K, *pack* elements of K beside one another.
+
+    ``threads`` are those along M, of a block of 256; a warp multiplies 32 rows. Sizes are in elements.
+    """
+
+    M: int
+    K: int
+    pack: int
+    threads: int
+    element_bytes: int = 2
+
+    @property
+    def factors(self) -> tuple[int, int, int, int, int, int]:
+        """(K threads that write, K0 of each, K threads that read in one place, rows of a thread, fold, pair)."""
+        steps, rows, line = self.K // self.pack, self.M // self.threads, 128
+        write, read = 256 // self.threads, 64 // 32
+        fold = max(1, line // (self.pack * self.threads * self.element_bytes))
+        times = fold * (steps // write) // (steps // read)
+        pair = min(self.threads, max(1, line // (self.pack * 32 * self.element_bytes)))
+        return write, steps // write, read // times if times > 1 else read, rows, fold, pair
+
+    def descriptor(self) -> TensorDescriptor:
+        """Six packed dimensions, an xor of two, two unmerges, two merges."""
+        write, k0, read, rows, fold, pair = self.factors
+        outer, across = write // fold // read, self.threads // pair
+        keep = make_pass_through_transform
+        d: Any = make_naive_tensor_descriptor_packed((outer, k0, read * rows, fold * across, pair, self.pack))
+        same = ((0,), (1,), (2, 3), (4,), (5,))
+        xor = make_xor_transform((read * rows, fold * across))
+        d = transform_tensor_descriptor(d, (keep(outer), keep(k0), xor, keep(pair), keep(self.pack)), same, same)
+        split = make_unmerge_transform((read, rows)), make_unmerge_transform((fold, across))
+        d = transform_tensor_descriptor(
+            d,
+            (keep(outer), keep(k0), *split, keep(pair), keep(self.pack)),
+            ((0,), (1,), (2,), (3,), (4,), (5,)),
+            ((1,), (2,), (0, 3), (4, 5), (6,), (7,)),
+        )
+        merges = make_merge_transform((read, outer, fold, k0, self.pack)), make_merge_transform((across, pair, rows))
+        return transform_tensor_descriptor(d, merges, ((0, 1, 4, 2, 7), (5, 6, 3)), ((1,), (0,)))
+
+    def offset(self, m: int, k: int) -> int:
+        """The same by digits."""
+        write, k0, read, rows, fold, pair = self.factors
+        outer, across = write // fold // read, self.threads // pair
+        m, row = divmod(m, rows)
+        m, two = divmod(m, pair)
+        k, inside = divmod(k, self.pack)
+        k, step = divmod(k, k0)
+        k, c = divmod(k, fold)
+        a, b = divmod(k, outer)
+        x, width = a * rows + row, fold * across
+        place = (c * across + m) ^ (x % width)
+        return ((((b * k0 + step) * read * rows + x) * width + place) * pair + two) * self.pack + inside

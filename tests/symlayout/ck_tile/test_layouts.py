@@ -19,6 +19,7 @@ from symlayout.ck_tile import (
     make_naive_tensor_descriptor_packed,
     make_naive_tensor_descriptor_with_offset,
     make_pass_through_transform,
+    make_slice_transform,
     make_unmerge_transform,
     make_xor_transform,
     transform_tensor_descriptor,
@@ -205,3 +206,14 @@ def test_random_layouts_keep_their_function():
 def test_what_cannot_be_translated_says_why(make, message):
     with pytest.raises(LayoutError, match=message):
         make()
+
+
+def test_what_must_hold_goes_with_the_translation():
+    d = make_naive_tensor_descriptor((M, 8), (8, 1))
+    d = transform_tensor_descriptor(d, (make_slice_transform(M, 0, 6), make_pass_through_transform(8)), BOTH, BOTH)
+    found = layout_of(d)
+
+    assert str(found) == "(6,8):(8,1)"
+    assert str(found.obligations) == "exact: needs end within length in slice(M, 0, 6)"
+    with pytest.raises(LayoutError, match="expected a layout that needs nothing"):
+        descriptor_of(found)
