@@ -126,8 +126,8 @@ def layout_of(descriptor: TensorDescriptor) -> Layout | ComposedLayout:
     (3,4):(4,1)
 
     Raises LayoutError, with the reason, for a descriptor that no layout is: one with pads, whose first element is not
-    at 0, or whose offset is not linear in digits. Where all lengths are numbers, other modes are looked for too. What the
-    transforms must keep is an obligation of the layout.
+    at 0, or whose offset is not linear in digits. Where all lengths are numbers, other modes are looked for too.
+    What the transforms must keep is an obligation of the layout.
     """
     if descriptor.valid:
         raise LayoutError(
