@@ -27,7 +27,8 @@ class Budget:
     """The budget of a claim for all methods together: steps of the searches, and seconds as the backstop.
 
     Steps are counted, so that answers repeat from run to run; the clock ends what is slow for another reason. Of this a
-    solver query has *solver_ms* milliseconds and the refuter *refuter_points* points; *repairs* are sought or not.
+    solver query has *solver_ms* milliseconds and the refuter *refuter_points* points. *repairs* are sought or not, and
+    *failures* too: to ask whether a claim is proved needs no sizes at which it fails.
 
     >>> from symlayout import dims
     >>> from checkers import Holds, prove
@@ -43,6 +44,7 @@ class Budget:
     solver_ms: int = smt.DEFAULT_MS
     refuter_points: int = REFUTER_POINTS
     repairs: bool = True
+    failures: bool = True
     dump_smt: str = ""  # a folder for the queries that stayed open
 
 

@@ -24,7 +24,7 @@ from .budget import Budget
 from .claims.arithmetic_fits import PartialFits, partial_fits
 from .prover import decide
 
-QUICK = Budget(solver_ms=200, repairs=False)
+QUICK = Budget(solver_ms=200, repairs=False, failures=False)
 
 
 def with_widths(kernel: Kernel) -> Kernel:

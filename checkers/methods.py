@@ -10,10 +10,10 @@ import functools
 import hashlib
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome, Verdict
@@ -35,6 +35,7 @@ from .trial_sizes import Sizes, about_equal, all_sizes, small_sizes
 from .trusted.statements.bound import bound
 
 T = TypeVar("T")
+Method: TypeAlias = "Callable[[], Verdict | Failure | None]"
 
 
 class ClaimRun:
@@ -101,9 +102,7 @@ class ClaimRun:
             if empty is not None:
                 return empty
             self.doubt = "no sizes are known that meet the assumptions, and whether any do is open"
-        sizes = self.refuter
-        algebra = (sizes.glance, self._certificate, self._every_size, self._from_fewer)
-        for method in (*algebra, sizes.small, sizes.large, self._solver, self._from_any, sizes.more):
+        for method in self._methods():
             self.doing = DOING[method.__name__]
             said = method()
             if said is not None:
@@ -115,6 +114,15 @@ class ClaimRun:
             checked=self.refuter.checked,
             closing=self._closing(),
         )
+
+    def _methods(self) -> Iterator[Method]:
+        """The methods in their order, those that seek failures where they are asked for."""
+        sizes, sought = self.refuter, self.budget.failures
+        yield from (sizes.glance,) if sought else ()
+        yield from (self._certificate, self._every_size, self._from_fewer)
+        yield from (sizes.small, sizes.large) if sought else ()
+        yield from (self._solver, self._from_any)
+        yield from (sizes.more,) if sought else ()
 
     def _in_time(self, search: Callable[[], T]) -> T | None:
         """The result of a search after the verdict; None if the budget ends first, and the verdict holds without it."""

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 from symlayout.errors import ExpressionError
 from symlayout.expr import Fact, Symbol, evaluate, symbols_of, terms_of
+from symlayout.expr.compiled import holds
 from symlayout.facts import Facts
 from symlayout.meter import step
 
@@ -27,6 +28,7 @@ Sizes: TypeAlias = "dict[Symbol, int]"
 LEAST = 4000  # assignments yielded before giving up
 PATIENCE = 1500  # values set without reaching a further one
 ABOUT = (1, 2, 4, 8, 16, 64)
+OFTEN = 100  # evaluations from which on it pays to compile an expression
 TO_THE_LAST = 40  # up to which sizes every value of one or two symbols is tried
 
 
@@ -128,13 +130,13 @@ class _Tried:
         self.order = _bounded_last(symbols, self.lows)
         self.near = [sorted({*near, *_residues(s, facts)}) for s in self.order]
         place = {s: i for i, s in enumerate(self.order)}
-        self.checks: list[list[Fact]] = [[] for _ in self.order]
+        self.checks: list[list[_Check]] = [[] for _ in self.order]
         self.possible = True
         for f in (*facts.ranges, *facts.given):
             if not f.symbols:
                 self.possible = self.possible and bool(f.value)
             elif f in facts.given or len(f.symbols) > 1:  # the values tried lie in ranges that are numbers
-                self.checks[max(place[s] for s in f.symbols)].append(f)
+                self.checks[max(place[s] for s in f.symbols)].append(_Check(f))
         self.fixed = [self._known(i) for i in range(len(self.order))]
         self.rest = [0] * (len(self.order) + 1)  # at least what the symbols from here on add to the sum
         least: Sizes = {}
@@ -156,8 +158,8 @@ class _Tried:
     def _alone(self, i: int, lows: list[Any], env: Sizes) -> list[int]:
         """The values of a symbol without those that a fact about it alone excludes."""
         s = self.order[i]
-        alone = [f for f in self.checks[i] if f.symbols == (s,)]
-        return [v for v in _options(s, self.near[i], lows, env) if all(_true(f, {s: v}) for f in alone)]
+        alone = [check for check in self.checks[i] if check.fact.symbols == (s,)]
+        return [v for v in _options(s, self.near[i], lows, env) if all(check({s: v}) for check in alone)]
 
     def least_first(self) -> Iterator[Sizes]:
         """Assignments in order of their sum, then of their values."""
@@ -175,7 +177,7 @@ class _Tried:
             i = len(env)
             while k < len(options):
                 grown = {**env, self.order[i]: options[k]}
-                if all(_true(f, grown) for f in self.checks[i]):
+                if all(check(grown) for check in self.checks[i]):
                     at_least = spent + options[k] + self.rest[i + 1]
                     heapq.heappush(heap, (at_least, next(ties), grown, options, k))
                     return
@@ -209,7 +211,7 @@ class _Tried:
                 if not options:
                     break
                 env[s] = r.choice(options)
-                if not all(_true(f, env) for f in self.checks[i]):
+                if not all(check(env) for check in self.checks[i]):
                     break
             else:
                 yield {s: env[s] for s in self.symbols}
@@ -219,11 +221,20 @@ class _Tried:
         return _options(self.order[i], self.near[i], self.lows[self.order[i]], env) if known is None else known
 
 
-def _true(f: Fact, env: Mapping[Symbol, int]) -> bool:
-    try:
-        return f.at(env)
-    except (ExpressionError, ZeroDivisionError):
-        return False
+class _Check:
+    """Whether a fact holds at sizes; one that is asked often is asked as a function made for it."""
+
+    def __init__(self, fact: Fact) -> None:
+        self.fact, self._asked = fact, 0
+
+    def __call__(self, env: Mapping[Symbol, int]) -> bool:
+        self._asked += 1
+        try:
+            if self._asked < OFTEN:
+                return self.fact.at(env)
+            return bool(holds(self.fact, {s.name: v for s, v in env.items()}))
+        except (ExpressionError, ZeroDivisionError):
+            return False
 
 
 def _residues(s: Symbol, facts: Facts) -> list[int]:

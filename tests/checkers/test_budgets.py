@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 
-from checkers import Bijective, FitsIn, Holds, InBounds, Injective, Multiplicity, Surjective, prove
+from checkers import Bijective, FitsIn, Holds, InBounds, Injective, Multiplicity, Surjective, prove, with_widths
 from checkers.cache import Cache
 from checkers.prover import Budget
-from symlayout import Layout, dims, make_layout, minimum
+from checkers.refuter import Refuter
+from symlayout import Layout, ceil_div, dims, make_layout, minimum
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Outcome
 from symlayout.facts import Facts
+from symlayout.kernels import gemm
 from symlayout.meter import Exhausted, metered, remaining, step
 from tests.support.plain import within
 
@@ -122,3 +124,24 @@ class TestMeter:
         with pytest.raises(Exhausted), metered(60, 1):
             step(2)
         step(2)
+
+
+class TestFailures:
+    def test_without_a_search_for_failures_a_claim_is_proved_or_open(self):
+        proved, false = Holds(M + N >= 2), Holds(M >= N)
+
+        assert prove(proved, budget=Budget(failures=False)).verdicts[0].outcome is Outcome.PROVED
+        assert prove(false).verdicts[0].outcome is Outcome.REFUTED
+        assert prove(false, budget=Budget(failures=False)).verdicts[0].outcome is not Outcome.PROVED
+
+    def test_widths_of_a_large_product_need_none(self, monkeypatch):
+        def searched(*_):
+            raise AssertionError("nobody asks for sizes at which a partial result does not fit")
+
+        for method in ("small", "large", "more"):
+            monkeypatch.setattr(Refuter, method, searched)
+        rows, columns, depth = dims("M N K", at_most=2**31 - 256)
+        kernel = gemm(rows, columns, depth, cluster=1).assuming(ceil_div(rows, 128) * ceil_div(columns, 256) <= 1 << 30)
+
+        assert len(kernel.wide) == 1
+        assert with_widths(kernel).wide == ()
