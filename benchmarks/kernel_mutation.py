@@ -34,6 +34,7 @@ from symlayout.atoms import ATOMS, CachePolicy, Extent
 from symlayout.errors import ExecutionError, SymlayoutError
 from symlayout.expr import Fact, Symbol, dim, eq, index
 from symlayout.kernel import Kernel
+from symlayout.kernel.specification import Dot, sums
 from symlayout.kernels import (
     axpby,
     bulk_copy,
@@ -427,7 +428,10 @@ FAMILIES = {
         lambda: tensor_axpby(*_rows()),
         ({"M": 1, "N": 1, "ld": 1}, {"M": 33, "N": 65, "ld": 70}, {"M": 32, "N": 64, "ld": 64}),
     ),
-    "gemm_simt": Family(lambda: gemm_simt(65, 3, dim("K", at_most=1 << 20)), ({"K": 1}, {"K": 33}, {"K": 64})),
+    "gemm_simt": Family(
+        lambda: gemm_simt(*dims("M N K", at_most=1 << 20)),
+        ({"M": 1, "N": 1, "K": 1}, {"M": 65, "N": 3, "K": 33}, {"M": 3, "N": 66, "K": 64}),
+    ),
     "gemm_mma": Family(
         lambda: gemm_mma(65, 8, dim("K", multiple_of=8, at_most=1 << 20), tile=(64, 64), stages=3),
         ({"K": 8}, {"K": 72}, {"K": 160}),
@@ -439,12 +443,13 @@ def inputs(bound: Kernel) -> dict[str, Any]:
     """Small integers, no zeros among them, for the tensors that the kernel reads: sums of products are exact."""
     taken = inspect.signature(bound.reference).parameters if bound.reference else ()
     out: dict[str, Any] = {p.name: 2 + i for i, p in enumerate(bound.parameters)}
+    multiplied = any(isinstance(x, Dot) for r in bound.results for x in sums(r.value))
     for t in bound.tensors:
         if t.space == "global" and t.name in taken:
             shape = t.layout.shape if isinstance(t.layout.shape, tuple) else (t.layout.shape,)
             n = np.arange(int(t.layout.size()), dtype=np.int64)
             few = np.array([-2, -1, 1, 2])[n * 2654435761 % 2**32 // 2**13 % 4]
-            every = few if t.dtype.bits == 16 else n + 1  # a copy of 32 bits keeps each element apart
+            every = few if t.dtype.bits == 16 or multiplied else n + 1  # a copy of 32 bits keeps each element apart
             if t.name == "idx":
                 every = n * 7 % int(bound.tensor("src").layout.shape[0])
             out[t.name] = every.astype(t.dtype.numpy()).reshape(shape)

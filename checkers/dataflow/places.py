@@ -122,8 +122,8 @@ def own_shared(walk: Walk, state: State, tensor: KernelTensor) -> Words:
 
 
 def _from_global(walk: Walk, state: State, tensor: KernelTensor, ref: Ref, count: int) -> Words:
-    if tensor.name in walk.written:
-        raise Open(f"{tensor.name} is read and written")
+    if tensor.name in walk.written - walk.read_first:
+        raise Open(f"{tensor.name} is read and written, and not each load of it stands before all stores")
     out = Words.of(0, (len(state.team.threads), count))
     for rows, at, deltas in elements(state, ref, count):
         out.ids[rows] = state.origins.number(Loaded(tensor.name, at, tensor.dtype))

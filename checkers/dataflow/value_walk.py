@@ -33,6 +33,7 @@ from ..rings.recognised import RingParts, rings_of, slot_elements
 from .contents import Loaded, Numbers, Origins, Unknown, Words, without_constant
 from .distinct_names import expect_distinct, fresh, overlaps
 from .folds import NEUTRAL
+from .in_place import read_first
 from .pipelines import Iterations, whole_sums
 from .state import Guard, Open, State, Team
 from .sums import carried, closed
@@ -67,6 +68,7 @@ class Walk(Visitor[None]):
         self.roles_of = _roles_of(kernel, every)
         self.overlapping = overlaps(kernel)
         self.written = {name for s in every if (name := written(kernel, s.op))}
+        self.read_first = read_first(kernel)
         self.images: dict[str, list[Image]] = {}
         self.entries: dict[Symbol, tuple[str, tuple[Any, ...]]] = {}  # what an index that is read is an entry of
         self.checking = True

@@ -17,7 +17,7 @@ a wider one fit, the reason says it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,14 @@ class Choice:
 
 
 def choose_copy(
-    src: Tensor, dst: Tensor, word: str | Atom | None = None, *, mbarrier: bool = False, arch: Arch = SM90
+    src: Tensor,
+    dst: Tensor,
+    word: str | Atom | None = None,
+    *,
+    mbarrier: bool = False,
+    arch: Arch = SM90,
+    alike: Callable[[int], bool] = lambda count: True,
+    bulk: bool = True,
 ) -> Choice:
     """The best instruction for ``copy(src, dst)`` by one thread, or the one of *word*.
 
@@ -86,7 +93,9 @@ def choose_copy(
     >>> print(choose_copy(Tensor(make_gmem_ptr(None, "f32"), row), Tensor(make_smem_ptr(None, "f32"), row)).atom)
     cp.async.8
 
-    Bulk copies are considered where there is an *mbarrier* for loads to complete on. Raises LayoutError for tensors in
+    Bulk copies, which one thread makes for all, are considered unless *bulk* is false, and loads where there is an
+    *mbarrier* for them to complete on. *alike* tells whether a predicate
+    holds for so many elements together or for none of them. Raises LayoutError for tensors in
     unknown memory spaces, and for a *word* that does not fit, with the reason.
     """
     spaces = space_of(src), space_of(dst)
@@ -97,10 +106,13 @@ def choose_copy(
     if word is not None:
         return _asked(src, dst, word if isinstance(word, Atom) else atom(word), arch)
     rejected: list[tuple[str, str]] = []
-    for atoms in _candidates(spaces, mbarrier):
+    for atoms in _candidates(spaces, mbarrier, bulk):
         why = next((w for a in atoms if (w := misfit(ATOMS[a], src, dst, arch, between=len(atoms) > 1))), "")
         if not why:
-            return _choice(atoms, src, dst, tuple(rejected))
+            choice = _choice(atoms, src, dst, tuple(rejected))
+            if choice.elements == 1 or alike(choice.elements):
+                return choice
+            why = f"moves {choice.elements} elements, of which the predicate is not known to hold for all or none"
         rejected.append((" + ".join(atoms), why))
     raise LayoutError(f"expected tensors that an instruction copies, got {src} and {dst}: {rejected[-1][1]}")
 
@@ -112,13 +124,13 @@ def _asked(src: Tensor, dst: Tensor, row: Atom, arch: Arch) -> Choice:
     return _choice((row.word,), src, dst, ())
 
 
-def _candidates(spaces: Any, mbarrier: bool) -> Iterator[tuple[str, ...]]:
+def _candidates(spaces: Any, mbarrier: bool, bulk: bool) -> Iterator[tuple[str, ...]]:
     """Instructions for a pair of memory spaces, the best first."""
     source, target = spaces
     if spaces == (GLOBAL, SHARED):
-        yield from (("bulk.load",),) if mbarrier else ()
+        yield from (("bulk.load",),) if mbarrier and bulk else ()
         yield from ((f"cp.async.{n}",) for n in (16, 8, 4))
-    if spaces == (SHARED, GLOBAL):
+    if spaces == (SHARED, GLOBAL) and bulk:
         yield ("bulk.store",)
     if spaces == (REGISTER, REGISTER):
         yield ()

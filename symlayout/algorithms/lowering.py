@@ -25,16 +25,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..atoms import ATOMS, Completion, MatrixCopy, MemorySpace, atom
+from ..atoms import ATOMS, Completion, Extent, MatrixCopy, MemorySpace, atom
 from ..atoms.atom import Atom
 from ..common_layouts import max_alignment, max_common_layout
 from ..composition import composition
 from ..errors import LayoutError
 from ..expr import Fact, Symbol
-from ..int_tuple import Coord, leaves, rank, size
+from ..facts import Facts
+from ..int_tuple import Coord, leaves, rank, size, unflatten
 from ..layout import Layout
-from ..ops import Copy, Mma, Ref
-from ..strides import as_modes
+from ..ops import Copy, Mma, Ref, Slot
 from ..tensor import Tensor, inner_partition  # noqa: F401  # one is of the example
 from ..tiling import zipped_divide
 from .dispatch import Choice, choose_copy
@@ -48,6 +48,8 @@ REGISTER, SHARED = MemorySpace.REGISTER, MemorySpace.SHARED
 
 class Target(Protocol):
     """What operations are appended to: a ``kernel.Builder``."""
+
+    tensors: list[Any]
 
     def add(self, op: Any) -> None: ...
     def loop(
@@ -74,6 +76,28 @@ class Inside:
         """The facts of the element at a coordinate of the tensor of coordinates."""
         return tuple(x < n for x, n in zip(leaves(self.coords(at)), leaves(self.shape), strict=True))
 
+    def alike(self, count: int) -> bool:
+        """Whether the first *count* elements are inside or outside together, wherever they are, for all sizes.
+
+        >>> from symlayout import Layout, dim, make_identity_tensor
+        >>> for N in (dim("N"), dim("N", multiple_of=4)):
+        ...     row = make_identity_tensor((N,)).compose(Layout((4, 2), (1, 8)))
+        ...     print(Inside(row, (N,)).alike(4), Inside(row, (N,)).alike(8))
+        False False
+        True False
+        """
+        ends = [leaves(self.coords(i)) for i in (0, count - 1)]
+        return all(
+            a == b or (b - a == count - 1 and _whole(count, a, n))
+            for a, b, n in zip(*ends, leaves(self.shape), strict=True)
+        )
+
+
+def _whole(count: int, *numbers: Any) -> bool:
+    """Whether all are seen to be multiples of *count*, for all sizes."""
+    facts = Facts.about(*numbers)
+    return all(facts.quotient(n, count) is not None for n in numbers)
+
 
 def place(x: Tensor, at: Coord) -> Ref:
     """The place of an element in a tensor of the kernel. Raises LayoutError for a tensor that is none of it."""
@@ -83,19 +107,32 @@ def place(x: Tensor, at: Coord) -> Ref:
     return Ref(found.data, found.offset)
 
 
+def fresh(k: Target, stem: str) -> str:
+    """A name that no tensor of the kernel has: the stem, or the stem and a number."""
+    names = {t.name for t in k.tensors}
+    return next(n for n in itertools.chain((stem,), (f"{stem}_{i}" for i in itertools.count(1))) if n not in names)
+
+
 def copied(
-    k: Target, what: str | Atom | CopyAtom | TiledCopy | None, src: Tensor, dst: Tensor, when: Inside | None = None
+    k: Target,
+    what: str | Atom | CopyAtom | TiledCopy | None,
+    src: Tensor,
+    dst: Tensor,
+    when: Inside | None = None,
+    barrier: Slot | None = None,
 ) -> Issued:
     """Append the copy of a tensor to another, whose mode 0 is that of the instruction where there is one to name.
 
-    Where a predicate fails, cp.async writes zeros and other instructions are left out. Raises LayoutError for an
-    instruction that does not fit, with the reason.
+    Where a predicate fails, cp.async writes zeros and other instructions are left out. A bulk copy takes the tensor
+    at once, and completes on *barrier* where it loads. Raises LayoutError for an instruction that does not fit, with
+    the reason.
     """
+    if what is not None and _row(what).extent is Extent.OPERAND:
+        return _in_bulk(k, _row(what), src, dst, when, barrier)
     if what is None:
-        choice = choose_copy(src, dst)
-        src, dst = _by_vectors(src, dst, choice.elements)
-        if when is not None and choice.elements > 1:
-            raise LayoutError(f"expected a named instruction for a predicated copy of vectors, got {choice.atom}")
+        choice, common = _widest(src, dst, when)
+        src, dst = (_by_vectors(x, common) for x in (src, dst))
+        when = None if when is None else Inside(_by_vectors(when.coords, common), when.shape)
     else:
         choice = _named(what, src, dst)
     count = choice.elements
@@ -104,7 +141,9 @@ def copied(
         raise LayoutError(f"expected the same number of instructions for both, got {src.layout} and {dst.layout}")
     coords = None if when is None else Inside(_split(when.coords, count), when.shape)
     temporary = (
-        k.registers(f"{choice.atoms[0].replace('.', '_')}_held", choice.dtype, count) if len(choice.atoms) > 1 else None
+        k.registers(fresh(k, f"{choice.atoms[0].replace('.', '_')}_held"), choice.dtype, count)
+        if len(choice.atoms) > 1
+        else None
     )
     for at in _each(k, moves):
         places = [place(x, (0, *at)) for x in moves]
@@ -118,10 +157,24 @@ def copied(
     return Issued("copy", choice)
 
 
+def _row(what: str | Atom | CopyAtom | TiledCopy) -> Atom:
+    made = what.atom if isinstance(what, TiledCopy) else what
+    return made.row if isinstance(made, CopyAtom) else made if isinstance(made, Atom) else atom(made)
+
+
+def _in_bulk(k: Target, row: Atom, src: Tensor, dst: Tensor, when: Inside | None, barrier: Slot | None) -> Issued:
+    """One copy of all bytes of a tensor, by the thread that is here."""
+    choice = choose_copy(src, dst, row)
+    if when is not None:
+        raise LayoutError(f"expected no predicate for {row.word}, which copies all bytes of a tensor or none")
+    nbytes = int(src.size()) * choice.dtype.bits // 8
+    k.add(Copy(row.word, place(src, 0), place(dst, 0), barrier, None, nbytes))
+    return Issued("copy", choice)
+
+
 def _named(what: str | Atom | CopyAtom | TiledCopy, src: Tensor, dst: Tensor) -> Choice:
     """The instruction that was asked for, where its memory spaces and its elements fit."""
-    made = what.atom if isinstance(what, TiledCopy) else what
-    row = made.row if isinstance(made, CopyAtom) else made if isinstance(made, Atom) else atom(made)
+    row = _row(what)
     kind, spaces = dtype_of(src), (space_of(src), space_of(dst))
     if spaces != (row.src, row.dst):
         raise LayoutError(
@@ -147,11 +200,29 @@ def _expect_together(x: Tensor, count: int, row: Atom) -> None:
         raise LayoutError(f"expected a swizzle that keeps {count} elements together for {row.word}, got {x.layout}")
 
 
-def _by_vectors(src: Tensor, dst: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Both tensors with a mode 0 of so many elements that lie side by side in both."""
-    common = composition(max_common_layout(src.layout, dst.layout), Layout(count)) if count > 1 else Layout(1, 0)
-    made = (Tensor(x.iterator, zipped_divide(x.layout, common)) for x in (src, dst))
-    return tuple(made)  # type: ignore[return-value]
+def _widest(src: Tensor, dst: Tensor, when: Inside | None) -> tuple[Choice, Layout]:
+    """The widest instruction that fits, whose elements meet a predicate together, and the layout of its elements."""
+
+    def alike(count: int) -> bool:
+        return when is None or Inside(_by_vectors(when.coords, _vector(src, dst, count)), when.shape).alike(count)
+
+    choice = choose_copy(src, dst, alike=alike, bulk=False)
+    return choice, _vector(src, dst, choice.elements)
+
+
+def _vector(src: Tensor, dst: Tensor, count: int) -> Layout:
+    """So many elements that lie side by side in both."""
+    found = composition(max_common_layout(src.layout, dst.layout), Layout(count)) if count > 1 else Layout(1, 0)
+    assert isinstance(found, Layout)
+    return found
+
+
+def _by_vectors(x: Tensor, common: Layout) -> Tensor:
+    """A tensor whose mode 0 begins with the elements of an instruction, as it does where they are of that mode."""
+    first = x.layout[0] if rank(x.layout) > 1 else x.layout
+    if common.stride in (0, 1) and int(size(first.shape)) % int(common.size()) == 0:
+        return x
+    return Tensor(x.iterator, zipped_divide(x.layout, common))
 
 
 def _split(x: Tensor, count: int) -> Tensor:
@@ -172,15 +243,15 @@ def _each(k: Target, moves: Iterable[Tensor]) -> Iterator[tuple[Any, ...]]:
     if not isinstance(total, int):
         raise LayoutError(f"expected a number of instructions for a copy, got {total}; slice the tensor first")
     shape = shapes.pop()
-    flat = as_modes(shape)
-    if shapes or not linear or any(isinstance(n, tuple) for n in flat):
+    flat = leaves(shape)
+    if shapes or not linear:
         for r in range(total):
             yield (r,)
         return
     with contextlib.ExitStack() as loops:
         names = (f"copy_{i}" for i in itertools.count())
         at = [loops.enter_context(k.loop(next(names), n, "full")) if n > 1 else 0 for n in flat]
-        yield (tuple(at) if isinstance(shape, tuple) else at[0],)
+        yield (unflatten(tuple(at), shape),)
 
 
 def multiplied(k: Target, mma: TiledMma, a: Tensor, b: Tensor, c: Tensor) -> Issued:

@@ -83,10 +83,10 @@ def gemm(*args: Any, mode: str = "exact") -> Dispatched:
     and C or D elsewhere than in registers, and for an atom that does not fit.
     """
     row, (d, a, b, c) = _operands(args)
-    case, names = _case(a, b, c)
+    case, names = case_of(a, b, c)
     if d.layout != c.layout and [d.layout[i].size() for i in range(rank(d.layout))] != _extents(c):
         raise LayoutError(f"expected D of the shape of C, got {d.layout} and {c.layout}")
-    _expect_modes(names, (a, b, c))
+    expect_modes(names, (a, b, c))
     for x, what in ((a, "A"), (b, "B")):
         expect_space(x, (SHARED, REGISTER) if case in (3, 5) else (REGISTER,), f"{what} of gemm")
     for x, what in ((c, "C"), (d, "D")):
@@ -117,7 +117,8 @@ def _same(d: Tensor, c: Tensor) -> bool:
     return memory(d)[0] is memory(c)[0] and np.array_equal(places(d), places(c))
 
 
-def _case(a: Tensor, b: Tensor, c: Tensor) -> tuple[int, tuple[str, str, str]]:
+def case_of(a: Tensor, b: Tensor, c: Tensor) -> tuple[int, tuple[str, str, str]]:
+    """The case of gemm by the ranks of tensors, and the modes of each. Raises LayoutError for other ranks."""
     ranks = rank(a.layout), rank(b.layout), rank(c.layout)
     if ranks not in CASES:
         known = "; ".join(" x ".join(f"({','.join(n)})" for n in names) for _, names in CASES.values())
@@ -129,8 +130,8 @@ def _extents(x: Tensor) -> list[Any]:
     return [size(x.layout[i].shape) for i in range(rank(x.layout))] if rank(x.layout) > 1 else [x.size()]
 
 
-def _expect_modes(names: tuple[str, str, str], tensors: tuple[Tensor, Tensor, Tensor]) -> None:
-    """Raise LayoutError unless each named mode has one extent; K is rightmost, V leftmost."""
+def expect_modes(names: tuple[str, str, str], tensors: tuple[Tensor, Tensor, Tensor]) -> dict[str, Any]:
+    """The extent of each named mode. Raises LayoutError for one with several; K is rightmost, V leftmost."""
     known: dict[str, tuple[Any, str]] = {}
     for what, letters, x in zip("ABC", names, tensors, strict=True):
         for letter, n in zip(letters, _extents(x), strict=True):
@@ -141,6 +142,7 @@ def _expect_modes(names: tuple[str, str, str], tensors: tuple[Tensor, Tensor, Te
                     f"({','.join(letters)}); V is the leftmost mode, K the rightmost, and B is (N,K)"
                 )
             known.setdefault(letter, (n, what))
+    return {letter: n for letter, (n, _) in known.items()}
 
 
 def _array(x: Tensor, names: str) -> Array:

@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..algorithms.lowering import Inside, copied, multiplied
-from ..algorithms.pointers import Pointer
 from ..algorithms.results import Issued
-from ..algorithms.tiled_mma import TiledMma
 from ..atoms.access import MemorySpace
 from ..atoms.cache import CachePolicy
 from ..dtype import DType
@@ -68,10 +65,11 @@ from .declarations import (
 from .integer_widths import widened
 from .prologue import with_prologue
 from .specification import Result, Value, misplaced, result
+from .tensor_calls import TensorCalls
 from .value import Kernel
 
 
-class Builder:
+class Builder(TensorCalls):
     """Builds a kernel in the order in which it is read.
 
     >>> from symlayout import bf16, dim
@@ -223,15 +221,6 @@ class Builder:
         """Append any operation."""
         self._open[-1].append(op)
 
-    def tensor(self, place: Ref, layout: Any = None) -> Tensor:
-        """A tensor of the kernel from a place on, for the algorithms: with its own layout, or with another.
-
-        Raises LayoutError for a name that no tensor has.
-        """
-        held: KernelTensor = lookup(tuple(self.tensors), place.tensor, "tensor")
-        pointer = Pointer(held.space, held.dtype, held.name, place.offset, held.align_bytes)
-        return Tensor(pointer, held.layout if layout is None else layout)
-
     def copy(
         self,
         atom: Any,
@@ -246,28 +235,14 @@ class Builder:
         """A copy by an instruction; *cache* says how it uses the caches, such as ``"L2::evict_first"``.
 
         Of tensors it is CuTe's: ``copy(src, dst)`` and ``copy(atom, src, dst)``, with an atom or a tiled copy, and
-        ``when=Inside(coords, shape)`` as its predicate (``algorithms.lowering``). It returns what has to be awaited.
+        ``when=Inside(coords, shape)`` as its predicate (``kernel.tensor_calls``). It returns what has to be awaited.
         """
         if isinstance(src, Tensor):
-            what, source, target = (None, atom, src) if dst is None else (atom, src, dst)
-            return copied(self, what, source, target, when if isinstance(when, Inside) else None)
+            return self.copy_tensors(atom, src, dst, when, barrier)
         mask, size = (None if x is None else integer(x) for x in (multicast, nbytes))
         policy = CachePolicy.of(cache) if cache else None
         self.add(Copy(atom, src, dst, barrier, mask, size, policy, facts_of(when)))
         return None
-
-    def gemm(self, mma: TiledMma, a: Tensor, b: Tensor, c: Tensor) -> Issued:
-        """C += A B^T of fragments by a tiled product (``algorithms.lowering``)."""
-        return multiplied(self, mma, a, b, c)
-
-    def complete(self, issued: Issued, pending: int = 0) -> None:
-        """Commit a copy and wait for it, all but *pending* groups, and for other threads where it wrote for them."""
-        choice = issued.choice
-        if choice is not None and choice.completion.is_group:
-            self.commit(choice.completion)
-            self.wait_group(choice.completion, pending)
-        if choice is not None and choice.barrier:
-            self.sync()
 
     def mma(self, atom: str, a: Ref | Matrix, b: Ref | Matrix, acc: Ref, zero: Any = 0) -> None:
         self.add(Mma(atom, a, b, acc, integer(zero)))
@@ -281,8 +256,12 @@ class Builder:
     def reduce(self, function: str, src: Ref, dst: Ref, count: int = 1, lanes: int = 1) -> None:
         self.add(Reduce(function, src, dst, count, lanes))
 
-    def fill(self, dst: Ref, value: float = 0, count: int = 1) -> None:
-        self.add(Fill(dst, value, count))
+    def fill(self, dst: Any, value: float = 0, count: int = 1) -> None:
+        """The same number in some registers of each thread, or in each element of a tensor (``algorithms``)."""
+        if isinstance(dst, Tensor):
+            self.fill_tensor(dst, value)
+        else:
+            self.add(Fill(dst, value, count))
 
     def let(self, name: str, value: Any) -> Symbol:
         """A name for an expression in the rest of the body at hand."""

@@ -63,6 +63,18 @@ def test_strided_elements_are_copied_one_by_one():
     assert issued.choice.rejected[-1][0] == "ld.global.8"
 
 
+@pytest.mark.parametrize("extent, word, why", [
+    (8, "ld.global.16", ""), (4, "ld.global.16", ""), (6, "ld.global.8", "moves 4 elements, of which the predicate"),
+    (7, "ld.global.4", "moves 2 elements, of which the predicate is not known to hold for all or none"),
+    (dim("N"), "ld.global.4", "moves 2 elements"), (dim("N", multiple_of=4), "ld.global.16", ""),
+])  # fmt: skip
+def test_a_predicated_copy_takes_the_widest_vector_that_is_inside_or_outside_as_one(extent, word, why):
+    k, issued = copied(when=Inside(make_identity_tensor((8,)), (extent,)))
+    assert issued.choice.atom == word
+    assert why in (issued.choice.rejected[-1][1] if issued.choice.rejected else "")
+    assert {op.atom for top in k._open[0] for op in top.walk() if isinstance(op, Copy)} == {word}
+
+
 @pytest.mark.parametrize("given, said", [
     ({"atom": "cp.async.16"}, "expected tensors from global to shared for cp.async.16, got global and register"),
     ({"atom": "ld.global.16", "layout": Layout(8, 2)}, "expected 4 elements side by side in mode 0 for ld.global.16"),
@@ -76,7 +88,6 @@ def test_strided_elements_are_copied_one_by_one():
         },
         "expected a swizzle that keeps 4 elements together",
     ),
-    ({"when": Inside(make_identity_tensor((8,)), (8,))}, "expected a named instruction for a predicated copy of vectors"),
 ])  # fmt: skip
 def test_an_instruction_that_does_not_fit_is_an_error(given, said):
     with pytest.raises(LayoutError, match=said.replace("(", r"\(")):
