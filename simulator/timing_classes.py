@@ -45,6 +45,8 @@ class Unit(Word):
     COMMIT = "commit"
     WAIT_GROUP = "wait for groups"
     CLUSTER = "cluster"
+    CLUSTER_ARRIVE = "cluster, arrival"
+    CLUSTER_WAIT = "cluster, wait"
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,8 @@ OPERATION_ROWS: dict[type[Op], TimingClass] = {
     ops.BarrierArrive: TimingClass(Unit.CTA_BARRIER, "alu_interval", "barrier_interval"),
     ops.WarpBarrier: TimingClass(Unit.REGISTERS),
     ops.ClusterBarrier: CLUSTER,
+    ops.ClusterArrive: TimingClass(Unit.CLUSTER_ARRIVE, "alu_interval", "barrier_interval"),
+    ops.ClusterWait: TimingClass(Unit.CLUSTER_WAIT, "alu_interval", "barrier_interval", "cluster_barrier"),
     ops.Fence: TimingClass(Unit.REGISTERS, "fence"),
     ops.Init: REGISTERS,
     ops.Prefetch: REGISTERS,

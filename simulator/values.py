@@ -23,7 +23,9 @@ from symlayout.ops import (
     Arrive,
     Barrier,
     BarrierArrive,
+    ClusterArrive,
     ClusterBarrier,
+    ClusterWait,
     Commit,
     CpAsyncArrive,
     Elect,
@@ -48,7 +50,7 @@ from .engine import SimulationError
 STRUCTURE = (For, If, Role, Elect, Let)
 TIMED = (
     *(Arrive, CpAsyncArrive, ExpectTx, Wait, Barrier, BarrierArrive, ClusterBarrier, WarpBarrier),
-    *(Fence, Commit, WaitGroup),
+    *(ClusterArrive, ClusterWait, Fence, Commit, WaitGroup),
 )
 
 

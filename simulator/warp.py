@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any, TypeAlias
 
-from symlayout.ops import Arrive, BarrierArrive, Commit, CpAsyncArrive, ExpectTx, WaitGroup
+from symlayout.ops import Arrive, BarrierArrive, ClusterArrive, Commit, CpAsyncArrive, ExpectTx, WaitGroup
 from symlayout.ops import Barrier as CtaBarrier
 
 from .engine import Signal, Steps
@@ -53,6 +53,7 @@ class Warps:
         self.open: dict[str, Flight] = {}
         self.groups: dict[str, list[Flight]] = {}
         self.copies = Tracked()  # by cp.async
+        self.arrived: Meeting | None = None  # at the barrier of the cluster
 
     def run(self) -> Steps:
         """All steps in order."""
@@ -104,6 +105,7 @@ class Warps:
             tuple([(k, f.state(now)) for k, f in self.open.items()]),
             tuple([(k, *[f.state(now) for f in flights]) for k, flights in self.groups.items()]),
             self.copies.state(now, names),
+            self._cluster_pending,
         )
 
     def flights(self) -> list[Flight]:
@@ -250,16 +252,39 @@ class Warps:
         wanted = self.sm.kernel.threads * len(self.cta.cluster)
         yield from self._met(self.cta.neighbours, CLUSTER_BARRIER, wanted, step, "cluster barriers")
 
+    def _cluster_arrive(self, step: Step) -> Steps:
+        """Come to the barrier of the cluster and go on."""
+        yield from self._cluster(step)
+
+    def _cluster_wait(self, step: Step) -> Steps:
+        """Wait for the barrier of the cluster at which these threads have arrived."""
+        self.stage = COME
+        yield step.unit_ps
+        if self._cluster_pending:
+            assert self.arrived is not None
+            self.since, self.stage = self.engine.now, MEET
+            yield self.arrived.signal
+            self._stalled("cluster barriers")
+        self.arrived, self.stage = None, LEAVE
+        yield self.sm.latency(step.what)
+
+    @property
+    def _cluster_pending(self) -> bool:
+        """Whether the barrier of the cluster at which these threads have arrived awaits others."""
+        return self.arrived is not None and self.cta.neighbours.get(CLUSTER_BARRIER) is self.arrived
+
     def _met(self, meetings: dict[int, Meeting], number: int, wanted: int, step: Step, cause: str) -> Steps:
         """Wait until so many threads have come."""
         self.stage = COME
         yield step.unit_ps
         meeting = meetings.setdefault(number, Meeting(Signal(lambda: f"{step.op} of {wanted} threads")))
         meeting.threads += step.lanes
+        if isinstance(step.op, ClusterArrive):
+            self.arrived = meeting
         if meeting.threads >= wanted:
             del meetings[number]
             meeting.signal.fire(self.engine)
-        elif not isinstance(step.op, BarrierArrive):
+        elif not isinstance(step.op, BarrierArrive | ClusterArrive):
             self.since, self.stage = self.engine.now, MEET
             yield meeting.signal
             self._stalled(cause)
@@ -318,6 +343,8 @@ BLOCKING: Mapping[Unit, Callable[[Warps, Step], Steps]] = {
     Unit.CTA_BARRIER: Warps._meet,
     Unit.WAIT_GROUP: Warps._wait_group,
     Unit.CLUSTER: Warps._cluster,
+    Unit.CLUSTER_ARRIVE: Warps._cluster_arrive,
+    Unit.CLUSTER_WAIT: Warps._cluster_wait,
 }
 RESULTS = (Unit.REGISTERS, Unit.SHARED, Unit.MATRIX)  # whose results are there after a latency
 Handler: TypeAlias = "tuple[bool, Callable[[Warps, Step], Any], bool]"

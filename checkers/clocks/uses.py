@@ -31,7 +31,9 @@ from symlayout.ops import (
     Barrier,
     BarrierArrive,
     Box,
+    ClusterArrive,
     ClusterBarrier,
+    ClusterWait,
     Copy,
     CpAsyncArrive,
     ExpectTx,
@@ -113,6 +115,8 @@ class _Reader:
     def named(self) -> Iterator[Phased]:
         found: dict[int, list[Site]] = {}
         for s in self.every:
+            if isinstance(s.op, ClusterArrive | ClusterWait):
+                raise Open("what CTAs of a cluster tell one another")
             if isinstance(s.op, Barrier | BarrierArrive | ClusterBarrier):
                 found.setdefault(-1 if isinstance(s.op, ClusterBarrier) else s.op.number, []).append(s)
         for number, mine in ((n, part) for n, every in sorted(found.items()) for part in self._parts(every)):

@@ -7,13 +7,25 @@ What makes a cluster barrier do is barrier.cluster.arrive (release) and wait (ac
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from symlayout.atoms.access import Proxy
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import MOST_CTAS, PORTABLE_CTAS, Cta, ctas, size, whole
-from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Arrive, ClusterBarrier, Copy, ExpectTx, Op, Ref, Role, Wait
+from symlayout.kernel.sites import Site, Team, sites
+from symlayout.ops import (
+    Arrive,
+    ClusterArrive,
+    ClusterBarrier,
+    ClusterWait,
+    Copy,
+    ExpectTx,
+    Op,
+    Ref,
+    Role,
+    Wait,
+)
 
 from ..rings.recognised import RingParts, rings_of
 from .rules import Order
@@ -41,7 +53,9 @@ def cluster_orders(kernel: Kernel) -> Iterator[Order]:
 
 
 def _names_a_cta(op: Op) -> bool:
-    return getattr(op, "peer", None) is not None or getattr(op, "multicast", None) is not None
+    """Whether an operation reaches other CTAs, or meets them in two parts."""
+    remote = getattr(op, "peer", None) is not None or getattr(op, "multicast", None) is not None
+    return remote or isinstance(op, ClusterArrive | ClusterWait)
 
 
 def _launched(kernel: Kernel) -> Iterator[Order]:
@@ -62,14 +76,41 @@ def _launched(kernel: Kernel) -> Iterator[Order]:
 
 def _met(kernel: Kernel, every: list[_OfCta]) -> Iterator[Order]:
     """A check that each thread reaches the cluster's barriers, and all the same number."""
-    unsure = next((s for one in every for s in one.barriers if not _sure(s)), None)
+    unsure = next((s for one in every for s in one.unsure), None)
+    wrong = next((said for one in every for said in one.wrong), "")
     counts = {one.counted(w) for one in every for w in one.warps}
-    if unsure is not None:
+    if wrong and unsure is None:
+        yield Order("cluster_met", kernel.name, missing=wrong)
+    elif unsure is not None:
         yield Order("cluster_met", str(unsure), beyond=f"that all threads of the cluster come to each {unsure}")
     elif len(counts) > 1:
         yield Order("cluster_met", kernel.name, beyond="that all threads of the cluster come to as many barriers of it")
     elif counts != {0}:
         yield Order("cluster_met", kernel.name, by=f"{min(counts)} by each thread")
+
+
+@dataclass(frozen=True, eq=False)
+class _Meeting:
+    """A barrier of the cluster: where threads arrive, and where they wait for it; both at once as a rule."""
+
+    arrive: Site
+    wait: Site
+
+    @property
+    def team(self) -> Team | None:
+        return self.wait.team
+
+    @property
+    def role(self) -> str:
+        return self.wait.role
+
+    @property
+    def releases(self) -> bool:
+        """Whether it orders what threads have done before."""
+        return not (isinstance(self.arrive.op, ClusterArrive) and self.arrive.op.relaxed)
+
+    def __str__(self) -> str:
+        return str(self.wait)
 
 
 def _sure(s: Site) -> bool:
@@ -85,7 +126,9 @@ class _OfCta:
         self.every = list(sites(cta.kernel))
         self.place = {id(s): i for i, s in enumerate(self.every)}
         self.warps = frozenset(range(cta.kernel.threads // 32))
-        self.barriers = [s for s in self.every if isinstance(s.op, ClusterBarrier)]
+        self.unsure: list[Site] = []  # that not all threads of some warps come to, or not once
+        self.wrong: list[str] = []
+        self.barriers = list(self._meetings())
 
     def all(self, every: list[_OfCta], rings: tuple[RingParts, ...]) -> Iterator[Order]:
         for s in self.every:
@@ -101,6 +144,30 @@ class _OfCta:
                 yield self._scoped(s, s.op, every)
             others = [every[r] for r in ranks or () if r != self.cta.rank]
             yield self._awaited(s, others) if isinstance(s.op, Copy) else self._stays(s, others, every, rings)
+
+    def _meetings(self) -> Iterator[_Meeting]:
+        """Its barriers of the cluster: each arrival with the next wait, where they are by the same threads, once."""
+        arrived: Site | None = None
+        for s in self.every:
+            if not isinstance(s.op, ClusterArrive | ClusterBarrier | ClusterWait):
+                continue
+            if not _sure(s):
+                self.unsure.append(s)
+                arrived = None
+            elif arrived is not None and not isinstance(s.op, ClusterWait):
+                self.wrong.append(f"expected a cluster wait between {arrived} and {s}")
+            elif arrived is None and isinstance(s.op, ClusterWait):
+                self.wrong.append(f"expected a cluster arrive before {s}")
+            elif isinstance(s.op, ClusterBarrier):
+                yield _Meeting(s, s)
+            elif isinstance(s.op, ClusterArrive):
+                arrived = s
+            else:
+                assert arrived is not None
+                if (arrived.team, arrived.around) != (s.team, s.around):
+                    self.unsure.append(s)
+                yield _Meeting(arrived, s)
+                arrived = None
 
     def _order(self, rule: str, s: Site, *, by: str = "", missing: str = "", beyond: str = "") -> Order:
         return Order(rule, f"{s}, in {self.cta}", by, missing, beyond)
@@ -118,9 +185,9 @@ class _OfCta:
         found = (s.op for s in self.every if self.cta.remote(s.op))
         return {op.barrier.barrier for op in found if isinstance(op, Arrive | Copy) and op.barrier is not None}
 
-    def _meeting(self, some: list[Site]) -> Site | None:
+    def _meeting(self, some: list[_Meeting]) -> _Meeting | None:
         """One of some barriers at which all warps meet."""
-        return next((s for s in some if _sure(s) and s.team is not None and s.team.warps == self.warps), None)
+        return next((m for m in some if m.team is not None and m.team.warps == self.warps), None)
 
     # -- what reaches another CTA -------------------------------------------------------------------
 
@@ -135,7 +202,7 @@ class _OfCta:
 
     def _started(self, s: Site) -> Order:
         """A check that the CTAs which it accesses have begun: only the first access without it is reported."""
-        before = [b for b in self.barriers if self.place[id(b)] < self.place[id(s)] and b.role in (s.role, "")]
+        before = [b for b in self.barriers if self.place[id(b.wait)] < self.place[id(s)] and b.role in (s.role, "")]
         met = self._meeting(before)
         if met is not None:
             return self._order("cluster_started", s, by=str(met))
@@ -174,15 +241,20 @@ class _OfCta:
         It surely need not be where all that its threads wait for are fills of a ring and room in it: the last arrivals
         are not waited for.
         """
-        after = [b for b in self.barriers if self.place[id(b)] > self.place[id(s)] and b.role in (s.role, "")]
-        met = self._meeting(after)
+        mine = [b for b in self.barriers if b.role in (s.role, "")]
+        after = [b for b in mine if self.place[id(b.arrive)] > self.place[id(s)]]
+        met = self._meeting([b for b in after if b.releases])
         if met is not None:
             return self._order("cluster_stays", s, by=str(met))
+        relaxed = self._meeting(after)
+        if relaxed is not None:
+            said = f"{relaxed.arrive} orders nothing before it; expected a cluster arrive that is not relaxed"
+            return self._order("cluster_stays", s, missing=said)
         assert isinstance(s.op, Arrive)
         ring = next((r for r in rings if r.tensors and r.empty == s.op.barrier.barrier), None)
         reached = {name for one in every for name in one.reached()}
         waits = [(o, w) for o in others for w in o.waits(reached)]
-        odd = any(not _sure(b) or b.role for one in every for b in one.barriers)  # some warps only, which may wait
+        odd = any(one.unsure or any(b.role for b in one.barriers) for one in every)  # some warps only, which may wait
         if after or odd or ring is None or not all(o.fills_then(w) or _waits_for(w, ring.full) for o, w in waits):
             return self._order("cluster_stays", s, beyond=f"that the CTA it reaches stays until {s} is done")
         return self._order("cluster_stays", s, missing="no cluster barrier after it; add one at the end of the kernel")

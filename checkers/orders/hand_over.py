@@ -26,6 +26,7 @@ from symlayout.ops import (
     Arrive,
     Barrier,
     ClusterBarrier,
+    ClusterWait,
     CpAsyncArrive,
     ExpectTx,
     Fence,
@@ -244,7 +245,7 @@ class HandOver:
         warps = one | other
         for s in self.ways.every:
             mine = s.team is None or bool(s.team.warps & warps)
-            if mine and isinstance(s.op, Arrive | CpAsyncArrive | Wait | ExpectTx):
+            if mine and isinstance(s.op, Arrive | ClusterWait | CpAsyncArrive | Wait | ExpectTx):
                 return False
             if mine and isinstance(s.op, Barrier | ClusterBarrier) and number_of(s.op) not in shared:
                 m = self.meetings[number_of(s.op)]

@@ -11,7 +11,21 @@ from collections.abc import Iterator, Sequence
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import size
 from symlayout.kernel.sites import Site
-from symlayout.ops import WARP, Arrive, Barrier, ClusterBarrier, Copy, Elect, Fence, If, Init, Role, WarpBarrier
+from symlayout.ops import (
+    WARP,
+    Arrive,
+    Barrier,
+    ClusterArrive,
+    ClusterBarrier,
+    ClusterWait,
+    Copy,
+    Elect,
+    Fence,
+    If,
+    Init,
+    Role,
+    WarpBarrier,
+)
 
 from .rules import Order
 
@@ -74,8 +88,13 @@ class _Array:
 
     def _met(self, init: Site) -> Site | None:
         """The first barrier behind the initialisation at which all threads meet that may use the mbarriers."""
-        found = (s for s in self.every if s.places[0] > init.places[0] and self._is_of_all(s))
+        found = (s for s in self.every if self._arrival(s).places[0] > init.places[0] and self._is_of_all(s))
         return next(found, None)
+
+    def _arrival(self, s: Site) -> Site:
+        """The arrival that a wait of the cluster is for: the last before it; of other barriers themselves."""
+        before = [x for x in self.every if isinstance(x.op, ClusterArrive) and x.places < s.places]
+        return before[-1] if isinstance(s.op, ClusterWait) and before and not before[-1].around else s
 
     def _is_of_all(self, s: Site) -> bool:
         if s.around:
@@ -84,6 +103,9 @@ class _Array:
             return s.op.threads in (0, self.kernel.threads) and not self.remote
         if isinstance(s.op, WarpBarrier):
             return self.kernel.threads == WARP and not self.remote
+        if isinstance(s.op, ClusterWait):  # that is behind an arrival, by all threads and each once, is cluster_met's
+            arrival = self._arrival(s).op
+            return isinstance(arrival, ClusterArrive) and (self.remote or not arrival.relaxed)
         return isinstance(s.op, ClusterBarrier)
 
     def _known(self, init: Site, met: Site | None, where: str) -> Order:
@@ -92,7 +114,7 @@ class _Array:
         if not early:
             return Order("initialised", where, by=f"{init}, then {met}")
         for s in early:
-            mine = (x for x in self.every if isinstance(x.op, MEETINGS) and x.role in (s.role, ""))
+            mine = (x for x in self.every if isinstance(x.op, (*MEETINGS, ClusterWait)) and x.role in (s.role, ""))
             between = (x for x in mine if init.places < x.places < s.places)
             alone = s.team is None or (s.team.threads == 1 and s.role == init.role)
             if next(between, None) is None and not alone:
@@ -102,7 +124,8 @@ class _Array:
 
     def _fenced(self, init: Site, met: Site, where: str) -> Order:
         """That the thread which initialises fences that, before the barrier."""
-        between = [s for s in self.every if init.places < s.places < met.places and isinstance(s.op, Fence)]
+        end = self._arrival(met).places
+        between = [s for s in self.every if init.places < s.places < end and isinstance(s.op, Fence)]
         wanted = ("mbarrier_init",) if self.remote else ("mbarrier_init", "async")
         able = [s for s in between if isinstance(s.op, Fence) and s.op.about in wanted]
         done = next((s for s in able if _once(s) and (not s.around or s.places[:-1] == init.places[:-1])), None)

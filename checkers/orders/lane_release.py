@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from symlayout.atoms import Completion
 from symlayout.kernel import CONVERGED_WARPS, Kernel
 from symlayout.kernel.sites import Site, Team, everyone
-from symlayout.ops import WARP, Arrive, Barrier, ClusterBarrier, ExpectTx, Op, Slot, Wait, WarpBarrier
+from symlayout.ops import WARP, Arrive, Barrier, ClusterBarrier, ClusterWait, ExpectTx, Op, Slot, Wait, WarpBarrier
 
 from ..rings.recognised import RingParts
 from .barriers import Meeting, number_of
@@ -165,7 +165,7 @@ def _perhaps(between: list[Event], arrive: Site) -> bool:
     alone = [e.site.team is not None and e.site.team.lanes == 1 for e in between]
     tell = [isinstance(e.site.op, Arrive | ExpectTx) and e.site.team != arrive.team for e in between]
     first = tell.index(True) if True in tell else len(tell)
-    if any(isinstance(e.site.op, MEETINGS) and not one for e, one in zip(between, alone, strict=True)):
+    if any(isinstance(e.site.op, (*MEETINGS, ClusterWait)) and not one for e, one in zip(between, alone, strict=True)):
         return True
     return any(isinstance(e.site.op, Wait) for e in between[first:])
 

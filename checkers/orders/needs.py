@@ -16,6 +16,7 @@ from symlayout.ops import (
     Arrive,
     Barrier,
     ClusterBarrier,
+    ClusterWait,
     Commit,
     CpAsyncArrive,
     ExpectTx,
@@ -120,7 +121,7 @@ def perhaps(p: Progress, s: Site, a: Access, b: Access) -> Progress:
     meets = isinstance(op, Wait) and p.arrived and may_cover(s, b)
     if meets:
         p = replace(p, done=True)
-    if isinstance(op, Barrier | ClusterBarrier) and (mine or may_cover(s, b)):
+    if isinstance(op, Barrier | ClusterBarrier | ClusterWait) and (mine or may_cover(s, b)):
         meets = True
     if meets and p.done:
         all_ = everyone(b.site).warps

@@ -40,6 +40,7 @@ from symlayout.ops import (
     Barrier,
     Box,
     ClusterBarrier,
+    ClusterWait,
     Commit,
     CpAsyncArrive,
     ExpectTx,
@@ -58,7 +59,13 @@ from .global_accesses import typed
 
 ROWS = 1 << 15  # accesses to elements that are looked at
 STEPS = 1 << 14  # operations of a CTA
-LEARN = (Barrier, WarpBarrier, ClusterBarrier, Wait)  # by which a thread comes behind what others have done
+LEARN = (
+    Barrier,
+    WarpBarrier,
+    ClusterBarrier,
+    ClusterWait,
+    Wait,
+)  # by which a thread comes behind what others have done
 MEETING = (*LEARN, Arrive, CpAsyncArrive, ExpectTx)
 EACH = 48  # accesses to one element that are compared in pairs, whose number is a square
 PRIME = (1 << 31) - 1

@@ -17,6 +17,7 @@ from symlayout.ops import (
     Arrive,
     Barrier,
     ClusterBarrier,
+    ClusterWait,
     Commit,
     Copy,
     CpAsyncArrive,
@@ -167,9 +168,10 @@ class Reading(Shown):
         mine = {self.ring.full, self.ring.empty}
         at = [s.places[0] for s in self.every if on_barrier((Wait, Arrive, ExpectTx), self.ring.full)(s.op)]
         at += [s.places[0] for s in self.every if on_barrier((Wait, Arrive, ExpectTx), self.ring.empty)(s.op)]
-        self.met = sum(isinstance(s.op, ClusterBarrier) and s.places[0] < min(at) for s in self.every)
+        meets = ClusterBarrier | ClusterWait
+        self.met = sum(isinstance(s.op, meets) and s.places[0] < min(at) for s in self.every)
         for s in self.every:
-            stops = isinstance(s.op, Barrier | ClusterBarrier) or (
+            stops = isinstance(s.op, Barrier | ClusterBarrier | ClusterWait) or (
                 isinstance(s.op, Wait) and s.op.barrier.barrier not in mine
             )
             if not s.role and stops and min(at) <= s.places[0] <= max(at):
@@ -178,6 +180,8 @@ class Reading(Shown):
                 continue
             if isinstance(s.op, Wait) and s.op.barrier.barrier not in mine:
                 raise Open(f"that {s.op} does not depend on this ring")
+            if isinstance(s.op, ClusterWait):
+                raise Open(f"that all {s.op} waits for comes to it")
             if isinstance(s.op, Barrier | ClusterBarrier):
                 team = s.team
                 threads = (s.op.threads or self.kernel.threads) if isinstance(s.op, Barrier) else 0

@@ -25,7 +25,9 @@ from symlayout.ops import (
     Barrier,
     BarrierArrive,
     Box,
+    ClusterArrive,
     ClusterBarrier,
+    ClusterWait,
     Commit,
     Copy,
     CpAsyncArrive,
@@ -178,6 +180,8 @@ class _Writer:
             if self.left < 0:
                 raise _Cut
             self.steps.append(Step("wait", op, env, self._at(op.barrier, env), evaluate(op.parity, env)))
+        elif isinstance(op, ClusterArrive | ClusterWait):
+            raise OutsideTheModel(f"a barrier of the cluster at which threads {op}")
         elif isinstance(op, CpAsyncArrive) or (isinstance(op, Arrive) and not op.complete):
             raise OutsideTheModel(f"{op}, which comes later or is not the last")
         elif isinstance(op, Arrive | ExpectTx):

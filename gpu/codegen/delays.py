@@ -16,7 +16,9 @@ from symlayout.ops import (
     Arrive,
     Barrier,
     BarrierArrive,
+    ClusterArrive,
     ClusterBarrier,
+    ClusterWait,
     Copy,
     CpAsyncArrive,
     ExpectTx,
@@ -27,7 +29,7 @@ from symlayout.ops import (
 )
 
 DELAYED = (
-    *(Arrive, Barrier, BarrierArrive, ClusterBarrier, Copy, CpAsyncArrive),
+    *(Arrive, Barrier, BarrierArrive, ClusterArrive, ClusterBarrier, ClusterWait, Copy, CpAsyncArrive),
     *(ExpectTx, Fence, Wait, WaitGroup, WarpBarrier),
 )
 # Not before a commit: no race shows there, and an H200 faults at times (illegal instruction, at the wait for the group)

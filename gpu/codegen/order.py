@@ -9,6 +9,7 @@ from symlayout.ops import (
     Arrive,
     Barrier,
     BarrierArrive,
+    ClusterArrive,
     Commit,
     CpAsyncArrive,
     ExpectTx,
@@ -102,6 +103,16 @@ def warp_barrier(p: Page, site: Site) -> None:
 
 def cluster_barrier(p: Page, site: Site) -> None:
     p.call("cluster_sync")
+
+
+def cluster_arrive(p: Page, site: Site) -> None:
+    op = site.op
+    assert isinstance(op, ClusterArrive)
+    p.call(f"cluster_arrive{'_relaxed' if op.relaxed else ''}")
+
+
+def cluster_wait(p: Page, site: Site) -> None:
+    p.call("cluster_wait")
 
 
 def fence(p: Page, site: Site) -> None:

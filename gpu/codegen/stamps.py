@@ -29,7 +29,9 @@ from symlayout.ops import (
     Barrier,
     BarrierArrive,
     Box,
+    ClusterArrive,
     ClusterBarrier,
+    ClusterWait,
     Copy,
     CpAsyncArrive,
     Op,
@@ -119,7 +121,9 @@ def _told(op: Op, credited: frozenset[str]) -> tuple[str, str, str] | None:
         return "release", f"mbarrier {op.barrier.barrier}", "release"
     if isinstance(op, BarrierArrive):
         return "release", f"barrier {op.number}", "release"
-    if isinstance(op, Barrier | ClusterBarrier):
+    if isinstance(op, ClusterArrive):
+        return "release", "the cluster", "release"
+    if isinstance(op, Barrier | ClusterBarrier | ClusterWait):
         return "barrier", f"{op.threads or 'all'} threads" if isinstance(op, Barrier) else "the cluster", "pass"
     if isinstance(op, Copy) and op.completion:
         assert op.row is not None

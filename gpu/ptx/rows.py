@@ -236,6 +236,14 @@ FIXED = (
         "",
         "barrier.cluster",
     ),
+    *(
+        asm(f"cluster_{name}", "", f"barrier.cluster.{words}.aligned", "", f"barrier.cluster.{words}")
+        for name, words in (
+            ("arrive", "arrive.release"),
+            ("arrive_relaxed", "arrive.relaxed"),
+            ("wait", "wait.acquire"),
+        )
+    ),
     asm("fence_proxy_async", "", "fence.proxy.async.shared::cta", "", "fence.proxy.async"),
     asm("wgmma_fence", "", "wgmma.fence.sync.aligned", "", "wgmma.fence"),
     asm("wgmma_commit_group", "", "wgmma.commit_group.sync.aligned", "", "wgmma.commit_group"),

@@ -18,7 +18,9 @@ from ..ops import (
     Barrier,
     BarrierArrive,
     Box,
+    ClusterArrive,
     ClusterBarrier,
+    ClusterWait,
     Commit,
     Copy,
     CpAsyncArrive,
@@ -324,6 +326,14 @@ class Builder(TensorCalls):
 
     def cluster_sync(self) -> None:
         self.add(ClusterBarrier())
+
+    def cluster_arrive(self, relaxed: bool = False) -> None:
+        """Arrive at the barrier of the cluster and go on, see ``ops.ClusterArrive``."""
+        self.add(ClusterArrive(relaxed))
+
+    def cluster_wait(self) -> None:
+        """Wait until all threads of the cluster have arrived at its barrier."""
+        self.add(ClusterWait())
 
     def fence(self, about: str) -> None:
         self.add(Fence(about))

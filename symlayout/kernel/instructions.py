@@ -20,7 +20,23 @@ from typing import TypeAlias
 
 from ..arch import SM90
 from ..atoms.functions import FUNCTIONS
-from ..ops import SCOPES, Arrive, ClusterBarrier, Copy, ExpectTx, Fence, Map, Op, Prefetch, PrefetchL2, Ref, Role, Wait
+from ..ops import (
+    SCOPES,
+    Arrive,
+    ClusterArrive,
+    ClusterBarrier,
+    ClusterWait,
+    Copy,
+    ExpectTx,
+    Fence,
+    Map,
+    Op,
+    Prefetch,
+    PrefetchL2,
+    Ref,
+    Role,
+    Wait,
+)
 from .value import Kernel
 
 HOPPER = SM90.compute_capability
@@ -50,7 +66,7 @@ FEATURES: tuple[Feature, ...] = (
     Feature("mbarrier.arrive.expect_tx", lambda op: isinstance(op, ExpectTx)),
     Feature("mbarrier.try_wait", lambda op: isinstance(op, Wait)),
     Feature("mbarrier.arrive of a peer, at cluster scope or with a count", _far_or_counted),
-    Feature("barrier.cluster", lambda op: isinstance(op, ClusterBarrier)),
+    Feature("barrier.cluster", lambda op: isinstance(op, ClusterArrive | ClusterBarrier | ClusterWait)),
     Feature("prefetch.tensormap", lambda op: isinstance(op, Prefetch)),
     Feature("cp.async.bulk.prefetch", _bulk_prefetch),
     Feature("setmaxnreg", lambda op: isinstance(op, Role) and bool(op.registers)),

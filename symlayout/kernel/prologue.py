@@ -21,7 +21,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..ops import Barrier, BarrierArrive, ClusterBarrier, Elect, Fence, If, Init, Op, Prefetch, PrefetchL2
+from ..ops import (
+    Barrier,
+    BarrierArrive,
+    ClusterArrive,
+    ClusterBarrier,
+    Elect,
+    Fence,
+    If,
+    Init,
+    Op,
+    Prefetch,
+    PrefetchL2,
+)
 from .declarations import KernelMap, Mbarriers
 from .value import Kernel
 
@@ -43,8 +55,8 @@ def with_prologue(
 ) -> tuple[Op, ...]:
     """The operations behind a prologue, if there are mbarriers that none of them initialises.
 
-    A barrier of the cluster at the start is one of the CTA too. Others may use barrier 0 with fewer threads: then the
-    prologue has the first number that none of them uses.
+    A barrier of the cluster at the start, or an arrival there, is one of the CTA too. Others may use barrier 0 with
+    fewer threads: then the prologue has the first number that none of them uses.
     """
     every = [op for outer in body for op in outer.walk()]
     arrays = [b.name for b in barriers]
@@ -52,7 +64,7 @@ def with_prologue(
         return body
     prefetches = (Prefetch(m.name) for m in maps)
     start = Elect((*prefetches, *map(Init, arrays), Fence("mbarrier_init")))
-    if body and isinstance(body[0], ClusterBarrier):
+    if body and isinstance(body[0], ClusterArrive | ClusterBarrier):
         return (start, *body)
     partial = {op.number for op in every if isinstance(op, Barrier) and op.threads not in (0, threads)}
     partial |= {op.number for op in every if isinstance(op, BarrierArrive)}

@@ -24,7 +24,9 @@ from .synchronisation import (
     Arrive,
     Barrier,
     BarrierArrive,
+    ClusterArrive,
     ClusterBarrier,
+    ClusterWait,
     Commit,
     CpAsyncArrive,
     ExpectTx,
@@ -54,7 +56,9 @@ __all__ = [
     "Barrier",
     "BarrierArrive",
     "Box",
+    "ClusterArrive",
     "ClusterBarrier",
+    "ClusterWait",
     "Commit",
     "Copy",
     "CpAsyncArrive",
@@ -95,7 +99,7 @@ DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex, 
 NAMES: tuple[type[Op], ...] = (Let,)
 ORDER: tuple[type[Op], ...] = (
     *(Init, Arrive, CpAsyncArrive, ExpectTx, Wait, Barrier, BarrierArrive, WarpBarrier, ClusterBarrier),
-    *(Fence, Commit, WaitGroup),
+    *(ClusterArrive, ClusterWait, Fence, Commit, WaitGroup),
 )
 STRUCTURE: tuple[type[Op], ...] = (For, If, Elect, Role)
 OPERATIONS = (*DATA, *NAMES, *ORDER, *STRUCTURE)  # the language: a class of another module is not an operation of it

@@ -208,6 +208,38 @@ class ClusterBarrier(Op):
 
 
 @dataclass(frozen=True)
+class ClusterArrive(Op):
+    """barrier.cluster.arrive: the threads arrive at the barrier of the cluster and go on, to a ``ClusterWait``.
+
+    A *relaxed* arrival orders nothing that the thread did before: only that it has come (PTX ISA, barrier.cluster).
+
+    >>> print(ClusterArrive(), ClusterArrive(relaxed=True), ClusterWait(), sep="; ")
+    cluster arrive; cluster arrive relaxed; cluster wait
+    """
+
+    relaxed: bool = False
+
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer.WARP
+
+    def __str__(self) -> str:
+        return "cluster arrive relaxed" if self.relaxed else "cluster arrive"
+
+
+@dataclass(frozen=True)
+class ClusterWait(Op):
+    """barrier.cluster.wait: until all threads of the cluster have arrived, each once since its last wait."""
+
+    @property
+    def issuer(self) -> Issuer:
+        return Issuer.WARP
+
+    def __str__(self) -> str:
+        return "cluster wait"
+
+
+@dataclass(frozen=True)
 class Fence(Op):
     """A fence of one of PROXIES."""
 

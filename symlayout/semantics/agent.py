@@ -28,6 +28,7 @@ from .machine import Array, Cta
 from .mbarrier import Mbarrier
 from .order import GENERIC, Knowledge
 
+NEVER = -1
 NOWHERE: Places = ()  # before the first operation
 MISTAKES = (LayoutError, ExpressionError, TmaFault, NotImplementedError, ZeroDivisionError)
 
@@ -73,6 +74,7 @@ class Agent:
         self.pending: dict[str, list[Pending]] = {}
         self.commits: dict[str, Array] = {}
         self.registers: dict[str, tuple[Array, Array]] = {}
+        self.cluster = np.full(self.count, NEVER)  # the meeting of the cluster at which each thread has arrived
         self.fences = RegisterFences(self.count) if self.machine.ordered and self.machine.fenced else None
         env = dict(zip(BLOCKS, cta.block, strict=False))
         alone = Active(env, np.arange(0), first=self.first, count=self.count)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..atoms import MemorySpace
-from ..errors import LayoutError
+from ..errors import DisorderError, LayoutError
 from ..kernel.unrolled import firsts
 from ..ops import (
     ELECTIONS,
@@ -17,7 +17,9 @@ from ..ops import (
     Barrier,
     BarrierArrive,
     Box,
+    ClusterArrive,
     ClusterBarrier,
+    ClusterWait,
     Commit,
     Copy,
     CpAsyncArrive,
@@ -42,7 +44,7 @@ from ..ops import (
     WaitGroup,
     WarpBarrier,
 )
-from .agent import Agent, Blocked
+from .agent import NEVER, Agent, Blocked
 from .bulk_copies import bulk_size, bulk_start
 from .copies import each_thread, expect_loadable
 from .cp_async import cp_async_arrive
@@ -153,7 +155,31 @@ def _barrier_arrive(agent: Agent, op: BarrierArrive) -> None:
 
 def _cluster_barrier(agent: Agent, op: ClusterBarrier) -> Steps:
     cluster = agent.cta.cluster
+    if (agent.cluster[agent.active - agent.first] != NEVER).any():
+        raise DisorderError("expected a cluster wait behind each arrival at the barrier of the cluster", "phase")
     return _meet(agent, cluster.meeting, agent.machine.kernel.threads * len(cluster.ctas), str(op))
+
+
+def _cluster_arrive(agent: Agent, op: ClusterArrive) -> None:
+    cluster, mine = agent.cta.cluster, agent.active - agent.first
+    if (agent.cluster[mine] != NEVER).any():
+        raise DisorderError("expected a cluster wait behind each arrival at the barrier of the cluster", "phase")
+    agent.cluster[mine] = cluster.meeting.generation
+    if not op.relaxed:
+        agent.release(agent.active, cluster.meeting.told)
+    cluster.meeting.arrive(len(agent.active), agent.machine.kernel.threads * len(cluster.ctas))
+
+
+def _cluster_wait(agent: Agent, op: ClusterWait) -> Steps:
+    meeting, mine = agent.cta.cluster.meeting, agent.active - agent.first
+    if (agent.cluster[mine] == NEVER).any():
+        raise DisorderError("expected an arrival at the barrier of the cluster before a wait for it", "phase")
+    last = int(agent.cluster[mine].max())
+    if meeting.generation <= last:
+        told = agent.told()
+        yield Blocked(lambda: meeting.generation > last, lambda: f"{told}: {op}: {meeting}")
+    agent.acquire(agent.active, meeting.known)
+    agent.cluster[mine] = NEVER
 
 
 def _warp_barrier(agent: Agent, op: WarpBarrier) -> None:
@@ -216,6 +242,7 @@ STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
     **{Let: let, LoadIndex: load_index},
     **{Prefetch: _prefetch, PrefetchL2: _prefetch_l2, Init: _init},
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
+    **{ClusterArrive: _cluster_arrive, ClusterWait: _cluster_wait},
     **{CpAsyncArrive: cp_async_arrive, WarpBarrier: _warp_barrier, BarrierArrive: _barrier_arrive},
     **{Fence: _fence, Commit: _commit, WaitGroup: _wait_group},
     **dict.fromkeys((For, If, Role), _around),

@@ -16,8 +16,13 @@ PART = 32  # elements of f32: 128 bytes
 STEPS = dim("T", at_most=4096)
 
 
-def everyone(steps: Any = STEPS, *, ctas: int = 2, slots: int = 2, warps: int = 1, clusters: Any = 2) -> Kernel:
-    """Each CTA of a cluster loads one part of a tile for all; each of its warps stores whole tiles."""
+def everyone(
+    steps: Any = STEPS, *, ctas: int = 2, slots: int = 2, warps: int = 1, clusters: Any = 2, split: bool = False
+) -> Kernel:
+    """Each CTA of a cluster loads one part of a tile for all; each of its warps stores whole tiles.
+
+    With *split* threads arrive at the barriers of the cluster and wait for them later, at the start relaxed.
+    """
     T = steps
     k = Builder(
         "everyone", *_sizes(T), *_sizes(clusters), grid=(ctas * clusters,), threads=32 * (1 + warps), cluster=(ctas,)
@@ -26,12 +31,21 @@ def everyone(steps: Any = STEPS, *, ctas: int = 2, slots: int = 2, warps: int = 
     rank, mine = block % ctas, block // ctas
     src = _rows(k, "src", clusters * T * ctas)
     ring = make_ring(k, "ring", "f32", Layout(PART * ctas), slots=slots, consumers=ctas * warps, scope="cluster")
-    k.cluster_sync()
+    if split:
+        k.cluster_arrive(relaxed=True)
+        k.prefetch("src_map")
+        k.cluster_wait()
+    else:
+        k.cluster_sync()
     with k.role("producer", 1), k.elect(), k.loop("i", T) as i, ring.produce(i) as slot:
         row = (mine * T + i) * ctas + rank
         k.copy("tma.load", src(0, row), slot.at(PART * rank), slot.full, (1 << ctas) - 1)
     _consumers(k, ring, T, ctas, warps, range(ctas), block, ctas * clusters)
-    k.cluster_sync()
+    if split:
+        k.cluster_arrive()
+        k.cluster_wait()
+    else:
+        k.cluster_sync()
 
     def reference(src: np.ndarray[Any, Any]) -> dict[str, np.ndarray[Any, Any]]:
         tiles = src.reshape(clusters, -1, ctas * PART)
