@@ -146,4 +146,14 @@ def machine(name: str) -> Machine:
     return load(FOLDER / f"{name}.toml")
 
 
+def like(device: str) -> Machine | None:
+    """The machine of the model that a device names itself, or None: the word with a number behind its maker.
+
+    >>> print(like("NVIDIA H100 80GB HBM3").name, like("NVIDIA GeForce RTX 4090"), sep=", ")
+    NVIDIA H100 SXM, None
+    """
+    words = device.split()
+    return next((one for one in map(machine, machines()) if one.name.split()[1] in words), None)
+
+
 H200 = machine("h200")

@@ -41,8 +41,19 @@ def chrome(p: Prediction, timeline: Timeline, measured: Iterable[Span] = (), dev
 
 
 def _measured(spans: Iterable[Span], device: str) -> list[Event]:
-    tracks = _Tracks(MEASURED)
-    slices = [tracks.slice(s.who, s.what, s.start, s.end) for s in sorted(spans, key=lambda s: (s.start, -s.end))]
+    """Spans of a track that overlap, though neither lies inside the other, are on tracks beside each other."""
+    tracks, inside = _Tracks(MEASURED), dict[str, list[int]]()  # ends of those around, of each track
+    slices = []
+    for s in sorted(spans, key=lambda s: (s.start, -s.end)):
+        for k in count(1):
+            name = s.who if k == 1 else f"{s.who} ({k})"
+            around = inside.setdefault(name, [])
+            while around and around[-1] <= s.start:
+                around.pop()
+            if not around or s.end <= around[-1]:
+                break
+        around.append(s.end)
+        slices.append(tracks.slice(name, s.what, s.start, s.end))
     return [*tracks.named(f"measured: {device}"), *slices] if slices else []
 
 

@@ -91,7 +91,7 @@ def verify(
             steps.end(OK)
         speed = _ran(proved, certificate, one.sizes, delays, limit, steps, stamps=trace is not None)
         if timeline is not None and trace is not None and speed is not None:
-            steps.say("compared", "\n".join([*beside(trace, speed, timeline), f"timeline: {timeline}"]))
+            steps.say("compared", "\n".join([*beside(trace, speed, timeline, proved), f"timeline: {timeline}"]))
     except SymlayoutError as e:
         from gpu.errors import NoCompilerError, NoDeviceError
 

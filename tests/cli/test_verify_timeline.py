@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import sys
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -12,12 +15,13 @@ from gpu.codegen.stamps import Place
 from gpu.conditions import Conditions
 from gpu.errors import NoCompilerError
 from gpu.measuring import Measurement, Timed, Times
-from gpu.stamps import Stamp, Stamps
+from gpu.stamps import Stamp, Stamps, read
 from simulator import simulate
 from symlayout import dim
 from symlayout.cli import app
 from symlayout.cli.timelines import beside
 from symlayout.kernels import bulk_copy
+from tests.gpu.test_stamps import BOUND, PLAN, filled
 from tests.support.chrome_events import broken
 from tests.support.plain import within
 
@@ -84,6 +88,34 @@ def test_stamps_of_a_run_stand_beside_the_simulation(tmp_path):
     shown = {s.who.partition(", ")[0] for s in trace.timeline.spans}
     assert {(pid, n) for pid, n in names if pid == 2} == {(2, f"{cta}, role producer") for cta in shown}
     assert (1, "CTA 0, role producer") in names
+
+
+@pytest.mark.parametrize(
+    "device, machine", [("NVIDIA H200", "NVIDIA H200"), ("NVIDIA H100 80GB HBM3", "NVIDIA H100 SXM")]
+)
+def test_the_command_writes_both_processes(tmp_path, monkeypatch, device, machine):
+    """With what a device would have written into the memory of stamps, read as the command reads it."""
+    stamps = read(BOUND, PLAN, filled(), device)
+    verifying = sys.modules["symlayout.cli.verify"]
+    monkeypatch.setattr(verifying, "_compiled", lambda *_: None)
+    monkeypatch.setattr(verifying, "_ran", lambda *_, **__: replace(measurement(stamps), device=device))
+    result = run("bulk_copy", "N=320", "chunk=64", "slots=2", "blocks=2", "--timeline", tmp_path / "t.json.gz")
+
+    assert result.exit_code == 0
+    told = " ".join(result.output.split())
+    assert ("simulated again on NVIDIA H100 SXM" in told) == (machine != "NVIDIA H200")
+    assert "measured, L2 warm: 3.00 us" in told
+    both = json.loads(gzip.decompress((tmp_path / "t.json.gz").read_bytes()))
+    assert broken(both) == []
+    processes = {e["pid"]: e["args"]["name"] for e in both["traceEvents"] if e["name"] == "process_name"}
+    assert processes == {1: f"simulated: bulk_copy(N = 320) on {machine}", 2: f"measured: {device}"}
+    roles = {
+        pid: {e["args"]["name"] for e in both["traceEvents"] if e["name"] == "thread_name" and e["pid"] == pid}
+        for pid in (1, 2)
+    }
+    assert {"CTA 0, role producer", "CTA 0, role consumer"} <= roles[1] & roles[2]
+    measured = [e for e in both["traceEvents"] if e["pid"] == 2 and e["ph"] == "X"]
+    assert len(measured) == len(stamps.of(cta=0))
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,15 @@ def test_events_keep_the_rules_of_their_format(trace):
         ({"ph": "X", "name": "lost", "pid": 1, "tid": 99, "ts": 0, "dur": 1}, "track (1, 99) has no name"),
         ({"ph": "X", "name": "bare", "pid": 1, "tid": 1}, "lacks"),
         ({"ph": "s", "name": "a", "cat": "a", "id": 99, "pid": 1, "tid": 1, "ts": 0}, "flow ('a', 99) goes s"),
+        ({"ph": "Z", "name": "odd", "pid": 1, "tid": 1, "ts": 0}, "has no phase that is known"),
+        ({"ph": "X", "name": "odd", "pid": 1, "tid": 1, "ts": 1e6, "dur": 1, "colour": "red"}, "has {'colour'}"),
+        ({"ph": "X", "name": "odd", "pid": 1, "tid": "1", "ts": 1e6, "dur": 1}, "no whole number as tid"),
+        ({"ph": "X", "name": "odd", "pid": 1, "tid": 1, "ts": float("nan"), "dur": 1}, "it is no JSON"),
+        ({"ph": "X", "name": "back", "pid": 1, "tid": 1, "ts": 0, "dur": 0}, "comes behind"),
+        ({"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "other"}}, "(1, 1) has 2 names"),
+        ({"ph": "M", "name": "thread_name", "pid": 1, "tid": 98, "args": {"name": "DRAM"}}, "2 tracks have the name"),
+        ({"ph": "M", "name": "thread_sort_index", "pid": 1, "tid": 1, "args": {"name": 3}}, "is no metadata"),
+        ({"ph": "C", "name": "bytes in flight", "pid": 1, "ts": 1e6, "args": {"read": 1}}, "has other series"),
     ],
 )
 def test_broken_events_are_found(event, finding):
@@ -109,6 +118,26 @@ def test_what_a_device_measured_is_a_second_process():
     assert processes == {1: "simulated: tma_copy() on NVIDIA H200", 2: "measured: NVIDIA H200"}
     assert sum(e["pid"] == 2 and e["ph"] == "X" for e in both["traceEvents"]) == 3
     assert [e for e in both["traceEvents"] if e["pid"] == 1] == trace.chrome()["traceEvents"]
+
+
+def test_measured_spans_that_overlap_are_on_tracks_beside_each_other():
+    trace = simulate(KERNELS["tma_copy"].bind(), what_if=False, uncertainty=False, timeline=True)
+    times = [
+        (0, 100_000),
+        (10_000, 50_000),
+        (60_000, 130_000),
+        (70_000, 90_000),
+        (120_000, 140_000),
+        (130_000, 150_000),
+    ]
+    both = trace.chrome([Span("CTA 0", f"span {k}", *at) for k, at in enumerate(times)], "a device")
+
+    assert broken(both) == []
+    events = [e for e in both["traceEvents"] if e["pid"] == 2]
+    tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    placed = {e["name"]: tracks[e["tid"]] for e in events if e["ph"] == "X"}
+    beside = {"span 2", "span 5"}
+    assert placed == {f"span {k}": "CTA 0 (2)" if f"span {k}" in beside else "CTA 0" for k in range(6)}
 
 
 def test_counters_end_at_zero_and_hold_the_bytes_of_a_load():
