@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .codegen import Source, emit
     from .compiling import Options, compile
     from .cubin import Cubin
+    from .definition import Definition, define
     from .device import Buffer, Device
     from .differential import Differential, differential_test
     from .driver import Availability, availability
@@ -35,6 +36,7 @@ _WHERE = {
     "Availability": "driver",
     "Buffer": "device",
     "Cubin": "cubin",
+    "Definition": "definition",
     "Device": "device",
     "Differential": "differential",
     "In": "launch",
@@ -44,6 +46,7 @@ _WHERE = {
     "availability": "driver",
     "bind": "filling",
     "compile": "compiling",
+    "define": "definition",
     "differential_test": "differential",
     "Generated": "running",
     "Measurement": "measuring",
@@ -63,6 +66,7 @@ __all__ = [
     "Availability",
     "Buffer",
     "Cubin",
+    "Definition",
     "Device",
     "Differential",
     "Generated",
@@ -78,6 +82,7 @@ __all__ = [
     "availability",
     "bind",
     "compile",
+    "define",
     "differential_test",
     "emit",
     "load",

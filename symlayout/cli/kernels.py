@@ -10,6 +10,7 @@ import typer
 
 from ..answers import console
 from ..errors import SymlayoutError
+from ..kernel import Kernel
 from .chosen import KERNEL_HELP, PAIRS_HELP, chosen
 from .exits import fail, write
 
@@ -33,12 +34,18 @@ def emit(
     delays: Annotated[
         int | None, typer.Option(metavar="SEED", help="Print random waits too, with which races show.")
     ] = None,
+    definition: Annotated[
+        bool, typer.Option("--definition", help="Print what large sizes are compared with: each element, plainly.")
+    ] = False,
 ) -> None:
     """Print a kernel as CUDA C++, for all its sizes; with -o write it, with the host's part in C++."""
     import gpu
     from gpu.codegen.launcher import launcher
 
     one = chosen(kernel, [*(pairs or ()), *(set_ or ())])
+    if definition:
+        _defined(one.kernel, output)
+        return
     try:
         source = gpu.emit(one.kernel, delays)
     except SymlayoutError as e:
@@ -55,6 +62,23 @@ def emit(
     write(files)
     for file in files:
         console.out.print(f"wrote {file}", markup=False)
+
+
+def _defined(kernel: Kernel, output: Path | None) -> None:
+    """Print the definition of a kernel, or write it to NAME_definition.cu."""
+    import gpu
+
+    try:
+        found = gpu.define(kernel)
+    except SymlayoutError as e:
+        fail(str(e))
+    if output is None:
+        sys.stdout.write(found.text)
+        return
+    folder(output)
+    file = output / f"{found.name}_definition.cu"
+    write({file: found.text})
+    console.out.print(f"wrote {file}", markup=False)
 
 
 def folder(path: Path) -> None:

@@ -126,6 +126,14 @@ def test_emit_writes_a_file_with_options_and_waits(tmp_path):
     assert "random waits of seed 5" in text
 
 
+def test_emit_prints_or_writes_the_definition(tmp_path):
+    text = gpu.define(family("axpby").build()).text
+
+    assert run("emit", "axpby", "--definition").output == text
+    assert "axpby_definition.cu" in run("emit", "axpby", "--definition", "-o", tmp_path).output.replace("\n", "")
+    assert (tmp_path / "axpby_definition.cu").read_text() == text
+
+
 @pytest.mark.parametrize(
     "args, words",
     [
