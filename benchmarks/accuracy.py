@@ -32,6 +32,7 @@ from .accuracy_baselines import roofline
 from .accuracy_points import Config, draw, read
 
 LIMIT_S, ROUNDS = 60.0, 7
+RANGED_S = 0.2  # of a prediction; its range takes ten more
 COMPILERS = 16
 
 
@@ -44,15 +45,20 @@ def digest(machine: Machine) -> str:
 # -- predictions ---------------------------------------------------------------------------------------------
 
 
-def predicted(config: Config, machine: Machine, ranges: bool = True) -> dict[str, Any]:
-    """The row of a point: seconds with the launch, or why there is no prediction."""
+def predicted(config: Config, machine: Machine, ranges: float = RANGED_S) -> dict[str, Any]:
+    """The row of a point: seconds with the launch, or why there is no prediction.
+
+    It has p10 and p90 where the prediction alone takes at most *ranges* seconds.
+    """
     bound = config.bound()
     row: dict[str, Any] = {**config.as_row(), "digest": (bound.origin or bound).digest}
     row["roofline_s"] = roofline(bound, machine, config.cache == "warm")
     started = time.process_time()
     cache = "warm" if config.cache == "warm" else "cold"
     try:
-        trace = simulator.simulate(bound, machine, cache=cache, what_if=False, uncertainty=ranges)
+        trace = simulator.simulate(bound, machine, cache=cache, what_if=False, uncertainty=False)
+        if time.process_time() - started <= ranges:
+            trace = simulator.simulate(bound, machine, cache=cache, what_if=False)
     except SimulationError as e:
         return {**row, "refused": str(e)}
     row |= {"seconds": trace.seconds, "launch_s": trace.launch_ps / 1e12, "dram_bytes": trace.dram_bytes}
@@ -62,7 +68,7 @@ def predicted(config: Config, machine: Machine, ranges: bool = True) -> dict[str
 
 
 def predict(
-    configs: list[Config], machine: Machine, seed: int | None, ranges: bool = True, jobs: int = 1
+    configs: list[Config], machine: Machine, seed: int | None, ranges: float = RANGED_S, jobs: int = 1
 ) -> Iterator[dict[str, Any]]:
     """A head, and a row for each point."""
     yield {"machine": machine.name, "numbers": digest(machine), "seed": seed, "points": len(configs)}
@@ -93,7 +99,7 @@ def build(row: dict[str, Any]) -> str:
     return ""
 
 
-def measured(row: dict[str, Any]) -> dict[str, Any]:
+def measured(row: dict[str, Any], rounds: int = ROUNDS) -> dict[str, Any]:
     """The measurement of the kernel of a row, on random data."""
     import torch
 
@@ -109,7 +115,7 @@ def measured(row: dict[str, Any]) -> dict[str, Any]:
     torch.cuda.synchronize()
     with gpu.Device() as device:
         code = gpu.Generated(kernel)
-        found = gpu.measure(bound, given, rounds=ROUNDS, generated=code, device=device)
+        found = gpu.measure(bound, given, rounds=rounds, generated=code, device=device)
         registers = code.cubin.kernel(code.source.name).registers
     del given
     torch.cuda.empty_cache()
@@ -127,7 +133,7 @@ def measured(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def measure(rows: list[dict[str, Any]], limit: float) -> Iterator[dict[str, Any]]:
+def measure(rows: list[dict[str, Any]], limit: float, rounds: int = ROUNDS) -> Iterator[dict[str, Any]]:
     """Compile all kernels at once, then measure one after another, until the limit."""
     from gpu import child
 
@@ -139,7 +145,7 @@ def measure(rows: list[dict[str, Any]], limit: float) -> Iterator[dict[str, Any]
     for r, e in zip(rows, errors, strict=True):
         if e:
             yield {"point": r["point"], "error": e}
-    outcomes = child.each("benchmarks.accuracy:measured", [(r,) for r in good], limit_s=LIMIT_S)
+    outcomes = child.each("benchmarks.accuracy:measured", [(r, rounds) for r in good], limit_s=LIMIT_S)
     for r, outcome in zip(good, outcomes, strict=False):
         yield {"point": r["point"], "error": str(outcome.error)[:1000]} if outcome.error else outcome.value
         if time.monotonic() - started > limit:
@@ -164,7 +170,14 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=12, help="points of each class")
     parser.add_argument("--groups", nargs="*", default=(), help="classes to draw from; all by default")
     parser.add_argument("--machine", default="h200", help="a name, or a TOML file")
-    parser.add_argument("--no-ranges", action="store_true", help="without p10 and p90, which take ten runs each")
+    parser.add_argument(
+        "--ranges",
+        type=float,
+        default=RANGED_S,
+        metavar="S",
+        help="seconds of a prediction up to which it has p10 and p90",
+    )
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="medians that are taken of each point")
     parser.add_argument("--jobs", type=int, default=1, help="processes that predict")
     parser.add_argument("--measure", type=Path, metavar="POINTS", help="measure the points of a file of predictions")
     parser.add_argument("--limit", type=float, default=300.0, help="seconds after which no further point is measured")
@@ -183,20 +196,20 @@ def main() -> int:
     if given.out is None or sum(x is not None for x in (given.configs, given.seed, given.measure)) != 1:
         parser.error("expected --out and one of --configs, --seed and --measure, or --report")
     if given.measure:
-        return _measure(rows_of(given.measure)[1:], given.out, given.limit)
+        return _measure(rows_of(given.measure)[1:], given.out, given.limit, given.rounds)
     configs = read(given.configs) if given.configs else draw(given.seed, given.count, tuple(given.groups))
     where = simulator.load(Path(given.machine)) if given.machine.endswith(".toml") else simulator.machine(given.machine)
-    _write(given.out, predict(configs, where, given.seed, not given.no_ranges, given.jobs))
+    _write(given.out, predict(configs, where, given.seed, given.ranges, given.jobs))
     return 0
 
 
-def _measure(rows: list[dict[str, Any]], out: Path, limit: float) -> int:
+def _measure(rows: list[dict[str, Any]], out: Path, limit: float, rounds: int) -> int:
     import gpu
 
     if not gpu.availability():
         print(gpu.availability())
         return 4
-    return 1 if _write(out, measure(rows, limit)) else 0
+    return 1 if _write(out, measure(rows, limit, rounds)) else 0
 
 
 def _write(out: Path, rows: Iterator[dict[str, Any]]) -> int:

@@ -3,37 +3,47 @@
 >>> from symlayout import dims
 >>> from symlayout.kernels import tma_copy
 >>> kernel = tma_copy(*dims("M N"), blocks=132).bind(M=1024, N=1024)
->>> [str(d) for d in divisions(kernel).values()]
+>>> [str(d) for d in divisions(kernel).values() if any(d)]
 ['1 of 64 bits', '1 of 64 bits']
 >>> list(divisions(tma_copy(1024, 1024, blocks=132).bind()).values())[0]
-Divisions(narrow=0, wide=0)
+Divisions(narrow=0, wide=0, fixed=0)
 
 A quotient and the remainder of the same operands are one division. It is made in the innermost loop on whose index it
-depends, as compilers move it out of others. Sizes that are numbers in the kernel before it is bound are constants of
-the code, and divisions by these cost little.
+depends, as compilers move it out of others: there before the first operation that needs it, which may be behind a wait.
+Sizes that are numbers in the kernel before it is bound are constants of the code: divisions by powers of two are
+shifts, those of 32 bits by others cost little, those of 64 bits a chain of products with carries. So it matters whether
+the slots of a ring are a power of two, where the index of a loop has 64 bits.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NamedTuple
 
-from symlayout.expr import Expr, Fact, Symbol, interpret
+from symlayout.expr import Expr, Fact, Int, Symbol, interpret
+from symlayout.facts import symbols_in
 from symlayout.kernel import Kernel
+from symlayout.kernel.integer_widths import Evaluation, Ranges, evaluations
 from symlayout.kernel.sites import as_written
 from symlayout.ops import For, Op
 
+from .timing_classes import Unit, timing_class
+
+WIDE = 64
+
 
 class Divisions(NamedTuple):
-    """The divisions of an iteration of a loop, of 32 bits and of 64."""
+    """Divisions that are made at one place, by their kind: a field of ``Divisions`` for each."""
 
-    narrow: int
-    wide: int
+    narrow: int = 0  # of 32 bits, by what is known at run time
+    wide: int = 0  # of 64 bits
+    fixed: int = 0  # of 64 bits, by constants that are no power of two
 
     def __str__(self) -> str:
-        parts = [f"{n} of {bits} bits" for n, bits in ((self.narrow, 32), (self.wide, 64)) if n]
-        return ", ".join(parts) or "none"
+        told = ((self.narrow, "of 32 bits"), (self.wide, "of 64 bits"), (self.fixed, "of 64 bits by constants"))
+        return ", ".join(f"{n} {kind}" for n, kind in told if n) or "none"
 
 
 class Term(NamedTuple):
@@ -50,12 +60,13 @@ class Finder:
 
     wide: frozenset[str]
     found: list[tuple[Term, Term]]
+    held: frozenset[str] = frozenset()  # indices of loops that have 64 bits
 
     def const(self, value: int) -> Term:
         return Term(str(value), frozenset(), False)
 
     def symbol(self, symbol: Symbol) -> Term:
-        return self._made(symbol.name, Term("", frozenset({symbol.name}), False))
+        return self._made(symbol.name, Term("", frozenset({symbol.name}), symbol.name in self.held))
 
     def _made(self, text: str, *of: Term) -> Term:
         return Term(text, frozenset().union(*(x.names for x in of)), text in self.wide or any(x.wide for x in of))
@@ -93,37 +104,62 @@ class Finder:
 
 
 def divisions(kernel: Kernel) -> dict[int, Divisions]:
-    """For each loop of a bound kernel, by identity, the divisions by run-time values of an iteration.
+    """The divisions before each operation of a bound kernel that makes any, by identity.
 
-    Operations outside of loops have their own.
+    Those before a loop are made in each of its iterations, before all else; each loop has a row.
     """
     origin = (kernel.origin or kernel).plain
-    finder = Finder(frozenset(), [])
-    finder.wide = frozenset(interpret(x, finder).text for x in origin.wide)
-    made: dict[int, set[tuple[str, str, bool]]] = {}
-    bound: dict[int, int] = {}
+    finder, ranges, long = Finder(frozenset(), []), Ranges(origin), set()
+    made: dict[int, Counter[str]] = {}
+    known: dict[int, set[tuple[str, str]]] = {}  # of each loop, from whichever place
 
-    for site, at_sizes in zip(as_written(origin), as_written(kernel.plain), strict=True):
-        op, there = site.op, at_sizes.op
-        if isinstance(op, For):
-            bound[id(there)] = id(op)
-            made[id(op)] = set()
+    for e, site, at_sizes in zip(evaluations(origin), as_written(origin), as_written(kernel.plain), strict=True):
+        there = at_sizes.op
+        if isinstance(site.op, For):
+            made[id(there)] = Counter()
+            if e.widths.get(site.op.extent) == WIDE and not ranges.fit(e, site.op.extent):
+                long.add(id(site.op))
+        finder.held = frozenset(x.index.name for x in site.loops if id(x) in long)
+        finder.wide = frozenset(interpret(x, finder).text for x in _wide(e, finder.held))
         finder.found.clear()
-        for x in _expressions(op):
+        for x in _expressions(site.op):
             interpret(x, finder)
         for a, b in finder.found:
-            names = a.names | b.names
-            loop = next((x for x in reversed(site.loops) if x.index.name in names), None)
-            place = id(loop) if loop is not None else None if site.loops else id(op)
-            if b.names and place is not None:
-                bound.setdefault(id(there), id(op))
-                made.setdefault(place, set()).add((a.text, b.text, a.wide or b.wide or origin.index_bits == 64))
-    return {there: Divisions(*_counted(made[op])) for there, op in bound.items() if op in made}
+            names, kind = a.names | b.names, _kind(a, b, origin.index_bits == WIDE)
+            loop = next((k for k in reversed(range(len(site.loops))) if site.loops[k].index.name in names), None)
+            if not kind or (loop is None and site.loops):
+                continue
+            inside = at_sizes.loops[loop] if loop is not None else there
+            quotient = a.text, b.text if b.names else str(_odd(int(b.text)))  # the parity of a quotient is a bit of it
+            if quotient not in known.setdefault(id(inside), set()):
+                known[id(inside)].add(quotient)
+                outer = loop is not None and loop != len(site.loops) - 1
+                made.setdefault(id(inside if outer or _structure(there) else there), Counter())[kind] += 1
+    return {place: Divisions(**found) for place, found in made.items()}
 
 
-def _counted(found: set[tuple[str, str, bool]]) -> tuple[int, int]:
-    wide = sum(1 for *_, x in found if x)
-    return len(found) - wide, wide
+def _wide(e: Evaluation, held: frozenset[str]) -> Iterator[Int]:
+    """The partial results that have 64 bits of themselves, not by an index of a loop that code holds in 32."""
+    indices = {s.name for s, bits in e.scope.held.items() if bits == WIDE} - held
+    return (x for x, bits in e.widths.items() if bits == WIDE and not {s.name for s in symbols_in((x,))} & indices)
+
+
+def _kind(a: Term, b: Term, all_wide: bool) -> str:
+    """The field of ``Divisions`` that a quotient counts in, or "" for one that costs little."""
+    wide = a.wide or b.wide or all_wide
+    if b.names:
+        return "wide" if wide else "narrow"
+    return "fixed" if wide and a.names and _odd(int(b.text)) > 1 else ""
+
+
+def _odd(n: int) -> int:
+    """A number without its factors of two."""
+    return n // (n & -n)
+
+
+def _structure(op: Op) -> bool:
+    """Whether it takes no step of its own."""
+    return timing_class(op).unit in (Unit.NONE, Unit.LOOP)
 
 
 def _expressions(op: Op) -> Iterator[Expr]:

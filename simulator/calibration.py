@@ -21,7 +21,10 @@ Row = Mapping[str, Any]
 Rule = Callable[[Sequence[Row]], Fitted]
 MIB = 1 << 20
 IN_FLIGHT = 96 << 10  # bytes of each SM, from which on DRAM is busy all the time
+FEW_IN_FLIGHT = 8192  # bytes of each SM, up to which a ring waits for latencies alone
 LOAD, STORE, COPY = 1, 2, 3  # modes of rings and boxes
+PLACE = 1024  # bytes in a row that one place of DRAM has
+CLUSTER_ONE_WAY = 78  # cycles from an SM to its neighbour (``cluster_arrive``)
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,70 @@ def _translation(rows: Sequence[Row]) -> Fitted:
     return scaled(_hops(rows, 0, 0, 512 * MIB, 1 << 40), 1, _hops(rows, 0, 0).value)
 
 
+# -- waits in DRAM ---------------------------------------------------------------------------------------------
+
+
+def _cycle_of_a_slot(row: Row) -> float:
+    """Nanoseconds from a load into a slot of a ring to the next one."""
+    return float(row["slots"] * mid(row, "ns") / row["trips"])
+
+
+def _spread(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds by which the latest of several places in DRAM is later: by the largest of so many Gaussian ones."""
+    port = _port_in(rows).value * _clock(rows).value
+    most = max(r.get("sms", 0) for r in rows)
+    alone = those(rows, kernel="ring", mode=LOAD, slots=1, per_sm=1)
+    few = [r for r in alone if r["sms"] == (most if r["bytes"] <= PLACE else 8)]  # of which DRAM sees little
+    x = [float(np.sqrt(2 * np.log(max(1, r["bytes"] // PLACE)))) for r in few]
+    return line(x, [_cycle_of_a_slot(r) - r["bytes"] / port for r in few])
+
+
+def _read_wait(rows: Sequence[Row]) -> Fitted:
+    """What loads of some SMs take longer than those of a few, by the part of the time for which DRAM reads."""
+    reads, found = _dram(LOAD)(rows).value, []
+    for r in those(rows, kernel="ring", mode=LOAD, per_sm=1, bytes=8192, slots=(2, 4), sms=(33, 66)):
+        [few] = those(rows, kernel="ring", mode=LOAD, per_sm=1, bytes=8192, slots=r["slots"], sms=8)
+        if (busy := rate(r) / reads) < 0.5:
+            found.append((_cycle_of_a_slot(r) - _cycle_of_a_slot(few)) / busy)
+    return level(found)
+
+
+def _write_wait(rows: Sequence[Row]) -> Fitted:
+    """What loads of rings that copy take longer than those of rings that load, by the part of the time of writes.
+
+    The store itself is that of rings in L2 by one SM.
+    """
+    most = max(r.get("sms", 0) for r in rows)
+    large = [r for r in rows if r.get("footprint", 0) > 1 << 30]
+    writes, turn = _dram(STORE)(large).value, _turnaround(large).value
+    warm = [those(rows, kernel="ring", mode=m, sms=1, slots=1, footprint=16 * MIB) for m in (LOAD, COPY)]
+    stores = {a["bytes"]: _cycle_of_a_slot(b) - _cycle_of_a_slot(a) for a, b in zip(*warm, strict=True)}
+    found = []
+    for r in those(rows, kernel="ring", mode=COPY, sms=most, footprint=4 << 30):
+        if r["slots"] > 1 and r["bytes"] * r["slots"] * r["per_sm"] <= FEW_IN_FLIGHT:
+            knobs = {k: r[k] for k in ("bytes", "slots", "per_sm", "sms")}
+            [loads] = those(rows, kernel="ring", mode=LOAD, footprint=4 << 30, **knobs)
+            store = np.interp(r["bytes"], list(stores), list(stores.values()))
+            busy = rate(r) / 2 * (1 / writes + 1 / turn)
+            found.append((_cycle_of_a_slot(r) - _cycle_of_a_slot(loads) - store) / busy)
+    return level(found)
+
+
+def _beside(rows: Sequence[Row]) -> Fitted:
+    """Bytes of a nanosecond that L2 writes in the time that copies take beyond their loads."""
+    most = max(r.get("sms", 0) for r in rows)
+    copies = those(rows, mode=COPY, sms=most, bytes=16384, slots=(4, 8), per_sm=1, footprint=16 * MIB)
+    loads = _chip(LOAD)(rows).value
+    return level([1 / (2 / rate(r) - 1 / loads) for r in copies])
+
+
+def _merged(rows: Sequence[Row]) -> Fitted:
+    """The part of the requests of two SMs of a GPC for the same bytes that L2 answers together."""
+    apart = [those(rows, share=2, apart=n, bytes=32768)[0] for n in (1, 2, 4, 8)]
+    far = level([rate(r) for r in those(rows, share=2, apart=(33, 66), bytes=32768)]).value
+    return level([2 * (1 - far / rate(r)) for r in apart])
+
+
 # -- inside an SM --------------------------------------------------------------------------------------------
 
 
@@ -263,6 +330,21 @@ def _empty(rows: Sequence[Row]) -> Fitted:
     return level([mid(r, "ns") for r in those(rows, kernel="nothing", grid=1)])
 
 
+def _written(rows: Sequence[Row]) -> Fitted:
+    """What a launch of one CTA that writes takes longer than an empty one, beyond the time that it stays."""
+    [stay], [empty] = (those(rows, kernel=k, grid=1, block=32, waves=None, shared=0) for k in ("stay", "nothing"))
+    return scaled(level(stay["ns"]), 1, stay["stay_ns"] + mid(empty, "ns"))
+
+
+def _multicast(rows: Sequence[Row]) -> Fitted:
+    """Cycles that slots of two CTAs, loaded by both, take longer than those of one, beyond an arrival at the peer."""
+    [one], [two] = (those(rows, ctas=n, bytes=8192, slots=1, footprint=16 * MIB) for n in (1, 2))
+    more = level(
+        [(b - a) * two["ghz"] / one["trips"] for a, b in zip(sorted(one["ns"]), sorted(two["ns"]), strict=False)]
+    )
+    return scaled(more, 1, CLUSTER_ONE_WAY)
+
+
 def _dispatch(rows: Sequence[Row]) -> Fitted:
     """Nanoseconds of one more CTA of an empty launch, where an SM has room for many."""
     some = [r for r in those(rows, kernel="nothing", shared=0) if r["grid"] >= 4000]
@@ -310,6 +392,11 @@ def _ring(rows: Sequence[Row]) -> Fitted:
     return scaled(level([t for _, t in trips]), 1, _own(rows, "wait", "expect", "issue", "loop"))
 
 
+def _window(rows: Sequence[Row]) -> Fitted:
+    """Cycles to read where shared memory begins, as each iteration of a ring does twice."""
+    return scaled(_ring(rows), 2)
+
+
 def _store_read(rows: Sequence[Row]) -> Fitted:
     """Cycles until the source of a store was read, beyond its bytes at 32 a cycle."""
     rest = _own(rows, "wait", "issue", "commit", "arrive", "loop") + _ring(rows).value
@@ -343,7 +430,8 @@ NUMBERS: dict[str, Source] = {
     "tma_command": Source("M13", "cycles", "bulk stores of one thread, one after another", _commands(1, "cycles")),
     "descriptor_fetch": Source("M11", "cycles", "the first copy by a map, less the first bulk copy", _descriptor),
     "tma_row": Source("M6", "cycles", "a row of a box of many short rows", _box_rows),
-    "ring_trip": Source("M22 M9 M5 M20", "cycles", "an iteration of a ring beyond its operations", _ring),
+    "window_read": Source("M22 M9 M5 M20", "cycles", "half of a ring's iteration beyond its operations", _window),
+    "multicast_latency": Source("M17", "cycles", "slots that two CTAs load for both, less those of one", _multicast),
     "tma_store_read": Source("M22 M7 M9 M5 M20", "cycles", "until a source was read, beyond its bytes", _store_read),
     "sm_port_rate": Source("M23", "B/cycle", "boxes from L2 by one SM", _port_in),
     "sm_write_rate": Source("M7", "B/cycle", "stores into L2 by up to 16 SMs", _port(STORE)),
@@ -357,13 +445,20 @@ NUMBERS: dict[str, Source] = {
     "dram_rate": Source("M4", "B/ns", "loads with 96 KB of each SM in flight", _dram(LOAD)),
     "dram_write_rate": Source("M4", "B/ns", "stores", _dram(STORE)),
     "dram_turnaround": Source("M4 M19", "B/ns", "bytes stored in what copies take longer than both alone", _turnaround),
+    "dram_spread": Source("M4 M23", "ns", "one chunk under way by its places", _spread),
+    "dram_read_wait": Source("M4", "ns", "rings of more SMs, by what DRAM reads", _read_wait),
+    "dram_write_wait": Source("M4 M7 M19", "ns", "rings that copy less those that load, by its writes", _write_wait),
+    "l2_beside_rate": Source("M7", "B/ns", "stores of copies in L2, beside their loads", _beside),
+    "l2_merged": Source("M21", "part", "two SMs of a GPC that load the same", _merged),
     "wgmma_column": Source("M14", "cycles", "chains of 16 by two warpgroups", _columns),
     "wgmma_latency": Source("M14", "cycles", "one wgmma and its wait, less N/2", _tail),
     "product_clock": Source("M14", "GHz", "the clock that long products of all SMs leave", _busy_clock),
     "launch": Source("M18", "ns", "empty kernels of one CTA in a stream", _empty),
+    "launch_drain": Source("M18", "ns", "a launch that stays and writes, less that and an empty one", _written),
     "cta_dispatch": Source("M18", "ns", "one more CTA of an empty launch", _dispatch),
     "cta_turnover": Source("M18", "ns", "from the end of a CTA to the begin of the next in its place", _turnover),
     "divide_32": Source("M20", "cycles", "a chain of divisions of 32 bits", _by("divide_32")),
+    "divide_fixed": Source("M20", "cycles", "a chain of divisions of 64 bits by 3", _by("fixed_64")),
     "divide_64": Source("M20", "cycles", "a chain of divisions of 64 bits", _by("divide_64")),
     "loop_trip": Source("M20", "cycles", "trips of a loop that is not unrolled", _by("loop_trips")),
 }  # fmt: skip

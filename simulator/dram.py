@@ -7,22 +7,29 @@
 True
 
 Controllers hold writes back and write many at once, so the bus changes direction once for so many bytes of both. What
-that costs is a time for each byte of the direction that there is less of, as long as requests of both are near.
+that costs is a time for each byte of the direction that there is less of, as long as requests of both are near. A read
+waits longer, too, the larger the part of the time is for which DRAM writes, and for which it reads for others: its
+channel may be at either. These parts are those of the last microseconds, by averages that forget exponentially.
 """
 
 from __future__ import annotations
 
-from .engine import Engine
+from collections.abc import Hashable
+from math import exp
+
+from .engine import NS, Engine
 from .machine import H200, Machine
 from .resource import Pipe
 
 __all__ = ["H200", "Dram"]
 
+STEP = 20 * NS
+
 
 class Dram:
     """The bus of DRAM. What one direction has moved lately pairs with what the other moves."""
 
-    __slots__ = ("_near", "_read", "_turn", "_unpaired", "_write", "moved", "pipe")
+    __slots__ = ("_busy", "_memory", "_near", "_read", "_turn", "_unpaired", "_waits", "_write", "moved", "pipe")
 
     def __init__(self, engine: Engine, machine: Machine, free: bool = False) -> None:
         self.pipe = Pipe("DRAM", engine, free=free)
@@ -30,6 +37,9 @@ class Dram:
         self._turn, self._near = machine.exact("dram_turnaround"), machine.count("dram_queue_bytes")
         self._unpaired = 0  # bytes: read if above 0, written if below
         self.moved = (0, 0)  # bytes that were read and written
+        self._waits = machine.exact("dram_read_wait"), machine.exact("dram_write_wait")
+        self._memory = machine.exact("dram_memory")
+        self._busy = [(0, 0), (0, 0)]  # of reads and of writes: a time, and how long it was busy, as remembered then
 
     def read(self, nbytes: float) -> tuple[int, int]:
         """(start, end) of the service of bytes that are read. Some may be time alone, see ``traffic``."""
@@ -37,7 +47,7 @@ class Dram:
         self._unpaired = min(before + whole, self._near)
         self.moved = self.moved[0] + whole, self.moved[1]
         paired = min(nbytes, -before) if before < 0 else 0.0
-        return self.pipe.take(round(self._read * nbytes + self._turn * paired))
+        return self._take(0, round(self._read * nbytes + self._turn * paired))
 
     def write(self, nbytes: float) -> tuple[int, int]:
         """(start, end) of the service of bytes that are written."""
@@ -45,7 +55,31 @@ class Dram:
         self._unpaired = max(before - whole, -self._near)
         self.moved = self.moved[0], self.moved[1] + whole
         paired = min(nbytes, before) if before > 0 else 0.0
-        return self.pipe.take(round(self._write * nbytes + self._turn * paired))
+        return self._take(1, round(self._write * nbytes + self._turn * paired))
+
+    def _take(self, direction: int, ps: int) -> tuple[int, int]:
+        self._busy[direction] = self.pipe.engine.now, self._remembered(direction) + ps
+        return self.pipe.take(ps)
+
+    def _remembered(self, direction: int) -> int:
+        """How long it was busy in a direction lately, in coarse steps, so that a steady state repeats."""
+        since, busy = self._busy[direction]
+        return STEP * round(busy / STEP * exp((since - self.pipe.engine.now) / self._memory))
+
+    def waits(self, lines: int) -> int:
+        """What the last of some lines that are asked for now waits for its channel, whatever the bus does.
+
+        A line waits for a time that is anywhere up to the longest: the last of n for n/(n + 1) of it on average.
+        """
+        if self.pipe.free:
+            return 0
+        parts = (min(1.0, self._remembered(k) / self._memory) for k in range(2))
+        longest = sum(wait * part for wait, part in zip(self._waits, parts, strict=True))
+        return round(longest * lines / (lines + 1))
+
+    def state(self, now: int) -> Hashable:
+        """What ``waits`` depends on."""
+        return tuple([(now - since, busy) if self._remembered(k) else 0 for k, (since, busy) in enumerate(self._busy)])
 
     @property
     def ledger(self) -> tuple[int, int, int]:

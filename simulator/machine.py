@@ -23,7 +23,7 @@ from .engine import NS, SimulationError
 FOLDER = Path(__file__).parent / "machines"
 GRADES = ("measured", "documented", "guessed", "given")
 TIMES, RATES = ("cycles", "ns"), ("B/cycle", "B/ns")
-UNITS = (*TIMES, *RATES, "GHz", "bytes", "count", "W", "pJ/B", "pJ/FLOP")
+UNITS = (*TIMES, *RATES, "GHz", "bytes", "count", "part", "W", "pJ/B", "pJ/FLOP")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,10 @@ class Machine:
         if found != int(found):
             raise SimulationError(f"expected a whole number of {key} of {self.name}, got {found}")
         return int(found)
+
+    def share(self, key: str) -> float:
+        """A part of something, 0 to 1."""
+        return self._of(key, ("part",)).value
 
     @property
     def cycle(self) -> float:

@@ -41,6 +41,7 @@ class GlobalMemory:
         self.l2, self.l2_writes, self.power = (Pipe(x, engine, free=x in free) for x in ("L2", "L2 writes", POWER))
         self.dram = Dram(engine, machine, "DRAM" in free)
         self._l2, self._l2_writes = machine.exact("l2_rate"), machine.exact("l2_write_rate")
+        self._l2_beside = machine.exact("l2_beside_rate")
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
         hit = machine.ps("l2_latency")
         miss = hit + machine.ps("dram_latency") + far * machine.ps("translation_latency")
@@ -54,22 +55,35 @@ class GlobalMemory:
 
     def state(self, now: int) -> Hashable:
         """What services to come depend on, seen from now, but for the pipes and the ledger of DRAM."""
-        return ()
+        return self.dram.state(now)
 
     def read(
-        self, ports: Iterable[Pipe], port_ps: int, *, l2_bytes: float, dram_bytes: float, late: bool, mean: float = 1.0
+        self,
+        ports: Iterable[Pipe],
+        port_ps: int,
+        *,
+        l2_bytes: float,
+        dram_bytes: float,
+        late: bool,
+        apart: int = 0,
+        lines: int = 1,
+        mean: float = 1.0,
     ) -> tuple[int, ...]:
         """When bytes that are asked for now have arrived at each of some SMs. *late* says that DRAM has them.
 
-        *mean* is the part of the service of the bytes of all after which those of an SM come on average.
+        *apart* is what the last of their places in DRAM comes later than one place would, and *lines* are waited for
+        together. *mean* is the part of the service of the bytes of all after which those of an SM come on average.
         """
         start, end = self.l2.take(round(self._l2 * l2_bytes))
         end = start + round(mean * (end - start))
+        waits = self.dram.waits(lines) if late else 0
         if dram_bytes:
             start, last = self.dram.read(dram_bytes)
-            end = max(end, start + round(mean * (last - start)))
+            end = max(end, max(start, self.engine.now + waits) + round(mean * (last - start)))
         self.power.take(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
         after = self.latency(late)
+        if late and after:
+            after += apart
         found = tuple(max(end, port.take(port_ps)[1]) + after for port in ports)
         return found if len(found) == 1 else tuple(t + self.multicast for t in found)
 
@@ -79,7 +93,10 @@ class GlobalMemory:
 
     def write(self, l2_bytes: float, dram_bytes: float, mean: float = 1.0) -> int:
         """When bytes that are sent now are visible in L2; DRAM takes them in the background, where it has to."""
-        services = self.l2.take(round(self._l2 * l2_bytes)), self.l2_writes.take(round(self._l2_writes * l2_bytes))
+        services = (
+            self.l2.take(round(self._l2_beside * l2_bytes)),
+            self.l2_writes.take(round(self._l2_writes * l2_bytes)),
+        )
         end = max(start + round(mean * (last - start)) for start, last in services)
         if dram_bytes:
             self.dram.write(dram_bytes)

@@ -37,6 +37,8 @@ from .timing_classes import LOOP, TimingClass, Unit, timing_class
 
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
 FEW_TRIPS = 8
+UNASKED = 2  # iterations of a loop without waits that generated code has between jumps
+PLACE = 1024  # bytes in a row that one place of DRAM has
 HERE = -1  # the rank of the CTA itself
 
 
@@ -109,10 +111,10 @@ class Programs:
                     parts[k].append(part)
             if row.unit in (Unit.NONE, Unit.LOOP) or not here.anyone or (moves and id(op) not in self._global):
                 continue
-            once = None if moves else self.divisions.get(id(op))  # outside of loops
+            before = None if moves else self.divisions.get(id(op))
             for k, points in self._parts(here):
-                if once is not None:
-                    parts[k].append(self._arithmetic(op, points, once, jumps=0))
+                if before is not None:
+                    parts[k].append(self._arithmetic(op, points, before, jumps=0))
                 parts[k].append(self._part(row, op, places, points))
         return Walk(teams, parts, [placed(start.scope, rows) for rows in parts])
 
@@ -122,15 +124,30 @@ class Programs:
             if loop.unroll != UNROLLED and id(loop) not in self._short and here.anyone:
                 cost = self.divisions[id(loop)]
                 for k, points in self._parts(here):
-                    yield k, self._arithmetic(loop, points, cost, jumps=1 / int(loop.unroll or 1))
+                    yield k, self._arithmetic(loop, points, cost, jumps=1 / self._at_once(loop))
         trips.clear()
+
+    def _at_once(self, loop: For) -> int:
+        """Iterations between jumps: compilers take two together of a loop that does not wait, if not told."""
+        if loop.unroll is not None:
+            return int(loop.unroll)
+        return 1 if isinstance(loop.extent, int) or any(isinstance(x, Wait) for x in _own(loop)) else UNASKED
 
     def _arithmetic(self, op: Op, here: Points, cost: Divisions, jumps: float) -> Part:
         """A step for divisions, and for a part of a jump."""
         found = self._part(LOOP, op, (), here)
-        found.columns |= {"served": cost.narrow, "number": cost.wide, "count": jumps, "barrier": ("", 0), "tensor": ""}
+        found.columns |= {
+            "served": cost.narrow,
+            "number": cost.wide,
+            "lanes": cost.fixed,
+            "count": jumps,
+            "barrier": ("", 0),
+            "tensor": "",
+        }
         found.columns |= {"bytes": 0, "shared_bytes": 0, "ranks": (HERE,)}
-        found.ring = jumps > 0 and any(isinstance(x, Wait) for x in _own(op))
+        found.calls = jumps > 0 and any(
+            x in self.divisions and self.divisions[x].wide for x in map(id, (op, *_own(op)))
+        )
         return found
 
     def _parts(self, here: Points) -> Iterator[tuple[int, Points]]:
@@ -168,12 +185,14 @@ class Programs:
             table[:] = [(slot.barrier, k) for k in range(len(table))]
             columns["barrier"] = table[slots]
         columns["number"] = 0 if number is None or op.credits else here.number(number)
-        columns |= {"ranks": self._ranks(op, here), "l2_bytes": 0.0, "dram_bytes": 0.0, "late": False}
+        columns |= {"ranks": self._ranks(op, here), "l2_bytes": 0.0, "dram_bytes": 0.0, "late": False, "apart": 1}
         moved = None
         if isinstance(op, Copy):
             moved = self.footprints.moved(op, here)
             columns |= {"served": moved.served, "bytes": moved.bytes, "shared_bytes": moved.shared_bytes}
             columns["tensor"] = moved.tensor
+            if moved.runs is not None and moved.run_bytes is not None:
+                columns["apart"] = moved.runs * -(-moved.run_bytes // PLACE)
             if op.credits:
                 columns["number"] = moved.credited
         elif isinstance(op, Mma):

@@ -86,15 +86,15 @@ def simulate(
     others = {name: again.time(machine, name) for name in tried} if what_if else {}
     around = None
     if uncertainty:
-        launched = time + machine.ps("launch")
-        around = time_range(lambda m: again.time(m) + m.ps("launch"), machine, launched)
+        launched = time + _launch(machine)
+        around = time_range(lambda m: again.time(m) + _launch(m), machine, launched)
     return Trace(
         kernel=bound.name,
         digest=bound.digest,
         machine=machine.name,
         sizes=dict(bound.sizes),
         time_ps=time,
-        launch_ps=machine.ps("launch"),
+        launch_ps=_launch(machine),
         cycle_ps=machine.cycle,
         bytes=plan.bytes,
         dram_bytes=plan.dram_bytes,
@@ -111,6 +111,11 @@ def simulate(
         arrays=memories.arrays if memories else None,
         timeline=chip.log.timeline if chip.log and timeline else None,
     )
+
+
+def _launch(machine: Machine) -> int:
+    """What a launch in a stream takes beside its CTAs: until they begin, and until what they wrote is written."""
+    return machine.ps("launch") + machine.ps("launch_drain")
 
 
 class Chip:

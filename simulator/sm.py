@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -144,6 +144,8 @@ class Sm:
         self.in_flight = Window(IN_FLIGHT, engine, machine.count("tma_bytes_in_flight"), IN_FLIGHT in free)
         self.wake, self.remote = machine.ps("mbarrier_wait"), machine.ps("cluster_arrive")
         self.source_read, self.turnover = machine.ps("tma_store_read"), machine.ps("cta_turnover")
+        self.products: deque[int] = deque()  # when those that are under way leave the tensor core
+        self.most_products = machine.count("wgmma_queue")
         self.stalls: dict[str, Counter[str]] = {}  # of each team, picoseconds by cause
         self.log = log
         if log is not None:

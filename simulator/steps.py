@@ -66,12 +66,14 @@ class Step:
     l2_bytes: float  # of all CTAs that this one stands for
     dram_bytes: float
     late: bool  # its bytes come from DRAM
+    apart: int  # places of DRAM in which they lie
     slot_ps: int = 0  # see ``timing.NAMES``
     issue_ps: int = 0
     unit_ps: int = 0
     shared_ps: int = 0
     port_ps: int = 0
     power_ps: int = 0  # of this CTA alone
+    apart_ps: int = 0
 
     @property
     def op(self) -> Op:
@@ -111,7 +113,7 @@ class Part:
     scope: Scope
     columns: dict[str, Any]  # those of ``Step``: a number for all, or one for each row
     moved: Moved | None = None
-    ring: bool = False  # of a loop: whether its iterations wait for an mbarrier
+    calls: bool = False  # of a loop: whether its iterations have a call, which a division of 64 bits is
     place: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the course of the team in its CTA
 
     @property
@@ -151,7 +153,7 @@ class Part:
         """Give the steps the times that they take."""
         rows = zip(self.steps, *(x.tolist() for x in times(self)), strict=True)
         for s, *x in rows:
-            s.slot_ps, s.issue_ps, s.unit_ps, s.shared_ps, s.port_ps, s.power_ps = x
+            s.slot_ps, s.issue_ps, s.unit_ps, s.shared_ps, s.port_ps, s.power_ps, s.apart_ps = x
 
 
 Durations: TypeAlias = Callable[[Part], list[Array]]  # see ``timing.Times.of``

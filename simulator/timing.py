@@ -28,7 +28,7 @@ STORES = (Unit.STORE, Unit.TMA_STORE)
 
 __all__ = ["H200", "NAMES", "Times"]
 
-NAMES = ("slot_ps", "issue_ps", "unit_ps", "shared_ps", "port_ps", "power_ps")  # of a step
+NAMES = ("slot_ps", "issue_ps", "unit_ps", "shared_ps", "port_ps", "power_ps", "apart_ps")  # of a step
 
 
 class Times:
@@ -42,22 +42,21 @@ class Times:
             machine.exact(x) for x in ("wavefront_interval", "line_interval", "tma_row")
         )
         self.port, self.stores = machine.exact("sm_port_rate"), machine.exact("sm_write_rate")
-        self.trip, self.ring, *self.divide = (
-            machine.exact(x) for x in ("loop_trip", "ring_trip", "divide_32", "divide_64")
-        )
+        self.trip, self.window = machine.exact("loop_trip"), machine.exact("window_read")
+        self.divide = [machine.exact(x) for x in ("divide_32", "divide_64", "divide_fixed")]
+        self.spread = machine.exact("dram_spread")
         self.product = machine.power("wgmma_energy")
 
     def of(self, part: Part) -> list[Array]:
-        """For each step, ``NAMES``: issue slots, the warps, the unit, shared memory, the SM's port, power."""
+        """For each step, ``NAMES``: issue slots, warps, the unit, shared memory, the port, power, places in DRAM."""
         x, row, n = part.kinds, part.row, len(part.steps)
         warps, count = x["warps"], x["count"]
         if row.unit is Unit.LOOP:
-            trip = (
-                (self.trip + self.ring * part.ring) * count
-                + self.divide[0] * x["served"]
-                + self.divide[1] * x["number"]
+            made = (x["served"], x["number"], x["lanes"])
+            trip = (self.trip + self.window * part.calls) * count + sum(
+                each * n for each, n in zip(self.divide, made, strict=True)
             )
-            return _whole((self.slot * warps, trip, 0, 0, 0, 0), n)  # warps wait for their results side by side
+            return _whole((self.slot * warps, trip, 0, 0, 0, 0, 0), n)  # warps wait for their results side by side
         issue = self.machine.exact(row.issue) if row.issue and row.unit is not Unit.WAIT else 0  # a wait's comes last
         occupancy = self.machine.exact(row.occupancy) if row.occupancy else 0
         found = (
@@ -67,6 +66,7 @@ class Times:
             self.wavefront * -(-x["shared_bytes"] // WAVEFRONT_BYTES),
             (self.stores if row.unit in STORES else self.port) * x["bytes"],
             self.product * self._flops(part) if row.unit is Unit.WGMMA else 0,
+            self.spread * np.sqrt(2 * np.log(np.maximum(x["apart"], 1))),  # the largest of so many Gaussian latencies
         )
         return _whole(found, n)
 

@@ -34,12 +34,16 @@ class Cache:
     warm: bool
     read_run: float = 0.0  # bytes of time that a separate run of a read costs DRAM, and one of a write
     write_run: float = 0.0
+    merged: float = 0.0  # the part of requests for the same bytes from a GPC at a time that L2 answers together
+    neighbours: int = 1  # SMs of a GPC
 
     @classmethod
     def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:
         footprint = sum(int(t.bytes) for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
         sizes = machine.count("l2_bytes"), machine.count("l2_fade_bytes")
-        return cls(*sizes, footprint, warm, machine.count("dram_read_run_bytes"), machine.count("dram_run_bytes"))
+        runs = machine.count("dram_read_run_bytes"), machine.count("dram_run_bytes")
+        neighbours = -(-machine.count("sms") // machine.count("gpcs"))
+        return cls(*sizes, footprint, warm, *runs, machine.share("l2_merged"), neighbours)
 
     def there(self, window: Any) -> Any:
         """The part of a window of distinct bytes that is still there at its end."""
@@ -62,6 +66,7 @@ class Requests:
 
     key: tuple[int, tuple[int, ...]]  # of the part: its team, and the places of its operation
     part: Part
+    l2: Array  # bytes that L2 is asked for
     dram: Array  # bytes
     busy: Array  # bytes that DRAM could move in the time that it takes
     late: Array  # whether DRAM has them
@@ -97,7 +102,7 @@ class Traffic:
             nth = np.arange(len(inside)) - np.repeat(np.cumsum(counts) - counts, counts)
             n = int(counts[chosen])
             part.columns["late"] = found.late[inside[group[inside] == chosen]]
-            for name, x in (("l2_bytes", found.part.columns["bytes"]), ("dram_bytes", found.busy)):
+            for name, x in (("l2_bytes", found.l2), ("dram_bytes", found.busy)):
                 each = np.bincount(nth, weights=x[inside], minlength=n)
                 part.columns[name] = each[:n] * (each.sum() / max(each[:n].sum(), 1))  # the bytes of all, none left out
 
@@ -111,7 +116,8 @@ def traffic_of(
     start = _starts(longest, group, nth, np.arange(len(group)) % size, at_once)
     numbers = {t.name: k for k, t in enumerate(kernel.tensors)}
     parts = list(walk.keyed())
-    time, key, load = [], [], []
+    time, key, load, gpc = [], [], [], []
+    sm = group * size + np.arange(len(group)) % size
     for (team, _), part in parts:
         moved, cta = part.moved, part.cta
         assert moved is not None
@@ -119,14 +125,16 @@ def traffic_of(
         time.append(start[cta] + np.round(part.place * (longest[cta] / lengths[team][cta]), 3))
         key.append(moved.at + (numbers[moved.tensor] << KEYS))
         load.append(np.full(len(cta), part.row.unit in READS))
+        gpc.append(sm[cta] // cache.neighbours)
     nbytes = [p.columns["bytes"] for _, p in parts]
     requests, cuts = {}, np.cumsum([len(x) for x in nbytes])[:-1]
     if parts:
-        found = _sources(cache, *map(np.concatenate, (time, key, nbytes, load)))
+        found = _sources(cache, *map(np.concatenate, (time, key, nbytes, load, gpc)))
         each = (np.split(x, cuts) for x in found)
-        for at, (name, part), missed, late in zip(time, parts, *each, strict=True):
+        for at, (name, part), missed, late, asked in zip(time, parts, *each, strict=True):
             dram = _capped(kernel, cache, part, part.columns["bytes"] * missed)
-            requests[name] = Requests(name, part, dram, dram + missed * _runs(cache, part, at), late)
+            l2 = part.columns["bytes"] * asked
+            requests[name] = Requests(name, part, l2, dram, dram + missed * _runs(cache, part, at), late)
     signs = np.zeros((groups, 1 + len(lengths)), dtype=np.int64)
     np.add.at(signs, group, np.stack([np.ones(len(group), dtype=np.int64), *lengths], axis=1))
     return Traffic(requests, group, signs)
@@ -144,16 +152,21 @@ def _starts(lengths: Array, group: Array, nth: Array, rank: Array, at_once: int)
     return out
 
 
-def _sources(cache: Cache, time: Array, key: Array, nbytes: Array, load: Array) -> tuple[Array, Array]:
-    """(the part of its bytes that DRAM moves, whether it has to be waited for) of each request.
+def _sources(
+    cache: Cache, time: Array, key: Array, nbytes: Array, load: Array, gpc: Array
+) -> tuple[Array, Array, Array]:
+    """(the part of its bytes that DRAM moves, whether it has to be waited for, the part that L2 is asked for).
 
-    Who asks in the same step for what another misses waits for DRAM too, which is asked once.
+    Who asks in the same step for what another misses waits for DRAM too, which is asked once. Of those who ask for the
+    same bytes in a step from one GPC some are answered together.
     """
     window, group = windows(time, key, nbytes)
     missed = 1.0 - np.where(np.isinf(window), cache.at_first, cache.there(window))
     late = missed * nbytes > LATE * LINE
     late = np.bincount(group, weights=late).astype(bool)[group]
-    return np.where(load, missed, cache.written_back), late & load
+    _, which, alike = np.unique(group * (int(gpc.max()) + 1) + gpc, return_inverse=True, return_counts=True)
+    asked = 1.0 - cache.merged * (1.0 - 1.0 / alike[which.reshape(-1)])
+    return np.where(load, missed, cache.written_back), late & load, np.where(load, asked, 1.0)
 
 
 def _runs(cache: Cache, part: Part, time: Array) -> Array:
@@ -212,5 +225,4 @@ def own(walk: Walk, traffic: Traffic) -> None:
     for key, part in walk.keyed():
         found: Requests | None = traffic.requests.get(key)
         if found is not None:
-            nbytes = part.columns["bytes"].astype(np.float64)
-            part.columns |= {"l2_bytes": nbytes, "dram_bytes": found.busy, "late": found.late}
+            part.columns |= {"l2_bytes": found.l2, "dram_bytes": found.busy, "late": found.late}

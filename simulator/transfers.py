@@ -12,9 +12,11 @@ from typing import Any, Protocol
 
 from .sm import Barrier, Cta, Flight, Sm
 from .steps import Step
+from .timing_classes import Unit
 from .tracked import Tracked
 from .values import Cargo
 
+LINE = 128
 Names = Mapping[int, Hashable]  # of teams, CTAs, mbarriers and flights that are there, by identity
 
 
@@ -82,7 +84,12 @@ class Transfer:
         """When the bytes of a load that are asked for now have arrived at some CTAs."""
         sm, step = self.sm, self.step
         ports, much = [cta.sm.port for cta in ctas], {"l2_bytes": step.l2_bytes, "dram_bytes": step.dram_bytes}
-        times = sm.memory.read(ports, step.port_ps, **much, late=step.late, mean=sm.mean)
+        lines = (
+            step.served // step.warps if step.unit is Unit.LOAD else step.bytes // LINE
+        )  # that are waited for together
+        times = sm.memory.read(
+            ports, step.port_ps, **much, late=step.late, apart=step.apart_ps, lines=max(1, lines), mean=sm.mean
+        )
         if sm.log is not None:
             sm.log.moved("read", step.bytes, max(times))
         return times

@@ -19,6 +19,7 @@ from .tracked import Tracked
 from .transfers import Arrival, BoxLoad, BoxStore, Load, Names, Store
 from .values import NOTHING, Follower
 
+WARPGROUP = 4  # warps
 CLUSTER_BARRIER = 0  # the key of the barrier of all threads of a cluster
 START, ISSUE, SLEEP, WAKE, COME, MEET, LEAVE = (
     (word, 0) for word in ("start", "issue", "sleep", "wake", "come", "meet", "leave")
@@ -155,7 +156,7 @@ class Warps:
 
     def _loop(self, step: Step) -> None:
         """An iteration begins."""
-        if self.mark is not None:
+        if self.mark is not None and step.count:
             self.mark(self)
 
     def _shared(self, step: Step) -> None:
@@ -187,15 +188,24 @@ class Warps:
         for name in step.what.writes:
             self.ready[name] = end + sm.latency(step.what)
 
-    def _wgmma(self, step: Step) -> None:
-        """The tensor core takes N/2 cycles for each warpgroup, and shared memory delivers the operands meanwhile."""
-        sm = self.sm
-        group = self._flight(self.open, step.what.member_of)
+    def _wgmma(self, step: Step) -> Steps:
+        """The tensor core takes N/2 cycles for each warpgroup, and shared memory delivers the operands meanwhile.
+
+        An SM has so many products under way: the next waits to be issued.
+        """
+        sm, engine, each = self.sm, self.engine, max(1, step.warps // WARPGROUP)
+        group, queue = self._flight(self.open, step.what.member_of), sm.products
+        while queue and queue[0] <= engine.now:
+            queue.popleft()
+        more = len(queue) + each - sm.most_products
+        if more > 0 and queue:
+            yield from self._sleep(queue[min(more, len(queue)) - 1], "wgmma queue", 0)
         power = sm.memory.power.take(round(step.power_ps * sm.stands_for))[1]
         end = max(sm.tensor.take(step.unit_ps)[1], sm.shared.take(step.shared_ps)[1], power)
+        queue.extend((end,) * each)
         group.until = max(group.until, end + sm.latency(step.what))
         if self.follower is not None:
-            self.engine.at(end + sm.latency(step.what), self.cargo.complete)
+            engine.at(end + sm.latency(step.what), self.cargo.complete)
 
     def _mbarrier(self, step: Step) -> None:
         sm = self.sm
@@ -333,13 +343,13 @@ EFFECTS: Mapping[Unit, Callable[[Warps, Step], Any]] = {
     Unit.TMA_LOAD: Warps._tma_load,
     Unit.TMA_STORE: Warps._tma_store,
     Unit.MMA: Warps._mma,
-    Unit.WGMMA: Warps._wgmma,
     Unit.MBARRIER: Warps._mbarrier,
     Unit.CP_ASYNC_ARRIVE: Warps._cp_async_arrive,
     Unit.COMMIT: Warps._commit,
 }
 BLOCKING: Mapping[Unit, Callable[[Warps, Step], Steps]] = {
     Unit.WAIT: Warps._wait,
+    Unit.WGMMA: Warps._wgmma,
     Unit.CTA_BARRIER: Warps._meet,
     Unit.WAIT_GROUP: Warps._wait_group,
     Unit.CLUSTER: Warps._cluster,

@@ -18,9 +18,30 @@ def test_a_quotient_and_its_remainder_are_one_division_of_the_loop_that_they_dep
     product = divisions(gemm(M, N, K, blocks=132).bind(M=1024, N=1024, K=1024))
     copy = divisions(tma_copy(M, N, blocks=132).bind(M=1024, N=1024))
 
-    waves, steps = [x for x in product.values() if any(x)], [x for x in product.values() if not any(x)]
-    assert len(waves) == len(steps) == 2  # of the producer and of the consumers
+    assert [d for d in product.values() if any(d)] == [Divisions(0, 2)] * 2  # of the producer and of the consumers
     assert [d for d in copy.values() if any(d)] == [Divisions(0, 1)] * 2
+
+
+def test_a_division_stands_before_the_operation_that_needs_it_and_so_behind_a_wait():
+    M, N = dims("M N")
+    teams = Programs(tma_copy(M, N, blocks=132).bind(M=1024, N=1024)).of((0,))
+    for team in teams[:2]:
+        units = [s.unit for s in team.steps]
+        wide = next(k for k, s in enumerate(team.steps) if s.unit is Unit.LOOP and s.number)
+
+        assert Unit.WAIT in units[:wide]
+        assert units[wide + 1] in (Unit.TMA_LOAD, Unit.TMA_STORE)
+
+
+def test_slots_that_are_no_power_of_two_are_divided_by_where_indices_have_64_bits():
+    M, N = dims("M N")
+    fixed = [
+        sum(d.fixed for d in divisions(tma_copy(M, N, slots=n, blocks=132).bind(M=1024, N=1024)).values())
+        for n in (2, 3, 4, 6)
+    ]
+
+    assert fixed == [0, 2, 0, 2]
+    assert not any(d.fixed for d in divisions(bulk_copy(4096, slots=3, blocks=2).bind()).values())
 
 
 def test_divisions_by_numbers_of_the_code_cost_little():

@@ -15,9 +15,11 @@ from simulator.traffic import Cache
 from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_copy, tma_reduce_add, vector_copy
 from symlayout.ops import Arrive, ClusterBarrier
 
+APART = H200.replacing(l2_merged=1e-12)  # L2 answers each request by itself
 
-def plan(kernel, detail="auto"):
-    return plan_of(Programs(kernel), H200, Cache.of(kernel, H200, False), detail)
+
+def plan(kernel, detail="auto", machine=H200):
+    return plan_of(Programs(kernel), machine, Cache.of(kernel, machine, False), detail)
 
 
 def asked(made):
@@ -41,12 +43,23 @@ def test_the_bytes_of_all_ctas_are_asked_for(kernel, detail):
     bound = kernel().bind()
     if detail == "all" and bound.name == "tma_copy" and bound.tensors[0].bytes > 1e8:
         return
-    made = plan(bound, detail)
+    made = plan(bound, detail, APART)
     walk = Programs(bound).walk([(n,) for n in range(int(bound.grid[0]))])
     every = sum(int(np.sum(part.columns["bytes"])) for _, part in walk.keyed())
 
     assert made.bytes == every
     assert asked(made) == pytest.approx(every, rel=1e-9)
+
+
+def test_sms_of_a_gpc_that_load_the_same_are_answered_together():
+    bound = gemm(
+        8 * 128, 2 * 128, 512, tile=(128, 128), cluster=1, blocks=16
+    ).bind()  # eight SMs share B, two of them A
+    merged, alone = (asked(plan(bound, machine=m)) for m in (H200, APART))
+    part, loads, stores = H200["l2_merged"].value, 8 * 16 * 16384, 16 * 32768
+
+    assert alone == pytest.approx(2 * loads + stores)
+    assert merged == pytest.approx(loads * (2 - part * (7 / 8 + 1 / 2)) + stores)
 
 
 def test_sms_with_fewer_tiles_end_before():
@@ -59,7 +72,7 @@ def test_sms_with_fewer_tiles_end_before():
 
 
 def test_all_sms_in_detail_are_as_one_where_they_do_alike():
-    bound = tma_copy(132 * 16 * 4, 256, slots=2, blocks=132).bind()
+    bound = tma_copy(132 * 16 * 16, 256, slots=2, blocks=132).bind()
     one, all_of_them = (
         simulate(bound, detail="kinds", what_if=False, uncertainty=False),
         simulate(bound, detail="all", what_if=False, uncertainty=False),

@@ -36,7 +36,8 @@ PIPELINES = {
     "groups": lambda: cp_async_copy(1 << 16, stages=3, blocks=2),
     "tiles through registers": lambda: tma_transpose(1024, 2112, blocks=264),
 }
-REGULAR = [name for name in PIPELINES if name != "boxes of CTAs that differ"]  # clipped ones among others
+IRREGULAR = ("boxes of CTAs that differ", "tiles through registers")  # clipped ones; DRAM is not steady within a few
+REGULAR = [name for name in PIPELINES if name not in IRREGULAR]
 
 
 @cache

@@ -15,7 +15,7 @@ from gpu import child
 from gpu.processes import run
 
 from .lab import REPEATS, Lab, Row, hashes
-from .launches import gaps
+from .launches import gaps, gaps_of_code
 from .points import SWEEPS
 
 PART = 40  # points that one call of the child measures
@@ -53,6 +53,8 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     rows = [on.row(p, repeats) for p in points]
     if name == "M18" and first == 0:
         rows += gaps(on, repeats)
+    if name == "M24" and first == 0:
+        rows += gaps_of_code(on, repeats)
     return rows, on.conditions()
 
 

@@ -45,6 +45,10 @@ INDEX(remainder_32, int, x = x % y + 1234567 + k)
 INDEX(divide_64, i64, x = x / y + 1234567 + k)
 INDEX(remainder_64, i64, x = x % y + 1234567 + k)
 INDEX(both_64, i64, x = x / y + x % y + 1234567 + k)
+INDEX(fixed_64, i64, x = x / 3 + 1234567 + k)
+INDEX(fixed_32, int, x = x / 3 + 1234567 + k)
+INDEX(slot_64, i64, x = x % 3 + (x / 3 & 1) + 1234567 + k)
+INDEX(slot_32, int, x = x % 3 + (x / 3 & 1) + 1234567 + k)
 INDEX(both_32, int, x = x / y + x % y + 1234567 + k)
 
 extern "C" __global__ void loop_trips(Stamp* out, u32 count, int y) {

@@ -23,7 +23,7 @@ from gpu.measuring import SWEEP
 from . import products
 
 HERE = Path(__file__).parent
-FILES = ("ring", "boxes", "memory", "core", "banks", "products")
+FILES = ("ring", "boxes", "memory", "core", "banks", "code", "products")
 KIB, GIB = 1 << 10, 1 << 30
 u32, u64, f32 = np.uint32, np.uint64, np.float32
 REPEATS = 21

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .lab import Lab, Row
+from .points_inside import CODE
 
 MANY = 100
 HELD_NS = 4_000_000  # more than the host needs for so many launches
@@ -39,3 +41,13 @@ def _nanoseconds(lab: Lab, prepared: Any) -> int:
     last = driver.stamp()
     lab.device.synchronize()
     return round(driver.seconds_between(first, last) * 1e9 / count)
+
+
+def gaps_of_code(lab: Lab, repeats: int) -> list[Row]:
+    """M24: nanoseconds of a launch among MANY, by the code that a warp of it executes twice."""
+    out = []
+    for instructions, grid in itertools.product(CODE, (1, lab.sms)):
+        kernel = lab.modules["code"].prepare(f"code_{instructions}", grid, 32, [lab.out, np.float32(1)])
+        ns = [_nanoseconds(lab, kernel) for _ in range(repeats // 2 + 1)]
+        out.append({"id": "M24", "kernel": "gap", "instructions": instructions, "grid": grid, "block": 32, "ns": ns})
+    return out

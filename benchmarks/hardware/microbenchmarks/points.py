@@ -32,9 +32,20 @@ def _trips(nbytes: int, slots: int, per_sm: int, sms: int, most: float = SM_BYTE
 
 
 def ring(
-    name: str, nbytes: int, slots: int, per_sm: int, sms: int, mode: int = 1, footprint: int = 4 * GIB, share: int = 1
+    name: str,
+    nbytes: int,
+    slots: int,
+    per_sm: int,
+    sms: int,
+    mode: int = 1,
+    footprint: int = 4 * GIB,
+    share: int = 1,
+    apart: int = 1,
 ) -> Point:
-    """A ring on some SMs; the footprint is of the source, and of the target where there is one."""
+    """A ring on some SMs; the footprint is of the source, and of the target where there is one.
+
+    *share* CTAs, each *apart* from the next, load the same.
+    """
     grid, hot = sms * per_sm, footprint <= 128 * MIB
     trips = _trips(nbytes, slots, per_sm, sms, 60.0 if hot else SM_BYTES_PER_NS)
     chunks = footprint // nbytes
@@ -43,17 +54,26 @@ def ring(
         return 0 if hot else repeat * trips * grid % chunks
 
     def args(lab: Lab, repeat: int) -> list[Any]:
-        numbers = [u32(nbytes), u32(slots), u32(trips), u64(first(repeat)), u64(chunks), u32(mode), u32(share)]
+        numbers = [
+            u32(nbytes),
+            u32(slots),
+            u32(trips),
+            u64(first(repeat)),
+            u64(chunks),
+            u32(mode),
+            u32(share),
+            u32(apart),
+        ]
         return [lab.src, lab.dst, *numbers]
 
     def sums(repeat: int) -> Any:
         block, step = np.arange(grid)[:, None], grid // share
-        of = block % step if mode & 8 else block // share
+        of = block // (apart * share) * apart + block % apart
         at = (first(repeat) + of + step * np.arange(trips)[None, :]) % chunks
         return np.bitwise_xor.reduce(((at * (nbytes // 4)) * WORD) % (1 << 32), axis=1).astype(np.uint64)
 
     facts = {"bytes": nbytes, "slots": slots, "per_sm": per_sm, "sms": sms, "mode": mode, "trips": trips}
-    facts |= {"share": share} if share > 1 else {}
+    facts |= {"share": share, "apart": apart} if share > 1 else {}
     return Point(
         name, "ring", "ring", grid, 64, args, {**facts, "footprint": footprint},
         shared=slots * (nbytes + 16), checked=sums if mode & 1 else None,
@@ -108,7 +128,10 @@ def m21(sms: int) -> Points:
             if sms % share == 0:
                 yield ring("M21", nbytes, n, 1, sms, footprint=footprint, share=share)
                 if share > 1 and n == 8:
-                    yield ring("M21", nbytes, n, 1, sms, 9, footprint, share)
+                    yield ring("M21", nbytes, n, 1, sms, 1, footprint, share, sms // share)
+    for share, apart in itertools.product((2, 4), (1, 2, 3, 4, 6, 8, 11, 12, 16, 18, 22, 24, 33, 36, 44, 48, 64, 66)):
+        if sms % share == 0 and apart * share <= sms:
+            yield ring("M21", 32 * KIB, 4, 1, sms // (apart * share) * apart * share, 1, 16 * MIB, share, apart)
 
 
 def m22(sms: int) -> Points:
@@ -402,4 +425,5 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M21": m21,
     "M22": m22,
     "M23": m23,
+    "M24": inside.m24,
 }

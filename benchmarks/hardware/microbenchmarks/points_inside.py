@@ -66,13 +66,13 @@ def m9(sms: int) -> Points:
 
 
 INDEX = {
-    **dict.fromkeys(("divide_32", "remainder_32", "both_32", "loop_trips"), np.int32),
-    **dict.fromkeys(("divide_64", "remainder_64", "both_64"), np.int64),
+    **dict.fromkeys(("divide_32", "remainder_32", "both_32", "fixed_32", "slot_32", "loop_trips"), np.int32),
+    **dict.fromkeys(("divide_64", "remainder_64", "both_64", "fixed_64", "slot_64"), np.int64),
 }
 
 
 def m20(sms: int) -> Points:
-    """Divisions of indices by what is known at run time only, in chains, and the trip of a loop."""
+    """Divisions of indices in chains, by what is known at run time only and by a constant, and the trip of a loop."""
     del sms
     for kernel, count in itertools.product(INDEX, (8, 24)):
         args = lambda lab, r, c=count, kind=INDEX[kernel]: [u32(c), kind(37)]  # noqa: E731
@@ -116,3 +116,13 @@ def m14(sms: int) -> Points:
         facts = {"place": "ss", "n": n, "depth": 16, "warpgroups": groups, "count": 60000, "long": 1}
         yield Point("M14", "products", f"wgmma_ss_{n}_16", grid, 128 * groups, lambda lab, r: [u32(60000)], facts,
                     shared=3 * 8192 + 32768 + KIB)  # fmt: skip
+
+
+CODE = (8, 32, 64, 128, 256, 512, 1024)
+
+
+def m24(sms: int) -> Points:
+    """Straight code, executed twice: the first time it is not in the caches of an SM."""
+    for instructions, some, warps in itertools.product(CODE, (1, sms), (1, 4)):
+        facts = {"instructions": instructions, "sms": some, "warps": warps}
+        yield Point("M24", "code", f"code_{instructions}", some, 32 * warps, lambda lab, r: [f32(1.0)], facts)

@@ -1,11 +1,11 @@
 // M4, M7, M13: persistent CTAs that move chunks of *bytes* through a ring of slots. Chunk number block + grid * i of a
 // CTA lies at *first* plus that many chunks, modulo *chunks*. One thread loads, another waits, adds up the first word of
 // each chunk, may store the chunk, and gives the slot back when the store has read it. Mode 1 loads, 2 stores, 3 both.
-// *share* CTAs load the same chunks (M21): those in a row, or, with mode 9, those that are as far apart as can be.
+// *share* CTAs load the same chunks (M21), each *apart* from the next in the grid.
 #include "ptx.cuh"
 
 extern "C" __global__ void ring(Stamp* out, const char* src, char* dst, u32 bytes, u32 slots, u32 trips, u64 first,
-                                u64 chunks, u32 mode, u32 share) {
+                                u64 chunks, u32 mode, u32 share, u32 apart) {
     extern __shared__ __align__(128) char shared[];
     const u32 tiles = shared_address(shared), full = tiles + slots * bytes, empty = full + 8 * slots;
     if (threadIdx.x == 0) {
@@ -14,7 +14,7 @@ extern "C" __global__ void ring(Stamp* out, const char* src, char* dst, u32 byte
     }
     __syncthreads();
     const u64 grid = gridDim.x / share;
-    u64 chunk = (first + (mode & 8 ? blockIdx.x % grid : blockIdx.x / share)) % chunks;
+    u64 chunk = (first + blockIdx.x / (apart * share) * apart + blockIdx.x % apart) % chunks;
     Cursor at(slots);
     if (threadIdx.x < 32 && (mode & 1)) {
         if (!elect_one()) return;
