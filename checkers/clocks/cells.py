@@ -40,6 +40,7 @@ class Cells:
     low: int
     high: int
     fill: tuple[Phased, Use] | None = None  # of a copy that completes on an mbarrier
+    width: int = 0  # elements that it touches at most; 0 where that is not known
     counted: bool = False  # whether the number is that of the use which it fills, or has waited for
 
     @property
@@ -119,9 +120,8 @@ def _cells(kernel: Kernel, s: Site, touch: Any, fill: Any, barriers: list[Phased
     width = _width(kernel, s, ref)
     low, high = (rest, rest + width) if type(rest) is int and width and slots > 1 else (0, elements)
     made = event(s, depth, team=s.team or everyone(s))
-    return Cells(
-        made, ref, touch.kind, touch.proxy, touch.completion, slots, elements, number, low, high, fill, counted
-    )
+    how = touch.kind, touch.proxy, touch.completion
+    return Cells(made, ref, *how, slots, elements, number, low, high, fill, width=width, counted=counted)
 
 
 def _awaited(s: Site, ref: Ref, barriers: list[Phased]) -> list[Any]:

@@ -18,7 +18,7 @@ from symlayout.expr import Fact, divides, eq, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel.counting import Counter, Uncounted
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Commit, Fence, Op, Touch, WaitGroup
+from symlayout.ops import Commit, Fence, For, Op, Touch, WaitGroup
 
 from ..orders.footprints import Footprints
 from ..orders.shared_accesses import accesses, parallel
@@ -243,13 +243,29 @@ def _touches(op: Op, name: str) -> bool:
 def _injective(a: Cells) -> bool:
     """Whether executions with one number are one: the number grows with each."""
     e = a.event
-    if e.depth < len(e.site.loops) or not e.loops:
-        return e.depth == len(e.site.loops)
+    if not _spread(a, e.site.loops[e.depth :]):
+        return False
+    if not e.loops:
+        return True
     step = terms_of(a.number).get((e.loops[-1].index,), 0)
     if type(step) is not int or step < 1:
         return False
     rest = a.number - step * e.number(e.plain)
     return not symbols_in((rest,)) & {loop.index for loop in e.site.loops}
+
+
+def _spread(a: Cells, inside: tuple[For, ...]) -> bool:
+    """Whether the iterations of loops in one execution touch different elements: each strides over those inside."""
+    terms, room, index = terms_of(a.ref.offset), a.width, {loop.index for loop in inside}
+    rest = a.ref.offset - sum(terms.get((loop.index,), 0) * loop.index for loop in inside)
+    if symbols_in((rest,)) & index:
+        return False
+    for loop in sorted(inside, key=lambda loop: terms.get((loop.index,), 0)):
+        stride = terms.get((loop.index,), 0)
+        if not 0 < room <= stride or type(loop.extent) is not int:
+            return False
+        room = stride * loop.extent
+    return True
 
 
 def _uses(difference: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,8 +12,8 @@ from checkers.budget import Budget
 from checkers.clocks.decided import Clocks
 from symlayout import dim, dims
 from symlayout.kernel import Kernel
-from symlayout.kernels import bulk_copy, tma_transpose
-from symlayout.ops import Barrier, Copy, ExpectTx, Op, Wait
+from symlayout.kernels import bulk_copy, gather_rows, tma_transpose
+from symlayout.ops import Barrier, Copy, ExpectTx, For, Op, Wait
 from tests.support.protocols import next_fill
 
 QUICK = Budget(solver_ms=500, repairs=False)
@@ -25,6 +26,18 @@ def copy() -> Kernel:
 def turned() -> Kernel:
     sizes = dims("M N", multiple_of=4)
     return tma_transpose(*sizes, dtype="f32", tile=(32, 32), stages=2, blocks=2)
+
+
+def gathered() -> Kernel:
+    """Each row of a tile is a copy of its own."""
+    return gather_rows(dim("K"), dim("M"), dim("N", multiple_of=4), tile=(4, 32), slots=2, blocks=2)
+
+
+def closer(kernel: Kernel, by: int) -> Kernel:
+    """The rows of a tile lie *by* elements closer to one another."""
+    (rows,) = [op.index for op in kernel.walk() if isinstance(op, For) and op.extent == 4]
+    near = lambda op: replace(op, dst=replace(op.dst, offset=op.dst.offset - by * rows))  # noqa: E731
+    return kernel.edited(lambda op: (near(op),) if isinstance(op, Copy) and op.barrier is not None else (op,))
 
 
 def doubled(barrier: str) -> Callable[[Op], tuple[Op, ...]]:
@@ -43,6 +56,7 @@ RIGHT: dict[str, Callable[[], Kernel]] = {
     "a slot awaited twice": lambda: copy().edited(doubled("full")),
     "room awaited twice": lambda: copy().edited(doubled("empty")),
     "bytes expected behind the copy": lambda: armed_last(copy()),
+    "rows of a slot copied one by one": lambda: gathered().edited(doubled("full")),
 }
 
 
@@ -52,6 +66,14 @@ def test_all_is_proved_of_kernels_that_do_the_same(name: str) -> None:
     rings = [RingProtocol(kernel, "full"), HappensBefore(kernel)]
 
     assert prove([*rings, *(Computes(kernel, r.tensor) for r in kernel.results)], budget=QUICK)
+
+
+@pytest.mark.parametrize("by", [1, 16, 32, 33])
+def test_copies_of_one_fill_to_the_same_bytes_are_not_proved(by: int) -> None:
+    kernel = closer(gathered(), by)
+
+    assert "fills a slot once in each use" in Clocks(kernel, kernel.given).order_open(("ring",))
+    assert Clocks(gathered(), gathered().given).order_open(("ring",)) == ""
 
 
 @pytest.mark.parametrize("number", [1, 0])
