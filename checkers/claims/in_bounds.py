@@ -11,7 +11,7 @@ from symlayout.address_map import AddressMap
 from symlayout.answers.report import Witness
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
-from symlayout.expr import Expr, Fact, Symbol, divides, integer, written_divisors
+from symlayout.expr import Expr, Fact, Symbol, divides, integer, terms_of, written_divisors
 from symlayout.facts import NOTHING, Facts, ranges
 from symlayout.int_tuple import checked, leaves, text, unflatten
 
@@ -132,6 +132,9 @@ def _predicated(layout: Any, when: Callable[..., Any]) -> AddressMap:
     return AddressMap(m.coords, m.extents, m.offset, m.valid, layout.obligations, m.divisors, m.guards)
 
 
+MANY = 12  # terms of a goal beyond which a search through all rows is long, and that of one size after the other not
+
+
 def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], facts: Facts) -> Proof | None:
     """Both ends by corners (T8), or by positivity of the whole expression under its predicate (T9)."""
     form = linear(layout, facts)
@@ -189,7 +192,8 @@ def _by_positivity(layout: AddressMap, limits: Callable[[int], list[tuple[Any, A
     for e, (low, high) in zip(parts, limits(len(parts)), strict=True):
         for p in (e - low, high - e):
             goal = known.normal(p)
-            made = nonneg(goal, known) or nonneg_by_factors(goal, known)
+            ways = (nonneg, nonneg_by_factors) if len(terms_of(goal)) <= MANY else (nonneg_by_factors, nonneg)
+            made = ways[0](goal, known) or ways[1](goal, known)
             if made is None:
                 return None
             found.append(made)

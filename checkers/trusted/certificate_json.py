@@ -38,10 +38,11 @@ def bit_hints(m: Meet) -> list[Any]:
 class Setting:
     """The rows that a claim rests on, in the order in which the checker rebuilds them.
 
-    With *ceilings* also numbers that quotients do not pass, where there are some; few proofs need these.
+    With *ceilings* also numbers that quotients do not pass, where there are some, and with *ends* what rows say of the
+    dividends of symbolic quotients; few proofs need these.
     """
 
-    def __init__(self, facts: Facts, *polys: Any, ceilings: bool = False) -> None:
+    def __init__(self, facts: Facts, *polys: Any, ceilings: bool = False, ends: bool = False) -> None:
         rows = [r.poly for r in facts.rows]
         self.atoms = inner_first(opaque_atoms(*polys, *rows))
         defined = [Row(g, f"definition of {a}", a) for a in self.atoms for g in definition(a)]
@@ -53,6 +54,7 @@ class Setting:
         self.meets = facts.meets(self.atoms)
         self.facts = self.facts.with_rows(*(Row(r, f"bits of {m.atom}", m.atom) for m in self.meets for r in m.rows))
         self.ceilings = self.facts.ceilings(self.atoms) if ceilings else []
+        self.ceilings += self.facts.ends_of_quotients(self.atoms) if ends else []
         self.facts = self.facts.with_rows(*(Row(c.row, f"{c.atom} <= {c.k}", c.atom) for c in self.ceilings))
         self.usable = True
         self.positive: dict[str, Any] = {}
@@ -80,7 +82,7 @@ class Setting:
         if self.meets:
             out["bits"] = [[m.atom.key, *bit_hints(m)] for m in self.meets]
         if self.ceilings:
-            out["ceilings"] = [[c.atom.key, c.k, hint(c.why)] for c in self.ceilings]
+            out["ceilings"] = [[c.atom.key, poly(c.k), hint(c.why)] for c in self.ceilings]
         return out
 
 

@@ -127,11 +127,12 @@ def generators(claim: Mapping[str, Any]) -> list[Poly]:
     for name, *hints in claim.get("bits", ()):
         op, *args = defined[name]
         gens += bits(op, {(name,): 1}, [poly(a) for a in args], gens, *hints)
-    for name, k, hint in claim.get("ceilings", ()):  # x < (k + 1)*d gives x // d <= k
+    for name, most, hint in claim.get("ceilings", ()):  # x < (k + 1)*d gives x // d <= k
         op, x, d = defined[name]
-        need(op == "floordiv" and type(k) is int, "a ceiling of an atom that is not a quotient")
-        nonneg(minus(minus(times({(): k + 1} if k + 1 else {}, poly(d)), ONE), poly(x)), gens, hint)
-        gens.append(minus({(): k} if k else {}, {(name,): 1}))
+        need(op == "floordiv", "a ceiling of an atom that is not a quotient")
+        k = poly(most)
+        nonneg(minus(minus(times(plus(k, ONE), poly(d)), ONE), poly(x)), gens, hint)
+        gens.append(minus(k, {(name,): 1}))
     return gens
 
 

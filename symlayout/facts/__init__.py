@@ -8,7 +8,7 @@ here. ``intervals`` and ``scope`` look at the ranges of symbols alone.
 from __future__ import annotations
 
 from ..expr.nonlinear import definition, inner_first, opaque_atoms
-from .assumptions import Row, ranges, symbols_in
+from .assumptions import Row, ranges, symbols_in, tightened
 from .known import NOTHING, Facts, OrderedFacts, residues_vanish
 from .positivity import Evidence, Meet
 from .signs import met_bits
@@ -27,4 +27,5 @@ __all__ = [
     "ranges",
     "residues_vanish",
     "symbols_in",
+    "tightened",
 ]

@@ -83,7 +83,7 @@ class Ceiling:
     """``atom <= k`` for a quotient x//d, because (k + 1)*d - 1 - x >= 0 and d >= 1."""
 
     atom: Atom
-    k: int
+    k: Int
     why: Evidence
 
     @property

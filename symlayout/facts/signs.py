@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self, cast
 
-from ..expr import Atom, Expr, Fact, Int, Quotient, Symbol, terms_of
+from ..expr import Atom, Expr, Fact, Int, Quotient, Symbol, divides, terms_of
 from ..expr.nonlinear import definition, inner_first, opaque_atoms
 from . import samples
 from .assumptions import Row, symbols_in, tightened
@@ -150,6 +150,18 @@ class Signs:
                 if why is not None:
                     out.append(Ceiling(a, most // d, why))
                     known = known.with_rows(Row(out[-1].row, f"{a} <= {most // d}", a))
+        return out
+
+    def ends_of_quotients(self, atoms: Sequence[Atom]) -> list[Ceiling]:
+        """What rows say of quotients by sizes: x//(H*W) <= N - 1 where a row is N*H*W - 1 - x."""
+        out: list[Ceiling] = []
+        for a in atoms:
+            if isinstance(a, Quotient) and type(a.args[1]) is not int:
+                x, d = a.args
+                for i, row in enumerate(self.rows):
+                    end = divides(d, row.poly + x + 1)
+                    if end is not None:
+                        out.append(Ceiling(a, end - 1, Evidence(((1, (i,)),))))
         return out
 
     def most(self, x: Int) -> int | None:

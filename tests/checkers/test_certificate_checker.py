@@ -54,6 +54,13 @@ CERTIFICATES: dict[str, dict[str, Any]] = {
         "claim": {"kind": "nonneg", "poly": M, "assume": [[[1, "M", "N"], [1, "N"], [-1]], N1]},
         "proof": {"sum": [[1, 0]], "scale": N, "positive": rows(1)},
     },
+    "M//S <= N - 1 for M < N*S": {
+        "claim": {"kind": "nonneg", "poly": [[1, "N"], [-1, "Q"], [-1]],
+                  "assume": [[[1, "S"], [-1]], [[1, "N", "S"], [-1, "M"], [-1]]],
+                  "define": {"Q": ["floordiv", M, S]}, "positive": {"Q": rows(0)},
+                  "ceilings": [["Q", [[1, "N"], [-1]], rows(1)]]},
+        "proof": rows(4),
+    },
     "ceil(M/4) >= 1": {
         "claim": {"kind": "nonneg", "poly": [[1, "Q"], [-1]], "assume": [M1],
                   "define": {"Q": ["floordiv", [[1, "M"], [3]], 4]}, "floors": [["Q", 1, rows(0)]]},

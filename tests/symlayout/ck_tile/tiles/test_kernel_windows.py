@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gpu
-from checkers import WrittenOnce, prove, window_claims
+from checkers import InBounds, WrittenOnce, claims_of, prove, window_claims
 from gpu.codegen import emit
 from gpu.compiling import toolchains
 from simulator import simulate
@@ -33,6 +33,7 @@ from symlayout.ops import Copy
 from symlayout.results import element
 from symlayout.semantics import execute
 from tests.support.ck_tiles import ACCUMULATOR, FRAGMENTS, GEMM_A
+from tests.support.ck_views import im2col
 
 M, K = dim("M", at_most=1 << 14), dim("K", at_most=1 << 14)
 
@@ -257,3 +258,22 @@ def test_tiles_of_other_windows_are_refused():
         make_tile_window(view, d.lengths, (0, 0))
     with pytest.raises(LayoutError, match="expected a view of the global buffer of 4096 f32 of a"):
         view.through(padded(4, 4, (4, 4)))
+
+
+def test_an_image_of_any_size_loads_inside():
+    """Implicit GEMM, every size a symbol: pads bound rows and columns, the guard of the merges the image."""
+    operand = im2col()
+    buffer = make_buffer_view(None, operand.element_space_size, dtype="bf16")
+    view = pad_tensor_view(TensorView(buffer, operand), (128, 32), (True, True))
+    d = make_static_tile_distribution(GEMM_A)
+    k = Builder(
+        "image",
+        *view.symbols,
+        grid=tuple(ceil_div(n, t) for n, t in zip(operand.lengths, (128, 32), strict=True)),
+        threads=256,
+    )
+    window = make_tile_window(kernel_view(k, "a", view), d.lengths, (128 * k.block[0], 32 * k.block[1]), d)
+    load_tile(window)
+    first = next(c for c in claims_of(k.kernel()) if isinstance(c, InBounds))
+
+    assert [v.method for v in prove(first).verdicts] == ["positivity, T9"]
