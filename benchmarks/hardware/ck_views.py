@@ -12,6 +12,7 @@ element differs or a run faults, 4 where there is no device.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -374,7 +375,8 @@ def main() -> int:
         print(gpu.availability())
         return 4
     bad = 0
-    with open(options.out, "a") if options.out else sys.stdout as log:
+    device = contextlib.nullcontext() if options.host else gpu.Device()
+    with device, open(options.out, "a") if options.out else contextlib.nullcontext(sys.stdout) as log:
         for name in options.only:
             rows = list(outcomes(name, (None, *options.delays), options.host))
             wrong = [r for r in rows if r.get("wrong", 1)]
