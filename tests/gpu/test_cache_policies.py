@@ -6,7 +6,6 @@ import pytest
 
 import gpu
 from gpu.codegen import emit
-from gpu.compiling import toolchains
 from gpu.errors import CubinError
 from gpu.machine_code import machine_code
 from symlayout import Layout, dim, dims
@@ -14,12 +13,9 @@ from symlayout.atoms import ATOMS
 from symlayout.kernel import Builder
 from symlayout.kernels import bulk_copy, tma_copy, tma_transpose, vector_copy
 from symlayout.tma import TensorMap
+from tests.support.compilers import NEEDS_COMPILER
 
 M, N = dims("M N")
-NEEDS_COMPILER = pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()),
-    reason=f"no compiler here; {toolchains.INSTALL}",
-)
 
 
 def body(kernel):

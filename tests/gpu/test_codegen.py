@@ -18,7 +18,6 @@ from gpu.codegen import emit
 from gpu.codegen.integers import Integers
 from gpu.codegen.lines import broken
 from gpu.codegen.printer import Printer
-from gpu.compiling import toolchains
 from symlayout import Layout, bf16, ceil_div, dim, dims, evaluate, f32
 from symlayout.atoms import ATOMS, MatrixCopy, MmaAtom
 from symlayout.errors import LayoutError
@@ -28,6 +27,7 @@ from symlayout.kernel import Builder
 from symlayout.kernels import gemm
 from symlayout.ops import Copy, Op
 from symlayout.semantics.maps import FUNCTIONS
+from tests.support.compilers import NEEDS_COMPILER
 from tests.support.kernel_families import FAMILIES
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -147,9 +147,7 @@ def test_launch_bounds_say_how_many_ctas_are_on_an_sm(at_once, bounds):
     assert f"__launch_bounds__{bounds}\n" in emit(k.kernel()).text
 
 
-@pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()), reason=f"no compiler; {toolchains.INSTALL}"
-)
+@NEEDS_COMPILER
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_family_compiles_without_spills_and_with_the_instructions_of_its_value(name):
     kernel = KERNELS[name]()
@@ -273,9 +271,7 @@ def test_every_reduction_of_an_element_has_code_of_its_own(word):
     assert f'"red.global.{row.reduction.function}.' in text
 
 
-@pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()), reason=f"no compiler; {toolchains.INSTALL}"
-)
+@NEEDS_COMPILER
 def test_reductions_of_elements_compile():
     k, words = Builder("reds", grid=(1,), threads=32), [w for w, row in ATOMS.items() if row.bytes and row.reduction]
     for i, word in enumerate(words):

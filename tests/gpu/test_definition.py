@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import gpu
-from gpu.compiling import toolchains
 from gpu.definition import define
 from gpu.definition.comparison import RANK, SIZES, TEXT
 from gpu.definition.values import BITWISE, CHOSEN, COMPARED, DOUBLES, WRAPPED
@@ -23,6 +22,7 @@ from symlayout.results import applied, element, entry, total
 from symlayout.semantics.expected import expected
 from symlayout.semantics.telling import Kind, hashed, tellings
 from tests.support import definition_text
+from tests.support.compilers import NEEDS_COMPILER
 from tests.support.kernel_families import FAMILIES, Family
 
 PRODUCTS = (
@@ -32,10 +32,6 @@ PRODUCTS = (
     Family("gemm_mma", "gemm_mma", lambda: gemm_mma(*dims("M N K"))),
 )
 MOST_ELEMENTS = 1 << 14
-NEEDS_COMPILER = pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()),
-    reason=f"no compiler here; {toolchains.INSTALL}",
-)
 
 
 def defined(kernel, bound, inputs):

@@ -4,11 +4,11 @@ import pytest
 
 import gpu
 from gpu.codegen import emit
-from gpu.compiling import toolchains
 from symlayout import Layout
 from symlayout.atoms.functions import FUNCTIONS, INTEGERS
 from symlayout.dtype import DType
 from symlayout.kernel import Builder
+from tests.support.compilers import NEEDS_COMPILER
 
 TYPES = ("f32", "f64", "f16", "bf16")
 WITHOUT = {("convert", kind) for kind in TYPES} | {("fma", "f64"), ("relu", "f16"), ("relu", "bf16")}
@@ -33,10 +33,7 @@ def every(*kinds):
     return words, k.kernel()
 
 
-@pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()),
-    reason=f"no compiler here; {toolchains.INSTALL}",
-)
+@NEEDS_COMPILER
 @pytest.mark.parametrize("kind", TYPES)
 def test_functions_compile(kind):
     words, kernel = every(kind)
@@ -45,10 +42,7 @@ def test_functions_compile(kind):
     assert len(words) >= 10
 
 
-@pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()),
-    reason=f"no compiler here; {toolchains.INSTALL}",
-)
+@NEEDS_COMPILER
 def test_functions_of_integers_compile():
     words, kernel = every(*INTEGERS)
 

@@ -3,15 +3,14 @@
 import pytest
 
 import gpu
-from gpu.compiling import toolchains
-from gpu.cubin.sass import Instructions, disassembler, read
-from gpu.errors import CubinError
+from gpu.cubin.sass import Instructions, read
 from gpu.machine_code import KINDS, MachineCode, _counted, machine_code, wanted
 from symlayout import dims
 from symlayout.atoms import ATOMS, MmaAtom
 from symlayout.kernels import tma_copy
 from symlayout.kernels.families import families, family
 from symlayout.ops import Copy
+from tests.support.compilers import NEEDS_MACHINE_CODE
 
 KERNEL = tma_copy(*dims("M N"))
 GOOD = ("UTMALDG.2D", "UTMASTG.2D", "SYNCS.EXCH.64", "BAR.SYNC", "FENCE.VIEW.ASYNC", "IMAD")
@@ -85,15 +84,7 @@ def test_every_instruction_of_the_language_is_of_one_kind(word):
     assert sum(kind.of(op) for kind in KINDS) == 1, word
 
 
-def _can_read():
-    try:
-        disassembler()
-    except CubinError:
-        return False
-    return any(kind.found() is not None for kind in toolchains.TOOLCHAINS.values())
-
-
-@pytest.mark.skipif(not _can_read(), reason=f"no compiler or no disassembler; {toolchains.INSTALL}")
+@NEEDS_MACHINE_CODE
 @pytest.mark.parametrize("name", [f.name for f in families()])
 def test_the_machine_code_of_every_family_is_as_it_says(name):
     kernel = family(name).build()

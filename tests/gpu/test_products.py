@@ -7,17 +7,12 @@ import pytest
 import gpu
 from checkers import prove
 from gpu.codegen import emit
-from gpu.compiling import toolchains
 from symlayout import Layout
 from symlayout.atoms import atom
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernel.specification import dot, element
 from symlayout.semantics.expected import expect_results
-
-NEEDS_COMPILER = pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()),
-    reason=f"no compiler here; {toolchains.INSTALL}",
-)
+from tests.support.compilers import NEEDS_MACHINE_CODE
 
 
 def product(word: str, zero=0, steps: int = 1) -> Kernel:
@@ -78,7 +73,7 @@ def test_sums_that_start_anew_are_cleared_in_the_code():
     assert "of_c[e]" not in emit(product("mma.m8n8k4.f64", zero=0)).text.partition("for (int i")[2]
 
 
-@NEEDS_COMPILER
+@NEEDS_MACHINE_CODE
 @pytest.mark.parametrize("word, opcode", [("mma.m8n8k4.f64", "DMMA"), ("mma.m8n8k16.i8", "IMMA")])
 def test_the_code_has_the_instruction(word, opcode):
     cubin = gpu.compile(emit(product(word)).text)

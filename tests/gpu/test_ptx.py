@@ -10,19 +10,13 @@ import pytest
 
 import gpu
 from gpu import ptx
-from gpu.compiling import toolchains
-from gpu.cubin.sass import disassembler
-from gpu.errors import CubinError
 from gpu.ptx.rows import FIXED
 from symlayout.atoms import ATOMS, CachePolicy, MatrixCopy, MmaAtom
 from symlayout.errors import LayoutError
+from tests.support.compilers import NEEDS_COMPILER, can_read
 
 COLUMNS = (8, 96, 256)  # of products of warpgroups: the least, one that is no power of two, the most
 WAYS = ("load", "store", "prefetch", "reduce_add", "reduce_min", "reduce_max")
-NEEDS_COMPILER = pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()),
-    reason=f"no compiler here; {toolchains.INSTALL}",
-)
 
 # Arguments by the type of a parameter, and of templates by their name.
 ARGUMENTS = {
@@ -46,13 +40,6 @@ SAMPLES = {
     "products of warps": "[DHI]MMA",
 }  # opcodes of which each call is at least one
 CLASSES = {"settled": "{ float sums[4] = {}; settled(sums); }"}  # which take arrays
-
-
-def can_read():
-    try:
-        return bool(disassembler())
-    except CubinError:
-        return False
 
 
 def c_name(word):

@@ -8,7 +8,6 @@ import pytest
 import gpu
 from checkers import prove
 from gpu.codegen import emit
-from gpu.compiling import toolchains
 from simulator import simulate
 from symlayout import LayoutError, dims
 from symlayout.answers.report import Outcome
@@ -29,6 +28,7 @@ from symlayout.kernel import Builder
 from symlayout.kernels import vector_copy
 from symlayout.semantics import execute, expect_reference
 from tests.support.ck_views import lds_tile
+from tests.support.compilers import NEEDS_COMPILER
 
 M, N = dims("M N")
 
@@ -93,9 +93,7 @@ def test_copies_between_views_are_proved(name):
     assert report, "\n".join(map(str, open_))
 
 
-@pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()), reason=f"no compiler; {toolchains.INSTALL}"
-)
+@NEEDS_COMPILER
 @pytest.mark.parametrize("name", KERNELS)
 def test_copies_between_views_compile(name):
     source = emit(KERNELS[name]()[0])
@@ -192,9 +190,7 @@ def test_copies_that_cannot_be(make, message):
         make()
 
 
-@pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()), reason=f"no compiler; {toolchains.INSTALL}"
-)
+@NEEDS_COMPILER
 def test_a_size_may_have_the_name_of_registers():
     """The registers of a copy are x, and so is a size of the view."""
     (x,) = dims("x")

@@ -10,7 +10,6 @@ import pytest
 import gpu
 from checkers import InBounds, WrittenOnce, claims_of, prove, window_claims
 from gpu.codegen import emit
-from gpu.compiling import toolchains
 from simulator import simulate
 from symlayout import Layout, LayoutError, ceil_div, dim
 from symlayout.answers.report import Outcome
@@ -34,6 +33,7 @@ from symlayout.results import element
 from symlayout.semantics import execute
 from tests.support.ck_tiles import ACCUMULATOR, FRAGMENTS, GEMM_A
 from tests.support.ck_views import im2col
+from tests.support.compilers import NEEDS_COMPILER
 
 M, K = dim("M", at_most=1 << 14), dim("K", at_most=1 << 14)
 
@@ -139,9 +139,7 @@ def test_copies_by_windows_are_proved(name):
     assert report, "\n".join(str(v) for v in report.verdicts if v.outcome is not Outcome.PROVED)
 
 
-@pytest.mark.skipif(
-    all(kind.found() is None for kind in toolchains.TOOLCHAINS.values()), reason=f"no compiler; {toolchains.INSTALL}"
-)
+@NEEDS_COMPILER
 @pytest.mark.parametrize("name", ["vectors of 8", "a snake"])
 def test_copies_by_windows_compile(name):
     source = emit(CASES[name]()[0])
