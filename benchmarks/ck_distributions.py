@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import itertools
+import math
 import random
 import sys
 import time
@@ -31,12 +31,14 @@ from symlayout.text.notation import parse
 
 
 def covers(encoding: TileDistributionEncoding) -> bool:
-    """Whether each element of the tile has as many (P, Y) as R says, by counting."""
-    d = TileDistribution(encoding)
-    boxes = [range(int(n)) for n in (*encoding.p_lengths, *encoding.y_lengths)]
-    held = Counter(tuple(d(*at)) for at in itertools.product(*boxes))
-    tile = set(itertools.product(*map(range, encoding.x_lengths)))
-    return set(held) == tile and set(held.values()) == {encoding.replicas}
+    """Whether each element of the tile has as many (P, Y) as R says, by counting with NumPy."""
+    boxes = [int(n) for n in (*encoding.p_lengths, *encoding.y_lengths)]
+    tile = tuple(int(n) for n in encoding.x_lengths)
+    x = by_digits(encoding, np.indices(boxes).reshape(len(boxes), -1).T)
+    if ((x < 0) | (x >= tile)).any():
+        return False
+    held = np.bincount(np.ravel_multi_index(tuple(x.T), tile), minlength=math.prod(tile))
+    return bool((held == int(encoding.replicas)).all())
 
 
 def by_digits(e: TileDistributionEncoding, at: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -229,19 +229,20 @@ STEPS = 16  # indices from and to which a move is tried
 
 
 def moving_equals_making(c: Any, env: Env) -> bool:
-    """Raises TooMany where only some moves were tried, and all of them are right."""
+    """Raises TooMany where no move is wrong, and some were not tried or meet an index that upstream leaves open."""
     d = c.layout
     every = [*itertools.product(*map(range, extents(d, env)))]
     some = [*every[:: -(-len(every) // STEPS) or 1], *(at for at in every if sum(at) == 1)]
-    if not (all(_moved(d, a, b, env) for a in some for b in some) and _sound(d, env)):
+    found = {_moved(d, a, b, env) for a in some for b in some}
+    if False in found or not _sound(d, env):
         return False
-    if len(every) > STEPS:
+    if len(every) > STEPS or None in found:
         raise TooMany
     return True
 
 
-def _moved(d: Any, start: Sequence[int], end: Sequence[int], env: Env) -> bool:
-    """Whether upstream's steps from one index to another give every hidden index of the other."""
+def _moved(d: Any, start: Sequence[int], end: Sequence[int], env: Env) -> bool | None:
+    """Whether upstream's steps from one index to another give every hidden index of the other; None if that is open."""
     g = d.graph
     h, made = dict(hidden(d, start, env)[0]), hidden(d, end, env)[0]
     diff: dict[int, int] = {}
@@ -254,11 +255,11 @@ def _moved(d: Any, start: Sequence[int], end: Sequence[int], env: Env) -> bool:
         new = [h.get(i, 0) for i in up]
         old = [h.get(i, 0) for i in low]
         if None in new or None in old:
-            return True  # not of interest: _sound says so
+            return None
         found = _step(t, steps, old, new, env)
         for i, by in zip(low, found, strict=True):
             if by is None:
-                return True
+                return None
             diff[i] = by
             h[i] = (h.get(i, 0) or 0) + by
     return all(h.get(i, 0) == x for i, x in made.items() if x is not None)

@@ -13,7 +13,7 @@ from symlayout.ck_tile.coordinates import moved
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, Symbol, digit
 from symlayout.facts import Facts
-from symlayout.int_tuple import is_zero
+from symlayout.int_tuple import is_zero, product
 
 from ..algebra.certificates import together
 from ..algebra.subject_form import at_text, points
@@ -24,7 +24,8 @@ from ..trial_sizes import small_sizes
 from .everywhere import follows
 from .no_invalid_access import descriptor_of
 
-FIRST = 100  # indices from and to which every move is tried; of more, the first and the last
+FIRST = 100  # indices from and to which every move is tried
+ALONG = 8  # of more, as many along each dimension, some of the first ones, and the last
 SIZES = 6  # at which they are
 
 
@@ -76,19 +77,15 @@ class MovingEqualsMaking(Claim):
 
     def counterexample(self) -> Witness | None:
         x = self._adaptor
-        lengths = tuple(int(n) for n in x.extents)
-        indices = [unravel(i, lengths[::-1])[::-1] for i in range(min(points(x), FIRST))]
-        last = tuple(n - 1 for n in lengths)
-        tried = indices if points(x) <= FIRST else [*indices, last]
-        tried.sort(key=lambda c: (sum(c), c))
+        tried = sorted(_some_of(tuple(int(n) for n in x.extents)), key=lambda c: (sum(c), c))
+        made = {at: make_tensor_coordinate(x, at) for at in tried}
         for end, start in itertools.product(tried, repeat=2):
             step = tuple(b - a for a, b in zip(start, end, strict=True))
-            after = move_tensor_coordinate(x, make_tensor_coordinate(x, start), step)
-            made = make_tensor_coordinate(x, end)
-            if after != made:
-                return self._witness(start, end, after, made)
+            after = move_tensor_coordinate(x, made[start], step)
+            if after != made[end]:
+                return self._witness(start, end, after, made[end])
         if points(x) > FIRST:
-            raise TooLarge
+            raise TooLarge(f"moves between {len(tried)} of {points(x)} indices are right")
         return None
 
     def _witness(self, start: Any, end: Any, after: Any, made: Any) -> Witness:
@@ -107,3 +104,17 @@ class MovingEqualsMaking(Claim):
 
     def lemma(self, facts: Facts) -> str:
         return "the steps of all transforms add up in every hidden dimension"
+
+
+def _some_of(lengths: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Indices of a box: all, or the first ones, those along each dimension from 0 on, and the last."""
+    total = product(lengths)
+    first = [unravel(i, lengths[::-1])[::-1] for i in range(min(total, FIRST if total <= FIRST else FIRST // 4))]
+    if total <= FIRST:
+        return first
+    along = [tuple(i if k == d else 0 for k in range(len(lengths))) for d, n in enumerate(lengths) for i in _ends(n)]
+    return [*dict.fromkeys((*first, *along, tuple(n - 1 for n in lengths)))]
+
+
+def _ends(n: int) -> list[int]:
+    return [*range(min(n, ALONG)), n - 1]

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 from ..address_map import AddressMap
 from ..canonical import serial
 from ..errors import LayoutError
-from ..expr import Fact, Int, Symbol, index, integer, written_divisors
+from ..expr import Fact, Int, Symbol, at_least, index, integer, written_divisors
 from ..facts import Facts, symbols_in
 from ..int_tuple import IntTuple, text
 from ..members import members
@@ -125,9 +125,12 @@ class Graph:
                 on = len(asked)
             for i in low:
                 rests[i] = on
+        if not asked:
+            return NONE
         out: Obligations = NONE
+        some = tuple(f for n in map(self.length_of, self.top_ids) if not _plain(f := at_least(n, 1)))  # an index at all
         for before, (t, facts) in enumerate(asked):
-            when = tuple(f for on, f in pads if on <= before)
+            when = (*some, *(f for on, f in pads if on <= before))
             for f in (f for f in facts if not _plain(f, when)):
                 words = f"an index of {t} inside its domain: {f}"
                 out = out | (Obligation(EXACT, (f,), words, coords, when),)

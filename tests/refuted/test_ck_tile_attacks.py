@@ -81,6 +81,17 @@ def test_a_pad_beside_a_division_masks_it_too():
     assert [seen(begin) for begin in (0, 1, 2)] == [True, True, False]
 
 
+def test_a_box_without_indices_divides_nothing():
+    """Another dimension is empty, and of the one that is divided nothing is asked."""
+    both = ((0,), (1,))
+    Z = dim("Z", at_least=0)
+    for n, holds in ((0, True), (1, False), (Z, False)):
+        d = make_naive_tensor_descriptor((n, 4), (4, 1))
+        d = transform_tensor_descriptor(d, (Pad(n, 0, 0), Modulo(4, 4)), both, both)
+        d = transform_tensor_descriptor(d, (Pad(n, 0, 0), LeftPad(4, 2, skip=True)), both, both)
+        assert bool(prove(NoInvalidAccess(d))) is holds
+
+
 def test_an_index_past_a_table_is_an_obligation():
     table = Indexing(3, (0, 1, 2))
     d = transform_tensor_descriptor(make_naive_tensor_descriptor_packed((3,)), (table,), ONE, ONE)
