@@ -35,6 +35,7 @@ from .machine import Cluster, Cta, Machine
 from .matrix_sums import Sums, accumulated
 from .named_values import scalar
 from .op_steps import STEPS
+from .order import STRANDS
 
 Array = np.ndarray[Any, Any]
 ORDERS = ("eager", "lazy")
@@ -99,18 +100,20 @@ def run(
     *,
     sums: Sums = accumulated,
     apart: bool = False,
+    strands: int = STRANDS,
 ) -> Machine:
     """The machine after the run, of the first *clusters* only where a number is given; see ``execute``.
 
     *sums* are those of products of matrices: exact and rounded once, or those of a device (``tensor_core_sums``). With
-    *apart* each warp goes its own way, else those of a role go together.
+    *apart* each warp goes its own way, else those of a role go together. *strands* are those of a warp that know of one
+    another by synchronisation only: 2, or 32.
     """
     if bound.dims:
         raise LayoutError(f"expected a kernel that is bound to sizes, got symbols {', '.join(map(str, bound.dims))}")
     if order not in ORDERS and type(order) is not int:
         raise LayoutError(f"expected an order of {', '.join(ORDERS)} or a seed, got {order!r}")
     machine, scheduler = _machine(bound, order, sums)
-    machine.log, scheduler.apart = log, apart
+    machine.log, machine.strands, scheduler.apart = log, strands, apart
     put(machine, inputs)
     scheduler.run(itertools.islice(_clusters(bound), clusters))
     return machine
@@ -246,9 +249,10 @@ def agents(cta: Cta, pausing: bool = False, apart: bool = False) -> list[Agent]:
     """An agent for each run of warps of a CTA that have the same roles, or with *apart* for each warp."""
     kernel = cta.cluster.machine.kernel
     roles = [op for op in kernel.walk() if isinstance(op, Role)]
-    every = range(kernel.threads // 32) if apart else ()
-    ends = (w for r in roles for w in (r.first_warp, r.first_warp + r.warps))
-    cuts = sorted({0, kernel.threads // 32, *every, *ends})
+    warps = kernel.threads // 32
+    every = range(warps) if apart else ()
+    ends = (min(w, warps) for r in roles for w in (r.first_warp, r.first_warp + r.warps))  # there are no warps beyond
+    cuts = sorted({0, warps, *every, *ends})
     for first, end in itertools.pairwise(cuts):
         names = dict.fromkeys(r.name for r in roles if r.first_warp <= first < r.first_warp + r.warps)
         name = f"role {', '.join(names)}" if names else f"warps {first} .. {end - 1}" if roles else ""

@@ -105,6 +105,7 @@ class Machine:
     numbers: dict[int, int] = field(default_factory=dict)  # of operations, by identity
     flying: list[Any] = field(default_factory=list)  # copies that wait for a mbarrier's completion, in order of issue
     disorders: set[int] = field(default_factory=set)  # codes of poison that an order would have prevented
+    strands: int = STRANDS  # of a warp, unless it stays converged
     log: Any = None  # where what agents do is noted, if anywhere
 
     def __post_init__(self) -> None:
@@ -284,7 +285,8 @@ class Cluster:
         kernel, self.machine = machine.kernel, machine
         slots = [b.slots for b in kernel.barriers]
         self.first_slots = [sum(slots[:i]) for i in range(len(slots))]
-        self.entries = Entries(len(blocks), kernel.threads // 32, sum(slots), 1 if kernel.converged_warps else STRANDS)
+        strands = 1 if kernel.converged_warps else machine.strands
+        self.entries = Entries(len(blocks), kernel.threads // 32, sum(slots), strands)
         self.meeting = Meeting("the cluster barrier", self.entries.new())
         self.ctas = [Cta(self, rank, block) for rank, block in enumerate(blocks)]
 

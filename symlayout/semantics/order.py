@@ -2,11 +2,12 @@
 readers.
 
 A warp is two strands: its first lane, which an election takes, and its other lanes, which know of one another but of
-the first lane only after a barrier of the warp. Of warps that stay converged (``Kernel.converged_warps``) each is
-one. A clock has entries for each CTA of a cluster: one for each strand (how much of its work is known), one for each
-mbarrier (how many phases are known to be over), one for each thread (up to where its writes are known to be fenced for
-the async proxy), and one for each mbarrier (the same for what cp.async brought). An access is in order if the clock of
-its strand has reached the epoch of the earlier access (Flanagan and Freund, FastTrack, PLDI 2009).
+the first lane only after a barrier of the warp; or each lane is one (``LANES``). Of warps that stay converged
+(``Kernel.converged_warps``) each is one. A clock has entries for each CTA of a cluster: one for each strand (how much
+of its work is known), one for each mbarrier (how many phases are known to be over), one for each thread (up to where
+its writes are known to be fenced for the async proxy), and one for each mbarrier (the same for what cp.async brought).
+An access is in order if the clock of its strand has reached the epoch of the earlier access (Flanagan and Freund,
+FastTrack, PLDI 2009).
 """
 
 from __future__ import annotations
@@ -22,14 +23,17 @@ Where = Any  # a slice of addresses, or an array of them
 UNFINISHED = 2**31 - 1  # the epoch of an access that is still under way
 GENERIC, ASYNC = "generic", "async"
 STRANDS = 2  # of a warp that need not stay converged
+LANES = 32  # likewise, in runs that tell all lanes apart
 
 
 @dataclass(frozen=True)
 class Entries:
-    """The positions of entries in a clock. *each_warp* is the number of strands of a warp: STRANDS, or 1.
+    """The positions of entries in a clock. *each_warp* is the number of strands of a warp: STRANDS, LANES or 1.
 
     >>> Entries(1, 2, 0).strand(np.array([0, 1, 31, 32, 63])).tolist()
     [0, 1, 1, 2, 3]
+    >>> Entries(1, 2, 0, LANES).strand(np.array([0, 1, 31, 32, 63])).tolist()
+    [0, 1, 31, 32, 63]
     """
 
     ctas: int
@@ -55,12 +59,15 @@ class Entries:
 
     def strand(self, thread: Any) -> Any:
         """The strand of a thread of the CTA."""
-        return thread // 32 if self.each_warp == 1 else 2 * (thread // 32) + (thread % 32 > 0)
+        if self.each_warp != STRANDS:
+            return thread * self.each_warp // 32
+        return 2 * (thread // 32) + (thread % 32 > 0)
 
     def may_read(self, strand: int) -> str:
         """``warp 1 may still be reading``, and which lanes where it is not the first."""
         warp, others = divmod(strand, self.each_warp)
-        return f"warp {warp} may still be reading{' (lanes 1 .. 31)' if others else ''}"
+        lanes = f"lane {others}" if self.each_warp == LANES else "lanes 1 .. 31" if others else ""
+        return f"warp {warp} may still be reading{lanes and f' ({lanes})'}"
 
     def known(self, cta: int, strand: Any) -> Any:
         """The entry that says how much of a strand's work is known."""

@@ -22,11 +22,13 @@ from ..errors import ExecutionError, SymlayoutError
 from ..kernel import Kernel
 from ..ops import Barrier, ClusterBarrier, Elect, For, If, LoadIndex, Op, Role, rewritten
 from .execute import run
+from .order import LANES, STRANDS
 from .telling import telling_inputs
 
 SCHEDULES: tuple[str | int, ...] = ("eager", "lazy", 1, 2, 3)
 FEW_SCHEDULES: tuple[str | int, ...] = ("eager", "lazy", 1)
 MOST_BYTES = 1 << 20  # of global memory, of a kernel that is worth a few runs
+MOST_READS = 1 << 22  # bytes of shared memory times threads, of a kernel whose lanes are told apart
 MOST_STEPS = 12  # lines of an interleaving
 KEPT = 4000  # operations that are looked through for these
 CLUSTERS = 2  # that are run
@@ -82,7 +84,7 @@ def mishap(
         return None
     for order in schedules:
         try:
-            run(bound, inputs, order, CLUSTERS, apart=_apart(bound, order))
+            run(bound, inputs, order, CLUSTERS, **_how(bound, order))
         except ExecutionError as e:
             if e.kind in kinds:
                 return _told(bound, inputs, order)
@@ -96,11 +98,17 @@ def _told(bound: Kernel, inputs: Mapping[str, Any], order: str | int) -> Mishap 
     """The mistake of a run, run again with what agents do noted down: few runs end in one."""
     log = Log()
     try:
-        run(bound, inputs, order, CLUSTERS, log, apart=_apart(bound, order))
+        run(bound, inputs, order, CLUSTERS, log, **_how(bound, order))
     except ExecutionError as e:
         subject = _subjects(bound, e.subject)
         return Mishap(e.kind, str(e).replace("\n ", ""), order, log.about(subject), subject)
     return None
+
+
+def _how(bound: Kernel, order: str | int) -> dict[str, Any]:
+    """Whether warps go their own ways in a run, and whether it tells the lanes of a warp apart."""
+    lanes = order == "lazy" and bound.threads * int(bound.shared_bytes) <= MOST_READS
+    return {"apart": _apart(bound, order), "strands": LANES if lanes else STRANDS}
 
 
 def _apart(bound: Kernel, order: str | int) -> bool:
