@@ -14,8 +14,12 @@ from benchmarks.accuracy_points import GROUPS, Config, draw, read
 from benchmarks.accuracy_report import Point, kendall, points, report, spaces, summary
 from simulator import H200
 
-QUICK_S = 0.08  # of a prediction, when it was stored
-REPLAYED = (("round2_h200", "h200", 0.15), ("round2_h100", "h100_sxm", 0.15))  # the mean error of those points
+QUICK_S, RUNS = 0.08, 10  # of a prediction, when it was stored, and of one with its range
+FEW = 25  # points of a round that are predicted again
+REPLAYED = (  # the mean error of those points
+    *(("round2_h200", "h200", 0.115), ("round2_h100", "h100_sxm", 0.115)),
+    *(("round3_h200", "h200", 0.11), ("round3_h100", "h100_sxm", 0.09)),
+)
 RESULTS = Path(__file__).parents[2] / "benchmarks/results/accuracy"
 
 
@@ -63,7 +67,8 @@ def test_a_space_of_schedules_has_its_regret():
     assert kendall([1, 2, 3], [3, 2, 1]) == -1
 
 
-ROUNDS = ("round1_h200", "round2_h200", "round2_h100", "spaces_h200")
+ROUNDS = ("round1_h200", "round2_h200", "round2_h100", "spaces_h200", "round3_h200", "round3_h100", "spaces3_h200")
+UNMEASURED = {"round3_h200": 4, "round3_h100": 4, "spaces3_h200": 14}  # told in the README
 
 
 @pytest.mark.parametrize("name", ROUNDS)
@@ -71,8 +76,9 @@ def test_a_stored_round_has_a_measurement_for_each_prediction(name):
     predictions, measurements = rows(f"{name}_points.jsonl"), rows(f"{name}_measured.jsonl")
     every = points(predictions[1:], measurements)
 
-    assert len(every) == predictions[0]["points"] == len(measurements)
-    assert f"{len(every)} of {len(every)} points measured" in report(predictions, measurements)
+    assert len(every) == predictions[0]["points"] - UNMEASURED.get(name, 0)
+    assert len(every) == sum("error" not in m for m in measurements)
+    assert f"{len(every)} of {predictions[0]['points']} points measured" in report(predictions, measurements)
 
 
 def test_the_predicted_best_schedule_is_nearly_the_best():
@@ -88,12 +94,13 @@ def test_the_predicted_best_schedule_is_nearly_the_best():
 def test_predictions_of_stored_points_do_not_get_worse(name, machine, most):
     """Those that are quick to predict, by the model and the numbers as they are now."""
     where = simulator.machine(machine)
-    measured = {r["point"]: statistics.median(r["warm_s"]) for r in rows(f"{name}_measured.jsonl")}
+    measured = {r["point"]: statistics.median(r["warm_s"]) for r in rows(f"{name}_measured.jsonl") if "warm_s" in r}
+    every = [row for row in rows(f"{name}_points.jsonl")[1:] if row["point"] in measured]
+    quick = [row for row in every if row.get("cpu_s", 9) < QUICK_S * (RUNS if "p10_s" in row else 1)]
     errors = []
-    for row in rows(f"{name}_points.jsonl")[1:]:
-        if row.get("cpu_s", 9) < QUICK_S:
-            again = predicted(config_of(row), where, ranges=False)
-            errors.append(abs(again.get("seconds", 0.0) / measured[row["point"]] - 1))
+    for row in quick[:: max(1, len(quick) // FEW)]:
+        again = predicted(config_of(row), where, ranges=0)
+        errors.append(abs(again.get("seconds", 0.0) / measured[row["point"]] - 1))
 
     assert len(errors) >= 25
     assert statistics.fmean(errors) <= most
