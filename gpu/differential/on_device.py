@@ -8,6 +8,7 @@ to the host.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -97,21 +98,34 @@ class Twins:
             each.free()
 
 
-def on_device(bound: Kernel, code: Generated, definition: Defined, device: Device, word: str) -> tuple[str, str]:
+def on_device(
+    bound: Kernel,
+    code: Generated,
+    definition: Defined,
+    device: Device,
+    word: str,
+    ended: Callable[[str], None] = lambda _: None,
+) -> tuple[str, str]:
     """How a run of a bound kernel with the data of a word ends, as an outcome of a case, and what is to be said of it.
 
-    Raises DeviceError where the kernel faults or hangs.
+    *ended* is called behind each part: inputs, twins, definition, kernel, comparison. Raises DeviceError where the
+    kernel faults or hangs.
     """
     comparison, scalars = Comparison(device), telling_scalars(bound)
     twins = {t.name: Twins(device, t) for t in bound.tensors if t.space is MemorySpace.GLOBAL}
     try:
         definition.fill(bound, word, twins, device)
+        ended("inputs")
         for each in twins.values():
             each.repeat()
+        ended("twins")
         given = {**scalars, **twins}
         definition.run(bound, given, {name: twins[name].twin for name in bound.written}, device)
+        ended("definition")
         code.launch(bound, given, device).wait()
+        ended("kernel")
         wrong = [_wrong(bound, t, comparison) for t in twins.values() if not t.same(comparison)]
+        ended("comparison")
         return min(wrong, key=lambda found: found[0] == DIFFERS, default=(SAME, ""))
     finally:
         for each in twins.values():
