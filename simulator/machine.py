@@ -55,6 +55,7 @@ class Machine:
     name: str
     numbers: Mapping[str, Number]
     compute_capability: tuple[int, int] = (9, 0)  # which instructions it has
+    lacks: tuple[str, ...] = ()  # how the words of further instructions begin that it does not have
 
     def __getitem__(self, key: str) -> Number:
         found = self.numbers.get(key)
@@ -122,6 +123,9 @@ def load(path: Path) -> Machine:
     base, name = rows.pop("base", None), rows.pop("name", path.stem)
     of = machine(base) if base else Machine(name, {})
     numbers, capability = dict(of.numbers), rows.pop("compute_capability", list(of.compute_capability))
+    lacks = tuple(rows.pop("lacks", of.lacks))
+    if any(type(word) is not str for word in lacks):
+        raise SimulationError(f"expected words of instructions that {name} lacks in {path}, got {lacks}")
     if type(capability) is not list or [type(n) for n in capability] != [int, int]:
         raise SimulationError(f"expected a compute_capability such as [9, 0] in {path}, got {capability!r}")
     for key, row in rows.items():
@@ -129,7 +133,7 @@ def load(path: Path) -> Machine:
             numbers[key] = Number(key, **row)
         except TypeError as e:
             raise SimulationError(f"expected value, unit, grade and source of {key} in {path}, got {row}") from e
-    return Machine(name, numbers, (capability[0], capability[1]))
+    return Machine(name, numbers, (capability[0], capability[1]), lacks)
 
 
 def machines() -> tuple[str, ...]:
@@ -143,7 +147,7 @@ def machine(name: str) -> Machine:
     >>> machine("h300")
     Traceback (most recent call last):
         ...
-    simulator.engine.SimulationError: expected a machine (a100, h100_sxm, h200), got 'h300'
+    simulator.engine.SimulationError: expected a machine (a100, h100_sxm, h200, mi300x), got 'h300'
     """
     if name not in machines():
         raise SimulationError(f"expected a machine ({', '.join(machines())}), got {name!r}")

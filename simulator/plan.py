@@ -23,7 +23,7 @@ from symlayout.int_tuple import product
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import blocks_of
 from symlayout.kernel.instructions import missing
-from symlayout.ops import Copy, PrefetchL2, Role
+from symlayout.ops import Copy, Mma, PrefetchL2, Role
 
 from .engine import SimulationError
 from .machine import H200, Machine, Number
@@ -156,6 +156,13 @@ def _expect_instructions(kernel: Kernel, machine: Machine) -> None:
         raise SimulationError(
             f"expected instructions that {machine.name} (compute capability {have}) has, got {', '.join(lacking)} of "
             f"{kernel.name}, which takes {least}"
+        )
+    words = dict.fromkeys(op.atom for op in kernel.walk() if isinstance(op, Copy | Mma))
+    foreign = [word for word in words if word.startswith(machine.lacks)]
+    if foreign:
+        raise SimulationError(
+            f"expected instructions that {machine.name} has, got {', '.join(foreign)} of {kernel.name}: it has none of "
+            f"{', '.join(machine.lacks)}"
         )
 
 

@@ -78,7 +78,7 @@ def test_a_machine_of_a_file(tmp_path):
         (("tma_copi", *SIZES), "did you mean tma_copy?"),
         (("tma_copy", *SIZES, "--set", "slotz=2"), "got 'slotz'"),
         (("tma_copy", "M=64", "N=62"), "expected a tensor map that the driver takes, got src_map of tma_copy"),
-        (("tma_copy", *SIZES, "--machine", "h300"), "expected a machine (a100, h100_sxm, h200), got 'h300'"),
+        (("tma_copy", *SIZES, "--machine", "h300"), "expected a machine (a100, h100_sxm, h200, mi300x), got 'h300'"),
         (("tma_copy", *SIZES, "--machine", "none.toml"), "expected a machine as TOML in none.toml"),
         (("tma_copy", *SIZES, "--number", "dram=5"), "expected a number 'dram' of NVIDIA H200, got none"),
         (("tma_copy", *SIZES, "--number", "dram_rate=fast"), "expected NAME=NUMBER such as dram_rate=4100"),

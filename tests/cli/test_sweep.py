@@ -90,7 +90,7 @@ def test_a_sweep_resumes(tmp_path):
         (("bulk_copy", "N=5", "slots=two"), "expected an integer for slots of bulk_copy, got 'two'"),
         (("bulk_copy", "N=5", "N=6"), "expected the values of N once, separated by commas, got them twice"),
         (("bulk_copy", "N=1..9999", "slots=1..9999"), "expected at most 100000 points, got 99980001"),
-        (("bulk_copy", "N=5", "--machine", "h300"), "expected a machine (a100, h100_sxm, h200), got 'h300'"),
+        (("bulk_copy", "N=5", "--machine", "h300"), "expected a machine (a100, h100_sxm, h200, mi300x), got 'h300'"),
         (("bulk_copy", "N=5", "--workers", "0"), "expected at least 1 worker, or -1 for all cores, got 0"),
         (("bulk_copy", "N=5,6", "--scheduler", "tcp://127.0.0.1:1"), NO_CLUSTER),
         (("bulk_copy", "N=5", "--resume", "no/such/f"), "expected a file in a folder that exists"),
