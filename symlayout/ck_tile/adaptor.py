@@ -42,7 +42,7 @@ class Graph:
     strides: tuple[tuple[int, Int], ...] = ()
 
     def check(self) -> None:
-        """Raise LayoutError unless each dimension is defined once and transforms come after those they stand on."""
+        """Raise LayoutError unless dimensions are numbered from 0, each is defined once, and before it is used."""
         defined = set(self.bottom_ids)
         for t, low, up in self.rows():
             if len(low) != t.lower_rank or len(up) != t.upper_rank:
@@ -58,6 +58,9 @@ class Graph:
         unknown = set(self.top_ids) - defined
         if unknown:
             raise LayoutError(f"expected top dimensions that a transform defines, got {min(unknown)}")
+        high = max(defined, default=-1)
+        if high >= len(defined):
+            raise LayoutError(f"expected {len(defined)} dimensions numbered from 0 on, got {high}")
 
     def rows(self) -> Iterator[tuple[Transform, Ids, Ids]]:
         """(transform, its lower dimensions, its upper dimensions), bottom first."""

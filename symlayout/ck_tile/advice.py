@@ -184,27 +184,35 @@ def _without_comments(source: str) -> str:
 
 
 def _calls(code: str) -> Iterator[Call]:
+    ends = _ends(code)
     for m in CALL.finditer(code):
-        arguments = _arguments(code, m.end())
-        if arguments is not None:
-            yield Call(m.group(1), m.group(2) or "", arguments, m.start())
+        end = ends.get(m.end() - 1)
+        if end is not None:
+            yield Call(m.group(1), m.group(2) or "", _arguments(code, m.end(), end, ends), m.start())
 
 
-def _arguments(code: str, begin: int) -> tuple[str, ...] | None:
-    """The arguments of a call from after its bracket on, split at commas outside of brackets; None if it has no end."""
-    depth, start, out = 0, begin, list[str]()
-    for i in range(begin, len(code)):
-        if code[i] in "([{":
-            depth += 1
-        elif code[i] in ")]}":
-            if depth == 0:
-                last = code[start:i].strip()
-                return tuple([*out, last] if last or out else [])
-            depth -= 1
-        elif code[i] == "," and depth == 0 and not _in_template(code[start:i]):
+def _ends(code: str) -> dict[int, int]:
+    """The place of the closing bracket of each opening one that has one, whatever their kinds."""
+    open_: list[int] = []
+    out: dict[int, int] = {}
+    for m in re.finditer(r"[([{)\]}]", code):
+        if m.group() in "([{":
+            open_.append(m.start())
+        elif open_:
+            out[open_.pop()] = m.start()
+    return out
+
+
+def _arguments(code: str, begin: int, end: int, ends: dict[int, int]) -> tuple[str, ...]:
+    """The arguments of a call between its brackets, split at commas outside of other brackets."""
+    start, i, out = begin, begin, list[str]()
+    while i < end:
+        if code[i] == "," and not _in_template(code[start:i]):
             out.append(code[start:i].strip())
             start = i + 1
-    return None
+        i = ends.get(i, i) + 1
+    last = code[start:end].strip()
+    return tuple([*out, last] if last or out else [])
 
 
 def _in_template(text: str) -> bool:

@@ -174,8 +174,17 @@ def test_every_slip_is_in_the_code_and_shows_its_place():
     assert first[2].index("^") == first[1].index("core/numeric")
 
 
-@pytest.mark.parametrize(
-    "code", ["", "f(", "/* make_tensor_descriptor( */ x", 'g("make_tensor_descriptor(1)")', "a < b, c(d)"]
-)
+OTHER = {
+    "empty": "",
+    "open": "f(",
+    "open many times": "transform_tensor_descriptor(" * 3000,
+    "nested": "f" + "(" * 3000 + ")" * 3000,
+    "comment": "/* make_tensor_descriptor( */ x",
+    "string": 'g("make_tensor_descriptor(1)")',
+    "comparison": "a < b, c(d)",
+}
+
+
+@pytest.mark.parametrize("code", OTHER.values(), ids=OTHER)
 def test_other_text_has_no_slip(code):
     assert advise(code) == []

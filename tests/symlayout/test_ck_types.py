@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import pytest
 
 from symlayout.ck_tile import TensorDescriptor, TileDistribution
 from symlayout.errors import NotationError
+from symlayout.text.ck_types import parse_ck
 from symlayout.text.notation import parse
 from tests.support.ck_tiles import ALL, DOCUMENT, GEMM_A
 
@@ -111,3 +115,59 @@ def test_types_without_a_meaning_say_what_is_expected(text, message):
     with pytest.raises(NotationError) as found:
         parse(text)
     assert message in str(found.value)
+
+
+NAIVE = (
+    "tensor_descriptor<tuple<embed<tuple<int, int>, tuple<int, constant<1>>>, right_pad<int, int, false>, "
+    "merge_v2_magic_division<tuple<int, int>>>, tuple<sequence<0>, sequence<1>, sequence<3, 2>>, "
+    "tuple<sequence<1, 2>, sequence<3>, sequence<4>>, sequence<4>, int, sequence<-1>, sequence<-1>>"
+)
+TOKENS = ("<", ">", ",", "::", "tuple", "constant<", "-1", "9" * 30, "int", "\0", "é", "{", "...", "number<3>", "--3")
+
+
+def damaged(text, r):
+    """A text with a few slips: something taken out, put in, cut off, doubled, a number that is another."""
+    for _ in range(r.randint(1, 3)):
+        i, j = sorted(r.randrange(len(text) + 1) for _ in range(2))
+        text = r.choice(
+            (
+                text[:i] + text[min(j, i + 6) :],
+                text[:i] + r.choice(TOKENS) + text[i:],
+                text[:j] + text[i : i + 20] + text[j:],
+                text[:i],
+                re.sub(
+                    r"-?\d+", lambda m: str(r.choice((0, -1, 7, 2**31, 10**20))) if r.random() < 0.1 else m[0], text
+                ),
+            )
+        )
+    return text
+
+
+def test_damaged_types_are_read_or_refused_with_a_caret():
+    r = random.Random(8)
+    refused = []
+    for _ in range(150):
+        text = damaged(r.choice((GEMM_A.cpp(), DOCUMENT.cpp(), NAIVE)), r)
+        try:
+            parse_ck(text)
+        except NotationError as e:
+            refused.append((e, len(text)))
+    assert len(refused) > 100
+    assert all(0 <= e.at <= n and e.excerpt.splitlines()[1].strip() == "^" for e, n in refused)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tuple<" * 3000,
+        "tile_distribution_encoding<" * 500 + ">" * 500,
+        "sequence<" + "1, " * 5000 + "1>",
+        "tensor_adaptor<tuple<pass_through<int>>, tuple<sequence<0>>, tuple<sequence<1000000000>>, sequence<0>, "
+        "sequence<1000000000>>",
+    ],
+    ids=["deep", "nested", "long", "a dimension of a great number"],
+)
+def test_types_of_any_size_are_refused_at_once(text):
+    """Dimensions were listed up to the greatest number."""
+    with pytest.raises(NotationError):
+        parse_ck(text)
