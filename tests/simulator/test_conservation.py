@@ -43,7 +43,8 @@ def asked(plan):
             work["shared memory"] += s.shared_ps * len(s.ranks) * (s.unit in (*TMA, Unit.CP_ASYNC, Unit.WGMMA))
             work["SM port"] += s.port_ps * len(s.ranks) * reads
             work["SM port, stores"] += s.port_ps * writes
-            work["L2"] += round(H200.exact("l2_rate") * s.l2_bytes) * (reads or writes)
+            work["L2"] += round(H200.exact("l2_rate") * s.l2_bytes) * reads
+            work["L2"] += round(H200.exact("l2_beside_rate") * s.l2_bytes) * writes
             work["L2 writes"] += round(H200.exact("l2_write_rate") * s.l2_bytes) * writes
             power = H200.power("l2_energy") * s.l2_bytes + H200.power("dram_energy") * s.dram_bytes
             work["power"] += round(power) * (reads or writes)
