@@ -46,6 +46,7 @@ def places(kernel: Kernel, name: str, every: Sequence[Store], facts: Facts) -> I
         yield lambda: in_modes(name, layout, every, facts)
         if any(type(d) is int and d > 1 for _, d in layout.modes()):
             yield lambda: in_modes(name, layout, every, facts, nearest=True)
+            yield lambda: in_modes(name, layout, every, facts, limited=True)
 
 
 def in_a_map(kernel: Kernel, name: str, every: Sequence[Store], maps: Sequence[Any], facts: Facts) -> Places:
@@ -80,10 +81,13 @@ def _in_memory(name: str, layout: Any, every: Sequence[Store], facts: Facts) -> 
     return Places(tuple(every), (layout.size(),), tuple(certificates(found)))
 
 
-def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts, nearest: bool = False) -> Places:
+def in_modes(
+    name: str, layout: Layout, every: Sequence[Store], facts: Facts, nearest: bool = False, limited: bool = False
+) -> Places:
     """By coordinates, the contiguous mode first. That a store stays inside each is shown.
 
-    With *nearest*, terms go to the nearest multiple of a stride: 544*x of rows of 576 is a row each less 32.
+    With *nearest*, terms go to the nearest multiple of a stride: 544*x of rows of 576 is a row each less 32. With
+    *limited*, what a condition of the store limits is the contiguous coordinate, where the rest is whole steps.
     What is past the last mode need not be known where steps of it, being larger than all that is inside, lie apart.
     """
     modes = in_order(layout)
@@ -97,7 +101,10 @@ def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts, ne
     for s in every:
         rest, at = s.start[0], list[Any]()
         for _, d in reversed(modes[1:]):
-            q, rest = _nearest(rest, d) if nearest and type(d) is int else split(rest, d)
+            if limited:
+                q, rest = _limited(rest, d, modes, s)
+            else:
+                q, rest = _nearest(rest, d) if nearest and type(d) is int else split(rest, d)
             at.insert(0, q)
         moved.append(replace(s, start=(rest, *at), width=(*s.width, *(1,) * len(at))))
         known = [*s.reached, *s.chosen, *s.guards]
@@ -109,6 +116,22 @@ def in_modes(name: str, layout: Layout, every: Sequence[Store], facts: Facts, ne
                     raise Open(f"that {s.site} stays inside a mode of {layout}: {f}")
                 why.append(found)
     return Places(tuple(moved), tuple(n for n, _ in modes), tuple(why))
+
+
+def _limited(x: Any, d: Any, modes: Sequence[tuple[Any, Any]], s: Store) -> tuple[Any, Any]:
+    """(q, r) with x == d*q + r, where a condition keeps r, or r and a few elements behind it, in the contiguous mode.
+
+    Raises Open where no condition leaves whole steps of d.
+    """
+    for f in (*s.guards, *s.chosen) if type(d) is int and len(modes) == 2 else ():
+        column = modes[0][0] - 1 - f.expr
+        away = x - column
+        c = terms_of(away).get((), 0)
+        q, left = split(away - c, d)
+        if type(left) is int and left == 0:
+            more, c = (c + d // 2) // d, (c + d // 2) % d - d // 2
+            return q + more, column + c
+    raise Open(f"which condition limits the contiguous coordinate of {s.site}")
 
 
 def _nearest(x: Any, d: int) -> tuple[Any, Any]:

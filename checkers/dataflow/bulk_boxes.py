@@ -77,8 +77,9 @@ def _moved(state: State, op: Copy, src: Ref, dst: Ref, room: int) -> tuple[int, 
     n = min((x for x in limits if type(x) is int), default=room)
     if n > room or not any(state.facts.le(x, room) is True for x in limits):
         raise Open(f"whether {op} stays in its tile")
-    mine = tuple(Guard(x - 1, -np.arange(n)) for x in limits if type(x) is not int)
-    return n, (*mine, *(Guard(g.condition, _alike(state, g, n)) for g in state.guards))
+    each = -np.arange(n)
+    mine = tuple(Guard(x - 1, each, each) for x in limits if type(x) is not int)
+    return n, (*mine, *(Guard(g.condition, found, found) for g in state.guards for found in (_alike(state, g, n),)))
 
 
 def _alike(state: State, g: Guard, n: int) -> Numbers:

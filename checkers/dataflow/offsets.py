@@ -17,7 +17,7 @@ from symlayout.strides import as_modes
 
 from .contents import Numbers, without_constant
 from .distinct_names import fresh
-from .state import Open, State
+from .state import Guard, Open, State
 
 
 def by_stride(state: State, tensor: KernelTensor, offset: Any) -> tuple[Any, dict[int, Numbers]]:
@@ -69,7 +69,44 @@ def coordinate_of(
         for a in opaque_atoms(rest):
             with contextlib.suppress(Open):
                 return _by_remainder(state, tensor, rest, a, deltas, threads)
+        for g in state.guards:
+            with contextlib.suppress(Open):
+                return _by_condition(state, tensor, rest, g, deltas, threads)
         raise e
+
+
+def _by_condition(
+    state: State, tensor: KernelTensor, rest: Any, g: Guard, deltas: Numbers, threads: Numbers
+) -> tuple[tuple[Any, ...], Numbers]:
+    """The same in a tensor of two modes whose sizes are numbers, where a condition keeps the contiguous one inside.
+
+    Multiples of a size that is a number cannot be told from other numbers: 65*m + n may have 64 in both. What the
+    condition is about is taken to be the coordinate, of the first or of the last element; the rest has to be whole
+    steps of the other mode. Any split of an offset with both coordinates in their modes is the only one.
+    """
+    shapes, strides = ([state.normal(x) for x in leaves(y)] for y in (tensor.layout.shape, tensor.layout.stride))
+    if len(strides) != 2 or 1 not in strides:
+        raise Open(f"two modes, one of contiguous elements: {tensor}")
+    near = strides.index(1)
+    far, count = 1 - near, deltas.shape[-1]
+    n, step = shapes[near], strides[far]
+    if type(n) is not int or type(step) is not int or n > step:
+        raise Open(f"offsets into modes of numbers that do not overlap: {tensor}")
+    moved, c = without_constant(state.normal(rest + g.condition))
+    row, left = split(moved, step)
+    if type(left) is not int or left:
+        raise Open(f"whole steps of {step}: {moved}")
+    end = n - 1 - g.told[threads].reshape(-1, *[1] * (deltas.ndim - 1)) + np.arange(count)
+    for column in (end, end - (count - 1)):
+        steps, rests = np.divmod(deltas + c - column, step)
+        if not rests.any():
+            at: list[Any] = [0, 0]
+            out = np.zeros((*deltas.shape, 2), np.int64)
+            at[near], at[far], out[..., near], out[..., far] = -g.condition, row, column, steps
+            for i in (near, far):
+                _expect_inside(state, tensor, at[i], out[..., i], shapes[i], threads)
+            return tuple(at), out
+    raise Open(f"whole steps of {step} beside {g.condition}")
 
 
 def _by_remainder(

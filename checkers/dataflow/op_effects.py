@@ -54,7 +54,7 @@ from .contents import WIDTH, Computed, Constant, Given, Guarded, Numbers, Unknow
 from .folds import folded, folds, reduced
 from .places import carried, elements, inside, own_shared, read, settled, starts, write
 from .state import Open, State, Team
-from .sums import adds_products, matrix, multiplied, with_products
+from .sums import adds_products, matrix, multiplied, products, with_products
 from .tensor_boxes import load, store
 from .updates import combine, update
 from .value_walk import Walk
@@ -138,9 +138,13 @@ def _map(walk: Walk, state: State, op: Op) -> None:
         if folds(state, row.value, acc, x):
             write(walk, state, op, op.dst, folded(state, row.value, dtype, acc, x), whole=True)
             return
-    if op.function == "fma" and op.srcs[2] == op.dst and adds_products(state, *words):
-        write(walk, state, op, op.dst, with_products(state, dtype, *words))
-        return
+    if op.function == "fma" and op.srcs[2] == op.dst:
+        some = products(state, words[0], words[1])
+        if adds_products(state, *(w[some] for w in words)):
+            sums = words[2].copy()
+            sums.put(some, with_products(state, dtype, *(w[some] for w in words)))
+            write(walk, state, op, op.dst, sums)
+            return
     words = [settled(state, w) for w in words]
     ids = np.stack([w.ids for w in words], axis=-1)
     for each in np.unique(ids.reshape(-1, len(words)), axis=0):

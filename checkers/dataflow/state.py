@@ -45,10 +45,14 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """A condition of threads: condition + delta >= 0, with a delta for each thread of the role."""
+    """A condition of threads: condition + delta >= 0, with a delta for each thread of the role.
+
+    It is *told* with other deltas, that say the same of a condition which is a multiple of some number.
+    """
 
     condition: Any
     deltas: Numbers
+    told: Numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,6 +73,8 @@ class Target:
         return len(rows) <= ROWS
 
     def number(self, x: Any) -> int | None:
-        """The integer that an expression is here, or None."""
+        """The integer that an expression is here, or None. An index of one value, as of a grid of one CTA, is that."""
         found = self.known.normal(x)
+        if isinstance(found, Expr):
+            found = self.known.normal(found.subs({s: s.lower for s in found.symbols if s.lower == s.upper}))
         return found if type(found) is int else None

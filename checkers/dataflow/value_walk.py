@@ -357,13 +357,13 @@ def _guard(state: State, fact: Fact) -> Guard:
         raise Open(f"a condition in which threads and sizes mix: {fact}")
     _, rest, mine = rows[0]
     unit = math.gcd(*rest.terms.values()) if isinstance(rest, Expr) else 1
-    mine = mine // unit * unit  # a multiple of the unit is at least -mine where it is at least the next multiple
-    deltas = np.zeros(state.threads, np.int64)
+    told = np.zeros(state.threads, np.int64)
     if state.team.beside is None:
-        deltas[state.team.threads] = mine
+        told[state.team.threads] = mine
     else:
-        deltas[state.team.beside] = mine[:, None]
-    return Guard(rest, deltas)
+        told[state.team.beside] = mine[:, None]
+    deltas = told // unit * unit  # a multiple of the unit is at least -told where it is at least the next multiple
+    return Guard(rest, deltas, told)
 
 
 def accumulators(op: For) -> set[str]:
