@@ -72,8 +72,14 @@ class TileDistribution(TensorAdaptor):
         return make_naive_tensor_descriptor_packed(self.encoding.y_lengths)
 
     def register(self, y: Sequence[Any]) -> Any:
-        """D: which of a thread's registers holds Y index *y*."""
-        return self.ys_to_d.calculate_offset(y)
+        """D: which of a thread's registers holds Y index *y*. Raises LayoutError for another number of indices."""
+        lengths = self.encoding.y_lengths
+        if len(y) != len(lengths):
+            raise LayoutError(f"expected {len(lengths)} Y indices, got {text(tuple(y))}")
+        out: Any = 0
+        for i, n in zip(y, lengths, strict=True):
+            out = out * n + i
+        return out
 
     def partition(self, p: Sequence[Any], y: Sequence[Any] = ()) -> tuple[Any, ...]:
         """The tile index of (P, Y); Y is 0 unless given. Raises LayoutError for other numbers of indices."""
