@@ -1,4 +1,4 @@
-"""Sizes at which a kernel's mistakes show: around its tiles, as small as its assumptions allow, uneven, large.
+"""Sizes at which a kernel's mistakes show: around its tiles, as small and as large as is assumed, uneven, large.
 
 >>> from symlayout import dims
 >>> from symlayout.kernels import tma_copy
@@ -23,6 +23,7 @@ from typing import TypeAlias
 from symlayout.atoms import MemorySpace
 from symlayout.errors import AssumptionError, LayoutError
 from symlayout.expr import Fact, Symbol, terms_of
+from symlayout.expr.compiled import holds
 from symlayout.expr.partial_results import partial_results
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
@@ -83,6 +84,8 @@ def _wanted(kernel: Kernel, large_bytes: int, draw: random.Random) -> Iterator[t
     big = _large(kernel, large_bytes)
     if big is not None:
         yield "large", {k: n - 1 for k, n in big.items()}, DOWN
+        if any(nearest(kernel, {**big, k: n + 1}, UP) is None for k, n in big.items()):
+            yield "most", big, NEAR
 
 
 def _large(kernel: Kernel, large_bytes: int) -> Sizes | None:
@@ -132,24 +135,32 @@ def nearest(kernel: Kernel, wanted: Mapping[str, int], way: str = NEAR) -> Sizes
     facts = Facts.about(kernel.dims, given=kernel.given)
     rows = [(f, frozenset(symbols_in((f,)))) for f in (*facts.ranges, *kernel.given)]
     order = _bounded_last(kernel.dims)
-    env: dict[Symbol, int] = {}
+    env: Sizes = {}
     for i, s in enumerate(order):
         known = frozenset(order[: i + 1])
         mine = [f for f, of in rows if s in of and of <= known]
         for n in _about(max(wanted[s.name], _least(s, mine)), way):
-            env[s] = n
-            if n >= 0 and all(f.subs(env).value for f in mine):
+            env[s.name] = n
+            if n >= 0 and all(_holds(f, env) for f in mine):
                 break
         else:
             return None
-    if not facts.admits(dict(env)):
+    if not facts.admits({s: env[s.name] for s in order}):
         return None
-    found = {s.name: env[s] for s in kernel.dims}
+    found = {s.name: env[s.name] for s in kernel.dims}
     try:
         kernel.bind(**found)
     except (AssumptionError, LayoutError):
         return None
     return found
+
+
+def _holds(f: Fact, env: Sizes) -> bool:
+    """Whether sizes meet a fact; those at which it divides by 0 do not."""
+    try:
+        return bool(holds(f, env))
+    except ZeroDivisionError:
+        return False
 
 
 def _least(s: Symbol, facts: list[Fact]) -> int:

@@ -274,6 +274,19 @@ def test_sizes_begin_where_the_assumptions_do():
     assert found["large"]["N"] > 100000
 
 
+@pytest.mark.parametrize(
+    "kernel",
+    [vector_copy(dim("N", at_most=9000)), vector_copy(dim("N")).assuming(dim("N") <= 9000)],
+    ids=["range", "fact"],
+)
+def test_sizes_end_where_the_assumptions_do(kernel):
+    found = dict(edges(kernel, large_bytes=1 << 17))
+
+    assert (found["large"], found["most"]) == ({"N": 8999}, {"N": 9000})
+    assert "most" not in dict(edges(kernel, large_bytes=1 << 16))
+    assert "most" not in dict(edges(KERNEL, large_bytes=1 << 17))
+
+
 def test_a_kernel_whose_assumptions_admit_nothing_is_an_error():
     N = dim("N")
 

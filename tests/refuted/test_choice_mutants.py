@@ -24,7 +24,7 @@ def said(mutant: Kernel) -> str:
 
 @pytest.mark.parametrize("kernel", [relu_gate(), bits()], ids=["choice", "bits"])
 def test_no_mutant_that_a_run_catches_is_proved(kernel: Kernel) -> None:
-    found = [(name, m) for name, m in mutants(kernel) if any(w in name for w in (": function", ": srcs", ": dst"))]
+    found = [(name, m) for name, m in mutants(kernel) if any(w in name for w in (": function", ": srcs"))]
     caught = [(name, m) for name, m in found if said(m)]
 
     assert not [name for name, m in caught if prove(m)]
