@@ -67,7 +67,8 @@ __device__ inline void random_wait(uint32_t place, uint32_t iteration, uint32_t 
     x ^= threadIdx.x / 32 * 0x85EBCA77u ^ iteration * 0xC2B2AE3Du;
     x = (x ^ x >> 15) * 0x2C1B3C6Du;
     x = (x ^ x >> 12) * 0x297A2D39u;
-    __nanosleep((x >> 8) % most_ns * (x >> 7 & 1));
+    const uint64_t ns = (x >> 8) % most_ns * (x >> 7 & 1), begin = global_ns();
+    while (global_ns() - begin < ns) {}
 }"""
 
 STAMP = """\
@@ -80,8 +81,12 @@ __device__ inline void stamp(uint64_t* row, uint32_t iteration, uint32_t kept, u
 STAMP_WARP = """\
 __device__ inline void stamp_warp(uint64_t* pair) {
     if (threadIdx.x % 32 == 0) {
-        pair[0] = global_ns();
-        pair[1] = clock64_now();
+        uint64_t before, ns, after;
+        do {  // again where an instruction had to be fetched between them
+            before = clock64_now(), ns = global_ns(), after = clock64_now();
+        } while (after - before > 200);
+        pair[0] = ns;
+        pair[1] = before;
     }
 }"""
 
@@ -214,7 +219,10 @@ FIXED = (
     ),
     Function("stamp", STAMP, "for measurements: the clock before and after an operation", ("clock_now",)),
     Function("stamp_warp", STAMP_WARP, "for measurements: both clocks of a warp", ("clock64_now", "global_ns")),
-    Function("random_wait", RANDOM_WAIT, "for tests: a wait of its own in each CTA, warp and iteration, or none"),
+    Function(
+        *("random_wait", RANDOM_WAIT, "for tests: a wait of its own in each CTA, warp and iteration, or none"),
+        ("global_ns",),
+    ),
     asm(
         "barrier_sync",
         "uint32_t number, uint32_t threads",
