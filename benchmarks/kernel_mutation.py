@@ -435,7 +435,7 @@ FAMILIES = {
         ({"M": 1, "N": 1, "K": 1}, {"M": 65, "N": 3, "K": 33}, {"M": 3, "N": 66, "K": 64}),
     ),
     "gemm_mma": Family(
-        lambda: gemm_mma(65, 8, dim("K", multiple_of=8, at_most=1 << 20), tile=(64, 64), stages=3),
+        lambda: gemm_mma(65, 8, dim("K", multiple_of=8, at_most=1 << 20), tile=(64, 64), step=32, stages=3),
         ({"K": 8}, {"K": 72}, {"K": 160}),
     ),
 }

@@ -59,13 +59,15 @@ def _products(asynchronous: bool) -> Callable[[Op], bool]:
 class Kind:
     """A kind of instructions: a pattern for their opcodes, what they are, and whether an operation becomes some.
 
-    *declared* says whether a kernel has some apart from its operations, such as for its mbarriers.
+    *declared* says whether a kernel has some apart from its operations, such as for its mbarriers; *unasked* is true of
+    operations for which ptxas may choose some, where they change no value.
     """
 
     opcode: str
     what: str
     of: Callable[[Op], bool] = lambda op: False
     declared: Callable[[Kernel], bool] = lambda kernel: False
+    unasked: Callable[[Op], bool] = lambda op: False
 
     def opcodes(self, code: Instructions) -> list[str]:
         """The opcode, without further modifiers, of each instruction of the kind that may be executed."""
@@ -128,7 +130,14 @@ KINDS = (
     Kind(r"(?:LDG|STG)\.E\.EF", "accesses that L1 gives up first", _kept("cs", "L1::evict_first")),
     Kind(r"(?:LDG|STG)\.E\.EL", "accesses that L1 gives up last", _kept("L1::evict_last")),
     Kind(r"(?:LDG|STG)\.E\.EU", "accesses that move nothing up in L1", _kept("L1::evict_unchanged")),
-    *(Kind(rf"LDG(?:STS)?\S*\.LTC{n}B", f"loads of {n} bytes into L2", _kept(f"L2::{n}B")) for n in FETCHES),
+    *(
+        # ptxas 13.0 lets cp.async of whole 16 bytes under a predicate fetch 128 of its own accord
+        Kind(
+            *(rf"LDG(?:STS)?\S*\.LTC{n}B", f"loads of {n} bytes into L2", _kept(f"L2::{n}B")),
+            unasked=_copies("cp.async") if n == 128 else lambda op: False,
+        )
+        for n in FETCHES
+    ),
     Kind("LDL|STL", "local memory"),
     Kind("ATOM[GS]?", "atomics"),
 )
@@ -191,6 +200,8 @@ def machine_code(kernel: Kernel, cubin: Cubin) -> MachineCode:
 
 def _counted(kernel: Kernel, code: Instructions) -> Iterator[Counted]:
     for kind in KINDS:
+        if not kind.is_wanted(kernel) and any(map(kind.unasked, kernel.walk())):
+            continue
         found = kind.opcodes(code)
         name = "|".join(dict.fromkeys(found)) or kind.opcode.replace("\\", "")
         yield Counted(name, kind.what, len(found), kind.operations(kernel), kind.is_wanted(kernel))

@@ -1,14 +1,13 @@
 """dst = 0, as CuTe's clear: vectors of 16 bytes, and a tail. Every byte is 0 afterwards, whatever it was.
 
 >>> from symlayout import dim
->>> print(*clear(dim("N"), dtype="bf16").text().splitlines()[-8:], sep=chr(10))
-  fill x x8 with 0
-  if N >= first + 8:
-    st.global.16 x -> dst[first]
-  if first + 7 >= N:
-    for j < 8:
-      if N > first + j:
-        st.global.2 x -> dst[first + j]
+>>> print(*clear(dim("N"), dtype="bf16").text().splitlines()[-7:], sep=chr(10))
+    if N >= at + 8:
+      st.global.16 x -> dst[at]
+    if at + 7 >= N:
+      for j < 8:
+        if N > at + j:
+          st.global.2 x -> dst[at + j]
   result dst(i) = 0
 """
 

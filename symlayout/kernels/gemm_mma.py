@@ -2,12 +2,13 @@
 
     >>> from symlayout import dims
     >>> print(gemm_mma(*dims("M N K")).text().splitlines()[1])
-      grid (ceil(M/128),ceil(N/128)), 128 threads
+      grid (ceil(M/128),ceil(N/256)), 256 threads
 
 Each thread asks for 16 bytes at a time, and for zeros outside of the matrices. At the one barrier of each step every
-thread has its part of step i, and all have finished step i - 1, whose slot is filled next. Rows of a slot are swizzled,
+thread has its part of step i + 1, and all have read step i, whose slot is filled next. Rows of a slot are swizzled,
 so that eight rows of one column of 16 bytes are in eight different groups of banks. A warp multiplies 64 x 64 elements,
-and reads the operands of the next 16 columns of K while it multiplies these.
+and reads the operands of the next 16 columns of K while it multiplies these, those of the next step too: the barrier is
+passed before the last 16 of a step are multiplied.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ SIZES = (
     *({"M": 65, "N": 24, "K": 64}, {"M": 257, "N": 128, "K": 40}, {"M": 31, "N": 248, "K": 96}),
     {"M": 300, "N": 8, "K": 200},
 )
-STEP_K = 32  # elements: rows of 64 bytes
+STEPS = {32: lambda row: row // 2 % 4, 64: lambda row: row % 8}  # elements of K at a time: what swizzles a row's chunks
 CHUNK = 8  # elements of one cp.async, and of one row of ldmatrix
 INSTRUCTION_K = 16
 WARP_ROWS, WARP_COLUMNS = 64, 64
@@ -46,79 +47,101 @@ def gemm_mma(
     K: int | Symbol,
     *,
     dtype: DTypeLike = "bf16",
-    tile: tuple[int, int] = (128, 128),
+    tile: tuple[int, int] = (128, 256),
+    step: int = 64,
     stages: int = 4,
+    group: int = 1,
 ) -> Kernel:
     """c = a b^T for row-major a (M,K), b (N,K) and c (M,N) of 16-bit floats. Needs N and K of whole 16-byte units.
 
-    *tile* is that of a CTA, 64 x 64 for each warp. Raises LayoutError for numbers that do not fit.
+    *tile* is that of a CTA, 64 x 64 for each warp, *step* the elements of K that a stage has, 32 or 64. CTAs that
+    follow one another have tiles along M; with a *group*, so many of M, then the next along N, so that those at work
+    share what they read. Then some CTAs past the last row compute zeros: it is for an M of many tiles. Raises
+    LayoutError for numbers that do not fit.
     """
     rows, columns = tile
     kind = DType.of(dtype)
-    _expect(kind, rows, columns, stages)
+    _expect(kind, rows, columns, step, stages, group)
     warps_m, warps_n = rows // WARP_ROWS, columns // WARP_COLUMNS
-    threads, steps = WARP * warps_m * warps_n, ceil_div(K, STEP_K)
+    threads, steps = WARP * warps_m * warps_n, ceil_div(K, step)
     sizes = [x for x in (M, N, K) if not isinstance(x, int)]
-    k = Builder("gemm_mma", *sizes, grid=(ceil_div(M, rows), ceil_div(N, columns)), threads=threads)
+    across = ceil_div(N, columns)
+    grid = (ceil_div(M, rows), across) if group == 1 else (group, across, ceil_div(M, rows * group))
+    k = Builder("gemm_mma", *sizes, grid=grid, threads=threads)
     a, b = k.global_tensor("a", kind, Layout((M, K), (K, 1))), k.global_tensor("b", kind, Layout((N, K), (K, 1)))
     c = k.global_tensor("c", kind, Layout((M, N), (N, 1)))
     slots = [
-        k.shared_tensor(f"{name}_slots", kind, Layout((STEP_K, n, stages))) for name, n in (("a", rows), ("b", columns))
+        k.shared_tensor(f"{name}_slots", kind, Layout((step, n, stages))) for name, n in (("a", rows), ("b", columns))
     ]
     of_a, of_b = (k.registers(f"of_{x}", kind, 2 * n) for x, n in (("a", WARP_ROWS // 2), ("b", WARP_COLUMNS // 2)))
     acc, out = k.registers("acc", f32, WARP_ROWS * WARP_COLUMNS // WARP), k.registers("out", kind, 2)
-    m, n = (k.let(x, e) for x, e in (("m", rows * k.block[0]), ("n", columns * k.block[1])))
+    block = k.block[0] if group == 1 else group * k.block[2] + k.block[0]
+    m, n = k.let("m", rows * block), k.let("n", columns * k.block[1])
     lane, warp = k.let("lane", k.thread % WARP), k.let("warp", k.thread // WARP)
-    row, chunk = k.let("row", k.thread // (STEP_K // CHUNK)), k.let("chunk", k.thread % (STEP_K // CHUNK))
-    to = k.let("to", STEP_K * row + CHUNK * xor(chunk, row // 2 % 4))
+    row, chunk = k.let("row", k.thread // (step // CHUNK)), k.let("chunk", k.thread % (step // CHUNK))
+    each = threads // (step // CHUNK)  # rows of all threads together
+    to = k.let("to", step * row + CHUNK * xor(chunk, STEPS[step](row)))
     top, left = WARP_ROWS * (warp % warps_m), WARP_COLUMNS * (warp // warps_m)  # of the warp in the tile
     lines = (
-        k.let("of_line", STEP_K * (top + lane % 16)),
-        k.let("of_column", STEP_K * (left + lane % 8 + 8 * (lane // 16))),
+        k.let("of_line", step * (top + lane % 16)),
+        k.let("of_column", step * (left + lane % 8 + 8 * (lane // 16))),
     )
-    halves, phase = (lane // 16, lane // 8 % 2), k.let("phase", lane // 2 % 4)
+    halves, phase = (lane // 16, lane // 8 % 2), k.let("phase", STEPS[step](lane))
 
     def fetch(i: Any) -> None:
         """A group of copies for a step, empty past the last one."""
-        column = STEP_K * i + CHUNK * chunk
+        column = step * i + CHUNK * chunk
         with k.where(i < steps):
             for x, slot, first, limit, count in ((a, slots[0], m, M, rows), (b, slots[1], n, N, columns)):
-                each = threads // (STEP_K // CHUNK)  # rows of all threads together
                 with k.loop("j", count // each, unroll="full") as j:
                     at = first + row + each * j
+                    # The rows of one thread are swizzled alike if they lie whole groups of eight apart.
+                    part = to if each % 8 == 0 else step * row + CHUNK * xor(chunk, STEPS[step](row + each * j))
                     k.copy(
                         "cp.async.16",
                         x(K * at + column),
-                        slot(STEP_K * count * (i % stages) + to + STEP_K * each * j),
+                        slot(step * count * (i % stages) + part + step * each * j),
                         when=(at < limit, column + CHUNK <= K),
                     )
         k.commit("cp.async")
 
+    parts = step // INSTRUCTION_K
+
+    def load(i: Any, part: int) -> None:
+        """16 columns of K of step i."""
+        starts = [step * count * (i % stages) + line for count, line in zip(tile, lines, strict=True)]
+        _load(k, list(zip(slots, starts, halves, (of_a, of_b), strict=True)), phase, step, part)
+
+    def arrive() -> None:
+        k.wait_group("cp.async", stages - 2)
+        k.sync()
+
     k.fill(acc(), 0, WARP_ROWS * WARP_COLUMNS // WARP)
     with k.loop("s", stages - 1) as s:
         fetch(s)
+    arrive()
+    load(0, 0)
     with k.loop("i", steps) as i:
-        k.wait_group("cp.async", stages - 2)
-        k.sync()
         fetch(i + stages - 1)
-        starts = [STEP_K * count * (i % stages) + line for count, line in zip(tile, lines, strict=True)]
-        operands = list(zip(slots, starts, halves, (of_a, of_b), strict=True))
-        _load(k, operands, phase, 0)
-        for j in range(STEP_K // INSTRUCTION_K):
-            if j + 1 < STEP_K // INSTRUCTION_K:
-                _load(k, operands, phase, j + 1)
-            _multiply(k, kind, of_a, of_b, acc, j % 2)
+        for part in range(parts):
+            if part + 1 < parts:
+                load(i, part + 1)
+            else:
+                arrive()
+                with k.where(i + 1 < steps):
+                    load(i + 1, 0)
+            _multiply(k, kind, of_a, of_b, acc, part % 2)
     _store(k, acc, out, c, (k.let("first", m + top + lane // 4), k.let("second", n + left + 2 * (lane % 4))), (M, N))
     k.result("c", lambda m, n: dot(K, lambda k: (element("a", m, k), element("b", n, k))))
     given = [multiple_of(x, CHUNK) for x in (N, K) if not isinstance(x, int)]
     return k.kernel(*given, reference=reference)
 
 
-def _load(k: Builder, operands: list[Any], phase: Any, j: int) -> None:
+def _load(k: Builder, operands: list[Any], phase: Any, step: int, j: int) -> None:
     """16 columns of K of all rows of the warp, 16 rows at a time, into one of two sets of registers."""
     for slot, start, half, held in operands:
         with k.loop("q", WARP_ROWS // 16, unroll="full") as q:
-            at = start + 16 * STEP_K * q + CHUNK * xor(2 * j + half, phase)
+            at = start + 16 * step * q + CHUNK * xor(2 * j + half, phase)
             k.copy("ldmatrix.x4", slot(at), held(CHUNK * (4 * (j % 2) + q)))
 
 
@@ -141,10 +164,14 @@ def _store(
             k.copy("st.global.4", out(), c(N * row + column))
 
 
-def _expect(kind: DType, rows: int, columns: int, stages: int) -> None:
+def _expect(kind: DType, rows: int, columns: int, step: int, stages: int, group: int) -> None:
     if kind.bits != 16 or kind.kind != "float":
         raise LayoutError(f"expected bf16 or f16, got {kind}")
     if rows % WARP_ROWS or columns % WARP_COLUMNS or not 0 < rows * columns <= 16 * WARP_ROWS * WARP_COLUMNS:
         raise LayoutError(f"expected a tile of 1 to 16 warps of {WARP_ROWS}x{WARP_COLUMNS}, got {rows}x{columns}")
+    if step not in STEPS:
+        raise LayoutError(f"expected a step of {' or '.join(map(str, STEPS))} elements of K, got {step}")
+    if type(group) is not int or group < 1:
+        raise LayoutError(f"expected a group of at least 1 tile, got {group!r}")
     if stages < 2:
         raise LayoutError(f"expected at least 2 stages, since one is filled while another is read, got {stages}")
