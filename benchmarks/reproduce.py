@@ -3,8 +3,8 @@
     python -m benchmarks.reproduce [--rows FOLDER]
 
 Speeds are medians over rounds of ratios to the device's copy, or to cuBLAS's first choice, within one run, with L2 cold
-before each launch; correctness
-counts cases; mutants count those that were run because a proof or the untimed runs had let them pass.
+before each launch; correctness counts cases; mutants count those that a proof or the untimed runs had let pass, and who
+caught others. Functions, times and sleeping lanes have a line each for what was held against a statement.
 """
 
 from __future__ import annotations
@@ -70,10 +70,72 @@ def correctness(path: Path) -> Iterator[str]:
 
 
 def mutants(path: Path) -> Iterator[str]:
-    """How many mutants ran as the kernel that they come from."""
-    ends = ("same" if not r["device"] else "refused" if is_refusal(r["device"]) else "other" for r in rows(path))
+    """How many mutants ran as the kernel that they come from, and who caught the others."""
+    found = list(rows(path))
+    passed = [r for r in found if was_let_pass(r)]
+    ends = ("same" if not r["device"] else "refused" if is_refusal(r["device"]) else "other" for r in passed)
     n = Counter(ends)
     yield f"mutants that were let pass: {n['same']} same bytes, {n['refused']} refused, {n['other']} otherwise"
+    by = Counter(caught_by(r) for r in found if not was_let_pass(r))
+    if by:
+        told = ", ".join(f"{who} {n}" for who, n in by.most_common())
+        yield f"others that ran: {sum(by.values())}, caught by {told}"
+
+
+def was_let_pass(row: dict[str, Any]) -> bool:
+    """Whether a mutant was proved, or no run told it from the kernel while the proof left it open."""
+    return row["proof"] == "proved" or (row["proof"] == "unknown" and not row["run"])
+
+
+def caught_by(row: dict[str, Any]) -> str:
+    """Who caught a mutant: the proof, an untimed run, the device, or several of them.
+
+    >>> caught_by({"proof": "refuted", "run": "", "device": "{'N': 3}: dst differs in 1 of 3 elements"})
+    'proof and device'
+    """
+    told = row["device"]
+    who = [("proof", row["proof"] == "refuted"), ("run", bool(row["run"])), ("device", told and not is_refusal(told))]
+    return " and ".join(name for name, caught in who if caught) or "nobody"
+
+
+def functions(path: Path) -> Iterator[str]:
+    """How many results of functions are where they are stated to be, and the least room that an approximate one has."""
+    found = list(rows(path))
+    inputs, outside = sum(r["inputs"] for r in found), sum(r["outside"] for r in found)
+    words = len({r["function"] for r in found})
+    yield f"{found[0]['device']}: {inputs} results of {words} functions by type, {outside} outside of what is stated"
+    approximate = [r for r in found if r["worst_of_bound"]]
+    yield "| function | type | stated | worst, of that |"
+    yield "|---|---|---|---|"
+    for r in approximate:
+        yield f"| `{r['function']}` | {r['type']} | {r['stated']} | {r['worst_of_bound']:.3f} |"
+
+
+def stamped(path: Path) -> Iterator[str]:
+    """How many times that kernels took of themselves can be true."""
+    found = list(rows(path))
+    wrong = sum(r[k] for r in found for k in ("begin_after_end", "outside_of_launch", "landed_before_issue"))
+    steps = sorted({r["step_ns"] for r in found})
+    clocks = ", ".join(f"{r['name']} {r['clock_ghz'][0]:.2f} to {r['clock_ghz'][2]:.2f}" for r in found)
+    told = f"{sum(r['stamps'] for r in found)} stamps of {len(found)} kernels, {wrong} that cannot be"
+    yield f"{found[0]['device']}: {told}; steps of {steps} ns; clocks of SMs in GHz: {clocks}"
+
+
+def asleep(path: Path) -> Iterator[str]:
+    """What a lane that sleeps after a tensor store does to it."""
+    for r in rows(path):
+        if r["experiment"] == "passed":
+            passes = f"another passes after {r['another_passed_ns']} ns"
+            yield f"one lane waits by {r['wait']} for {r['waited_ns']} ns; {passes}"
+        else:
+            fault = "illegal instruction" if "illegal instruction" in r["said"] else r["said"]
+            yield f"{r['case']}, {r['launches']} launches: {fault}"
+
+
+def launches(path: Path) -> Iterator[str]:
+    """How many ways of launching end as expected."""
+    found = list(rows(path))
+    yield f"{sum(r['as_expected'] for r in found)} of {len(found)} ways of launching end as expected"
 
 
 def is_refusal(told: str) -> bool:
@@ -81,11 +143,17 @@ def is_refusal(told: str) -> bool:
     return told.startswith(("no code", "LaunchError", "AssumptionError"))
 
 
+TABLES = {
+    **{"speeds": speeds, "correct": correctness, "mutants": mutants, "functions": functions},
+    **{"stamped": stamped, "asleep": asleep, "launch_check": launches},
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rows", type=Path, default=ROWS)
     folder = parser.parse_args().rows
-    for kind, table in (("speeds", speeds), ("correct", correctness), ("mutants", mutants)):
+    for kind, table in TABLES.items():
         for path in sorted(folder.glob(f"{kind}_*.jsonl.gz")):
             print(f"## {path.name}\n")
             print(*table(path), sep="\n")

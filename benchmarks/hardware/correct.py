@@ -21,8 +21,9 @@ from typing import Any
 import checkers
 import gpu
 from gpu.differential import edges
-from symlayout import SM90, dim, dims, kernels
-from symlayout.kernel import Kernel
+from symlayout import SM90, Layout, dim, dims, kernels
+from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.specification import element
 
 LEAST_SIZES = 20
 SMALL = {"at_most": 1 << 20}
@@ -30,6 +31,26 @@ M, N, K = dims("M N K", **SMALL)
 ROW = dim("ld", at_least=N, **SMALL)
 WHOLE = dim("N", multiple_of=4, **SMALL)  # rows of whole vectors of f32
 WHOLE_ROW = dim("ld", at_least=WHOLE, multiple_of=4, **SMALL)
+
+
+def prefetched() -> Kernel:
+    """A copy that asks L2 for what it reads, by an element, a line that stays, and many bytes at once."""
+    n = dim("N", **SMALL)
+    k = Builder("prefetched", n, grid=((n + 511) // 512,), threads=128)
+    src, dst = (k.global_tensor(name, "f32", Layout(n)) for name in ("src", "dst"))
+    x = k.registers("x", "f32", 1)
+    with k.where(n >= 512 * k.block[0] + 512), k.elect():
+        k.prefetch_l2(src(512 * k.block[0]), 2048, "L2::evict_last")
+    for i in range(4):
+        at = 512 * k.block[0] + 128 * i + k.thread
+        with k.where(n > at):
+            k.prefetch_l2(src(at))
+            k.prefetch_l2(src(at), cache="L2::evict_last")
+            k.copy("ld.global.4", src(at), x())
+            k.copy("st.global.4", x(), dst(at))
+    k.result("dst", lambda i: element("src", i))
+    return k.kernel(reference=lambda src: {"dst": src})
+
 
 KERNELS: dict[str, Callable[[], Kernel]] = {
     "vector_copy": lambda: kernels.vector_copy(*dims("N")),
@@ -63,6 +84,13 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
     "tensor_axpby": lambda: kernels.tensor_axpby(M, N, ROW),
     "gemm_simt": lambda: kernels.gemm_simt(M, N, K),
     "gemm_mma": lambda: kernels.gemm_mma(M, N, K),
+    "tma_copy_policies": lambda: kernels.tma_copy(*dims("M N"), loads="L2::evict_first", stores="L2::evict_last"),
+    "tma_transpose_policies": lambda: kernels.tma_transpose(
+        *dims("M N"), loads="L2::evict_last", stores="L2::evict_first"
+    ),
+    "bulk_copy_policies": lambda: kernels.bulk_copy(*dims("N"), loads="L2::evict_first", stores="L2::evict_first"),
+    "vector_copy_policies": lambda: kernels.vector_copy(*dims("N"), loads="nc L1::no_allocate L2::256B", stores="cs"),
+    "prefetched": prefetched,
     "gemm_mma_f16_small": lambda: kernels.gemm_mma(M, N, K, dtype="f16", tile=(64, 64), stages=3),
 }
 

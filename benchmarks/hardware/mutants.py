@@ -1,12 +1,13 @@
-"""Broken kernels on a device: what the prover lets pass, and what the table calls the same kernel, must run as that.
+"""Broken kernels on a device: who catches each, and whether what is let pass runs as the kernel that it comes from.
 
-    python -m benchmarks.hardware.mutants [--family tma_copy] [--out FILE] [--workers 12]
+    python -m benchmarks.hardware.mutants [--family tma_copy] [--most 50] [--every 300] [--out FILE] [--workers 12]
 
 Every mutant of ``benchmarks.kernel_mutation`` is judged by proof and by untimed runs. Those that are proved, or open
 while no run tells them from the kernel, are printed as CUDA, compiled and run at the sizes of their family, in child
 processes: each has to leave the bytes of the reference, guards and inputs untouched, and neither fault nor hang. A
-refusal before the launch (an argument that no map or rule admits) is no run. Prints a table; exit status 1 where one
-does otherwise, 4 where there is no device.
+refusal before the launch (an argument that no map or rule admits) is no run. With ``--every`` the others are run too,
+evenly spread, as many as so many seconds allow: what a device makes of a kernel that the proof refutes or a run
+catches. Prints a table; exit status 1 where one that was let pass does otherwise, 4 where there is no device.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ import argparse
 import functools
 import json
 import sys
+import threading
 import time
-from collections import Counter
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from joblib import Parallel, delayed
 
 import gpu
 from benchmarks.kernel_mutation import FAMILIES, Judged, inputs, judged, mutants, refuted
-from benchmarks.reproduce import is_refusal
+from benchmarks.reproduce import caught_by, is_refusal
 from gpu import child
 from gpu.differential import data
 from gpu.differential.cases import difference
@@ -31,11 +35,13 @@ from gpu.running import Generated, run_unproved
 from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
 
-LIMIT_S = 20.0  # of one mutant on the device
+LIMIT_S = 20.0  # of one mutant on the device, its compilation included
 DELAYS = 1  # the seed of random waits, with which races show
-POLLS = ("POLL_LIMIT=2000000",)  # a wait that never ends traps
+POLLS = ("POLL_LIMIT=200000",)  # a wait that never ends traps
 # What makes a mutant slow and not wrong; the trap of POLLS serialises wgmma.
 ALLOWED = ("wgmma-serialized", "wgmma-wait-injected", "setmaxnreg-ignored", "spills", "stack")
+
+Mutant = tuple[str, int]  # family, number
 
 
 @functools.cache
@@ -77,9 +83,48 @@ def on_device(family: str, i: int) -> str:
     return ""
 
 
+def device_runs(wanted: Iterable[Mutant], workers: int, until: float = float("inf")) -> dict[Mutant, str]:
+    """What a device said of mutants, several at a time, each in a child process; none begins after a moment."""
+    todo, found = deque(wanted), dict[Mutant, str]()
+
+    def work() -> None:
+        taken: list[Mutant] = []
+
+        def cases() -> Iterator[Mutant]:
+            while todo and time.monotonic() < until:
+                try:
+                    taken.append(todo.popleft())
+                except IndexError:  # another took the last
+                    return
+                yield taken[-1]
+
+        for outcome in child.each("benchmarks.hardware.mutants:on_device", cases(), limit_s=LIMIT_S):
+            found[taken[-1]] = str(outcome.error) if outcome.error else outcome.value
+
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return found
+
+
+def spread(items: Sequence[Mutant]) -> list[Mutant]:
+    """The same items, so ordered that each beginning is spread evenly over all of them.
+
+    >>> spread([("a", i) for i in range(5)])
+    [('a', 0), ('a', 4), ('a', 2), ('a', 1), ('a', 3)]
+    """
+    bits = max(1, (len(items) - 1).bit_length())
+    order = sorted(range(1 << bits), key=lambda n: int(f"{n:0{bits}b}"[::-1], 2))
+    return [items[n] for n in order if n < len(items)]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--family", choices=FAMILIES, nargs="*", default=list(FAMILIES))
+    parser.add_argument("--every", type=float, default=0, help="seconds for mutants that were refuted or caught")
+    parser.add_argument("--most", type=int, default=0, help="mutants of each family, evenly spread (default: all)")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--workers", type=int, default=12)
     options = parser.parse_args()
@@ -88,46 +133,53 @@ def main() -> int:
         return 4
     from benchmarks.hardware import mutants as here  # workers import it: this module may be __main__
 
-    pool = Parallel(n_jobs=options.workers)
-    bad, rows = 0, []
-    print(
-        f"{'family':16} {'mutants':>8} {'to run':>7} {'same bytes':>11} {'refused':>8} {'otherwise':>10} {'seconds':>8}"
-    )
-    for family in options.family:
-        began, n = time.perf_counter(), len(every(family))
-        found = pool(delayed(here.judge)(family, i) for i in range(n))
-        wanted = [i for i, j in enumerate(found) if j.proof == "proved" or j.kind == "equivalent"]
-        pool(delayed(here.compiled)(family, i) for i in wanted)
-        told = []
-        for i, outcome in zip(
-            wanted,
-            child.each("benchmarks.hardware.mutants:on_device", [(family, i) for i in wanted], limit_s=LIMIT_S),
-            strict=True,
-        ):
-            said = str(outcome.error) if outcome.error else outcome.value
-            told.append(said)
-            j = found[i]
-            rows.append({"family": family, "mutant": j.name, "proof": j.proof, "run": j.said, "device": said})
-        refused = sum(map(is_refusal, told))
-        wrong = [(i, t) for i, t in zip(wanted, told, strict=True) if t and not is_refusal(t)]
-        bad += len(wrong)
-        took = time.perf_counter() - began
-        print(
-            f"{family:16} {n:8} {len(wanted):7} {told.count(''):11} {refused:8} {len(wrong):10} {took:8.1f}", flush=True
-        )
-        for i, t in wrong[:5]:
-            print(f"    {found[i].name}: {t}"[:400], flush=True)
-    if options.out:
-        options.out.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    named = [m for f in options.family for m in spread([(f, i) for i in range(len(every(f)))])[: options.most or None]]
+    began = time.monotonic()
+    judgements = Parallel(n_jobs=options.workers)(delayed(here.judge)(*m) for m in named)
+    found = dict(zip(named, judgements, strict=True))
+    print(f"judged {len(found)} mutants in {time.monotonic() - began:.0f} s", flush=True)
+    passed = [m for m, j in found.items() if j.proof == "proved" or j.kind == "equivalent"]
+    told = device_runs(passed, options.workers)
+    _write(options.out, found, told)
+    print(f"ran those that were let pass, {time.monotonic() - began:.0f} s", flush=True)
+    if options.every:
+        others = [m for m in found if m not in told]
+        told |= device_runs(spread(others), options.workers, time.monotonic() + options.every)
+        _write(options.out, found, told)
+    bad = list(_table(found, told, set(passed)))
+    for m in bad[:20]:
+        print(f"{m[0]} {found[m].name}: {told[m]}"[:400], flush=True)
+    print(f"{time.monotonic() - began:.0f} s")
     return 1 if bad else 0
 
 
-def compiled(family: str, i: int) -> None:
-    """Put the machine code of a mutant into the cache."""
-    try:
-        Generated(every(family)[i][1], defines=POLLS, allow=ALLOWED, delays=DELAYS)
-    except Exception:  # what it is, the run on the device says
-        return
+def _rows(found: dict[Mutant, Judged], told: dict[Mutant, str]) -> Iterator[dict[str, Any]]:
+    for m, j in found.items():
+        if m in told:
+            yield {"family": m[0], "mutant": j.name, "proof": j.proof, "run": j.said, "device": told[m]}
+
+
+def _write(out: Path | None, found: dict[Mutant, Judged], told: dict[Mutant, str]) -> None:
+    if out:
+        out.write_text("".join(json.dumps(row) + "\n" for row in _rows(found, told)))
+
+
+def _table(found: dict[Mutant, Judged], told: dict[Mutant, str], passed: set[Mutant]) -> Iterator[Mutant]:
+    """Print a row for each family; the mutants that were let pass and did otherwise."""
+    heads = ("let pass", "same bytes", "refused", "otherwise", "others")
+    print(f"{'family':16} {'mutants':>8}", *(f"{head:>10}" for head in heads))
+    for family in dict.fromkeys(f for f, _ in found):
+        own = [m for m in told if m[0] == family]
+        let = [m for m in own if m in passed]
+        refused = [m for m in let if is_refusal(told[m])]
+        wrong = [m for m in let if told[m] and m not in refused]
+        same, n = len(let) - len(refused) - len(wrong), sum(f == family for f, _ in found)
+        numbers = (len(let), same, len(refused), len(wrong), len(own) - len(let))
+        print(f"{family:16} {n:8}", *(f"{x:10}" for x in numbers), flush=True)
+        yield from wrong
+    others = {m: told[m] for m in told if m not in passed}
+    for who, n in Counter(map(caught_by, _rows(found, others))).most_common():
+        print(f"{n:6} of the others caught by {who}")
 
 
 if __name__ == "__main__":

@@ -221,7 +221,12 @@ IEEE = (
 APPROXIMATE = (
     MapFunction(
         *("ex2.approx", (0,), np.exp2, "2 to the power x"),
-        errors={"f32": Error(ulps=2), "f16": Error(relative=2.0**-9.9), "bf16": Error(relative=2.0**-7)},
+        errors={
+            "f32": Error(ulps=2),
+            # PTX states the relative part; a subnormal result of an H200 is up to one step of these off besides.
+            "f16": Error(relative=2.0**-9.9, absolute=2.0**-24),
+            "bf16": Error(relative=2.0**-7),
+        },
         flushed=("bf16",),
         source="PTX ISA, ex2",
         since={"bf16": HOPPER},

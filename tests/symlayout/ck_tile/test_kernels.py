@@ -18,52 +18,18 @@ from symlayout.ck_tile import (
     make_buffer_view,
     make_naive_tensor_descriptor,
     make_naive_tensor_view,
-    make_naive_tensor_view_packed,
     make_tensor_view,
     pad_tensor_view,
-    slice_tensor_view,
     transpose_tensor_view,
 )
 from symlayout.kernel import Builder
 from symlayout.kernels import vector_copy
 from symlayout.semantics import execute, expect_reference
+from tests.support.ck_copies import KERNELS, numbers, packed, padded, sliced, swizzled, transposed
 from tests.support.ck_views import lds_tile
 from tests.support.compilers import NEEDS_COMPILER
 
 M, N = dims("M N")
-
-
-def packed(*lengths, dtype="f32"):
-    return make_naive_tensor_view_packed(None, lengths, dtype=dtype)
-
-
-def numbers(n):
-    return np.arange(n, dtype=np.float32)
-
-
-def transposed():
-    return copy_views(transpose_tensor_view(packed(6, 10)), packed(10, 6)), 60
-
-
-def padded():
-    return copy_views(pad_tensor_view(packed(6, 10), (8, 16), (True, True)), packed(8, 16), elements=2), 60
-
-
-def sliced():
-    return copy_views(slice_tensor_view(packed(10, 10), (2, 3), (7, 8)), packed(5, 5)), 100
-
-
-def swizzled():
-    view = packed(16, 32)
-    return copy_views(view, TensorView(view.buffer, lds_tile(16, 32, 8)), elements=4), 512
-
-
-def into_padding():
-    """A destination with pads takes what its pads admit."""
-    return copy_views(packed(8, 16), pad_tensor_view(packed(6, 10), (8, 16), (True, True)), elements=2), 128
-
-
-KERNELS = {f.__name__: f for f in (transposed, padded, sliced, swizzled, into_padding)}
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -194,7 +160,7 @@ def test_copies_that_cannot_be(make, message):
 def test_a_size_may_have_the_name_of_registers():
     """The registers of a copy are x, and so is a size of the view."""
     (x,) = dims("x")
-    source = emit(copy_views(make_naive_tensor_view(None, (x,), (2,)), make_naive_tensor_view_packed(None, (x,))))
+    source = emit(copy_views(make_naive_tensor_view(None, (x,), (2,)), packed(x)))
 
     assert "float x1[1]" in source.text
     assert gpu.compile(source.text, name="x.cu").kernel(source.name)

@@ -1,0 +1,102 @@
+"""The rows that devices left: what they show still holds of the texts, statements and figures that name them."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks import reproduce
+from benchmarks.hardware import asleep, stamped
+from symlayout.atoms.functions import FUNCTIONS
+
+ROOT = Path(__file__).parents[2]
+README = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+BELOW = {"gemm_mma_8192", "gemm_mma_8192_grouped", "gemm_mma_8192_square", "gemm_8192_cluster_1"}  # of their aims
+
+
+def rows(name):
+    return [json.loads(x) for x in gzip.decompress((reproduce.ROWS / name).read_bytes()).decode().splitlines()]
+
+
+def of_kind(kind):
+    return sorted(p.name for p in reproduce.ROWS.glob(f"{kind}_*.jsonl.gz"))
+
+
+@pytest.mark.parametrize("kind", reproduce.TABLES)
+def test_every_kind_of_rows_is_there_and_prints(kind):
+    for name in of_kind(kind):
+        assert list(reproduce.TABLES[kind](reproduce.ROWS / name))
+    assert of_kind(kind)
+
+
+@pytest.mark.parametrize("name", of_kind("correct"))
+def test_all_cases_are_the_same_at_twenty_sizes_or_more_half_of_them_with_waits(name):
+    found = rows(name)
+    sizes = {(r["name"], str(r["sizes"])) for r in found}
+
+    assert {r["outcome"] for r in found} == {"same"}
+    assert all(sum(n == kernel for n, _ in sizes) >= 20 for kernel in {r["name"] for r in found})
+    assert sum(r["delays"] is not None for r in found) == len(found) / 2
+
+
+def test_the_figures_of_the_readme_are_those_of_the_rows():
+    found = {r["name"]: r for r in rows("speeds_h200.jsonl.gz")}
+    cases = rows("correct_h200.jsonl.gz")
+
+    assert {name for name, r in found.items() if r["ratio"] < r["aim"]} == BELOW
+    assert f"{len(cases)} of {len(cases)} cases of {len({r['name'] for r in cases})} kernels" in README
+    for name in ("vector_copy", "axpby", "row_sum", "cp_async_copy", "bulk_copy", "tma_copy", "copy_if", "fill"):
+        assert f"{found[name]['ratio']:.3f}" in README, name
+    for name in ("gemm_mma_8192", "gemm_mma_8192_grouped", "gemm_8192", "tma_transpose"):
+        assert f"{found[name]['ratio']:.3f}" in README, name
+
+
+def test_no_mutant_that_was_let_pass_did_otherwise():
+    found = [r for name in of_kind("mutants") for r in rows(name)]
+    passed = [r for r in found if reproduce.was_let_pass(r)]
+
+    assert len(passed) > 250
+    assert all(not r["device"] or reproduce.is_refusal(r["device"]) for r in passed)
+    assert {reproduce.caught_by(r) for r in found if not reproduce.was_let_pass(r)} == {
+        "proof",
+        "proof and run",
+        "proof and run and device",
+    }
+
+
+@pytest.mark.parametrize("name", of_kind("functions"))
+def test_what_is_stated_of_errors_is_what_was_measured_and_nothing_is_outside(name):
+    found = rows(name)
+
+    assert all(r["outside"] == 0 for r in found)
+    for r in found:
+        row = FUNCTIONS[r["function"]]
+        assert r["stated"] == str(row.errors.get(r["type"], "rounded once")), r["function"]
+    measured = {(r["function"], r["type"]) for r in found}
+    assert {(w, kind) for w, row in FUNCTIONS.items() for kind in row.errors} <= measured
+
+
+@pytest.mark.parametrize("name", of_kind("stamped"))
+def test_times_that_kernels_took_of_themselves_can_be_true(name):
+    found = rows(name)
+
+    assert {r["name"] for r in found} == set(stamped.CASES)
+    assert all(map(stamped.is_plausible, found))
+    assert not stamped.is_plausible({**found[0], "landed_before_issue": 1})
+
+
+@pytest.mark.parametrize("name", of_kind("asleep"))
+def test_a_sleeping_lane_is_overtaken_and_the_store_before_it_faults_one_that_reads_the_timer_is_not(name):
+    found = rows(name)
+
+    assert {r["case"] for r in found if r["experiment"] == "store"} == set(asleep.CASES)
+    assert all(map(asleep.is_as_stated, found))
+    assert sum("illegal instruction" in r.get("said", "") for r in found) == 1
+
+
+def test_all_ways_of_launching_ended_as_expected():
+    found = rows("launch_check_h200.jsonl.gz")
+
+    assert len(found) == 20
+    assert all(r["as_expected"] for r in found)
