@@ -15,12 +15,13 @@ from typing import Any, TypeAlias
 
 from ..lemmas import ONE, Poly, always_divides, minus, need, plus, poly, times
 from ..map_checker import names_in, put
-from .graphs import Digits, Graph, Polys, Transform, data, digits, dot, product, row_major
+from .graphs import Digits, Graph, Polys, Sign, Transform, data, digits, dot, product, row_major
 from .kinds import in_bounds
 from .lane_claims import WIDTHS, requests
 from .linear_forms import proved, same, same_modes
-from .world import Data, World, expressions, fact, frozen, leaf, leaves
+from .world import Data, World, expressions, fact, frozen, leaf, leaves, number
 
+ANY = "any "  # the names of integers of which nothing is known
 BANK_BYTES = 4  # LDS banks are words
 MOST_LANES = 1024
 
@@ -42,17 +43,17 @@ def _stated(s: Data, kind: str, coords: dict[str, Poly], value: Poly, **fields: 
     return {**kept, "kind": kind, "layout": {"map": box}, **fields}
 
 
-def _positive(s: Data) -> Callable[[Poly], bool]:
+def _positive(s: Data) -> Sign:
     """Whether a polynomial in digits and sizes is plainly at least 0: a sum of products of what is."""
     sizes = {n for n, (low, *_) in s.get("sizes", {}).items() if type(low) is int and low >= 0}
     for k, (op, *args) in _atoms(s):
-        if op == "floordiv" and all(_sum(poly(a), sizes) for a in args):
+        if op == "floordiv" and _sum(poly(args[0]), sizes) and (number(poly(args[1])) or 0) >= 1:
             sizes.add(k)
-    return lambda p: _sum(p, sizes)
+    return lambda p, digits: _sum(p, {*sizes, *digits})
 
 
 def _sum(p: Poly, names: set[str]) -> bool:
-    return all(c > 0 and all(n in names or n.startswith("[") for n in key) for key, c in p.items())
+    return all(c > 0 and set(key) <= names for key, c in p.items())
 
 
 def _known(w: World, asked: Polys) -> None:
@@ -185,7 +186,7 @@ class Lanes:
 
     def anything(self) -> Poly:
         """An integer of which nothing is known."""
-        return {(f"any {next(self.names)}",): 1}
+        return {(f"{ANY}{next(self.names)}",): 1}
 
     def through(self, t: Transform, starts: Polys, steps: Polys) -> tuple[Polys, Polys]:
         """The lower run of an upper one, with what it needs."""
@@ -220,6 +221,7 @@ def vector(s: Data) -> Asked:
     """The lanes of each vector are a run through every transform, on one side of each edge of a pad (T11, T12)."""
     v, along, g = s["elements"], s["along"], Graph.read(s["layout"]["graph"])
     need(type(v) is int and v >= 1 and type(along) is int and 0 <= along < len(g.top), "a vector along a dimension")
+    need(not any(n.startswith(ANY) for n in (*s.get("sizes", {}), *s.get("atoms", {}))), "a name that is in use")
     lanes = Lanes(v, [g.extents[along]], itertools.count())
     tops: Polys = [{(f"[{c}]",): v if i == along else 1} for i, c in enumerate(g.coords)]
     starts = dict(zip(g.top, tops, strict=True))
@@ -254,8 +256,10 @@ def distribution_covers(s: Data) -> Asked:
     runs = [s["lanes"]] if s["warps"] is None else [s["warps"], s["lanes"]]
     merges = [up[0] for t, _, up in g.rows if t.kind == "merge"]
     need(g.top[: len(runs)] == merges and len(g.top) >= len(runs), "P indices that are no merges")
-    tiles = [product(t.lists[0]) for k in g.bottom for t, low, _ in g.rows if low == [k] and t.kind == "unmerge"]
-    need(len(tiles) == len(g.bottom) and not found.valid, "a tile dimension that is no unmerge")
+    below = [[t for t, low, _ in g.rows if k in low] for k in g.bottom]
+    need(all([t.kind for t in ts] == ["unmerge"] for ts in below), "a tile dimension that is no unmerge")
+    need(not found.valid, "a distribution that masks")
+    tiles = [product(t.lists[0]) for (t,) in below]
     replicas = product([n for t, _, _ in g.rows if t.kind == "replicate" for n in t.lists[0]])
     moves = [_moves(found, found.hidden.get(k, {})) for k in g.bottom]
     owned = [d for m in moves for d in m]

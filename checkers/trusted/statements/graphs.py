@@ -22,7 +22,7 @@ from ..map_checker import put
 from .world import Data, leaf, number
 
 Polys: TypeAlias = "list[Poly]"
-Sign: TypeAlias = "Callable[[Poly], bool]"
+Sign: TypeAlias = "Callable[[Poly, Mapping[str, Poly]], bool]"  # of a polynomial in digits of these extents
 
 
 def data(p: Poly) -> Any:
@@ -125,7 +125,7 @@ class Transform:
             return False
         name = _digit(u[0], extents)
         if self.kind == "right_pad":
-            return name is not None or positive(u[0])
+            return name is not None or positive(u[0], extents)
         return self.kind == "pad" or (name is not None and extents[name] == self.upper_lengths[0])
 
 
@@ -202,7 +202,7 @@ class Digits:
     asked: Polys = field(default_factory=list)
 
 
-def digits(g: Graph, by_pads: bool = False, positive: Sign = lambda p: False) -> Digits:
+def digits(g: Graph, by_pads: bool = False, positive: Sign = lambda p, extents: False) -> Digits:
     """The graph in digits of its merges; with *by_pads* what a pad admits is a digit too, and nothing is masked."""
     out = Digits({f"[{c}]": n for c, n in zip(g.coords, g.extents, strict=True)})
     out.top = [{(name,): 1} for name in out.extents]

@@ -45,7 +45,7 @@ from symlayout.ck_tile.adaptor import Graph
 from symlayout.errors import SymlayoutError
 from symlayout.expr import index
 from symlayout.int_tuple import ceil_div
-from symlayout.transforms import Embed, Merge, Pad, PassThrough, Unmerge
+from symlayout.transforms import Embed, Merge, Offset, Pad, PassThrough, RightPad, Unmerge
 from symlayout.transforms.transform import of_kind
 from tests.checkers.test_statements import Reader, changed, rejects
 from tests.support.ck_tiles import ACCUMULATOR, FRAGMENTS, GEMM_A
@@ -197,6 +197,40 @@ def test_a_merge_of_negative_lengths_is_no_box_of_digits() -> None:
     sizes = {"M": [-3, 9, 1], "K": [-3, 9, 1]}
 
     assert rejects({**c, "statement": {**c["statement"], "sizes": sizes}})
+
+
+def renamed(x: Any, old: str, new: str) -> Any:
+    return json.loads(json.dumps(x).replace(json.dumps(old), json.dumps(new)))
+
+
+def test_names_of_sizes_are_no_digits_and_no_unknowns() -> None:
+    """A size that is called as a digit, or as an integer of which nothing is known, is neither."""
+    below = transform_tensor_descriptor(
+        make_naive_tensor_descriptor((8,), (1,)),
+        (Offset(dim("D", at_least=0), dim("D", at_least=0)),),
+        ((0,),),
+        ((0,),),
+    )
+    d = transform_tensor_descriptor(
+        transform_tensor_descriptor(below, (RightPad(8, 4),), ((0,),), ((0,),)), (Offset(12, 3),), ((0,),), ((0,),)
+    )
+    c = certificate_of(NoInvalidAccess(d, 8 + dim("D", at_least=0)))
+    other = renamed(c, "D", "[D")
+    verify(other)
+    other["statement"]["sizes"]["[D"][0] = -9
+    assert rejects(other)
+
+    c = certificate_of(VectorDoesNotStraddle(PADDED, 4))
+    assert rejects(renamed(c, "M", "any 0"))
+
+
+def test_a_tile_dimension_is_written_once() -> None:
+    c = certificate_of(DistributionCovers(SMALL))
+    g = c["statement"]["distribution"]["graph"]
+    g["transforms"].append(["unmerge", [1], False])
+    g["lower"].append([0])
+    g["upper"].append([99])
+    assert rejects(c)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)

@@ -78,20 +78,24 @@ def test_the_command_shows_types_of_ck_tile():
     assert "whose tile is its own" in refused.output
 
 
-def test_comments_of_hip_sources_are_claims_about_distributions(tmp_path):
-    source = tmp_path / "policy.hpp"
+@pytest.mark.parametrize("suffix", ["hip", "cpp", "hpp"])
+def test_comments_of_hip_sources_are_claims_about_views_and_distributions(tmp_path, suffix):
+    source = tmp_path / f"policy.{suffix}"
     source.write_text(
         f"// symlayout: distribution_covers {GEMM_A.cpp()}\n"
         f"/* symlayout: distribution_covers {DOCUMENT.cpp()} lanes 64 expect refuted */\n"
         "// symlayout: no_invalid_access tensor_descriptor<tuple<embed<tuple<constant<3>, constant<4>>,\n"
         "// ...  tuple<constant<4>, constant<1>>>>, tuple<sequence<0>>, tuple<sequence<1, 2>>, sequence<1, 2>,\n"
         "// ...  constant<12>, sequence<-1, -1, 4>, sequence<-1, -1, 1>>\n"
+        "// symlayout: mask_is_exactly tensor_descriptor<tuple<embed<tuple<int>, tuple<constant<1>>>,\n"
+        "// ...  right_pad<int, int>>, tuple<sequence<0>, sequence<1>>, tuple<sequence<1>, sequence<2>>, sequence<2>,\n"
+        "// ...  int, sequence<-1, -1, -1>, sequence<-1, -1, -1>> predicate (i) -> i < s1\n"
     )
     shown = command("prove", str(source))
 
     assert shown.exit_code == 0
-    assert "2 proved, 1 refuted (1 of them expected)" in shown.output
+    assert "3 proved, 1 refuted (1 of them expected)" in shown.output
     source.write_text("// symlayout: distribution_covers tile_distribution_encoding<sequence<x>>\n")
     wrong = command("prove", str(source))
     assert wrong.exit_code == 2
-    assert "policy.hpp:1" in wrong.output
+    assert f"policy.{suffix}:1" in wrong.output
