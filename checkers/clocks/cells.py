@@ -161,18 +161,18 @@ def _width(kernel: Kernel, s: Site, ref: Ref) -> int:
 def _slot(kernel: Kernel, facts: Facts, s: Site, ref: Ref, whole: int, barriers: list[Phased]) -> tuple[int, int, Any]:
     """(slots, elements of each, number) of an access; one slot where its offset does not show several."""
     width = _width(kernel, s, ref)
-    loops = {loop.index for loop in s.loops}
     counts = dict.fromkeys(b.slots for b in kernel.barriers if b.slots > 1 and whole % b.slots == 0)
     for slots in counts:
         elements = whole // slots
-        for number in _numbers(facts, ref.offset, slots, elements, loops):
+        for number in _numbers(facts, ref.offset, slots, elements):
             rest = facts.normal(ref.offset - elements * mod(number, slots))
             if width and _inside(rest, facts, elements - width + 1):
                 return slots, elements, number
     return 1, whole, 0
 
 
-def _numbers(facts: Facts, offset: Any, slots: int, elements: int, loops: set[Any]) -> Iterator[Any]:
+def _numbers(facts: Facts, offset: Any, slots: int, elements: int) -> Iterator[Any]:
+    """What may be the number of the slot of an offset, the likeliest first."""
     offset = facts.normal(offset)
     for a in opaque_atoms(offset):
         c = terms_of(offset).get((a,), 0)

@@ -94,7 +94,7 @@ class Chains:
         under = under.also(Fact(v, ">="))
 
         def here(p: Point, u: Under) -> bool:
-            return any(self._waited(w, b, v, p, u) for w in b.waits if p.who.meets(w.event.team))
+            return any(self._waited(w, v, p, u) for w in b.waits if p.who.meets(w.event.team))
 
         near = self._distances(("barrier", b), lambda e: any(_shares(e, w.event) for w in b.waits))
         if self.search(here, near, at, under, memory):
@@ -111,7 +111,7 @@ class Chains:
             return False
         return all(self.known(p.use.event, p.env, at, c.under, memory) for c in found for p in c.present)
 
-    def _waited(self, w: Use, b: Phased, v: Any, p: Point, under: Under) -> bool:
+    def _waited(self, w: Use, v: Any, p: Point, under: Under) -> bool:
         """Whether a wait for use *v* has returned before a point."""
         number = under.normal(v - w.first)
         if w.event.loops and w.step != 1:

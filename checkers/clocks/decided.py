@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -105,10 +105,7 @@ class Clocks:
 
     @cached_property
     def protocol(self) -> Protocol:
-        plain = self.kernel.plain
-        if len({id(op) for op in plain.walk()}) < sum(1 for _ in plain.walk()):  # each is told by its identity
-            plain = plain.edited(lambda op: [replace(op)])
-        return Protocol(plain, self.given)
+        return Protocol(self.kernel.distinct, self.given)
 
     @cached_property
     def protocol_open(self) -> str:

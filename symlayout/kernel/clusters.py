@@ -111,9 +111,10 @@ def blocks_of(kernel: Kernel, block: tuple[int, ...]) -> tuple[tuple[int, ...], 
 def ctas(kernel: Kernel) -> tuple[Cta, ...]:
     """The CTAs of a cluster; of a kernel without clusters the one that there is, with the kernel as it is.
 
+    Each operation of them is one of its own (``Kernel.distinct``).
     That the grid is one of whole clusters is the caller's to see to (``whole``).
     """
-    kernel = kernel.plain
+    kernel = kernel.distinct
     if size(kernel) == 1:
         return (Cta(0, kernel, 1),)
     shape = _shape(kernel)

@@ -174,6 +174,14 @@ class Kernel:
         """The kernel with each ``Let`` replaced by its value: the input of provers."""
         return replace(self, body=named(self.body)) if any(isinstance(op, Let) for op in self.walk()) else self
 
+    @functools.cached_property
+    def distinct(self) -> Kernel:
+        """The plain kernel with an operation of its own in each place, for those who know operations by identity."""
+        every = list(self.plain.walk())
+        if len({id(op) for op in every}) == len(every):
+            return self.plain
+        return self.plain.edited(lambda op: (replace(op),))
+
     @property
     def shared_bytes(self) -> int:
         """Bytes of shared memory, mbarriers last."""
