@@ -7,6 +7,7 @@ store may leave.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -189,17 +190,19 @@ def shown(f: Fact, known: Iterable[Fact], given: tuple[Fact, ...]) -> Certificat
     parts: list[Certificate] = []
     for p in (x,) if f.relation == ">=" else (x, -x):
         found = nonneg(p, facts)
-        addends = [found] if found is not None else [nonneg(a, facts) for a in _apart_sums(p)]
-        if not addends or None in addends:
+        sums = [] if found is not None else _apart_sums(p)
+        addends = [found] if found is not None else [*itertools.takewhile(bool, (nonneg(a, facts) for a in sums))]
+        if not addends or len(addends) < len(sums):
             return None
         parts += [a for a in addends if a is not None]
     return together(parts, str(f))
 
 
 def _apart_sums(p: Any) -> list[Any]:
-    """The sums over disjoint symbols that p is made of, where there are several, a number above 0 left out.
+    """The sums over disjoint symbols that p is made of, the short ones first; none where one of them is never above 0.
 
-    Each is shown alone where rounding stands in the way of all: 8*((t//32) % 2) + 32*b needs it for the first alone.
+    Each is shown alone where rounding stands in the way of all: 8*((t//32) % 2) + 32*b needs it for the first alone. A
+    number above 0 is left out.
     """
     groups: list[tuple[set[Symbol], Any]] = []
     for m, c in terms_of(p).items():
@@ -209,7 +212,8 @@ def _apart_sums(p: Any) -> list[Any]:
         near = [g for g in groups if g[0] & mine]
         groups = [g for g in groups if not g[0] & mine]
         groups.append((mine.union(*(g[0] for g in near)), sum((g[1] for g in near), start=term)))
-    return [x for _, x in groups] if len(groups) > 1 else []
+    sums = sorted((x for _, x in groups), key=lambda x: len(terms_of(x)))
+    return sums if len(sums) > 1 and all(max(terms_of(x).values()) > 0 for x in sums) else []
 
 
 def plain_terms(x: Any, indices: set[Any]) -> Any:
