@@ -23,7 +23,7 @@ from typing import TypeAlias
 from symlayout.atoms import MemorySpace
 from symlayout.errors import AssumptionError, LayoutError
 from symlayout.expr import Fact, Symbol, terms_of
-from symlayout.expr.compiled import holds
+from symlayout.expr.compiled import holds, value
 from symlayout.expr.partial_results import partial_results
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
@@ -93,7 +93,7 @@ def _large(kernel: Kernel, large_bytes: int) -> Sizes | None:
     best, low, high = None, 1, large_bytes
     while low <= high:
         mid = (low + high) // 2
-        at = nearest(kernel, {s.name: mid for s in kernel.dims}, DOWN)
+        at = _admitted(kernel, {s.name: mid for s in kernel.dims}, DOWN)
         if at is None or not _within(kernel, at, large_bytes):
             high = mid - 1
         else:
@@ -102,23 +102,12 @@ def _large(kernel: Kernel, large_bytes: int) -> Sizes | None:
 
 
 def _within(kernel: Kernel, at: Sizes, large_bytes: int) -> bool:
-    env = {s: at[s.name] for s in kernel.dims}
-    total = 0
-    for t in kernel.tensors:
-        if t.space is MemorySpace.GLOBAL:
-            total += int(t.layout.subs(env).cosize()) * t.dtype.bytes
-    if total > large_bytes:
+    """Whether the tensors have no more bytes, and the sums of products no more operations, than a large case."""
+    tensors = (t for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
+    if sum(int(value(t.layout.cosize(), at)) * t.dtype.bytes for t in tensors) > large_bytes:
         return False
-    terms = (x.extent for r in kernel.results for x in sums(r.value) if isinstance(x, Dot))
-    if not any(True for _ in terms):
-        return True
-    bound = kernel.bind(**at)
-    return all(
-        2 * int(bound.tensor(r.tensor).layout.size()) * int(x.extent) <= LARGE_OPERATIONS
-        for r in bound.results
-        for x in sums(r.value)
-        if isinstance(x, Dot)
-    )
+    dots = ((kernel.tensor(r.tensor), x) for r in kernel.results for x in sums(r.value) if isinstance(x, Dot))
+    return all(value(2 * t.layout.size() * x.extent, at) <= LARGE_OPERATIONS for t, x in dots)
 
 
 def nearest(kernel: Kernel, wanted: Mapping[str, int], way: str = NEAR) -> Sizes | None:
@@ -132,6 +121,17 @@ def nearest(kernel: Kernel, wanted: Mapping[str, int], way: str = NEAR) -> Sizes
 
     None where there are none within FAR of them.
     """
+    found = _admitted(kernel, wanted, way)
+    try:
+        if found is not None:
+            kernel.bind(**found)
+    except (AssumptionError, LayoutError):
+        return None
+    return found
+
+
+def _admitted(kernel: Kernel, wanted: Mapping[str, int], way: str) -> Sizes | None:
+    """Sizes that meet the facts about them; whether the kernel can be bound to them is not asked."""
     facts = Facts.about(kernel.dims, given=kernel.given)
     rows = [(f, frozenset(symbols_in((f,)))) for f in (*facts.ranges, *kernel.given)]
     order = _bounded_last(kernel.dims)
@@ -147,12 +147,7 @@ def nearest(kernel: Kernel, wanted: Mapping[str, int], way: str = NEAR) -> Sizes
             return None
     if not facts.admits({s: env[s.name] for s in order}):
         return None
-    found = {s.name: env[s.name] for s in kernel.dims}
-    try:
-        kernel.bind(**found)
-    except (AssumptionError, LayoutError):
-        return None
-    return found
+    return {s.name: env[s.name] for s in kernel.dims}
 
 
 def _holds(f: Fact, env: Sizes) -> bool:
