@@ -247,7 +247,7 @@ class _Chosen:
         if every * (self.kernel.threads if self.programs.by_threads else 1) > MAX_GRID:
             return None
         try:
-            walk = self.programs.walk(grid.every(range(grid.clusters)), moves=True)
+            walk = self.programs.requests(grid.every(range(grid.clusters)))
         except TooManyRows:
             return None
         cluster = np.arange(every) // grid.size

@@ -68,6 +68,7 @@ class Programs:
             for first, end in itertools.pairwise(sorted(cuts))
         ]
         self.footprints = Footprints(kernel)
+        self._requests: Walk | None = None
         self.indices = Indices(kernel, inputs or {})
         self.divisions = divisions(kernel)
         self._short = frozenset(_short(kernel))
@@ -96,6 +97,12 @@ class Programs:
     def of(self, block: tuple[int, ...]) -> list[Team]:
         """The teams of a CTA, by its block index, x first."""
         return self.walk([block]).of()[0]
+
+    def requests(self, blocks: Iterable[tuple[int, ...]]) -> Walk:
+        """The parts of all CTAs that touch global memory, whose blocks are given; they are kept."""
+        if self._requests is None:
+            self._requests = self.walk(blocks, moves=True)
+        return self._requests
 
     def walk(self, blocks: Iterable[tuple[int, ...]], moves: bool = False) -> Walk:
         """The parts of some CTAs; with *moves* those alone that touch global memory."""

@@ -30,7 +30,7 @@ from .sm import ALL, IN_FLIGHT, UNITS, Sm
 from .trace import Stall, Trace, Use
 from .values import Memories
 
-MANY_STEPS, PART = 5_000, 4  # of runs that simulate more, which take a fiftieth of a second, others go on for a part
+MANY_STEPS, PARTS = 5_000, (1, 4, 8)  # of runs that simulate more, a fiftieth of a second, others go on for a part
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")
 DETAILS = ("auto", "kinds", "all")
@@ -205,12 +205,14 @@ class _Again:
 
     def __init__(self, plans: Plans, machine: Machine, time: int, chip: Chip, each_step: bool) -> None:
         self.plans, self.full, self.each_step = plans, time, each_step
-        self.until = chip.sms[0].slots.served // PART if chip.steps - chip.repeated > MANY_STEPS else 0
+        simulated = chip.steps - chip.repeated
+        self.part = next((p for p in PARTS if simulated <= p * MANY_STEPS), PARTS[-1])
+        self.until = chip.sms[0].slots.served // self.part if self.part > 1 else 0
         self._each: float | None = None  # picoseconds of a step of the part
 
     @property
     def notes(self) -> list[str]:
-        return [f"what-ifs and the range are those of the first {1 / PART:.0%} of the steps"] if self.until else []
+        return [f"what-ifs and the range are those of the first {1 / self.part:.0%} of the steps"] if self.until else []
 
     def time(self, machine: Machine, free: str = "") -> int:
         """Picoseconds on a machine, with a resource made free."""

@@ -179,6 +179,7 @@ class Walk:
     teams: list[tuple[str, int]]
     parts: list[list[Part]]
     lengths: list[Array]
+    known: dict[Any, Any] = field(default_factory=dict)  # what others have found out about it
     _made: list[list[Team]] = field(default_factory=list)
 
     @property

@@ -111,6 +111,38 @@ def traffic_of(
     kernel: Kernel, cache: Cache, walk: Walk, group: Array, nth: Array, groups: int, at_once: int, size: int
 ) -> Traffic:
     """The traffic of all CTAs, which are in *walk*: each is the *nth* of its group."""
+    key = "asked", len(group), groups, at_once, size, cache.neighbours
+    if key not in walk.known:  # on another machine it is the same
+        walk.known[key] = _asked(kernel, walk, group, nth, at_once, size, cache.neighbours)
+    asked: Asked = walk.known[key]
+    requests = {}
+    if asked.parts:
+        found = _sources(cache, asked)
+        each = (np.split(x, np.cumsum([len(x) for x in asked.time])[:-1]) for x in found)
+        for at, (name, part), missed, late, answered in zip(asked.time, asked.parts, *each, strict=True):
+            dram = _capped(kernel, cache, part, part.columns["bytes"] * missed)
+            l2 = part.columns["bytes"] * answered
+            requests[name] = Requests(name, part, l2, dram, dram + missed * _runs(cache, part, at), late)
+    signs = np.zeros((groups, 1 + len(walk.lengths)), dtype=np.int64)
+    lengths = [np.ones(len(group), dtype=np.int64), *walk.lengths]
+    np.add.at(signs, group, np.stack(lengths, axis=1))
+    return Traffic(requests, group, signs)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What all CTAs ask for: for each request its time, and what was asked for since the last one for its bytes."""
+
+    parts: list[tuple[tuple[int, tuple[int, ...]], Part]]
+    time: list[Array]  # of each part
+    nbytes: Array
+    load: Array
+    window: Array  # distinct bytes since then, see ``reuse``
+    group: Array  # the same for those that ask for the same bytes in a step
+    alike: Array  # how many of these are of one GPC
+
+
+def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, size: int, neighbours: int) -> Asked:
     lengths = np.stack(walk.lengths)
     longest = np.maximum(lengths.max(axis=0), 1)
     start = _starts(longest, group, nth, np.arange(len(group)) % size, at_once)
@@ -125,19 +157,14 @@ def traffic_of(
         time.append(start[cta] + np.round(part.place * (longest[cta] / lengths[team][cta]), 3))
         key.append(moved.at + (numbers[moved.tensor] << KEYS))
         load.append(np.full(len(cta), part.row.unit in READS))
-        gpc.append(sm[cta] // cache.neighbours)
-    nbytes = [p.columns["bytes"] for _, p in parts]
-    requests, cuts = {}, np.cumsum([len(x) for x in nbytes])[:-1]
-    if parts:
-        found = _sources(cache, *map(np.concatenate, (time, key, nbytes, load, gpc)))
-        each = (np.split(x, cuts) for x in found)
-        for at, (name, part), missed, late, asked in zip(time, parts, *each, strict=True):
-            dram = _capped(kernel, cache, part, part.columns["bytes"] * missed)
-            l2 = part.columns["bytes"] * asked
-            requests[name] = Requests(name, part, l2, dram, dram + missed * _runs(cache, part, at), late)
-    signs = np.zeros((groups, 1 + len(lengths)), dtype=np.int64)
-    np.add.at(signs, group, np.stack([np.ones(len(group), dtype=np.int64), *lengths], axis=1))
-    return Traffic(requests, group, signs)
+        gpc.append(sm[cta] // neighbours)
+    nothing = np.zeros(0, dtype=np.int64)
+    if not parts:
+        return Asked(parts, time, *(nothing,) * 5)
+    nbytes, near = np.concatenate([p.columns["bytes"] for _, p in parts]), np.concatenate(gpc)
+    window, together = windows(np.concatenate(time), np.concatenate(key), nbytes)
+    _, which, alike = np.unique(together * (int(near.max()) + 1) + near, return_inverse=True, return_counts=True)
+    return Asked(parts, time, nbytes, np.concatenate(load), window, together, alike[which.reshape(-1)])
 
 
 def _starts(lengths: Array, group: Array, nth: Array, rank: Array, at_once: int) -> Array:
@@ -152,21 +179,17 @@ def _starts(lengths: Array, group: Array, nth: Array, rank: Array, at_once: int)
     return out
 
 
-def _sources(
-    cache: Cache, time: Array, key: Array, nbytes: Array, load: Array, gpc: Array
-) -> tuple[Array, Array, Array]:
+def _sources(cache: Cache, asked: Asked) -> tuple[Array, Array, Array]:
     """(the part of its bytes that DRAM moves, whether it has to be waited for, the part that L2 is asked for).
 
     Who asks in the same step for what another misses waits for DRAM too, which is asked once. Of those who ask for the
     same bytes in a step from one GPC some are answered together.
     """
-    window, group = windows(time, key, nbytes)
-    missed = 1.0 - np.where(np.isinf(window), cache.at_first, cache.there(window))
-    late = missed * nbytes > LATE * LINE
-    late = np.bincount(group, weights=late).astype(bool)[group]
-    _, which, alike = np.unique(group * (int(gpc.max()) + 1) + gpc, return_inverse=True, return_counts=True)
-    asked = 1.0 - cache.merged * (1.0 - 1.0 / alike[which.reshape(-1)])
-    return np.where(load, missed, cache.written_back), late & load, np.where(load, asked, 1.0)
+    missed = 1.0 - np.where(np.isinf(asked.window), cache.at_first, cache.there(asked.window))
+    late = missed * asked.nbytes > LATE * LINE
+    late = np.bincount(asked.group, weights=late).astype(bool)[asked.group]
+    answered = 1.0 - cache.merged * (1.0 - 1.0 / asked.alike)
+    return np.where(asked.load, missed, cache.written_back), late & asked.load, np.where(asked.load, answered, 1.0)
 
 
 def _runs(cache: Cache, part: Part, time: Array) -> Array:
