@@ -27,15 +27,14 @@ def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero
 
     *zero* is "first", "never", "now", or the loop in whose first iteration the sums start at zero.
     """
+    zeros = [_zeros(state, x).all(axis=(0, 1)) for x in (a, b)]
+    some = np.flatnonzero(~(zeros[0] & zeros[1]))  # products of zeros, as behind the end of K, add nothing
+    if not len(some) and zero == "never":
+        return held
+    a, b = (x[:, :, some] if len(some) else x for x in (a, b))
     a_ids, a_base, a_steps = _rows(state.origins, a)
     b_ids, b_base, b_steps = _rows(state.origins, b)
     m, n, _ = row.mnk
-    some = [k for k, (x, y) in enumerate(zip(a_ids, b_ids, strict=True)) if not _both_zero(state, x, y)]
-    if not some and zero == "never":
-        return held
-    if some and some[0] == 0:  # products of zeros, as behind the end of K, add nothing
-        a_ids, b_ids = (tuple(ids[k] for k in some) for ids in (a_ids, b_ids))
-        a_steps, b_steps = a_steps[some], b_steps[some]
     ra, rb = a_base.shape[-1], b_base.shape[-1]
     if ra + rb > WIDTH:
         raise Open(f"products of elements with {ra} and {rb} coordinates")
@@ -144,14 +143,13 @@ def _together(*words: Words) -> list[list[int]]:
     return found
 
 
-def _both_zero(state: State, a: int, b: int) -> bool:
-    return _is_zero(state.origins[a]) and _is_zero(state.origins[b])
+def _zeros(state: State, x: Words) -> Numbers:
+    return np.isin(x.ids, [i for i in x.kinds if _is_zero(state.origins[i])])
 
 
 def products(state: State, a: Words, b: Words) -> Numbers:
     """Where the factors are not both zero, as they are behind the end of K: 0*0 adds nothing to a sum."""
-    zeros = [i for i in {*a.kinds, *b.kinds} if _is_zero(state.origins[i])]
-    return ~(np.isin(a.ids, zeros) & np.isin(b.ids, zeros))
+    return ~(_zeros(state, a) & _zeros(state, b))
 
 
 def adds_products(state: State, a: Words, b: Words, acc: Words) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from checkers import Computes, WrittenOnce, prove
@@ -23,8 +25,9 @@ KERNELS = {
     "gemm_simt, all": lambda: gemm_simt(65, 70, 33),
     "gemm_simt, one tile": lambda: gemm_simt(65, 64, K),
     "gemm_simt, one step": lambda: gemm_simt(5, 7, 1),
-    "gemm_simt, N": lambda: gemm_simt(M, 70, K),
-    "gemm_mma": lambda: gemm_mma(65, 72, WHOLE, tile=(64, 64), stages=2),
+    "gemm_mma, all": lambda: gemm_mma(65, 72, 40, tile=(64, 64), stages=2),
+    "gemm_mma, one unit": lambda: gemm_mma(65, 72, 8, tile=(64, 64), stages=3),
+    "gemm_mma, M and N": lambda: gemm_mma(65, 72, WHOLE, tile=(64, 64), stages=2),
 }
 
 
@@ -63,3 +66,21 @@ def test_other_conditions_are_not(name):
     kernel = conditions(WRONG[name])
     found = {v.claim.kind for v in prove(kernel).verdicts if v.outcome is not Outcome.PROVED}
     assert found & {"computes", "written once", "in bounds"}
+
+
+@pytest.mark.parametrize("names", ["a", "b", "ab"])
+@pytest.mark.parametrize(
+    "build", [lambda: gemm_mma(65, 72, 40, tile=(64, 64), stages=2), lambda: gemm_simt(5, 7, 33)], ids=["mma", "fma"]
+)
+def test_zeros_before_the_end_of_k_are_not_the_end(build, names):
+    """One unit less of A, of B, or of both, whose products of zeros are then too many."""
+    kernel = build()
+
+    def earlier(op: Op):
+        if isinstance(op, Copy) and op.when and op.src.tensor in names:
+            unit = op.row.bytes // kernel.tensor(op.src.tensor).dtype.bytes
+            return (replace(op, when=(op.when[0], Fact(op.when[1].expr - unit, ">="))),)
+        return (op,)
+
+    claim = Computes(kernel.edited(earlier), "c")
+    assert claim.certify(Facts.about()) is None

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from checkers import Computes, HappensBefore, claims_of, prove
+from checkers.prover import Budget
 from symlayout import Fact, LayoutError, dim, dims, index
 from symlayout.expr import minimum
 from symlayout.facts import Facts
@@ -180,8 +181,9 @@ def test_use_before_the_copies_are_over_is_refuted(kind):
 
 def test_rows_that_no_predicate_keeps_inside_are_out_of_bounds():
     wild = _moved(_fetches("a"), _when(lambda w: w[1:]))
-    verdicts = [prove(c).verdicts[0] for c in claims_of(wild) if c.kind == "in bounds"]
-    assert "refuted" in {v.outcome.value for v in verdicts}
+    loads = (c for c in claims_of(wild) if c.kind == "in bounds" and "block_x" in str(c))
+    verdicts = (prove(c, budget=Budget(repairs=False)).verdicts[0] for c in loads)
+    assert any(v.outcome.value == "refuted" for v in verdicts)
 
 
 def test_zeros_are_of_cp_async_alone():
