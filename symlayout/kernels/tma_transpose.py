@@ -42,12 +42,15 @@ TILE_ROWS, TILE_ROW_BYTES = (
 
 
 class SwizzledTile:
-    """A tile of rows and columns as TMA boxes of one swizzle span each, side by side: where its elements are."""
+    """A tile of rows and columns as TMA boxes of one swizzle span each, side by side: where its elements are.
+
+    Rows that are narrower than the span of a swizzle begin a span apart all the same.
+    """
 
     def __init__(self, rows: int, columns: int, kind: DType, swizzle: int) -> None:
         self.mode = TmaSwizzle.of(swizzle)
         self.rows, self.width = rows, min(columns, swizzle // kind.bytes or columns)
-        self.boxes = columns // self.width
+        self.pitch, self.boxes = swizzle // kind.bytes or columns, columns // self.width
         self._swizzle = upcast_swizzle(kind.bytes, self.mode.swizzle)
 
     @property
@@ -55,14 +58,19 @@ class SwizzledTile:
         """The box of the map, innermost first."""
         return self.width, self.rows
 
+    @property
+    def layout(self) -> Layout:
+        """The elements of the boxes and the gaps between narrow rows."""
+        return Layout((self.boxes * self.pitch, self.rows))
+
     def part(self, box: int) -> int:
         """The start of a box."""
-        return box * self.rows * self.width
+        return box * self.rows * self.pitch
 
     def at(self, row: Any, column: Any) -> Any:
         """The offset of an element."""
         box, column = (column // self.width, column % self.width) if self.boxes > 1 else (0, column)
-        return box * (self.rows * self.width) + self._swizzle(row * self.width + column)
+        return box * (self.rows * self.pitch) + self._swizzle(row * self.pitch + column)
 
 
 def tma_transpose(
@@ -91,6 +99,7 @@ def tma_transpose(
     vector, threads = 16 // kind.bytes, 32 * CONSUMERS
     tiles_m, tiles_n = ceil_div(M, rows), ceil_div(N, columns)
     schedule = Schedule(tiles_m * tiles_n, blocks, order)
+    nbytes = rows * columns * kind.bytes  # that come: none into the gaps
     come, go = SwizzledTile(rows, columns, kind, swizzle), SwizzledTile(columns, rows, kind, swizzle)
 
     sizes = (x for x in (M, N, *schedule.sizes) if not isinstance(x, int))
@@ -101,8 +110,8 @@ def tma_transpose(
         tensor_map = TensorMap.over(Layout((n, m), (1, n)), kind, part.box, swizzle=swizzle, l2_promotion=l2_promotion)
         boxes.append(k.tensor_map(f"{name}_map", tensor(), tensor_map))
     src, dst = boxes
-    ring = make_ring(k, "ring", kind, Layout((columns, rows)), slots=stages, consumers=CONSUMERS)
-    turned = k.shared_tensor("turned", kind, Layout((rows, columns)))
+    ring = make_ring(k, "ring", kind, come.layout, slots=stages, consumers=CONSUMERS)
+    turned = k.shared_tensor("turned", kind, go.layout)
 
     def corner(at: Any) -> tuple[Any, Any]:
         return rows * (at % tiles_m), columns * (at // tiles_m)
@@ -128,7 +137,7 @@ def tma_transpose(
                 k.commit("bulk")
         with k.elect():
             k.wait_group("bulk", 0)
-    with k.role("producer", 1), k.elect(), schedule.loop(k) as (i, at), ring.produce(i) as slot:
+    with k.role("producer", 1), k.elect(), schedule.loop(k) as (i, at), ring.produce(i, nbytes) as slot:
         m, n = corner(at)
         for b in range(come.boxes):
             k.copy("tma.load", src(n + b * come.width, m), slot.at(come.part(b)), slot.full, cache=loads)

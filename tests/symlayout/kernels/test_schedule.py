@@ -23,6 +23,7 @@ KERNELS: dict[str, tuple[Callable[[], Kernel], tuple[dict[str, int], ...]]] = {
     "tma_copy": (lambda: tma_copy(*dims("M N"), tile=(8, 32)), ({"M": 1, "N": 4}, {"M": 24, "N": 100})),
     "tma_transpose": (lambda: tma_transpose(*dims("M N")), ({"M": 8, "N": 8}, {"M": 264, "N": 136})),
     "tma_transpose_f32": (lambda: tma_transpose(*dims("M N"), dtype="f32"), ({"M": 132, "N": 68},)),
+    "tma_transpose_narrow": (lambda: tma_transpose(*dims("M N"), tile=(32, 32), swizzle=128), ({"M": 40, "N": 72},)),
 }
 
 
