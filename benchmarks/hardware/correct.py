@@ -147,8 +147,8 @@ def main() -> int:
                 {"name": name, "digest": kernel.digest, "delays": seed, "device": found.device, **_plain(c)}
                 for c in found.cases
             ]
-    if options.out:
-        options.out.write_text("".join(json.dumps(r, default=str) + "\n" for r in rows))
+            if options.out:  # as they come: what ends the rest loses none of these
+                options.out.write_text("".join(json.dumps(r, default=str) + "\n" for r in rows))
     return 1 if bad else 3 if undecided else 0
 
 
