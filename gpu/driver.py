@@ -29,11 +29,14 @@ DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether a device can be used here, and why not, or how many there are."""
+    """Whether a device can be used here, and why not, or how many there are; true if one can."""
 
     ok: bool
     reason: str
     devices: int = 0
+
+    def __bool__(self) -> bool:
+        return self.ok
 
     def __str__(self) -> str:
         return self.reason

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import gpu
 from benchmarks import reproduce
-from benchmarks.hardware import asleep, stamped
+from benchmarks.hardware import asleep, correct, functions, mutants, speeds, stamped
+from gpu.driver import Availability
 from symlayout.atoms.functions import FUNCTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -100,3 +102,12 @@ def test_all_ways_of_launching_ended_as_expected():
 
     assert len(found) == 20
     assert all(r["as_expected"] for r in found)
+
+
+@pytest.mark.parametrize("script", [asleep, correct, functions, mutants, speeds, stamped], ids=lambda m: m.__name__)
+def test_a_script_without_a_device_says_so_with_status_4(script, monkeypatch, capsys):
+    monkeypatch.setattr(gpu, "availability", lambda: Availability(False, "no device here"))
+    monkeypatch.setattr("sys.argv", [script.__name__])
+
+    assert script.main() == 4
+    assert capsys.readouterr().out == "no device here\n"
