@@ -128,10 +128,10 @@ def _candidates(spaces: Any, mbarrier: bool, bulk: bool) -> Iterator[tuple[str, 
     """Instructions for a pair of memory spaces, the best first."""
     source, target = spaces
     if spaces == (GLOBAL, SHARED):
-        yield from (("bulk.load",),) if mbarrier and bulk else ()
+        yield from (("bulk.load",), ("tma.load",)) if mbarrier and bulk else ()
         yield from ((f"cp.async.{n}",) for n in (16, 8, 4))
     if spaces == (SHARED, GLOBAL) and bulk:
-        yield ("bulk.store",)
+        yield from (("bulk.store",), ("tma.store",))
     if spaces == (REGISTER, REGISTER):
         yield ()
     for n in reversed(VECTORS):

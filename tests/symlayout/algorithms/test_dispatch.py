@@ -58,7 +58,20 @@ def test_a_bulk_copy_needs_an_mbarrier_and_its_architecture():
     assert choose_copy(*pair, mbarrier=True).waits == ("mbarrier",)
     old = choose_copy(*pair, mbarrier=True, arch=SM80)
     assert old.atom == "cp.async.16"
-    assert old.rejected == (("bulk.load", "is there from compute capability 9.0 on, and sm_80 has 8.0"),)
+    late = "is there from compute capability 9.0 on, and sm_80 has 8.0"
+    assert old.rejected == (("bulk.load", late), ("tma.load", late))
+
+
+def test_a_tile_of_rows_is_one_for_tma_and_the_choice_says_what_it_lacks():
+    """Rows that do not follow one another are no bulk copy; a box would be one, of a tensor map that there is not."""
+    rows = Layout((8, 4), (1, 32))
+    choice = choose_copy(*tensors("global", "shared", rows, Layout((8, 4))), mbarrier=True)
+    assert choice.atom == "cp.async.16"
+    assert [word for word, _ in choice.rejected] == ["bulk.load", "tma.load"]
+    assert "and 8 of 32 elements do" in choice.rejected[0][1]
+    assert choice.rejected[1][1] == "moves a box of a tensor map, and there is none; make_tma_copy makes it"
+    back = choose_copy(*tensors("shared", "global", Layout((8, 4)), rows))
+    assert [word for word, _ in back.rejected] == ["bulk.store", "tma.store"]
 
 
 @pytest.mark.parametrize("layout, kind, offset, nbytes, why", [
