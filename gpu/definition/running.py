@@ -14,7 +14,7 @@ from symlayout.kernel import Kernel
 from ..codegen.source import Argument
 from ..compiling import compile
 from ..device import Device
-from ..errors import LaunchError
+from ..errors import CompileError, LaunchError
 from ..launch import load
 from .inputs import NUMBERS
 from .printing import Definition, define
@@ -76,5 +76,5 @@ def defined(kernel: Kernel) -> Defined | str:
     """The definition of a kernel as machine code, or the reason why there is none."""
     try:
         return Defined(kernel)
-    except LayoutError as e:
+    except (LayoutError, CompileError) as e:
         return str(e)

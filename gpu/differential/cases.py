@@ -62,7 +62,7 @@ def cases(
         if certificate is not None:
             expect_proved(bound, certificate, device.arch)
         code = _generated(packed, delays)
-        by = None if is_small(bound) else data.rounds(bound) or _defined(packed)
+        by = None if is_small(bound) else data.rounds(bound) or no_room(bound, device) or _defined(packed)
         if isinstance(by, Defined):
             found = tuple(large_case(bound, code, by, device, word, name) for name in data.words(bound))
         else:
@@ -122,10 +122,19 @@ def _on_host(
     return DIFFERS if told else SAME, told, tuple(compared)
 
 
+def no_room(bound: Kernel, device: Device) -> str:
+    """Why a device cannot hold each tensor twice; "" where it can."""
+    needed, free = 2 * _global_bytes(bound), device.driver.free_bytes()
+    return "" if needed <= free else f"all tensors twice take {needed} bytes of device memory, and {free} are free"
+
+
 def is_small(bound: Kernel) -> bool:
     """Whether the untimed run takes a second or so."""
-    moved = sum(int(t.bytes) for t in bound.tensors if t.space is MemorySpace.GLOBAL)
-    return moved <= UNTIMED_BYTES and int(np.prod([int(n) for n in bound.grid])) <= UNTIMED_CTAS
+    return _global_bytes(bound) <= UNTIMED_BYTES and int(np.prod([int(n) for n in bound.grid])) <= UNTIMED_CTAS
+
+
+def _global_bytes(bound: Kernel) -> int:
+    return sum(int(t.bytes) for t in bound.tensors if t.space is MemorySpace.GLOBAL)
 
 
 def _stored(machine: Machine | None, got: Mapping[str, Array]) -> dict[str, Array] | None:

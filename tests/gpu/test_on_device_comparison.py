@@ -17,6 +17,7 @@ from gpu.definition import running as definitions
 from gpu.definition.comparison import Comparison, Unequal
 from gpu.differential import cases, data, testing
 from gpu.differential.on_device import Twins
+from gpu.errors import CompileError
 from symlayout import Layout, dim, dims, f32
 from symlayout.kernel import Builder
 from symlayout.kernels import gemm, row_sum, vector_copy
@@ -137,6 +138,24 @@ def test_a_kernel_without_a_definition_is_compared_on_the_host_and_the_table_say
     assert found
     assert [c.compared for c in found.cases] == [("reference",)] * 2
     assert str(found).splitlines()[-1] == "compared on the host, not on the device: ex2.approx is approximate"
+
+
+def test_where_tensors_do_not_fit_twice_they_are_compared_on_the_host(machine):
+    machine.free_bytes = 16000
+
+    found = compared(machine)
+
+    assert [c.compared for c in found.cases] == [("reference",)] * 2
+    assert "all tensors twice take 16048 bytes of device memory, and 16000 are free" in str(found)
+
+
+def test_a_definition_that_does_not_compile_says_why(machine, monkeypatch):
+    def refused(*_, **__):
+        raise CompileError("expected vector_copy_definition.cu to compile")
+
+    monkeypatch.setattr(definitions, "compile", refused)
+
+    assert "expected vector_copy_definition.cu to compile" in str(compared(machine))
 
 
 # -- sums whose bits depend on their order -------------------------------------------------------------------------
