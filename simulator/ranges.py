@@ -13,12 +13,13 @@ end; in between the effect is taken as linear, and effects of several numbers ad
 gets slower, so groups of numbers are tried together first, and only the groups that matter are split (sequential
 bifurcation: Bettonvil and Kleijnen 1997). A group that is not split moves as one, which makes the range wider.
 
-The number ``model``, where a machine has one, stands for what the model leaves out: it multiplies the time.
+Numbers that begin with ``model`` stand for what the model leaves out, of all kernels or of those with some operations:
+they multiply the time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,11 +75,15 @@ class Range:
 
 
 def time_range(
-    time_of: Callable[[Machine], int], machine: Machine, base: int | None = None, most: int = MAX_RUNS
+    time_of: Callable[[Machine], int],
+    machine: Machine,
+    base: int | None = None,
+    most: int = MAX_RUNS,
+    gaps: Sequence[str] = (MODEL,),
 ) -> Range:
     """The range of a time, in picoseconds, that a machine determines, from at most so many runs.
 
-    *base* is the time of the machine as it is, where that is known.
+    *base* is the time of the machine as it is, where that is known; *gaps* are what the model leaves out of a kernel.
 
     >>> from simulator import H200
     >>> found = time_range(lambda m: m.ps("launch"), H200.replacing(launch=1000, model=1))
@@ -86,7 +91,7 @@ def time_range(
     0
     """
     base = time_of(machine) if base is None else base
-    uncertain = [n for n in machine.numbers.values() if n.uncertainty and n.name != MODEL]
+    uncertain = [n for n in machine.numbers.values() if n.uncertainty and not n.name.startswith(MODEL)]
     runs = _Runs(time_of, machine, base, most)
     todo = [g for units in GROUPS if (g := [n for n in uncertain if n.unit in units])]
     effects = []
@@ -99,9 +104,10 @@ def time_range(
             tried += [(runs.slow(part), part) for part in (group[:half], group[half:])]
         elif effect > 0:
             effects.append(Effect(tuple(n.name for n in group), *runs.others(group, effect)))
-    if MODEL in machine.numbers:
-        u = machine[MODEL].uncertainty
-        effects.append(Effect((MODEL,), -u, u, u / 2))
+    for gap in gaps:
+        if gap in machine.numbers:
+            u = machine[gap].uncertainty
+            effects.append(Effect((gap,), -u, u, u / 2))
     effects.sort(key=lambda e: (-e.slow, e.names))
     return Range(*_quantiles(base, effects), tuple(effects))
 

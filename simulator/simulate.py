@@ -23,10 +23,11 @@ from .memory import LATENCY, GlobalMemory
 from .places import Clusters, Place
 from .plan import Plan, Plans
 from .program import Programs
-from .ranges import time_range
+from .ranges import MODEL, time_range
 from .recurrence import Recurrence
 from .resource import Pipe
 from .sm import ALL, IN_FLIGHT, UNITS, Sm
+from .timing_classes import Unit, timing_class
 from .trace import Stall, Trace, Use
 from .values import Memories
 
@@ -87,7 +88,8 @@ def simulate(
     around = None
     if uncertainty:
         launched = time + _launch(machine)
-        around = time_range(lambda m: again.time(m) + _launch(m), machine, launched)
+        gaps = tuple(_gaps(bound))
+        around = time_range(lambda m: again.time(m) + _launch(m), machine, launched, gaps=gaps)
     return Trace(
         kernel=bound.name,
         digest=bound.digest,
@@ -116,6 +118,16 @@ def simulate(
 def _launch(machine: Machine) -> int:
     """What a launch in a stream takes beside its CTAs: until they begin, and until what they wrote is written."""
     return machine.ps("launch") + machine.ps("launch_drain")
+
+
+def _gaps(kernel: Kernel) -> Iterator[str]:
+    """The numbers of a machine that stand for what the model leaves out of a kernel."""
+    yield MODEL
+    units = {timing_class(op).unit for op in kernel.walk()}
+    if units & {Unit.WGMMA, Unit.MMA}:
+        yield f"{MODEL}_products"
+    elif Unit.SHARED in units and Unit.TMA_STORE in units:
+        yield f"{MODEL}_turned"
 
 
 class Chip:

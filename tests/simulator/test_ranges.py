@@ -69,6 +69,19 @@ def test_a_machine_without_uncertainty_has_no_range():
     assert (found.p10_ps, found.p90_ps, found.effects) == (H200.ps("dram_latency"), H200.ps("dram_latency"), ())
 
 
+def test_what_the_model_leaves_out_of_some_kernels_widens_theirs():
+    numbers = {"a": (1000, "ns", 0.0), "model": (1, "count", 0.1), "model_products": (1, "count", 0.3)}
+    copy, product = (
+        time_range(lambda m: m.ps("a"), machine_of(**numbers), gaps=g)
+        for g in (("model",), ("model", "model_products"))
+    )
+    traces = [simulate(k.bind(), what_if=False) for k in (bulk_copy(4096), gemm(128, 128, 128, cluster=1, blocks=1))]
+
+    assert product.p90_ps - product.p10_ps > 2 * (copy.p90_ps - copy.p10_ps)
+    assert [e.names for e in copy.effects] == [("model",)]
+    assert [("model_products",) in [e.names for e in t.around.effects] for t in traces] == [False, True]
+
+
 def test_the_number_of_the_model_widens_the_range():
     one = machine_of(a=(1000, "ns", 0.0), model=(1, "count", 0.1))
     found = time_range(lambda m: m.ps("a"), one)
@@ -94,10 +107,11 @@ def test_a_simulation_has_a_range_from_few_runs(bound):
         trace = simulate(bound, m, what_if=False, uncertainty=False)
         return trace.time_ps + trace.launch_ps
 
-    found = time_range(counted, H200)
+    trace = simulate(bound, what_if=False)
+    gaps = ("model", *(("model_products",) if bound.name == "gemm" else ()))
+    found = time_range(counted, H200, gaps=gaps)
 
     assert runs <= MAX_RUNS + 1
-    trace = simulate(bound, what_if=False)
     assert found == trace.around
     assert found.p10_ps < trace.seconds * 1e12 < found.p90_ps
 
