@@ -413,6 +413,8 @@ NUMBERS: dict[str, Source] = {
     "sm_clock": Source("M4", "GHz", "cycles of a nanosecond while DRAM streams", _clock),
     "alu_latency": Source("M1", "cycles", "a chain of FFMA", lambda rows: each(rows, kernel="fma_1", warps=1)),
     "alu_interval": Source("M1", "cycles", "FFMA of 16 warps", _interval("fma_8")),
+    "sfu_latency": Source("M1", "cycles", "a chain of MUFU.EX2", lambda rows: each(rows, kernel="exp2_1", warps=1)),
+    "sfu_interval": Source("M1", "cycles", "MUFU.EX2 of 16 warps", _interval("exp2_8")),
     "shuffle_latency": Source("M1", "cycles", "a chain of SHFL", lambda rows: each(rows, kernel="shuffle_1", warps=1)),
     "shared_latency": Source("M2", "cycles", "a chain of LDS", lambda rows: each(rows, pattern="chain")),
     "wavefront_interval": Source("M2", "cycles", "all patterns, eight warps, by wavefronts", _wavefronts),

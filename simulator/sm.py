@@ -23,7 +23,7 @@ from .values import Follow
 
 UNITS = (
     *("issue slots", "load/store unit", "shared memory", "TMA front end", "tensor core", "mbarrier unit"),
-    *("SM port", "SM port, stores"),
+    *("SM port", "SM port, stores", "special functions"),
 )
 IN_FLIGHT = "TMA bytes in flight"
 ISSUING, ALL = "issuing", "all"  # of the time of a team: no stall, and all of it
@@ -139,7 +139,17 @@ class Sm:
         self.stands_for = weight * share
         self.mean = (1 + 1 / max(1.0, self.stands_for)) / 2  # where its bytes come among those of all, on average
         pipes = [Pipe(name, engine, free=name in free) for name in UNITS]
-        self.slots, self.lsu, self.shared, self.tma, self.tensor, self.mbarriers, self.port, self.stores = pipes
+        (
+            self.slots,
+            self.lsu,
+            self.shared,
+            self.tma,
+            self.tensor,
+            self.mbarriers,
+            self.port,
+            self.stores,
+            self.special,
+        ) = pipes
         self.pipes = tuple(pipes)
         self.in_flight = Window(IN_FLIGHT, engine, machine.count("tma_bytes_in_flight"), IN_FLIGHT in free)
         self.wake, self.remote = machine.ps("mbarrier_wait"), machine.ps("cluster_arrive")

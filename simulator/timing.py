@@ -86,6 +86,8 @@ class Times:
             return np.maximum(warps * occupancy, self.line * served)
         if unit in (Unit.TMA_LOAD, Unit.TMA_STORE):
             return np.maximum(x["lanes"] * occupancy, self.row * served)
+        if unit is Unit.SPECIAL:
+            return warps * x["count"] * occupancy / self.schedulers
         if unit is Unit.MMA:
             return warps * occupancy / self.schedulers
         if unit is Unit.WGMMA:

@@ -29,6 +29,7 @@ class Unit(Word):
     NONE = "none"  # structure: no instruction of its own is counted
     LOOP = "loop"  # an iteration: the jump, and divisions by run-time values
     REGISTERS = "registers"
+    SPECIAL = "special functions"
     SHARED = "shared memory"
     MATRIX = "matrix copy"
     LOAD = "global load"
@@ -71,6 +72,7 @@ class TimingClass:
 NOTHING = TimingClass(Unit.NONE, "")
 LOOP = TimingClass(Unit.LOOP, "loop_trip")
 REGISTERS = TimingClass(Unit.REGISTERS, "alu_interval", "", "alu_latency")
+SPECIAL = TimingClass(Unit.SPECIAL, "sfu_interval", "sfu_interval", "sfu_latency")
 SHARED = TimingClass(Unit.SHARED, "alu_interval", "wavefront_interval", "shared_latency")
 MATRIX = TimingClass(Unit.MATRIX, "alu_interval", "matrix_interval", "shared_latency")
 LOAD = TimingClass(Unit.LOAD, "alu_interval", "memory_interval")
@@ -98,6 +100,9 @@ ATOM_ROWS: tuple[tuple[str, TimingClass], ...] = (
     (r"wgmma\.m64n\d+k\d+\.[a-z]+\d+(m\d)?(\.f16)?\.rs", WGMMA_REGISTERS),
     (r"wgmma\.m64n\d+k\d+\.[a-z]+\d+(m\d)?(\.f16)?", WGMMA),
 )
+
+# Functions of maps that take a special function unit, as patterns; those that round once take other steps beside it.
+SPECIAL_FUNCTIONS = r"(ex2|lg2|rcp|rsqrt|sqrt|tanh)\.approx(\.x2)?|div|rcp|sqrt"
 
 OPERATION_ROWS: dict[type[Op], TimingClass] = {
     ops.Map: REGISTERS,
@@ -141,6 +146,8 @@ def timing_class(op: Op) -> TimingClass:
     word = getattr(op, "atom", None)
     if isinstance(op, ops.Fence) and op.about != Proxy.ASYNC:
         return REGISTERS  # of registers, or once before all
+    if isinstance(op, ops.Map) and re.fullmatch(SPECIAL_FUNCTIONS, op.function):
+        return SPECIAL
     found = ATOM_CLASSES.get(word) if isinstance(word, str) else OPERATION_ROWS.get(type(op))
     if found is None:
         name = word or type(op).__name__

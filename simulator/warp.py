@@ -188,6 +188,13 @@ class Warps:
         for name in step.what.writes:
             self.ready[name] = end + sm.latency(step.what)
 
+    def _special(self, step: Step) -> None:
+        """The special function units take some lanes of a warp at a time, from its issue on, which is over."""
+        sm = self.sm
+        start, _ = sm.special.take(step.unit_ps)
+        for name in step.what.writes:
+            self.ready[name] = start + max(0, sm.latency(step.what) - step.issue_ps)
+
     def _wgmma(self, step: Step) -> Steps:
         """The tensor core takes N/2 cycles for each warpgroup, and shared memory delivers the operands meanwhile.
 
@@ -335,6 +342,7 @@ class Warps:
 EFFECTS: Mapping[Unit, Callable[[Warps, Step], Any]] = {
     Unit.LOOP: Warps._loop,
     Unit.REGISTERS: Warps._registers,
+    Unit.SPECIAL: Warps._special,
     Unit.SHARED: Warps._shared,
     Unit.MATRIX: Warps._shared,
     Unit.LOAD: Warps._load,

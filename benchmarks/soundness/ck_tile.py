@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.ck_distributions import random_encoding
@@ -40,7 +40,7 @@ from symlayout.ck_tile import (
     make_tile_window,
     transform_tensor_descriptor,
 )
-from symlayout.expr import Fact, dim, index
+from symlayout.expr import Fact, dim, eq, index
 from symlayout.transforms import Embed, Freeze, Merge, Modulo, Offset, Pad, Slice, Transform, Unmerge, Xor
 
 from .ck_oracle import HOLDS
@@ -267,8 +267,19 @@ class WithObligations(Row):
             return ""
 
 
+def _given(r: random.Random, claim: Claim) -> Claim:
+    """A claim, now and then with facts about its sizes."""
+    symbols = symbols_of(claim)
+    if not symbols or r.random() < 0.6:
+        return claim
+    a, b = r.choice(symbols), r.choice(symbols)
+    every = a.multiple_of(2), a >= 2, a <= 5, eq(a, 2 * (a // 2)), a + 1 >= b, (a * b).multiple_of(4)
+    return replace(claim, given=tuple(f for f in r.sample(every, 2) if isinstance(f, Fact) and f.symbols))
+
+
 def _row(kind: type[Claim], make: Callable[[random.Random, bool], Claim], weight: int = 8) -> Row:
-    return WithObligations(kind, lambda r: make(r, False), lambda r: make(r, True), HOLDS[kind.__name__], weight=weight)
+    holds = HOLDS[kind.__name__]
+    return WithObligations(kind, lambda r: make(r, False), lambda r: _given(r, make(r, True)), holds, weight=weight)
 
 
 ROWS = (

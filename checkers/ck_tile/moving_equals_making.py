@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
@@ -12,12 +13,12 @@ from symlayout.ck_tile import TensorAdaptor, make_tensor_coordinate, move_tensor
 from symlayout.ck_tile.coordinates import moved
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact, Symbol, digit
-from symlayout.facts import Facts
+from symlayout.facts import Facts, ranges
 from symlayout.int_tuple import is_zero, product
 
 from ..algebra.certificates import together
 from ..algebra.subject_form import at_text, points
-from ..claim import Claim, Proof, TooLarge
+from ..claim import Claim, Proof, Query, TooLarge
 from ..claim_fields import Subject
 from ..exhaustive import unravel
 from ..trial_sizes import small_sizes
@@ -61,6 +62,15 @@ class MovingEqualsMaking(Claim):
 
     def certify(self, facts: Facts) -> Proof | None:
         """In each hidden dimension the moved index less the made one is 0."""
+        start, end, zero = self._differences
+        if not zero:
+            return Proof("normal form: the steps add up in every hidden dimension")
+        found = follows(zero, Facts.about(start, end, given=facts.given))
+        return None if found is None else Proof("the steps add up, T9", together(found, "each hidden dimension"))
+
+    @cached_property
+    def _differences(self) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...], tuple[Fact, ...]]:
+        """(an index, another one, what must be 0: the moved index less the made one of each hidden dimension)."""
         x = self._adaptor
         start, end = (
             tuple(digit(f"{p}{c.name}", n) for c, n in zip(x.coords, x.extents, strict=True)) for p in ("", "to.")
@@ -69,11 +79,29 @@ class MovingEqualsMaking(Claim):
         step = tuple(b - a for a, b in zip(start, end, strict=True))
         after = moved(x.graph, tuple(before[i] for i in range(len(before))), step)
         differences = [after[i] - made[i] for i in made]
-        if all(is_zero(d) for d in differences):
-            return Proof("normal form: the steps add up in every hidden dimension")
-        zero = [Fact(d, "==") for d in differences if not is_zero(d)]
-        found = follows(zero, Facts.about(start, end, given=facts.given))
-        return None if found is None else Proof("the steps add up, T9", together(found, "each hidden dimension"))
+        return start, end, tuple(Fact(d, "==") for d in differences if not is_zero(d))
+
+    def violations(self, facts: Facts) -> list[Query] | None:
+        start, end, zero = self._differences
+        return [[*ranges(start), *ranges(end), f.negated()] for f in zero]
+
+    def replay(self, model: Mapping[Symbol, int], bound: Any) -> Witness | None:
+        """The failure of the move between the indices of a solver's model."""
+        start, end, _ = self._differences
+        if any(s not in model for s in (*start, *end)):
+            return None
+        lengths = [int(n) for n in bound._adaptor.extents]
+        at = [tuple(model[s] for s in x) for x in (start, end)]
+        if any(not 0 <= i < n for x in at for i, n in zip(x, lengths, strict=True)):
+            return None
+        return bound._failure(*at)
+
+    def _failure(self, start: tuple[int, ...], end: tuple[int, ...]) -> Witness | None:
+        """The failure of one move, if it is one."""
+        x = self._adaptor
+        step = tuple(b - a for a, b in zip(start, end, strict=True))
+        after, made = move_tensor_coordinate(x, make_tensor_coordinate(x, start), step), make_tensor_coordinate(x, end)
+        return None if after == made else self._witness(start, end, after, made)
 
     def counterexample(self) -> Witness | None:
         x = self._adaptor

@@ -22,13 +22,16 @@ from .vector_lanes import GuaranteedVectorLength
 from .view_claims import INDEX_BITS
 
 
-def window_claims(window: TileWindow | KernelWindow, stores: bool = False) -> list[Claim]:
+def window_claims(
+    window: TileWindow | KernelWindow, stores: bool = False, lanes: int | None = None, warps: int | None = None
+) -> list[Claim]:
     """Claims about a window, at every origin that its indices reach; a window of a kernel stands for its own.
 
     No valid element leaves the buffer; the lanes of each vector are consecutive and as valid as the first, so that no
     vector leaves it either; the distribution covers the window, moving is making, offsets fit 32 bits. With *stores* no
     two threads write one element, at one origin or at another. Of a linear window the accesses as upstream makes them
-    are those that are meant, masks too; of elements that share storage vectors begin with a storage element.
+    are those that are meant, masks too; of elements that share storage vectors begin with a storage element. *lanes* of
+    a wave and *warps* are those that run, by default as many as the distribution is for, which upstream does not check.
 
     >>> from symlayout import dims
     >>> from symlayout.ck_tile import *
@@ -46,10 +49,10 @@ def window_claims(window: TileWindow | KernelWindow, stores: bool = False) -> li
     injective
     fits in
     """
-    return list(_claims(window.window if isinstance(window, KernelWindow) else window, stores))
+    return list(_claims(window.window if isinstance(window, KernelWindow) else window, stores, lanes, warps))
 
 
-def _claims(window: Any, stores: bool) -> Iterator[Claim]:
+def _claims(window: Any, stores: bool, lanes: int | None, warps: int | None) -> Iterator[Claim]:
     if not isinstance(window, TileWindow) or window.distribution is None:
         raise ClaimError(f"expected a tile window with a distribution, got {window!r}")
     d, access = window.distribution, window.access
@@ -58,7 +61,7 @@ def _claims(window: Any, stores: bool) -> Iterator[Claim]:
     yield NoInvalidAccess(access, window.buffer.size)
     if elements > 1:
         yield GuaranteedVectorLength(access, elements, along, 1, version=window.version)
-    yield DistributionCovers(d)
+    yield DistributionCovers(d, lanes, warps)  # type: ignore[arg-type]
     yield MovingEqualsMaking(window.view.descriptor)
     if isinstance(window, TileWindowLinear):
         yield Equal(*window.made_and_meant)

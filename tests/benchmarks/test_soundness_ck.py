@@ -24,7 +24,7 @@ def test_no_verdict_is_contradicted(row, mode):
     counts, wrong = trials(row, mode, COUNTS[mode], "quick", solver_ms=100)
 
     assert wrong == []
-    assert counts["refuted"]
+    assert min(counts["proved"], counts["refuted"]) > 2 or mode == "symbolic"
     assert counts["proved"] + counts["refuted"] > 0.5 * COUNTS[mode]
 
 

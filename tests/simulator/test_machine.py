@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from simulator import simulate
 from simulator.engine import SimulationError
 from simulator.machine import H200, Machine, Number, load, machine, machines
-from simulator.timing_classes import ATOM_CLASSES, OPERATION_ROWS, timing_class
+from simulator.timing_classes import ATOM_CLASSES, OPERATION_ROWS, REGISTERS, SPECIAL, timing_class
 from symlayout import ops
 from symlayout.atoms import ATOMS
-from symlayout.ops import Copy, Op, Ref
+from symlayout.atoms.functions import FUNCTIONS
+from symlayout.kernel import Builder
+from symlayout.ops import Copy, Map, Op, Ref
 
 OPERATIONS = [x for name in ops.__all__ if isinstance(x := getattr(ops, name), type) and issubclass(x, Op)]
 ABSTRACT = {Op, ops.Copy, ops.Mma}  # these name atoms
@@ -34,7 +37,7 @@ def test_each_operation_has_a_timing_class():
 @pytest.mark.parametrize("name", machines())
 def test_each_timing_class_has_its_numbers_as_times(name):
     one = machine(name)
-    for row in (*ATOM_CLASSES.values(), *OPERATION_ROWS.values()):
+    for row in (*ATOM_CLASSES.values(), *OPERATION_ROWS.values(), SPECIAL):
         for number in row.numbers:
             assert one.ps(number) > 0
 
@@ -42,6 +45,31 @@ def test_each_timing_class_has_its_numbers_as_times(name):
 def test_an_atom_without_a_row_is_named():
     with pytest.raises(SimulationError, match=r"a timing class of ld.moon.4, got none; add a row to"):
         timing_class(Copy("ld.moon.4", Ref("x"), Ref("y")))
+
+
+def test_each_function_has_a_timing_class():
+    """Those of the special function units (PTX: .approx, and what rounds once), and the rest."""
+    rows = {f: timing_class(Map(f, (Ref("x"),) * len(row.counts), Ref("y"))) for f, row in FUNCTIONS.items()}
+
+    assert {f for f, row in rows.items() if row is SPECIAL} == {
+        f for f in FUNCTIONS if ".approx" in f or f in ("div", "rcp", "sqrt")
+    }
+    assert {row for row in rows.values() if row is not SPECIAL} == {REGISTERS}
+
+
+@pytest.mark.parametrize("warps, depth, cycles", [(1, 1, 17), (4, 1, 17), (1, 8, 8), (8, 8, 16), (16, 8, 32)])
+def test_special_functions_take_the_cycles_that_were_measured(warps, depth, cycles):
+    """M1: chains of ex2, so many side by side in each warp."""
+    times = []
+    for rounds in (40, 140):
+        k = Builder("chains", grid=(1,), threads=32 * warps)
+        xs = [k.registers(f"x{i}", "f32", 1) for i in range(depth)]
+        for _ in range(rounds):
+            for x in xs:
+                k.map("ex2.approx", (x(),), x())
+        times.append(simulate(k.kernel(), H200, what_if=False, uncertainty=False).time_ps)
+
+    assert (times[1] - times[0]) / H200.cycle == pytest.approx(100 * cycles * depth, rel=0.02)
 
 
 def test_cycles_and_rates_become_picoseconds():

@@ -71,6 +71,16 @@ def test_a_factor_without_an_owner_is_the_reason():
     )
 
 
+def test_a_wave_of_more_lanes_walks_out_of_the_window():
+    """The document's 2 x 2 threads, on a wave of 64."""
+    view = make_naive_tensor_view(None, (8, 8), (8, 1))
+    window = make_tile_window(view, (4, 4), (0, 0), TileDistribution(DOCUMENT))
+
+    assert prove(window_claims(window))
+    (covers_, *_) = (c for c in window_claims(window, lanes=64) if isinstance(c, DistributionCovers))
+    assert refuted(covers_).startswith("warp 0, lane 2, y0 0, y1 0 holds (0,4), outside of the tile (4,4)")
+
+
 def test_claims_need_a_distribution():
     with pytest.raises(ClaimError, match="expected a tile distribution or its encoding"):
         DistributionCovers(3)
