@@ -68,7 +68,7 @@ class Walk(Visitor[None]):
         self.roles_of = _roles_of(kernel, every)
         self.overlapping = overlaps(kernel)
         self.written = {name for s in every if (name := written(kernel, s.op))}
-        self.read_first = read_first(kernel)
+        self.read_first = read_first(kernel, given)
         self.images: dict[str, list[Image]] = {}
         self.entries: dict[Symbol, tuple[str, tuple[Any, ...]]] = {}  # what an index that is read is an entry of
         self.checking = True
