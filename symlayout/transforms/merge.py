@@ -43,7 +43,8 @@ class Merge(Transform):
     merge(2, 3, 4) (1, 2, 3) (0, 1, 2) (2, 0, 0)
 
     Upstream divides by multiplication (v2, the default) or by ``/`` (v3): both are this formula for 0 <= u < 2^31 and
-    two others for u < 0, which :func:`magic_division` and :func:`truncated_division` give.
+    two others for u < 0, which :func:`digits_by_magic` and :func:`digits_truncated` give. That no valid index is
+    below 0 is an obligation of the descriptor.
     """
 
     lengths: Indices

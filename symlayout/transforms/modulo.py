@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..expr import Expr, Fact, Int, at_least
+from ..expr import Expr, Fact, Int, at_least, select
 from ..facts import Facts
 from ..obligations import Obligations
 from .conditions import required
@@ -55,5 +55,13 @@ class Modulo(Transform):
         return None if needs is None else Run(self.lower(upper.starts), upper.steps, (*upper.needs, *needs))
 
     def update(self, diff: Indices, lower: Indices, upper: Indices) -> Indices:
-        """As upstream writes it: from an index that already contains the step, the step is added once more."""
-        return ((upper[0] + diff[0]) % self.modulus - lower[0],)
+        """As upstream writes it: from an index that already contains the step, the step is added once more.
+
+        A step backwards may pass 0 then, below which the remainder of C++ has the sign of the index.
+        """
+        return (_remainder(upper[0] + diff[0], self.modulus) - lower[0],)
+
+
+def _remainder(x: Int, m: Int) -> Int:
+    """x % m as C++ has it: rounded to 0."""
+    return select(at_least(x, 0), x % m, -(-x % m))

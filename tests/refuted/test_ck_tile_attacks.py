@@ -102,12 +102,23 @@ def test_an_index_past_a_table_is_an_obligation():
     assert not prove(NoInvalidAccess(skipped))
 
 
+def test_a_step_of_modulo_backwards_takes_the_remainder_of_c():
+    """From 5 to 2 the step is added again: -1 % 3 is -1 and not 2, with which the move was proved right."""
+    d = make_naive_tensor_descriptor((3,), (1,))
+    d = transform_tensor_descriptor(d, (Modulo(3, 6),), ONE, ONE)
+    d = transform_tensor_descriptor(d, (Offset(4, 2),), ONE, ONE)
+    d = transform_tensor_descriptor(d, (Embed((2,), (3,)),), ONE, ONE)
+
+    assert prove(MovingEqualsMaking(d)).verdicts[0].outcome.value == "refuted"
+    assert Modulo(3, 6).update((-3,), (2,), (2,)) == (-3,)
+
+
 def test_moves_in_a_huge_dimension_are_not_listed():
     """All of 2^31 indices were written out first."""
     d = make_naive_tensor_descriptor_packed((7,))
     found = prove(MovingEqualsMaking(transform_tensor_descriptor(d, (Modulo(7, LARGEST),), ONE, ONE)))
 
-    assert "moved from 1 to 0, dimension 0 has index 6 instead of 0" in str(found)
+    assert "moved from 1 to 0, dimension 0 has index -1 instead of 0" in str(found)
 
 
 def test_huge_masks_and_vectors_are_refuted_by_a_model():

@@ -212,7 +212,7 @@ def test_a_vector_longer_than_a_row():
 @pytest.mark.parametrize(
     "transform, words",
     [
-        (make_modulo_transform(4, 10), "moved from 1 to 0, dimension 0 has index 3 instead of 0"),
+        (make_modulo_transform(4, 10), "moved from 1 to 0, dimension 0 has index -1 instead of 0"),
         (make_indexing_transform(4, (3, 0, 2, 1)), "moved from 1 to 0, dimension 0 has index 0 instead of 3"),
     ],
     ids=["modulo", "indexing"],
