@@ -18,9 +18,9 @@ which they were scheduled.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 from symlayout.errors import SymlayoutError
@@ -127,7 +127,7 @@ class Engine:
         if time < self.now:
             raise SimulationError(f"expected an event at {self.now} ps or later, got one at {time} ps")
         self._count += 1
-        heapq.heappush(self.queue, (time, self._count, action))
+        heappush(self.queue, (time, self._count, action))
 
     def start(self, name: str, steps: Steps, owner: Any = None) -> None:
         """Run a process from now on: the steps of an *owner*."""
@@ -146,7 +146,7 @@ class Engine:
         Raises SimulationError for processes that wait for what nobody does, with each of them, and for a run of more
         events than *max_events*.
         """
-        queue, pop = self.queue, heapq.heappop
+        queue, pop = self.queue, heappop
         self.left = max_events
         while queue:
             if self.left <= 0:

@@ -47,7 +47,9 @@ class Pipe:
         if occupancy < 0:
             raise SimulationError(f"expected an occupancy of at least 0 ps of {self.name}, got {occupancy} ps")
         servers = self._free
-        start = max(servers[0], now)
+        start = servers[0]
+        if start < now:
+            start = now
         end = start + occupancy
         if len(servers) == 1:
             servers[0] = end
