@@ -122,6 +122,7 @@ OPERATION_ROWS: dict[type[Op], TimingClass] = {
     ops.ClusterWait: TimingClass(Unit.CLUSTER_WAIT, "alu_interval", "barrier_interval", "cluster_barrier"),
     ops.Fence: TimingClass(Unit.REGISTERS, "fence"),
     ops.Init: REGISTERS,
+    ops.Inval: REGISTERS,
     ops.Prefetch: REGISTERS,
     ops.PrefetchL2: REGISTERS,  # its issue; that later loads find their bytes in L2 is not modelled
     ops.Commit: TimingClass(Unit.COMMIT, "group_commit"),

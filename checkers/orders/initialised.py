@@ -23,7 +23,9 @@ from symlayout.ops import (
     Fence,
     If,
     Init,
+    Inval,
     Role,
+    Wait,
     WarpBarrier,
 )
 
@@ -61,6 +63,7 @@ class _Array:
     def __init__(self, kernel: Kernel, name: str, every: Sequence[Site], uses: list[Site]) -> None:
         self.kernel, self.name, self.every, self.uses = kernel, name, every, uses
         self.remote = size(kernel) > 1 and any(map(_remote, uses))
+        self.invals = [s for s in every if isinstance(s.op, Inval) and s.op.array == name]
         self.inits = [s for s in every if isinstance(s.op, Init) and s.op.array == name]
 
     def orders(self) -> Iterator[Order]:
@@ -83,6 +86,8 @@ class _Array:
             return
         met = self._met(init)
         yield self._known(init, met, where)
+        if self.invals:
+            yield self._invalidated(where)
         if met is not None and (self.remote or any(s.op.credits_to(self.name) for s in self.uses)):
             yield self._fenced(init, met, where)
 
@@ -121,6 +126,30 @@ class _Array:
                 kind = "cluster barrier" if self.remote else "barrier of all threads"
                 return Order("initialised", where, missing=f"no {kind} between {init} and {s}; add it there")
         return Order("initialised", where, beyond=f"whether {early[0]} comes behind {init}")
+
+    def _invalidated(self, where: str) -> Order:
+        """That one thread invalidates it once, when all threads have met behind all uses."""
+        first, last = self.invals[0], max(s.places for s in (*self.uses, *self.inits))
+        if len(self.invals) > 1 or first.team is None or not _once(first):
+            return Order("invalidated", where, beyond=f"whether {self.name} is invalidated once")
+        if first.team.threads != 1:
+            return Order("invalidated", where, missing=f"expected one thread to execute {first}, got {first.team}")
+        plain = not first.role and all(not s.role for s in self.uses)  # so that the text is the order of each thread
+        if last > first.places and plain:
+            return Order("invalidated", where, missing=f"{first} stands before a use of {self.name}; put it behind")
+        meets = (s for s in self.every if last < s.places < first.places and self._is_of_all(s))
+        met = next((s for s in meets if s.places[0] > last[0]), None)
+        if met is not None:
+            return Order("invalidated", where, by=f"{met}, then {first}")
+        told = any(isinstance(x.op, (*MEETINGS, ClusterWait, Wait)) for x in self._between(last, first.places))
+        others = any(s.team is not None and first.team.includes(s.team) is False for s in self.uses)
+        said = f"no barrier of all threads between the last use and {first}"
+        if plain and others and not told:
+            return Order("invalidated", where, missing=said)
+        return Order("invalidated", where, beyond=f"whether all uses of {self.name} are over: {said}")
+
+    def _between(self, begin: tuple[int, ...], end: tuple[int, ...]) -> list[Site]:
+        return [s for s in self.every if begin < s.places < end]
 
     def _fenced(self, init: Site, met: Site, where: str) -> Order:
         """That the thread which initialises fences that, before the barrier."""

@@ -35,6 +35,8 @@ RULES = {
     "copy_awaited": "each copy by cp.async is awaited before the CTA ends: commit, then wait_group",
     "initialised": "an mbarrier is initialised once, by one thread, and used behind a later barrier of all threads"
     " (PTX ISA, mbarrier.init)",
+    "invalidated": "an mbarrier is invalidated once, by one thread, behind a barrier of all threads that is behind all"
+    " of its uses (PTX ISA, mbarrier.inval)",
     "init_fenced": "where copies complete on mbarriers or peers reach them, fence mbarrier_init stands between"
     " their init and that barrier, within a CTA fence async will do (PTX ISA, fence.mbarrier_init)",
 }

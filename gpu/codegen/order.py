@@ -15,6 +15,7 @@ from symlayout.ops import (
     ExpectTx,
     Fence,
     Init,
+    Inval,
     Mma,
     Prefetch,
     Wait,
@@ -36,6 +37,17 @@ def init(p: Page, site: Site) -> None:
         p.call("mbarrier_init", b.name, b.arrivals)
     else:
         p.line(f"for (int i = 0; i < {b.slots}; ++i) mbarrier_init({b.name} + i, {b.arrivals});")
+
+
+def inval(p: Page, site: Site) -> None:
+    """mbarrier.inval of each mbarrier of an array."""
+    op = site.op
+    assert isinstance(op, Inval)
+    b = p.kernel.barrier(op.array)
+    if b.slots == 1:
+        p.call("mbarrier_inval", b.name)
+    else:
+        p.line(f"for (int i = 0; i < {b.slots}; ++i) mbarrier_inval({b.name} + i);")
 
 
 def prefetch(p: Page, site: Site) -> None:

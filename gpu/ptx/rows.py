@@ -193,6 +193,13 @@ FIXED = (
         f'{shared("barrier")}, "r"(arrivals) ',
         "mbarrier.init",
     ),
+    asm(
+        "mbarrier_inval",
+        "uint64_t* barrier",
+        "mbarrier.inval.shared::cta.b64 [%0]",
+        f"{shared('barrier')} ",
+        "mbarrier.inval",
+    ),
     asm("fence_mbarrier_init", "", "fence.mbarrier_init.release.cluster", "", "fence.mbarrier_init"),
     *(f for scope in SCOPES for f in at_scope(scope)),
     Function("mbarrier_arrive_no_complete", NO_COMPLETE, "mbarrier.arrive.noComplete", (ADDRESS,)),

@@ -31,6 +31,7 @@ from ..ops import (
     For,
     If,
     Init,
+    Inval,
     Let,
     LoadIndex,
     Map,
@@ -298,6 +299,11 @@ class Builder(TensorCalls):
         """Initialise arrays of mbarriers here, by the one thread that is here, instead of at the start."""
         for array in arrays:
             self.add(Init(array().barrier))
+
+    def inval(self, *arrays: Callable[..., Slot]) -> None:
+        """Invalidate arrays of mbarriers, by the one thread that is here."""
+        for array in arrays:
+            self.add(Inval(array().barrier))
 
     def arrive(
         self, barrier: Slot, peer: Any = None, scope: str = "cta", count: int = 1, complete: bool = True

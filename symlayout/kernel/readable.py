@@ -26,6 +26,7 @@ from ..ops import (
     Elect,
     If,
     Init,
+    Inval,
     Map,
     Matrix,
     Mma,
@@ -114,7 +115,7 @@ def _counts(op: Op) -> Iterator[str]:
 def _names(kernel: Kernel, op: Op) -> Iterator[str]:
     """Names of tensors, tensor maps, mbarriers and parameters that are not declared; boxes of another rank."""
     maps = {m.name: m.tensor_map for m in kernel.maps}
-    if isinstance(op, Init):
+    if isinstance(op, Init | Inval):
         yield from _declared("an array of mbarriers", op.array, op, [b.name for b in kernel.barriers])
     if isinstance(op, Prefetch):
         yield from _declared("a tensor map", op.tensor_map, op, maps)

@@ -32,6 +32,7 @@ from .synchronisation import (
     ExpectTx,
     Fence,
     Init,
+    Inval,
     Wait,
     WaitGroup,
     WarpBarrier,
@@ -69,6 +70,7 @@ __all__ = [
     "For",
     "If",
     "Init",
+    "Inval",
     "Let",
     "LoadIndex",
     "Map",
@@ -98,7 +100,7 @@ __all__ = [
 DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex, Prefetch, PrefetchL2)
 NAMES: tuple[type[Op], ...] = (Let,)
 ORDER: tuple[type[Op], ...] = (
-    *(Init, Arrive, CpAsyncArrive, ExpectTx, Wait, Barrier, BarrierArrive, WarpBarrier, ClusterBarrier),
+    *(Init, Inval, Arrive, CpAsyncArrive, ExpectTx, Wait, Barrier, BarrierArrive, WarpBarrier, ClusterBarrier),
     *(ClusterArrive, ClusterWait, Fence, Commit, WaitGroup),
 )
 STRUCTURE: tuple[type[Op], ...] = (For, If, Elect, Role)

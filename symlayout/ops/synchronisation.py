@@ -29,6 +29,20 @@ class Init(Op):
 
 
 @dataclass(frozen=True)
+class Inval(Op):
+    """mbarrier.inval of each mbarrier of an *array*, by one thread, behind all of its uses: its bytes are free then.
+
+    >>> print(Inval("full"))
+    inval full
+    """
+
+    array: str
+
+    def __str__(self) -> str:
+        return f"inval {self.array}"
+
+
+@dataclass(frozen=True)
 class Arrive(Op):
     """mbarrier.arrive by each thread that is here, at this CTA's barrier or that of a *peer* in the cluster.
 

@@ -268,6 +268,12 @@ class Cta:
             raise DisorderError(f"expected {self}'s {found.name} to be initialised before it is used", "phase", name)
         return found
 
+    def inval(self, name: str) -> None:
+        """Invalidate the mbarriers of an array. Raises LayoutError where they are not initialised."""
+        for (array, _), found in self.slots.items():
+            if array == name:
+                found.inval()
+
     def init(self, name: str) -> None:
         """Initialise the mbarriers of an array. Raises LayoutError where they were before."""
         for (array, _), found in self.slots.items():

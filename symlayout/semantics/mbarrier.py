@@ -42,6 +42,12 @@ class Mbarrier:
             raise LayoutError(f"expected one mbarrier.init of {self.name}, got another")
         self.initialised = True
 
+    def inval(self) -> None:
+        """It may not be used from now on. Raises LayoutError where it was not initialised."""
+        if not self.initialised:
+            raise LayoutError(f"expected {self.name} to be initialised before mbarrier.inval")
+        self.initialised = False
+
     def arrive(self, threads: int, count: int = 1, complete: bool = True) -> None:
         """Threads arrive one by one, *count* times at once each.
 

@@ -30,6 +30,7 @@ from ..ops import (
     For,
     If,
     Init,
+    Inval,
     Let,
     LoadIndex,
     Map,
@@ -98,6 +99,11 @@ def _fill(agent: Agent, op: Fill) -> None:
 def _init(agent: Agent, op: Init) -> None:
     for _ in agent.active:
         agent.cta.init(op.array)
+
+
+def _inval(agent: Agent, op: Inval) -> None:
+    for _ in agent.active:
+        agent.cta.inval(op.array)
 
 
 def _prefetch(agent: Agent, op: Prefetch) -> None:
@@ -240,7 +246,7 @@ def _elect(agent: Agent, op: Elect) -> None:
 STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
     **{Copy: _instruction, Mma: _instruction, Map: _map, Fill: _fill, Shuffle: shuffle, Reduce: reduce},
     **{Let: let, LoadIndex: load_index},
-    **{Prefetch: _prefetch, PrefetchL2: _prefetch_l2, Init: _init},
+    **{Prefetch: _prefetch, PrefetchL2: _prefetch_l2, Init: _init, Inval: _inval},
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},
     **{ClusterArrive: _cluster_arrive, ClusterWait: _cluster_wait},
     **{CpAsyncArrive: cp_async_arrive, WarpBarrier: _warp_barrier, BarrierArrive: _barrier_arrive},
