@@ -89,6 +89,10 @@ METHODS = {
         "The value of each stored element was followed from the loads on, and is that of the result (docs/values.md)."
     ),
     "operations, one by one": "Each operation was checked by itself; its requirements depend on no size.",
+    "pairs of accesses": (
+        "Two accesses to one element, of which one changes it, were found to be in order, for each such pair: by one "
+        "thread, behind a barrier, in a ring, or at elements of their own. The reasons are named."
+    ),
     "no access changes it, or all are one reduction": (
         "Nothing writes the tensor while others use it, or all that is done to it commutes."
     ),
