@@ -59,7 +59,7 @@ class Proved:
     def of(cls, v: Verdict) -> Proved:
         """The verdict on a claim. Raises CertificateError for a claim that has no canonical statement."""
         try:
-            statement = _json(stated(v.claim))
+            statement = _json(_statement(v))
         except SerialError as e:
             raise CertificateError(f"expected a claim with a canonical statement, got {v.claim}: {e}") from e
         proof = "" if v.certificate is None else _json(v.certificate)
@@ -349,6 +349,15 @@ what is not proved has no certificate
             verdicts,
         )
         return made.sealed()
+
+
+def _statement(v: Verdict) -> dict[str, Any]:
+    """The statement of a claim: by transforms of a descriptor where its certificate has it so, else by the map."""
+    plain = stated(v.claim)
+    if v.certificate is None or v.certificate.get("statement") == plain:
+        return plain
+    by_transforms = stated(v.claim, graphs=True)
+    return by_transforms if v.certificate.get("statement") == by_transforms else plain
 
 
 def _difference(entry: dict[str, Any], certificate: Any) -> str:

@@ -24,6 +24,7 @@ from checkers import (
     MaskIsExactly,
     NoInvalidAccess,
     VectorDoesNotStraddle,
+    prove,
     verify,
 )
 from checkers.prover import decide
@@ -246,3 +247,16 @@ def test_certificates_of_careless_claims_are_accepted_and_mostly_derived(row: An
                 seen += 1
 
     assert trusting <= max(1, seen // 3)
+
+
+def test_a_bundle_of_claims_about_views_is_checked_without_a_prover(tmp_path: Any) -> None:
+    """A statement by transforms is that of its entry too; after a change of either it is not."""
+    report = prove(NoInvalidAccess(PADDED), GuaranteedVectorLength(taps(), 4, -1, 1), DistributionCovers(SMALL))
+    made = report.certificate
+    made.save(tmp_path / "views.json")
+    found = type(made).load(tmp_path / "views.json").check()
+
+    assert (len(found.accepted), found.problems, found.trusting) == (3, (), ())
+    text = (tmp_path / "views.json").read_text().replace("right_pad", "left_pad", 1)
+    (tmp_path / "views.json").write_text(text)
+    assert type(made).load(tmp_path / "views.json").check().problems
