@@ -74,7 +74,24 @@ def _value(x: Any, names: Mapping[str, str]) -> str:
         when = " and ".join(_fact(f, names) for f in m["valid"])
         said = f"({','.join(m['coords'])}) -> {_value(m['value'], names)} for {box}"
         return f"{said} when {when}" if when else said
+    if "graph" in x:
+        return _graph(x["graph"], names)
+    if "access" in x:
+        return ", ".join(f"{k} {_value(v, names)}" for k, v in x["access"].items())
     if "kernel" in x:
         return f"{x['kernel']} ({x['digest'][:16]})"
     text = str(x.get("serial", x))
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def _graph(g: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """A descriptor of CK Tile: its indices, then each transform from the top on, with its dimensions."""
+    said = [f"({','.join(g['coords'])}) as dimensions {_ids(g['top'])}"]
+    for (kind, *values), low, up in reversed([*zip(g["transforms"], g["lower"], g["upper"], strict=True)]):
+        parameters = ", ".join(_value(v, names) for v in values if v is not False)
+        said.append(f"{_ids(low)} = {kind}({parameters}) of {_ids(up)}")
+    return "; ".join([*said, f"value {_ids(g['bottom'])}"])
+
+
+def _ids(ids: Any) -> str:
+    return f"[{','.join(map(str, ids))}]"

@@ -31,6 +31,7 @@ from checkers.prover import decide
 from checkers.trusted.statements.graph_claims import GRAPH_CLAIMS
 from symlayout import Layout, dim
 from symlayout.answers.report import Outcome
+from symlayout.answers.statement_text import statement_in_words
 from symlayout.banks import Access
 from symlayout.ck_tile import (
     TensorDescriptor,
@@ -247,6 +248,15 @@ def test_certificates_of_careless_claims_are_accepted_and_mostly_derived(row: An
                 seen += 1
 
     assert trusting <= max(1, seen // 3)
+
+
+def test_a_statement_by_transforms_is_shown_in_words() -> None:
+    said = statement_in_words(certificate_of(NoInvalidAccess(MERGED))["statement"])
+
+    assert said.startswith("NoInvalidAccess of layout (x0) as dimensions [3]; [1,2] = merge((M,K)) of [3]; ")
+    assert "[0] = embed((M,K), (K + 3,1)) of [1,2]; value [0], size K*M + 3*M - 3" in said
+    lanes = certificate_of(LdsConflictDegree(Layout((16, S), (2 * M + 1, 64)), 4, Access(4, lanes=16, banks=64), 1))
+    assert "served width_bytes 4, lanes 16, groups ((0,1,2," in statement_in_words(lanes["statement"])
 
 
 def test_a_bundle_of_claims_about_views_is_checked_without_a_prover(tmp_path: Any) -> None:
