@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from .basis import as_tuple
-from .errors import LayoutError, ShiftError
+from .errors import ExpressionError, LayoutError, ShiftError
 from .expr import Expr, Fact, Int, Integers, Symbol, evaluate, index, integer, interpret, substitute, written_divisors
 from .expr.bits import LONGEST_SHIFT, shifted
 from .facts import symbols_in
@@ -113,7 +113,7 @@ class AddressMap:
     def valid_at(self, coord: tuple[int, ...]) -> bool:
         """Whether the predicate holds at integer coordinates."""
         env = dict(zip(self.coords, coord, strict=True))
-        return all(f.subs(env).value for f in self.valid)
+        return all(_holds(f, env) for f in self.valid)
 
     def subs(self, values: Mapping[Any, Any]) -> AddressMap:
         """The map with parameters replaced, its coordinates ranging over the new box."""
@@ -216,6 +216,14 @@ class AddressMap:
         return f"({','.join(map(str, self.coords))}) -> {text(self.offset)} for {box}{when}"
 
     __repr__ = __str__
+
+
+def _holds(fact: Fact, env: Mapping[Symbol, int]) -> bool:
+    """Whether a fact holds at integers; what parameters or a divisor below 1 leave open does not."""
+    try:
+        return fact.at(env)
+    except (ExpressionError, ZeroDivisionError):
+        return bool(fact.subs(env).value)
 
 
 def _parameters(f: Any) -> list[str]:
