@@ -32,7 +32,7 @@ def test_every_answer_is_that_of_the_dsl():
 def test_partitions_of_all_threads_are_the_tensor(word, groups, tile):
     """C is dealt once to each thread; A and B as often as threads repeat along the mode that they lack."""
     mma = make_tiled_mma(word, groups, tile or (None, None, None))
-    m, n, _ = (4 * x for x in mma.tile)
+    m, n, _ = (2 * x for x in mma.tile)
     seen: dict[tuple[int, ...], int] = {}
     for t in range(mma.size):
         part = mma.get_slice(t).partition_C(make_identity_tensor((m, n)))

@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from checkers import Computes, prove
+from checkers import Budget, Computes, prove
 from symlayout import Layout, ceil_div, dim, dims
 from symlayout.answers.report import Outcome, Verdict
 from symlayout.dtype import DType
@@ -43,8 +43,8 @@ def sums(of: str, kept: str, to: str, stated: str = "", function: str = "add", s
     return k.kernel()
 
 
-def judged(kernel: Kernel) -> Verdict:
-    [verdict] = prove(Computes(kernel, kernel.results[0].tensor)).verdicts
+def judged(kernel: Kernel, repairs: bool = True) -> Verdict:
+    [verdict] = prove(Computes(kernel, kernel.results[0].tensor), budget=Budget(repairs=repairs)).verdicts
     return verdict
 
 
@@ -55,7 +55,7 @@ NARROW += [("e4m3", "e4m3", "f32"), ("e5m2", "f16", "f32"), ("f32", "bf16", "f32
 
 @pytest.mark.parametrize("of, kept, to", NARROW)
 def test_a_sum_in_too_narrow_a_type_is_refuted_by_a_run(of: str, kept: str, to: str) -> None:
-    verdict = judged(sums(of, kept, to))
+    verdict = judged(sums(of, kept, to), repairs=False)
     assert verdict.outcome is Outcome.REFUTED, verdict
     assert "expected" in str(verdict.witness)
 
@@ -93,13 +93,13 @@ def test_integers_fit_under_a_bound(of: str, kept: str, most: int) -> None:
     assert f"expected N <= {most}" in open_.open
     assert f"N <= {most}" in open_.closing
     assert judged(kernel.assuming(most >= N)).outcome is Outcome.PROVED
-    assert judged(kernel.assuming(most + 1 >= N)).outcome is not Outcome.PROVED
+    assert judged(kernel.assuming(most + 1 >= N), repairs=False).outcome is not Outcome.PROVED
 
 
 @pytest.mark.parametrize("of, kept", [("i8", "u8"), ("i16", "i8"), ("f16", "bf16"), ("f32", "i32")])
 def test_the_greatest_in_a_type_that_lacks_elements(of: str, kept: str) -> None:
     low = {"u8": 0, "i8": -128, "bf16": -np.inf, "i32": -(2**31)}[kept]
-    assert judged(sums(of, kept, of, function="max", start=low)).outcome is not Outcome.PROVED
+    assert judged(sums(of, kept, of, function="max", start=low), repairs=False).outcome is not Outcome.PROVED
 
 
 def retyped(kernel: Kernel, name: str, dtype: str) -> Kernel:
@@ -121,7 +121,7 @@ MUTANTS = [
 
 @pytest.mark.parametrize("kernel", MUTANTS, ids=lambda k: f"{k.name}-{k.digest[:6]}")
 def test_families_with_narrower_registers_are_not_proved(kernel: Any) -> None:
-    assert judged(kernel).outcome is not Outcome.PROVED
+    assert judged(kernel, repairs=False).outcome is not Outcome.PROVED
 
 
 def test_a_reduction_in_memory_rounds_each_addition_to_the_type_of_the_tensor() -> None:
@@ -156,4 +156,4 @@ def test_a_reduction_in_memory_is_rounded_to_no_other_type_than_the_tensor_has()
     other = replace(kernel, results=(replace(stated, value=replace(stated.value, dtype="bf16")),))
 
     assert judged(kernel).outcome is Outcome.PROVED
-    assert judged(other).outcome is Outcome.REFUTED
+    assert judged(other, repairs=False).outcome is Outcome.REFUTED

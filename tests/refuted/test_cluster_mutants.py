@@ -22,11 +22,12 @@ BUDGET = Budget(repairs=False)
 Change = Callable[[Kernel], Kernel]
 
 
-def refuted(kernel: Kernel) -> str:
-    """What is wrong, in words; "" where nothing is refuted."""
+def refuted(kernel: Kernel, says: str) -> bool:
+    """Whether one of some words, with | between them, is said of what is wrong: claims are asked up to it."""
     claims = (TransactionBytes(kernel, "full"), RingProtocol(kernel, "full"), HappensBefore(kernel))
     found = (v for c in claims for v in prove(c, budget=BUDGET).verdicts)
-    return "\n".join(f"{v.claim.kind}: {v.witness}" for v in found if v.outcome is Outcome.REFUTED)
+    stories = (f"{v.claim.kind}: {v.witness}" for v in found if v.outcome is Outcome.REFUTED)
+    return any(s in story for story in stories for s in says.split("|"))
 
 
 def caught(bound: Kernel) -> str:
@@ -156,9 +157,9 @@ MUTANTS: dict[str, tuple[Change, str, str]] = {
 def test_a_mistake_is_refuted_and_caught(name: str) -> None:
     change, says, runs = MUTANTS[name]
     kernel = everyone()
-    found = refuted(change(kernel))
-    assert any(s in found for s in says.split("|")), found
-    assert any(x in caught(change(kernel).bind(T=5)) for x in runs.split("|")), caught(change(kernel).bind(T=5))
+    assert refuted(change(kernel), says)
+    ran = caught(change(kernel).bind(T=5))
+    assert any(x in ran for x in runs.split("|")), ran
 
 
 @pytest.mark.parametrize(
@@ -175,10 +176,9 @@ def test_a_mistake_is_refuted_and_caught(name: str) -> None:
 )
 def test_a_product_with_a_mistake(name: str, story: str) -> None:
     K = dim("K", multiple_of=8)
-    kernel = gemm(dim("M"), dim("N", multiple_of=8), K, tile=(64, 64), cluster=2, stages=2, blocks=2, group=1)
+    kernel = gemm(128, 64, K, tile=(64, 64), cluster=2, stages=2, blocks=2, group=1)
     change = awaiting(4) if name == "arrivals of one CTA" else MUTANTS[name][0]
-    found = refuted(change(kernel))
-    assert any(s in found for s in story.split("|")), found
+    assert refuted(change(kernel), story)
 
 
 MASKS: dict[str, tuple[Change, str]] = {
@@ -196,6 +196,5 @@ MASKS: dict[str, tuple[Change, str]] = {
 def test_masks_and_peers_that_the_rank_decides(name: str, flat: bool) -> None:
     change, says = MASKS[name]
     mutant = change(rows_and_columns(flat=flat))
-    found = refuted(mutant)
-    assert any(s in found for s in says.split("|")), found
+    assert refuted(mutant, says)
     assert caught(mutant.bind(T=4))

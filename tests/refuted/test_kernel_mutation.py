@@ -42,7 +42,7 @@ def test_a_mutant_is_refuted_or_equivalent(share: Callable[[int], int], family: 
     known = Counter(v.claim.kind for v in prove(kernel, budget=BUDGET).verdicts if v.outcome is Outcome.REFUTED)
     sizes = [BOUND.get(family, FAMILIES[family].sizes[-1])]
     drawn = list(mutants(kernel))[:: EVERY[family]]
-    drawn = random.Random(family).sample(drawn, min(len(drawn), max(6, share(len(drawn)))))
+    drawn = random.Random(family).sample(drawn, min(len(drawn), max(4, share(len(drawn)))))
     found = [judged(name, m, sizes, known) for name, m in drawn]
 
     assert [j for j in found if j.kind not in ("both", "refuted only", "equivalent")] == []
