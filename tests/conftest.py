@@ -18,6 +18,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long it takes to draw inputs depends on what else the machine does: it decides no test.
+settings.register_profile("unhurried", suppress_health_check=[HealthCheck.too_slow], deadline=None)
+settings.load_profile("unhurried")
 
 PART = 5  # of each campaign, what is run without --campaign
 

@@ -4,22 +4,9 @@ import doctest
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-
-# How long it takes to draw inputs depends on what else the machine does: it decides no test.
-settings.register_profile("pages", suppress_health_check=[HealthCheck.too_slow], deadline=None)
-
-
-@pytest.fixture(autouse=True)
-def _unhurried():
-    before = settings.get_current_profile_name()
-    settings.load_profile("pages")
-    yield
-    settings.load_profile(before)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
