@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from symlayout.atoms import Issuer
+from symlayout.atoms import Issuer, MemorySpace
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Op
@@ -26,6 +26,7 @@ from .ring_slots import RingOrders
 from .rules import MODEL, RULES, Order
 from .runs_at_sizes import Runs
 from .shared import Shared
+from .shared_accesses import accesses
 from .ways import Ways
 
 __all__ = ["MODEL", "RULES", "Order", "orders"]
@@ -46,8 +47,9 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     yield from _issued_together(ways.every)
     yield from _met(kernel, found.values())
     yield from Registers(ways, footprints, runs).orders()
-    yield from _timed(kernel, Shared(kernel, ways, footprints, found, runs).orders())
-    yield from _timed(kernel, HandOver(kernel, ways, footprints, found, runs).orders())
+    shared = list(accesses(kernel, MemorySpace.SHARED, ways.every))
+    for kind in (Shared, HandOver):
+        yield from _timed(kernel, kind(kernel, ways, footprints, found, runs, shared).orders())
     yield from init_orders(kernel, ways.every)
 
 

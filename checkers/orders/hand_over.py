@@ -11,11 +11,10 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, cast
 
-from symlayout.atoms import MemorySpace
 from symlayout.expr import Symbol, digit, substitute, terms_of
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
@@ -43,7 +42,7 @@ from .footprints import Footprints, Touched
 from .needs import Progress, begin, needs_fence, perhaps, remaining, surely
 from .rules import Order
 from .runs_at_sizes import EVENTS, FURTHER, STARTS, Event, Runs, told
-from .shared_accesses import Access, accesses, parallel
+from .shared_accesses import Access, parallel
 from .ways import TooMany, Way, Ways
 
 RULE = "handed_over"
@@ -71,10 +70,7 @@ class HandOver:
     footprints: Footprints
     meetings: dict[int, Meeting]
     runs: Runs
-    every: list[Access] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.every = list(accesses(self.kernel, MemorySpace.SHARED, self.ways.every))
+    every: list[Access]
 
     def orders(self) -> Iterator[Order]:
         for m in self.meetings.values():

@@ -8,10 +8,9 @@ sizes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from symlayout.atoms import MemorySpace
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site
 from symlayout.ops import WaitGroup
@@ -22,7 +21,7 @@ from .footprints import KINDS, Footprints, Touched
 from .needs import Progress, begin, lacking, needs_fence, perhaps, remaining, surely
 from .rules import Order
 from .runs_at_sizes import EVENTS, FURTHER, STARTS, Event, Runs, told
-from .shared_accesses import Access, accesses, parallel, whole_warps
+from .shared_accesses import Access, parallel, whole_warps
 from .ways import TooMany, Way, Ways
 
 STAGES = ("", "barrier", "fence", "done")
@@ -82,10 +81,7 @@ class Shared:
     footprints: Footprints
     meetings: dict[int, Meeting]
     runs: Runs
-    every: list[Access] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.every = list(accesses(self.kernel, MemorySpace.SHARED, self.ways.every))
+    every: list[Access]
 
     def orders(self) -> Iterator[Order]:
         for a in self.every:
