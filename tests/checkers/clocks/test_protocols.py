@@ -124,9 +124,9 @@ def test_untimed_runs_find_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_refuted(name: str) -> None:
-    found = (v for c in order_claims(WRONG[name]()) for v in prove(c, budget=QUICK).verdicts)
+    found = (v for c in reversed(order_claims(WRONG[name]())) for v in prove(c, budget=QUICK).verdicts)
 
-    assert any(v.outcome is Outcome.REFUTED for v in found)  # by the first that says so
+    assert any(v.outcome is Outcome.REFUTED for v in found)  # by the first that says so: orders are decided sooner
 
 
 def test_certificates_hold_without_a_solver() -> None:

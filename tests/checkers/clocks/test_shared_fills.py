@@ -52,9 +52,9 @@ def claims(kernel: Kernel) -> list[object]:
 
 
 def seen(kernel: Kernel) -> str:
-    """What untimed runs find, at two sizes."""
+    """The first that untimed runs find, at two sizes."""
     runs = (kernel.bind(**{d.name: n for d in kernel.dims}) for n in (4, 7))
-    return "".join(str(mishap(bound, schedules=("eager", "lazy", 1)) or "") for bound in runs)
+    return next((str(found) for bound in runs if (found := mishap(bound, schedules=("eager", "lazy", 1)))), "")
 
 
 @pytest.mark.parametrize("name", {**RIGHT, **MULTICAST})
@@ -71,7 +71,8 @@ def test_untimed_runs_find_nothing(name: str) -> None:
 def test_what_is_wrong_is_refuted_and_seen_by_runs(name: str) -> None:
     kernel = WRONG[name]()
 
-    assert Outcome.REFUTED in {v.outcome for v in prove(claims(kernel), budget=QUICK).verdicts}
+    found = (v for c in reversed(claims(kernel)) for v in prove(c, budget=QUICK).verdicts)
+    assert any(v.outcome is Outcome.REFUTED for v in found)  # by the first that says so: orders are decided sooner
     assert seen(kernel) != ""
 
 
