@@ -43,9 +43,12 @@ def sums(of: str, kept: str, to: str, stated: str = "", function: str = "add", s
     return k.kernel()
 
 
-def judged(kernel: Kernel, repairs: bool = True) -> Verdict:
-    [verdict] = prove(Computes(kernel, kernel.results[0].tensor), budget=Budget(repairs=repairs)).verdicts
+def judged(kernel: Kernel, **limits: Any) -> Verdict:
+    [verdict] = prove(Computes(kernel, kernel.results[0].tensor), budget=Budget(**limits)).verdicts
     return verdict
+
+
+PROOFS = {"repairs": False, "refuter_points": 1}  # where a refutation and what is left open are alike
 
 
 NARROW = [("i8", "i8", "i32"), ("i8", "u8", "i32"), ("u8", "i8", "i32"), ("u8", "u16", "i32"), ("i8", "i16", "i32")]
@@ -93,13 +96,13 @@ def test_integers_fit_under_a_bound(of: str, kept: str, most: int) -> None:
     assert f"expected N <= {most}" in open_.open
     assert f"N <= {most}" in open_.closing
     assert judged(kernel.assuming(most >= N)).outcome is Outcome.PROVED
-    assert judged(kernel.assuming(most + 1 >= N), repairs=False).outcome is not Outcome.PROVED
+    assert judged(kernel.assuming(most + 1 >= N), **PROOFS).outcome is not Outcome.PROVED
 
 
 @pytest.mark.parametrize("of, kept", [("i8", "u8"), ("i16", "i8"), ("f16", "bf16"), ("f32", "i32")])
 def test_the_greatest_in_a_type_that_lacks_elements(of: str, kept: str) -> None:
     low = {"u8": 0, "i8": -128, "bf16": -np.inf, "i32": -(2**31)}[kept]
-    assert judged(sums(of, kept, of, function="max", start=low), repairs=False).outcome is not Outcome.PROVED
+    assert judged(sums(of, kept, of, function="max", start=low), **PROOFS).outcome is not Outcome.PROVED
 
 
 def retyped(kernel: Kernel, name: str, dtype: str) -> Kernel:
@@ -121,7 +124,7 @@ MUTANTS = [
 
 @pytest.mark.parametrize("kernel", MUTANTS, ids=lambda k: f"{k.name}-{k.digest[:6]}")
 def test_families_with_narrower_registers_are_not_proved(kernel: Any) -> None:
-    assert judged(kernel, repairs=False).outcome is not Outcome.PROVED
+    assert judged(kernel, **PROOFS).outcome is not Outcome.PROVED
 
 
 def test_a_reduction_in_memory_rounds_each_addition_to_the_type_of_the_tensor() -> None:

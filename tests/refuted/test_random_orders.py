@@ -144,16 +144,16 @@ def caught(kernel: Kernel) -> str:
 
 
 @pytest.mark.parametrize("roles", [False, True], ids=["one program", "two roles"])
-@pytest.mark.parametrize("block", range(5))
-def test_the_proof_and_the_run_agree(block: int, roles: bool) -> None:
+@pytest.mark.seeds(5)
+def test_the_proof_and_the_run_agree(seed: int, roles: bool) -> None:
     outcomes = set()
-    for seed in range(10 * block, 10 * block + 10):
-        writer = Writer(seed, roles)
+    for number in range(10 * seed, 10 * seed + 10):
+        writer = Writer(number, roles)
         kernel = writer.two() if roles else writer.one()
         (v,) = prove(HappensBefore(kernel)).verdicts
         said = caught(kernel)
         outcomes.add(v.outcome)
 
-        assert v.outcome is not Outcome.PROVED or not said, f"seed {seed}\n{kernel.text()}\n{said}"
-        assert v.outcome is not Outcome.REFUTED or said, f"seed {seed}\n{kernel.text()}\n{v}"
+        assert v.outcome is not Outcome.PROVED or not said, f"seed {number}\n{kernel.text()}\n{said}"
+        assert v.outcome is not Outcome.REFUTED or said, f"seed {number}\n{kernel.text()}\n{v}"
     assert {Outcome.PROVED, Outcome.REFUTED} <= outcomes

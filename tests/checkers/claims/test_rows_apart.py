@@ -119,7 +119,7 @@ def drawn_store(rng):
     return m, (0, *(rng.randint(0, max(0, n - 3)) for n in dims_[1:]))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.seeds(12)
 def test_stores_are_proved_only_where_the_semantics_writes_each_byte_once(seed):
     """Random maps of numbers and with a symbolic extent or stride: proved ones run, refuted ones meet themselves."""
     rng, counts = random.Random(seed), {True: 0, False: 0}
