@@ -211,13 +211,18 @@ def slips(t: Transform) -> Iterator[tuple[str, Callable[[], Transform]]]:
 
 
 def judged(subject: Subject, make: Callable[[], TensorDescriptor]) -> tuple[str, str]:
-    """("refuted", "equivalent", "refused" or "open", why) for a mutant."""
+    """How the claims of a mutant of a descriptor come out; see ``outcome``."""
+    return outcome(lambda: subject.claims(make()))
+
+
+def outcome(make: Callable[[], list[Any]]) -> tuple[str, str]:
+    """("refuted", "equivalent", "refused" or "open", why) for a list of claims."""
     try:
-        claims = subject.claims(make())
+        asked = make()
     except SymlayoutError as e:
         return "refused", str(e)
     open_ = ""
-    for c in claims:
+    for c in asked:
         for v in prove(c, budget=BUDGET).verdicts:
             if v.outcome is Outcome.REFUTED:
                 return "refuted", f"{c.kind}: {v.witness.story if v.witness else ''}"

@@ -25,10 +25,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks import ck_distributions
-from benchmarks.ck_mutants import BUDGET
-from checkers import DistributionCovers, Equal, GuaranteedVectorLength, Holds, MaskIsExactly, NoInvalidAccess, prove
+from benchmarks.ck_mutants import outcome
+from checkers import DistributionCovers, Equal, GuaranteedVectorLength, Holds, MaskIsExactly, NoInvalidAccess
 from symlayout.address_map import AddressMap
-from symlayout.answers.report import Outcome
 from symlayout.ck_tile import (
     TileDistribution,
     TileDistributionEncoding,
@@ -201,31 +200,15 @@ def _origins(made: Made) -> Iterator[tuple[str, Made]]:
     yield "origins swapped", replace(made, origin=made.origin[::-1])
 
 
-def judged(make: Callable[[], list[Any]]) -> tuple[str, str]:
-    """("refuted", "equivalent", "refused" or "open", why) for a list of claims."""
-    try:
-        asked = make()
-    except SymlayoutError as e:
-        return "refused", str(e)
-    open_ = ""
-    for c in asked:
-        for v in prove(c, budget=BUDGET).verdicts:
-            if v.outcome is Outcome.REFUTED:
-                return "refuted", f"{c.kind}: {v.witness.story if v.witness else ''}"
-            if v.outcome is not Outcome.PROVED:
-                open_ = open_ or str(v)
-    return ("open", open_) if open_ else ("equivalent", "")
-
-
 def tried(meant: Made, some: Sequence[tuple[str, Made]], show: bool = False) -> Counter[str]:
     """How some mutants of a window came out; *wrong* is one that is said to be the same, and is not."""
     out = Counter[str]()
-    own = judged(lambda: claims(meant, meant))
+    own = outcome(lambda: claims(meant, meant))
     if own[0] != "equivalent" or not same_at_sizes(meant, meant):
         print(f"not proved itself: {meant.encoding} {own}")
         out["wrong"] += 1
     for words, made in some:
-        kind, why = judged(lambda m=made: claims(m, meant))
+        kind, why = outcome(lambda m=made: claims(m, meant))
         kind = "wrong" if kind == "equivalent" and not same_at_sizes(made, meant) else kind
         out[kind] += 1
         if show or kind in ("open", "wrong"):

@@ -37,7 +37,7 @@ from symlayout.semantics.execute import as_bytes, run
 from symlayout.semantics.expected import expected
 from symlayout.semantics.telling import telling_inputs
 
-from .kernel_mutation import mutants
+from .kernel_slips import mutants
 from .value_kernels import KINDS
 
 RELIED_ON = (

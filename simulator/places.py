@@ -14,7 +14,7 @@ from .values import Memories
 from .warp import Warps
 
 Cluster = tuple[Course, ...]
-Mark = Callable[[Warps | None], None]  # what is told of iterations: see ``recurrence``
+Mark = Callable[[Warps | None], None]  # called where an iteration or a cluster begins: see ``recurrence``
 
 
 class Clusters:

@@ -3,7 +3,7 @@
     python -m benchmarks.hardware.functions [--only ex2.approx ..] [--out FILE]
 
 A function of one 16-bit number runs on all of them, any other on 2^20 draws of random bits and of usual numbers. Of an
-approximate function the worst error is told as a share of its bound, which the documents state; one that rounds once
+approximate function the worst error is given as a share of its documented bound; one that rounds once
 has to leave the very bits. NaNs are compared as such, and those of other bits counted. Exit status 1 where a result is
 outside, 4 where there is no device.
 """

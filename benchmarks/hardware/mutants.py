@@ -26,7 +26,8 @@ from typing import Any
 from joblib import Parallel, delayed
 
 import gpu
-from benchmarks.kernel_mutation import FAMILIES, Judged, inputs, judged, mutants, refuted
+from benchmarks.kernel_mutation import FAMILIES, Judged, inputs, judged, refuted
+from benchmarks.kernel_slips import mutants
 from benchmarks.reproduce import caught_by, is_refusal
 from gpu import child
 from gpu.differential import data

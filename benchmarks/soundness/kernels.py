@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.inplace_kernels import random_kernel
-from benchmarks.kernel_mutation import mutants
+from benchmarks.kernel_slips import mutants
 from benchmarks.value_flow import said, slipped
 from benchmarks.value_kernels import KINDS, handed, ringed
 from checkers.claim import Claim, TooLarge

@@ -43,7 +43,7 @@ class DistributionCovers(Claim):
 
     distribution: Subject
     lanes: Size = None  # type: ignore[assignment]  # those of the encoding
-    warps: Size = None  # type: ignore[assignment]
+    warps: Size = None  # type: ignore[assignment]  # likewise
 
     kind: ClassVar[str] = "distribution covers"
 

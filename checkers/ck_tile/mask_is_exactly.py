@@ -116,7 +116,7 @@ class MaskIsExactly(Claim):
 
     def _differs(self, at: tuple[int, ...]) -> Witness | None:
         """The failure at one index, where the mask and the predicate differ."""
-        masked, holds = self._map.valid_at(at), self.predicate.valid_at(at)  # type: ignore[union-attr]
+        masked, holds = self._map.valid_at(at), self.predicate.valid_at(at)  # type: ignore[union-attr]  # a map since __post_init__
         words = "admits it, and the predicate does not" if masked else "drops it, and the predicate holds"
         return None if masked == holds else Witness({}, (at,), f"at index {at_text(at)} the mask {words}")
 

@@ -66,7 +66,7 @@ def cells(kernel: Kernel, barriers: list[Phased], names: frozenset[str] = frozen
 
 
 def anywhere(s: Site, touch: Touch, barriers: list[Phased]) -> Cells:
-    """An access to whatever memory, of which no bytes are told. Raises Open where it is not known who makes it."""
+    """An access to memory of any space, its bytes left open. Raises Open where it is not known who makes it."""
     made, ref = event(s, team=s.team or everyone(s)), Ref("")
     fill = _fills(barriers).get(id(s.op))
     return Cells(made, ref, touch.kind, touch.proxy, touch.completion, 1, 0, 0, 0, 0, fill)

@@ -164,7 +164,7 @@ class Clocks:
         return self._of_tensors[names]
 
     def landing_awaited(self, s: Site) -> bool:
-        """Whether a copy by cp.async is told of by an arrival in whose phase somebody waits for it."""
+        """Whether an mbarrier tracks a copy by cp.async, in a phase that somebody waits for."""
         if self.protocol_open:
             return False
         here = next(x for x in sites(self.protocol.kernel) if x.places == s.places)

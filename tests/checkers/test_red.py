@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.kernel_mutation import mutants
+from benchmarks.kernel_slips import mutants
 from checkers import prove
 from checkers.claims.computes import Computes
 from checkers.claims.global_order import GlobalOrder

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.kernel_mutation import judged, mutants
+from benchmarks.kernel_mutation import judged
+from benchmarks.kernel_slips import mutants
 from symlayout import Layout, dims
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernel.specification import element

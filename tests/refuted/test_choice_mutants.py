@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.kernel_mutation import mutants
+from benchmarks.kernel_slips import mutants
 from checkers import prove
 from symlayout.errors import SymlayoutError
 from symlayout.kernel import Kernel

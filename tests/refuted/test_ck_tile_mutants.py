@@ -52,7 +52,7 @@ def test_slips_of_a_window_that_must_be_refuted() -> None:
     words = dict(ck_window_mutants.mutants(ck_window_mutants.Made()))
     wrong = ["origin[0] +1", "origin[1] of the next block", "the mask of dimension 1 dropped", "threads[1] -1"]
     wrong += ["strides[0] -1", "vectors of 2", "shape[1] +1"]
-    outcomes = {w: ck_window_mutants.judged(lambda w=w: ck_window_mutants.claims(words[w]))[0] for w in wrong}
+    outcomes = {w: ck_mutants.outcome(lambda w=w: ck_window_mutants.claims(words[w]))[0] for w in wrong}
 
     assert outcomes == dict.fromkeys(wrong, "refuted")
     assert ck_window_mutants.same_at_sizes(words["vectors of 8"], ck_window_mutants.Made())

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks.kernel_mutation import BUDGET, FAMILIES, judged, main, mutants
+from benchmarks.kernel_mutation import BUDGET, FAMILIES, judged, main
+from benchmarks.kernel_slips import mutants
 from checkers import HappensBefore, claims_of, prove
 from symlayout import LayoutError, dim
 from symlayout.answers.report import Outcome

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.kernel_mutation import mutants
+from benchmarks.kernel_slips import mutants
 from checkers import Bijective, InBounds, prove
 from checkers.bundle import Checked
 from checkers.cache import Cache

@@ -166,11 +166,11 @@ def _follow(w: World, known: Known, shown: Known, parts: Iterator[Any]) -> None:
         if (frozen(p), rel, m) in have:
             continue
         for q in (p, minus({}, p)) if rel == "==" else (p,):
-            part = next(parts, None)
-            need(part is not None and part["kind"] == ("divisible" if rel == "%" else "nonneg"), "a part is missing")
-            w.expect(part, allowed)  # type: ignore[arg-type]
-            same(part, "base" if rel == "%" else "poly", w.image(data(q)))  # type: ignore[arg-type]
-            need(rel != "%" or (part["modulus"] == m and not part["modes"]), "another modulus")  # type: ignore[index]
+            part = next(parts, {"kind": ""})
+            need(part["kind"] == ("divisible" if rel == "%" else "nonneg"), "a part is missing")
+            w.expect(part, allowed)
+            same(part, "base" if rel == "%" else "poly", w.image(data(q)))
+            need(rel != "%" or (part["modulus"] == m and not part["modes"]), "another modulus")
 
 
 # -- vectors ------------------------------------------------------------------------------------------------

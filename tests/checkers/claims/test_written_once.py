@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.kernel_mutation import FAMILIES as MUTATED
-from benchmarks.kernel_mutation import mutants
+from benchmarks.kernel_slips import mutants
 from checkers import Budget, WrittenOnce, prove
 from checkers.claim import TooLarge
 from checkers.coverage.store_sites import outputs, reduced
