@@ -1,34 +1,38 @@
 """Kernels broken mechanically: does the proof refute each mutant, does a run catch it, or is it the same kernel?
 
-    python -m benchmarks.kernel_mutation [--family gemm] [--limit 100] [--resume FILE]
+    python -m benchmarks.kernel_mutation [--family gemm] [--limit 100] [--resume FILE] [--workers 8]
 
 A mutation is one slip in the lowered form: an operation dropped, doubled or swapped with the next, a number one off, a
 fence about something else, an mbarrier that awaits one arrival more. A mutant is to be refuted, or to be the same
 kernel: it is run at three sizes, eager, lazy and shuffled, and leaves the reference's bytes. Exit status 1 if one is
 neither: *caught only* by a run, though the proof leaves it open; proved, with *other values* or *but caught* by a
 fault, a race or a hang; *unexplained*. Of the equivalent ones, *open* counts those of which the proof leaves a claim.
-With ``--resume`` each mutant is a line of a file, and those that are there are not judged again.
+With ``--resume`` each mutant is a line of a file, and those that are there are not judged again. *seconds* are those
+of a core, of whatever run judged them.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
+import functools
+import importlib
 import inspect
 import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from checkers import prove
 from checkers.prover import Budget
-from symlayout import dims
+from symlayout import campaigns, dims
 from symlayout.answers.report import Outcome
 from symlayout.errors import ExecutionError, SymlayoutError
 from symlayout.expr import Symbol, dim
@@ -56,6 +60,7 @@ from symlayout.semantics import expect_reference
 
 from .kernel_slips import mutants
 
+LONG = ("gemm_mma", "gemm_simt", "gemm")  # families whose mutants take seconds each
 ORDERS: tuple[str | int, ...] = ("eager", "lazy", 1, 2)
 BUDGET = Budget(solver_ms=1000, repairs=False)
 
@@ -165,6 +170,7 @@ class Judged:
     proof: str  # proved, refuted, unknown, refused
     reason: str
     said: str
+    seconds: float = 0.0  # of one core
 
     @property
     def kind(self) -> str:
@@ -220,36 +226,80 @@ def said(kernel: Kernel, sizes: Iterable[dict[str, int]]) -> str:
 
 def judged(name: str, mutant: Kernel, sizes: Iterable[dict[str, int]], known: collections.Counter[str]) -> Judged:
     """The judgement on a mutant."""
+    begin = time.process_time()
     outcome, reason = proof(mutant, known)
-    return Judged(name, outcome, reason, said(mutant, sizes))
+    return Judged(name, outcome, reason, said(mutant, sizes), round(time.process_time() - begin, 3))
 
 
-def run(family: str, limit: int = 0, path: Path | None = None) -> Iterator[Judged]:
-    """The judgements on the mutants of a family; with a *limit* on that many, evenly spread.
+# -- many mutants ---------------------------------------------------------------------------------------
 
-    Those that the file at *path* has are taken from there, others are added to it.
+Mutant: TypeAlias = tuple[str, int]  # family, number
+
+
+@functools.cache
+def every(family: str) -> list[tuple[str, Kernel]]:
+    """The mutants of a family with their names, in order."""
+    return list(mutants(FAMILIES[family].build()))
+
+
+@functools.cache
+def _known(family: str) -> collections.Counter[str]:
+    return refuted(FAMILIES[family].build())
+
+
+def judge(mutant: Mutant) -> Judged:
+    """The judgement on one mutant."""
+    family, i = mutant
+    return judged(*every(family)[i], FAMILIES[family].sizes, _known(family))
+
+
+def chosen(family: str, limit: int = 0) -> list[Mutant]:
+    """The mutants of a family; with a *limit* at most that many, evenly spread."""
+    n = len(every(family))
+    return [(family, i) for i in range(0, n, max(1, -(-n // limit)) if limit else 1)]
+
+
+def judgements(wanted: Sequence[Mutant], path: Path | None = None, workers: int = 1) -> Iterator[tuple[Mutant, Judged]]:
+    """The judgements on mutants, as they are made, by so many *workers* (-1 for all cores).
+
+    Those that the file at *path* has come first, and are not made again. Each other one is a line more of it at once.
     """
-    kernel, sizes = FAMILIES[family].build(), FAMILIES[family].sizes
-    known = refuted(kernel)
-    every = list(mutants(kernel))
-    step = max(1, -(-len(every) // limit)) if limit else 1
-    before = _judged_before(path, family)
-    for i, (name, mutant) in list(enumerate(every))[::step]:
-        found = before.get((i, name))
+    before = _judged_before(path)
+    left = []
+    for m in wanted:
+        found = before.get((*m, every(m[0])[m[1]][0]))
         if found is None:
-            found = judged(name, mutant, sizes, known)
-            if path is not None:
-                with path.open("a") as f:
-                    f.write(json.dumps({"family": family, "number": i, **vars(found)}) + "\n")
-        yield found
+            left.append(m)
+        else:
+            yield m, found
+    left.sort(key=_longest_first)
+    cut_off = path is not None and path.exists() and not path.read_text().endswith("\n")
+    by_name = importlib.import_module("benchmarks.kernel_mutation").judge  # workers import it: this may be __main__
+    for n, found in campaigns.each(by_name, left, workers):
+        if isinstance(found, campaigns.Failed):
+            raise RuntimeError(f"{found}\n{found.trace}")
+        if path is not None:
+            family, number = left[n]
+            with path.open("a") as f:
+                f.write("\n" * cut_off + json.dumps({"family": family, "number": number, **vars(found)}) + "\n")
+            cut_off = False
+        yield left[n], found
 
 
-def _judged_before(path: Path | None, family: str) -> dict[tuple[int, str], Judged]:
-    """The judgements of a file on the mutants of a family, by number and name."""
-    if path is None or not path.exists():
-        return {}
-    rows = [row for row in map(json.loads, path.read_text().splitlines()) if row.pop("family") == family]
-    return {(row.pop("number"), row["name"]): Judged(**row) for row in rows}
+def _longest_first(m: Mutant) -> tuple[bool, int]:
+    """Families whose mutants take seconds each before all others; all of them evenly mixed."""
+    return m[0] not in LONG, int(f"{m[1]:012b}"[::-1], 2)
+
+
+def _judged_before(path: Path | None) -> dict[tuple[str, int, str], Judged]:
+    """The judgements of a file by family, number and name. A line that was cut off is none."""
+    out: dict[tuple[str, int, str], Judged] = {}
+    for line in path.read_text().splitlines() if path is not None and path.exists() else ():
+        with contextlib.suppress(json.JSONDecodeError):
+            row = json.loads(line)
+            key = row.pop("family"), row.pop("number"), row["name"]
+            out[key] = Judged(**row)
+    return out
 
 
 KINDS = (
@@ -265,24 +315,32 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--family", choices=FAMILIES)
     parser.add_argument("--limit", type=int, default=0, help="mutants of each family (default: all)")
     parser.add_argument("--resume", type=Path, help="a file of judgements, to go on with")
+    parser.add_argument("--workers", type=int, default=1, help="processes (-1: one for each core)")
     parser.add_argument("--tell", nargs="*", default=TOLD, choices=KINDS, help="columns whose mutants are listed")
     options = parser.parse_args(argv)
     print(f"{'':14}{'mutants':>9}{'seconds':>9}{'proof':>8}{'run':>6}  " + "  ".join((*KINDS, "open")))
+    wanted = {f: chosen(f, options.limit) for f in ([options.family] if options.family else FAMILIES)}
+    found: dict[Mutant, Judged] = {}
     listed, wrong = [], 0
-    for family in [options.family] if options.family else FAMILIES:
-        begin = time.perf_counter()
-        found = list(run(family, options.limit, options.resume))
-        counts = collections.Counter(j.kind for j in found)
-        by_proof, by_run = sum(j.proof == "refuted" for j in found), sum(bool(j.said) for j in found)
-        row = "  ".join(f"{counts[k]:>{len(k)}}" for k in KINDS)
-        row += f"  {sum(j.kind == 'equivalent' and j.proof == 'unknown' for j in found):>4}"
-        spent = time.perf_counter() - begin
-        print(f"{family:14}{len(found):>9}{spent:>9.0f}{by_proof:>8}{by_run:>6}  {row}", flush=True)
-        listed += [(family, j) for j in found if j.kind in options.tell]
-        wrong += sum(counts[k] for k in TOLD)
+    for m, judgement in judgements([m for of in wanted.values() for m in of], options.resume, options.workers):
+        found[m] = judgement
+        done = next((f for f, of in wanted.items() if m in of and all(x in found for x in of)), None)
+        if done is not None:
+            mine = [found[x] for x in wanted[done]]
+            print(_row(done, mine), flush=True)
+            listed += [(done, j) for j in mine if j.kind in options.tell]
+            wrong += sum(j.kind in TOLD for j in mine)
     for family, j in listed:
         print(f"\n{j.kind}: {family}: {j.name}\n  proof: {j.proof} {j.reason}\n  run: {j.said}")
     return 1 if wrong else 0
+
+
+def _row(family: str, found: Sequence[Judged]) -> str:
+    counts = collections.Counter(j.kind for j in found)
+    by_proof, by_run = sum(j.proof == "refuted" for j in found), sum(bool(j.said) for j in found)
+    row = "  ".join(f"{counts[k]:>{len(k)}}" for k in KINDS)
+    row += f"  {sum(j.kind == 'equivalent' and j.proof == 'unknown' for j in found):>4}"
+    return f"{family:14}{len(found):>9}{sum(j.seconds for j in found):>9.0f}{by_proof:>8}{by_run:>6}  {row}"
 
 
 if __name__ == "__main__":

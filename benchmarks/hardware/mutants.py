@@ -1,6 +1,7 @@
 """Broken kernels on a device: who catches each, and whether what is let pass runs as the kernel that it comes from.
 
     python -m benchmarks.hardware.mutants [--family tma_copy] [--most 50] [--every 300] [--out FILE] [--workers 12]
+        [--judged FILE]
 
 Every mutant of ``benchmarks.kernel_mutation`` is judged by proof and by untimed runs. Those that are proved, or open
 while no run tells them from the kernel, are printed as CUDA, compiled and run at the sizes of their family, in child
@@ -13,7 +14,6 @@ catches. Prints a table; exit status 1 where one that was let pass does otherwis
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import sys
 import threading
@@ -23,43 +23,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed
-
 import gpu
-from benchmarks.kernel_mutation import FAMILIES, Judged, inputs, judged, refuted
-from benchmarks.kernel_slips import mutants
+from benchmarks.kernel_mutation import FAMILIES, Judged, Mutant, every, inputs, judgements
 from benchmarks.reproduce import caught_by, is_refusal
 from gpu import child
 from gpu.differential import data
 from gpu.differential.cases import difference
 from gpu.running import Generated, run_unproved
 from symlayout.errors import LayoutError
-from symlayout.kernel import Kernel
 
 LIMIT_S = 20.0  # of one mutant on the device, its compilation included
 DELAYS = 1  # the seed of random waits, with which races show
 POLLS = ("POLL_LIMIT=200000",)  # a wait that never ends traps
 # What makes a mutant slow and not wrong; the trap of POLLS serialises wgmma.
 ALLOWED = ("wgmma-serialized", "wgmma-wait-injected", "setmaxnreg-ignored", "spills", "stack")
-
-Mutant = tuple[str, int]  # family, number
-
-
-@functools.cache
-def every(family: str) -> list[tuple[str, Kernel]]:
-    """The mutants of a family, in order."""
-    return list(mutants(FAMILIES[family].build()))
-
-
-def judge(family: str, i: int) -> Judged:
-    """The judgement on mutant *i*, without a device."""
-    name, mutant = every(family)[i]
-    return judged(name, mutant, FAMILIES[family].sizes, _known(family))
-
-
-@functools.cache
-def _known(family: str) -> Counter[str]:
-    return refuted(FAMILIES[family].build())
 
 
 def on_device(family: str, i: int) -> str:
@@ -126,18 +103,16 @@ def main() -> int:
     parser.add_argument("--family", choices=FAMILIES, nargs="*", default=list(FAMILIES))
     parser.add_argument("--every", type=float, default=0, help="seconds for mutants that were refuted or caught")
     parser.add_argument("--most", type=int, default=0, help="mutants of each family, evenly spread (default: all)")
+    parser.add_argument("--judged", type=Path, help="judgements as by kernel_mutation --resume, to go on with")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--workers", type=int, default=12)
     options = parser.parse_args()
     if not gpu.availability():
         print(gpu.availability())
         return 4
-    from benchmarks.hardware import mutants as here  # workers import it: this module may be __main__
-
     named = [m for f in options.family for m in spread([(f, i) for i in range(len(every(f)))])[: options.most or None]]
     began = time.monotonic()
-    judgements = Parallel(n_jobs=options.workers)(delayed(here.judge)(*m) for m in named)
-    found = dict(zip(named, judgements, strict=True))
+    found = dict(judgements(named, options.judged, options.workers))
     print(f"judged {len(found)} mutants in {time.monotonic() - began:.0f} s", flush=True)
     passed = [m for m, j in found.items() if j.proof == "proved" or j.kind == "equivalent"]
     told = device_runs(passed, options.workers)

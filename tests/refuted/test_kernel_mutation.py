@@ -6,10 +6,11 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from benchmarks.kernel_mutation import BUDGET, FAMILIES, judged, main
+from benchmarks.kernel_mutation import BUDGET, FAMILIES, chosen, judged, judgements, main
 from benchmarks.kernel_slips import mutants
 from checkers import HappensBefore, claims_of, prove
 from symlayout import LayoutError, dim
@@ -82,6 +83,19 @@ def test_every_mutant_is_another_kernel_with_a_name() -> None:
 def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--family", "vector_copy", "--limit", "4"]) == 0
     assert "proved but caught" in capsys.readouterr().out
+
+
+def test_a_table_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
+    file, few = tmp_path / "rows.jsonl", chosen("vector_copy", 4)
+    first = dict(judgements(few[:2], file))
+    with file.open("a") as f:
+        f.write('{"family": "vec')
+    found = dict(judgements(few, file))
+
+    assert len(first) == 2
+    assert {m: found[m] for m in first} == first, "their seconds too: they are not judged again"
+    assert dict(judgements(few, file)) == found
+    assert len(file.read_text().splitlines()) == len(few) + 1
 
 
 # -- what proofs did not see ----------------------------------------------------------------------------
