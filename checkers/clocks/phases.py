@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from symlayout.expr import Fact, eq, split, terms_of
 
@@ -25,6 +25,8 @@ from .under import Under
 from .uses import Phased, Use
 
 MOST_CASES = 64
+
+Forms: TypeAlias = "dict[Any, Any]"  # what a use number is more than a base
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +62,32 @@ def cases(b: Phased, v: Any, under: Under) -> Iterator[Case]:
 
     Raises Open for more than MOST_CASES.
     """
-    modulus = math.lcm(1, *(u.step for u in b.arrivals if u.event.loops))
     found = 0
-    for value, here in _residues(under.normal(v), modulus, under):
-        for case in _split(b, value, list(b.arrivals), here, ()):
+    for forms, here in _remainders(b, under.normal(v), under):
+        for case in _split(b, forms, list(b.arrivals), here, ()):
             found += 1
             if found > MOST_CASES:
                 raise Open(f"which of {len(b.arrivals)} operations contribute to a phase of {b}")
             yield case
+
+
+def _remainders(b: Phased, v: Any, under: Under) -> Iterator[tuple[Forms, Under]]:
+    """What *v* is more than each base of the use numbers of a barrier, in forms that show their remainders."""
+    moduli: dict[Any, int] = {0: 1}
+    for u in b.arrivals:
+        if u.event.loops:
+            base = _base(u)
+            moduli[base] = math.lcm(u.step, moduli.get(base, 1))
+    ways: list[tuple[Forms, Under]] = [({}, under)]
+    for base, modulus in moduli.items():
+        ways = [({**forms, base: w}, u) for forms, here in ways for w, u in _residues(v - base, modulus, here)]
+    yield from ways
+
+
+def _base(u: Use) -> Any:
+    """The part of the first use number that is no constant, and that the step does not divide term by term."""
+    _, rest = split(u.first, u.step)
+    return rest - terms_of(rest).get((), 0)
 
 
 def _residues(v: Any, modulus: int, under: Under) -> Iterator[tuple[Any, Under]]:
@@ -82,7 +102,7 @@ def _residues(v: Any, modulus: int, under: Under) -> Iterator[tuple[Any, Under]]
             yield modulus * w + r, here
 
 
-def _split(b: Phased, v: Any, left: list[Use], under: Under, present: tuple[Present, ...]) -> Iterator[Case]:
+def _split(b: Phased, v: Forms, left: list[Use], under: Under, present: tuple[Present, ...]) -> Iterator[Case]:
     """The cases for the contributions that are left, behind those that are decided."""
     if not left:
         expected = sum((put(p.use.expected, p.env) for p in present), 0)
@@ -91,7 +111,7 @@ def _split(b: Phased, v: Any, left: list[Use], under: Under, present: tuple[Pres
         yield Case(present, under, arrivals, under.normal(expected), under.normal(expected - landed))
         return
     use, rest = left[0], left[1:]
-    number = _number(use, v, under)
+    number = _number(use, v)
     if number is None:
         yield from _split(b, v, rest, under, present)
         return
@@ -101,7 +121,7 @@ def _split(b: Phased, v: Any, left: list[Use], under: Under, present: tuple[Pres
 
 def _decided(
     b: Phased,
-    v: Any,
+    v: Forms,
     rest: list[Use],
     under: Under,
     present: tuple[Present, ...],
@@ -134,12 +154,12 @@ def _decided(
     yield from _split(b, v, rest, inside, (*present, Present(use, env)))
 
 
-def _number(use: Use, v: Any, under: Under) -> Any:
-    """The number of the execution with a use number, or None where no integer is one. Raises Open."""
-    ahead = v - use.first
+def _number(use: Use, v: Forms) -> Any:
+    """The number of the execution with a use number, or None where no integer is one."""
     if not use.event.loops or use.step == 1:
-        return ahead
-    number, rest = split(under.normal(ahead), use.step)
+        return v[0] - use.first
+    base = _base(use)
+    number, rest = split(v[base] - (use.first - base), use.step)
     if type(rest) is not int:
         raise Open(f"whether {use.step} divides {rest}, which tells whether {use} contributes to a phase")
     return None if rest else number

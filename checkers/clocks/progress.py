@@ -8,6 +8,8 @@ to where it was, and all threads go on.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -49,7 +51,7 @@ def expect_no_circle(kernel: Kernel, barriers: Sequence[Phased], begin: Under) -
 
 
 class Times(Visitor[Any]):
-    """A time for each execution: how many iterations that wait its threads have begun, at a rate for each role.
+    """A time for each execution: how many iterations that wait its threads have begun, at a rate for each outer loop.
 
     It is a guess that makes the numbers of different roles comparable; what rests on it is shown.
     """
@@ -57,21 +59,25 @@ class Times(Visitor[Any]):
     def __init__(self, kernel: Kernel, barriers: Sequence[Phased]) -> None:
         self.kernel, self.barriers = kernel, barriers
         self.waiting = {id(w.event.op) for b in barriers for w in b.waits}
+        self.rates: dict[int, Any] = {}  # by the identity of a loop that no other is around
         self.rates = self._rates()
 
     def of(self, e: Event, env: Env) -> Any:
         """The time of an execution."""
         out: Any = sum(islice(self.run(self.kernel), e.site.places[0]), 0)
+        rate: Any = 1
         for a, place in zip(e.site.enclosing(), e.site.places[1:], strict=True):
             if isinstance(a.op, For):
-                out = out + env.get(a.op.index, 0) * self._each(a)
-            out = out + sum(islice(self.inside(a), place), 0)
-        return put(self.rates.get(e.site.role, 1) * out, env)
+                rate = rate if a.loops else self.rates.get(id(a.op), 1)
+                out = out + rate * env.get(a.op.index, 0) * self._each(a)
+            out = out + rate * sum(islice(self.inside(a), place), 0)
+        return put(out, env)
 
     def _loop(self, site: Site) -> Any:
-        """The iterations that wait in a loop."""
+        """The time of a loop that waits, without the rate of one around."""
         waits = any(id(op) in self.waiting for op in site.op.walk())
-        return cast(For, site.op).extent * self._each(site) if waits else 0
+        rate = 1 if site.loops else self.rates.get(id(site.op), 1)
+        return rate * cast(For, site.op).extent * self._each(site) if waits else 0
 
     def _each(self, loop: Site) -> Any:
         """Iterations that wait in one of a loop: those of loops inside, or itself."""
@@ -88,22 +94,38 @@ class Times(Visitor[Any]):
         Op: lambda self, site: sum(self.inside(site), 0),
     }
 
-    def _rates(self) -> dict[str, Any]:
-        """A rate for each role, by which uses of the barriers that it shares with others go on at one speed."""
-        out: dict[str, Any] = {}
-        speeds = [(w, u) for b in self.barriers for w in b.waits for u in b.arrivals if w.event.loops and u.event.loops]
-        for _ in range(3):
-            for w, u in speeds:
-                for x, y in ((w, u), (u, w)):
-                    mine, yours = x.event.site.role, y.event.site.role
-                    if mine == yours or yours in out:
-                        continue
-                    rate = out.setdefault(mine, 1)
-                    found = divides(self._innermost(y.event) * x.step, rate * self._innermost(x.event) * y.step)
-                    if found is not None:
-                        out[yours] = found
-        whole = [r for r in out.values() if type(r) is int]
-        return out if whole else {}
+    def _rates(self) -> dict[int, Any]:
+        """Rates by which uses of the barriers that loops share go on at one speed, as far as there are some.
+
+        Of two loops, the times from one use of a barrier to the next are iterations that wait over uses.
+        """
+        ratios: dict[int, list[tuple[int, Any, Any]]] = {}
+        for b in self.barriers:
+            for w, u in itertools.product(b.waits, b.arrivals):
+                if w.event.loops and u.event.loops and w.event.loops[0] is not u.event.loops[0]:
+                    for x, y in ((w, u), (u, w)):
+                        mine, yours = self._innermost(x.event) * y.step, self._innermost(y.event) * x.step
+                        ratios.setdefault(id(x.event.loops[0]), []).append((id(y.event.loops[0]), mine, yours))
+        out: dict[int, Any] = {}
+        whole = math.lcm(1, *(n for of in ratios.values() for _, _, n in of if type(n) is int))
+        for rate, root in itertools.product((1, whole), ratios):
+            found = _reached(root, rate, ratios)
+            if len(found) > sum(x in out for x in found):
+                out |= found
+        return out
+
+
+def _reached(root: int, rate: Any, ratios: dict[int, list[tuple[int, Any, Any]]]) -> dict[int, Any]:
+    """The rates of loops that follow from that of one: each is mine/yours times that of its neighbour."""
+    out, todo = {root: rate}, [root]
+    while todo:
+        x = todo.pop()
+        for y, mine, yours in ratios[x]:
+            found = divides(yours, out[x] * mine) if y not in out else None
+            if found is not None:
+                out[y] = found
+                todo.append(y)
+    return out
 
 
 def _may_hold_up(b: Phased, x: Use) -> bool:

@@ -268,6 +268,32 @@ def late_steps(slots: int = 2, late: int = 1, shift: int = 0, first: int | None 
     return k.kernel()
 
 
+def begun(slots: int = 4, fewer: int = 0, pair: tuple[int, ...] = (0, 1), shift: int = 0, steps: int = 0) -> Kernel:
+    """A producer that fills K slots, as many as a size says, and then some in each iteration; *shift* uses on."""
+    L, K = dim("L", at_most=1 << 16), dim("K", at_most=1 << 16)
+    k = Builder("begun", L, K, grid=(1,), threads=64)
+    total = K + len(pair) * L
+    a, o = (k.global_tensor(name, "f32", Layout((32, total))) for name in "ao")
+    ring = make_ring(k, "t", "f32", Layout(32), slots=slots, consumers=1)
+
+    def fill(n: Any) -> None:
+        with ring.produce(n) as s:
+            k.copy("bulk.load", a(32 * n), s.at(), s.full, nbytes=WARP_BYTES)
+
+    with k.role("producer", 1), k.elect():
+        with k.loop("p", K - fewer) as p:
+            fill(p)
+        with k.loop("j", L) as j:
+            for n in pair:
+                fill(K + len(pair) * j + n + shift)
+    with k.role("consumer", 1):
+        x = k.registers("x", "f32", 1)
+        with k.loop("i", total + steps) as i, ring.consume(i) as s:
+            k.copy("ld.shared.4", s.at(k.thread), x())
+            k.copy("st.global.4", x(), o(32 * i + k.thread))
+    return k.kernel()
+
+
 def next_fill() -> Kernel:
     """A slot is given back before it is read, and read once a third role has waited for the fill after it.
 
