@@ -21,6 +21,7 @@ from .trace_text import title
 
 Event = dict[str, Any]
 PROCESS, MEASURED = 1, 2  # numbers of processes: what is simulated, and what is measured
+TRACKS = 3  # and of the first track: Perfetto calls a thread that has the number of its process the main one
 
 
 def chrome(p: Prediction, timeline: Timeline, measured: Iterable[Span] = (), device: str = "") -> dict[str, Any]:
@@ -65,7 +66,7 @@ class _Tracks:
         self._ids: dict[str, int] = {}
 
     def of(self, name: str) -> int:
-        return self._ids.setdefault(name, len(self._ids) + 1)
+        return self._ids.setdefault(name, TRACKS + len(self._ids))
 
     def slice(self, track: str, name: str, start: int, end: int) -> Event:
         first, last = round(start / NS), round(end / NS)
