@@ -20,10 +20,11 @@ import gpu
 from gpu.conditions import conditions
 from gpu.measuring import SWEEP
 
-from . import products
+from . import products, steps
 
 HERE = Path(__file__).parent
-FILES = ("ring", "boxes", "memory", "core", "banks", "code", "products")
+FILES = ("ring", "boxes", "memory", "core", "banks", "code", "products", "steps")
+MADE = {"products": products.source, "steps": steps.source}
 KIB, GIB = 1 << 10, 1 << 30
 u32, u64, f32 = np.uint32, np.uint64, np.float32
 REPEATS = 21
@@ -61,7 +62,7 @@ class Point:
 
 def text(file: str) -> str:
     """The source of a file."""
-    return products.source() if file == "products" else (HERE / f"{file}.cu").read_text()
+    return MADE[file]() if file in MADE else (HERE / f"{file}.cu").read_text()
 
 
 def compiled() -> dict[str, gpu.Cubin]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import products
+from . import products, steps
 from .lab import KIB, Lab, Point, Points, f32, u32
 from .patterns import PATTERNS
 
@@ -116,6 +116,44 @@ def m14(sms: int) -> Points:
         facts = {"place": "ss", "n": n, "depth": 16, "warpgroups": groups, "count": 60000, "long": 1}
         yield Point("M14", "products", f"wgmma_ss_{n}_16", grid, 128 * groups, lambda lab, r: [u32(60000)], facts,
                     shared=3 * 8192 + 32768 + KIB)  # fmt: skip
+
+
+TRAFFIC_BYTES = 16384  # of a copy beside wgmmas, and four of them under way
+
+
+def m15(sms: int) -> Points:
+    """Main loops whose data are there, with arithmetic before the wgmmas of a step, at two lengths; traffic beside."""
+    del sms
+    for name in steps.KERNELS:
+        word, n, *more = name.split("_")
+        held, kind = more or ("ring", "none")
+        nbytes = steps.SLOTS * (8192 * steps.GROUPS + 128 * int(n)) + KIB
+        for groups, count in itertools.product((1, 2, 3), (64, 192)):
+            for beside in (0, 1, 2) if word == "traffic" else (0,):
+                facts = {"n": int(n), "held": held, "op": kind, "warpgroups": groups, "count": count, "beside": beside}
+                args = lambda lab, r, c=count, g=groups, k=beside: [lab.src, u32(c), u32(g), u32(k)]  # noqa: E731
+                more_bytes = steps.SLOTS * TRAFFIC_BYTES if word == "traffic" else 0
+                yield Point("M15", "steps", name, 1, 128 * (groups + (beside > 0)), args, facts,
+                            shared=nbytes + more_bytes)  # fmt: skip
+
+
+def m3(sms: int) -> Points:
+    """Two groups of warps in shared memory side by side: the first by a pattern, the second without conflicts."""
+    del sms
+
+    def args(lab: Lab, repeat: int, name: str, numbers: tuple[int, ...]) -> list[Any]:
+        if name not in lab.kept:
+            lab.kept[name] = lab.device.upload(np.array(PATTERNS[name].addresses, np.uint32))
+        return [lab.kept[name], *map(u32, numbers)]
+
+    kernels = {"load_4": "loads_beside", "store_4": "stores_beside", "ldmatrix_4": "matrices_beside"}
+    patterns = [f"load_4 stride {k}" for k in (1, 2, 4, 8, 32)]
+    patterns += ["store_4 stride 1", "store_4 column, rows of 128 bytes", "ldmatrix_4 rows of 144 bytes"]
+    for name, (first, second), many in itertools.product(patterns, ((4, 0), (0, 4), (4, 4), (4, 8), (8, 4)), (8, 24)):
+        pattern = PATTERNS[name]
+        facts = {"pattern": name, "first": first, "second": second, "count": 16 * many, "wavefronts": pattern.predicted}
+        yield Point("M3", "banks", kernels[pattern.kernel], 1, 32 * (first + second),
+                    partial(args, name=name, numbers=(first, many, 0)), facts, shared=65536)  # fmt: skip
 
 
 CODE = (8, 32, 64, 128, 256, 512, 1024)
