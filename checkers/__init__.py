@@ -59,7 +59,8 @@ if TYPE_CHECKING:
         WellFormed,
         WrittenOnce,
     )
-    from .kernel_claims import claims_of, prove_kernel
+    from .kernel_claims import claims_of
+    from .kernel_reports import prove_kernel
     from .kernel_widths import with_widths
     from .proving import prove
     from .trusted.certificate_checker import verify
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "prove": "proving",
     "claims_of": "kernel_claims",
-    "prove_kernel": "kernel_claims",
+    "prove_kernel": "kernel_reports",
     "Budget": "budget",
     "Bundle": "bundle",
     "with_widths": "kernel_widths",

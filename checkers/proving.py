@@ -48,7 +48,7 @@ def prove(
     if arch is not None and not isinstance(arch, Arch):
         raise ClaimError(f"expected an architecture such as SM90 as arch, got {arch!r} ({type(arch).__name__})")
     if len(claims) == 1 and isinstance(claims[0], Kernel):
-        from .kernel_claims import prove_kernel  # with all that proves kernels: claims about layouts need little
+        from .kernel_reports import prove_kernel  # with all that proves kernels: claims about layouts need little
 
         return prove_kernel(claims[0], arch or SM90, given=given, budget=budget, cache=cache)
     if arch is not None:

@@ -23,20 +23,8 @@ from symlayout.int_tuple import is_zero
 
 from ..claim import Proof
 from ..trusted.certificate_json import Setting, poly
-from ..trusted.map_pieces import (
-    Digit,
-    Map,
-    NotShown,
-    Piece,
-    apart,
-    coefficient,
-    moved,
-    put,
-    show,
-    shown,
-    variable,
-    variables,
-)
+from ..trusted.map_pieces import Piece, apart
+from ..trusted.map_variables import Digit, Map, NotShown, coefficient, moved, put, show, shown, variable, variables
 from .certificates import Certificate
 from .recombine import Recombined, recombinations
 

@@ -60,13 +60,13 @@ def test_a_base_is_no_size_of_which_a_repair_could_be_about() -> None:
 def test_an_access_of_32_bytes_on_a_base_of_16_is_not_proved() -> None:
     k = Builder("wide", grid=(4,), threads=32)
     x, r = k.global_tensor("x", "f32", Layout(1024)), k.shared_tensor("r", "f32", Layout(1024))
-    from checkers.kernel_claims import _access
+    from checkers.access_claims import access
     from symlayout.kernel.sites import sites
 
     k.copy("cp.async.16", x(256 * k.block[0] + 8 * k.thread), r(8 * k.thread))
     kernel = k.kernel()
     (site,) = sites(kernel)
-    aligned = lambda kernel: next(c for c in _access(kernel, site, site.op.src, 32) if c.kind == "aligned")  # noqa: E731
+    aligned = lambda kernel: next(c for c in access(kernel, site, site.op.src, 32) if c.kind == "aligned")  # noqa: E731
     assert prove(aligned(kernel)).verdicts[0].outcome is Outcome.REFUTED
     assert prove(aligned(stated(kernel, "x", align_bytes=32)))
 

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.kernel_mutation import FAMILIES as MUTATED
-from benchmarks.kernel_slips import mutants
-from checkers import Budget, WrittenOnce, prove
-from checkers.claim import TooLarge
+from checkers import WrittenOnce
 from checkers.coverage.store_sites import outputs, reduced
 from checkers.coverage.writes import Writes
 from checkers.trusted.certificate_checker import verify
 from symlayout import Layout, TensorMap, dim, dims
 from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import ClaimError, SymlayoutError
-from symlayout.expr import eq, minimum
-from symlayout.facts import symbols_in
 from symlayout.int_tuple import ceil_div
 from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import cp_async_copy, gemm, tma_copy, tma_transpose, vector_copy
@@ -30,22 +24,9 @@ from symlayout.ops import Copy, Elect, If, Op, Ref
 from symlayout.semantics.execute import run
 from symlayout.semantics.machine import GlobalTensor
 from tests.support.kernel_families import FAMILIES, Family
+from tests.support.storing_kernels import ORDERS, chunked, in_boxes, stored, story, vectors_and_rest, verdict
 
 M, N, K = dims("M N K")
-BUDGET = Budget(solver_ms=200, repairs=False)
-PROOFS = replace(BUDGET, refuter_points=1)  # where a refutation and what is left open are alike
-
-
-def verdict(kernel: Kernel, name: str = "dst") -> Verdict:
-    (v,) = prove(WrittenOnce(kernel, name), budget=BUDGET).verdicts
-    return v
-
-
-def story(kernel: Kernel, name: str = "dst") -> str:
-    v = verdict(kernel, name)
-    assert v.outcome is Outcome.REFUTED, v
-    assert v.witness is not None
-    return v.witness.story
 
 
 # -- the oracle: a run that counts ----------------------------------------------------------------------
@@ -228,54 +209,10 @@ def test_a_grid_too_small_or_too_large() -> None:
 # -- other kernels --------------------------------------------------------------------------------------
 
 
-def chunked(
-    width: int, threads: int, rounds: int, *, blocks: int = 3, order: str = "coalesced", slip: int = 0, guard: int = 0
-) -> Kernel:
-    """A persistent store of chunks, each in *rounds* by *threads* of *width* elements, in one of some orders."""
-    chunk = width * threads * rounds
-    k = Builder("chunked", N, grid=(blocks,), threads=threads)
-    dst, x = k.global_tensor("dst", "u8", Layout(N)), k.registers("x", "u8", width)
-    turns = (ceil_div(N, chunk) - k.block[0] + blocks - 1) // blocks
-    with k.loop("i", turns) as i, k.loop("j", rounds) as j:
-        first = chunk * (k.block[0] + blocks * i)
-        at = (
-            first
-            + {
-                "coalesced": width * (threads * j + k.thread),
-                "blocked": width * (rounds * k.thread + j),
-                "reversed": width * (threads * j + threads - 1 - k.thread),
-                "warps": width * (32 * (rounds * (k.thread // 32) + j) + k.thread % 32),
-            }[order]
-        )
-        with k.where(at + width + guard <= N):
-            k.copy(f"st.global.{width}", x(), dst(at))
-        if width > 1:
-            with k.where(at + width > N), k.loop("q", width + slip) as q, k.where(at + q < N):
-                k.copy("st.global.1", x(), dst(at + q))
-    return k.kernel()
-
-
-ORDERS = ("coalesced", "blocked", "reversed", "warps")
-
-
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("width", [1, 4])
 def test_chunks_in_any_order(order: str, width: int) -> None:
     assert verdict(chunked(width, 64, 3, order=order)).outcome is Outcome.PROVED
-
-
-def in_boxes(box: tuple[int, int], parts: int, warps: int, *, step: int, by: str = "rows") -> Kernel:
-    """Warps store *parts* boxes each of their share of a tile, side by side or one below the other, *step* apart."""
-    rows, columns = (box[0], box[1] * parts) if by == "columns" else (box[0] * parts, box[1])
-    k = Builder("boxes", M, N, grid=(ceil_div(M, rows * warps), ceil_div(N, columns)), threads=32 * warps)
-    out = k.global_tensor("dst", "f32", Layout((M, N), (N, 1)))
-    c = k.tensor_map("c", out(), TensorMap.over(Layout((N, M), (1, N)), "f32", box[::-1]))
-    tile = k.shared_tensor("tile", "f32", Layout((box[1] * box[0], parts, warps)))
-    m, n = rows * (warps * k.block[0] + k.thread // 32), columns * k.block[1]
-    with k.elect(each_warp=True), k.loop("p", parts) as p:
-        at = (n + step * p, m) if by == "columns" else (n, m + step * p)
-        k.copy("tma.store", tile(box[0] * box[1] * p), c(*at))
-    return k.kernel(N.multiple_of(4))
 
 
 @pytest.mark.parametrize("by", ["rows", "columns"])
@@ -296,23 +233,6 @@ def test_rows_of_any_length() -> None:
     assert v.outcome is Outcome.PROVED, v
     wide = k.kernel().edited(lambda op: (replace(op, condition=(M >= 1,)),) if isinstance(op, If) else (op,))
     assert "written 2 times" in story(wide)
-
-
-def stored(
-    layout: Layout,
-    grid: tuple[Any, ...],
-    at: Callable[..., Any],
-    when: Callable[..., Any],
-    *facts: Any,
-    threads: int = 32,
-) -> Kernel:
-    """An element by each thread, where *at* of the blocks and the thread says, under facts of them."""
-    symbols = sorted({s for x in (layout, grid, *facts) for s in symbols_in(x)}, key=lambda s: s.name)
-    k = Builder("stored", *symbols, grid=grid, threads=threads)
-    dst, x = k.global_tensor("dst", "f32", layout), k.registers("x", "f32", 1)
-    with k.where(*when(*k.block, k.thread)):
-        k.copy("st.global.4", x(), dst(at(*k.block, k.thread)))
-    return k.kernel(*facts)
 
 
 LD, B = dim("ld"), dim("B")
@@ -339,18 +259,6 @@ def test_tensors_of_three_modes() -> None:
     right = stored(layout, grid, lambda c, m, b, t: M * N * b + N * m + 32 * c + t, when)
     assert verdict(right).outcome is Outcome.PROVED
     assert "written" in story(stored(layout, grid, lambda c, m, b, t: M * N * b + N * b + 32 * c + t, when))
-
-
-def vectors_and_rest(more: int = 0, rest: int = 0, alone: bool = True, threads: int = 64) -> Kernel:
-    """Whole vectors by all threads, and the up to 3 elements behind them by the first CTA."""
-    k = Builder("rest", N, grid=(ceil_div(N, 4 * threads),), threads=threads)
-    dst, x = k.global_tensor("dst", "f32", Layout(N)), k.registers("x", "f32", 4)
-    at = threads * k.block[0] + k.thread
-    with k.where(at < N // 4 + more):
-        k.copy("st.global.16", x(), dst(4 * at))
-    with k.where(k.thread < N % 4 + rest, *([eq(k.block[0], 0)] if alone else [])):
-        k.copy("st.global.4", x(), dst(N // 4 * 4 + k.thread))
-    return k.kernel()
 
 
 def test_vectors_and_then_the_rest() -> None:
@@ -399,90 +307,3 @@ def test_bad_input() -> None:
         for name in reduced(kernel):
             with pytest.raises(ClaimError, match="which a reduction updates"):
                 WrittenOnce(kernel, name)
-
-
-# -- proofs against enumeration -------------------------------------------------------------------------
-
-
-def wrong_at(kernel: Kernel, name: str, sizes: Iterator[dict[str, int]]) -> str:
-    """The first of some sizes at which an element is not written once, with the story."""
-    for env in sizes:
-        try:
-            found = Writes(kernel.bind(**env), name).wrong()
-        except (SymlayoutError, TooLarge, ZeroDivisionError):
-            continue
-        if found:
-            return f"{env}: {found}"
-    return ""
-
-
-@pytest.mark.parametrize("family", MUTATED)
-def test_no_mutant_is_proved_that_writes_wrongly(family: str) -> None:
-    chance = random.Random(family)
-    every = list(mutants(MUTATED[family].build()))
-    drawn = ((n, k) for n, k in chance.sample(every, len(every)) if outputs(k) and not reduced(k))
-    for name, kernel in itertools.islice(drawn, 12):
-        for tensor in outputs(kernel):
-            (v,) = prove(WrittenOnce(kernel, tensor), budget=PROOFS).verdicts
-            if v.outcome is Outcome.PROVED:
-                assert not wrong_at(kernel, tensor, iter(MUTATED[family].sizes)), name
-
-
-def test_drawn_kernels_are_judged_as_enumeration_does() -> None:
-    chance = random.Random(7)
-    judged = dict.fromkeys(Outcome, 0)
-    for _ in range(30):
-        width = chance.choice((1, 2, 4))
-        kernel = chunked(
-            width,
-            chance.choice((32, 64)),
-            chance.choice((1, 2, 3)),
-            blocks=chance.choice((1, 2, 5)),
-            order=chance.choice(ORDERS),
-            slip=chance.choice((0, 0, 0, -1, 1)) if width > 1 else 0,
-            guard=chance.choice((0, 0, 0, -1, 1)),
-        )
-        v = verdict(kernel)
-        judged[v.outcome] += 1
-        sizes = ({"N": n} for n in (*range(1, 20), *(chance.randrange(20, 3000) for _ in range(12))))
-        wrong = wrong_at(kernel, "dst", sizes)
-        assert not (v.outcome is Outcome.PROVED and wrong), (kernel, wrong)
-        assert v.outcome is not Outcome.REFUTED or v.witness is not None
-        if v.outcome is Outcome.REFUTED:
-            assert v.witness is not None
-            assert Writes(kernel.bind(**v.witness.sizes), "dst").wrong() == v.witness.story
-    assert judged[Outcome.PROVED] >= 10
-    assert judged[Outcome.REFUTED] >= 3
-
-
-def test_drawn_rasters_are_judged_as_enumeration_does() -> None:
-    """Tiles by blocks in some order, boxes of warps in some order, one number wrong now and then."""
-    chance = random.Random(11)
-    judged = dict.fromkeys(Outcome, 0)
-    for _ in range(16):
-        warps, parts, blocks, group = (chance.choice(x) for x in ((1, 2, 4), (1, 2), (1, 3), (1, 2, 8)))
-        rows = chance.choice((8 * warps, 8 * warps, 8 * warps, 8 * warps - 4, 16 * warps))
-        columns = 16 * parts
-        k = Builder("raster", M, N, grid=(blocks,), threads=32 * warps)
-        out = k.global_tensor("dst", "f32", Layout((M, N), (N, 1)))
-        c = k.tensor_map("c", out(), TensorMap.over(Layout((N, M), (1, N)), "f32", (16, 8)))
-        tile = k.shared_tensor("tile", "f32", Layout((128, parts, warps)))
-        tiles_m, tiles_n = ceil_div(M, rows), ceil_div(N, columns)
-        turns = (tiles_m * tiles_n - k.block[0] + blocks - 1) // blocks
-        with k.loop("i", turns) as i:
-            t = k.block[0] + blocks * i
-            first, within = t // (group * tiles_n) * group, t % (group * tiles_n)
-            high = minimum(group, tiles_m - first) if chance.random() < 0.8 else group
-            m, n = rows * (first + within % high), columns * (within // high)
-            with k.elect(each_warp=chance.random() < 0.95):
-                for p in range(parts):
-                    k.copy("tma.store", tile(128 * p), c(n + 16 * p, m + 8 * (k.thread // 32)))
-        kernel = k.kernel(N.multiple_of(4))
-        v = verdict(kernel)
-        judged[v.outcome] += 1
-        sizes = itertools.product((1, 8, 9, 33, 70, 129), (4, 16, 20, 36, 100))
-        wrong = wrong_at(kernel, "dst", ({"M": m, "N": n} for m, n in sizes))
-        assert not (v.outcome is Outcome.PROVED and wrong), (kernel, wrong)
-        assert v.outcome is not Outcome.UNKNOWN or wrong or rows != 8 * warps, v
-    assert judged[Outcome.PROVED] >= 5
-    assert judged[Outcome.REFUTED] >= 3

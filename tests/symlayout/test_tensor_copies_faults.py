@@ -14,7 +14,7 @@ from symlayout.errors import TmaFault
 from symlayout.rules.readings import landed_bytes
 from symlayout.semantics import Memory, TensorCopy, footprint, tma_load, tma_store
 from symlayout.tma import Im2col, TensorMap
-from tests.symlayout.test_semantics import (
+from tests.support.slow_copies import (
     F16,
     INTERLEAVED,
     POISON,
