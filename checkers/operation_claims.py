@@ -153,13 +153,13 @@ def matrices(kernel: Kernel, site: Site) -> Iterator[Claim]:
             if isinstance(touch.operand, Ref) and touch.space is MemorySpace.SHARED:
                 yield from access(kernel, site, touch.operand, ROW_BYTES, row.align_bytes)
     if isinstance(op, Mma) and isinstance(row, MmaAtom):
-        for x, rows in ((op.a, row.mnk[0]), (op.b, row.mnk[1])):
+        for x, rows, kind in zip((op.a, op.b), row.mnk, row.types, strict=False):
             if isinstance(x, Matrix):
-                t, plain = kernel.tensor(x.start.tensor), x.descriptor.layout(rows, row.mnk[2], row.dtype)
+                t, plain = kernel.tensor(x.start.tensor), x.descriptor.layout(rows, row.mnk[2], kind)
                 lines = (t.base % LINE_BYTES, t.bytes % LINE_BYTES)
                 if x.descriptor.swizzle.span_bytes and lines != (0, 0):
                     yield Holds(Fact(-1, ">="), f"{t.name} is of whole lines of {LINE_BYTES} bytes, for {op.atom}")
-                nbytes = int(plain.offsets().max()) + row.dtype.bytes
+                nbytes = int(plain.offsets().max()) + kind.bytes
                 yield from access(kernel, site, x.start, nbytes, row.align_bytes)
 
 

@@ -96,7 +96,7 @@ ATOM_ROWS: tuple[tuple[str, TimingClass], ...] = (
     (r"(tma|bulk)\.load", TMA_LOAD),
     (r"(tma|bulk)\.store", TMA_STORE),
     (r"tma\.reduce\.(add|min|max)", TMA_STORE),
-    (r"mma\.m(16|8)n8k\d+\.[a-z]+\d+(m\d)?(\.f16)?", MMA),
+    (r"mma\.m(16|8)n8k\d+\.[a-z]+\d+(m\d)?(\.(and|xor|[a-z]+\d+(m\d)?))?", MMA),
     (r"wgmma\.m64n\d+k\d+\.[a-z]+\d+(m\d)?(\.f16)?\.rs", WGMMA_REGISTERS),
     (r"wgmma\.m64n\d+k\d+\.[a-z]+\d+(m\d)?(\.f16)?", WGMMA),
 )

@@ -66,7 +66,9 @@ class DType:
         return self.name
 
 
+b1 = DType("b1", 1, "uint", "uint8")  # held as 0 or 1
 i4 = DType("i4", 4, "int", "int4")
+u4 = DType("u4", 4, "uint", "uint4")
 u8 = DType("u8", 8, "uint", "uint8")
 u16 = DType("u16", 16, "uint", "uint16")
 u32 = DType("u32", 32, "uint", "uint32")
@@ -86,7 +88,10 @@ ue8m0 = DType("ue8m0", 8, "float", "float8_e8m0fnu")
 e2m1 = DType("e2m1", 4, "float", "float4_e2m1fn")
 boolean = DType("bool", 8, "bool", "bool_")
 
-DTYPES = (i4, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, tf32, f64, e4m3, e5m2, ue8m0, e2m1, boolean)
+DTYPES = (
+    *(i4, u4, u8, u16, u32, u64, i8, i16, i32, i64, f16, bf16, f32, tf32, f64, e4m3, e5m2, ue8m0, e2m1, boolean),
+    b1,  # whose numbers are held by a type that u8 has
+)
 
 # NumPy's and ml_dtypes' names too; where two rows share one, the first has it (float32 is f32, not tf32).
 _BY_NAME: dict[str, DType] = {}

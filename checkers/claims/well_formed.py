@@ -256,9 +256,7 @@ def _operands(op: Copy) -> Iterator[str]:
 def _types(kernel: Kernel, op: Mma) -> Iterator[Defect]:
     """Registers of a product hold numbers of its types."""
     row = op.row
-    for x, wanted in (
-        ((op.a, row.dtype), (op.b, row.dtype), (op.acc, row.acc_dtype)) if isinstance(row, MmaAtom) else ()
-    ):
+    for x, wanted in zip((op.a, op.b, op.acc), row.held, strict=True) if isinstance(row, MmaAtom) else ():
         if isinstance(x, Ref) and (got := kernel.tensor(x.tensor).dtype).numpy() != wanted.numpy():
             yield Defect(f"{op}: expected registers of {wanted}, got {x} of {got}")
 

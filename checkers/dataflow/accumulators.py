@@ -11,13 +11,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import ml_dtypes
-import numpy as np
 
 from symlayout.dtype import DType
 from symlayout.expr import Fact
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
-from symlayout.kernel.specification import Dot, Total, elements, sum_type
+from symlayout.kernel.specification import Dot, PackedDot, Total, elements, sum_type
 
 from .rounding import exact
 
@@ -36,7 +35,9 @@ def stated(value: Dot | Total, of: tuple[DType, ...]) -> DType:
 
 
 def types_of(kernel: Kernel, value: Dot | Total) -> tuple[DType, ...]:
-    """The types of the elements that a value adds or multiplies."""
+    """The types of the elements that a value adds or multiplies: those in words, where it multiplies words."""
+    if isinstance(value, PackedDot):
+        return value.types
     return tuple(kernel.tensor(e.tensor).dtype for e in elements(value))
 
 
@@ -55,12 +56,13 @@ def expect_held(value: Dot | Total, of: tuple[DType, ...], kept: Iterable[DType]
         raise Narrow(f"products of {of[0]} in {', '.join(map(str, ways))}, which may wrap")
     else:
         for kind in sorted({wanted, *ways}, key=lambda kind: _room(of, kind)):  # the tightest first
-            _expect_room(value.extent, of, kind, facts)
+            each = value.each if isinstance(value, PackedDot) else 1
+            _expect_room(value.extent, of, kind, facts, each)
 
 
-def _expect_room(n: Any, of: tuple[DType, ...], kind: DType, facts: Facts) -> None:
-    """Raise Narrow unless *n* integers, or products of two, at their ends fit a type."""
-    room = _room(of, kind)
+def _expect_room(n: Any, of: tuple[DType, ...], kind: DType, facts: Facts, each: int) -> None:
+    """Raise Narrow unless *n* times *each* integers, or products of two, at their ends fit a type."""
+    room = _room(of, kind) // each
     if facts.le(n, room) is not True:
         told, way = "*".join(map(str, of)), f": expected {n} <= {room}" if room else ""
         raise Narrow(f"sums of {told} over {n} in {kind}, which may wrap{way}", n <= room if room else None)
@@ -74,7 +76,7 @@ def _room(of: tuple[DType, ...], kind: DType) -> int:
 
 def _ends(of: tuple[DType, ...]) -> tuple[int, int]:
     """The least and greatest element, or product of two."""
-    ends = [(int(x.min), int(x.max)) for x in (np.iinfo(t.numpy()) for t in of)]
+    ends = [_limits(t) for t in of]
     corners = [a * b for a in ends[0] for b in ends[-1]] if len(of) == 2 else [*ends[0]]
     return min(corners), max(corners)
 
@@ -84,5 +86,5 @@ def _limits(kind: DType) -> tuple[int, int]:
     if kind.kind == "float":
         whole = 1 << (ml_dtypes.finfo(kind.numpy()).nmant + 1)  # type: ignore[no-untyped-call]
         return -whole, whole
-    found = np.iinfo(kind.numpy())
-    return int(found.min), int(found.max)
+    low = -(1 << (kind.bits - 1)) if kind.kind == "int" else 0
+    return low, low + (1 << (1 if kind.kind == "bool" else kind.bits)) - 1

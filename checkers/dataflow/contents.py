@@ -126,13 +126,15 @@ class Segment:
 class Sum(Origin):
     """A sum of products; the deltas of A come first. *carry* says what a loop that is under way began with.
 
-    ("first", loop): zero in the first iteration; ("always", loop): the contents before the loop.
+    ("first", loop): zero in the first iteration; ("always", loop): the contents before the loop. *words* are the
+    products of words that hold several elements, as the result says them.
     """
 
     segments: tuple[Segment, ...]
     dtype: DType
     ranks: tuple[int, int]
     carry: tuple[str, Symbol] | None = None
+    words: str = ""
 
     def width(self, origins: Origins) -> int:
         return sum(self.ranks)

@@ -19,6 +19,7 @@ from symlayout.kernel.specification import (
     Element,
     Entry,
     Number,
+    PackedDot,
     Result,
     Scalar,
     Total,
@@ -245,6 +246,8 @@ class Matcher:
     def _dot(self, origins: Origins, origin: Sum, deltas: Numbers, value: Dot, target: Target) -> None:
         """Each product of a sum is one of the result's, and each of those is there once."""
         ra, rb = origin.ranks
+        if origin.words != (value.words if isinstance(value, PackedDot) else ""):
+            raise Differs(f"expected {value}, got products of {origin.words or 'elements'}")
         if origin.carry is not None:
             raise Differs(f"expected {value}, got a sum that the next iteration continues")
         self._held(value, {origin.dtype}, target)

@@ -262,11 +262,11 @@ def _mma(walk: Walk, state: State, op: Op) -> None:
 
 
 def _add_products(walk: Walk, state: State, op: Mma, row: MmaAtom, groups: Numbers) -> None:
-    (m, n, k), zero = row.mnk, _zero(state, op)
+    zero = _zero(state, op)
     for some in groups[None] if _alike(state, op) else groups[:, None]:
         with state.inside(team=Team(some.reshape(-1))):
-            a = _operand(walk, state, op, op.a, row, (m, k), row.tv_a)
-            b = _operand(walk, state, op, op.b, row, (n, k), row.tv_b)
+            a = _operand(walk, state, op, op.a, row, 0)
+            b = _operand(walk, state, op, op.b, row, 1)
             held = carried(walk, state, op, op.acc, int(size(row.tv_c.shape[1])))
             write(walk, state, op, op.acc, multiplied(state, row, a, b, held, zero))
 
@@ -296,16 +296,20 @@ def _zero(state: State, op: Mma) -> Any:
     raise Open(f"when the sums start anew: {op}", stale=True)  # which an iteration after some others may show
 
 
-def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tuple[int, int], tv: Any) -> Words:
-    """The matrices (group, row, k) of groups of threads, out of registers or out of shared memory by a descriptor."""
+def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, which: int) -> Words:
+    """The matrices (group, row, k) of groups of threads, out of registers or out of shared memory by a descriptor.
+
+    Of A (0) or B (1), as words where registers hold several elements.
+    """
+    held_as, tv, shape = row.held[which], row.words[which], (row.mnk[which], row.mnk[2] // row.packed)
     if isinstance(x, Ref):
         found = matrix(tv, read(walk, state, op, x, int(size(tv.shape[1]))), shape)
     else:
         assert isinstance(x, Matrix)
         name = x.start.tensor
         tensor = state.kernel.tensor(name)
-        unit = row.dtype.bytes
-        if tensor.dtype.bits != row.dtype.bits:
+        unit = held_as.bytes
+        if tensor.dtype.bits != held_as.bits:
             raise Open(f"{op.atom} of {tensor.dtype}")
         held = walk.filled(state, op, name) if name in walk.ring_of else own_shared(walk, state, tensor)
         found_at = np.unique(starts(walk, state, op, tensor, x.start))
@@ -314,7 +318,7 @@ def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tup
         repeat = x.descriptor.swizzle.repeat_bytes
         if repeat > 1 and (len(held.ids) * unit) % repeat:
             raise Open(f"slots of {len(held.ids) * unit} bytes, which the swizzle's repeat of {repeat} does not divide")
-        at = x.descriptor.addresses(*shape, row.dtype, tensor.base + int(found_at[0]) * unit) - tensor.base
+        at = x.descriptor.addresses(*shape, held_as, tensor.base + int(found_at[0]) * unit) - tensor.base
         inside(at // unit, len(held.ids), x.start)
         found = held[at[None] // unit]
     for i in found.kinds:
@@ -323,8 +327,8 @@ def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, shape: tup
             if isinstance(origin, Unknown):
                 raise Open(f"{op.atom} reads what is not known: {origin.why}", origin.stale)
             raise Open(f"{op.atom} reads what may not be there")
-        kind = getattr(origin, "dtype", row.dtype)
-        if kind != row.dtype:
+        kind = getattr(origin, "dtype", held_as)
+        if kind != held_as:
             raise Open(f"{op.atom} reads {kind}")
     return found
 

@@ -44,7 +44,8 @@ def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero
         deltas = np.zeros((len(a_base), m, n, WIDTH), np.int64)
         deltas[..., :ra], deltas[..., ra : ra + rb] = a_base[:, :, None], b_base[:, None]
         carry = _carry(old, zero)
-        made = Sum((Segment((Slice(a_ids, a_steps, b_ids, b_steps),)),), row.acc_dtype, (ra, rb), carry)
+        once = Segment((Slice(a_ids, a_steps, b_ids, b_steps),))
+        made = Sum((once,), row.acc_dtype, (ra, rb), carry, row.product)
         if isinstance(old, Carried) and zero == "never":
             made = replace(made, carry=("always", old.loop))
         return _registers(row, state.origins, made, deltas)
@@ -52,7 +53,7 @@ def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero
         raise Open("sums that start at zero in a later iteration only")
     if _is_zero(old):
         return multiplied(state, row, a, b, held, "now")
-    if not isinstance(old, Sum) or old.ranks != (ra, rb):
+    if not isinstance(old, Sum) or old.ranks != (ra, rb) or old.words != row.product:
         why = old.why if isinstance(old, Unknown) else f"it is {type(old).__name__}"
         raise Open(f"what the sums of {row.word} are added to: {why}")
     first = before.deltas
@@ -179,7 +180,7 @@ def with_products(state: State, dtype: DType, a: Words, b: Words, acc: Words) ->
             first[:, : ra + rb] = factors
             out.deltas[mine] = first
             continue
-        if old.ranks != (ra, rb) or old.dtype != dtype:
+        if old.ranks != (ra, rb) or old.dtype != dtype or old.words:
             raise Open(f"products of other elements than those summed so far, in {dtype}")
         steps = factors - acc.deltas[mine][:, : ra + rb]
         alike = (steps == steps[:1]).all()

@@ -22,7 +22,7 @@ from symlayout.errors import LayoutError
 from symlayout.expr import Expr, Fact, Int, Symbol, index
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
-from symlayout.kernel.specification import Applied, Dot, Element, Entry, Number, Scalar, Total, Value
+from symlayout.kernel.specification import Applied, Dot, Element, Entry, Number, PackedDot, Scalar, Total, Value
 from symlayout.strides import as_modes
 
 from ..codegen.integers import ATOM, C, Integers
@@ -157,6 +157,8 @@ class Values:
             return Term(x.name, self.kernel.parameter(x.name).dtype)
         if isinstance(x, Number):
             return Term(literal(float(x.value)), f64) if isinstance(x.value, float) else Term(f"{x.value}LL", _WIDEST)
+        if isinstance(x, PackedDot):
+            raise LayoutError(f"products of words have no definition: {x}")
         if isinstance(x, Dot):
             return self._dot(x)
         if isinstance(x, Total):

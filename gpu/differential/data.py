@@ -23,7 +23,7 @@ from symlayout.atoms import MemorySpace, MmaAtom
 from symlayout.dtype import DType
 from symlayout.errors import LayoutError
 from symlayout.kernel import Kernel
-from symlayout.kernel.specification import Dot, Element, Total, elements, sum_type, sums
+from symlayout.kernel.specification import Dot, Element, PackedDot, Total, elements, sum_type, sums
 from symlayout.ops import LoadIndex
 from symlayout.semantics.expected import expected
 from symlayout.semantics.expected_range import approximate, expected_range, is_approximate
@@ -104,8 +104,8 @@ def rounds(bound: Kernel) -> str:
     for x in (x for r in bound.results for x in sums(r.value)):
         of = [bound.tensor(e.tensor).dtype for e in elements(x)]
         kept = DType.of(x.dtype) if x.dtype else sum_type(*of)
-        if isinstance(x, Total) and x.function in ("min", "max"):
-            continue
+        if isinstance(x, PackedDot) or (isinstance(x, Total) and x.function in ("min", "max")):
+            continue  # sums of integers that are proved to fit, or no sums
         if isinstance(x, Total) and x.function == "mul":
             return f"products of {x.extent} numbers are rounded in {kept}"
         most = (int(x.extent) + 1) * _most(x, of)  # one more for what a sum is added to

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from symlayout.atoms import ATOMS, MemorySpace, MmaAtom
+from symlayout.atoms import ATOMS, Combines, MemorySpace, MmaAtom
 from symlayout.atoms.atom import values_of
 from symlayout.dtype import DType
 
@@ -80,7 +80,7 @@ def _wgmma(atom: MmaAtom) -> Function:
     transposed = "".join(f", %{after + 2 + i}" for i in range(len(flags)))
     operands = [f'"+{letter}"(d[{i}])' for i in range(count)]
     given += [f'"n"({flag})' for flag in flags]
-    kinds = f"{_kind(atom.acc_dtype)}.{_kind(atom.dtype)}.{_kind(atom.dtype)}"
+    kinds = f"{_kind(atom.acc_dtype)}.{_kind(atom.dtype)}.{_kind(atom.dtype_b)}"
     head = f"void {c_name(atom.word)}({ctype} (&d)[{count}], {a_type}, uint64_t b, int accumulate)"
     text = (
         f"{template}__device__ inline {head} {{\n"
@@ -101,12 +101,11 @@ def _wgmma(atom: MmaAtom) -> Function:
 def _mma(atom: MmaAtom) -> Function:
     (m, n, k), name = atom.mnk, c_name(atom.word)
     ctype, letter, held = _register(atom.acc_dtype)
-    of, given, each = _operand(atom.dtype)
-    sums, of_a, of_b = (
-        values_of(tv) // count for tv, count in ((atom.tv_c, held), (atom.tv_a, each), (atom.tv_b, each))
-    )
+    of, given, each = _operand(atom.held[0])
+    of_a, of_b, sums = (values_of(tv) // n for tv, n in zip(atom.words, (each, each, held), strict=True))
     d, a, b = _places(0, sums), _places(sums, of_a), _places(sums + of_a, of_b)
-    kinds = ".".join(map(_kind, (atom.acc_dtype, atom.dtype, atom.dtype, atom.acc_dtype)))
+    kinds = ".".join(map(_kind, (atom.acc_dtype, atom.dtype, atom.dtype_b, atom.acc_dtype)))
+    kinds += "" if atom.combines is Combines.PRODUCT else f".{atom.combines}.popc"
     outs = [f'"+{letter}"(d[{i}])' for i in range(sums)]
     operands = [f'"{given}"({x}[{i}])' for x, count in (("a", of_a), ("b", of_b)) for i in range(count)]
     text = (
@@ -128,7 +127,7 @@ def _places(first: int, count: int) -> str:
 
 def _kind(dtype: DType) -> str:
     """A type as PTX spells it."""
-    return {"i8": "s8", "i32": "s32"}.get(dtype.name, dtype.name)
+    return {"i4": "s4", "i8": "s8", "i32": "s32"}.get(dtype.name, dtype.name)
 
 
 def _wrapped(text: str, width: int = 96) -> str:

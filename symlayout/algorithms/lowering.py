@@ -263,11 +263,7 @@ def multiplied(k: Target, mma: TiledMma, a: Tensor, b: Tensor, c: Tensor) -> Iss
     row = mma.row
     if (rank(a.layout), rank(b.layout), rank(c.layout)) not in ((3, 3, 3), (2, 2, 3)):
         raise LayoutError(f"expected (V,M,K), (V,N,K) and (V,M,N), got {a.layout}, {b.layout} and {c.layout}")
-    for x, name, kind, tv in (
-        (a, "A", row.dtype, row.tv_a),
-        (b, "B", row.dtype, row.tv_b),
-        (c, "C", row.acc_dtype, row.tv_c),
-    ):
+    for x, name, kind, tv in zip((a, b, c), "ABC", row.held, row.words, strict=True):
         if space_of(x) is not REGISTER or row.src_b is not REGISTER:
             raise LayoutError(f"expected {name} of {row.word} in registers, got {x}")
         if dtype_of(x) != kind:

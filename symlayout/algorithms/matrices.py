@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..arch import SM90, Arch
-from ..atoms import ATOMS, MatrixCopy, MmaAtom
+from ..atoms import ATOMS, Combines, MatrixCopy, MmaAtom
 from ..atoms.ldmatrix import ROW_BYTES
 from ..common_layouts import max_alignment
 from ..dtype import DType, DTypeLike
@@ -45,9 +45,17 @@ class Chosen:
 
 
 def choose_mma(
-    dtype: DTypeLike, sums: DTypeLike, tile: tuple[int, int, int], *, registers: bool = False, arch: Arch = SM90
+    dtype: DTypeLike,
+    sums: DTypeLike,
+    tile: tuple[int, int, int],
+    *,
+    b: DTypeLike | None = None,
+    registers: bool = False,
+    arch: Arch = SM90,
 ) -> Chosen:
     """The product of a tile (M, N, K) with A in shared memory, or in *registers*; ``fma`` where no instruction fits.
+
+    *b* is the type of B where it is another than that of A. Bits are combined by and.
 
     >>> print(choose_mma("bf16", "f32", (128, 64, 64)))
     wgmma.m64n64k16.bf16; the next better: none
@@ -55,9 +63,12 @@ def choose_mma(
     mma.m16n8k16.bf16; the next better: wgmma.m64n8k16.bf16.rs multiplies 64 rows at a time, and there are 16
     """
     kind, acc = DType.of(dtype), DType.of(sums)
-    rows = [r for r in ATOMS.values() if isinstance(r, MmaAtom) and (r.dtype, r.acc_dtype) == (kind, acc)]
+    kinds = (kind, kind if b is None else DType.of(b), acc)
+    every = (r for r in ATOMS.values() if isinstance(r, MmaAtom) and r.types == kinds)
+    rows = [r for r in every if r.combines is not Combines.XOR]
     if not rows:
-        return Chosen(FMA, (("a matrix instruction", f"there is none of {kind} with sums of {acc}"),))
+        of = kind if b is None else f"{kind} and {kinds[1]}"
+        return Chosen(FMA, (("a matrix instruction", f"there is none of {of} with sums of {acc}"),))
     rejected: list[tuple[str, str]] = []
     for row in sorted(_candidates(rows, tile[1], registers), key=lambda r: math.prod(r.mnk), reverse=True):
         why = _misfit(row, tile, arch)
@@ -105,8 +116,9 @@ def choose_operand_copy(tile: Tensor, mma: TiledMma, operand: str, *, arch: Arch
     Raises LayoutError for a tile that is not in shared memory, and for an operand that is read where it lies.
     """
     kind, row = dtype_of(tile), mma.row
-    if space_of(tile) is None or space_of(tile) != "shared" or kind != row.dtype or rank(tile.layout) != 2:
-        raise LayoutError(f"expected a tile (row, k) of {row.dtype} in shared memory for {operand}, got {tile}")
+    wanted = row.held["AB".index(operand)]
+    if space_of(tile) is None or space_of(tile) != "shared" or kind != wanted or rank(tile.layout) != 2:
+        raise LayoutError(f"expected a tile (row, k) of {wanted} in shared memory for {operand}, got {tile}")
     if row.threads > 32:
         raise LayoutError(f"expected an operand in registers, got {operand} of {row.word}, which reads shared memory")
     along = [_leading(tile.layout, i) for i in (1, 0)]

@@ -176,13 +176,14 @@ def _by_atom(
 ) -> tuple[Array, int]:
     """C + A B^T of matrices by an instruction, tile by tile. Raises LayoutError for what it does not multiply."""
     from ..semantics.matrix_sums import accumulated
+    from ..semantics.packing import unpacked
 
-    m, n, k = row.mnk
+    m, n, k = row.in_words
     if case != 3:
         raise LayoutError(f"expected matrices (M,K), (N,K), (M,N) for {row.word}, got case {case}")
-    if kinds != (row.dtype, row.dtype, row.acc_dtype):
+    if kinds != row.held:
         raise LayoutError(
-            f"expected A and B of {row.dtype} and C of {row.acc_dtype} for {row.word}, got {', '.join(map(str, kinds))}"
+            f"expected A, B and C of {', '.join(map(str, row.held))} for {row.word}, got {', '.join(map(str, kinds))}"
         )
     (_, M, K), N = a.shape, b.shape[1]
     if M % m or N % n or K % k:
@@ -191,6 +192,7 @@ def _by_atom(
     for i in range(0, M, m):
         for j in range(0, N, n):
             for s in range(0, K, k):
-                x, y = a[0, i : i + m, s : s + k], b[0, j : j + n, s : s + k]
+                parts = (a[0, i : i + m, s : s + k], b[0, j : j + n, s : s + k])
+                x, y = map(unpacked, parts, row.types) if row.packed > 1 else parts
                 out[i : i + m, j : j + n] = accumulated(row, x, y, out[i : i + m, j : j + n])
     return out.reshape(-1, order="F"), (M // m) * (N // n) * (K // k)

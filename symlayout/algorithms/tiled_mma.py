@@ -44,7 +44,7 @@ class TiledMma:
         """The extents of M, N and K of which the tile of all threads together consists."""
         m, n, k = (
             int(size(p.shape)) if is_layout(p) else int(a * size(self.threads.shape[i + 1]) if p is None else p)
-            for i, (p, a) in enumerate(zip(self.permutation, self.row.mnk, strict=True))
+            for i, (p, a) in enumerate(zip(self.permutation, self.row.in_words, strict=True))
         )
         return m, n, k
 
@@ -71,9 +71,9 @@ class TiledMma:
         i, j = USES[what]
         if rank(layout) < 2:
             raise LayoutError(f"expected two modes for {what}, got {layout}")
-        tv = {"A": self.row.tv_a, "B": self.row.tv_b, "C": self.row.tv_c}[what]
+        tv = self.row.words["ABC".index(what)]
         whole = logical_divide(layout, (self._order(i), self._order(j)))
-        atoms = zipped_divide(whole, (Layout(self.row.mnk[i]), Layout(self.row.mnk[j]))).compose(tv, None)
+        atoms = zipped_divide(whole, (Layout(self.row.in_words[i]), Layout(self.row.in_words[j]))).compose(tv, None)
         counts = tuple(Layout(int(size(self.threads.shape[k + 1]))) for k in (i, j))
         return zipped_divide(atoms, (None, counts))
 
@@ -173,7 +173,7 @@ class ThreadMma:
             raise LayoutError(
                 f"expected an operand in registers, got {what} of {row.word}, which is read from shared memory"
             )
-        kind = row.acc_dtype if what == "C" else row.dtype
+        kind = row.held["ABC".index(what)]
         return Tensor(make_rmem_ptr(None, kind), Layout(self._partition(what, x).layout.shape))
 
 
@@ -195,7 +195,7 @@ def make_tiled_mma(
         raise LayoutError(f"expected groups of threads along M, N and K, got {groups}")
     made = TiledMma(found, tiled_product(Layout(found.threads), groups), tuple(permutation))
     for i, n in enumerate(made.tile):
-        unit = found.mnk[i] * int(size(made.threads.shape[i + 1]))
+        unit = found.in_words[i] * int(size(made.threads.shape[i + 1]))
         if n % unit:
             raise LayoutError(f"expected a multiple of {unit} along {'MNK'[i]} for {found.word}, got {n}")
     return made

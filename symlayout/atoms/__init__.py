@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import bulk, ldmatrix, mma, wgmma
-from .access import AccessKind, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
+from .access import AccessKind, Combines, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
 from .atom import ATOMS, Atom, MatrixCopy, MmaAtom, add_atoms, atom
 from .cache import CachePolicy
 from .descriptor import MatrixDescriptor
@@ -15,6 +15,7 @@ __all__ = [
     "AccessKind",
     "Atom",
     "CachePolicy",
+    "Combines",
     "Completion",
     "DescriptorRead",
     "Extent",

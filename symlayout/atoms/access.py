@@ -82,6 +82,14 @@ class Extent(Word):
     OPERAND = "operand"  # a number of bytes
 
 
+class Combines(Word):
+    """The number that an element of A and one of B add to a sum: their product, or 1 where bits and, or xor, to 1."""
+
+    PRODUCT = "product"
+    AND = "and"
+    XOR = "xor"
+
+
 class Issuer(Enum):
     """Who issues an operation together; all of these threads have to come to it (PTX ISA, ``.aligned``)."""
 

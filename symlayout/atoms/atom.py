@@ -8,21 +8,25 @@ cp.async.16: global -> shared, 16 bytes a thread, asynchronous, completes on cp.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from ..composition import composition
 from ..dtype import DType, bf16, f16, f32, f64, i32, i64, u32, u64
 from ..errors import LayoutError
-from ..int_tuple import size
+from ..int_tuple import map_leaves, size
 from ..layout import Layout
+from ..strides import as_modes
 from ..text.reader import suggestion
-from .access import AccessKind, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
+from .access import AccessKind, Combines, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
 from .cache import IN_L2, LOADS, NOTHING, STORES, Caching, async_copies
 from .table import Table
 
 GLOBAL, SHARED, REGISTER = MemorySpace
 AMPERE, HOPPER = (8, 0), (9, 0)
+WORD_BITS = 32  # of a register
 
 
 @dataclass(frozen=True)
@@ -106,16 +110,54 @@ class MmaAtom(Atom):
     """A matrix product C + A B^T: (thread, value) to a position in a column-major tile.
 
     The tiles are (M,K) for A, (N,K) for B, (M,N) for C. A thread stride of 0 says that all threads see the tile.
+    Elements of less than a byte lie side by side along k in words of 32 bits, the first in the lowest bits: registers
+    of such an operand are u32, and ``words`` deals these.
     """
 
     src_b: MemorySpace
     mnk: tuple[int, int, int]
-    dtype: DType  # of A and B
+    dtype: DType  # of A
+    dtype_b: DType
     acc_dtype: DType  # of C
     tv_a: Layout
     tv_b: Layout
     tv_c: Layout
+    combines: Combines = Combines.PRODUCT
+    made_of: tuple[tuple[tuple[int, int], str], ...] = ()  # compute capabilities whose chips run others instead: which
     extent: Extent = Extent.SHAPE
+
+    @property
+    def packed(self) -> int:
+        """Elements of A, and of B, in one register: more than 1 where they have less than a byte."""
+        return 1 if self.dtype.bits >= 8 else WORD_BITS // self.dtype.bits
+
+    @property
+    def types(self) -> tuple[DType, DType, DType]:
+        """Those of the elements of A, B and C."""
+        return self.dtype, self.dtype_b, self.acc_dtype
+
+    @property
+    def product(self) -> str:
+        """The product of two words, as ``specification.PackedDot`` says it; "" where registers hold one element."""
+        ends = self.word.split(".")[2:]
+        return ".".join(ends) if self.packed > 1 else ""
+
+    @property
+    def held(self) -> tuple[DType, DType, DType]:
+        """The types of the registers of A, B and C."""
+        return (u32, u32, self.acc_dtype) if self.packed > 1 else self.types
+
+    @property
+    def in_words(self) -> tuple[int, int, int]:
+        """M, N and the registers' K: K over *packed*."""
+        m, n, k = self.mnk
+        return m, n, k // self.packed
+
+    @property
+    def words(self) -> tuple[Layout, Layout, Layout]:
+        """(thread, register) of A, B and C to a position in a tile of *in_words*."""
+        m, n, _ = self.mnk
+        return _words(self.tv_a, m, self.packed), _words(self.tv_b, n, self.packed), self.tv_c
 
     @property
     def sources(self) -> str:
@@ -130,6 +172,21 @@ class MmaAtom(Atom):
             Table("B", self.tv_b, (n, k), self.src_b),
             Table("C", self.tv_c, (m, n), self.dst),
         )
+
+
+@functools.cache
+def _words(tv: Layout, rows: int, packed: int) -> Layout:
+    """A table of elements as one of the words that hold *packed* neighbours along k, the first mode of the values."""
+    if packed == 1:
+        return tv
+    threads, (_, *rest) = tv.shape[0], as_modes(tv.shape[1])
+    strides, (_, *further) = tv.stride[0], as_modes(tv.stride[1])
+
+    def moved(d: Any) -> Any:
+        return map_leaves(lambda x: x if x < rows else x // packed, d)
+
+    values = (tuple(rest), moved(tuple(further))) if len(rest) > 1 else (rest[0], moved(further[0])) if rest else (1, 0)
+    return Layout((threads, values[0]), (moved(strides), values[1]))
 
 
 def values_of(tv: Layout) -> int:

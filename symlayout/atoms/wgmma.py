@@ -63,6 +63,7 @@ def _row(n: int, dtype: DType, sums: DType, registers: bool) -> MmaAtom:
         since=HOPPER,
         mnk=(M, n, k),
         dtype=dtype,
+        dtype_b=dtype,
         acc_dtype=sums,
         tv_a=TV_A_REGISTERS[dtype.bits] if registers else tv_shared(M, k),
         tv_b=tv_shared(n, k),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from ..dtype import DType, f32, i32, tf32
@@ -24,6 +24,8 @@ from ..ops.data import number_text
 from ..strides import as_modes
 
 TOTALS = {"add": "sum", "mul": "product", "min": "least", "max": "greatest"}
+WORD_BITS, BITWISE = 32, ("and", "xor")
+WORDS = ("i4", "i4.u4", "u4", "u4.i4", *(f"b1.{way}" for way in BITWISE))
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,30 @@ class Dot:
 
     def __str__(self) -> str:
         return f"sum over {self.index} < {self.extent} of {self.a}*{self.b}{_kept(self.dtype)}"
+
+
+@dataclass(frozen=True)
+class PackedDot(Dot):
+    """A sum of products of words of 32 bits: the product of two is that of the elements in them, *words* says which.
+
+    It is written as in atoms: a type for both, or two (``i4.u4``), and ``and`` or ``xor`` behind that of bits.
+    """
+
+    words: str = ""
+
+    @property
+    def types(self) -> tuple[DType, DType]:
+        """The types of the elements in the words."""
+        a, b = (*self.words.split("."), "")[:2]
+        return DType.of(a), DType.of(a if b in ("", *BITWISE) else b)
+
+    @property
+    def each(self) -> int:
+        """Elements in a word."""
+        return WORD_BITS // self.types[0].bits
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} by {self.words}"
 
 
 @dataclass(frozen=True)
@@ -184,14 +210,24 @@ def sum_type(*kinds: DType) -> DType:
     return widest
 
 
-def dot(extent: Any, terms: Callable[[Any], tuple[Element, Element]], dtype: str = "") -> Dot:
+def dot(extent: Any, terms: Callable[[Any], tuple[Element, Element]], dtype: str = "", words: str = "") -> Dot:
     """The sum of products of two elements, for all values of an index that takes the parameter's name.
 
     It is kept in the type *dtype*: f32 for floats of fewer bits, i32 for integers of fewer, unless it says another.
+    With *words*, elements are u32 that hold others, and the product of two words is the sum of the products of these:
+
+    >>> print(dot(8, lambda k: (element("a", k), element("b", k)), words="i4.u4"))
+    sum over k < 8 of a(k)*b(k) by i4.u4
+
+    Raises LayoutError for words of other elements than i4, u4 and b1.
     """
     (name,) = inspect.signature(terms).parameters
     k = index(name, extent)
-    return Dot(k, *terms(k), _type_name(dtype))
+    if not words:
+        return Dot(k, *terms(k), _type_name(dtype))
+    if words not in WORDS:
+        raise LayoutError(f"expected words of {', '.join(WORDS)}, got {words!r}")
+    return PackedDot(k, *terms(k), _type_name(dtype), words)
 
 
 def total(extent: Any, term: Callable[[Any], Element], function: str = "add", dtype: str = "") -> Total:
@@ -301,7 +337,8 @@ def _rewritten(value: Value, change: Callable[[Any], Any]) -> Value:
     if isinstance(value, Scalar | Number):
         return value
     if isinstance(value, Dot):
-        return Dot(change(value.index), _element(value.a, change), _element(value.b, change), value.dtype)
+        index, a, b = change(value.index), _element(value.a, change), _element(value.b, change)
+        return replace(value, index=index, a=a, b=b)
     if isinstance(value, Total):
         return Total(value.function, change(value.index), _element(value.element, change), value.dtype)
     return Applied(value.function, tuple(_rewritten(x, change) for x in value.args), value.dtype)

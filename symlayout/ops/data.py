@@ -110,7 +110,7 @@ class Mma(Op):
 
     def _touched(self) -> Iterator[Touch]:
         row = self.row
-        layouts = (row.tv_a, row.tv_b, row.tv_c) if isinstance(row, MmaAtom) else (None, None, None)
+        layouts = row.words if isinstance(row, MmaAtom) else (None, None, None)
         for x, kind, tv in zip((self.a, self.b, self.acc), (READ, READ, WRITE), layouts, strict=True):
             if isinstance(x, Matrix):
                 proxy = Proxy.GENERIC if row is None else row.proxy

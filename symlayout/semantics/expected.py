@@ -28,6 +28,7 @@ from ..kernel.specification import (
     Element,
     Entry,
     Number,
+    PackedDot,
     Result,
     Scalar,
     Total,
@@ -39,6 +40,7 @@ from ..kernel.specification import (
 from .execute import expect_arrays
 from .maps import map_function
 from .named_values import scalar
+from .packing import unpacked
 from .telling import fraction, telling_inputs
 
 Array = np.ndarray[Any, Any]
@@ -61,6 +63,8 @@ def _tells(bound: Kernel, x: Dot | Total) -> bool:
     """Whether loud inputs have exact sums in the type of a result, so that no order of additions makes a difference."""
     of = [bound.tensor(e.tensor).dtype for e in elements(x)]
     kept = DType.of(x.dtype) if x.dtype else sum_type(*of)
+    if isinstance(x, PackedDot):
+        return False  # whose words have all bits in any case
     if isinstance(x, Total) and x.function != "add":
         return isinstance(x, Total) and x.function != "mul"
     if kept.kind != "float" and all(t.kind != "float" for t in of):
@@ -141,6 +145,16 @@ def _dot(x: Dot, env: Mapping[str, Any], inputs: Mapping[str, Array]) -> Array:
     total: Any = 0.0
     for k in range(int(x.extent)):
         at = {**env, x.index.name: k}
-        a, b = (_at(e, at, inputs).astype(np.float64) for e in (x.a, x.b))
-        total = total + a * b
+        a, b = (_at(e, at, inputs) for e in (x.a, x.b))
+        if isinstance(x, PackedDot):
+            total = total + _of_words(x, a, b)
+        else:
+            total = total + a.astype(np.float64) * b.astype(np.float64)
     return np.asarray(total)
+
+
+def _of_words(x: PackedDot, a: Array, b: Array) -> Array:
+    """The product of words: the sum of those of the elements in them."""
+    u, v = (unpacked(w[..., None], t).astype(np.int64) for w, t in zip((a, b), x.types, strict=True))
+    found: Array = (u ^ v if x.words.endswith("xor") else u * v).sum(axis=-1).astype(np.float64)
+    return found

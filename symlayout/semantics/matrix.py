@@ -25,6 +25,7 @@ from ..errors import LayoutError
 from ..layout import Layout
 from .matrix_sums import accumulated, error_bound, product_bound
 from .memory import Memory
+from .packing import unpacked
 
 __all__ = ["Product", "error_bound", "ldmatrix", "mma", "operand", "stmatrix", "wgmma"]
 
@@ -107,12 +108,11 @@ def _row_bytes(row: MatrixCopy, rows_tv: Layout, addresses: Any) -> Numbers:
 def mma(word: Any, a: Any, b: Any, c: Any) -> Product:
     """C + A B^T of a warp, registers in and out: c as (32, 4) in the type of the sums.
 
-    TF32 numbers are f32 registers whose low 13 bits do not count. Raises LayoutError for registers of another shape or
-    type.
+    TF32 numbers are f32 registers whose low 13 bits do not count; of elements of less than a byte the registers are
+    words (u32). Raises LayoutError for registers of another shape or type.
     """
     row = _expect_atom(word, MmaAtom, "mma", lambda row: not row.asynchronous)
-    m, n, k = row.mnk
-    return _sums(row, _tile(row, row.tv_a, a, (m, k), "A"), _tile(row, row.tv_b, b, (n, k), "B"), c)
+    return _sums(row, _tile(row, 0, a), _tile(row, 1, b), c)
 
 
 def wgmma(word: Any, shared: Any, a: Any, b: MatrixDescriptor, c: Any, *, zero: bool = False, base: int = 0) -> Product:
@@ -128,9 +128,9 @@ def wgmma(word: Any, shared: Any, a: Any, b: MatrixDescriptor, c: Any, *, zero: 
         raise LayoutError(f"expected {wanted} for A of {row.word}, got {a}")
     if not isinstance(b, MatrixDescriptor):
         raise LayoutError(f"expected a descriptor for B of {row.word}, got {b}")
-    held = operand(shared, a, m, k, row.dtype, base) if row.src is SHARED else _tile(row, row.tv_a, a, (m, k), "A")
+    held = operand(shared, a, m, k, row.dtype, base) if row.src is SHARED else _tile(row, 0, a)
     start = np.zeros_like(c) if zero else c
-    return _sums(row, held, operand(shared, b, n, k, row.dtype, base), start)
+    return _sums(row, held, operand(shared, b, n, k, row.dtype_b, base), start)
 
 
 def operand(shared: Any, descriptor: MatrixDescriptor, rows: int, depth: int, dtype: Any, base: int = 0) -> Numbers:
@@ -142,18 +142,20 @@ def operand(shared: Any, descriptor: MatrixDescriptor, rows: int, depth: int, dt
 
 
 def _sums(row: MmaAtom, a: Numbers, b: Numbers, c: Any) -> Product:
-    start = _tile(row, row.tv_c, c, row.mnk[:2], "C")
+    start = _tile(row, 2, c)
     values, bound = accumulated(row, a, b, start), product_bound(row, a, b, start)
     return Product(to_threads(row.tv_c, values), to_threads(row.tv_c, bound))
 
 
-def _tile(row: MmaAtom, tv: Layout, registers: Any, shape: tuple[int, int], what: str) -> Numbers:
-    """The matrix that registers hold."""
-    kind = row.acc_dtype if what == "C" else row.dtype
-    held = _expect_registers(np.asarray(registers), tv, what)
+def _tile(row: MmaAtom, which: int, registers: Any) -> Numbers:
+    """The matrix that registers hold: A (0), B (1) or C (2)."""
+    kind, table = row.held[which], row.tables[which]
+    held = _expect_registers(np.asarray(registers), row.words[which], table.operand)
     if held.dtype != kind.numpy():
-        raise LayoutError(f"expected {kind} in the registers of {what}, got {held.dtype}")
-    return to_matrix(tv, held, shape)
+        raise LayoutError(f"expected {kind} in the registers of {table.operand}, got {held.dtype}")
+    if which < 2 and row.packed > 1:
+        held = unpacked(held, row.types[which])
+    return to_matrix(table.tv, held, table.tile)
 
 
 def to_matrix(tv: Layout, registers: Numbers, shape: tuple[int, int]) -> Numbers:

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..atoms import ATOMS, Atom, Completion, MatrixCopy, MemorySpace, MmaAtom
 from ..atoms.atom import REGISTER, SHARED
-from ..dtype import DType
 from ..errors import LayoutError
 from ..int_tuple import size
 from ..layout import Layout
@@ -26,6 +25,7 @@ from .machine import Array
 from .matrix import by_thread, to_matrix, to_registers, to_rows, to_threads
 from .matrix_sums import Sums
 from .order import ASYNC, UNFINISHED
+from .packing import unpacked
 
 Row = TypeVar("Row", MatrixCopy, MmaAtom)
 
@@ -93,14 +93,17 @@ class Held:
     codes: Array
 
     @classmethod
-    def in_registers(cls, agent: Agent, x: Any, tv: Layout, shape: tuple[int, int], dtype: DType) -> Held:
-        ref = _place(agent, x, REGISTER)
+    def in_registers(cls, agent: Agent, x: Any, row: MmaAtom, which: int) -> Held:
+        """That of A (0), B (1) or C (2) of an instruction."""
+        ref, dtype, table = _place(agent, x, REGISTER), row.held[which], row.tables[which]
         kind = agent.tensor(ref).dtype
         if kind.numpy() != dtype.numpy():
             raise LayoutError(f"expected registers of {dtype}, got {ref} of {kind}")
-        data, codes = agent.load(ref, kind.bytes * size(tv.shape[1]))
-        worst = codes.reshape(len(codes), -1, kind.bytes).max(axis=2)
-        return cls(to_matrix(tv, data.view(kind.numpy()), shape), to_matrix(tv, worst, shape))
+        data, codes = agent.load(ref, kind.bytes * size(row.words[which].shape[1]))
+        worst, values = codes.reshape(len(codes), -1, kind.bytes).max(axis=2), data.view(kind.numpy())
+        if which < 2 and row.packed > 1:
+            values, worst = unpacked(values, row.types[which]), np.repeat(worst, row.packed, axis=1)
+        return cls(to_matrix(table.tv, values, table.tile), to_matrix(table.tv, worst, table.tile))
 
     def put(self, agent: Agent, ref: Ref, tv: Layout) -> None:
         values, codes = to_threads(tv, self.values), to_threads(tv, self.codes)
@@ -116,27 +119,24 @@ def _product(sums: Sums, row: MmaAtom, a: Held, b: Held, c: Held, zero: bool) ->
 
 def _mma(agent: Agent, op: Mma) -> None:
     row = _row(op.atom, MmaAtom)
-    m, n, k = row.mnk
     for _ in _groups(agent, row):
-        a = Held.in_registers(agent, op.a, row.tv_a, (m, k), row.dtype)
-        b = Held.in_registers(agent, op.b, row.tv_b, (n, k), row.dtype)
-        c = Held.in_registers(agent, op.acc, row.tv_c, (m, n), row.acc_dtype)
+        a, b, c = (Held.in_registers(agent, x, row, i) for i, x in enumerate((op.a, op.b, op.acc)))
         _product(agent.machine.sums, row, a, b, c, bool(agent.uniform(op.zero))).put(agent, op.acc, row.tv_c)
 
 
 class SharedOperand:
     """An operand in shared memory, which a warpgroup reads at some time until its wgmma is done."""
 
-    def __init__(self, agent: Agent, x: Any, rows: int, row: MmaAtom) -> None:
+    def __init__(self, agent: Agent, x: Any, which: int, row: MmaAtom) -> None:
         if not isinstance(x, Matrix):
             raise LayoutError(f"expected a matrix in shared memory for {row.word}, got {x}")
-        self.agent, self.kind, self.shared = agent, row.dtype, agent.cta.shared
+        self.agent, self.kind, self.shared = agent, row.types[which], agent.cta.shared
         tensor, start = agent.tensor(x.start, SHARED), agent.uniform(x.start.offset)
         base = tensor.base + start * tensor.dtype.bits // 8
         if base % row.align_bytes:
             raise LayoutError(f"expected a multiple of {row.align_bytes} bytes for the start of {x}, got {base}")
-        at = x.descriptor.addresses(rows, row.mnk[2], row.dtype, base)
-        self.at = at[..., None] + np.arange(row.dtype.bytes)
+        at = x.descriptor.addresses(row.mnk[which], row.mnk[2], self.kind, base)
+        self.at = at[..., None] + np.arange(self.kind.bytes)
         self.low, self.high = int(self.at.min()), int(self.at.max())
         if self.low < tensor.base or self.high >= tensor.base + int(tensor.bytes):
             got = f"{self.low - tensor.base} .. {self.high - tensor.base}"
@@ -180,14 +180,14 @@ class Wgmma(Pending):
         self.row, self.acc = _row(op.atom, MmaAtom), _place(agent, op.acc, REGISTER)
         self.zero, self.first = bool(agent.uniform(op.zero)), agent.uniform(self.acc.offset)
         self.starts = {ref: agent.uniform(ref.offset) for ref, _ in registers_of(op)}
-        m, n, k = self.row.mnk
+        m, n, _ = self.row.mnk
         in_registers = self.row.src is not SHARED
-        self.operands = [] if in_registers else [SharedOperand(agent, op.a, m, self.row)]
-        self.operands.append(SharedOperand(agent, op.b, n, self.row))
-        self.a = Held.in_registers(agent, op.a, self.row.tv_a, (m, k), self.row.dtype) if in_registers else None
+        self.operands = [] if in_registers else [SharedOperand(agent, op.a, 0, self.row)]
+        self.operands.append(SharedOperand(agent, op.b, 1, self.row))
+        self.a = Held.in_registers(agent, op.a, self.row, 0) if in_registers else None
         self.before = self._last()
         sums = self.row.acc_dtype
-        self.c = None if self.before is not None else Held.in_registers(agent, op.acc, self.row.tv_c, (m, n), sums)
+        self.c = None if self.before is not None else Held.in_registers(agent, op.acc, self.row, 2)
         self.after: Wgmma | None = None
         if self.before is not None:
             self.before.after = self

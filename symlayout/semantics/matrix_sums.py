@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..atoms.access import Combines
 from ..atoms.atom import MmaAtom
 from ..dtype import DType, f16, f32, f64, tf32
 
@@ -69,8 +70,10 @@ def read_as(dtype: DType, held: Numbers) -> Numbers:
 def accumulated(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> Numbers:
     """c + a b^T of matrices: in f64, where products are exact, rounded once; integers wrap. Of f64 each term rounds."""
     with np.errstate(over="ignore", invalid="ignore"):
-        x, y = (read_as(row.dtype, held).astype(np.float64) for held in (a, b))
+        x, y = (read_as(kind, held).astype(np.float64) for kind, held in zip(row.types, (a, b), strict=False))
         products = x @ y.T
+        if row.combines is Combines.XOR:  # 1 where one of two bits is
+            products = x.sum(axis=1)[:, None] + y.sum(axis=1) - 2 * products
         if row.acc_dtype.kind == "int":
             return (products.astype(np.int64) + c).astype(np.uint32).view(np.int32)
         out: Numbers = (c.astype(np.float64) + products).astype(row.acc_dtype.numpy())
@@ -110,7 +113,7 @@ def product_bound(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> Numbers:
     """``error_bound`` of each of the sums c + a b^T; 0 for integers, infinite where one may overflow or is none."""
     if row.acc_dtype.kind == "int":
         return np.zeros(c.shape)
-    x, y = (aligned_magnitude(read_as(row.dtype, held), row.dtype) for held in (a, b))
+    x, y = (aligned_magnitude(read_as(kind, held), kind) for kind, held in zip(row.types, (a, b), strict=False))
     how, half = arithmetic(row), row.acc_dtype is f16
     with np.errstate(over="ignore", invalid="ignore"):
         magnitude = np.abs(c.astype(np.float64)) + x @ y.T
@@ -132,15 +135,15 @@ def tensor_core_sums(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> Number
     """
     if row.acc_dtype.kind == "int" or row.acc_dtype is f64:  # of f64 no bits were measured
         return accumulated(row, a, b, c)
-    x, y = read_as(row.dtype, a), read_as(row.dtype, b)
+    x, y = read_as(row.dtype, a), read_as(row.dtype_b, b)
     if row.dtype.bits == 8 and row.threads == 32:
         first = np.arange(row.mnk[2]) % 4 < 2
         sums = np.zeros(c.shape)
         for part in (first, ~first):
-            sums = _fused(SINGLE, f16, f32, x[:, part], y[:, part], sums)
+            sums = _fused(SINGLE, (f16, f16), f32, x[:, part], y[:, part], sums)
         with np.errstate(over="ignore", invalid="ignore"):
             return _bits(row.acc_dtype, sums.astype(np.float32) + c)
-    return _bits(row.acc_dtype, _fused(arithmetic(row), row.dtype, row.acc_dtype, x, y, c))
+    return _bits(row.acc_dtype, _fused(arithmetic(row), (row.dtype, row.dtype_b), row.acc_dtype, x, y, c))
 
 
 def _bits(dtype: DType, sums: Numbers) -> Numbers:
@@ -152,12 +155,12 @@ def _bits(dtype: DType, sums: Numbers) -> Numbers:
     return out
 
 
-def _fused(how: Arithmetic, kind: DType, sums: DType, a: Numbers, b: Numbers, c: Numbers) -> Numbers:
+def _fused(how: Arithmetic, kinds: tuple[DType, DType], sums: DType, a: Numbers, b: Numbers, c: Numbers) -> Numbers:
     """Terms aligned, cut off, added and rounded, in f64."""
     with np.errstate(over="ignore", invalid="ignore"):
         x, y, c = (held.astype(np.float64) for held in (a, b, c))
         products = x[:, None, :] * y[None, :, :]
-        exponents = _exponents(x, kind)[:, None, :] + _exponents(y, kind)[None, :, :]
+        exponents = _exponents(x, kinds[0])[:, None, :] + _exponents(y, kinds[1])[None, :, :]
         terms = np.concatenate([products, c[..., None]], axis=2)
         top = np.maximum(exponents.max(axis=2), _exponents(c, sums))
         cut = np.where(top > ZERO // 2, top, 0) - how.kept

@@ -22,7 +22,7 @@ from ..atoms import MemorySpace
 from ..dtype import DType
 from ..expr import Int
 from ..kernel import Kernel, KernelTensor
-from ..kernel.specification import Applied, Element, Total, Value, elements, sums
+from ..kernel.specification import Applied, Element, PackedDot, Total, Value, elements, sums
 from ..ops import LoadIndex
 from ..strides import as_modes
 
@@ -71,6 +71,8 @@ def tellings(kernel: Kernel) -> Iterator[Telling]:
     summed = updated | {e.tensor for r in kernel.results for x in sums(r.value) for e in elements(x)}
     totals = (x for r in kernel.results for x in sums(r.value) if isinstance(x, Total))
     folded = updated | {e.tensor for x in totals for e in elements(x)}
+    packed = (x for r in kernel.results for x in sums(r.value) if isinstance(x, PackedDot))
+    words = {e.tensor for x in packed for e in elements(x)}
     within = {op.src.tensor: op.name for op in kernel.walk() if isinstance(op, LoadIndex)}
     known = dict(p for r in kernel.results for p in _picking(r.value))
     inputs = (t for t in kernel.tensors if t.space is MemorySpace.GLOBAL and t.name not in outputs)
@@ -80,6 +82,8 @@ def tellings(kernel: Kernel) -> Iterator[Telling]:
             kind, (low, high) = Kind.INDEX, within[t.name].args[1:3]
         elif t.name in moved:
             kind = Kind.MOVED
+        elif t.name in words:
+            kind = Kind.BITS
         elif t.name in known and t.name not in summed:
             kind = known[t.name]
         elif t.name in folded and t.dtype.numpy().itemsize >= 4:

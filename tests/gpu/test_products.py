@@ -6,50 +6,23 @@ import pytest
 
 import gpu
 from checkers import prove
+from checkers.dataflow.accumulators import Narrow, expect_held
 from gpu.codegen import emit
-from symlayout import Layout
-from symlayout.atoms import atom
-from symlayout.kernel import Builder, Kernel
+from symlayout.answers.report import Outcome
+from symlayout.atoms import ATOMS, MmaAtom
+from symlayout.dtype import i32
+from symlayout.facts import Facts
 from symlayout.kernel.specification import dot, element
 from symlayout.semantics.expected import expect_results
 from tests.support.compilers import NEEDS_MACHINE_CODE
+from tests.support.warp_products import product
 
-
-def product(word: str, zero=0, steps: int = 1) -> Kernel:
-    """c = a b^T by one warp, each element of an operand by a load of its own, K in *steps*."""
-    row = atom(word)
-    (m, n, k), kind, sums = row.mnk, row.dtype, row.acc_dtype
-    b = Builder("product", grid=(1,), threads=32)
-    x, y = (
-        b.global_tensor(name, kind, Layout((rows, k * steps), (k * steps, 1))) for name, rows in (("a", m), ("b", n))
-    )
-    c = b.global_tensor("c", sums, Layout((m, n), (n, 1)))
-    held = [b.registers(f"of_{name}", t, int(tv[1].size())) for name, t, tv in
-            (("a", kind, row.tv_a), ("b", kind, row.tv_b), ("c", sums, row.tv_c))]  # fmt: skip
-    lane = b.thread // 4, b.thread % 4
-
-    def at(tv: Layout, rows: int, v: int):
-        """(row, column) of a value of this thread."""
-        d = tv.stride[0]
-        first, value = d[0] * lane[1] + d[1] * lane[0], tv(0, v)
-        return lane[0] * (d[1] % rows) + value % rows, (first - lane[0] * d[1]) // rows + value // rows
-
-    if zero == 0:
-        b.fill(held[2](), 0, int(row.tv_c[1].size()))
-    with b.loop("i", steps) as i:
-        for source, tv, rows, registers in ((x, row.tv_a, m, held[0]), (y, row.tv_b, n, held[1])):
-            for v in range(int(tv[1].size())):
-                r, s = at(tv, rows, v)
-                b.copy(f"ld.global.{kind.bytes}", source(k * steps * r + k * i + s), registers(v))
-        b.mma(word, held[0](), held[1](), held[2](), zero=zero if isinstance(zero, int) else zero(i))
-    for v in range(int(row.tv_c[1].size())):
-        r, s = at(row.tv_c, m, v)
-        b.copy(f"st.global.{sums.bytes}", held[2](v), c(n * r + s))
-    b.result("c", lambda i, j: dot(k * steps, lambda q: (element("a", i, q), element("b", j, q))))
-    return b.kernel()
-
-
-WORDS = ("mma.m8n8k4.f64", "mma.m16n8k16.f64", "mma.m8n8k16.i8", "mma.m16n8k16.u8", "mma.m16n8k16.bf16")
+MIXED = tuple(
+    r.word for r in ATOMS.values() if isinstance(r, MmaAtom) and r.src_b == "register" and r.types[0] != r.types[1]
+)
+SMALL = tuple(r.word for r in ATOMS.values() if isinstance(r, MmaAtom) and r.packed > 1)
+PLAIN = ("mma.m8n8k4.f64", "mma.m16n8k16.f64", "mma.m8n8k16.i8", "mma.m16n8k16.u8", "mma.m16n8k16.bf16")
+WORDS = tuple(dict.fromkeys((*PLAIN, *MIXED, *SMALL)))
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -74,7 +47,65 @@ def test_sums_that_start_anew_are_cleared_in_the_code():
 
 
 @NEEDS_MACHINE_CODE
-@pytest.mark.parametrize("word, opcode", [("mma.m8n8k4.f64", "DMMA"), ("mma.m8n8k16.i8", "IMMA")])
-def test_the_code_has_the_instruction(word, opcode):
-    cubin = gpu.compile(emit(product(word)).text)
-    assert opcode in {i.opcode.partition(".")[0] for i in cubin.instructions("product").every}
+@pytest.mark.parametrize(
+    "word, opcodes",
+    [
+        ("mma.m8n8k4.f64", ["DMMA.8x8x4"]),
+        ("mma.m8n8k16.i8", ["IMMA.8816.S8.S8"]),
+        ("mma.m16n8k32.i8.u8", ["IMMA.16832.S8.U8"]),
+        ("mma.m16n8k64.u4.i4", 2 * ["IMMA.16832.U8.S8"]),
+        ("mma.m16n8k256.b1.and", ["BMMA.168256.AND.POPC"]),
+        ("mma.m16n8k128.b1.xor", 2 * ["BMMA.168128.AND.POPC"]),
+        ("mma.m16n8k32.e4m3.e5m2", 2 * ["HMMA.16816.F32"]),
+    ],
+)
+def test_the_code_has_the_instruction(word, opcodes):
+    every = gpu.compile(emit(product(word)).text).instructions("product").every
+    assert [i.opcode for i in every if "MMA" in i.opcode] == opcodes
+
+
+@NEEDS_MACHINE_CODE
+@pytest.mark.parametrize(
+    "arch, word, opcode",
+    [
+        ("sm_80", "mma.m16n8k64.u4.i4", "IMMA.16864.U4.S4"),
+        ("sm_80", "mma.m16n8k256.b1.xor", "BMMA.168256.XOR.POPC"),
+        ("sm_89", "mma.m16n8k32.e4m3.e5m2", "QMMA.16832.F32.E4M3.E5M2"),
+    ],
+)
+def test_older_chips_have_it_as_one_instruction(arch, word, opcode):
+    every = gpu.compile(emit(product(word)).text, arch).instructions("product").every
+    assert [i.opcode for i in every if "MMA" in i.opcode] == [opcode]
+
+
+@pytest.mark.parametrize(
+    "word, other", [("mma.m16n8k64.i4", "i4.u4"), ("mma.m8n8k128.b1.and", "b1.xor"), ("mma.m16n8k32.u4", "i4")]
+)
+def test_products_of_other_elements_are_refuted(word, other):
+    kernel = product(word, words=other)
+    (found,) = (v for v in prove(kernel).verdicts if v.claim.kind == "computes")
+
+    assert found.outcome is Outcome.REFUTED
+    assert "expected" in str(found.witness)
+
+
+def test_sums_of_words_have_to_fit():
+    """512 of 8 products of -8 by -8 are 2^18: i32 holds those of 4194303 words, not of 2^22."""
+    a, b = (element(x, 0) for x in "ab")
+    value = dot(1 << 22, lambda k: (a, b), words="i4")
+    facts = Facts.about()
+
+    expect_held(dot((1 << 22) - 1, lambda k: (a, b), words="i4"), value.types, [i32], facts)
+    with pytest.raises(Narrow, match="may wrap: expected 4194304 <= 4194303"):
+        expect_held(value, value.types, [i32], facts)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("word", WORDS)
+def test_a_device_multiplies_as_the_run_does(word):
+    """Integers bit for bit; floats within the bound of the sums, which the reference of the test holds them to."""
+    there = gpu.availability()
+    if not there.ok:
+        pytest.skip(there.reason)
+    kernel = product(word, steps=3)
+    assert gpu.differential_test(kernel, prove(kernel).certificate, [{}])

@@ -37,7 +37,7 @@ TEMPLATES = {"PENDING": "<1>", "REGISTERS": "<240>", "SHAPE": "<1>", "BYTES": "<
 SAMPLES = {
     "boxes": "UTMA",
     "products": "[HIQ]?GMMA",
-    "products of warps": "[DHI]MMA",
+    "products of warps": "[BDHI]MMA",
 }  # opcodes of which each call is at least one
 CLASSES = {"settled": "{ float sums[4] = {}; settled(sums); }"}  # which take arrays
 

@@ -117,7 +117,7 @@ def test_an_mma_atom_multiplies_in_its_tiles_within_its_bound(word):
 
 
 @pytest.mark.parametrize("word, kind, shape, said", [
-    ("mma.m16n8k16.bf16", np.float32, (16, 8, 16), "expected A and B of bf16 and C of f32"),
+    ("mma.m16n8k16.bf16", np.float32, (16, 8, 16), "expected A, B and C of bf16, bf16, f32"),
     ("mma.m16n8k16.bf16", ml_dtypes.bfloat16, (16, 8, 24), "expected M, N, K in whole tiles of 16x8x16"),
     ("cp.async.16", ml_dtypes.bfloat16, (16, 8, 16), "expected an atom of a matrix product, got cp.async.16"),
 ])  # fmt: skip

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from symlayout import ComposedLayout, Layout, LayoutError, Swizzle
-from symlayout.atoms import ATOMS, MatrixDescriptor, MmaAtom, atom
+from symlayout.atoms import ATOMS, Combines, MatrixDescriptor, MmaAtom, atom
 from symlayout.dtype import DType, bf16, f16, i32
 from symlayout.errors import TmaFault
 from symlayout.semantics import Memory, tma_load
 from symlayout.semantics.matrix import error_bound, ldmatrix, mma, operand, stmatrix, wgmma
+from symlayout.semantics.packing import packed, unpacked
 from symlayout.tma import TensorMap
 
 SHARED = 1 << 17
@@ -19,6 +20,9 @@ HALVES = np.arange(512, dtype=np.uint16)  # 64 rows of 8
 
 def numbers(shape, dtype, seed=1):
     """Normal numbers as the type has them, or integers of 8 bits; TF32 by clearing what it does not have."""
+    if DType.of(dtype).bits < 8:
+        words = np.random.RandomState(seed).randint(0, 1 << 32, (*shape[:-1], shape[-1] * dtype.bits // 32), np.uint32)
+        return unpacked(words, dtype)
     if DType.of(dtype).kind != "float":
         return np.random.RandomState(seed).randint(0, 256, shape).astype(np.uint8).view(DType.of(dtype).numpy())
     found = np.random.RandomState(seed).standard_normal(shape).astype(DType.of(dtype).numpy())
@@ -116,10 +120,14 @@ def test_rows_that_are_refused(act, error, message):
 def test_mma_is_the_product(word):
     row = atom(word)
     m, n, k = row.mnk
-    a, b = numbers((m, k), row.dtype, 1), numbers((n, k), row.dtype, 2)
+    a, b = numbers((m, k), row.dtype, 1), numbers((n, k), row.dtype_b, 2)
     c = numbers((m, n), "f32", 3).astype(row.acc_dtype.numpy())
-    got = mma(word, dealt(row.tv_a, a), dealt(row.tv_b, b), dealt(row.tv_c, c))
-    exact = c.astype(np.float64) + a.astype(np.float64) @ b.astype(np.float64).T
+    held = (packed(x, t) if row.packed > 1 else x for x, t in zip((a, b), row.types, strict=False))
+    got = mma(word, *map(dealt, row.words, (*held, c)))
+    x, y = a.astype(np.float64), b.astype(np.float64)
+    exact = c.astype(np.float64) + x @ y.T
+    if row.combines is Combines.XOR:
+        exact = c + (a[:, None] ^ b[None]).sum(axis=2)
 
     assert got.values.dtype == row.acc_dtype.numpy()
     assert (np.abs(gathered(row.tv_c, got.values, (m, n)) - exact) <= gathered(row.tv_c, got.bound, (m, n))).all()

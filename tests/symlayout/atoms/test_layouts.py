@@ -8,6 +8,7 @@ import pytest
 from checkers import Partition, prove
 from symlayout import Layout, LayoutError
 from symlayout.atoms import ATOMS, Atom, MatrixCopy, MemorySpace, MmaAtom, add_atoms, atom
+from symlayout.dtype import i32, u32
 
 C = "((4,8),(2,2)):((32,1),(16,8))"
 C8 = "((4,8),2):((16,1),8)"
@@ -61,6 +62,28 @@ PRODUCTS = [
     ("mma.m16n8k4.f64", "((4,8),2):((16,1),8)", "((4,8),1):((8,1),0)", C),
     ("mma.m16n8k8.f64", "((4,8),(2,2)):((16,1),(8,64))", "((4,8),2):((8,1),32)", C),
     ("mma.m16n8k16.f64", "((4,8),(2,4)):((16,1),(8,64))", "((4,8),4):((8,1),32)", C),
+    *(
+        (f"mma.m16n8k64.{kind}", "((4,8),(8,2,2)):((128,1),(16,8,512))", "((4,8),(8,2)):((64,1),(8,256))", C)
+        for kind in ("i4", "i4.u4", "u4.i4", "u4")
+    ),
+    ("mma.m16n8k32.u4", "((4,8),(8,2)):((128,1),(16,8))", "((4,8),8):((64,1),8)", C),
+    ("mma.m8n8k32.i4", "((4,8),8):((64,1),8)", "((4,8),8):((64,1),8)", C8),
+    *(
+        row
+        for way in ("and", "xor")
+        for row in (
+            (
+                f"mma.m16n8k256.b1.{way}",
+                "((4,8),(32,2,2)):((512,1),(16,8,2048))",
+                "((4,8),(32,2)):((256,1),(8,1024))",
+                C,
+            ),
+            (f"mma.m16n8k128.b1.{way}", "((4,8),(32,2)):((512,1),(16,8))", "((4,8),32):((256,1),8)", C),
+            (f"mma.m8n8k128.b1.{way}", "((4,8),32):((256,1),8)", "((4,8),32):((256,1),8)", C8),
+        )
+    ),
+    ("mma.m16n8k32.i8.u8", "((4,8),(4,2,2)):((64,1),(16,8,256))", "((4,8),(4,2)):((32,1),(8,128))", C),
+    ("mma.m16n8k32.e5m2.e4m3", "((4,8),(4,2,2)):((64,1),(16,8,256))", "((4,8),(4,2)):((32,1),(8,128))", C),
 ]
 # word, source, target: CUTLASS copy_traits_sm75.hpp and copy_traits_sm90.hpp, recast to 16-bit elements
 COPIES = [
@@ -88,6 +111,30 @@ def test_copies_and_the_stores_that_mirror_them(word, source, target):
     assert (str(load.src_tv), str(load.dst_tv)) == (source, target)
     assert (store.src_tv, store.dst_tv) == (load.dst_tv, load.src_tv)
     assert load.align_bytes == store.align_bytes == 16
+
+
+def test_words_are_dealt_as_elements_of_32_bits():
+    """Elements of less than a byte are neighbours along k in registers of 32 bits."""
+    for word, like in (("mma.m16n8k64.i4", "mma.m16n8k8.tf32"), ("mma.m16n8k128.b1.xor", "mma.m16n8k4.tf32")):
+        row = atom(word)
+        assert (row.words, row.held) == ((*atom(like).words[:2], row.tv_c), (u32, u32, i32))
+    small = [r for r in ATOMS.values() if isinstance(r, MmaAtom) and r.packed > 1]
+    assert len(small) == 18
+    for row in small:
+        for table, words in zip(row.tables[:2], row.words, strict=False):
+            rows, each = table.tile[0], row.packed
+            places = words.offsets().reshape(words[1].size(), 1, 32)
+            split = places % rows + rows * (each * (places // rows) + np.arange(each)[:, None])
+            assert (table.tv.offsets() == split.reshape(-1)).all()
+
+
+def test_which_chips_have_a_product_and_which_make_it_of_others():
+    since = {w: atom(w).since for w in ("mma.m16n8k64.i4", "mma.m16n8k32.e4m3.e5m2", "mma.m8n8k128.b1.and")}
+
+    assert since == {"mma.m16n8k64.i4": (8, 0), "mma.m16n8k32.e4m3.e5m2": (8, 9), "mma.m8n8k128.b1.and": (8, 0)}
+    assert dict(atom("mma.m16n8k64.i4").made_of)[9, 0] == "2 IMMA of 8 bits"
+    assert (9, 0) not in dict(atom("mma.m16n8k256.b1.and").made_of)
+    assert dict(atom("mma.m16n8k256.b1.xor").made_of)[9, 0] == "2 BMMA by and"
 
 
 TABLES = {table: row for row in ATOMS.values() if isinstance(row, MmaAtom | MatrixCopy) for table in row.tables}
