@@ -118,6 +118,29 @@ def test_workers_give_the_same_rows_and_progress():
     assert seen == [(k, 9) for k in range(1, 10)]
 
 
+def no_third_slot(kernel, sizes):
+    return "refuted: three slots" if kernel.rings[0].slots == 3 else ""
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_gives_the_same_rows(tmp_path):
+    pytest.importorskip("distributed", reason="dask[distributed] is not installed")
+    from dask import config
+    from dask.distributed import LocalCluster
+
+    store = tmp_path / "rows.jsonl"
+    with (
+        config.set({"distributed.worker.daemon": False}),
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+    ):
+        far = sweep(
+            COPY, SIZES, AXES, scheduler=cluster.scheduler_address, resume=store, legal=no_third_slot, best=None
+        )
+
+    assert far == sweep(COPY, SIZES, AXES, legal=no_third_slot, best=None)
+    assert sweep(COPY, SIZES, AXES, resume=store).found_before == sum(r.seconds > 0 for r in far.rows) == 6
+
+
 def test_a_builder_that_fails_is_a_row_with_its_reason():
     def broken(N, *, slots=2):
         if slots == 3:
