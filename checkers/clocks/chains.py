@@ -20,7 +20,7 @@ from symlayout.kernel.sites import sites
 from symlayout.ops import WARP, Barrier, BarrierArrive, ClusterBarrier, Elect, WarpBarrier
 
 from ..rings.shown import Open
-from .events import Env, Event, Who, alone, common, elected, event, follows, gap, located, put
+from .events import Env, Event, Who, alone, behind, common, elected, event, follows, gap, located, put, scales
 from .phases import Case, Present, cases, complete
 from .under import Under
 from .uses import Phased, Use
@@ -82,10 +82,9 @@ class Chains:
         """Whether all threads of an execution of *goal* are known to be past it, where *at* is."""
 
         def here(p: Point, u: Under) -> bool:
-            return p.who.includes(goal.team) and u.at_least_0(gap(goal, env, p.event, p.env), p.event.scales)
+            return p.who.includes(goal.team) and u.at_least_0(gap(goal, env, p.event, p.env), scales(goal, p.event))
 
-        near = self._distances(("event", goal), lambda e: _shares(e, goal))
-        return self.search(here, near, at, under, memory)
+        return self.search(here, self.near(goal), at, under, memory)
 
     def over(self, b: Phased, v: Any, at: Point, under: Under, memory: bool = False) -> bool:
         """Whether use *v* of a barrier is known to be complete, where *at* is."""
@@ -118,20 +117,8 @@ class Chains:
             number = divides(w.step, number)
             if number is None:
                 return False
-        depth = common(w.event, p.event)
-        total = w.event.total
-        if depth == len(w.event.loops):  # also tells that it is not too late
-            late = p.event.number(p.env, depth) - number - (0 if follows(w.event, p.event) else 1)
-            if not (under.at_least_0(late) and under.at_least_0(number)):
-                return False
-            env, here = located(w.event, number, under)
-        else:
-            if not (under.at_least_0(number) and under.at_least_0(total - 1 - number)):
-                return False
-            env, here = located(w.event, number, under)
-            if not here.at_least_0(gap(w.event, env, p.event, p.env), w.event.scales):
-                return False
-        return all(here.shows(f) for f in w.event.exists(env))
+        found = behind(w.event, number, p.event, p.env, under)
+        return found is not None and all(found[1].shows(f) for f in w.event.exists(found[0]))
 
     # -- the search -----------------------------------------------------------------------------------
 
@@ -216,8 +203,12 @@ class Chains:
             n = put(loop.extent, env)
             if not under.at_least_0(n - 1):
                 return None
-            env[loop.index] = n - 1
+            env[loop.index] = w.at if loop is w.steps else n - 1
         return (env, under) if all(under.shows(f) for f in w.exists(env)) else None
+
+    def near(self, goal: Event) -> dict[Any, int]:
+        """A lower bound of the number of waits from each event to the threads of another."""
+        return self._distances(("event", goal), lambda e: _shares(e, goal))
 
     def _distances(self, key: Any, close: Any) -> dict[Any, int]:
         """A lower bound of the number of waits from each event to a goal, by who takes part where."""

@@ -14,13 +14,14 @@ wave*ceil(K/64) + i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from symlayout.expr import Fact, Symbol
-from symlayout.facts import symbols_in
+from symlayout.expr import Fact, Symbol, build, digit, eq, terms_of
+from symlayout.expr.division import without
+from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import THREAD
 from symlayout.kernel.sites import Site, Team, leader, unsteady
 from symlayout.ops import WARP, Elect, For, Op
@@ -35,13 +36,17 @@ Env: TypeAlias = "Mapping[Symbol, Any]"
 class Event:
     """An operation, executed once for each iteration of its first *depth* loops; further loops belong to one execution.
 
-    *team* executes it. An *entry* is what happens on the way into an operation, before all that is inside of it.
+    *team* executes it. An *entry* is what happens on the way into an operation, before all that is inside of it. Where
+    executions are numbered by steps of a size, as the last of each K steps is, they are those of a loop of K iterations
+    more, which is not in the program, at iteration *at* of it.
     """
 
     site: Site
     depth: int
     team: Team
     entry: bool = False
+    steps: For | None = None
+    at: Any = 0
 
     @property
     def op(self) -> Op:
@@ -60,12 +65,13 @@ class Event:
 
     @cached_property
     def loops(self) -> tuple[For, ...]:
-        return self.site.loops[: self.depth]
+        return (*self.site.loops[: self.depth], *(() if self.steps is None else (self.steps,)))
 
     @cached_property
     def guards(self) -> tuple[Fact, ...]:
         """The conditions around it, those about threads aside."""
-        return self.site.conditions
+        steps = () if self.steps is None else (eq(self.steps.index, self.at),)
+        return (*self.site.conditions, *steps)
 
     @cached_property
     def plain(self) -> dict[Symbol, Any]:
@@ -79,11 +85,6 @@ class Event:
         for loop in self.loops:
             out = out * loop.extent
         return out
-
-    @cached_property
-    def scales(self) -> tuple[Any, ...]:
-        """The trip counts of inner loops, as far as they are no numbers."""
-        return tuple(loop.extent for loop in self.loops[1:] if type(loop.extent) is not int)
 
     def number(self, env: Env, depth: int | None = None) -> Any:
         """The number of an execution among all iterations of its loops, or of the first few of them."""
@@ -121,6 +122,26 @@ def event(site: Site, depth: int | None = None, entry: bool = False, team: Team 
     return Event(site, len(site.loops) if depth is None else depth, team, entry)
 
 
+def numbered(e: Event, x: Any, facts: Facts) -> tuple[Event, int, Any]:
+    """(event, step, first) of an expression that is ``step*number + first`` in the loops of an event. Raises Open.
+
+    Where it grows by a size, the event is that of steps, see there: a last step where the expression is K*t + K - 1.
+    """
+    last, indices = e.loops[-1].index, {loop.index for loop in e.site.loops}
+    terms = terms_of(x).items()
+    step = build({without(m, (last,)) or (): c for m, c in terms if last in m})
+    if last in symbols_in((step, x - step * last)) or facts.le(1, step) is not True:
+        raise Open(f"a number of {e.site} that grows with each iteration: {x}")
+    first = facts.normal(x - step * e.number(e.plain))
+    if indices & symbols_in((first, step)):
+        raise Open(f"one number for each iteration of {e.site}: {x}")
+    if type(step) is int:
+        return e, step, first
+    inside = facts.le(0, first) is True and facts.le(first + 1, step) is True
+    made = replace(e, steps=For(digit(f"{last.name}, steps", step), ()), at=first if inside else 0)
+    return made, 1, 0 if inside else first
+
+
 def put(x: Any, env: Env) -> Any:
     """An expression or a fact with values for the indices of loops."""
     known = {s: env[s] for s in getattr(x, "symbols", ()) if s in env and env[s] is not s}
@@ -156,27 +177,90 @@ def gap(a: Event, mine: Env, b: Event, yours: Env) -> Any:
     return b.number(yours, depth) - a.number(mine, depth) - (0 if follows(a, b) else 1)
 
 
+def scales(a: Event, b: Event) -> tuple[Any, ...]:
+    """The trip counts of the inner loops of two events, as far as they are no numbers."""
+    return tuple(dict.fromkeys(loop.extent for e in (a, b) for loop in e.loops[1:] if type(loop.extent) is not int))
+
+
 def located(e: Event, number: Any, under: Under) -> tuple[dict[Symbol, Any], Under]:
     """The indices of the execution with a number, and facts that have them; that there is one is the caller's to see.
 
-    A number of 0 .. total - 1 has one tuple of digits.
+    A number of 0 .. total - 1 has one tuple of digits, which all executions with that number share.
     """
     if not e.loops:
         return {}, under
     if len(e.loops) == 1:
         return {e.loops[0].index: number}, under
-    env: dict[Symbol, Any] = {}
-    for loop in e.loops:
-        env[loop.index] = under.shelf.digit(loop.index.name, put(loop.extent, env))
-    return env, under.also(Fact(e.number(env) - number, "=="))
+    extents = _extents(e)
+    for n, (known, digits) in under.digits.items():
+        if known == extents and under.normal(n - number) == 0:
+            return _indexed(e, digits), under
+    env = {loop.index: under.shelf.digit(loop.index.name, n) for loop, n in zip(e.loops, extents, strict=True)}
+    return env, under.also(Fact(e.number(env) - number, "==")).with_digits(number, extents, tuple(env.values()))
+
+
+def behind(e: Event, number: Any, at: Event, here: Env, under: Under) -> tuple[dict[Symbol, Any], Under] | None:
+    """The indices of the execution with a number, if it surely is one, and is before a point in the program."""
+    depth = common(e, at)
+    if not under.at_least_0(number):
+        return None
+    if depth == len(e.loops):  # what is before is not beyond the last either
+        late = at.number(here, depth) - number - (0 if follows(e, at) else 1)
+        return located(e, number, under) if under.at_least_0(late) else None
+    if not under.at_least_0(e.total - 1 - number):
+        return None
+    env, under = located(e, number, under)
+    return (env, under) if under.at_least_0(gap(e, env, at, here), scales(e, at)) else None
+
+
+def neighbours(e: Event, number: Any, under: Under) -> Iterator[tuple[dict[Symbol, Any], Under]]:
+    """The cases of which indices the execution with a number has, by those of one whose number is a few less or more.
+
+    The one case of ``located`` where none is known.
+    """
+    extents = _extents(e)
+    for n, (known, digits) in under.digits.items():
+        apart = under.normal(number - n)
+        if known == extents and type(apart) is int and apart:
+            ways = list(_carried(digits, extents, apart, under))
+            if ways:
+                yield from ((_indexed(e, found), here.with_digits(number, extents, found)) for found, here in ways)
+                return
+    yield located(e, number, under)
+
+
+def _carried(
+    digits: tuple[Any, ...], extents: tuple[Any, ...], by: int, under: Under
+) -> Iterator[tuple[tuple[Any, ...], Under]]:
+    """The digits of a number that is *by* more, which is one of 0 .. total - 1: with a carry, and without."""
+    *outer, last = digits
+    n = extents[-1]
+    if outer and not under.at_least_0(n - abs(by)):
+        return
+    inside = under.also(Fact(last + by, ">="), Fact(n - 1 - last - by, ">="))
+    if not inside.empty:
+        yield (*outer, last + by), inside
+    over, carry = (Fact(last + by - n, ">="), 1) if by > 0 else (Fact(-1 - last - by, ">="), -1)
+    if outer and not (beyond := under.also(over)).empty:
+        for rest, here in _carried(tuple(outer), extents[:-1], carry, beyond):
+            yield (*rest, last + by - carry * n), here
+
+
+def _extents(e: Event) -> tuple[Any, ...]:
+    return tuple(loop.extent for loop in e.loops)
+
+
+def _indexed(e: Event, digits: tuple[Any, ...]) -> dict[Symbol, Any]:
+    return {loop.index: d for loop, d in zip(e.loops, digits, strict=True)}
 
 
 def fresh(e: Event, under: Under) -> tuple[dict[Symbol, Any], Under]:
     """Indices of any execution of an event, and facts that have it."""
     env: dict[Symbol, Any] = {}
     for loop in e.loops:
-        env[loop.index] = under.shelf.digit(loop.index.name, put(loop.extent, env))
-    return env, under.also(*e.exists(env))
+        env[loop.index] = e.at if loop is e.steps else under.shelf.digit(loop.index.name, loop.extent)
+    under = under.also(*e.exists(env))
+    return env, under.with_digits(e.number(env), _extents(e), tuple(env.values())) if len(e.loops) > 1 else under
 
 
 def ranges(e: Event, env: Env) -> tuple[Fact, ...]:
@@ -201,6 +285,10 @@ class Who:
         if self.lane or (self.one and len(self.team.warps) > 1):
             return False
         return self.team.includes(other) is True
+
+    def in_each(self, other: Team) -> bool:
+        """Whether some thread of each warp of a team is surely among them."""
+        return not self.one and other.warps <= self.team.warps
 
     def meets(self, other: Team) -> bool:
         """Whether some thread of them is surely one of a team."""

@@ -34,7 +34,7 @@ def implied(p: Any, facts: Facts, scale: Any = 1) -> list[Certificate] | None:
 
     With a *scale* K, at least 1 by the facts, K*p + K - 1 >= 0 will do, since p is an integer.
     """
-    p = facts.normal(p)
+    p, scale = facts.normal(p), facts.normal(scale)
     if type(p) is int and p >= 0:
         return []
     if negative(p, facts.points):
@@ -59,7 +59,7 @@ def implied(p: Any, facts: Facts, scale: Any = 1) -> list[Certificate] | None:
         return [{"claim": setting.claim("nonneg", poly=-1), "proof": hint(Evidence(terms))}]
     if type(scale) is int:
         return [{"claim": setting.claim("nonneg", poly=poly(p)), "proof": hint(Evidence(terms, c))}]
-    positive = setting.facts.nonneg(facts.normal(scale) - 1)
+    positive = setting.facts.nonneg(scale - 1)
     if positive is None or c != 1:
         return None
     return [{"claim": setting.claim("nonneg", poly=poly(p)), "proof": hint(Evidence(terms, scale, positive))}]

@@ -26,7 +26,7 @@ from ..orders.ways import Ways
 from ..rings.shown import Open
 from .cells import Cells, anywhere, cells
 from .chains import Point, start
-from .events import Env, Event, alone, common, event, follows, fresh, located, put
+from .events import Env, Event, alone, behind, common, event, follows, fresh, numbered, put
 from .protocol import Protocol
 from .under import Under
 
@@ -155,30 +155,36 @@ class Orders:
             return chains.over(b, use.at(env), at, under, memory=True)
         if a.over is Completion.AT_ONCE:
             return chains.known(a.event, env, at, under)
-        return any(chains.known(w, at_end, at, here) for w, at_end, here in self._ends(a, env, under))
+        ends = self._ends(a, env)
 
-    def _ends(self, a: Cells, env: Env, under: Under) -> Iterator[tuple[Event, Env, Under]]:
-        """Executions of wait_group that return when the group of an asynchronous access is over."""
+        whole = a.over is Completion.WGMMA  # one operation of all its warps: any thread that has waited knows of all
+
+        def here(p: Point, u: Under) -> bool:
+            if not (p.who.in_each(a.event.team) if whole else p.who.includes(a.event.team)):
+                return False
+            return any(_ended(*e, p, u) for e in ends)
+
+        return bool(ends) and chains.search(here, chains.near(a.event), at, under, memory=True)
+
+    def _ends(self, a: Cells, env: Env) -> list[tuple[Site, Any, Any]]:
+        """The wait_groups that may end an asynchronous access: the last group that is over then, and its own."""
         role = a.event.site.role
         mine = [s for s in self.every if s.role == role and getattr(s.op, "group", None) == a.over]
         if any(s.team is None or not s.team.includes(a.event.team) for s in mine):
-            return
+            return []
         commits: Callable[[Op], bool] = lambda op: isinstance(op, Commit) and op.group == a.over  # noqa: E731
         counted = self._count(a.event.site, commits)
         if counted is None or symbols_in((counted,)) & {x.index for x in a.event.site.loops[a.event.depth :]}:
-            return
-        group = put(counted, env)
-        for s in mine:
-            if isinstance(s.op, WaitGroup) and not (s.op.read and a.changes):
-                done = self._count(s, commits)
-                if done is not None:
-                    yield from _waiting(s, done - s.op.pending - 1, group, under)
+            return []
+        waits = [s for s in mine if isinstance(s.op, WaitGroup) and not (s.op.read and a.changes)]
+        found = [(s, s.op.pending, self._count(s, commits)) for s in waits if isinstance(s.op, WaitGroup)]
+        return [(s, done - pending - 1, put(counted, env)) for s, pending, done in found if done is not None]
 
     def _count(self, s: Site, wanted: Callable[[Op], bool]) -> Any:
-        loops = tuple(loop.index for loop in s.loops)
-        given = (*self.protocol.kernel.given, *s.conditions)
+        kernel = self.protocol.kernel
+        about = (*kernel.dims, *kernel.block, *(loop.index for loop in s.loops))
         try:
-            return Counter(self.protocol.kernel, Facts.about(*loops, given=given)).before(s, wanted)
+            return Counter(kernel, Facts.about(*about, given=(*kernel.given, *s.conditions))).before(s, wanted)
         except Uncounted:
             return None
 
@@ -212,28 +218,29 @@ class Orders:
         return last is not None and self.over(a, env, Point(f, last[0], alone(f.team)), last[1])
 
 
-def _waiting(s: Site, ended: Any, group: Any, under: Under) -> Iterator[tuple[Event, Env, Under]]:
-    """The first execution of a wait_group behind which *ended*, the last group that is over, is at least *group*."""
+def _ended(s: Site, ended: Any, group: Any, p: Point, under: Under) -> bool:
+    """Whether a wait_group has returned before a point that ends a *group*: the last that is over then is *ended*."""
     used = symbols_in((ended,))
     e = event(s, max((n for n, loop in enumerate(s.loops, 1) if loop.index in used), default=0))
     if symbols_in(s.conditions) & {loop.index for loop in s.loops[e.depth :]}:
-        return
+        return False
+    number: Any = 0
     if not e.loops:
-        if under.at_least_0(ended - group):
-            yield e, {}, under
-        return
-    step = terms_of(ended).get((e.loops[-1].index,), 0)
-    if type(step) is not int or step < 1:
-        return
-    first = ended - step * e.number(e.plain)
-    if symbols_in((first,)) & {loop.index for loop in s.loops}:
-        return
-    late = (divides(step, under.normal(group - first + n)) for n in range(step))
-    number = next((n for n in late if n is not None), None)
-    if number is not None and under.at_least_0(number) and under.at_least_0(e.total - 1 - number):
-        env, here = located(e, number, under)
-        if all(here.shows(f) for f in e.exists(env)):
-            yield e, env, here
+        if not under.at_least_0(ended - group):
+            return False
+    else:
+        try:
+            e, step, first = numbered(e, ended, Facts.about(ended, given=under.given))
+        except Open:
+            return False
+        late = (divides(step, under.normal(group - first + n)) for n in range(step))
+        number = next((n for n in late if n is not None), None)
+    found = None if number is None else behind(e, number, p.event, p.env, under)
+    if found is None:
+        return False
+    env, here = found
+    last = e.steps is None or here.at_least_0(e.at - env[e.steps.index])
+    return last and all(here.shows(put(f, env)) for f in s.conditions)
 
 
 def _touches(op: Op, name: str) -> bool:

@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 from symlayout.expr import Fact, eq, split, terms_of
 
 from ..rings.shown import Open
-from .events import Env, located, put
+from .events import Env, located, neighbours, put
 from .under import Under
 from .uses import Phased, Use
 
@@ -140,8 +140,17 @@ def _decided(
         under = under.also(f)
         if under.empty:
             return
-    env, inside = located(use.event, number, under)
-    for f in use.event.exists(env):
+    split_digits = use.event.loops and any(u.event.steps is not None for u in b.arrivals)
+    ways = neighbours(use.event, number, under) if split_digits else [located(use.event, number, under)]
+    for env, inside in ways:
+        yield from _existing(b, v, rest, inside, present, Present(use, env))
+
+
+def _existing(
+    b: Phased, v: Forms, rest: list[Use], inside: Under, present: tuple[Present, ...], found: Present
+) -> Iterator[Case]:
+    """Both sides of the first condition around an execution that the facts leave open."""
+    for f in found.use.event.exists(found.env):
         if inside.shows(f):
             continue
         for no in f.negated():
@@ -151,7 +160,7 @@ def _decided(
         inside = inside.also(f)
         if inside.empty:
             return
-    yield from _split(b, v, rest, inside, (*present, Present(use, env)))
+    yield from _split(b, v, rest, inside, (*present, found))
 
 
 def _number(use: Use, v: Forms) -> Any:

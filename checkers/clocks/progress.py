@@ -85,8 +85,9 @@ class Times(Visitor[Any]):
         return 1 if type(inside) is int and inside == 0 else inside
 
     def _innermost(self, e: Event) -> Any:
-        """Iterations that wait in one of the last loop of an event."""
-        return self._each(next(a for a in e.site.enclosing() if a.op is e.loops[-1]))
+        """Iterations that wait in one of the last loop around an event."""
+        last = e.site.loops[e.depth - 1]
+        return self._each(next(a for a in e.site.enclosing() if a.op is last))
 
     handlers: ClassVar[Handlers] = {
         For: _loop,
@@ -104,7 +105,7 @@ class Times(Visitor[Any]):
             for w, u in itertools.product(b.waits, b.arrivals):
                 if w.event.loops and u.event.loops and w.event.loops[0] is not u.event.loops[0]:
                     for x, y in ((w, u), (u, w)):
-                        mine, yours = self._innermost(x.event) * y.step, self._innermost(y.event) * x.step
+                        mine, yours = self._innermost(x.event) * _pace(y), self._innermost(y.event) * _pace(x)
                         ratios.setdefault(id(x.event.loops[0]), []).append((id(y.event.loops[0]), mine, yours))
         out: dict[int, Any] = {}
         whole = math.lcm(1, *(n for of in ratios.values() for _, _, n in of if type(n) is int))
@@ -113,6 +114,11 @@ class Times(Visitor[Any]):
             if len(found) > sum(x in out for x in found):
                 out |= found
         return out
+
+
+def _pace(u: Use) -> Any:
+    """The uses from one iteration of the last loop around an event to the next."""
+    return u.step * (1 if u.event.steps is None else u.event.steps.extent)
 
 
 def _reached(root: int, rate: Any, ratios: dict[int, list[tuple[int, Any, Any]]]) -> dict[int, Any]:

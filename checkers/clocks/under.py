@@ -12,13 +12,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from symlayout.expr import Fact, Int, Symbol, build, digit, intern, terms_of
 from symlayout.facts import Facts
 from symlayout.meter import step
 
 from .linear import Certificate, contradictory, implied
+
+Digits: TypeAlias = "dict[Any, tuple[tuple[Any, ...], tuple[Any, ...]]]"
 
 
 @dataclass(eq=False)
@@ -42,10 +44,11 @@ class Shelf:
 
 @dataclass(frozen=True, eq=False)
 class Under:
-    """Facts that are assumed, those of the kernel among them."""
+    """Facts that are assumed, those of the kernel among them; *digits* of numbers of executions, by their extents."""
 
     given: tuple[Fact, ...]
     shelf: Shelf
+    digits: Digits = field(default_factory=dict)
 
     @cached_property
     def facts(self) -> Facts:
@@ -54,7 +57,11 @@ class Under:
     def also(self, *facts: Fact) -> Under:
         """These facts and some more."""
         new = tuple(f for f in dict.fromkeys(facts) if f.value is not True and f not in self.given)
-        return Under((*self.given, *new), self.shelf) if new else self
+        return Under((*self.given, *new), self.shelf, self.digits) if new else self
+
+    def with_digits(self, number: Any, extents: tuple[Any, ...], digits: tuple[Any, ...]) -> Under:
+        """These facts, which have a number as so many digits, each below its extent."""
+        return Under(self.given, self.shelf, {**self.digits, number: (extents, digits)})
 
     @cached_property
     def empty(self) -> bool:

@@ -44,7 +44,7 @@ from symlayout.ops import (
 
 from ..orders.barriers import apart, awaited
 from ..rings.shown import Open
-from .events import Event, event
+from .events import Event, event, numbered
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,13 +265,7 @@ class _Reader:
             raise Open(f"which iterations of {s.loops[depth].index} come to {s}")
         if not depth:
             return Use(made, use, 1, use)
-        last = s.loops[depth - 1].index
-        step = terms_of(use).get((last,), 0)
-        if type(step) is not int or step < 1:
-            raise Open(f"a use number of {s} that grows with each iteration: {use}")
-        first = self._facts(s).normal(use - step * made.number(made.plain))
-        if symbols_in((first,)) & {loop.index for loop in s.loops}:
-            raise Open(f"one use number for each iteration of {s}: {use}")
+        made, step, first = numbered(made, use, self._facts(s))
         return Use(made, use, step, first)
 
 

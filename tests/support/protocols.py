@@ -294,6 +294,30 @@ def begun(slots: int = 4, fewer: int = 0, pair: tuple[int, ...] = (0, 1), shift:
     return k.kernel()
 
 
+def late_tails(slots: int = 3, late: int = 1, shift: int = 0, first: int = 1, tail: str = "behind") -> Kernel:
+    """K steps of each tile, one ring for all; a slot is given back a step late, the last of a tile behind its steps."""
+    L, K = dim("L", at_most=1 << 16), dim("K", at_most=1 << 10)
+    k = Builder("late_tails", L, K, grid=(1,), threads=64)
+    a, o = (k.global_tensor(name, "f32", Layout((32, L * K))) for name in "ao")
+    ring = make_ring(k, "t", "f32", Layout(32), slots=slots, consumers=1)
+    with k.role("producer", 1), k.elect(), k.loop("t", L) as t, k.loop("s", K) as s, ring.produce(t * K + s) as slot:
+        k.copy("bulk.load", a(32 * (t * K + s)), slot.at(), slot.full, nbytes=WARP_BYTES)
+    with k.role("consumer", 1), k.loop("t", L) as t:
+        x = k.registers("x", "f32", 1)
+        if tail == "before":
+            ring.release(t * K + K - 1)
+        with k.loop("s", K) as s:
+            n = t * K + s
+            slot = ring.acquire(n)
+            k.copy("ld.shared.4", slot.at(k.thread), x())
+            k.copy("st.global.4", x(), o(32 * n + k.thread))
+            with k.where(s >= first):
+                ring.release(n - late)
+        if tail == "behind":
+            ring.release(t * K + K - 1 + shift)
+    return k.kernel()
+
+
 def next_fill() -> Kernel:
     """A slot is given back before it is read, and read once a third role has waited for the fill after it.
 

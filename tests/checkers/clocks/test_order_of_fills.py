@@ -12,7 +12,7 @@ from checkers.budget import Budget
 from checkers.clocks.decided import Clocks
 from symlayout import dim, dims
 from symlayout.kernel import Kernel
-from symlayout.kernels import bulk_copy, gather_rows, tma_transpose
+from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_transpose
 from symlayout.ops import Barrier, Copy, ExpectTx, For, Op, Wait
 from tests.support.protocols import next_fill
 
@@ -31,6 +31,11 @@ def turned() -> Kernel:
 def gathered() -> Kernel:
     """Each row of a tile is a copy of its own."""
     return gather_rows(dim("K"), dim("M"), dim("N", multiple_of=4), tile=(4, 32), slots=2, blocks=2)
+
+
+def product() -> Kernel:
+    """The last step of a tile is given back behind its steps, a use number that grows by the steps of a tile."""
+    return gemm(64, 64, dim("K", multiple_of=8), tile=(64, 64), stages=2, cluster=1, blocks=1, group=1)
 
 
 def closer(kernel: Kernel, by: int) -> Kernel:
@@ -56,6 +61,7 @@ RIGHT: dict[str, Callable[[], Kernel]] = {
     "a slot awaited twice": lambda: copy().edited(doubled("full")),
     "room awaited twice": lambda: copy().edited(doubled("empty")),
     "bytes expected behind the copy": lambda: armed_last(copy()),
+    "steps of a product awaited twice": lambda: product().edited(doubled("full")),
     "rows of a slot copied one by one": lambda: gathered().edited(doubled("full")),
 }
 
