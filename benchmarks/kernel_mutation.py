@@ -247,6 +247,12 @@ def _known(family: str) -> collections.Counter[str]:
     return refuted(FAMILIES[family].build())
 
 
+def key(mutant: Mutant) -> tuple[str, str]:
+    """What a row has of a mutant: family and digest, so that the row of another text is not taken."""
+    family, i = mutant
+    return family, every(family)[i][1].digest
+
+
 def judge(mutant: Mutant) -> Judged:
     """The judgement on one mutant."""
     family, i = mutant
@@ -267,11 +273,10 @@ def judgements(wanted: Sequence[Mutant], path: Path | None = None, workers: int 
     before = _judged_before(path)
     left = []
     for m in wanted:
-        found = before.get((*m, every(m[0])[m[1]][0]))
-        if found is None:
-            left.append(m)
+        if before and key(m) in before:
+            yield m, before[key(m)]
         else:
-            yield m, found
+            left.append(m)
     left.sort(key=_longest_first)
     cut_off = path is not None and path.exists() and not path.read_text().endswith("\n")
     by_name = importlib.import_module("benchmarks.kernel_mutation").judge  # workers import it: this may be __main__
@@ -279,9 +284,9 @@ def judgements(wanted: Sequence[Mutant], path: Path | None = None, workers: int 
         if isinstance(found, campaigns.Failed):
             raise RuntimeError(f"{found}\n{found.trace}")
         if path is not None:
-            family, number = left[n]
+            family, digest = key(left[n])
             with path.open("a") as f:
-                f.write("\n" * cut_off + json.dumps({"family": family, "number": number, **vars(found)}) + "\n")
+                f.write("\n" * cut_off + json.dumps({"family": family, "digest": digest, **vars(found)}) + "\n")
             cut_off = False
         yield left[n], found
 
@@ -291,14 +296,14 @@ def _longest_first(m: Mutant) -> tuple[bool, int]:
     return m[0] not in LONG, int(f"{m[1]:012b}"[::-1], 2)
 
 
-def _judged_before(path: Path | None) -> dict[tuple[str, int, str], Judged]:
-    """The judgements of a file by family, number and name. A line that was cut off is none."""
-    out: dict[tuple[str, int, str], Judged] = {}
+def _judged_before(path: Path | None) -> dict[tuple[str, str], Judged]:
+    """The judgements of a file by family and digest. A line that was cut off is none."""
+    out: dict[tuple[str, str], Judged] = {}
     for line in path.read_text().splitlines() if path is not None and path.exists() else ():
         with contextlib.suppress(json.JSONDecodeError):
             row = json.loads(line)
-            key = row.pop("family"), row.pop("number"), row["name"]
-            out[key] = Judged(**row)
+            found = row.pop("family"), row.pop("digest")
+            out[found] = Judged(**row)
     return out
 
 
