@@ -122,6 +122,7 @@ def measured(row: dict[str, Any], rounds: int = ROUNDS) -> dict[str, Any]:
     return {
         "point": row["point"],
         "digest": kernel.digest,
+        "text": hashlib.sha256(code.source.text.encode()).hexdigest()[:16],
         "device": found.device,
         "warm_s": found.timed.warm.samples,
         "cold_s": found.timed.cold.samples,

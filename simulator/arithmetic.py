@@ -11,20 +11,21 @@ Divisions(narrow=0, wide=0, fixed=0)
 A quotient and the remainder of the same operands are one division. It is made in the innermost loop on whose index it
 depends, as compilers move it out of others: there before the first operation that needs it, which may be behind a wait.
 Sizes that are numbers in the kernel before it is bound are constants of the code: divisions by powers of two are
-shifts, those of 32 bits by others cost little, those of 64 bits a chain of products with carries. So it matters whether
-the slots of a ring are a power of two, where the index of a loop has 64 bits.
+shifts, those of 32 bits by others cost little, those of 64 bits a chain of products with carries. A loop that goes
+round a ring counts its slots (``kernel.cursors``), and divides by them before it, if at all.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, NamedTuple
 
 from symlayout.expr import Expr, Fact, Int, Symbol, interpret
 from symlayout.facts import symbols_in
 from symlayout.kernel import Kernel
+from symlayout.kernel.cursors import Cursor, cursors
 from symlayout.kernel.integer_widths import Evaluation, Ranges, evaluations
 from symlayout.kernel.sites import as_written
 from symlayout.ops import For, Op
@@ -109,7 +110,7 @@ def divisions(kernel: Kernel) -> dict[int, Divisions]:
     Those before a loop are made in each of its iterations, before all else; each loop has a row.
     """
     origin = (kernel.origin or kernel).plain
-    finder, ranges, long = Finder(frozenset(), []), Ranges(origin), set()
+    finder, ranges, long, counted = Finder(frozenset(), []), Ranges(origin), set(), cursors(origin)
     made: dict[int, Counter[str]] = {}
     known: dict[int, set[tuple[str, str]]] = {}  # of each loop, from whichever place
 
@@ -121,13 +122,15 @@ def divisions(kernel: Kernel) -> dict[int, Divisions]:
                 long.add(id(site.op))
         finder.held = frozenset(x.index.name for x in site.loops if id(x) in long)
         finder.wide = frozenset(interpret(x, finder).text for x in _wide(e, finder.held))
+        free = set(_counted(counted, site.places, finder))
+        begun = [x for c in counted if c.begins == site.places for x in c.values(c.start)]
         finder.found.clear()
-        for x in _expressions(site.op):
+        for x in begun or _expressions(site.op):
             interpret(x, finder)
         for a, b in finder.found:
-            names, kind = a.names | b.names, _kind(a, b, origin.index_bits == WIDE)
+            names, kind = a.names | b.names, _kind(a, b, bool(begun) or origin.index_bits == WIDE)
             loop = next((k for k in reversed(range(len(site.loops))) if site.loops[k].index.name in names), None)
-            if not kind or (loop is None and site.loops):
+            if not kind or (a.text, b.text) in free or (loop is None and (site.loops or begun)):
                 continue
             inside = at_sizes.loops[loop] if loop is not None else there
             quotient = a.text, b.text if b.names else str(_odd(int(b.text)))  # the parity of a quotient is a bit of it
@@ -136,6 +139,14 @@ def divisions(kernel: Kernel) -> dict[int, Divisions]:
                 outer = loop is not None and loop != len(site.loops) - 1
                 made.setdefault(id(inside if outer or _structure(there) else there), Counter())[kind] += 1
     return {place: Divisions(**found) for place, found in made.items()}
+
+
+def _counted(every: Iterable[Cursor], place: tuple[int, ...], finder: Finder) -> Iterator[tuple[str, str]]:
+    """The quotients that cursors stand for at a place."""
+    for c in every:
+        count = c.at(place)
+        for x, d in () if count is None else c.quotients(count):
+            yield interpret(x, finder).text, str(d)
 
 
 def _wide(e: Evaluation, held: frozenset[str]) -> Iterator[Int]:

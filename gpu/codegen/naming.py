@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from symlayout.expr import Fact, Int, Symbol
-from symlayout.expr.partial_results import Partial, partial_results
+from symlayout.expr.partial_results import Partial, computed, partial_results
 from symlayout.facts import symbols_in
 from symlayout.kernel.integer_widths import integers_of
 from symlayout.ops import For, Op
@@ -34,11 +34,14 @@ def invariant(loop: For, known: Callable[[Symbol], bool], named: Callable[[Int],
     """The largest expressions inside a loop whose symbols are known before it, in the order of their use."""
     exprs = tuple(expressions((loop,)))
     every = {p.value: p for p in partial_results(*exprs)}
-    found: dict[Int, None] = {loop.extent: None} if type(loop.extent) is not int and not named(loop.extent) else {}
+    trips = loop.extent
+    bare = isinstance(trips, int | Symbol) or named(trips)
+    found: dict[Int, None] = {} if bare else {trips: None}
     for x in exprs:
         for y in _largest(x, lambda v: all(map(known, symbols_in((v,)))), named):
             found.setdefault(y)
-    kept = [x for x in found if x == loop.extent or _cost(every[x], every, found.keys() - {x}) >= WORTH]
+    given = found.keys() | {x for x in every if named(x)}
+    kept = [x for x in found if x == trips or _cost(every[x], every, given - {x}) >= WORTH]
     return [Name(x, x in every and every[x].low) for x in kept]
 
 
@@ -46,8 +49,8 @@ def repeated(body: tuple[Op, ...], known: Callable[[Symbol], bool], named: Calla
     """The divisions that the operations of a body compute more than once, the inner ones first."""
     uses: Counter[Int] = Counter()
     for x in expressions(body):
-        uses.update(p.value for p in partial_results(x) if p.word in DIVISIONS and not _by_power(p))
-    return [Name(v, False) for v, n in uses.items() if n > 1 and not named(v) and all(map(known, symbols_in((v,))))]
+        uses.update(p.value for p in computed(x, named) if p.word in DIVISIONS and not _by_power(p))
+    return [Name(v, False) for v, n in uses.items() if n > 1 and all(map(known, symbols_in((v,))))]
 
 
 def expressions(body: Iterable[Op]) -> Iterator[Int | Fact]:

@@ -10,8 +10,9 @@ from typing import Any
 from symlayout.dtype import DType
 from symlayout.errors import LayoutError
 from symlayout.expr import Fact, Int, Symbol, integer
-from symlayout.facts import Facts
+from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel, KernelTensor
+from symlayout.kernel.cursors import Cursor, cursors
 from symlayout.kernel.declarations import THREAD
 from symlayout.kernel.integer_widths import Ranges
 from symlayout.kernel.visitor import Visitor
@@ -39,6 +40,8 @@ class Page(Visitor[None]):
         self.known: set[Symbol] = {*kernel.dims, *kernel.block}
         self.values: dict[Symbol, Int] = {}
         self.policies: dict[str, str] = {}  # names of priorities in L2
+        self.cursors = cursors(kernel)
+        self.counting: dict[Cursor, tuple[str, str]] = {}  # the names of their slots and phases
         self.ranges = Ranges(kernel)
         declared: tuple[Any, ...] = (*kernel.tensors, *kernel.barriers, *kernel.maps, *kernel.parameters)
         self.taken = {THREAD, *(x.name for x in (*declared, *kernel.dims, *kernel.block))}
@@ -109,8 +112,8 @@ class Page(Visitor[None]):
         return s in self.known or s.name == THREAD
 
     def is_named(self, x: Int) -> bool:
-        """Whether an expression was computed before."""
-        return x in self.integers.names
+        """Whether an expression was computed before, or needs no name since a cursor stands for it."""
+        return x in self.integers.names or any(x in c.covered for c in self.cursors)
 
     def name(self, named: Name, stem: str) -> None:
         """Compute an expression here, under a name that what follows uses, in 32 bits where they hold it."""
@@ -141,9 +144,16 @@ class Page(Visitor[None]):
         """A symbol has a value from here on, in so many bits; a ``Let`` has its own."""
         self.known.add(s)
         self.taken.add(s.name)
+        self.forget(s.name)
         self.integers = replace(self.integers, held={**self.integers.held, s: bits})
         if stands is not None:
             self.values[s] = stands
+
+    def forget(self, symbol: str) -> None:
+        """A symbol of this name has another value from here on: what was named by the one before is not known."""
+        names = self.integers.names.items()
+        kept = {x: c for x, c in names if not any(s.name == symbol for s in symbols_in((x,)))}
+        self.integers = replace(self.integers, names=kept)
 
     @contextmanager
     def scope(self) -> Iterator[None]:

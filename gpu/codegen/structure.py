@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from symlayout.arch import SM90
 from symlayout.errors import LayoutError
+from symlayout.expr import Symbol
+from symlayout.kernel.cursors import bound
 from symlayout.kernel.declarations import THREAD
 from symlayout.kernel.sites import Site
 from symlayout.ops import ELECTIONS, UNROLLED, WARP, Elect, For, If, Let, LoadIndex, Role
 
+from . import cursors
 from .integers import SUM
 from .naming import invariant, repeated
 from .page import Page
@@ -21,21 +24,33 @@ def body(p: Page, site: Site) -> None:
 
 
 def loop(p: Page, site: Site) -> None:
-    """A loop from 0 on. What it does not change has a name before it, what its body divides twice one inside."""
+    """A loop from 0 on. What it does not change has a name before it, what its body divides twice one inside.
+
+    It advances the cursors of rings at the end of each iteration.
+    """
     op = site.op
     assert isinstance(op, For)
+    made = bound(op)
+
+    def stays(s: Symbol) -> bool:
+        return p.is_known(s) and s.name not in made
+
     with p.scope():
-        for x in invariant(op, p.is_known, p.is_named):
+        for x in invariant(op, stays, p.is_named):
             p.name(x, "trips" if x.value == op.extent else "v")
+        cursors.begin(p, site)
         trips = p.integers.of(op.extent)
         kind, i = "int" if trips.bits == 32 else "int64_t", op.index.name
         if op.unroll is not None:
             p.line("#pragma unroll" + ("" if op.unroll == UNROLLED else f" {op.unroll}"))
         with p.block(f"for ({kind} {i} = 0; {i} < {trips.inside(SUM)}; ++{i}) {{"):
             p.bind(op.index, trips.bits)
-            for x in repeated(op.inside, p.is_known, p.is_named):
+            cursors.inside(p, site)
+            for x in repeated(op.inside, stays, p.is_named):
                 p.name(x, "v")
             body(p, site)
+            cursors.advance(p, site)
+    cursors.behind(p, site)
 
 
 def condition(p: Page, site: Site) -> None:
@@ -86,6 +101,7 @@ def role(p: Page, site: Site) -> None:
             p.call(f"setmaxnreg_{way}", template=f"<{op.registers}>")
         if first:
             p.line(f"const int {THREAD} = threadIdx.x - {WARP * first};")
+        p.forget(THREAD)
         p.registers(op.name)
         outer, p.role = p.role, op.name
         body(p, site)

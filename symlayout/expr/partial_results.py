@@ -97,6 +97,22 @@ def partial_results(*exprs: Int | Fact) -> tuple[Partial, ...]:
     return tuple(order.found.values())
 
 
+def computed(x: Int | Fact, known: Callable[[Int], bool]) -> list[Partial]:
+    """The partial results that code computes for an expression or a condition where it has the values of some.
+
+    >>> from symlayout import dims
+    >>> i, j = dims("i j")
+    >>> [str(p) for p in computed(4 * (i % 3) + j // 5, lambda x: x == i % 3)]
+    ['4*(i % 3)', 'j//5', '4*(i % 3) + (j//5)']
+    """
+    found, needed = [], set(_sides(x))
+    for p in reversed(partial_results(x)):  # what needs a result comes behind it
+        if p.value in needed and not known(p.value):
+            found.append(p)
+            needed.update(p.operands)
+    return found[::-1]
+
+
 def _sides(x: Int | Fact) -> tuple[Int, ...]:
     if not isinstance(x, Fact):
         return (x,)

@@ -16,9 +16,10 @@ from simulator import H200
 
 QUICK_S, RUNS = 0.08, 10  # of a prediction, when it was stored, and of one with its range
 FEW = 25  # points of a round that are predicted again
+DIVIDES, COUNTS = "divides", "counts"  # how the text that was measured finds the slot of a ring
 REPLAYED = (  # the mean error of those points
-    *(("round2_h200", "h200", 0.115), ("round2_h100", "h100_sxm", 0.115)),
-    *(("round3_h200", "h200", 0.11), ("round3_h100", "h100_sxm", 0.09)),
+    *(("round2_h200", "h200", 0.115, DIVIDES), ("round2_h100", "h100_sxm", 0.115, DIVIDES)),
+    *(("round3_h200", "h200", 0.11, DIVIDES), ("round3_h100", "h100_sxm", 0.09, DIVIDES)),
 )
 RESULTS = Path(__file__).parents[2] / "benchmarks/results/accuracy"
 
@@ -90,9 +91,11 @@ def test_the_predicted_best_schedule_is_nearly_the_best():
         assert space.regret_of_eight == 0
 
 
-@pytest.mark.parametrize("name, machine, most", REPLAYED)
-def test_predictions_of_stored_points_do_not_get_worse(name, machine, most):
-    """Those that are quick to predict, by the model and the numbers as they are now."""
+@pytest.mark.parametrize("name, machine, most, text", REPLAYED)
+def test_predictions_of_stored_points_do_not_get_worse(name, machine, most, text, monkeypatch):
+    """Those that are quick to predict, by the model and the numbers as they are now, of the text as it was then."""
+    if text == DIVIDES:
+        monkeypatch.setattr("simulator.arithmetic.cursors", lambda kernel: ())
     where = simulator.machine(machine)
     measured = {r["point"]: statistics.median(r["warm_s"]) for r in rows(f"{name}_measured.jsonl") if "warm_s" in r}
     every = [row for row in rows(f"{name}_points.jsonl")[1:] if row["point"] in measured]

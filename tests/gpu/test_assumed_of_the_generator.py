@@ -92,6 +92,7 @@ ABOUT: dict[str, set[object]] = {
     "places": {"tensors", "maps", Copy},
     "conditions": {If},
     "loops": {For},
+    "cursors": {For},
     "names": {Let, LoadIndex},
     "lanes": {Shuffle, Reduce},
     "rounding": {Map, Fill},
@@ -301,6 +302,24 @@ def test_assumed_loops():
         ("#pragma unroll", "j", "4"),
         ("#pragma unroll 2", "l", "6"),
     ]
+
+
+def test_assumed_cursors():
+    """The printed statements, taken step by step; ``test_cursors`` runs those of many kernels."""
+    k = Builder("round", *dims("T"), grid=(1,), threads=32)
+    full = k.mbarriers("full", 5, 1)
+    with k.loop("wave", 4) as wave, k.loop("i", 9) as i:
+        k.wait(full((9 * wave + i) % 5), (9 * wave + i) // 5 % 2)
+    text = " ".join(emit(k.kernel()).text.split())
+    loops = "for (int wave = 0; wave < 4; ++wave) { for (int i = 0; i < 9; ++i) { mbarrier_wait(full + slot, phase);"
+    slot = phase = 0
+
+    assert f"int slot = 0, phase = 0; {loops} if (++slot == 5) {{ slot = 0; phase ^= 1; }} }} }}" in text
+    for use in range(36):
+        assert (slot, phase) == (use % 5, use // 5 % 2)
+        slot += 1
+        if slot == 5:
+            slot, phase = 0, phase ^ 1
 
 
 def test_assumed_names():

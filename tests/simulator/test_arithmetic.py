@@ -11,6 +11,7 @@ from simulator.timing_classes import Unit
 from symlayout import Layout, dims
 from symlayout.kernel import Builder
 from symlayout.kernels import bulk_copy, gemm, tma_copy, vector_copy
+from symlayout.ops import For
 
 
 def test_a_quotient_and_its_remainder_are_one_division_of_the_loop_that_they_depend_on():
@@ -33,15 +34,33 @@ def test_a_division_stands_before_the_operation_that_needs_it_and_so_behind_a_wa
         assert units[wide + 1] in (Unit.TMA_LOAD, Unit.TMA_STORE)
 
 
-def test_slots_that_are_no_power_of_two_are_divided_by_where_indices_have_64_bits():
-    M, N = dims("M N")
-    fixed = [
-        sum(d.fixed for d in divisions(tma_copy(M, N, slots=n, blocks=132).bind(M=1024, N=1024)).values())
-        for n in (2, 3, 4, 6)
-    ]
+@pytest.mark.parametrize("slots", [2, 3, 6])
+def test_loops_that_go_round_a_ring_divide_by_no_slots(slots):
+    M, N, K = dims("M N K")
+    copy = tma_copy(M, N, slots=slots, blocks=132).bind(M=1024, N=1024)
+    product = gemm(M, N, K, stages=slots, blocks=132).bind(M=1024, N=1024, K=1024)
 
-    assert fixed == [0, 2, 0, 2]
-    assert not any(d.fixed for d in divisions(bulk_copy(4096, slots=3, blocks=2).bind()).values())
+    assert not any(d.fixed for kernel in (copy, product) for d in divisions(kernel).values())
+
+
+@pytest.mark.parametrize("each, rounds, made", [(0, 0, []), (1, 0, ["wave"]), (0, 1, ["i"])])
+def test_a_cursor_is_divided_for_where_it_begins_and_nowhere_else(each, rounds, made):
+    """In a ring that the next iteration outside goes on with; that it begins anew; whose rounds are used as they are."""
+    (T,) = dims("T")
+    k = Builder("ring", T, grid=(1,), threads=32)
+    full = k.mbarriers("full", 3, 1)
+    with k.loop("wave", 7) as wave, k.loop("i", T) as i:
+        use = wave * (T + each) + i
+        k.wait(full(use % 3), use // 3 % 2)
+        k.expect_tx(full(use % 3), 16 + 16 * rounds * (use // 3))
+    kernel = k.kernel().bind(T=5)
+    found = divisions(kernel)
+    [outside] = (op for op in kernel.walk() if isinstance(op, For) and op.index.name == "wave")
+    [inside] = outside.inside
+    charged = {"wave": outside, "i": inside.inside[0]}
+
+    assert [name for name, op in charged.items() if id(op) in found and found[id(op)].fixed == 1] == made
+    assert sum(d.fixed for d in found.values()) == len(made)
 
 
 def test_divisions_by_numbers_of_the_code_cost_little():

@@ -21,19 +21,21 @@ cp_async_copy(const float* __restrict__ src, float* __restrict__ dst, int32_t N)
     }
     const int trips = int((2 * block_x + ((int64_t(N) + 511) >> 9) + 2) / 3 - block_x);
     const int v1 = int((2 * block_x + ((int64_t(N) + 511) >> 9) + 2) / 3);
+    int slot = 2, slot1 = 0;
     for (int i = 0; i < trips; ++i) {
         cp_async_wait_group<1>();
         __syncthreads();
         if (v1 >= block_x + i + 3 && N >= 512 * block_x + 1536 * i + 4 * thread + 3073) {
-            cp_async_16(tile + 512 * ((i + 2) % 3) + 4 * thread, src + 512 * block_x + 1536 * i + 4 * thread + 3072);
+            cp_async_16(tile + 512 * slot + 4 * thread, src + 512 * block_x + 1536 * i + 4 * thread + 3072);
         }
         cp_async_commit_group();
-        const int v2 = 512 * (i % 3);
         for (int j = 0; j < 4; ++j) {
             if (N > 512 * block_x + 1536 * i + 128 * j + thread) {
-                vector<4>(word) = vector<4>(tile + v2 + 128 * j + thread);
+                vector<4>(word) = vector<4>(tile + 512 * slot1 + 128 * j + thread);
                 vector<4>(dst + 512 * block_x + 1536 * i + 128 * j + thread) = vector<4>(word);
             }
         }
+        if (++slot == 3) slot = 0;
+        if (++slot1 == 3) slot1 = 0;
     }
 }

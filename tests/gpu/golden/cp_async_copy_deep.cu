@@ -19,19 +19,21 @@ cp_async_copy(const float* __restrict__ src, float* __restrict__ dst, int32_t N)
         cp_async_commit_group();
     }
     const int trips = int(((int64_t(N) + 255) >> 8) - block_x);
+    int slot = 4, slot1 = 0;
     for (int i = 0; i < trips; ++i) {
         cp_async_wait_group<3>();
         __syncthreads();
         if (((int64_t(N) + 255) >> 8) >= block_x + i + 5 && N >= 256 * block_x + 256 * i + 4 * thread + 1025) {
-            cp_async_16(tile + 256 * ((i + 4) % 5) + 4 * thread, src + 256 * block_x + 256 * i + 4 * thread + 1024);
+            cp_async_16(tile + 256 * slot + 4 * thread, src + 256 * block_x + 256 * i + 4 * thread + 1024);
         }
         cp_async_commit_group();
-        const int v = 256 * (i % 5);
         for (int j = 0; j < 4; ++j) {
             if (N > 256 * block_x + 256 * i + 64 * j + thread) {
-                vector<4>(word) = vector<4>(tile + v + 64 * j + thread);
+                vector<4>(word) = vector<4>(tile + 256 * slot1 + 64 * j + thread);
                 vector<4>(dst + 256 * block_x + 256 * i + 64 * j + thread) = vector<4>(word);
             }
         }
+        if (++slot == 5) slot = 0;
+        if (++slot1 == 5) slot1 = 0;
     }
 }

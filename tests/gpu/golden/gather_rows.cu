@@ -28,17 +28,20 @@ gather_rows(const __grid_constant__ CUtensorMap src_map, const __grid_constant__
         if (elect_one()) {
             const int64_t trips = (((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6) + 2 * block_x
                                    + 2) / 3 - block_x;
+            int slot = 0, phase = 0;
             for (int64_t i = 0; i < trips; ++i) {
-                const int v = int(i % 3);
                 const int64_t load = block_x + 3 * i;
                 const int64_t row = 16 * (load / ((int64_t(N) + 63) >> 6));
                 const int64_t column = 64 * (load % ((int64_t(N) + 63) >> 6));
-                mbarrier_wait(empty + v, (i / 3 + 1) & 1);
-                mbarrier_arrive_expect_tx(full + v, 4096);
-                const int v1 = 1024 * v;
+                mbarrier_wait(empty + slot, phase ^ 1);
+                mbarrier_arrive_expect_tx(full + slot, 4096);
                 for (int r = 0; r < 16; ++r) {
                     const int picked = idx[min(int64_t(M - 1), r + row)];
-                    tma_load_2d(ring + v1 + 64 * r, src_map, column, picked, full + v);
+                    tma_load_2d(ring + 1024 * slot + 64 * r, src_map, column, picked, full + slot);
+                }
+                if (++slot == 3) {
+                    slot = 0;
+                    phase ^= 1;
                 }
             }
         }
@@ -50,15 +53,19 @@ gather_rows(const __grid_constant__ CUtensorMap src_map, const __grid_constant__
         if (elect_one()) {
             const int64_t trips1 = (((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6) + 2 * block_x
                                     + 2) / 3 - block_x;
+            int slot1 = 0, phase1 = 0;
             for (int64_t i = 0; i < trips1; ++i) {
-                const int v2 = int(i % 3);
                 const int64_t store = block_x + 3 * i;
-                mbarrier_wait(full + v2, (i / 3) & 1);
+                mbarrier_wait(full + slot1, phase1);
                 tma_store_2d(dst_map, 64 * (store % ((int64_t(N) + 63) >> 6)),
-                             16 * (store / ((int64_t(N) + 63) >> 6)), ring + 1024 * v2);
+                             16 * (store / ((int64_t(N) + 63) >> 6)), ring + 1024 * slot1);
                 bulk_commit_group();
                 bulk_wait_group_read<0>();
-                mbarrier_arrive(empty + v2);
+                mbarrier_arrive(empty + slot1);
+                if (++slot1 == 3) {
+                    slot1 = 0;
+                    phase1 ^= 1;
+                }
             }
             bulk_wait_group<0>();
         }

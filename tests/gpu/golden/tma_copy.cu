@@ -27,12 +27,16 @@ tma_copy(const __grid_constant__ CUtensorMap src_map, const __grid_constant__ CU
         if (elect_one()) {
             const int64_t trips = (((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6) + 2 * block_x
                                    + 2) / 3 - block_x;
+            int slot = 0, phase = 0;
             for (int64_t i = 0; i < trips; ++i) {
-                const int v = int(i % 3);
-                mbarrier_wait(empty + v, (i / 3 + 1) & 1);
-                mbarrier_arrive_expect_tx(full + v, 4096);
-                tma_load_2d(ring + 1024 * v, src_map, 64 * ((block_x + 3 * i) % ((int64_t(N) + 63) >> 6)),
-                            16 * ((block_x + 3 * i) / ((int64_t(N) + 63) >> 6)), full + v);
+                mbarrier_wait(empty + slot, phase ^ 1);
+                mbarrier_arrive_expect_tx(full + slot, 4096);
+                tma_load_2d(ring + 1024 * slot, src_map, 64 * ((block_x + 3 * i) % ((int64_t(N) + 63) >> 6)),
+                            16 * ((block_x + 3 * i) / ((int64_t(N) + 63) >> 6)), full + slot);
+                if (++slot == 3) {
+                    slot = 0;
+                    phase ^= 1;
+                }
             }
         }
     }
@@ -43,14 +47,18 @@ tma_copy(const __grid_constant__ CUtensorMap src_map, const __grid_constant__ CU
         if (elect_one()) {
             const int64_t trips1 = (((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6) + 2 * block_x
                                     + 2) / 3 - block_x;
+            int slot1 = 0, phase1 = 0;
             for (int64_t i = 0; i < trips1; ++i) {
-                const int v1 = int(i % 3);
-                mbarrier_wait(full + v1, (i / 3) & 1);
+                mbarrier_wait(full + slot1, phase1);
                 tma_store_2d(dst_map, 64 * ((block_x + 3 * i) % ((int64_t(N) + 63) >> 6)),
-                             16 * ((block_x + 3 * i) / ((int64_t(N) + 63) >> 6)), ring + 1024 * v1);
+                             16 * ((block_x + 3 * i) / ((int64_t(N) + 63) >> 6)), ring + 1024 * slot1);
                 bulk_commit_group();
                 bulk_wait_group_read<0>();
-                mbarrier_arrive(empty + v1);
+                mbarrier_arrive(empty + slot1);
+                if (++slot1 == 3) {
+                    slot1 = 0;
+                    phase1 ^= 1;
+                }
             }
             bulk_wait_group<0>();
         }

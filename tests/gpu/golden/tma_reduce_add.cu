@@ -28,14 +28,18 @@ tma_reduce_add(const __grid_constant__ CUtensorMap src_map, const __grid_constan
         if (elect_one()) {
             const int64_t trips = (S * ((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6) + 2 * block_x
                                    + 2) / 3 - block_x;
+            int slot = 0, phase = 0;
             for (int64_t i = 0; i < trips; ++i) {
-                const int v = int(i % 3);
                 const int64_t load = block_x + 3 * i;
-                mbarrier_wait(empty + v, (i / 3 + 1) & 1);
-                mbarrier_arrive_expect_tx(full + v, 4096);
-                tma_load_3d(ring + 1024 * v, src_map, 64 * (load % ((int64_t(N) + 63) >> 6)),
+                mbarrier_wait(empty + slot, phase ^ 1);
+                mbarrier_arrive_expect_tx(full + slot, 4096);
+                tma_load_3d(ring + 1024 * slot, src_map, 64 * (load % ((int64_t(N) + 63) >> 6)),
                             16 * (load / ((int64_t(N) + 63) >> 6) % ((int64_t(M) + 15) >> 4)),
-                            load / (((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6)), full + v);
+                            load / (((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6)), full + slot);
+                if (++slot == 3) {
+                    slot = 0;
+                    phase ^= 1;
+                }
             }
         }
     }
@@ -46,16 +50,20 @@ tma_reduce_add(const __grid_constant__ CUtensorMap src_map, const __grid_constan
         if (elect_one()) {
             const int64_t trips1 = (S * ((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6) + 2 * block_x
                                     + 2) / 3 - block_x;
+            int slot1 = 0, phase1 = 0;
             for (int64_t i = 0; i < trips1; ++i) {
-                const int v1 = int(i % 3);
                 const int64_t update = block_x + 3 * i;
-                mbarrier_wait(full + v1, (i / 3) & 1);
+                mbarrier_wait(full + slot1, phase1);
                 tma_reduce_add_2d(dst_map, 64 * (update % ((int64_t(N) + 63) >> 6)),
                                   16 * (update / ((int64_t(N) + 63) >> 6) % ((int64_t(M) + 15) >> 4)),
-                                  ring + 1024 * v1);
+                                  ring + 1024 * slot1);
                 bulk_commit_group();
                 bulk_wait_group_read<0>();
-                mbarrier_arrive(empty + v1);
+                mbarrier_arrive(empty + slot1);
+                if (++slot1 == 3) {
+                    slot1 = 0;
+                    phase1 ^= 1;
+                }
             }
             bulk_wait_group<0>();
         }

@@ -27,16 +27,15 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
     if (threadIdx.x / 32 <= 3) {
         alignas(16) float x[4];
         const int64_t trips = ((((int64_t(M) + 31) >> 5) * ((int64_t(N) + 63) >> 6) + block_x + 1) >> 1) - block_x;
+        int slot = 0, phase = 0;
         for (int64_t i = 0; i < trips; ++i) {
-            const int v = int(i % 3);
             if (thread < 32 && elect_one()) {
                 bulk_wait_group_read<0>();
             }
             barrier_sync(1, 128);
-            mbarrier_wait(full + v, (i / 3) & 1);
-            const int v1 = 2048 * v;
+            mbarrier_wait(full + slot, phase);
             for (int j = 0; j < 4; ++j) {
-                vector<16>(x) = vector<16>(ring + v1 + 16 * j + 64 * thread - 2044 * (thread >> 5));
+                vector<16>(x) = vector<16>(ring + 2048 * slot + 16 * j + 64 * thread - 2044 * (thread >> 5));
                 #pragma unroll
                 for (int q = 0; q < 4; ++q) {
                     vector<4>(turned + 512 * j + 32 * q + thread + 96 * (thread >> 5)) = vector<4>(x + q);
@@ -44,7 +43,7 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
             }
             __syncwarp();
             if (elect_one()) {
-                mbarrier_arrive(empty + v);
+                mbarrier_arrive(empty + slot);
             }
             fence_proxy_async();
             barrier_sync(1, 128);
@@ -52,6 +51,10 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
                 tma_store_2d(dst_map, 32 * ((block_x + 2 * i) % ((int64_t(M) + 31) >> 5)),
                              64 * ((block_x + 2 * i) / ((int64_t(M) + 31) >> 5)), turned);
                 bulk_commit_group();
+            }
+            if (++slot == 3) {
+                slot = 0;
+                phase ^= 1;
             }
         }
         if (thread < 32 && elect_one()) {
@@ -65,12 +68,16 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
         if (elect_one()) {
             const int64_t trips1 = ((((int64_t(M) + 31) >> 5) * ((int64_t(N) + 63) >> 6) + block_x
                                      + 1) >> 1) - block_x;
+            int slot1 = 0, phase1 = 0;
             for (int64_t i = 0; i < trips1; ++i) {
-                const int v2 = int(i % 3);
-                mbarrier_wait(empty + v2, (i / 3 + 1) & 1);
-                mbarrier_arrive_expect_tx(full + v2, 8192);
-                tma_load_2d(ring + 2048 * v2, src_map, 64 * ((block_x + 2 * i) / ((int64_t(M) + 31) >> 5)),
-                            32 * ((block_x + 2 * i) % ((int64_t(M) + 31) >> 5)), full + v2);
+                mbarrier_wait(empty + slot1, phase1 ^ 1);
+                mbarrier_arrive_expect_tx(full + slot1, 8192);
+                tma_load_2d(ring + 2048 * slot1, src_map, 64 * ((block_x + 2 * i) / ((int64_t(M) + 31) >> 5)),
+                            32 * ((block_x + 2 * i) % ((int64_t(M) + 31) >> 5)), full + slot1);
+                if (++slot1 == 3) {
+                    slot1 = 0;
+                    phase1 ^= 1;
+                }
             }
         }
     }

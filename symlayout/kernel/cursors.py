@@ -1,0 +1,214 @@
+"""Cursors: the slot of a ring and the parity of its round where a loop can count them, so that no code divides.
+
+Use number n of a ring of S slots takes slot n % S in round n // S. Where each iteration of a loop takes the next use,
+and S is no power of two, code keeps both and advances them. Behind the loop they stand at the use that comes next. If a
+loop around starts its next iteration with that use, they are carried through it, and begin once.
+
+>>> from symlayout import dims
+>>> from symlayout.kernels import gemm
+>>> M, N, K = dims("M N K")
+>>> for c in cursors(gemm(M, N, K, stages=3)):
+...     print(c)
+wave*ceil(K/64) + i of 3 slots and their rounds, from 0, then wave*ceil(K/64) + ceil(K/64)
+wave*ceil(K/64) + i of 3 slots and their rounds, from 0, then wave*ceil(K/64) + ceil(K/64)
+wave*ceil(K/64) + i + 2 of 3 slots, from 2, then wave*ceil(K/64) + ceil(K/64) + 2
+>>> cursors(gemm(M, N, K, stages=4))
+()
+
+The code generator prints them, and the simulator charges no division for what they stand for. A quotient and a
+remainder by a power of two are a shift and a mask, and stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ..expr import Atom, Expr, Int, Symbol, floordiv, integer, mod
+from ..expr.division import Quotient
+from ..expr.expression import terms_of
+from ..expr.partial_results import Partial, computed, partial_results, within
+from ..facts import symbols_in
+from ..ops import UNROLLED, For, Let, LoadIndex, Op, Role
+from .declarations import THREAD
+from .integer_widths import Ranges, integers_of
+from .sites import Site, as_written
+from .value import Kernel
+
+WIDE = 64
+DIVISIONS = ("%", "//", "floordiv")  # the words of partial results
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A count of uses modulo *slots*, and the parity of its round where a *phase* is asked for.
+
+    It is *start* before the loop at the place *begins*, *inside* in each iteration of the one at *loop*, which advances
+    it, and *behind* that one; this is None where the trip count might be negative.
+    """
+
+    begins: tuple[int, ...]
+    loop: tuple[int, ...]
+    start: Int
+    inside: Expr
+    behind: Int | None
+    slots: int
+    phase: bool
+
+    def slot(self, count: Int) -> Int:
+        """The slot of a use."""
+        return mod(count, self.slots)
+
+    def parity(self, count: Int, flipped: bool = False) -> Int:
+        """The parity of the round of a use, or the other one."""
+        return mod(floordiv(count, self.slots) + int(flipped), 2)
+
+    def values(self, count: Int) -> tuple[Int, ...]:
+        """What is known of a use by the cursor, without a division: its slot, both parities."""
+        return self.slot(count), *((self.parity(count), self.parity(count, True)) if self.phase else ())
+
+    def at(self, place: tuple[int, ...]) -> Int | None:
+        """What it counts at an operation's place: inside its loop or behind it, in the body that this is part of."""
+        n = len(self.loop)
+        if place[:n] == self.loop:
+            return self.inside if len(place) > n else None
+        return self.behind if place[: n - 1] == self.loop[:-1] and place[n - 1 : n] > self.loop[-1:] else None
+
+    def quotients(self, count: Int) -> frozenset[tuple[Int, Int]]:
+        """The divisions, of what by what, that code would make for the slot and the parity of a use."""
+        found = (a for x in self.values(count) for m in terms_of(x) for a in m if isinstance(a, Quotient))
+        return frozenset(a.args for a in found if a.args[1] in (self.slots, 2 * self.slots))
+
+    @cached_property
+    def covered(self) -> frozenset[Int]:
+        """The expressions that it stands for, in the loop and behind it."""
+        counts = (self.inside,) if self.behind is None else (self.inside, self.behind)
+        return frozenset(x for count in counts for x in self.values(count) if isinstance(x, Expr))
+
+    def __str__(self) -> str:
+        rounds = " and their rounds" if self.phase else ""
+        then = "" if self.behind is None else f", then {self.behind}"
+        return f"{self.inside} of {self.slots} slots{rounds}, from {self.start}{then}"
+
+
+def cursors(kernel: Kernel) -> tuple[Cursor, ...]:
+    """The cursors of a kernel's loops, in their order; of one loop in the order of their first use."""
+    ranges = Ranges(kernel)
+    return tuple(c for site in as_written(kernel) if isinstance(site.op, For) for c in _of_loop(site, site.op, ranges))
+
+
+def _of_loop(site: Site, loop: For, ranges: Ranges) -> Iterator[Cursor]:
+    """The cursors that a loop advances. Its copies, where it is unrolled, know their slots."""
+    if loop.unroll == UNROLLED:
+        return
+    exprs = [x for op in loop.inside for inner in op.walk() for x in integers_of(inner)]
+    made = bound(loop)
+    uses = [(*_use(p), p.value) for x in exprs for p in partial_results(x)]
+    found: dict[tuple[Expr, int], set[Int]] = {}
+    phases = set()
+    for count, slots, phase, value in sorted(uses, key=lambda use: not use[2]):  # a parity says more of its count
+        if isinstance(count, Expr) and _steps(count, loop, slots, made):
+            modulus = 2 * slots if phase else slots
+            key = next((k for k in found if k[1] == slots and mod(k[0] - count, modulus) == 0), (count, slots))
+            found.setdefault(key, set()).add(value)
+            phases |= {key} if phase else set()
+    for (count, slots), values in found.items():
+        divided = (_divides(p, count, slots) for x in exprs for p in computed(x, values.__contains__))
+        if mod(count, slots) in values and not any(divided):
+            yield from _carried(site, loop, count, slots, (count, slots) in phases, ranges)
+
+
+def _use(p: Partial) -> tuple[Int, int, bool]:
+    """(n, S, False) for n % S, (n, S, True) for the parity of n // S; S is 0 for others and where it is a power of two.
+
+    The normal form has x + y//S for the quotient of S*x + y.
+    """
+    count, slots = p.operands[0], p.operands[-1]
+    if p.word != "%" or type(slots) is not int:
+        return 0, 0, False
+    phase = slots == 2
+    if phase:
+        rounds = [m[0] for m, c in terms_of(count).items() if c == 1 and len(m) == 1 and _by_slots(m[0])]
+        if len(rounds) != 1:
+            return 0, 0, False
+        inner, slots = rounds[0].args
+        count = (count - rounds[0]) * slots + inner
+    if slots & (slots - 1) == 0:
+        return 0, 0, False
+    return integer(count - terms_of(count).get((), 0) // slots * slots), slots, phase
+
+
+def _by_slots(a: Atom) -> bool:
+    return isinstance(a, Quotient) and type(a.args[1]) is int and a.args[1] & (a.args[1] - 1) != 0
+
+
+def _divides(p: Partial, count: Int, slots: int) -> bool:
+    """Whether a partial result is a division of a count by its slots."""
+    return p.word in DIVISIONS and p.operands[1] == slots and mod(p.operands[0] - count, slots) == 0
+
+
+def _steps(count: Expr, loop: For, slots: int, made: Collection[str]) -> bool:
+    """Whether a count is by one more in each iteration, of a loop that may go round the ring."""
+    start = count - loop.index
+    names = {s.name for s in symbols_in((start,))}
+    if loop.index.name in names or not names.isdisjoint(made) or loop.index.name in made:
+        return False
+    return isinstance(start, Expr) or type(loop.extent) is not int or loop.extent > slots
+
+
+def bound(loop: For) -> frozenset[str]:
+    """The names that get a value inside a loop: ``thread`` too, which counts anew in a role.
+
+    >>> from symlayout import index
+    >>> sorted(bound(For(index("i", 4), (For(index("j", 8), ()), Role("consumer", 1, 4, ())))))
+    ['j', 'thread']
+    """
+    return frozenset(name for op in loop.inside for inner in op.walk() for name in _made(inner))
+
+
+def _made(op: Op) -> Iterator[str]:
+    if isinstance(op, For):
+        yield op.index.name
+    elif isinstance(op, Let | LoadIndex):
+        yield op.name.name
+    elif isinstance(op, Role):
+        yield THREAD
+
+
+def _carried(site: Site, loop: For, count: Expr, slots: int, phase: bool, ranges: Ranges) -> Iterator[Cursor]:
+    """The cursor of a count, from before the outermost loop through which it is carried; none where 64 bits may not do.
+
+    A loop carries it whose body has the loop that advances it as one of its operations, under no condition, and whose
+    next iteration starts where the last one ends.
+    """
+    written = {b.op.name: b.op.value for b in site.bindings if isinstance(b.op, Let)}
+
+    def counts_up(loop: For) -> bool:
+        return ranges.of(loop.extent, written)[0] >= 0
+
+    start, end = count - loop.index, count - loop.index + loop.extent
+    behind = integer(end) if counts_up(loop) else None
+    begins, inner = site.places, loop
+    for outer in reversed(site.around):
+        modulus = 2 * slots if phase else slots
+        if not isinstance(outer, For) or not counts_up(inner) or not _continues(outer, start, end, modulus):
+            break
+        start, end = (_at(start, outer.index, x) for x in (0, outer.extent))
+        begins, inner = begins[:-1], outer
+    found = Cursor(begins, site.places, integer(start), count, behind, slots, phase)
+    parts = (p.value for x in found.values(found.start) if isinstance(x, Expr) for p in partial_results(x))
+    if all(within(ranges.of(x, written), WIDE) for x in parts):
+        yield found
+
+
+def _continues(outer: For, start: Int, end: Int, modulus: int) -> bool:
+    """Whether a loop's next iteration starts, in a loop of its body, where this one ends."""
+    made, names = bound(outer), {s.name for s in symbols_in((start, end))}
+    if names & made or outer.index.name in made:
+        return False
+    return mod(_at(start, outer.index, outer.index + 1) - end, modulus) == 0
+
+
+def _at(x: Int, s: Symbol, value: Int) -> Int:
+    return integer(x.subs({s: value})) if isinstance(x, Expr) else x
