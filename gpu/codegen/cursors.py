@@ -20,7 +20,7 @@ from symlayout.expr.partial_results import partial_results
 from symlayout.kernel.cursors import Cursor
 from symlayout.kernel.sites import Site
 
-from .integers import BITS, C
+from .integers import ATOM, BITS, WIDE, C
 from .page import Page
 
 
@@ -72,6 +72,6 @@ def behind(p: Page, site: Site) -> None:
 
 def _stand(p: Page, c: Cursor, count: Int) -> None:
     slot, phase = p.counting[c]
-    texts = zip(c.values(count), (C(slot), C(phase), C(f"{phase} ^ 1", BITS)), strict=False)
-    known = {x: text for x, text in texts if isinstance(x, Expr)}
+    texts = C(slot, ATOM, 32, WIDE), C(phase, ATOM, 32, WIDE), C(f"{phase} ^ 1", BITS, 32, WIDE)
+    known = {x: text for x, text in zip(c.values(count), texts, strict=False) if isinstance(x, Expr)}
     p.integers = replace(p.integers, names={**p.integers.names, **known})

@@ -47,11 +47,18 @@ INT32 = range(-(1 << 31), 1 << 31)
 
 @dataclass(frozen=True)
 class C:
-    """A piece of C: its text, how tight it binds, and the bits of its value."""
+    """A piece of C: its text, how tight it binds, the bits of its type, and those in which the kernel states its value.
+
+    The type has fewer bits than are stated where its value is known to fit; what is computed from it need not.
+    """
 
     text: str
     binds: int = ATOM
     bits: int = 32
+    stated: int = 32
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stated", max(self.bits, self.stated))
 
     def inside(self, limit: int) -> str:
         """The text as an operand of an operator that binds as *limit*."""
@@ -62,16 +69,16 @@ class C:
 class Integers:
     """Prints expressions. *wide* are the partial results that the kernel holds in 64 bits, *bits* those of the others.
 
-    *names* are C names for expressions that are computed before. *held* gives the bits of a symbol, *known* says
-    whether it has a value here. *nonnegative* says whether an expression is at least 0 wherever it is computed.
+    *names* are C names for expressions that are computed before. *known* says whether a symbol has a value here,
+    *nonnegative* whether an expression is at least 0 wherever it is computed, *short* whether 32 bits hold it there.
     """
 
     wide: frozenset[Any]
     bits: int
     nonnegative: Callable[[Int], bool]
     names: Mapping[Any, C] = field(default_factory=dict)
-    held: Mapping[Symbol, int] = field(default_factory=dict)
     known: Callable[[Symbol], bool] = lambda _: True
+    short: Callable[[Int], bool] = lambda _: False
 
     def text(self, x: Int) -> str:
         """The expression as C."""
@@ -94,7 +101,7 @@ class Integers:
         if isinstance(x, Symbol):
             if not self.known(x):
                 raise LayoutError(f"expected names that have a value where they are used, got {x}")
-            return C(x.name, ATOM, WIDE if x in self.wide else self.held.get(x, self.bits))
+            return C(x.name, ATOM, WIDE if x in self.wide else self.bits)
         if isinstance(x, Atom):
             return self._atom(x)
         return self._sum(x)
@@ -108,7 +115,7 @@ class Integers:
             value, term = self._product(abs(c), factors)
             if out is None:
                 total = value if c > 0 else -value
-                out = term if c > 0 else C(f"-{term.inside(UNARY)}", UNARY, self._bits(total, (term,)))
+                out = term if c > 0 else self._negative(total, term)
                 continue
             total = total + value if c > 0 else total - value
             sign, limit = ("+", SUM) if c > 0 else ("-", PRODUCT)
@@ -145,59 +152,71 @@ class Integers:
         if isinstance(x, Xor | And):
             sign = " ^ " if isinstance(x, Xor) else " & "
             parts = [self.of(a) for a in x.args]
-            return C(sign.join(p.inside(UNARY) for p in parts), BITS, self._bits(x, tuple(parts)))
+            return C(sign.join(p.inside(UNARY) for p in parts), BITS, *self._bits(x, *parts))
         if isinstance(x, Min | Max):
             return self._folded("min" if isinstance(x, Min) else "max", x)
         if isinstance(x, PowerOfTwo):
             count = self.of(x.args[0])
-            return C(f"1 << {count.inside(UNARY)}", SHIFT, self._bits(x, (count,)))
+            bits, stated = self._made(x, count)
+            return C(f"{_as(C('1'), bits)} << {count.inside(UNARY)}", SHIFT, bits, stated)
         if isinstance(x, Select):
             a, b = (self.of(v) for v in x.args[1:])
             test = self.condition(Fact(x.args[0], ">="))
-            bits = self._bits(x, (a, b))
-            return C(f"{test} ? {_as(a, bits, SUM)} : {_as(b, bits, SUM)}", CHOICE, bits)
+            bits, stated = self._bits(x, a, b)
+            return C(f"{test} ? {_as(a, bits, SUM)} : {_as(b, bits, SUM)}", CHOICE, bits, stated)
         raise ExpressionError(f"expected an operation that has C text, got {x.op} in {x}")
 
     def _quotient(self, value: Int, x: Int, d: Int) -> C:
         shift = _power(d)
         a = self.of(x)
         if shift is not None:
-            return C(f"{a.inside(UNARY)} >> {shift}", SHIFT, self._bits(value, (a,))) if shift else a
+            return C(f"{a.inside(UNARY)} >> {shift}", SHIFT, *self._bits(value, a)) if shift else a
         b = self.of(d)
         if self.nonnegative(x) and self.nonnegative(d):
             return self._binary(value, a, "/", b, PRODUCT, UNARY)
-        return C(f"floor_div({_both(a, b)})", ATOM, self._bits(value, (a, b)))
+        return C(f"floor_div({_both(a, b)})", ATOM, *self._bits(value, a, b))
 
     def _remainder(self, value: Int, x: Int, d: Int) -> C:
         shift = _power(d)
         a = self.of(x)
         if shift is not None:
-            return C(f"{a.inside(UNARY)} & {(1 << shift) - 1}", BITS, self._bits(value, (a,)))
+            return C(f"{a.inside(UNARY)} & {(1 << shift) - 1}", BITS, *self._bits(value, a))
         b = self.of(d)
         if self.nonnegative(x) and self.nonnegative(d):
             return self._binary(value, a, "%", b, PRODUCT, UNARY)
-        return C(f"floor_mod({_both(a, b)})", ATOM, self._bits(value, (a, b)))
+        return C(f"floor_mod({_both(a, b)})", ATOM, *self._bits(value, a, b))
 
     def _folded(self, name: str, x: Atom) -> C:
         parts = [self.of(a) for a in x.args]
-        bits = self._bits(x, tuple(parts))
+        bits, stated = self._bits(x, *parts)
         out = _as(parts[0], bits)
         for p in parts[1:]:
             out = f"{name}({out}, {_as(p, bits)})"
-        return C(out, ATOM, bits)
+        return C(out, ATOM, bits, stated)
 
     # -- widths -------------------------------------------------------------------------------------------
 
-    def _bits(self, value: Int, operands: tuple[C, ...]) -> int:
-        return WIDE if value in self.wide else max(c.bits for c in operands)
+    def _bits(self, value: Int, *operands: C) -> tuple[int, int]:
+        """The bits of an operation whose result fits where its operands do, and those that are stated of it."""
+        wide = WIDE if value in self.wide else 0
+        return max(wide, *(c.bits for c in operands)), max(wide, *(c.stated for c in operands))
+
+    def _made(self, value: Int, *operands: C) -> tuple[int, int]:
+        """The same of one whose result may be larger than its operands: it is computed in the stated bits, if it is."""
+        bits, stated = self._bits(value, *operands)
+        return (stated if bits < stated and not self.short(value) else bits), stated
+
+    def _negative(self, value: Int, a: C) -> C:
+        bits, stated = self._made(value, a)
+        return C(f"-{_as(a, bits, UNARY)}", UNARY, bits, stated)
 
     def _binary(self, value: Int, a: C, sign: str, b: C, left: int, right: int) -> C:
         """Two operands, the first of them converted where the result has more bits than both."""
         if value in self.names:
             return self.names[value]
-        bits = self._bits(value, (a, b))
+        bits, stated = self._bits(value, a, b) if sign in "/%" else self._made(value, a, b)
         first = a.inside(left) if max(a.bits, b.bits) == bits else f"int64_t({a.text})"
-        return C(f"{first} {sign} {b.inside(right)}", left, bits)
+        return C(f"{first} {sign} {b.inside(right)}", left, bits, stated)
 
 
 def _as(c: C, bits: int, limit: int = CHOICE) -> str:

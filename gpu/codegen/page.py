@@ -46,7 +46,9 @@ class Page(Visitor[None]):
         declared: tuple[Any, ...] = (*kernel.tensors, *kernel.barriers, *kernel.maps, *kernel.parameters)
         self.taken = {THREAD, *(x.name for x in (*declared, *kernel.dims, *kernel.block))}
         self.locals = self._locals()
-        self.integers = Integers(frozenset(kernel.wide), kernel.index_bits, self._nonnegative, known=self.is_known)
+        self.integers = Integers(
+            frozenset(kernel.wide), kernel.index_bits, self._nonnegative, known=self.is_known, short=self._short
+        )
 
     def _locals(self) -> dict[str, str]:
         """The names of arrays in the function: their tensor's, but where a size, an argument or a barrier has that."""
@@ -99,13 +101,18 @@ class Page(Visitor[None]):
         return " && ".join(map(self.integers.condition, facts))
 
     def _nonnegative(self, x: Int) -> bool:
-        if isinstance(x, int):
-            return x >= 0
-        low, _ = self.ranges.of(x, self.values)
-        if low >= 0:
-            return True
-        x = integer(substitution(self.values)(x))
+        return self._at_least(x, 0)
+
+    def _at_least(self, x: Int, least: int) -> bool:
+        """Whether an expression is no less than a number, by the ranges of sizes and indices or by what is given."""
+        if isinstance(x, int) or self.ranges.of(x, self.values)[0] >= least:
+            return not isinstance(x, int) or x >= least
+        x = integer(substitution(self.values)(x)) - least
         return Facts.about(x, given=self.kernel.given).holds(Fact(x, ">=")) is True
+
+    def _short(self, x: Int) -> bool:
+        """Whether 32 bits hold an expression, by the ranges of sizes and indices or by what is given."""
+        return self._at_least(x, INT32[0]) and self._at_least(-x, -INT32[1])
 
     def is_known(self, s: Symbol) -> bool:
         """Whether a symbol has a value here."""
@@ -118,21 +125,19 @@ class Page(Visitor[None]):
     def name(self, named: Name, stem: str) -> None:
         """Compute an expression here, under a name that what follows uses, in 32 bits where they hold it."""
         x, piece = named.value, self.integers.of(named.value)
-        low, high = self.ranges.of(x, self.values)
-        short = piece.bits == 32 or (INT32[0] <= low and high <= INT32[1])
+        short = piece.bits == 32 or self._short(x)
         kind = "uint32_t" if named.low else "int" if short else "int64_t"
         name = self.free(stem)
         text = piece.text if piece.bits == (32 if named.low or short else 64) else f"{kind}({piece.text})"
         self.line(f"const {kind} {name} = {text};")
-        made = C(name, ATOM, 64 if kind == "int64_t" else 32)
+        made = C(name, ATOM, 64 if kind == "int64_t" else 32, 32 if named.low else piece.stated)
         self.integers = replace(self.integers, names={**self.integers.names, x: made})
 
-    def declare(self, s: Symbol, bits: int, text: str, stands: Int | None = None) -> None:
+    def declare(self, s: Symbol, made: C, stands: Int | None = None) -> None:
         """A constant for a symbol, by its name or, where that is taken by now, by one like it."""
         name = s.name if s not in self.known else self.free(s.name)
-        self.line(f"const {'int' if bits == 32 else 'int64_t'} {name} = {text};")
-        self.bind(s, bits, stands)
-        self.integers = replace(self.integers, names={**self.integers.names, s: C(name, ATOM, bits)})
+        self.line(f"const {'int' if made.bits == 32 else 'int64_t'} {name} = {made.text};")
+        self.bind(s, replace(made, text=name, binds=ATOM), stands)
 
     def free(self, stem: str) -> str:
         """A name that nothing has."""
@@ -140,12 +145,12 @@ class Page(Visitor[None]):
         self.taken.add(name)
         return name
 
-    def bind(self, s: Symbol, bits: int, stands: Int | None = None) -> None:
-        """A symbol has a value from here on, in so many bits; a ``Let`` has its own."""
+    def bind(self, s: Symbol, made: C, stands: Int | None = None) -> None:
+        """A symbol has a value from here on, under a name; a ``Let`` has its own."""
         self.known.add(s)
         self.taken.add(s.name)
         self.forget(s.name)
-        self.integers = replace(self.integers, held={**self.integers.held, s: bits})
+        self.integers = replace(self.integers, names={**self.integers.names, s: made})
         if stands is not None:
             self.values[s] = stands
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from symlayout.arch import SM90
 from symlayout.errors import LayoutError
 from symlayout.expr import Symbol
@@ -11,7 +13,7 @@ from symlayout.kernel.sites import Site
 from symlayout.ops import ELECTIONS, UNROLLED, WARP, Elect, For, If, Let, LoadIndex, Role
 
 from . import cursors
-from .integers import SUM
+from .integers import ATOM, SUM, WIDE, C
 from .naming import invariant, repeated
 from .page import Page
 
@@ -44,7 +46,7 @@ def loop(p: Page, site: Site) -> None:
         if op.unroll is not None:
             p.line("#pragma unroll" + ("" if op.unroll == UNROLLED else f" {op.unroll}"))
         with p.block(f"for ({kind} {i} = 0; {i} < {trips.inside(SUM)}; ++{i}) {{"):
-            p.bind(op.index, trips.bits)
+            p.bind(op.index, replace(trips, text=i, binds=ATOM))
             cursors.inside(p, site)
             for x in repeated(op.inside, stays, p.is_named):
                 p.name(x, "v")
@@ -112,12 +114,11 @@ def let(p: Page, site: Site) -> None:
     op = site.op
     assert isinstance(op, Let)
     piece = p.integers.of(op.value)
-    bits = max(piece.bits, 64 if op.name in p.integers.wide else 0)
-    p.declare(op.name, bits, piece.text, op.value)
+    p.declare(op.name, replace(piece, bits=WIDE) if op.name in p.integers.wide else piece, op.value)
 
 
 def load_index(p: Page, site: Site) -> None:
     op = site.op
     assert isinstance(op, LoadIndex)
-    bits = 64 if op.name in p.integers.wide else p.kernel.index_bits
-    p.declare(op.name, bits, f"{p.array(op.src.tensor)}[{p.c(op.src.offset)}]")
+    bits = WIDE if op.name in p.integers.wide else p.kernel.index_bits
+    p.declare(op.name, C(f"{p.array(op.src.tensor)}[{p.c(op.src.offset)}]", ATOM, bits))

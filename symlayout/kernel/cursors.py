@@ -56,17 +56,9 @@ class Cursor:
     slots: int
     phase: bool
 
-    def slot(self, count: Int) -> Int:
-        """The slot of a use."""
-        return mod(count, self.slots)
-
-    def parity(self, count: Int, flipped: bool = False) -> Int:
-        """The parity of the round of a use, or the other one."""
-        return mod(floordiv(count, self.slots) + int(flipped), 2)
-
     def values(self, count: Int) -> tuple[Int, ...]:
-        """What is known of a use by the cursor, without a division: its slot, both parities."""
-        return self.slot(count), *((self.parity(count), self.parity(count, True)) if self.phase else ())
+        """What it says of a use without a division: its slot, both parities."""
+        return _values(count, self.slots, self.phase)
 
     def at(self, place: tuple[int, ...]) -> Int | None:
         """What it counts at an operation's place: inside its loop or behind it, in the body that this is part of."""
@@ -92,6 +84,12 @@ class Cursor:
         return f"{self.inside} of {self.slots} slots{rounds}, from {self.start}{then}"
 
 
+def _values(count: Int, slots: int, phase: bool) -> tuple[Int, ...]:
+    """The slot of a use; the parity of its round, and the other one."""
+    parities = (mod(floordiv(count, slots) + flipped, 2) for flipped in (0, 1)) if phase else ()
+    return mod(count, slots), *parities
+
+
 def cursors(kernel: Kernel) -> tuple[Cursor, ...]:
     """The cursors of a kernel's loops, in their order; of one loop in the order of their first use."""
     ranges = Ranges(kernel)
@@ -103,20 +101,20 @@ def _of_loop(site: Site, loop: For, ranges: Ranges) -> Iterator[Cursor]:
     if loop.unroll == UNROLLED:
         return
     exprs = [x for op in loop.inside for inner in op.walk() for x in integers_of(inner)]
-    made = bound(loop)
-    uses = [(*_use(p), p.value) for x in exprs for p in partial_results(x)]
-    found: dict[tuple[Expr, int], set[Int]] = {}
-    phases = set()
-    for count, slots, phase, value in sorted(uses, key=lambda use: not use[2]):  # a parity says more of its count
+    partials = [p for x in exprs for p in partial_results(x)]
+    made, found = bound(loop), dict[tuple[Expr, int], bool]()
+    for count, slots, phase in sorted(
+        map(_use, partials), key=lambda use: not use[2]
+    ):  # a parity says more of its count
         if isinstance(count, Expr) and _steps(count, loop, slots, made):
-            modulus = 2 * slots if phase else slots
-            key = next((k for k in found if k[1] == slots and mod(k[0] - count, modulus) == 0), (count, slots))
-            found.setdefault(key, set()).add(value)
-            phases |= {key} if phase else set()
-    for (count, slots), values in found.items():
-        divided = (_divides(p, count, slots) for x in exprs for p in computed(x, values.__contains__))
-        if mod(count, slots) in values and not any(divided):
-            yield from _carried(site, loop, count, slots, (count, slots) in phases, ranges)
+            key = next((k for k in found if k[1] == slots and mod(k[0] - count, slots) == 0), (count, slots))
+            found[key] = found.get(key, False) or phase
+    computes = {p.value for p in partials}
+    for (count, slots), phase in found.items():
+        slot, *parities = _values(count, slots, phase)
+        known = {slot, *parities}.__contains__
+        if slot in computes and not any(_divides(p, count, slots) for x in exprs for p in computed(x, known)):
+            yield from _carried(site, loop, count, slots, phase, ranges)
 
 
 def _use(p: Partial) -> tuple[Int, int, bool]:
@@ -204,8 +202,7 @@ def _carried(site: Site, loop: For, count: Expr, slots: int, phase: bool, ranges
 
 def _continues(outer: For, start: Int, end: Int, modulus: int) -> bool:
     """Whether a loop's next iteration starts, in a loop of its body, where this one ends."""
-    made, names = bound(outer), {s.name for s in symbols_in((start, end))}
-    if names & made or outer.index.name in made:
+    if bound(outer) & {s.name for s in symbols_in((start, end))}:
         return False
     return mod(_at(start, outer.index, outer.index + 1) - end, modulus) == 0
 

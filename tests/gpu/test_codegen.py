@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import gpu
 from gpu import ptx
 from gpu.codegen import emit
-from gpu.codegen.integers import Integers
+from gpu.codegen.integers import C, Integers
 from gpu.codegen.lines import broken
 from gpu.codegen.printer import Printer
 from symlayout import Layout, bf16, ceil_div, dim, dims, evaluate, f32
@@ -350,6 +350,18 @@ def test_a_wide_partial_result_is_computed_in_64_bits():
     assert c.of(i * j + 4 * i).bits == 64
     assert c.of(4 * i).bits == 32
     assert len(partial_results(i * j + 4 * i)) == 3
+
+
+def test_what_is_computed_from_a_short_name_has_the_bits_that_are_stated():
+    """A loop to ceil(N/128) has an int of an index, which the value holds in 64 bits: 4 behind its last may not fit."""
+    text = emit(next(f for f in FAMILIES if f.word == "row_sum").build()).text
+    i, j = dims("i j")
+    c = Integers(frozenset(), 32, lambda x: True, {i: C("i", stated=64)}, short=lambda x: x == i + j)
+
+    assert "N >= int64_t(column) + 4" in text
+    assert [c.text(x) for x in (i + j, 4 * i, -i, i // 3, i + j + 1)] == [
+        *("i + j", "int64_t(4) * i", "-int64_t(i)", "i / 3", "int64_t(i + j) + 1")
+    ]
 
 
 def test_long_calls_break_behind_their_commas():

@@ -112,7 +112,7 @@ def test_loops_wait_where_the_value_says(tmp_path):
     kernels = [kernel_of(seed) for seed in range(60)]
     texts = [emit(k) for k in kernels]
     counting = [k for k in kernels if cursors(k)]
-    sizes = ({"A": 0, "B": 1}, {"A": 1, "B": 2**30}, {"A": 3, "B": 2**30 - 3}, {"A": 7, "B": 5}, {"A": 9, "B": 0})
+    sizes = ({"A": 0, "B": 1}, {"A": 1, "B": 2**31 - 2}, {"A": 3, "B": 2**31 - 1}, {"A": 7, "B": 5}, {"A": 9, "B": 0})
     calls, wanted = [], []
     for kernel, text in zip(kernels, texts, strict=True):
         for at in sizes:

@@ -97,6 +97,17 @@ def test_both_parities_are_of_one_cursor():
     assert len(cursors(k.kernel())) == 1
 
 
+@pytest.mark.parametrize("apart, found", [(0, 1), (3, 0), (6, 1)])
+def test_parities_by_rounds_of_two_kinds_are_divided_for(apart, found):
+    k = Builder("two", A, grid=(4,), threads=32)
+    full = k.mbarriers("full", 3, 1)
+    with k.loop("i", A) as i:
+        k.wait(full(i % 3), i // 3 % 2)
+        k.wait(full(i % 3), (i + apart * k.block[0]) // 3 % 2)
+
+    assert len(cursors(k.kernel())) == found
+
+
 def test_names_that_have_other_values_inside_are_not_those_outside():
     """Loops inside one another whose indices have one name; a role in a loop, in which ``thread`` is another."""
     i, wave = index("i", A), index("wave", A)

@@ -25,14 +25,14 @@ cp_async_copy(const float* __restrict__ src, float* __restrict__ dst, int32_t N)
     for (int i = 0; i < trips; ++i) {
         cp_async_wait_group<1>();
         __syncthreads();
-        if (v1 >= block_x + i + 3 && N >= 512 * block_x + 1536 * i + 4 * thread + 3073) {
-            cp_async_16(tile + 512 * slot + 4 * thread, src + 512 * block_x + 1536 * i + 4 * thread + 3072);
+        if (v1 >= block_x + i + 3 && N >= int64_t(512 * block_x + 1536 * i) + 4 * thread + 3073) {
+            cp_async_16(tile + 512 * slot + 4 * thread, src + int64_t(512 * block_x + 1536 * i) + 4 * thread + 3072);
         }
         cp_async_commit_group();
         for (int j = 0; j < 4; ++j) {
-            if (N > 512 * block_x + 1536 * i + 128 * j + thread) {
+            if (N > int64_t(512 * block_x + 1536 * i) + 128 * j + thread) {
                 vector<4>(word) = vector<4>(tile + 512 * slot1 + 128 * j + thread);
-                vector<4>(dst + 512 * block_x + 1536 * i + 128 * j + thread) = vector<4>(word);
+                vector<4>(dst + int64_t(512 * block_x + 1536 * i) + 128 * j + thread) = vector<4>(word);
             }
         }
         if (++slot == 3) slot = 0;

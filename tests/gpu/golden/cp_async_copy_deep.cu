@@ -23,8 +23,9 @@ cp_async_copy(const float* __restrict__ src, float* __restrict__ dst, int32_t N)
     for (int i = 0; i < trips; ++i) {
         cp_async_wait_group<3>();
         __syncthreads();
-        if (((int64_t(N) + 255) >> 8) >= block_x + i + 5 && N >= 256 * block_x + 256 * i + 4 * thread + 1025) {
-            cp_async_16(tile + 256 * slot + 4 * thread, src + 256 * block_x + 256 * i + 4 * thread + 1024);
+        if (((int64_t(N) + 255) >> 8) >= block_x + i + 5
+            && N >= int64_t(256 * block_x + 256 * i + 4 * thread) + 1025) {
+            cp_async_16(tile + 256 * slot + 4 * thread, src + int64_t(256 * block_x + 256 * i + 4 * thread) + 1024);
         }
         cp_async_commit_group();
         for (int j = 0; j < 4; ++j) {

@@ -18,7 +18,7 @@ row_max(const float* __restrict__ src, float* __restrict__ dst, int32_t M, int32
     const int trips = int((int64_t(N) + 127) >> 7);
     for (int j = 0; j < trips; ++j) {
         const int column = 128 * j + 4 * lane;
-        if (M > row && N >= column + 4) {
+        if (M > row && N >= int64_t(column) + 4) {
             vector<16>(x) = vector<16>(src + int64_t(ld) * row + column);
             #pragma unroll
             for (int e = 0; e < 4; ++e) part[e] = fmaxf(part[e], x[e]);
