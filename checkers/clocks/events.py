@@ -221,12 +221,16 @@ def neighbours(e: Event, number: Any, under: Under) -> Iterator[tuple[dict[Symbo
     extents = _extents(e)
     for n, (known, digits) in under.digits.items():
         apart = under.normal(number - n)
-        if known == extents and type(apart) is int and apart:
-            ways = list(_carried(digits, extents, apart, under))
-            if ways:
-                yield from ((_indexed(e, found), here.with_digits(number, extents, found)) for found, here in ways)
-                return
+        if known == extents and type(apart) is int and apart and _carries(extents, apart, under):
+            for found, here in _carried(digits, extents, apart, under):
+                yield _indexed(e, found), here.with_digits(number, extents, found)
+            return
     yield located(e, number, under)
+
+
+def _carries(extents: tuple[Any, ...], by: int, under: Under) -> bool:
+    """Whether adding so much carries at most 1 from a digit to the one before it."""
+    return under.at_least_0(extents[-1] - abs(by)) and all(under.at_least_0(n - 1) for n in extents[1:-1])
 
 
 def _carried(
@@ -235,8 +239,6 @@ def _carried(
     """The digits of a number that is *by* more, which is one of 0 .. total - 1: with a carry, and without."""
     *outer, last = digits
     n = extents[-1]
-    if outer and not under.at_least_0(n - abs(by)):
-        return
     inside = under.also(Fact(last + by, ">="), Fact(n - 1 - last - by, ">="))
     if not inside.empty:
         yield (*outer, last + by), inside
