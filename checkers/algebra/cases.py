@@ -44,12 +44,18 @@ def shown(x: Any, facts: Facts, depth: int = 3) -> list[Any] | None:
 
 def within(x: Any, n: int) -> bool:
     """Whether 0 <= x < n by enumeration, where the indices in x have few values: what swizzles need."""
+    found = ends(x)
+    return found is not None and found[0] >= 0 and found[1] < n
+
+
+def ends(x: Any, most: int = POINTS) -> tuple[int, int] | None:
+    """The least and the greatest value by enumeration, where there are at most so many values of the indices in x."""
     symbols = symbols_of(x)
     extents: tuple[Any, ...] = tuple(s.upper + 1 for s in symbols if s.lower == 0 and type(s.upper) is int)
-    if len(extents) < len(symbols) or math.prod(extents) > POINTS:
-        return False
+    if len(extents) < len(symbols) or math.prod(extents) > most:
+        return None
     _, values = AddressMap(symbols, extents, x).table()
-    return bool((values >= 0).all() and (values < n).all())
+    return int(values.min()), int(values.max())
 
 
 class _Chosen(Substitution):

@@ -15,14 +15,16 @@ from symlayout.expr import Expr, build, mod, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import Site, everyone, sites, unsteady
-from symlayout.ops import Barrier, ClusterBarrier, Copy, CpAsyncArrive, Ref, Touch
+from symlayout.ops import Barrier, Box, ClusterBarrier, Copy, CpAsyncArrive, Matrix, Mma, Op, Ref, Touch
 
-from ..algebra.cases import shown, within
+from ..algebra.cases import ends, shown, within
 from ..orders.footprints import widest
 from ..rings.parts import extent_of
 from ..rings.recognised import landed_bytes
 from .events import Event, event
 from .uses import Phased, Use
+
+POINTS = 1 << 14  # values of indices by which the reach of an access is found
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,12 +118,32 @@ def _cells(kernel: Kernel, s: Site, touch: Any, fill: Any, barriers: list[Phased
     used = symbols_in((number, s.conditions))
     depth = max((n for n, loop in enumerate(s.loops, 1) if loop.index in used), default=0)
     depth = depth if fill is None else max(depth, fill[1].event.depth)
-    rest = facts.normal(ref.offset - elements * mod(number, slots)) if slots > 1 else 0
     width = _width(kernel, s, ref)
-    low, high = (rest, rest + width) if type(rest) is int and width and slots > 1 else (0, elements)
+    rest = facts.normal(ref.offset - elements * mod(number, slots))
+    low, high = _reach(rest, width, elements, _line(kernel, s.op, ref))
     made = event(s, depth, team=s.team or everyone(s))
     how = touch.kind, touch.proxy, touch.completion
     return Cells(made, ref, *how, slots, elements, number, low, high, fill, width=width, counted=counted)
+
+
+def _reach(rest: Any, width: int, elements: int, line: int) -> tuple[int, int]:
+    """The elements of a slot that an access may touch, whole lines of so many, by where it begins."""
+    found = (rest, rest) if type(rest) is int else ends(rest, POINTS) if isinstance(rest, Expr) else None
+    if found is None or not width or elements % line or not 0 <= found[0] <= found[1] + width <= elements:
+        return 0, elements
+    return found[0] // line * line, -(-(found[1] + width) // line) * line
+
+
+def _line(kernel: Kernel, op: Op, ref: Ref) -> int:
+    """The elements among which a swizzle moves those of an operand; 1 for none."""
+    if isinstance(op, Mma):
+        found = next((x.descriptor.swizzle for x in (op.a, op.b) if isinstance(x, Matrix) and x.start is ref), None)
+    elif isinstance(op, Copy):
+        box = next((x for x in (op.src, op.dst) if isinstance(x, Box)), None)
+        found = None if box is None else kernel.map(box.tensor_map).tensor_map.swizzle
+    else:
+        found = None
+    return max(1, found.span_bytes * 8 // kernel.tensor(ref.tensor).dtype.bits) if found else 1
 
 
 def _awaited(s: Site, ref: Ref, barriers: list[Phased]) -> list[Any]:

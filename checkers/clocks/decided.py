@@ -170,6 +170,18 @@ class Clocks:
         here = next(x for x in sites(self.protocol.kernel) if x.places == s.places)
         return told_by(here, self.protocol.barriers) is not None
 
+    def told_ring(self, tensor: str) -> RingParts | None:
+        """The ring whose slots copies by cp.async fill, of which arrivals tell; None if anything else writes there."""
+        try:
+            barriers = self.protocol.barriers
+        except (Open, Uncounted, AssumptionError):
+            return None
+        writes = (s for s in sites(self.protocol.kernel) if tensor in {r.tensor for r in s.op.targets})
+        found = {None if told is None else told[0].name for told in (told_by(s, barriers) for s in writes)}
+        known = {b.name: b.slots for b in self.kernel.barriers}
+        name = next(iter(found)) if len(found) == 1 else None
+        return RingParts(name, "", (tensor,), known[name]) if name is not None and name in known else None
+
     @property
     def certificates(self) -> list[Certificate]:
         return self.protocol.certificates

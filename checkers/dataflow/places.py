@@ -69,12 +69,15 @@ def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words, whole: bool 
         inside(at, held.ids.shape[1], ref)
         held.put((state.team.threads[:, None], at), words)
         return
-    if ref.tensor in walk.ring_of:
+    if ref.tensor in walk.ring_of and ref.tensor not in walk.told:
         raise Open(f"{op} writes into a ring")
-    held = own_shared(walk, state, tensor)
+    filled = ref.tensor in walk.told
+    held = walk.image(state, op, walk.told[ref.tensor], ref.tensor) if filled else own_shared(walk, state, tensor)
     inside(at, len(held.ids), ref)
     if np.unique(at).size != at.size:
         raise Open(f"threads that write one place of {tensor.name}: {op}")
+    if filled and held.ids[at].any():
+        raise Open(f"a place that is filled twice in one use: {op}")
     state.forget(walk.overlapping[tensor.name], f"{tensor.name} has the same bytes of shared memory, and was written")
     held.put(at, words)
 

@@ -36,6 +36,11 @@ class Uses:
 
     def use(self, state: State, op: Op, ring: RingParts) -> Any:
         """The number of the use of a ring in which an operation stands."""
+        if ring not in self.rings or any(r != ring and set(r.tensors) & set(ring.tensors) for r in self.rings):
+            found = self.clocks.use_of(self.site[id(op)], ring)  # counts are those of one barrier
+            if found is None:
+                raise Open(f"which use of {ring} it is at {op}")
+            return state.normal(state.here(found))
         lemma = not isinstance(self.clocks.ring(ring), str)
         found = None if lemma else self.clocks.use_of(self.site[id(op)], ring)
         if found is None:

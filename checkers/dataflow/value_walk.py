@@ -45,11 +45,11 @@ RESIDUES = 16  # iterations of a period that are walked; offsets with a longer p
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """The fill of one use of a ring: the number of the use, the indices in it, and the tile."""
+    """What fills bring into one use of a ring's tensor: the number of the use, the indices in it, and the tile."""
 
     number: Any
     loops: tuple[Symbol, ...]
-    tiles: dict[str, Words]
+    tile: Words
 
 
 class Walk(Visitor[None]):
@@ -66,6 +66,10 @@ class Walk(Visitor[None]):
         self.uses = Uses(kernel, given, self.rings, self.site, clocks(source, given))
         self.ring_of = {t: r for r in self.rings for t in r.tensors}
         self.roles_of = _roles_of(kernel, every)
+        shared = (t.name for t in kernel.tensors if t.space is MemorySpace.SHARED and len(self.roles_of[t.name]) > 1)
+        told = ((t, self.uses.clocks.told_ring(t)) for t in shared if t not in self.ring_of)
+        self.told = {t: r for t, r in told if r is not None}
+        self.ring_of |= self.told
         self.overlapping = overlaps(kernel)
         self.written = {name for s in every if (name := written(kernel, s.op))}
         self.read_first = read_first(kernel, given)
@@ -81,6 +85,7 @@ class Walk(Visitor[None]):
         if ctas > 1 and (len(self.kernel.cluster) > 1 or len(self.kernel.grid) > 1):
             raise Open("clusters of several dimensions")
         filling = {s.role for s in self.site.values() if isinstance(s.op, Copy) and s.op.barrier is not None}
+        filling |= {s.role for s in self.site.values() if any(r.tensor in self.told for r in s.op.targets)}
         for rank in range(ctas):
             self.images = {}
             self.window = False
@@ -240,9 +245,14 @@ class Walk(Visitor[None]):
 
     # -- rings --------------------------------------------------------------------------------------
 
+    def ring(self, op: Op, name: str) -> RingParts:
+        """The ring of a tensor by which an operation fills it, or finds it filled."""
+        mine = (r for r in self.rings if op.credits_to(r.full) and name in r.tensors)
+        return next(mine, self.ring_of[name])
+
     def slot(self, state: State, op: Op, name: str, offset: Any) -> Any:
         """An offset in a ring's tensor as one in the tile of the use at hand."""
-        ring = self.ring_of[name]
+        ring = self.ring(op, name)
         size = slot_elements(self.kernel, ring, name)
         return state.here(offset) - size * (self.uses.use(state, op, ring) % ring.slots)
 
@@ -253,26 +263,31 @@ class Walk(Visitor[None]):
         loops = tuple(x for x in forms if isinstance(x, Symbol))
         if len(loops) < len(forms):
             raise Open(f"fills of {name} iteration by iteration")
-        known = self.images.setdefault(ring.full, [])
+        known = self.images.setdefault(name, [])
         found = next((x for x in known if x.loops == loops and state.normal(x.number - number) == 0), None)
         if found is None:
-            found = Image(number, loops, {})
+            found = Image(number, loops, Words.of(0, slot_elements(self.kernel, ring, name)))
             known.append(found)
-        if name not in found.tiles:
-            found.tiles[name] = Words.of(0, slot_elements(self.kernel, ring, name))
-        return found.tiles[name]
+        return found.tile
 
     def filled(self, state: State, op: Op, name: str) -> Words:
         """The tile that the use at hand of a ring finds."""
-        ring = self.ring_of[name]
+        ring = self.ring(op, name)
         if self.overlapping[name]:
             raise Open(f"a ring, {name}, has bytes of shared memory in common with others; expected places apart")
         number = self.uses.use(state, op, ring)
-        for image in self.images.get(ring.full, []):
-            moved = self._turns(state, image, number)
-            if name in image.tiles and moved is not None:
-                return self._renamed(image.tiles[name], moved)
-        raise Open(f"use {number} of {name} is not seen to be filled")
+        known = [(image.tile, self._turns(state, image, number)) for image in self.images.get(name, [])]
+        tiles = [self._renamed(tile, moved) for tile, moved in known if moved is not None]
+        if not tiles:
+            raise Open(f"use {number} of {name} is not seen to be filled")
+        out, *others = tiles
+        for tile in others:  # each of several fills brings a part
+            mine = tile.ids != 0
+            if out.ids[mine].any():
+                raise Open(f"a place of {name} that is filled twice in one use")
+            out = out.copy()
+            out.put(mine, tile[mine])
+        return out
 
     def _turns(self, state: State, image: Image, number: Any) -> dict[Symbol, Any] | None:
         """The loop indices of the iteration that fills the use of this number, if it is known."""

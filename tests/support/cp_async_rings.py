@@ -6,6 +6,7 @@ from contextlib import nullcontext
 
 from symlayout import Layout, dim
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.specification import element
 
 
 def cp_async_ring(
@@ -70,4 +71,5 @@ def cp_async_ring(
         k.warp_sync()
         with k.elect():
             k.arrive(empty(i % slots))
+    k.result("o", lambda n, i: element("a", n, i))
     return k.kernel()

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 
 from symlayout import Layout, dim
 from symlayout.kernel import Builder, Kernel
+from symlayout.kernel.specification import element
 from symlayout.ops import Ref
 
 HALF = 32  # elements of f32: 128 bytes
@@ -99,4 +100,41 @@ def tail_over_ring(
             k.copy("bulk.store", out(), o(), nbytes=256)
             k.commit("bulk")
             k.wait_group("bulk", 0)
+    return k.kernel()
+
+
+def two_arrays(slots: int = 2, parity: int = 0, order: str = "lhg", on: int = 0, at: int = HALF) -> Kernel:
+    """Halves of a slot that complete on mbarriers of their own, two arrays; one gives both back.
+
+    *order* is that of the consumer: it awaits and reads the low half, the high half (waiting for *parity* more, at slot
+    *on* uses away), gives the slot back. A capital letter reads without the wait. *at* is where the high half lands.
+    """
+    L = dim("L")
+    k = Builder("two_arrays", L, grid=(1,), threads=64)
+    a, o = (k.global_tensor(name, "f32", Layout((2 * HALF, L))) for name in "ao")
+    t = k.shared_tensor("t", "f32", Layout((2 * HALF, slots)))
+    low, high, free = (k.mbarriers(name, slots, 1) for name in ("low", "high", "free"))
+    with k.role("producer", 1), k.elect(), k.loop("i", L) as i:
+        k.wait(free(i % slots), (i // slots + 1) % 2)
+        for b, n in ((low, 0), (high, HALF)):
+            k.expect_tx(b(i % slots), 4 * HALF)
+            to = 2 * HALF * (i % slots) + (n and at)
+            k.copy("bulk.load", a(2 * HALF * i + n), t(to), b(i % slots), nbytes=4 * HALF)
+    with k.role("consumer", 1):
+        x = k.registers("x", "f32", 1)
+        with k.loop("i", L) as i:
+            for step in order:
+                if step == "g":
+                    k.warp_sync()
+                    with k.elect():
+                        k.arrive(free(i % slots))
+                    continue
+                if step == "l":
+                    k.wait(low(i % slots), i // slots % 2)
+                if step == "h":
+                    k.wait(high((i + on) % slots), (i // slots + parity) % 2)
+                n = HALF * (step in "hH")
+                k.copy("ld.shared.4", t(2 * HALF * (i % slots) + n + k.thread), x())
+                k.copy("st.global.4", x(), o(2 * HALF * i + n + k.thread))
+    k.result("o", lambda n, i: element("a", n, i))
     return k.kernel()

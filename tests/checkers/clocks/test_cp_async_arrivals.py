@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from checkers import prove
+from checkers import Computes, prove
+from checkers.clocks.decided import Clocks
 from symlayout.answers.report import Outcome
 from symlayout.kernel import Kernel
 from symlayout.semantics.trials import mishap
@@ -45,6 +46,7 @@ def test_a_ring_filled_by_cp_async_is_proved_for_all_sizes(name: str) -> None:
     kernel = RIGHT[name]()
 
     assert prove(order_claims(kernel), budget=QUICK)
+    assert bool(prove(Computes(kernel, "o"), budget=QUICK)) == (name != "awaited by the writer")
     assert mishap(kernel.bind(L=7), schedules=("eager", "lazy", 0, 1, 2)) is None
 
 
@@ -53,6 +55,14 @@ def test_what_is_wrong_is_refuted(name: str) -> None:
     found = prove(order_claims(WRONG[name]()), budget=QUICK).verdicts
 
     assert Outcome.REFUTED in {v.outcome for v in found}, found
+
+
+def test_what_threads_hand_over_by_themselves_is_not_followed() -> None:
+    """A slot is filled by copies of which an arrival tells, and by nothing else."""
+    kernel = ring(tells="plain")
+
+    assert Clocks(kernel, ()).told_ring("t") is None
+    assert prove(Computes(kernel, "o"), budget=QUICK).verdicts[0].outcome is not Outcome.PROVED
 
 
 def test_a_copy_tells_at_two_arrivals_behind_it() -> None:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 import pytest
 
-from checkers import ApartInTime, HappensBefore, RingProtocol, TransactionBytes, prove
+from checkers import ApartInTime, Computes, HappensBefore, RingProtocol, TransactionBytes, prove
 from checkers.budget import Budget
 from checkers.rings.recognised import rings_of
 from symlayout.answers.report import Outcome
 from symlayout.kernel import Kernel
 from symlayout.semantics.trials import mishap
 from tests.support.cluster_kernels import everyone, rows_and_columns
-from tests.support.shared_fills import by_halves, tail_over_ring
+from tests.support.shared_fills import HALF, by_halves, tail_over_ring, two_arrays
 
 QUICK = Budget(solver_ms=500, repairs=False)
 
@@ -21,6 +21,9 @@ RIGHT: dict[str, Callable[[], Kernel]] = {
     "halves": by_halves,
     "halves of one slot": lambda: by_halves(1),
     "halves, given back late": lambda: by_halves(3, late=1),
+    "halves on two arrays": two_arrays,
+    "halves of one slot on two arrays": lambda: two_arrays(1),
+    "halves on two arrays, the high one first": lambda: two_arrays(order="hlg"),
     "a tail over the ring": tail_over_ring,
     "a tail over one slot": lambda: tail_over_ring(slots=1),
 }
@@ -31,6 +34,13 @@ WRONG: dict[str, Callable[[], Kernel]] = {
     "halves, the next slot": lambda: by_halves(on=1),
     "halves, one producer does not wait": lambda: by_halves(waits=(True, False)),
     "halves, given back too late": lambda: by_halves(2, late=2),
+    "halves on two arrays, one is not awaited": lambda: two_arrays(order="lHg"),
+    "halves on two arrays, one is read before its wait": lambda: two_arrays(order="Hlhg"),
+    "halves on two arrays, given back before one is read": lambda: two_arrays(order="lgh"),
+    "halves on two arrays, given back twice": lambda: two_arrays(order="lghg"),
+    "halves on two arrays, the other phase of one": lambda: two_arrays(parity=1),
+    "halves on two arrays, the other slot of one": lambda: two_arrays(on=1),
+    "halves on two arrays, one lands over the other": lambda: two_arrays(at=HALF - 4),
     "a tail that nobody tells": lambda: tail_over_ring(""),
     "a tail that is told before": lambda: tail_over_ring("before"),
     "a tail that awaits one warp of two": lambda: tail_over_ring(arrivals=1),
@@ -60,6 +70,11 @@ def seen(kernel: Kernel) -> str:
 @pytest.mark.parametrize("name", {**RIGHT, **MULTICAST})
 def test_it_is_proved_for_all_sizes(name: str) -> None:
     assert prove(claims({**RIGHT, **MULTICAST}[name]()), budget=QUICK)
+
+
+@pytest.mark.parametrize("order", ["lhg", "hlg"])
+def test_what_halves_on_two_arrays_bring_is_known(order: str) -> None:
+    assert prove(Computes(two_arrays(order=order), "o"), budget=QUICK)
 
 
 @pytest.mark.parametrize("name", RIGHT)
