@@ -183,6 +183,10 @@ class Claim:
         """The sizes at which the claim is tried, or None for those of ``sizes.small_sizes``."""
         return None
 
+    def concerns(self) -> tuple[Any, ...]:
+        """The parameters that a proof is likely to rest on: facts about others are tried after those about these."""
+        return self.parameters()
+
     def hints(self) -> tuple[int, ...]:
         """Numbers around which small sizes are tried."""
         return numbers_in(self.parameters())

@@ -86,8 +86,12 @@ class Searches:
         self.needed: tuple[Fact, ...] = ()  # those without which the claim is known to fail
 
     def under(self, given: tuple[Fact, ...], steps: int = NO_END) -> Found | None:
-        """The proof under these facts, with them; None where there is none, or none within the steps."""
-        if given not in self.ended and steps > self.tried.get(given, 0) and set(given).issuperset(self.needed):
+        """The proof under these facts, with them; None where there is none, or none within the steps.
+
+        A search that was cut off begins anew only where it may go on for twice as long.
+        """
+        longer = steps >= 2 * self.tried.get(given, 0)
+        if given not in self.ended and longer and set(given).issuperset(self.needed):
             weaker = replace(self.claim, given=given)
             try:
                 facts = Facts.about(weaker.parameters(), given=given)
@@ -124,7 +128,9 @@ class Searches:
             found = self.under(self.needed, LONG)
         while not found and given not in self.ended:
             times = 4 if self.opaque else 2
-            found = self.under(given, max(times * self.spent, LEAST)) or self.under(self.needed, times * self.spent)
+            steps = max(times * self.spent, LEAST)
+            found = self.under(self._own, steps) or self.under(given, steps)
+            found = found or self.under(self.needed, times * self.spent)
             share = 4 if self.opaque or given in self.ended else 1  # what ends has not gone astray: a solver is quicker
             found = found or self._within(self.spent // 16, self.spent // share)
         return found
@@ -195,7 +201,7 @@ class Searches:
     @functools.cached_property
     def _own(self) -> tuple[Fact, ...]:
         """Facts about the claim's own symbols alone: of the others few proofs have need."""
-        return about(self.claim.given, own_symbols(self.claim))
+        return about(self.claim.given, Facts.about(self.claim.concerns()).symbols)
 
     @property
     def _orders(self) -> tuple[Fact, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from symlayout.answers.report import Witness
-from symlayout.atoms import MemorySpace
+from symlayout.atoms import Completion, MemorySpace
 from symlayout.errors import AssumptionError, ClaimError, ExecutionError, SymlayoutError
 from symlayout.expr import Expr, Fact, Quotient, Symbol, evaluate
 from symlayout.facts import Facts, opaque_atoms, symbols_in
@@ -17,7 +17,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.readable import unread_result
 from symlayout.kernel.specification import Dot, Result, sums
-from symlayout.ops import For
+from symlayout.ops import For, WaitGroup
 from symlayout.semantics.expected import expect_results
 
 from ..aliases import met
@@ -25,7 +25,7 @@ from ..claim import Proof, TooLarge
 from ..dataflow.accumulators import stated, types_of
 from ..dataflow.match import Matcher
 from ..dataflow.op_effects import ValueWalk
-from ..dataflow.state import Open
+from ..dataflow.state import Memo, Open
 from ..dataflow.target import Differs
 from .of_kernel import AtAllSizes
 from .updated_once import by_threads
@@ -110,13 +110,14 @@ class Computes(AtAllSizes):
         aliased = met(self.kernel)
         if aliased:
             return 0, aliased
+        memo, behind = Memo(), _waits_behind(self.kernel)
         try:
             try:
-                return self._walked(False), self._parted()
+                return self._walked(behind, memo), self._parted()
             except (Differs, Open) as e:
-                if not e.stale:
+                if not e.stale and not behind:
                     return 0, e
-                return self._walked(True), self._parted()
+                return self._walked(not behind, memo), self._parted()
         except (Differs, Open, Uncounted, AssumptionError) as e:
             return 0, e
 
@@ -125,9 +126,9 @@ class Computes(AtAllSizes):
         claim = by_threads(self.kernel, self.output)
         return "" if claim is None else claim.lemma(Facts.about(*self.kernel.dims, given=self.given))
 
-    def _walked(self, windows: bool) -> int:
+    def _walked(self, windows: bool, memo: Memo) -> int:
         matcher = Matcher(self.kernel, self.result)
-        walk = ValueWalk(self.kernel, self.given, windows, matcher.stored)
+        walk = ValueWalk(self.kernel, self.given, windows, matcher.stored, memo)
         matcher.entries = walk.entries
         walk.through()
         if not matcher.seen:
@@ -180,6 +181,14 @@ class Computes(AtAllSizes):
             )
             if facts.admits(row):
                 yield row
+
+
+def _waits_behind(kernel: Kernel) -> bool:
+    """Whether a loop waits for copies of earlier iterations while later ones are under way: one alone does not tell."""
+    loops = (op for op in kernel.walk() if isinstance(op, For) and type(op.extent) is not int)
+    return any(
+        isinstance(op, WaitGroup) and op.group == Completion.CP_ASYNC and op.pending for x in loops for op in x.walk()
+    )
 
 
 def _raised(row: dict[Symbol, int], facts: Facts) -> dict[Symbol, int]:

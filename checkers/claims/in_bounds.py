@@ -12,7 +12,7 @@ from symlayout.answers.report import Witness
 from symlayout.basis import as_tuple
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Expr, Fact, Symbol, divides, integer, terms_of, written_divisors
-from symlayout.facts import NOTHING, Facts, ranges
+from symlayout.facts import NOTHING, Facts, opaque_atoms, ranges, symbols_in
 from symlayout.int_tuple import checked, leaves, text, unflatten
 
 from ..algebra import digits
@@ -132,6 +132,7 @@ def _predicated(layout: Any, when: Callable[..., Any]) -> AddressMap:
     return AddressMap(m.coords, m.extents, m.offset, m.valid, layout.obligations, m.divisors, m.guards)
 
 
+FEW = 6  # terms of an offset with quotients up to which a search for signs is as quick as one for digits
 MANY = 12  # terms of a goal beyond which a search through all rows is long, and that of one size after the other not
 
 
@@ -148,9 +149,19 @@ def certify_range(layout: Any, limits: Callable[[int], list[tuple[Any, Any]]], f
             return Proof("corners, T8", _joined([f for f in found if f is not None]), lemmas)
     if isinstance(layout, AddressMap):
         ends = limits(len(leaves(layout.offset)))
-        return _by_positivity(layout, limits, facts) or by_digits(
-            digits.bounded(layout, [low for low, _ in ends], [high for _, high in ends], facts)
-        )
+
+        def splits() -> Proof | None:
+            return by_digits(digits.bounded(layout, [low for low, _ in ends], [high for _, high in ends], facts))
+
+        def signs() -> Proof | None:
+            return _by_positivity(layout, limits, facts)
+
+        # A coordinate that is divided is one of digits; searches for signs take each quotient for a variable, and of
+        # many terms they are long.
+        many = sum(len(terms_of(e)) for e in leaves(layout.offset)) > FEW
+        divided = many and any(set(layout.coords) & symbols_in(a) for a in opaque_atoms(layout.offset))
+        ways = (splits, signs) if divided else (signs, splits)
+        return ways[0]() or ways[1]()
     return None
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
-from symlayout.facts import Facts
-from symlayout.ops import For, If
+from symlayout.facts import Facts, symbols_in
+from symlayout.ops import Box, For, If
 
 from ..algebra.subject_form import numbers_in
 from ..aliases import changed_by
@@ -74,6 +74,16 @@ class WrittenOnce(AtAllSizes):
         around = [a for s in every for a in s.around]
         facts: list[Fact] = [f for a in around if isinstance(a, If) for f in a.condition]
         return numbers_in((tuple(starts), tuple(facts), tuple(a.extent for a in around if isinstance(a, For))))
+
+    def concerns(self) -> tuple[Any, ...]:
+        """The sizes of the output, of the grid, and those in the stores and in what stands around them."""
+        sizes: list[Any] = [self.kernel.tensor(self.tensor).layout, *self.kernel.grid]
+        for s in writers(self.kernel, self.tensor):
+            places = (t.operand for t in s.op.touches() if t.kind.changes)
+            sizes += [x.coordinate if isinstance(x, Box) else x.offset for x in places]
+            sizes += [f for a in s.around if isinstance(a, If) for f in a.condition]
+            sizes += [a.extent for a in s.around if isinstance(a, For)]
+        return tuple(s for s in self.kernel.dims if s in symbols_in(tuple(sizes)))
 
     def certify(self, facts: Facts) -> Proof | None:
         try:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from symlayout.atoms import AccessKind, Extent, MatrixCopy, MemorySpace, MmaAtom
+from symlayout.atoms import AccessKind, Extent, MatrixCopy, MemorySpace
 from symlayout.dtype import DType
-from symlayout.expr import Expr, Symbol
-from symlayout.facts import Facts
-from symlayout.int_tuple import size
+from symlayout.expr import Symbol
 from symlayout.kernel.visitor import Handlers
 from symlayout.ops import (
     WARP,
@@ -34,7 +32,6 @@ from symlayout.ops import (
     Inval,
     LoadIndex,
     Map,
-    Matrix,
     Mma,
     Op,
     Param,
@@ -51,11 +48,12 @@ from symlayout.semantics.maps import map_function
 from symlayout.semantics.matrix import by_thread
 
 from . import bulk_boxes as bulk
-from .contents import WIDTH, Computed, Constant, Given, Guarded, Numbers, Unknown, Words
+from .contents import WIDTH, Computed, Constant, Given, Guarded, Unknown, Words
 from .folds import folded, folds, reduced
-from .places import carried, elements, inside, own_shared, read, settled, starts, write
+from .matrix_products import groups_of, multiply, multiply_all
+from .places import carried, elements, read, settled, shared_at, starts, write
 from .state import Open, State, Team
-from .sums import adds_products, matrix, multiplied, products, with_products
+from .sums import adds_products, products, with_products
 from .tensor_boxes import load, store
 from .updates import combine, update
 from .value_walk import Walk
@@ -96,30 +94,22 @@ def _matrix_copy(walk: Walk, state: State, op: Copy) -> None:
         or any(state.kernel.tensor(r.tensor).dtype.bits != 16 for r in (src, dst))
     ):
         raise Open(f"elements of other than 16 bits: {op}")
-    groups = _groups(state, row.threads)
+    groups = groups_of(state, row.threads)
     loads = row.dst is MemorySpace.REGISTER
-    givers = Team(groups[:, : row.row_lanes].reshape(-1))
+    givers = state.team if row.row_lanes == row.threads else Team(groups[:, : row.row_lanes].reshape(-1))
     at = by_thread(row.dst_tv if loads else row.src_tv)
     if loads:
+        tensor = state.kernel.tensor(src.tensor)
         with state.inside(team=givers):
-            rows = read(walk, state, op, src, 8).reshape(len(groups), -1)
-        write(walk, state, op, dst, rows[:, at].reshape(-1, at.shape[1]))
+            begins = starts(walk, state, op, tensor, src)[:, None] + np.arange(8)
+        places = begins.reshape(len(groups), -1)[:, at].reshape(-1, at.shape[1])  # of what each thread receives
+        write(walk, state, op, dst, settled(state, shared_at(walk, state, op, tensor, places, src)))
         return
     held = read(walk, state, op, src, row.held).reshape(len(groups), *at.shape)
     rows = Words.of(0, (len(groups), at.size))
     rows.put((slice(None), at), held)
     with state.inside(team=givers):
         write(walk, state, op, dst, rows.reshape(-1, 8))
-
-
-def _groups(state: State, n: int) -> Numbers:
-    """The active threads in groups of *n* that issue an instruction together: (group, thread)."""
-    threads = state.team.threads
-    whole = len(threads) % n == 0 and not state.team.elected
-    groups: Numbers = threads.reshape(-1, n) if whole else threads[None]
-    if not whole or (groups // n != groups[:, :1] // n).any() or not all(map(state.alike, groups)):
-        raise Open(f"an instruction of {n} threads by some of them")
-    return groups
 
 
 # -- arithmetic -----------------------------------------------------------------------------------------
@@ -198,7 +188,7 @@ def _shuffle(walk: Walk, state: State, op: Op) -> None:
     lane, by = state.team.threads % WARP, state.numbers(op.lane)
     from_lane = {"idx": by, "up": lane - by, "down": lane + by, "bfly": lane ^ by}[op.mode]
     from_lane = np.where((from_lane < 0) | (from_lane >= WARP), lane, from_lane)
-    for group in _groups(state, WARP):
+    for group in groups_of(state, WARP):
         mine = np.isin(state.team.threads, group)
         with state.inside(team=Team(group)):
             held = read(walk, state, op, op.src, op.count)
@@ -209,7 +199,7 @@ def _reduce(walk: Walk, state: State, op: Op) -> None:
     """Elements of a thread and of its neighbours become one."""
     assert isinstance(op, Reduce)
     if op.lanes > 1:
-        _groups(state, WARP)
+        groups_of(state, WARP)
     kind, to = (state.kernel.tensor(r.tensor).dtype for r in (op.src, op.dst))
     if kind != to:
         raise Open(f"a reduction of {kind} into {to}: {op}; expected registers of one type")
@@ -247,93 +237,13 @@ def _fill(walk: Walk, state: State, op: Op) -> None:
     write(walk, state, op, op.dst, Words.of(number, (len(state.team.threads), op.count)))
 
 
-def _mma(walk: Walk, state: State, op: Op) -> None:
-    assert isinstance(op, Mma)
-    row = op.row
-    if not isinstance(row, MmaAtom):
-        raise Open(f"{op.atom} is not followed")
-    if state.kernel.tensor(op.acc.tensor).dtype != row.acc_dtype:
-        raise Open(f"expected registers of {row.acc_dtype} for the sums of {op.atom}, got {op.acc}")
-    groups = _groups(state, row.threads)
-    if walk.checking:
-        _add_products(walk, state, op, row, groups)
-    else:  # sums of iterations that only fill slots are not looked at
-        state.forget({op.acc.tensor}, "it is a sum of this iteration and of earlier ones")
-
-
-def _add_products(walk: Walk, state: State, op: Mma, row: MmaAtom, groups: Numbers) -> None:
-    zero = _zero(state, op)
-    for some in groups[None] if _alike(state, op) else groups[:, None]:
-        with state.inside(team=Team(some.reshape(-1))):
-            a = _operand(walk, state, op, op.a, row, 0)
-            b = _operand(walk, state, op, op.b, row, 1)
-            held = carried(walk, state, op, op.acc, int(size(row.tv_c.shape[1])))
-            write(walk, state, op, op.acc, multiplied(state, row, a, b, held, zero))
-
-
-def _alike(state: State, op: Mma) -> bool:
-    """Whether all groups of threads multiply elements of the same origins, so that they are followed together."""
-    for x in (op.a, op.b, op.acc):
-        if isinstance(x, Matrix):
-            return False
-        held = state.held(state.kernel.tensor(x.tensor)).ids[state.team.threads]
-        if (held != held[:1]).any():
-            return False
-    return True
-
-
-def _zero(state: State, op: Mma) -> Any:
-    """The reset of the sums: "now", "never", or the loop in whose first iteration they start at zero."""
-    zero = state.normal(state.here(op.zero))
-    if type(zero) is int:
-        return "now" if zero else "never"
-    if isinstance(op.zero, Expr) and state.loops:
-        loop, now = state.loops[-1]
-        if isinstance(now, Expr) and now in zero.symbols:
-            later = Facts.about(zero, given=(now >= 1,))
-            if zero.subs({now: 0}) == 1 and later.normal(zero) == 0:
-                return loop
-    raise Open(f"when the sums start anew: {op}", stale=True)  # which an iteration after some others may show
-
-
-def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, which: int) -> Words:
-    """The matrices (group, row, k) of groups of threads, out of registers or out of shared memory by a descriptor.
-
-    Of A (0) or B (1), as words where registers hold several elements.
-    """
-    held_as, tv, shape = row.held[which], row.words[which], (row.mnk[which], row.mnk[2] // row.packed)
-    if isinstance(x, Ref):
-        found = matrix(tv, read(walk, state, op, x, int(size(tv.shape[1]))), shape)
-    else:
-        assert isinstance(x, Matrix)
-        name = x.start.tensor
-        tensor = state.kernel.tensor(name)
-        unit = held_as.bytes
-        if tensor.dtype.bits != held_as.bits:
-            raise Open(f"{op.atom} of {tensor.dtype}")
-        held = walk.filled(state, op, name) if name in walk.ring_of else own_shared(walk, state, tensor)
-        found_at = np.unique(starts(walk, state, op, tensor, x.start))
-        if len(found_at) != 1:
-            raise Open(f"a matrix that begins at several places: {x}")
-        repeat = x.descriptor.swizzle.repeat_bytes
-        if repeat > 1 and (len(held.ids) * unit) % repeat:
-            raise Open(f"slots of {len(held.ids) * unit} bytes, which the swizzle's repeat of {repeat} does not divide")
-        at = x.descriptor.addresses(*shape, held_as, tensor.base + int(found_at[0]) * unit) - tensor.base
-        inside(at // unit, len(held.ids), x.start)
-        found = held[at[None] // unit]
-    for i in found.kinds:
-        origin = state.origins[i]
-        if isinstance(origin, Unknown | Guarded):
-            if isinstance(origin, Unknown):
-                raise Open(f"{op.atom} reads what is not known: {origin.why}", origin.stale)
-            raise Open(f"{op.atom} reads what may not be there")
-        kind = getattr(origin, "dtype", held_as)
-        if kind != held_as:
-            raise Open(f"{op.atom} reads {kind}")
-    return found
-
-
 # -- the rows -------------------------------------------------------------------------------------------
+
+
+def _loop(walk: Walk, state: State, op: Op) -> None:
+    assert isinstance(op, For)
+    if not multiply_all(walk, state, op):
+        walk.loop(state, op)
 
 
 def _nothing(walk: Walk, state: State, op: Op) -> None:
@@ -381,11 +291,11 @@ class ValueWalk(Walk):
         Copy: _copy,
         Map: _map,
         Fill: _fill,
-        Mma: _mma,
+        Mma: multiply,
         Shuffle: _shuffle,
         Reduce: _reduce,
         LoadIndex: _pick,
-        For: Walk.loop,
+        For: _loop,
         If: Walk.condition,
         Elect: Walk.elect,
     }

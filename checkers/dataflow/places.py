@@ -44,12 +44,13 @@ def carried(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
         return _from_global(walk, state, tensor, ref, count)
     at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(count)
     if tensor.space is MemorySpace.REGISTER:
-        _own(walk, state, tensor)
-        held = state.held(tensor)
-        inside(at, held.ids.shape[1], ref)
-        _expect_own(state, held, at, ref)
-        return met(state, held[state.team.threads[:, None], at])
-    held = walk.filled(state, op, ref.tensor) if ref.tensor in walk.ring_of else own_shared(walk, state, tensor)
+        return registers_at(walk, state, tensor, at, ref)
+    return shared_at(walk, state, op, tensor, at, ref)
+
+
+def shared_at(walk: Walk, state: State, op: Op, tensor: KernelTensor, at: Numbers, ref: Ref) -> Words:
+    """(active thread, element) of shared memory, at these places of each thread."""
+    held = walk.filled(state, op, tensor.name) if tensor.name in walk.ring_of else own_shared(walk, state, tensor)
     inside(at, len(held.ids), ref)
     return met(state, held[at])
 
@@ -60,15 +61,11 @@ def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words, whole: bool 
     if tensor.space is MemorySpace.GLOBAL:
         for rows, coordinate, deltas in elements(state, ref, words.ids.shape[1]) if walk.checking else ():
             walk.stored(state, op, tensor.name, coordinate, deltas, words[rows])
-        return
+        return None
     at = starts(walk, state, op, tensor, ref)[:, None] + np.arange(words.ids.shape[1])
-    words = words if whole else under(state, words)
     if tensor.space is MemorySpace.REGISTER:
-        _own(walk, state, tensor)
-        held = state.held(tensor)
-        inside(at, held.ids.shape[1], ref)
-        held.put((state.team.threads[:, None], at), words)
-        return
+        return put_registers(walk, state, tensor, at, ref, words, whole)
+    words = words if whole else under(state, words)
     if ref.tensor in walk.ring_of and ref.tensor not in walk.told:
         raise Open(f"{op} writes into a ring")
     filled = ref.tensor in walk.told
@@ -80,6 +77,27 @@ def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words, whole: bool 
         raise Open(f"a place that is filled twice in one use: {op}")
     state.forget(walk.overlapping[tensor.name], f"{tensor.name} has the same bytes of shared memory, and was written")
     held.put(at, words)
+    return None
+
+
+def registers_at(walk: Walk, state: State, tensor: KernelTensor, at: Numbers, ref: Ref) -> Words:
+    """(active thread, element) of registers, at these places of each thread."""
+    _own(walk, state, tensor)
+    held = state.held(tensor)
+    inside(at, held.ids.shape[1], ref)
+    found = held[state.team.threads[:, None], at]
+    _expect_own(state, found, at, ref)
+    return met(state, found)
+
+
+def put_registers(
+    walk: Walk, state: State, tensor: KernelTensor, at: Numbers, ref: Ref, words: Words, whole: bool = False
+) -> None:
+    """Put (active thread, element) into registers, at these places of each thread."""
+    _own(walk, state, tensor)
+    held = state.held(tensor)
+    inside(at, held.ids.shape[1], ref)
+    held.put((state.team.threads[:, None], at), words if whole else under(state, words))
 
 
 def starts(walk: Walk, state: State, op: Op, tensor: KernelTensor, ref: Ref) -> Numbers:
@@ -97,14 +115,14 @@ def _own(walk: Walk, state: State, tensor: KernelTensor) -> None:
         raise Open(f"registers {tensor.name} are used in a role and outside of roles; expected registers for each")
 
 
-def _expect_own(state: State, held: Words, at: Numbers, ref: Ref) -> None:
-    """Raise Open if other registers now hold the contents of an accumulator from the iteration before."""
-    rows = state.team.threads[:, None]
-    for number in np.unique(held.ids[rows, at]).tolist():
-        origin, mine = state.origins[number], held.ids[rows, at] == number
+def _expect_own(state: State, found: Words, at: Numbers, ref: Ref) -> None:
+    """Raise Open if the contents of an accumulator from the iteration before are *found* in other registers."""
+    for number in found.kinds:
+        origin = state.origins[number]
         if isinstance(origin, Carried):
-            own = np.stack(np.broadcast_arrays(rows, at), axis=-1)
-            if origin.tensor != ref.tensor or (held.deltas[rows, at][mine][:, :2] != own[mine]).any():
+            mine = found.ids == number
+            own = np.stack(np.broadcast_arrays(state.team.threads[:, None], at), axis=-1)
+            if origin.tensor != ref.tensor or (found.deltas[mine][:, :2] != own[mine]).any():
                 raise Open(f"{ref} holds the contents of other registers in the iteration before")
 
 

@@ -68,6 +68,14 @@ class Team:
 
 
 @dataclass
+class Memo:
+    """What holds wherever a kernel is walked: facts with what is known by them, expressions with values of indices."""
+
+    known: dict[Any, Known] = field(default_factory=dict)
+    here: dict[Any, Any] = field(default_factory=dict)
+
+
+@dataclass
 class State:
     """Everything that changes on the walk. ``env`` has the values of block indices and of loop indices."""
 
@@ -84,7 +92,10 @@ class State:
     picked: dict[Symbol, dict[int, Symbol]] = field(default_factory=dict)  # by thread, what a read index is called
     registers: dict[str, Words] = field(default_factory=dict)
     shared: dict[str, Words] = field(default_factory=dict)
-    _known: dict[Any, Known] = field(default_factory=dict)
+    factors: dict[Any, Any] | None = None  # operands of products, in a loop that writes nothing but their sums
+    memo: Memo = field(default_factory=Memo)
+    _now: tuple[Any, Any, Any] = (None, None, None)  # given, loops and what is known, when it was last asked
+    _threads: dict[Any, tuple[Team, Numbers]] = field(default_factory=dict)  # and as numbers of the threads of a team
 
     # -- expressions --------------------------------------------------------------------------------
 
@@ -103,11 +114,15 @@ class State:
     @property
     def known(self) -> Known:
         """The facts that hold here."""
+        given, loops, known = self._now
+        if given is self.given and loops is self.loops:
+            return known
         symbols = frozenset(s for _, x in self.loops for s in symbols_of(x))
         key = self.given, symbols
-        if key not in self._known:
-            self._known[key] = Known(Facts.about(*self.kernel.dims, *symbols, given=self.given))
-        return self._known[key]
+        if key not in self.memo.known:
+            self.memo.known[key] = Known(Facts.about(*self.kernel.dims, *symbols, given=self.given))
+        self._now = self.given, self.loops, self.memo.known[key]
+        return self.memo.known[key]
 
     @property
     def facts(self) -> Facts:
@@ -121,8 +136,14 @@ class State:
         """An expression with the values of the indices in it."""
         if not isinstance(x, Expr):
             return x
-        known = {s: self.env[s] for s in x.symbols if s in self.env}
-        return x.subs(known) if known else x
+        env = self.env
+        known = tuple([(s, env[s]) for s in x.symbols if s in env])
+        if not known:
+            return x
+        key = x, known
+        if key not in self.memo.here:
+            self.memo.here[key] = x.subs(dict(known))
+        return self.memo.here[key]
 
     def numbers(self, x: Any) -> Numbers:
         """The integer that an expression is for each active thread. Raises Open where it depends on more."""
@@ -161,7 +182,12 @@ class State:
         rows = self.team.threads if self.team.beside is None else self.team.beside
         if not isinstance(x, Expr):
             return np.full(rows.shape, x, np.int64)
-        return np.asarray(value(x, {THREAD: rows}), np.int64)
+        key = x, id(self.team)
+        if key not in self._threads:  # the team stays with its numbers, so that its id is not another's later
+            numbers = np.array(value(x, {THREAD: rows}), np.int64)
+            numbers.setflags(write=False)
+            self._threads[key] = self.team, numbers
+        return self._threads[key][1]
 
     def _agreed(self, rows: Numbers) -> Numbers:
         if self.team.beside is None:

@@ -7,69 +7,127 @@ from there to each further k. All elements must share these steps.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import functools
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from symlayout.atoms import MmaAtom
 from symlayout.dtype import DType
 from symlayout.expr import Symbol, extent_of
+from symlayout.layout import Layout
 from symlayout.semantics.matrix import by_thread
 
 from .contents import WIDTH, Carried, Constant, Loaded, Numbers, Origins, Segment, Slice, Sum, Unknown, Words
 from .folds import Fold, whole
 from .state import Open, State
 
+# The origin of each k, deltas of each row at the first k, and the steps from there, which all rows share.
+Rows: TypeAlias = "tuple[tuple[int, ...], Numbers, Numbers]"
 
-def multiplied(state: State, row: MmaAtom, a: Words, b: Words, held: Words, zero: Any) -> Words:
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """The matrices (group, row, k) of groups of threads; *zeros* says for each k whether all of its elements are 0."""
+
+    words: Words
+    zeros: Numbers
+
+    @classmethod
+    def of(cls, state: State, words: Words) -> Factor:
+        zeros: Numbers = np.all(_zeros(state, words), axis=(0, 1))
+        return cls(words, zeros)
+
+    @functools.cached_property
+    def _every(self) -> dict[int, Rows]:
+        return {}
+
+    def rows(self, origins: Origins, some: Numbers) -> Rows:
+        """See ``_rows``; for all k, they are found once."""
+        if len(some) < len(self.zeros):
+            return _rows(origins, self.words[:, :, some])
+        if 0 not in self._every:
+            self._every[0] = _rows(origins, self.words)
+        return self._every[0]
+
+
+def multiplied(state: State, row: MmaAtom, a: Factor, b: Factor, held: Words, zero: Any) -> Words:
     """The registers (thread, value) after acc += a b^T, for A (group, m, k), B (group, n, k) and the registers before.
 
-    *zero* is "first", "never", "now", or the loop in whose first iteration the sums start at zero.
+    *zero* is "never", "now", or the loop in whose first iteration the sums start at zero.
     """
-    zeros = [_zeros(state, x).all(axis=(0, 1)) for x in (a, b)]
-    some = np.flatnonzero(~(zeros[0] & zeros[1]))  # products of zeros, as behind the end of K, add nothing
-    if not len(some) and zero == "never":
+    if zero == "never" and (a.zeros & b.zeros).all():
         return held
-    a, b = (x[:, :, some] if len(some) else x for x in (a, b))
-    a_ids, a_base, a_steps = _rows(state.origins, a)
-    b_ids, b_base, b_steps = _rows(state.origins, b)
-    m, n, _ = row.mnk
+    rows, first = first_products(state, row, [(a, b)])
+    return summed(state, row, rows, first.reshape(*held.ids.shape, -1), held, zero)
+
+
+def first_products(
+    state: State, row: MmaAtom, factors: list[tuple[Factor, Factor]]
+) -> tuple[tuple[Rows, Rows], Numbers]:
+    """The rows that all products share, and (group, thread, product, value) of the deltas at the first k of each sum.
+
+    Products of zeros, as behind the end of K, add nothing and are left out. Raises Open for products of several forms.
+    """
+    zeros = [a.zeros & b.zeros for a, b in factors]
+    if any((z != zeros[0]).any() for z in zeros):
+        raise Open("products of which some are zeros behind another k than others")
+    some = np.flatnonzero(~zeros[0])
+    some = some if len(some) else np.arange(len(zeros[0]))
+    found = [(a.rows(state.origins, some), b.rows(state.origins, some)) for a, b in factors]
+    for x, y in zip(found[0], zip(*found, strict=True), strict=True):
+        if any(z is not x and (z[0] != x[0] or (z[2] != x[2]).any()) for z in y):
+            raise Open("products of several forms")
+    sides = zip(_rows_and_columns(row.tv_c, row.mnk[0]), zip(*found, strict=True), strict=True)
+    first = np.concatenate([np.stack([z[1][:, at] for z in y], axis=2) for at, y in sides], axis=-1)
+    if first.shape[-1] > WIDTH:
+        raise Open(f"products of elements with {' and '.join(str(x[1].shape[-1]) for x in found[0])} coordinates")
+    return found[0], first
+
+
+def summed(state: State, row: MmaAtom, rows: tuple[Rows, Rows], first: Numbers, held: Words, zero: Any) -> Words:
+    """Registers after products are added to them that have these rows, and these deltas at the first k."""
+    (a_ids, a_base, a_steps), (b_ids, b_base, b_steps) = rows
     ra, rb = a_base.shape[-1], b_base.shape[-1]
-    if ra + rb > WIDTH:
-        raise Open(f"products of elements with {ra} and {rb} coordinates")
-    before = matrix(row.tv_c, held, (m, n))
-    old = state.origins[_only(before)]
+    old = state.origins[_only(held)]
     if zero == "now" or isinstance(old, Carried):
-        deltas = np.zeros((len(a_base), m, n, WIDTH), np.int64)
-        deltas[..., :ra], deltas[..., ra : ra + rb] = a_base[:, :, None], b_base[:, None]
+        deltas = np.zeros((*held.ids.shape, WIDTH), np.int64)
+        deltas[..., : ra + rb] = first
         carry = _carry(old, zero)
         once = Segment((Slice(a_ids, a_steps, b_ids, b_steps),))
         made = Sum((once,), row.acc_dtype, (ra, rb), carry, row.product)
-        if isinstance(old, Carried) and zero == "never":
-            made = replace(made, carry=("always", old.loop))
-        return _registers(row, state.origins, made, deltas)
+        return _of(state.origins.number(made), deltas)
     if zero != "never":
         raise Open("sums that start at zero in a later iteration only")
     if _is_zero(old):
-        return multiplied(state, row, a, b, held, "now")
+        return summed(state, row, rows, first, held, "now")
     if not isinstance(old, Sum) or old.ranks != (ra, rb) or old.words != row.product:
         why = old.why if isinstance(old, Unknown) else f"it is {type(old).__name__}"
         raise Open(f"what the sums of {row.word} are added to: {why}")
-    first = before.deltas
-    moved = Slice(
-        a_ids,
-        _shifted(a_base, first[:, :, 0, :ra], a_steps),
-        b_ids,
-        _shifted(b_base, first[:, 0, :, ra : ra + rb], b_steps),
-    )
+    away = first - held.deltas[..., : ra + rb]  # how far k went on from where the products of each sum began
+    if (away != away[0, 0]).any():
+        raise Open("products of other rows or columns than those summed so far")
+    moved = Slice(a_ids, a_steps + away[0, 0, :ra], b_ids, b_steps + away[0, 0, ra:])
     *done, last = old.segments
     grown = (
         (*done, replace(last, slices=(*last.slices, moved)))
         if last.loop is None
         else (*old.segments, Segment((moved,)))
     )
-    return _registers(row, state.origins, replace(old, segments=grown), first)
+    return _of(state.origins.number(replace(old, segments=grown)), held.deltas)
+
+
+def _of(number: int, deltas: Numbers) -> Words:
+    """Places of one origin, with these deltas."""
+    return Words(np.full(deltas.shape[:-1], number, np.int32), deltas)
+
+
+@functools.lru_cache(maxsize=64)
+def _rows_and_columns(tv: Layout, rows: int) -> tuple[Numbers, Numbers]:
+    """The row and the column of the sum in each register (thread, value)."""
+    at = by_thread(tv)
+    return at % rows, at // rows
 
 
 def _is_zero(origin: Any) -> bool:
@@ -86,7 +144,7 @@ def _carry(old: Any, zero: Any) -> tuple[str, Symbol] | None:
     raise Open(f"sums that start anew by {zero}, not in the first iteration of the innermost loop")
 
 
-def _rows(origins: Origins, x: Words) -> tuple[tuple[int, ...], Numbers, Numbers]:
+def _rows(origins: Origins, x: Words) -> Rows:
     """(origin of each k, deltas of each row at the first k, steps from there), where all rows share the steps."""
     ids = tuple(int(i) for i in x.ids[0, 0])
     widths = {origins.width(i) for i in ids}
@@ -98,14 +156,6 @@ def _rows(origins: Origins, x: Words) -> tuple[tuple[int, ...], Numbers, Numbers
     if (steps != steps[:1, :1]).any():
         raise Open("a matrix whose rows are not alike along k")
     return ids, held[:, :, 0], steps[0, 0]
-
-
-def _shifted(base: Numbers, first: Numbers, steps: Numbers) -> Numbers:
-    """Steps from where the first product of the sum began."""
-    away = base - first
-    if (away != away[:1, :1]).any():
-        raise Open("products of other rows or columns than those summed so far")
-    return steps + away[0, 0]
 
 
 def _only(x: Words) -> int:
@@ -124,13 +174,6 @@ def matrix(tv: Any, held: Words, shape: tuple[int, int]) -> Words:
     return Words(
         found.ids.reshape(groups, n, m).swapaxes(1, 2), found.deltas.reshape(groups, n, m, WIDTH).swapaxes(1, 2)
     )
-
-
-def _registers(row: MmaAtom, origins: Origins, made: Sum, deltas: Numbers) -> Words:
-    """Matrices (group, row, column) as registers (thread, value)."""
-    at = by_thread(row.tv_c)
-    flat = deltas.swapaxes(1, 2).reshape(len(deltas), at.size, WIDTH)[:, at].reshape(-1, at.shape[1], WIDTH)
-    return Words(np.full(flat.shape[:2], origins.number(made), np.int32), flat)
 
 
 def _together(*words: Words) -> list[list[int]]:

@@ -26,7 +26,7 @@ from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import Site, sites, top
 from symlayout.kernel.touched import written
 from symlayout.kernel.visitor import Visitor
-from symlayout.ops import Copy, Elect, For, If, Map, Mma, Op, Role
+from symlayout.ops import Copy, Elect, For, If, Map, Mma, Op, Ref, Role
 
 from ..clocks.decided import clocks
 from ..rings.recognised import RingParts, rings_of, slot_elements
@@ -35,7 +35,7 @@ from .distinct_names import expect_distinct, fresh, overlaps
 from .folds import NEUTRAL
 from .in_place import read_first
 from .pipelines import Iterations, whole_sums
-from .state import Guard, Open, State, Team
+from .state import Guard, Memo, Open, State, Team
 from .sums import carried, closed
 from .uses import Uses
 
@@ -55,7 +55,15 @@ class Image:
 class Walk(Visitor[None]):
     """The walk through the CTA of one rank of a cluster. *stored* is called with each store to global memory."""
 
-    def __init__(self, kernel: Kernel, given: tuple[Fact, ...], windows: bool, stored: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        given: tuple[Fact, ...],
+        windows: bool,
+        stored: Callable[..., None],
+        memo: Memo | None = None,
+    ) -> None:
+        self.memo = memo or Memo()  # which another walk of the same kernel may share
         source, kernel = kernel, kernel.plain.edited(lambda op: (replace(op),))  # each place has its own operation
         self.kernel, self.given, self.windows, self.stored = kernel, given, windows, stored
         expect_distinct(kernel)
@@ -111,7 +119,7 @@ class Walk(Visitor[None]):
     def _body(self, wanted: Callable[[str], bool], env: dict[Symbol, Any], rank: int, at: int) -> None:
         """The roles of a kind, of the CTA of *rank* as far as that of rank *at* is concerned."""
         self.rank, self.at = rank, at
-        state = State(self.kernel, self.given, self.origins, env)
+        state = State(self.kernel, self.given, self.origins, env, memo=self.memo)
         state.loops = tuple((b, env.get(b, b)) for b in self.kernel.block)
         every, self.state = list(top(self.kernel)), state
         if wanted(""):
@@ -147,8 +155,9 @@ class Walk(Visitor[None]):
         extent = state.normal(state.here(op.extent))
         parted = state.parted or not self._together(op.extent)
         if type(extent) is int and extent <= UNROLLED:
+            factors = state.factors if state.factors is not None else {} if _multiplies(op) else None
             for i in range(extent):
-                with state.inside(env={**state.env, op.index: i}, loops=(*state.loops, (op.index, i))):
+                with state.inside(env={**state.env, op.index: i}, loops=(*state.loops, (op.index, i)), factors=factors):
                     self.follow(self.site[id(op)].inside())
             return
         changed = self._changed(op)
@@ -358,8 +367,9 @@ def narrowed(state: State, facts: Iterable[Fact]) -> Iterator[Numbers]:
         else:
             guards.append(_guard(state, there))
     team = state.team
-    beside = None if team.beside is None else team.beside[keep]
-    with state.inside(team=Team(team.threads[keep], beside), guards=tuple(guards), given=tuple(given)):
+    if not keep.all():
+        team = Team(team.threads[keep], None if team.beside is None else team.beside[keep])
+    with state.inside(team=team, guards=tuple(guards), given=tuple(given)):
         yield keep
 
 
@@ -379,6 +389,13 @@ def _guard(state: State, fact: Fact) -> Guard:
         told[state.team.beside] = mine[:, None]
     deltas = told // unit * unit  # a multiple of the unit is at least -told where it is at least the next multiple
     return Guard(rest, deltas, told)
+
+
+def _multiplies(op: For) -> bool:
+    """Whether a loop only multiplies, and writes none of what it multiplies."""
+    every = [inner for inner in op.walk() if not isinstance(inner, For)]
+    read = {x.tensor for inner in every if isinstance(inner, Mma) for x in (inner.a, inner.b) if isinstance(x, Ref)}
+    return all(isinstance(inner, Mma) and inner.acc.tensor not in read for inner in every)
 
 
 def accumulators(op: For) -> set[str]:

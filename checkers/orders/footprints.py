@@ -24,7 +24,7 @@ from symlayout.kernel.touched import elements_of
 from symlayout.ops import WARP, Copy, For, Mma, Op, Ref, Role
 
 from ..bulk_sizes import most_moved
-from .remainder_values import unturned
+from .remainder_values import Known, unturned
 from .shared_accesses import Access
 from .ways import Way, Ways
 
@@ -36,6 +36,7 @@ LANE = 2  # threads are numbered by twos: the odd number is the one that is elec
 
 KINDS = ("apart", "same thread", "in a warp", "across warps", "unknown")  # how accesses meet, each covers those before
 Numbers: TypeAlias = "np.ndarray[Any, Any]"
+Turned: TypeAlias = "dict[frozenset[Symbol], Known]"  # what offsets become, by the symbols that stay in them
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,7 @@ class Footprints:
         self._met: dict[Any, str] = {}
         self._anyhow: dict[Any, str] = {}
         self._wide: dict[Access, Touched | None] = {}
+        self._turned: Turned = {}
 
     def meeting(self, a: Access, b: Access, way: Way) -> str:
         """The ways in which *a*, at the start of a path, and *b*, at its end, may meet."""
@@ -147,7 +149,7 @@ class Footprints:
         if a not in self._wide:
             loops = {loop.index for loop in a.site.loops}
             still = Place(0)  # no other term moves alike
-            cases = list(_cases((self._loose(a, "a"), still), loops))
+            cases = list(self._cases((self._loose(a, "a"), still), loops))
             found = [self.touched(a, put) for put, _ in cases]
             self._wide[a] = _union([f for f in found if f is not None]) if found and None not in found else None
         return self._wide[a]
@@ -165,7 +167,8 @@ class Footprints:
         if self._opaque & set(symbols_of(a.ref.offset)):
             return "unknown"
         found = [
-            self.touched(a, put) for (put,) in _cases((Place(a.ref.offset),), {loop.index for loop in a.site.loops})
+            self.touched(a, put)
+            for (put,) in self._cases((Place(a.ref.offset),), {loop.index for loop in a.site.loops})
         ]
         worst = [f.clash if f is not None else "unknown" for f in found]
         return max(worst, key=KINDS.index) if found else "unknown"
@@ -175,7 +178,7 @@ class Footprints:
         inside = set(symbols_of(place.offset))
         if self._opaque & inside or not all(_is_few(s) and s in inside for s in place.free):
             return False
-        found = [self.touched(a, put) for (put,) in _cases((place,), {loop.index for loop in a.site.loops})]
+        found = [self.touched(a, put) for (put,) in self._cases((place,), {loop.index for loop in a.site.loops})]
         return bool(found) and all(f is not None and not f.again for f in found)
 
     def _at_once(self, a: Access, way: Way) -> bool:
@@ -234,7 +237,7 @@ class Footprints:
         worst = "apart"
         joint = {loop.index for loop in (*a.site.loops, *b.site.loops)} | set(tied)
         count = 0
-        for x, y in _cases((at_a, at_b), joint):
+        for x, y in self._cases((at_a, at_b), joint):
             count += 1
             first, second = self.touched(a, x), self.touched(b, y)
             if first is None or second is None:
@@ -243,6 +246,9 @@ class Footprints:
             if worst == KINDS[-2]:
                 break
         return worst if count else "unknown"
+
+    def _cases(self, at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, ...]]:
+        return _cases(at, joint, self._turned)
 
     # -- numbers ------------------------------------------------------------------------------------
 
@@ -321,10 +327,14 @@ def by_element(starts: Numbers, who: Numbers, width: int, op: Op) -> Touched:
     first = np.flatnonzero(np.diff(elements, prepend=elements[0] - 1))
     least, most = np.minimum.reduceat(ids, first), np.maximum.reduceat(ids, first)
     clash = _kind(least, most)
-    many = starts.shape[1] > 1 and len(np.unique(elements * (1 + ids.max(initial=0)) + ids)) < len(elements)
+    many = starts.shape[1] > 1 and len(first) < len(elements) and _repeats(elements * (1 + ids.max(initial=0)) + ids)
     if isinstance(op.row, MatrixCopy):  # rows are the whole warp's
         least, most = least // (32 * LANE) * 32 * LANE, most // (32 * LANE) * 32 * LANE + 32 * LANE - 1
     return Touched(elements[first], least, most, "apart" if clash == "same thread" else clash, bool(many))
+
+
+def _repeats(x: Numbers) -> bool:
+    return not np.diff(np.sort(x)).all()
 
 
 def _unsaid(a: Access) -> bool:
@@ -342,7 +352,7 @@ def _union(parts: list[Touched]) -> Touched:
     return Touched(elements[order][first], low, high)
 
 
-def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, ...]]:
+def _cases(at: tuple[Place, ...], joint: set[Symbol], known: Turned) -> Iterator[tuple[Place, ...]]:
     """The places at each remainder and iteration that matters, in threads and free symbols of known ranges only.
 
     Nothing where there are too many, or where something else is left in an offset.
@@ -357,7 +367,7 @@ def _cases(at: tuple[Place, ...], joint: set[Symbol]) -> Iterator[tuple[Place, .
     for values in itertools.product(*ranges):
         put = dict(zip(turned, values, strict=True))
         offsets = tuple(substitute(p.offset, put) for p in at)
-        found = unturned(offsets, kept, CASES)
+        found = unturned(offsets, kept, CASES, known.setdefault(frozenset(few), {}))
         if found is None:
             yield tuple(Place(o) for o in offsets)  # symbols are left, which ``touched`` does not resolve
             return

@@ -17,18 +17,23 @@ from symlayout.expr import Expr, Int, Substitution, Symbol, dim, floordiv, inter
 from symlayout.expr import build as summed
 
 Base: TypeAlias = "tuple[tuple[Any, int], ...]"  # a polynomial without a constant, as sorted terms
+Known: TypeAlias = "dict[Any, Int]"  # offsets with their remainders put in
 
 
 class _More(Exception):
     """A dividend that was not known, or with another period."""
 
 
-def unturned(offsets: tuple[Int, ...], kept: Callable[[Symbol], bool], most: int = 256) -> list[tuple[Int, ...]] | None:
+def unturned(
+    offsets: tuple[Int, ...], kept: Callable[[Symbol], bool], most: int = 256, known: Known | None = None
+) -> list[tuple[Int, ...]] | None:
     """The offsets at each combination of remainders, in symbols that are *kept* only; None where others stay.
 
     A dividend such as i + 2 or iteration*steps + i is n*q + r, with n a multiple of all divisors and r each of 0 .. n
     - 1. The factors of q must cancel, or move all offsets alike. Combinations that no index has may be among them.
+    *known* keeps what an offset becomes, for other calls with the same symbols *kept*.
     """
+    known = {} if known is None else known
     moduli: dict[Base, int] = {}
     while True:
         if math.prod(moduli.values()) > most:
@@ -37,7 +42,7 @@ def unturned(offsets: tuple[Int, ...], kept: Callable[[Symbol], bool], most: int
         try:
             for rests in itertools.product(*(range(n) for n in moduli.values())):
                 put = _Turned(moduli, dict(zip(moduli, rests, strict=True)), kept)
-                case = _moved_back([put.of(x) for x in offsets], kept)
+                case = _moved_back([_found(known, put, x) for x in offsets], kept)
                 if case is None:
                     return None
                 out.append(case)
@@ -47,6 +52,13 @@ def unturned(offsets: tuple[Int, ...], kept: Callable[[Symbol], bool], most: int
             moduli[base] = math.lcm(moduli.get(base, 1), n)
             if len(moduli) > 4:
                 return None
+
+
+def _found(known: Known, put: _Turned, x: Int) -> Int:
+    key = x, tuple(put.moduli.items()), tuple(put.rests.values())
+    if key not in known:
+        known[key] = put.of(x)
+    return known[key]
 
 
 def _moved_back(offsets: list[Int], kept: Callable[[Symbol], bool]) -> tuple[Int, ...] | None:
