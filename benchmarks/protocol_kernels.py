@@ -17,11 +17,11 @@ import collections
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from checkers import HappensBefore, RingProtocol, TransactionBytes, prove
 from checkers.budget import Budget
@@ -31,6 +31,8 @@ from symlayout.answers.report import Outcome
 from symlayout.errors import SymlayoutError
 from symlayout.kernel import Builder, Kernel
 from symlayout.semantics.trials import mishap
+
+Draw: TypeAlias = "Callable[[int], tuple[Kernel, list[str]]]"
 
 SCHEDULES: tuple[str | int, ...] = ("eager", "lazy", *range(18))
 SIZES = (1, 2, 3, 5, 8)  # trips
@@ -58,6 +60,7 @@ class Protocol:
     r: random.Random
     clean: bool = False
     slips: list[str] = field(default_factory=list)
+    halves: int = 2  # of a tile of a cluster that a slot gets
 
     def off(self, what: str) -> int:
         """0, or now and then a slip of one."""
@@ -200,9 +203,9 @@ def broken(kernel: Kernel) -> str:
     return ""
 
 
-def judged(seed: int) -> dict[str, Any]:
+def judged(seed: int, draw: Draw) -> dict[str, Any]:
     """A trial as a row: how the proof ends, whether a schedule breaks it."""
-    kernel, slips = drawn(seed)
+    kernel, slips = draw(seed)
     try:
         how = proof(kernel)
     except SymlayoutError as e:
@@ -210,7 +213,7 @@ def judged(seed: int) -> dict[str, Any]:
     return {"seed": seed, "proof": how, "broken": broken(kernel) if how != "refuted" else "", "slips": slips}
 
 
-def campaign(trials: int, first: int = 0, path: Path | None = None) -> Iterator[dict[str, Any]]:
+def campaign(trials: int, first: int = 0, path: Path | None = None, draw: Draw = drawn) -> Iterator[dict[str, Any]]:
     """The rows of some seeds; those of the file are not run again, and new ones are added to it."""
     known = {}
     if path is not None and path.exists():
@@ -218,23 +221,23 @@ def campaign(trials: int, first: int = 0, path: Path | None = None) -> Iterator[
     for seed in range(first, first + trials):
         row = known.get(seed)
         if row is None:
-            row = judged(seed)
+            row = judged(seed, draw)
             if path is not None:
                 with path.open("a") as f:
                     f.write(json.dumps(row) + "\n")
         yield row
 
 
-def main(argv: list[str] | None = None) -> int:
+def main(argv: list[str] | None = None, draw: Draw = drawn, about: str | None = __doc__) -> int:
     """Print the table, and each proof that a schedule contradicts; 1 if there is one."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--resume", type=Path)
     options = parser.parse_args(argv)
     counts: collections.Counter[tuple[str, bool]] = collections.Counter()
     wrong = []
-    for row in campaign(options.trials, options.first, options.resume):
+    for row in campaign(options.trials, options.first, options.resume, draw):
         counts[row["proof"], bool(row["broken"])] += 1
         if row["proof"] == "proved" and row["broken"]:
             wrong.append(row)

@@ -183,8 +183,11 @@ def _width(kernel: Kernel, s: Site, ref: Ref) -> int:
 def _slot(kernel: Kernel, facts: Facts, s: Site, ref: Ref, whole: int, barriers: list[Phased]) -> tuple[int, int, Any]:
     """(slots, elements of each, number) of an access; one slot where its offset does not show several."""
     width = _width(kernel, s, ref)
-    counts = dict.fromkeys(b.slots for b in kernel.barriers if b.slots > 1 and whole % b.slots == 0)
-    for slots in counts:
+    filling = {
+        op.credits.barrier for op in kernel.walk() if op.credits and ref.tensor in {r.tensor for r in op.targets}
+    }
+    counts = dict.fromkeys(b.slots for b in kernel.barriers if not filling or b.name in filling)
+    for slots in (n for n in counts if n > 1 and whole % n == 0):
         elements = whole // slots
         for number in _numbers(facts, ref.offset, slots, elements):
             rest = facts.normal(ref.offset - elements * mod(number, slots))

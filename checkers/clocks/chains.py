@@ -15,18 +15,18 @@ from typing import Any
 
 from symlayout.atoms import Issuer
 from symlayout.expr import Fact, divides
-from symlayout.kernel import Kernel
+from symlayout.kernel.joined import Joined
 from symlayout.kernel.sites import sites
-from symlayout.ops import WARP, Barrier, BarrierArrive, ClusterBarrier, Elect, WarpBarrier
+from symlayout.ops import SCOPES, WARP, Arrive, Barrier, BarrierArrive, Elect, Wait, WarpBarrier
 
 from ..rings.shown import Open
 from .events import Env, Event, Who, alone, behind, common, elected, event, follows, gap, located, put, scales
 from .phases import Case, Present, cases, complete
 from .under import Under
-from .uses import Phased, Use
+from .uses import CLUSTER, Phased, Use
 
 DEPTH = 4  # waits of a chain
-NOT_TOLD = (Barrier, BarrierArrive, ClusterBarrier, Elect)  # whose waits are those of barriers, or none
+NOT_TOLD = (Barrier, BarrierArrive, *CLUSTER, Elect)  # whose waits are those of barriers, or none
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +53,9 @@ class Point:
 
 @dataclass(eq=False)
 class Chains:
-    """The waits and meetings of a kernel, and what they tell."""
+    """The waits and meetings of a kernel, of all CTAs of a cluster, and what they tell."""
 
-    kernel: Kernel
+    whole: Joined
     barriers: Sequence[Phased]
     _near: dict[Any, dict[tuple[int, ...], int]] = field(default_factory=dict)
     _contributions: dict[Any, list[Case]] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Chains:
     def told(self) -> list[Told]:
         """All operations after which a thread knows more."""
         out = [Told(u.event, b, u) for b in self.barriers for u in b.waits]
-        for s in sites(self.kernel):
+        for s in sites(self.whole.kernel):
             if s.team is None or s.team.lanes != WARP:
                 continue
             warps = elected(s)
@@ -168,10 +168,16 @@ class Chains:
             any(
                 self._step(here, near, after(p), c.under, memory, depth - 1, passed)
                 for p in c.present
-                if p.use.tells or not memory
+                if not memory or self._tells(p.use, told.use)
             )
             for c in found
         )
+
+    def _tells(self, u: Use, w: Use) -> bool:
+        """Whether a wait makes known what the threads of a contribution did: in another CTA by the scopes of both."""
+        if not u.tells or self.whole.rank(u.event.team) == self.whole.rank(w.event.team):
+            return u.tells
+        return _scope(u) == _scope(w) == SCOPES[1]
 
     def _contributing(self, b: Phased, v: Any, under: Under) -> list[Case]:
         key = b, v, under.given
@@ -230,6 +236,12 @@ class Chains:
                     yield out.get(t.event.places, DEPTH + 1)
                 else:
                     yield from (out.get(u.event.places, DEPTH + 1) for u in t.barrier.arrivals)
+
+
+def _scope(u: Use) -> str:
+    """Whose threads an arrival releases to, or a wait acquires from."""
+    op = u.event.op
+    return SCOPES[1] if isinstance(op, CLUSTER) else op.scope if isinstance(op, Arrive | Wait) else SCOPES[0]
 
 
 def _shares(a: Event, b: Event) -> bool:

@@ -14,15 +14,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from symlayout.errors import AssumptionError
+from symlayout.errors import AssumptionError, LayoutError
 from symlayout.expr import Fact
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import size
 from symlayout.kernel.counting import Uncounted
+from symlayout.kernel.joined import Joined
 from symlayout.kernel.sites import Site, sites
 from symlayout.kernel.unrolled import Places
 from symlayout.ops import Touch
 
+from ..orders.cluster_exit import cluster_orders
 from ..orders.initialised import init_orders
 from ..rings.cluster_rings import ClusterReading
 from ..rings.recognised import RingParts
@@ -33,6 +35,7 @@ from .order import Orders
 from .protocol import Protocol
 
 KEPT = 8  # kernels
+BY_CLOCKS = ("cluster_met", "cluster_stays", "peer_scope")  # rows of clusters that clocks show by themselves
 
 
 @dataclass(eq=False)
@@ -63,7 +66,7 @@ class Clocks:
         found = self.ring(ring)
         if not isinstance(found, str):
             return ""
-        return found if size(self.kernel) > 1 else self.order_open(ring.tensors)
+        return self.order_open(ring.tensors)
 
     def in_order(self, a: Site, b: Site, tensor: str) -> bool:
         """Whether two operations never touch a tensor at once, or in an order that is left open."""
@@ -72,11 +75,11 @@ class Clocks:
             self._pairs[key] = False
             if not self.protocol_open:
                 try:
-                    every = Orders(self.protocol, frozenset({tensor}))
-                    mine, yours = ([c for c in every.cells if c.event.site.places == s.places] for s in (a, b))
+                    every = Orders(self.protocol, frozenset(self.whole.names(tensor)))
+                    mine, yours = (self._at(every.cells, s) for s in (a, b))
                     for x in mine:
                         for y in yours:
-                            if x.changes or y.changes:
+                            if (x.changes or y.changes) and x.ref.tensor == y.ref.tensor:
                                 every.expect(x, y)
                     self._pairs[key] = bool(mine and yours)
                 except (Open, Uncounted, AssumptionError):
@@ -88,7 +91,8 @@ class Clocks:
         if self.protocol_open:
             return self.protocol_open
         try:
-            Orders(self.protocol, frozenset({first, second})).expect_apart(first, second)
+            for mine, yours in zip(self.whole.names(first), self.whole.names(second), strict=True):
+                Orders(self.protocol, frozenset({mine, yours})).expect_apart(mine, yours)
         except (Open, Uncounted, AssumptionError) as e:
             return str(e)
         return ""
@@ -98,14 +102,21 @@ class Clocks:
         if self.protocol_open:
             return False
         try:
-            Orders(self.protocol).expect_before(first, second, together)
+            every = Orders(self.protocol)
+            for mine, yours in zip(*(self.whole.places(s) for s, _ in (first, second)), strict=True):
+                every.expect_before((mine, first[1]), (yours, second[1]), together)
         except (Open, Uncounted, AssumptionError):
             return False
         return True
 
     @cached_property
     def protocol(self) -> Protocol:
-        return Protocol(self.kernel.distinct, self.given)
+        return Protocol(self.kernel, self.given)
+
+    @property
+    def whole(self) -> Joined:
+        """All CTAs of a cluster."""
+        return self.protocol.whole
 
     @cached_property
     def protocol_open(self) -> str:
@@ -113,9 +124,14 @@ class Clocks:
         late = next((o for o in init_orders(self.kernel, list(sites(self.kernel))) if not o.by), None)
         if late is not None:
             return f"whether all mbarriers are initialised before their use: {late.missing or late.beyond}"
+        if size(self.kernel) > 1:
+            known = (o for o in cluster_orders(self.kernel) if not o.by and o.rule != "peer_scope")
+            apart = next((o for o in known if o.missing or o.rule not in BY_CLOCKS), None)
+            if apart is not None:
+                return apart.missing or apart.beyond
         try:
             self.protocol.check()
-        except (Open, Uncounted, AssumptionError) as e:
+        except (Open, Uncounted, AssumptionError, LayoutError) as e:
             return str(e)
         return ""
 
@@ -123,17 +139,17 @@ class Clocks:
         """The first sum of arrivals and bytes of the phases of an array of mbarriers that is not shown."""
         try:
             for b in self.protocol.barriers:
-                if b.name.partition("[")[0] == barrier and not b.named:
+                if b.name.partition("[")[0] in self.whole.names(barrier) and not b.named:
                     self.protocol.sums(b)
-        except (Open, Uncounted, AssumptionError) as e:
+        except (Open, Uncounted, AssumptionError, LayoutError) as e:
             return str(e)
         return ""
 
     def order_open(self, names: tuple[str, ...]) -> str:
         """The first order of accesses to some tensors, at fills and across roles, that is not shown."""
-        key = frozenset(names)
         if self.protocol_open:
             return self.protocol_open
+        key = frozenset(own for name in names for own in self.whole.names(name))
         if key not in self._orders:
             found = ""
             try:
@@ -150,7 +166,7 @@ class Clocks:
         """
         if not self.ordered(ring):
             return None
-        found = [c for c in self._cells(ring.tensors) if c.event.site.places == s.places]
+        found = self._at(self._cells(ring.tensors), s)
         numbers = {c.number for c in found if c.counted}
         return numbers.pop() if len(numbers) == 1 and all(c.counted for c in found) else None
 
@@ -167,8 +183,14 @@ class Clocks:
         """Whether an mbarrier tracks a copy by cp.async, in a phase that somebody waits for."""
         if self.protocol_open:
             return False
-        here = next(x for x in sites(self.protocol.kernel) if x.places == s.places)
-        return told_by(here, self.protocol.barriers) is not None
+        places = self.whole.places(s)
+        here = [x for x in sites(self.whole.kernel) if x.places in places]
+        return all(told_by(x, self.protocol.barriers) is not None for x in here)
+
+    def _at(self, every: list[Cells], s: Site) -> list[Cells]:
+        """The accesses of an operation, in each CTA; a multicast makes one to each CTA of its mask."""
+        places = self.whole.places(s)
+        return [c for c in every if any(c.event.site.places[: len(p)] == p for p in places)]
 
     def told_ring(self, tensor: str) -> RingParts | None:
         """The ring whose slots copies by cp.async fill, of which arrivals tell; None if anything else writes there."""

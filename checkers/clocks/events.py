@@ -24,7 +24,7 @@ from symlayout.expr.division import without
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import THREAD
 from symlayout.kernel.sites import Site, Team, leader, unsteady
-from symlayout.ops import WARP, Elect, For, Op
+from symlayout.ops import WARP, Elect, For, Op, Role
 
 from ..rings.shown import Open
 from .under import Under
@@ -146,6 +146,17 @@ def put(x: Any, env: Env) -> Any:
     """An expression or a fact with values for the indices of loops."""
     known = {s: env[s] for s in getattr(x, "symbols", ()) if s in env and env[s] is not s}
     return x.subs(known) if known else x
+
+
+def roles(s: Site) -> tuple[str, ...]:
+    """The roles around an operation, outermost first: in a cluster that of its CTA is one."""
+    return tuple(a.name for a in s.around if isinstance(a, Role))
+
+
+def met_by(t: Site, s: Site) -> bool:
+    """Whether the threads of *s* may come to *t*: no role is around it that is not around *s*, too."""
+    around = roles(t)
+    return around == roles(s)[: len(around)]
 
 
 def common(a: Event, b: Event) -> int:

@@ -18,6 +18,7 @@ from symlayout.expr import Fact, divides, eq, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel.counting import Counter, Uncounted
 from symlayout.kernel.sites import Site, sites
+from symlayout.kernel.unrolled import Places
 from symlayout.ops import Commit, Fence, For, Op, Touch, WaitGroup
 
 from ..orders.footprints import Footprints
@@ -26,7 +27,7 @@ from ..orders.ways import Ways
 from ..rings.shown import Open
 from .cells import Cells, anywhere, cells
 from .chains import Point, start
-from .events import Env, Event, alone, behind, common, event, follows, fresh, numbered, put
+from .events import Env, Event, alone, behind, common, event, follows, fresh, met_by, numbered, put
 from .protocol import Protocol
 from .under import Under
 
@@ -41,11 +42,11 @@ class Orders:
 
     @cached_property
     def every(self) -> list[Site]:
-        return list(sites(self.protocol.kernel))
+        return list(sites(self.protocol.whole.kernel))
 
     @cached_property
     def cells(self) -> list[Cells]:
-        return cells(self.protocol.kernel, self.protocol.barriers, self.names)
+        return cells(self.protocol.whole.kernel, self.protocol.barriers, self.names)
 
     def pairs(self) -> Iterator[tuple[Cells, Cells]]:
         """Accesses of which one is a fill, or of roles that run concurrently; one of the two writes."""
@@ -89,7 +90,7 @@ class Orders:
         """Whether the threads of a copy by cp.async write different bytes in one execution."""
         if a.event.op.completion is not Completion.CP_ASYNC:
             return False
-        kernel = self.protocol.kernel
+        kernel = self.protocol.whole.kernel
         mine = [x for x in accesses(kernel, MemorySpace.SHARED, [a.event.site]) if x.kind.changes]
         return all(Footprints(kernel, Ways(kernel, self.every)).clash(x) == "apart" for x in mine)
 
@@ -106,12 +107,12 @@ class Orders:
             if not under.empty and not self.before(a, mine, b, yours, under):
                 raise Open(f"that {a} is over before {b}")
 
-    def expect_before(self, first: tuple[Site, Touch], second: tuple[Site, Touch], together: bool) -> None:
-        """Show that an access to whatever memory is over before another. Raises Open.
+    def expect_before(self, first: tuple[Places, Touch], second: tuple[Places, Touch], together: bool) -> None:
+        """Show that an access to whatever memory, at a place in the program, is over before another. Raises Open.
 
         All executions of the one are, or with *together* that in the same iterations of the loops around both.
         """
-        a, b = (anywhere(self._here(s), touch, self.protocol.barriers) for s, touch in (first, second))
+        a, b = (anywhere(self._here(at), touch, self.protocol.barriers) for at, touch in (first, second))
         mine, under = fresh(a.event, self.protocol.begin)
         if together:
             if [x.extent for x in a.event.loops] != [x.extent for x in b.event.loops] or len(a.event.loops) > 1:
@@ -123,9 +124,8 @@ class Orders:
         if not under.empty and not self.before(a, mine, b, yours, under):
             raise Open(f"that {a} is over before {b}")
 
-    def _here(self, s: Site) -> Site:
-        """An operation of a kernel like this one, in this one."""
-        return next(x for x in self.every if x.places == s.places)
+    def _here(self, at: Places) -> Site:
+        return next(x for x in self.every if x.places == at)
 
     def _meetings(self, a: Cells, mine: Env, b: Cells, yours: Env, under: Under) -> Iterator[tuple[int, Under]]:
         """The cases in which two accesses may touch the same bytes: which is of the later use, by its sign."""
@@ -144,19 +144,19 @@ class Orders:
         """Whether an access is known to be over when another begins."""
         at = start(b.event, yours)
         if not (a.changes and a.proxy is Proxy.GENERIC and b.proxy is Proxy.ASYNC):
-            return self.over(a, mine, at, under)
+            both = a.proxy is b.proxy is Proxy.ASYNC  # what is over when a copy is issued is before what that writes
+            return self.over(a, mine, at, under, memory=not (both and b.changes))
         return self._fenced(a, mine, at, under)
 
-    def over(self, a: Cells, env: Env, at: Point, under: Under) -> bool:
-        """Whether an access is known to be over at a point."""
+    def over(self, a: Cells, env: Env, at: Point, under: Under, memory: bool = True) -> bool:
+        """Whether an access is known to be over at a point; with *memory* what it did is known there, too."""
         chains = self.protocol.chains
         if a.fill is not None:
             b, use = a.fill
-            return chains.over(b, use.at(env), at, under, memory=True)
+            return chains.over(b, use.at(env), at, under, memory=memory)
         if a.over is Completion.AT_ONCE:
             return chains.known(a.event, env, at, under)
         ends = self._ends(a, env)
-
         whole = a.over is Completion.WGMMA  # one operation of all its warps: any thread that has waited knows of all
 
         def here(p: Point, u: Under) -> bool:
@@ -164,7 +164,7 @@ class Orders:
                 return False
             return any(_ended(*e, p, u) for e in ends)
 
-        return bool(ends) and chains.search(here, chains.near(a.event), at, under, memory=True)
+        return bool(ends) and chains.search(here, chains.near(a.event), at, under, memory=memory)
 
     def _ends(self, a: Cells, env: Env) -> list[tuple[Site, Any, Any]]:
         """The wait_groups that may end an asynchronous access: the last group that is over then, and its own."""
@@ -181,10 +181,13 @@ class Orders:
         return [(s, done - pending - 1, put(counted, env)) for s, pending, done in found if done is not None]
 
     def _count(self, s: Site, wanted: Callable[[Op], bool]) -> Any:
-        kernel = self.protocol.kernel
+        kernel = self.protocol.whole.kernel
         about = (*kernel.dims, *kernel.block, *(loop.index for loop in s.loops))
+        counted = {id(t.op) for t in self.every if wanted(t.op) and met_by(t, s)}
         try:
-            return Counter(kernel, Facts.about(*about, given=(*kernel.given, *s.conditions))).before(s, wanted)
+            return Counter(kernel, Facts.about(*about, given=(*kernel.given, *s.conditions))).before(
+                s, lambda op: id(op) in counted
+            )
         except Uncounted:
             return None
 

@@ -11,13 +11,13 @@ from functools import cached_property
 
 from symlayout.expr import Fact
 from symlayout.kernel import Kernel
-from symlayout.kernel.clusters import size
-from symlayout.ops import Arrive, CpAsyncArrive, Op
+from symlayout.kernel.joined import Joined, joined
+from symlayout.ops import Arrive, Copy, CpAsyncArrive, Op
 
 from ..rings.ring_lemmas import TX_LIMIT
 from ..rings.shown import Open
-from .chains import Chains, after, start
-from .events import Env, fresh, gap
+from .chains import Chains, Point, after, start
+from .events import Env, Who, event, fresh, gap
 from .linear import Certificate
 from .phases import Case, cases
 from .progress import expect_no_circle
@@ -43,14 +43,17 @@ class Protocol:
     shown: list[str] = field(default_factory=list)
 
     @cached_property
+    def whole(self) -> Joined:
+        """All CTAs of a cluster: the obligations are about these together."""
+        return joined(self.kernel)
+
+    @cached_property
     def barriers(self) -> list[Phased]:
-        if size(self.kernel) > 1:
-            raise Open("what CTAs of a cluster tell one another")
         return barriers(self.kernel)
 
     @cached_property
     def chains(self) -> Chains:
-        return Chains(self.kernel.plain, self.barriers)
+        return Chains(self.whole, self.barriers)
 
     @property
     def certificates(self) -> list[Certificate]:
@@ -70,13 +73,18 @@ class Protocol:
                 self._arrives_in_time(b, u)
                 if not _completes(u.event.op):
                     self._followed(b, u)
-            for w in () if b.named else b.waits:
+            for w in (w for w in b.waits if w not in b.arrivals):
                 self._waits_in_time(b, w)
+                if b.named:
+                    self._arrived(b, w)
             self._landings_awaited(b)
             told = f"{b} of {b.slots} slots" if b.slots > 1 else str(b)
             self.shown.append(f"{told}: each phase gets its {b.awaits} arrivals after the one before is over")
-        expect_no_circle(self.kernel.plain, self.barriers, self.begin)
+        expect_no_circle(self.whole.kernel, self.barriers, self.begin)
         self.shown.append("every wait is for what comes earlier in one order of all waits")
+        if self.whole.ctas > 1:
+            self._stays()
+            self.shown.append("no CTA exits before its peers are done with it")
 
     # -- sums ---------------------------------------------------------------------------------------
 
@@ -139,6 +147,36 @@ class Protocol:
 
     def _known_there(self, w: Use, env: Env, case: Case) -> bool:
         return any(self.chains.known(w.event, env, after(p), case.under, memory=False) for p in case.present)
+
+    def _arrived(self, b: Phased, w: Use) -> None:
+        """The threads of a wait at the barrier of a cluster have arrived before, for the phase that they await."""
+        env, under = fresh(w.event, self.begin)
+        for case in cases(b, w.at(env), under):
+            mine = (p for p in case.present if p.use.event.team.includes(w.event.team))
+            if not any(case.under.at_least_0(gap(p.use.event, p.env, w.event, env)) for p in mine):
+                raise Open(f"that the threads of {w} have arrived before{_where(case)}")
+
+    def _stays(self) -> None:
+        """What peers do to the mbarriers of a CTA is known to some of its threads at its end; so is what lands in it.
+
+        See ``_landings_awaited`` for the latter.
+        """
+        reached = ((b, u) for b in self.barriers if not b.named for u in b.arrivals)
+        for b, u in reached:
+            if isinstance(u.event.op, Copy):
+                continue
+            rank = self.whole.rank_of(b.name)
+            if self.whole.rank(u.event.team) != rank:
+                env, under = fresh(u.event, self.begin)
+                end = self.end(rank)
+                done = self.chains.known(u.event, env, end, under)
+                if not done and not self.chains.over(b, u.at(env), end, under, memory=True):
+                    raise Open(f"that CTA {rank} of the cluster stays until {u} is done")
+
+    def end(self, rank: int) -> Point:
+        """All threads of a CTA as they exit."""
+        last = event(self.whole.last(rank))
+        return Point(last, {}, Who(last.team))
 
     def _landings_awaited(self, b: Phased) -> None:
         """Some thread waits for each phase in which a copy lands, so the CTA does not end before."""

@@ -25,6 +25,7 @@ from symlayout.expr import Expr, Fact, Quotient, mod, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.counting import Counter, Uncounted
+from symlayout.kernel.joined import Joined, joined
 from symlayout.kernel.sites import Site, sites, unsteady
 from symlayout.ops import (
     Arrive,
@@ -44,7 +45,9 @@ from symlayout.ops import (
 
 from ..orders.barriers import apart, awaited
 from ..rings.shown import Open
-from .events import Event, event, numbered
+from .events import Event, event, met_by, numbered, roles
+
+CLUSTER = (ClusterArrive, ClusterBarrier, ClusterWait)  # operations of the barrier of the cluster
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,13 +100,13 @@ class Phased:
 
 def barriers(kernel: Kernel) -> list[Phased]:
     """The barriers of a kernel with their uses, the named ones first. Raises Open where a use has no number."""
-    reader = _Reader(kernel)
+    reader = _Reader(joined(kernel))
     return [*reader.named(), *reader.mbarriers()]
 
 
 class _Reader:
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel.plain
+    def __init__(self, whole: Joined) -> None:
+        self.whole, self.kernel = whole, whole.kernel.plain
         self.every = list(sites(self.kernel))
         places: dict[int, Site] = {}
         for s in self.every:
@@ -115,22 +118,29 @@ class _Reader:
     def named(self) -> Iterator[Phased]:
         found: dict[int, list[Site]] = {}
         for s in self.every:
-            if isinstance(s.op, ClusterArrive | ClusterWait):
-                raise Open("what CTAs of a cluster tell one another")
-            if isinstance(s.op, Barrier | BarrierArrive | ClusterBarrier):
-                found.setdefault(-1 if isinstance(s.op, ClusterBarrier) else s.op.number, []).append(s)
+            if isinstance(s.op, Barrier | BarrierArrive):
+                found.setdefault(s.op.number, []).append(s)
+            elif isinstance(s.op, CLUSTER):
+                found.setdefault(-1, []).append(s)
         for number, mine in ((n, part) for n, every in sorted(found.items()) for part in self._parts(every)):
             counts = {awaited(self.kernel, s.op) for s in mine}
-            name = f"barrier {number}" if number >= 0 else "the cluster barrier"
+            name = self.whole.numbered(number) if number >= 0 else "the cluster barrier"
             if len(counts) > 1:
                 raise Open(f"how many threads {name} awaits: {' or '.join(map(str, sorted(counts)))}")
             made = Phased(name, 1, counts.pop(), named=True)
-            mine_ops = {id(s.op) for s in mine}
-            for s in mine:
-                made.arrivals.append(self._counted(s, lambda op: id(op) in mine_ops))  # noqa: B023
-            made.arrivals = [replace(u, arrivals=u.event.team.threads) for u in made.arrivals]
-            made.waits = [u for u in made.arrivals if not isinstance(u.event.op, BarrierArrive)]
+            arriving = [s for s in mine if not isinstance(s.op, ClusterWait)]
+            made.arrivals = [self._meeting(s, arriving) for s in arriving]
+            made.waits = [u for u in made.arrivals if not isinstance(u.event.op, BarrierArrive | ClusterArrive)]
+            waiting = [s for s in mine if not isinstance(s.op, BarrierArrive | ClusterArrive)]
+            made.waits += [self._meeting(s, waiting) for s in waiting if isinstance(s.op, ClusterWait)]
             yield made
+
+    def _meeting(self, s: Site, alike: list[Site]) -> Use:
+        """An arrival at a barrier of threads, or a wait for it: which it is, among those of its threads."""
+        wanted = {id(x.op) for x in alike}
+        use = self._counted(s, lambda op: id(op) in wanted)
+        told = not (isinstance(s.op, ClusterArrive) and s.op.relaxed)
+        return replace(use, arrivals=use.event.team.threads, tells=told)
 
     def _parts(self, mine: list[Site]) -> Iterator[list[Site]]:
         """The uses of a number, those by the whole CTA at the start each apart where others await fewer threads."""
@@ -166,7 +176,7 @@ class _Reader:
                 continue
             if type(times) is not int:
                 raise Open(f"how often {s} arrives in a phase: {times} times")
-            if isinstance(op, Arrive) and op.peer is not None:
+            if isinstance(op, Arrive) and op.peer is not None:  # likewise
                 raise Open(f"that {s} arrives in this CTA")
             expected = op.bytes * threads * times if isinstance(op, ExpectTx) else 0
             told = not isinstance(op, CpAsyncArrive)
@@ -209,6 +219,8 @@ class _Reader:
         self, s: Site, x: Slot, slots: int, mine: list[tuple[Site, Slot]], parity: Any = None
     ) -> Iterator[Any]:
         """What may be the use number of an operation, the likeliest first."""
+        if isinstance(s.op, Copy) and type(x.slot) is int:
+            yield from (n if slots == 1 else x.slot + slots * n for n in self._beside(s, mine))
         with contextlib.suppress(Uncounted):
             count = self._count(s, lambda op: any(op is t.op for t, _ in mine) and _alike(op, s.op))
             yield count
@@ -231,6 +243,17 @@ class _Reader:
             if type(parity) is int or not opaque_atoms(parity):
                 yield from (parity - 2, parity)
 
+    def _beside(self, s: Site, mine: list[tuple[Site, Slot]]) -> Iterator[Any]:
+        """Of a copy that is not alone in its iteration the phase: that of the expect_tx there, or of the loops."""
+        there = roles(s), s.loops, s.conditions
+        body = [t for t, x in mine if x == s.op.credits and (roles(t), t.loops, t.conditions) == there]
+        armed = [t for t in body if t.op.expects is not None]
+        if len(armed) == 1:
+            with contextlib.suppress(Uncounted):
+                yield self._count(armed[0], lambda op: op.expects is not None and any(op is t.op for t, _ in mine))
+        elif len(body) > 1 and not armed:
+            yield event(s).number({loop.index: loop.index for loop in s.loops})
+
     def _late(self, s: Site, slots: int) -> Iterator[Any]:
         """The number of an iteration among those of all loops around, less as many as its condition has it wait."""
         number, facts = event(s).number({loop.index: loop.index for loop in s.loops}), self._facts(s)
@@ -245,8 +268,8 @@ class _Reader:
         return Facts.about(*self.kernel.dims, *self.kernel.block, *loops, given=(*self.kernel.given, *s.conditions))
 
     def _count(self, s: Site, wanted: Callable[[Op], bool]) -> Any:
-        roles = {id(t.op) for t in self.every if t.role in (s.role, "") and wanted(t.op)}
-        return Counter(self.kernel, self._facts(s)).before(s, lambda op: id(op) in roles)
+        counted = {id(t.op) for t in self.every if wanted(t.op) and met_by(t, s)}
+        return Counter(self.kernel, self._facts(s)).before(s, lambda op: id(op) in counted)
 
     def _counted(self, s: Site, wanted: Callable[[Op], bool]) -> Use:
         try:
@@ -285,11 +308,11 @@ def _alike(a: Op, b: Op) -> bool:
 
 
 def _orders(op: Op) -> bool:
-    return bool(_slots(op)) or isinstance(op, Barrier | BarrierArrive | ClusterBarrier)
+    return bool(_slots(op)) or isinstance(op, (Barrier, BarrierArrive, *CLUSTER))
 
 
 def _credited(kernel: Kernel, op: Copy) -> Any:
-    if op.multicast is not None:
+    if op.multicast is not None:  # without a cluster: others are one copy to each CTA here
         raise Open(f"which CTAs {op} goes to")
     if op.bytes is not None:
         return op.bytes

@@ -14,7 +14,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Op
 
-from ..clocks.decided import clocks
+from ..clocks.decided import BY_CLOCKS, clocks
 from ..overlaps import Together, apart, sharing
 from .barriers import Meeting, meetings
 from .cluster_exit import cluster_orders
@@ -36,7 +36,7 @@ WARPGROUP = 128  # threads
 
 def orders(kernel: Kernel) -> Iterator[Order]:
     """Every obligation of a kernel, those of one kind together, each kind in the order of its operations."""
-    yield from cluster_orders(kernel)
+    yield from _of_clusters(kernel)
     ways = Ways(kernel, sites(kernel))
     footprints, found = Footprints(kernel, ways), meetings(kernel, ways.every)
     for s in ways.divided():
@@ -51,6 +51,20 @@ def orders(kernel: Kernel) -> Iterator[Order]:
     for kind in (Shared, HandOver):
         yield from _timed(kernel, kind(kernel, ways, footprints, found, runs, shared).orders())
     yield from init_orders(kernel, ways.every)
+
+
+def _of_clusters(kernel: Kernel) -> Iterator[Order]:
+    """The orders of clusters, with what their rows leave open shown by clocks where these do."""
+    for o in cluster_orders(kernel):
+        if not o.by and o.rule in BY_CLOCKS and not _left_open(kernel, o):
+            o = Order(o.rule, o.place, by="symbolic clocks")
+        yield o
+
+
+def _left_open(kernel: Kernel, o: Order) -> bool:
+    known = clocks(kernel, kernel.given)
+    shared = tuple(t.name for t in kernel.tensors if t.space is MemorySpace.SHARED)
+    return bool(known.protocol_open or (o.rule == "peer_scope" and known.order_open(shared)))
 
 
 def _timed(kernel: Kernel, found: Iterable[Order]) -> Iterator[Order]:

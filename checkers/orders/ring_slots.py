@@ -8,7 +8,7 @@ from typing import Any
 from symlayout.atoms import Completion, MemorySpace
 from symlayout.errors import AssumptionError
 from symlayout.kernel import Kernel
-from symlayout.kernel.clusters import ctas, size
+from symlayout.kernel.clusters import ctas
 from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.sites import Site, about_thread
 from symlayout.ops import Arrive, Commit, Elect, For, If, Op, Role, Wait, WaitGroup
@@ -51,7 +51,7 @@ class RingOrders:
                 yield Order(
                     "full_acquire", str(ring), beyond=f"whether accesses are to the slot that was waited for: {shown}"
                 )
-            elif shown is None and size(self.kernel) == 1 and not known.order_open(ring.tensors):
+            elif shown is None and not known.order_open(ring.tensors):
                 found = [o if o.by else Order(o.rule, o.place, by="symbolic clocks") for o in found]
             yield from found
 

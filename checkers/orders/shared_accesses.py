@@ -83,4 +83,4 @@ def parallel(a: Site, b: Site) -> bool:
 
 
 def _role(s: Site) -> Any:
-    return next((a for a in s.around if isinstance(a, Role)), None)
+    return next((a for a in reversed(s.around) if isinstance(a, Role)), None)

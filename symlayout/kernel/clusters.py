@@ -25,7 +25,7 @@ from ..errors import LayoutError
 from ..expr import Expr, Fact, Symbol, digit, divides, integer, intern
 from ..facts import Facts
 from ..int_tuple import text
-from ..ops import Arrive, Copy, For, If, Op, edited, rewritten, substitution
+from ..ops import Arrive, Copy, For, If, Op, rewritten, substitution
 from .declarations import BLOCKS
 from .value import Kernel
 
@@ -117,15 +117,18 @@ def ctas(kernel: Kernel) -> tuple[Cta, ...]:
     kernel = kernel.distinct
     if size(kernel) == 1:
         return (Cta(0, kernel, 1),)
+    every = (of_rank(kernel, rank) for rank in range(size(kernel)))
+    return tuple(replace(c, kernel=c.kernel.edited(_decided)) for c in every)
+
+
+def of_rank(kernel: Kernel, rank: int) -> Cta:
+    """A CTA of a cluster with each operation where it stands, conditions on the rank among them."""
     shape = _shape(kernel)
     alone = replace(kernel, grid=tuple(n // c for n, c in zip(kernel.grid, shape, strict=True)), cluster=(1,))
-    out = []
-    for rank, at in enumerate(places(kernel)):
-        env: dict[Symbol, Any] = {s: _own(s, rank) for s in kernel.opaque}
-        env |= {b: c * q + i for b, q, c, i in zip(kernel.block, alone.block, shape, at, strict=True)}
-        body = edited(rewritten(kernel.body, substitution(env)), _decided)
-        out.append(Cta(rank, replace(alone, body=body), size(kernel)))
-    return tuple(out)
+    env: dict[Symbol, Any] = {s: _own(s, rank) for s in kernel.opaque}
+    at = places(kernel)[rank]
+    env |= {b: c * q + i for b, q, c, i in zip(kernel.block, alone.block, shape, at, strict=True)}
+    return Cta(rank, replace(alone, body=rewritten(kernel.body, substitution(env))), size(kernel))
 
 
 def cluster_of(block: Symbol, n: Any) -> Symbol:

@@ -24,7 +24,7 @@ from ..kernel.visitor import Handlers, handler_of
 from ..ops import Op, Ref, Slot
 from .active import Active
 from .fences import RegisterFences, expect_unused, touches
-from .machine import Array, Cta
+from .machine import Array, Cta, Reach
 from .mbarrier import Mbarrier
 from .order import GENERIC, Knowledge
 
@@ -113,7 +113,8 @@ class Agent:
     def told(self) -> str:
         """``CTA 3, role consumer, i = 2``."""
         at = "".join(f", {name} = {self.env[name]}" for name in self._now.indices)
-        return f"{self.cta}{self.name and f', {self.name}'}{at}"
+        rank = f", rank {self.cta.rank}" if len(self.cta.cluster.ctas) > 1 else ""
+        return f"{self.cta}{rank}{self.name and f', {self.name}'}{at}"
 
     def thread(self, i: Any) -> str:
         """``thread 5`` for the i-th active thread."""
@@ -307,6 +308,13 @@ class Agent:
     def acquire(self, threads: Array, known: Array) -> None:
         if self.machine.ordered:
             self.knows.acquire(threads, known)
+
+    def reach(self, rank: int, threads: Array, subject: str) -> None:
+        """Note that threads touch memory or an mbarrier of a CTA of the cluster, if it is another one."""
+        if self.machine.ordered and rank != self.cta.rank:
+            rows = self.knows.rows_of(threads)
+            peer, told = self.cta.cluster.cta(rank), f"{self.op} by {self.told()}"
+            peer.reached.append(Reach(self.knows.own[rows], self.knows.epoch(rows), told, subject))
 
     def add(self, group: str, work: Pending) -> None:
         """Asynchronous work that a group of this kind will hold."""

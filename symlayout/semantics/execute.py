@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ExecutionError, LayoutError
+from ..errors import DisorderError, ExecutionError, LayoutError
 from ..int_tuple import text
 from ..kernel import Kernel
 from ..kernel.launch_checks import check_arrays
@@ -309,4 +309,8 @@ def _exit(cta: Cta) -> None:
                 work.complete(~work.done)
             except MISTAKES as e:
                 raise ExecutionError(f"{work.told}: {work.op}: {e}") from e
+    try:
+        cta.expect_known()
+    except DisorderError as e:
+        raise ExecutionError.of(str(e), e.kind, *e.subject) from e
     cta.over = True

@@ -235,6 +235,16 @@ class Meeting:
         return f"{self.name} has {self.here} of {self.count} threads"
 
 
+@dataclass(frozen=True)
+class Reach:
+    """An operation of a peer on the mbarriers or the memory of a CTA, *told*, of strands at these entries of clocks."""
+
+    entries: Array
+    epochs: Array
+    told: str
+    subject: str
+
+
 class Cta:
     """A CTA: shared memory, mbarriers, barriers, and how many of its agents still run."""
 
@@ -249,6 +259,7 @@ class Cta:
         }
         self.meetings: dict[int, Meeting] = {}
         self.agents: list[Any] = []
+        self.reached: list[Reach] = []  # by peers, in runs that track knowledge
         self.over = False
 
     def meeting(self, number: int) -> Meeting:
@@ -267,6 +278,21 @@ class Cta:
         if not found.initialised:
             raise DisorderError(f"expected {self}'s {found.name} to be initialised before it is used", "phase", name)
         return found
+
+    def expect_known(self) -> None:
+        """Raise DisorderError as the CTA exits for what peers do to it unless some of its threads know that it is over.
+
+        A peer that came a little later would have reached a CTA that has exited.
+        """
+        if not self.reached:
+            return
+        known = np.max([a.knows.rows.max(axis=0) for a in self.agents], axis=0)
+        late = next((x for x in self.reached if (known[x.entries] < x.epochs).any()), None)
+        if late is not None:
+            said = (
+                f"{self} may exit before {late.told} is done; expected a cluster barrier at the end, or a wait for it"
+            )
+            raise DisorderError(said, "order", late.subject)
 
     def inval(self, name: str) -> None:
         """Invalidate the mbarriers of an array. Raises LayoutError where they are not initialised."""
@@ -301,5 +327,5 @@ class Cluster:
         if not 0 <= rank < len(self.ctas):
             raise LayoutError(f"expected a CTA of 0 .. {len(self.ctas) - 1} of the cluster, got {rank}")
         if self.ctas[rank].over:
-            raise LayoutError(f"expected {self.ctas[rank]} to be running, but it has exited")
+            raise DisorderError(f"expected {self.ctas[rank]} to be running, but it has exited", "order")
         return self.ctas[rank]

@@ -125,6 +125,7 @@ def _arrive(agent: Agent, op: Arrive) -> None:
     peer = agent.cta.rank if op.peer is None else op.peer
     for threads, (slot, rank) in agent.grouped(op.barrier.slot, peer):
         barrier = agent.mbarrier(op.barrier, slot, agent.cta.cluster.cta(rank))
+        agent.reach(rank, threads, op.barrier.barrier)
         while len(threads):  # the last that a phase awaits end it; others count for the next
             now, threads = np.split(threads, [max(1, barrier.pending // op.count)])
             agent.release(now, barrier.told)

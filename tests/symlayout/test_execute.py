@@ -371,7 +371,8 @@ def test_a_box_for_all_of_a_cluster(order):
 
 def test_an_arrival_at_a_cta_that_is_over():
     with pytest.raises(
-        ExecutionError, match=r"CTA 1: arrive answer.0. of CTA 0: expected CTA 0 to be running, but it has exited"
+        ExecutionError,
+        match=r"CTA 1, rank 1: arrive answer.0. of CTA 0: expected CTA 0 to be running, but it has exited",
     ):
         execute(multicast(end=False), {"src": SRC})
 
@@ -382,7 +383,7 @@ def test_a_barrier_of_a_cluster_awaits_both():
 
     with pytest.raises(
         ExecutionError,
-        match=r"CTA 0: wait full\[0\] parity 0 \(parity 0\): full\[0\] is in phase 0: 1 of 1 arrivals pending, -128 bytes pending\n  CTA 1",
+        match=r"CTA 0, rank 0: wait full\[0\] parity 0 \(parity 0\): full\[0\] is in phase 0: 1 of 1 arrivals pending, -128 bytes pending\n  CTA 1",
     ):
         execute(missing, {"src": SRC}, "lazy")
 
