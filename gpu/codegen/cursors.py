@@ -7,21 +7,31 @@
 >>> print(*(line for line in text.splitlines() if "slot" in line and "cp_async" not in line), sep="\\n")
     int slot = 2, slot1 = 0;
                 vector<4>(word) = vector<4>(tile + 512 * slot1 + 128 * j + thread);
-        if (++slot == 3) slot = 0;
+        slot = slot1;
         if (++slot1 == 3) slot1 = 0;
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
-from symlayout.expr import Expr, Int
+from symlayout.expr import Expr, Int, mod
 from symlayout.expr.partial_results import partial_results
 from symlayout.kernel.cursors import Cursor
 from symlayout.kernel.sites import Site
 
 from .integers import ATOM, BITS, WIDE, C
 from .page import Page
+
+
+@contextmanager
+def of_role(p: Page) -> Iterator[None]:
+    """The names of cursors that begin inside are free again behind a role, so that each role may have a slot."""
+    outside = {*p.counting}
+    yield
+    p.taken -= {name for c, names in p.counting.items() if c not in outside for name in names}
 
 
 def begin(p: Page, site: Site) -> None:
@@ -51,16 +61,26 @@ def inside(p: Page, site: Site) -> None:
 
 
 def advance(p: Page, site: Site) -> None:
-    """The next use of each cursor, at the end of an iteration."""
-    for c in p.cursors:
-        if c.loop == site.places:
-            slot, phase = p.counting[c]
-            if not phase:
-                p.line(f"if (++{slot} == {c.slots}) {slot} = 0;")
-                continue
+    """The next use of each cursor, at the end of an iteration; one that is behind another takes what that one had."""
+    here = [c for c in p.cursors if c.loop == site.places]
+    while here:
+        c = next((c for c in here if not any(_follows(c, other) for other in here)), here[0])
+        here.remove(c)
+        slot, phase = p.counting[c]
+        ahead = next((other for other in here if _follows(other, c)), None)
+        if ahead is not None and not phase:
+            p.line(f"{slot} = {p.counting[ahead][0]};")
+        elif not phase:
+            p.line(f"if (++{slot} == {c.slots}) {slot} = 0;")
+        else:
             with p.block(f"if (++{slot} == {c.slots}) {{"):
                 p.line(f"{slot} = 0;")
                 p.line(f"{phase} ^= 1;")
+
+
+def _follows(c: Cursor, before: Cursor) -> bool:
+    """Whether the slot of a cursor is the one behind that of another."""
+    return c.slots == before.slots and mod(c.inside - before.inside - 1, c.slots) == 0
 
 
 def behind(p: Page, site: Site) -> None:

@@ -122,7 +122,7 @@ def mma(p: Page, site: Site) -> None:
 def _start_anew(p: Page, op: Mma, row: MmaAtom) -> None:
     """Sums of mma.sync that are to start at zero: the instruction always adds, so that its registers are cleared."""
     if not (isinstance(op.zero, int) and op.zero == 0):
-        clear = f"{p.element(op.acc, 'e')} = {number(0, row.acc_dtype)};"
+        clear = f"{p.element(op.acc, p.each)} = {number(0, row.acc_dtype)};"
         _each(p, values_of(row.tv_c), clear if isinstance(op.zero, int) else f"if ({p.c(op.zero)}) {clear}")
 
 
@@ -158,7 +158,7 @@ def compute(p: Page, site: Site) -> None:
         _pairs(p, op, out.name)
         return
     one = [isinstance(s, Param) or (op.function == "scale" and i == 1) for i, s in enumerate(op.srcs)]
-    at: int | str = 0 if op.count == 1 else "e"
+    at: int | str = 0 if op.count == 1 else p.each
     operands = [p.element(s, 0 if fixed else at) for s, fixed in zip(op.srcs, one, strict=True)]
     _each(p, op.count, f"{p.element(op.dst, at)} = {applied(op.function, kinds, out, operands)};")
 
@@ -178,15 +178,15 @@ def fill(p: Page, site: Site) -> None:
     """The same number in some registers."""
     op = site.op
     assert isinstance(op, Fill)
-    at: int | str = 0 if op.count == 1 else "e"
+    at: int | str = 0 if op.count == 1 else p.each
     _each(p, op.count, f"{p.element(op.dst, at)} = {number(op.value, p.dtype(op.dst))};")
 
 
 def _each(p: Page, count: int, statement: str, first: int = 0) -> None:
-    """A statement for each element; *e* counts them."""
+    """A statement for each element, which ``p.each`` counts."""
     if count > 1:
         p.line("#pragma unroll")
-        statement = f"for (int e = {first}; e < {count}; ++e) {statement}"
+        statement = f"for (int {p.each} = {first}; {p.each} < {count}; ++{p.each}) {statement}"
     p.line(statement)
 
 
@@ -207,17 +207,17 @@ def reduce(p: Page, site: Site) -> None:
     """A fold of registers from the first on, then with lanes at distances that are halved."""
     op = site.op
     assert isinstance(op, Reduce)
-    kind = p.dtype(op.src)
+    kind, folded, far = p.dtype(op.src), p.folded, p.far
 
     def joined(other: str) -> str:
-        return f"folded = {applied(op.function, [kind, kind], kind, ['folded', other])};"
+        return f"{folded} = {applied(op.function, [kind, kind], kind, [folded, other])};"
 
     with p.block("{"):
-        p.line(f"{ctype(kind)} folded = {p.element(op.src)};")
+        p.line(f"{ctype(kind)} {folded} = {p.element(op.src)};")
         if op.count > 1:
-            _each(p, op.count, joined(p.element(op.src, "e")), first=1)
+            _each(p, op.count, joined(p.element(op.src, p.each)), first=1)
         if op.lanes > 1:
             p.line("#pragma unroll")
-            other = "__shfl_xor_sync(0xffffffff, folded, far)"
-            p.line(f"for (int far = {op.lanes // 2}; far > 0; far /= 2) {joined(other)}")
-        p.line(f"{p.element(op.dst)} = folded;")
+            other = f"__shfl_xor_sync(0xffffffff, {folded}, {far})"
+            p.line(f"for (int {far} = {op.lanes // 2}; {far} > 0; {far} /= 2) {joined(other)}")
+        p.line(f"{p.element(op.dst)} = {folded};")

@@ -7,6 +7,7 @@ f(a + b, g(c, d),
 
 from __future__ import annotations
 
+SIGNS = (",", " && ", " + ", " ^ ")
 OPENING, CLOSING = "([{", ")]}"
 DEEPEST = 48  # columns that what follows is moved in
 SHALLOW = 4  # columns where that is too far
@@ -17,13 +18,12 @@ def broken(text: str, width: int) -> list[str]:
     """The text in lines of at most *width* columns, where its commas and operators allow it."""
     if len(text) <= width or text.startswith(("//", "#")):
         return [text]
-    for column in (None, SHALLOW):
-        for level in range(1, DEEPEST_CUT):
-            for sign in (",", " && ", " + ", " ^ "):
-                pieces = _cut(text, sign, level)
-                lines = _filled(pieces, column or _column(text, level), width)
-                if len(pieces) > 1 and all(len(line) <= width for line in lines):
-                    return lines
+    every = [(column, level, sign) for column in (None, SHALLOW) for level in range(1, DEEPEST_CUT) for sign in SIGNS]
+    for column, level, sign in ((None, 1, ","), (SHALLOW, 1, ","), *every):
+        pieces = _cut(text, sign, level)
+        lines = _filled(pieces, column or _column(text, level), width)
+        if len(pieces) > 1 and all(len(line) <= width for line in lines):
+            return lines
     pieces = _cut(text, ",", 1)
     return _filled(pieces, 4, width) if len(pieces) > 1 else [text]
 

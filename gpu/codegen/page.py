@@ -46,6 +46,7 @@ class Page(Visitor[None]):
         declared: tuple[Any, ...] = (*kernel.tensors, *kernel.barriers, *kernel.maps, *kernel.parameters)
         self.taken = {THREAD, *(x.name for x in (*declared, *kernel.dims, *kernel.block))}
         self.locals = self._locals()
+        self.each, self.folded, self.far = map(self.free, ("e", "folded", "far"))  # of loops over registers and lanes
         self.integers = Integers(
             frozenset(kernel.wide), kernel.index_bits, self._nonnegative, known=self.is_known, short=self._short
         )
@@ -64,7 +65,7 @@ class Page(Visitor[None]):
             *(x.name for x in others),
             *(t.name for t in k.tensors if t.space == "global"),
         }
-        self.taken.add(SHARED)
+        self.taken |= {SHARED, *inside}
         return {name: self.free(name) if name in fixed else name for name in local}
 
     def array(self, tensor: str) -> str:

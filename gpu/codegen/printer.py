@@ -122,7 +122,7 @@ class Printer(Page):
         if stamps is not None:
             credited = frozenset(op.credits.barrier for op in kernel.walk() if op.credits is not None)
             self.stamping = Stamping(stamps, kernel.threads, credited)
-            self.log, self.buffer = self.free("log"), self.free("stamps")
+            self.log, self.buffer, self.begin = map(self.free, ("log", "stamps", "begin"))
 
     def visit(self, site: Site) -> None:
         """Print an operation, behind a random wait and between stamps where the text is to have some."""
@@ -145,9 +145,9 @@ class Printer(Page):
         if place.warps > 1:
             row += f" + {kept} * ({THREAD} / {WARP})"
         with self.block("{"):
-            self.line("const uint32_t begin = clock_now();")
+            self.line(f"const uint32_t {self.begin} = clock_now();")
             super().visit(site)
-            self.line(f"stamp({row}, {iteration}, {kept}, begin);")
+            self.line(f"stamp({row}, {iteration}, {kept}, {self.begin});")
 
     def unhandled(self, site: Site) -> Exception:
         return LayoutError(f"expected an operation that has code, got {type(site.op).__name__}: {site.op}")

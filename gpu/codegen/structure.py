@@ -96,7 +96,7 @@ def role(p: Page, site: Site) -> None:
         test = f"{warp} >= {first}" + (f" && {warp} <= {last}" if last < total - 1 else "")
     p.line()
     p.line(f"// {op.name}: {f'warp {first}' if op.warps == 1 else f'warps {first} to {last}'}")
-    with p.scope(), p.block(f"if ({test}) {{"):
+    with p.scope(), cursors.of_role(p), p.block(f"if ({test}) {{"):
         if op.registers:
             launched = SM90.registers_at(p.kernel.threads, p.kernel.ctas_per_sm or 1)
             way = "inc" if op.registers > launched else "dec"

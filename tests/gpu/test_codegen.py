@@ -364,6 +364,39 @@ def test_what_is_computed_from_a_short_name_has_the_bits_that_are_stated():
     ]
 
 
+def test_names_of_the_printer_are_none_of_the_kernel():
+    """Loops over registers and lanes, names of expressions and stamps: a kernel may use the same words."""
+    k = Builder("words", dim("begin", at_most=64), grid=(1,), threads=32)
+    v = k.registers("v", f32, 64)
+    with k.loop("e", 4, unroll="full") as e, k.loop("far", 2, unroll="full") as far:
+        k.map("neg", (v(8 * e + 4 * far),), v(8 * e + 4 * far), 4)
+        k.reduce("add", v(8 * e), v(8 * e + far), 8, 32)
+    with k.loop("folded", k.dims[0]) as folded:
+        k.wait(k.mbarriers("full", 3, 1)(folded % 3), 0)
+    text = emit(k.kernel(), stamps=2).text
+
+    assert "v[8 * e + 4 * far + e1] = -v[8 * e + 4 * far + e1];" in text
+    assert "float folded1 = v[8 * e];" in text
+    assert "__shfl_xor_sync(0xffffffff, folded1, far1)" in text
+    assert "const uint32_t begin1 = clock_now();" in text
+
+
+def test_an_index_of_the_same_name_inside_has_a_value_of_its_own():
+    k = Builder("again", dim("N"), grid=(1,), threads=64)
+    src, x = k.global_tensor("src", f32, Layout(1 << 20)), k.registers("x", f32, 1)
+    with k.loop("i", 5) as i, k.loop("j", 3):
+        k.copy("ld.global.4", src(i // k.dims[0]), x())
+        with k.loop("i", 5) as again:
+            k.copy("ld.global.4", src(again // k.dims[0]), x())
+        with k.role("first", 1):
+            pass
+        with k.role("second", 1):
+            k.copy("ld.global.4", src((k.thread + 64) // k.dims[0]), x())
+    lines = [line.strip() for line in emit(k.kernel()).text.splitlines() if "= vector<4>(src" in line]
+
+    assert [re.search(r"src \+ (.*)\);", line)[1] for line in lines] == ["i / N", "i / N", "(thread + 64) / N"]
+
+
 def test_long_calls_break_behind_their_commas():
     assert broken("call(aaaa, bbbb(c, d), eeee);", 20) == ["call(aaaa,", "     bbbb(c, d),", "     eeee);"]
 

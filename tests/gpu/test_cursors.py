@@ -47,7 +47,7 @@ def waits(k, full, draw, use, slots):
     """Some waits for the use of a ring and its neighbours, some of them under a condition."""
     for _ in range(draw.randint(1, 3)):
         at = use + draw.choice((0, 0, 0, 1, -1, slots, slots - 1, 2 * slots + 1, slots * k.block[0]))
-        parity = (at // slots + draw.randint(0, 1)) % 2
+        parity = draw.choice(((at // slots + draw.randint(0, 1)) % 2, 0))
         if draw.random() < 0.3:
             with k.where(k.block[0] + use >= draw.randint(0, 5)):
                 k.wait(full(at % slots), parity)
@@ -80,12 +80,15 @@ def kernel_of(seed):
             trips, use = 2 * wave - 3, wave * wave - 4 * wave  # it follows on, from fewer than no iterations
         if draw.random() < 0.3:
             waits(k, full, draw, use, slots)
-        for _ in range(draw.choice((1, 1, 2))):  # two loops, each with the same uses or with those that follow
+        for name in draw.choice(
+            (("slot",), ("phase",), ("slot", "phase"))
+        ):  # loops with the same uses, or what follows
             if draw.random() < 0.2:
                 with k.where(wave >= 1), k.loop("i", trips, way) as i:
                     waits(k, full, draw, use + i, slots)
             else:
                 with k.loop("i", trips, way) as i:
+                    k.let(name, i + 7)
                     waits(k, full, draw, use + i, slots)
                     if draw.random() < 0.3:
                         with k.loop("j", draw.choice((2, 7))) as j:

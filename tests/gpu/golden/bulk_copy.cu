@@ -42,17 +42,17 @@ bulk_copy(const float* __restrict__ src, float* __restrict__ dst, int32_t N) {
         const int thread = threadIdx.x - 32;
         if (elect_one()) {
             const int trips1 = int((2 * block_x + ((int64_t(N) + 255) >> 8) + 2) / 3 - block_x);
-            int slot1 = 0, phase1 = 0;
+            int slot = 0, phase = 0;
             for (int i = 0; i < trips1; ++i) {
-                mbarrier_wait(full + slot1, phase1);
-                bulk_store(dst + 256 * block_x + 768 * i, ring + 256 * slot1,
+                mbarrier_wait(full + slot, phase);
+                bulk_store(dst + 256 * block_x + 768 * i, ring + 256 * slot,
                            4 * min(256, N - 256 * block_x - 768 * i));
                 bulk_commit_group();
                 bulk_wait_group_read<0>();
-                mbarrier_arrive(empty + slot1);
-                if (++slot1 == 3) {
-                    slot1 = 0;
-                    phase1 ^= 1;
+                mbarrier_arrive(empty + slot);
+                if (++slot == 3) {
+                    slot = 0;
+                    phase ^= 1;
                 }
             }
             bulk_wait_group<0>();

@@ -35,7 +35,7 @@ cp_async_copy(const float* __restrict__ src, float* __restrict__ dst, int32_t N)
                 vector<4>(dst + int64_t(512 * block_x + 1536 * i) + 128 * j + thread) = vector<4>(word);
             }
         }
-        if (++slot == 3) slot = 0;
+        slot = slot1;
         if (++slot1 == 3) slot1 = 0;
     }
 }

@@ -34,7 +34,7 @@ cp_async_copy(const float* __restrict__ src, float* __restrict__ dst, int32_t N)
                 vector<4>(dst + 256 * block_x + 256 * i + 64 * j + thread) = vector<4>(word);
             }
         }
-        if (++slot == 5) slot = 0;
+        slot = slot1;
         if (++slot1 == 5) slot1 = 0;
     }
 }

@@ -53,18 +53,18 @@ gather_rows(const __grid_constant__ CUtensorMap src_map, const __grid_constant__
         if (elect_one()) {
             const int64_t trips1 = (((int64_t(M) + 15) >> 4) * ((int64_t(N) + 63) >> 6) + 2 * block_x
                                     + 2) / 3 - block_x;
-            int slot1 = 0, phase1 = 0;
+            int slot = 0, phase = 0;
             for (int64_t i = 0; i < trips1; ++i) {
                 const int64_t store = block_x + 3 * i;
-                mbarrier_wait(full + slot1, phase1);
+                mbarrier_wait(full + slot, phase);
                 tma_store_2d(dst_map, 64 * (store % ((int64_t(N) + 63) >> 6)),
-                             16 * (store / ((int64_t(N) + 63) >> 6)), ring + 1024 * slot1);
+                             16 * (store / ((int64_t(N) + 63) >> 6)), ring + 1024 * slot);
                 bulk_commit_group();
                 bulk_wait_group_read<0>();
-                mbarrier_arrive(empty + slot1);
-                if (++slot1 == 3) {
-                    slot1 = 0;
-                    phase1 ^= 1;
+                mbarrier_arrive(empty + slot);
+                if (++slot == 3) {
+                    slot = 0;
+                    phase ^= 1;
                 }
             }
             bulk_wait_group<0>();

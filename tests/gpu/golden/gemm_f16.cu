@@ -61,7 +61,7 @@ gemm(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensor
         const int v5 = 64 * (thread & 15) + 2048 * (thread >> 5) + 8 * ((((thread >> 4) & 1) + 2) ^ (thread & 7));
         const int v6 = 64 * (thread & 15) + 2048 * (thread >> 5) + 8 * ((((thread >> 4) & 1) + 4) ^ (thread & 7));
         const int v7 = 64 * (thread & 15) + 2048 * (thread >> 5) + 8 * ((((thread >> 4) & 1) + 6) ^ (thread & 7));
-        int slot1 = 0, phase1 = 0, slot2 = 2;
+        int slot = 0, phase = 0, slot1 = 2;
         for (int wave = 0; wave < trips2; ++wave) {
             const int v8 = (block_x + 128 * wave) % (8 * ((N + 127) >> 7));
             const int v9 = (block_x + 128 * wave) / (8 * ((N + 127) >> 7));
@@ -69,37 +69,36 @@ gemm(const __grid_constant__ CUtensorMap a_map, const __grid_constant__ CUtensor
             const int v11 = v8 % min(8, ((M + 63) >> 6) - 8 * v9);
             const int trips3 = (K + 63) >> 6;
             for (int i = 0; i < trips3; ++i) {
-                mbarrier_wait(full + slot1, phase1);
+                mbarrier_wait(full + slot, phase);
                 wgmma_fence();
+                wgmma_m64n128k16_f16(acc, descriptor<0x4000004000010000>(stage + 12288 * slot + 4096 * (thread >> 7)),
+                                     descriptor<0x4000004000010000>(stage + 12288 * slot + 4096), min(1, i));
                 wgmma_m64n128k16_f16(acc,
-                                     descriptor<0x4000004000010000>(stage + 12288 * slot1 + 4096 * (thread >> 7)),
-                                     descriptor<0x4000004000010000>(stage + 12288 * slot1 + 4096), min(1, i));
-                wgmma_m64n128k16_f16(acc, descriptor<0x4000004000010000>(stage + 12288 * slot1 + 4096 * (thread >> 7)
-                                                                + 16), descriptor<0x4000004000010000>(stage
-                                                                + 12288 * slot1 + 4112), 1);
-                wgmma_m64n128k16_f16(acc, descriptor<0x4000004000010000>(stage + 12288 * slot1 + 4096 * (thread >> 7)
-                                                                + 32), descriptor<0x4000004000010000>(stage
-                                                                + 12288 * slot1 + 4128), 1);
-                wgmma_m64n128k16_f16(acc, descriptor<0x4000004000010000>(stage + 12288 * slot1 + 4096 * (thread >> 7)
-                                                                + 48), descriptor<0x4000004000010000>(stage
-                                                                + 12288 * slot1 + 4144), 1);
+                                     descriptor<0x4000004000010000>(stage + 12288 * slot + 4096 * (thread >> 7) + 16),
+                                     descriptor<0x4000004000010000>(stage + 12288 * slot + 4112), 1);
+                wgmma_m64n128k16_f16(acc,
+                                     descriptor<0x4000004000010000>(stage + 12288 * slot + 4096 * (thread >> 7) + 32),
+                                     descriptor<0x4000004000010000>(stage + 12288 * slot + 4128), 1);
+                wgmma_m64n128k16_f16(acc,
+                                     descriptor<0x4000004000010000>(stage + 12288 * slot + 4096 * (thread >> 7) + 48),
+                                     descriptor<0x4000004000010000>(stage + 12288 * slot + 4144), 1);
                 wgmma_commit_group();
                 wgmma_wait_group<1>();
                 if (i > 0) {
                     if (elect_one()) {
-                        mbarrier_arrive(empty + slot2);
+                        mbarrier_arrive(empty + slot1);
                     }
                 }
-                if (++slot1 == 3) {
-                    slot1 = 0;
-                    phase1 ^= 1;
+                slot1 = slot;
+                if (++slot == 3) {
+                    slot = 0;
+                    phase ^= 1;
                 }
-                if (++slot2 == 3) slot2 = 0;
             }
             wgmma_wait_group<0>();
             settled(acc);
             if (elect_one()) {
-                mbarrier_arrive(empty + slot2);
+                mbarrier_arrive(empty + slot1);
             }
             if (elect_one()) {
                 bulk_wait_group_read<1>();

@@ -68,15 +68,15 @@ tma_transpose(const __grid_constant__ CUtensorMap src_map, const __grid_constant
         if (elect_one()) {
             const int64_t trips1 = ((((int64_t(M) + 31) >> 5) * ((int64_t(N) + 63) >> 6) + block_x
                                      + 1) >> 1) - block_x;
-            int slot1 = 0, phase1 = 0;
+            int slot = 0, phase = 0;
             for (int64_t i = 0; i < trips1; ++i) {
-                mbarrier_wait(empty + slot1, phase1 ^ 1);
-                mbarrier_arrive_expect_tx(full + slot1, 8192);
-                tma_load_2d(ring + 2048 * slot1, src_map, 64 * ((block_x + 2 * i) / ((int64_t(M) + 31) >> 5)),
-                            32 * ((block_x + 2 * i) % ((int64_t(M) + 31) >> 5)), full + slot1);
-                if (++slot1 == 3) {
-                    slot1 = 0;
-                    phase1 ^= 1;
+                mbarrier_wait(empty + slot, phase ^ 1);
+                mbarrier_arrive_expect_tx(full + slot, 8192);
+                tma_load_2d(ring + 2048 * slot, src_map, 64 * ((block_x + 2 * i) / ((int64_t(M) + 31) >> 5)),
+                            32 * ((block_x + 2 * i) % ((int64_t(M) + 31) >> 5)), full + slot);
+                if (++slot == 3) {
+                    slot = 0;
+                    phase ^= 1;
                 }
             }
         }
