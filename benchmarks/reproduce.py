@@ -102,8 +102,8 @@ def functions(path: Path) -> Iterator[str]:
     """How many results of functions are where they are stated to be, and the least room that an approximate one has."""
     found = list(rows(path))
     inputs, outside = sum(r["inputs"] for r in found), sum(r["outside"] for r in found)
-    words = len({r["function"] for r in found})
-    yield f"{found[0]['device']}: {inputs} results of {words} functions by type, {outside} outside of what is stated"
+    words, every = len({r["function"] for r in found}), f"{len(found)} of them by type"
+    yield f"{found[0]['device']}: {inputs} results of {words} functions, {every}, {outside} outside of what is stated"
     approximate = [r for r in found if r["worst_of_bound"]]
     yield "| function | type | stated | worst, of that |"
     yield "|---|---|---|---|"

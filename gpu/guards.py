@@ -81,9 +81,9 @@ def view(tensor: KernelTensor, held: np.ndarray[Any, Any]) -> np.ndarray[Any, An
     """The elements of flat layouts as an array over the bytes."""
     steps = as_modes(tensor.layout.stride)
     size = tensor.dtype.bytes
-    return np.lib.stride_tricks.as_strided(
-        held.view(tensor.dtype.numpy()), shape_of(tensor), tuple(int(d) * size for d in steps)
-    )
+    # As integers: the array interface, through which as_strided goes, has no name for floats of 8 bits.
+    bits = np.lib.stride_tricks.as_strided(held.view(f"u{size}"), shape_of(tensor), tuple(int(d) * size for d in steps))
+    return bits.view(tensor.dtype.numpy())
 
 
 def laid_out(tensor: KernelTensor, given: Any = None) -> np.ndarray[Any, Any]:

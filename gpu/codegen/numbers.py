@@ -132,10 +132,14 @@ CONVERSIONS = {
     },
     ("i32", "f64"): "double({})",
     ("u32", "f64"): "double({})",
+    ("f32", "i32"): "__float2int_rz({})",
+    ("f32", "u32"): "__float2uint_rz({})",
+    # PTX ISA, cvt: a NaN becomes 0 but for these, of which it has the greatest bit alone.
     **{
-        (kind, out): f"__{name}2{word}_rz({{}})"
+        (kind, out): f"({{0}} == {{0}} ? __{name}2{word}_rz({{0}}) : 0)"
         for kind, name in (("f32", "float"), ("f64", "double"))
         for out, word in (("i32", "int"), ("u32", "uint"), ("i64", "ll"), ("u64", "ull"))
+        if kind == "f64" or out in ("i64", "u64")
     },
 }
 EXACT_IN = {
@@ -190,7 +194,7 @@ def _conversion(kind: str, out: str) -> str | None:
         return wide and f"{CTYPES[out]}(min(max({wide}, {low}), {high}))"
     if kind in EXACT_IN:
         first, second = _conversion(kind, EXACT_IN[kind]), _conversion(EXACT_IN[kind], out)
-        return second.format(first) if first and second else None
+        return second.format(first.format("{0}")) if first and second else None
     if out in ("e4m3", "e5m2") and kind in ("f16", "bf16"):
         return CONVERSIONS["f32", out].format(_conversion(kind, "f32"))
     return None

@@ -182,7 +182,8 @@ class Values:
         if row.bits:
             return Term(_of_bits(row, [Term(self.rounded(a, kind), kind) for a in args], kind), kind)
         if kind.kind == "float" or any(a.kind.kind == "float" for a in args):
-            made = _formula(row, DOUBLES).format(*map(double, args))
+            given = [_odd(a) if row.value == "convert" and kind.bits < 64 else double(a) for a in args]
+            made = _formula(row, DOUBLES).format(*given)
             return Term(converted(Term(made, f64), kind), kind)
         name = ctype(kind)
         if row.value in CHOSEN:
@@ -245,12 +246,19 @@ def double(x: Term) -> str:
     return TO_DOUBLE[x.kind.name].format(x.text)
 
 
+def _odd(x: Term) -> str:
+    """A number as a double; an integer of 64 bits is rounded to odd, so that rounding it again is rounding once."""
+    if x.kind.kind not in ("int", "uint") or x.kind.bits < 64:
+        return double(x)
+    return f"fma_odd(double({x.text} >> 32), 4294967296.0, double({x.text} & 0xffffffff))"
+
+
 def converted(x: Term, out: DType) -> str:
     """A number in another type: integers towards zero and saturated, floats rounded once."""
     if out.kind == "float":
         if out.name not in OF_DOUBLE:
             raise LayoutError(f"expected a float type of whole bytes ({', '.join(OF_DOUBLE)}), got {out}")
-        return OF_DOUBLE[out.name].format(_bare(double(x)))
+        return OF_DOUBLE[out.name].format(_bare(_odd(x) if out.bits < 64 else double(x)))
     if x.kind.kind != "float":
         return f"{ctype(out)}({x.text})"
     least, most = (-(1 << out.bits - 1), (1 << out.bits - 1) - 1) if out.kind == "int" else (0, (1 << out.bits) - 1)

@@ -118,10 +118,11 @@ class MapFunction:
             bound = self.errors[out.name].bound(exact, out) + rounding
         return np.where(np.isfinite(exact), bound, 0.0)
 
-    def exact(self, sources: list[Typed]) -> Numbers:
-        """The value before it is rounded, as float64."""
+    def exact(self, sources: list[Typed], out: DType | None = None) -> Numbers:
+        """The value before it is rounded, as float64: what this does not hold is rounded to odd, unless it is *out*."""
+        narrow = out is None or out.bits < 64
         with np.errstate(all="ignore"):
-            return self.on(*(self._flushed(x.astype(np.float64), kind) for kind, x in sources))
+            return self.on(*(self._flushed(_wide(x, narrow), kind) for kind, x in sources))
 
     def _flushed(self, x: Numbers, kind: DType) -> Numbers:
         """Numbers with 0 of their sign in place of subnormal ones, if the function flushes them."""
@@ -148,7 +149,7 @@ class MapFunction:
             raise LayoutError("expected an fma of at most 32 bits, got f64")
         if out.kind == "float" or any(kind.kind == "float" for kind, _ in sources):
             with np.errstate(all="ignore"):
-                return converted(self._flushed(self.exact(sources), out), out)
+                return converted(self._flushed(self.exact(sources, out), out), out)
         with np.errstate(all="ignore"):
             return self.on(*(x.astype(out.numpy()) for _, x in sources)).astype(out.numpy())
 
@@ -184,15 +185,37 @@ def _odd(x: Numbers) -> Numbers:
 
 
 def _fma(a: Numbers, b: Numbers, c: Numbers) -> Numbers:
-    """a*b + c, rounded to odd: products of 24 bits are exact, the sum's error is known (Knuth's TwoSum)."""
+    """a*b + c, rounded to odd: products of 24 bits are exact, and the error of a sum is known (Knuth's TwoSum)."""
     if a.dtype != np.float64:
         return a * b + c
     p = a * b
+    return _odd_sum(p, c)
+
+
+def _odd_sum(p: Numbers, c: Numbers) -> Numbers:
+    """p + c in float64, rounded to odd."""
     s = p + c
     t = s - p
     error = (p - (s - t)) + (c - t)
     even = (error != 0) & np.isfinite(s) & (s.view(np.uint64) & 1 == 0)
     return np.where(even, np.nextafter(s, np.where(error > 0, np.inf, -np.inf)), s)
+
+
+def _wide(x: Numbers, narrow: bool) -> Numbers:
+    """Numbers as float64; integers of 64 bits are rounded to odd where they are made *narrow* next, so once in all."""
+    if not narrow or x.dtype.kind not in "iu" or x.dtype.itemsize < 8:
+        return x.astype(np.float64)
+    low = x & x.dtype.type(0xFFFFFFFF)
+    return _odd_sum((x - low).astype(np.float64), low.astype(np.float64))
+
+
+def _lesser(a: Numbers, b: Numbers) -> Numbers:
+    """PTX ISA, min and max: -0 is less than 0."""
+    return np.where(a == b, np.where(np.signbit(a), a, b), np.fmin(a, b))
+
+
+def _greater(a: Numbers, b: Numbers) -> Numbers:
+    return np.where(a == b, np.where(np.signbit(a), b, a), np.fmax(a, b))
 
 
 def _relu(x: Numbers) -> Numbers:
@@ -206,8 +229,8 @@ ROWS = (
     MapFunction("mul", (0, 0), lambda a, b: a * b, "a * b"),
     MapFunction("fma", (0, 0, 0), _fma, "a*b + c, rounded once"),
     MapFunction("scale", (0, 1), lambda a, s: a * s, "a * s, for one s"),
-    MapFunction("min", (0, 0), np.fmin, "the lesser; the number of a number and a NaN"),
-    MapFunction("max", (0, 0), np.fmax, "the greater; the number of a number and a NaN"),
+    MapFunction("min", (0, 0), _lesser, "the lesser, -0 of zeros; the number of a number and a NaN"),
+    MapFunction("max", (0, 0), _greater, "the greater, 0 of zeros; the number of a number and a NaN"),
     MapFunction("neg", (0,), lambda x: -x, "-x"),
     MapFunction("relu", (0,), _relu, "x where x > 0, else 0; 0 for NaN"),
 )

@@ -167,6 +167,16 @@ def test_conversions_have_the_bits_of_their_row(kind, out):
     assert (bits(defined(kernel, kernel, inputs)["dst"]) == bits(expected(kernel, inputs)["dst"])).all()
 
 
+@pytest.mark.parametrize("kind", ["i64", "u64"])
+@pytest.mark.parametrize("value", [lambda i: element("x", i), lambda i: applied("convert", element("x", i))], ids=str)
+def test_integers_of_64_bits_next_to_ties_have_the_bits_of_their_row(kind, value):
+    kernel = computing(value, kind, "f32")
+    inputs = numbers(kind, 0)
+    inputs["x"][:] = (1 << 60) + (1 << 36) + np.resize([-1, 0, 1], 32)
+
+    assert (bits(defined(kernel, kernel, inputs)["dst"]) == bits(expected(kernel, inputs)["dst"])).all()
+
+
 def test_a_sum_of_indices_that_are_read_is_refused():
     kernel = computing(lambda i: total(4, lambda j: element("x", entry("y", j))), "i32")
 

@@ -4,6 +4,7 @@ import pytest
 
 import gpu
 from gpu.codegen import emit
+from gpu.codegen.numbers import applied
 from symlayout import Layout
 from symlayout.atoms.functions import FUNCTIONS, INTEGERS
 from symlayout.dtype import DType
@@ -67,3 +68,15 @@ def test_approximate_and_packed_functions_are_instructions():
     assert "= fma_bf16x2(vector<4>(&given[0]), vector<4>(&given[0]), vector<4>(&given[0]));" in texts["bf16"]
     assert "__ushort_as_half(tanh_approx_f16(__half_as_ushort(given[e])))" in texts["f16"]
     assert '"ex2.approx.ftz.bf16x2 %0, %1;"' in texts["bf16"]
+
+
+@pytest.mark.parametrize("kind, out, guarded", [
+    ("f32", "i32", False), ("f16", "u8", False), ("f32", "i64", True), ("e4m3", "u64", True), ("f64", "i32", True),
+    ("f64", "i8", True),
+])  # fmt: skip
+def test_a_nan_becomes_0_where_the_instruction_makes_another_number_of_it(kind, out, guarded):
+    """PTX ISA, cvt: of f64, and to 64 bits, a NaN becomes the greatest bit alone."""
+    text = applied("convert", [DType.of(kind)], DType.of(out), ["x"])
+
+    assert ("== " in text) is guarded
+    assert (" : 0)" in text) is guarded

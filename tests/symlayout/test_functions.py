@@ -12,7 +12,7 @@ from checkers import Computes, Launchable
 from symlayout import SM90, Layout, LayoutError
 from symlayout.arch import SM80
 from symlayout.atoms.functions import APPROXIMATE, IEEE, PAIRS, Error
-from symlayout.dtype import DType, bf16, f16, f32, f64
+from symlayout.dtype import DType, bf16, f16, f32, f64, i64, u64
 from symlayout.kernel import Builder
 from symlayout.kernel.specification import applied, element
 from symlayout.semantics import execute
@@ -56,6 +56,29 @@ def test_division_and_roots_are_rounded_once(word):
             assert middles[1] ** 2 <= target <= middles[0] ** 2
         else:
             assert all(abs(Fraction(float(y)) - target) <= abs(Fraction(float(n)) - target) for n in near)
+
+
+@pytest.mark.parametrize("kind", [i64, u64], ids=str)
+@pytest.mark.parametrize("out, digits", [(f32, 24), (bf16, 8)], ids=str)
+def test_an_integer_of_64_bits_is_rounded_once(kind, out, digits):
+    """Next to a tie of the narrow type, which float64 cannot tell from the tie."""
+    odd = 2 * RNG.integers(1 << digits - 1, 1 << digits, 200) + 1
+    x = ((odd << 61 - digits) + np.resize([-1, 0, 1], 200)).astype(kind.numpy())
+    found = map_function("convert").result([(kind, x[None])], out, 200)[0]
+
+    for n, y in zip(x.tolist(), found.astype(np.float64).tolist(), strict=True):
+        step = 1 << n.bit_length() - digits
+        low = n - n % step
+        near = low if 2 * (n - low) < step or (2 * (n - low) == step and low // step % 2 == 0) else low + step
+        assert y == near, n
+
+
+@pytest.mark.parametrize("kind", [f32, bf16, f64], ids=str)
+def test_zeros_have_an_order(kind):
+    a, b = [0.0, -0.0, 0.0, -0.0], [-0.0, 0.0, 0.0, -0.0]
+
+    assert np.signbit(of("min", kind, a, b)[0]).tolist() == [True, True, False, True]
+    assert np.signbit(of("max", kind, a, b)[0]).tolist() == [False, False, False, True]
 
 
 @pytest.mark.parametrize("word, name", [(row.word, name) for row in APPROXIMATE for name in row.errors])
