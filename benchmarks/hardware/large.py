@@ -1,10 +1,11 @@
 """Large sizes compared whole on a device, and how long each part of that takes.
 
-    python -m benchmarks.hardware.large [--only gemm_8192 ..] [--out FILE]
+    python -m benchmarks.hardware.large [--only gemm_8192 ..] [--edges] [--out FILE]
 
 A kernel is proved for all sizes first. Inputs are made on the device, the definition of the kernel is run there, then
-the kernel, and every byte of each tensor is compared with that of its twin (``gpu.differential``). Exit status 1 where
-a case differs, 3 where a kernel is not proved, 4 where there is no device.
+the kernel, and every byte of each tensor is compared with that of its twin (``gpu.differential``). With --edges that is
+done at all sizes of ``benchmarks.hardware.correct``, with and without random waits: for kernels that a run without a
+device takes minutes for. Exit status 1 where a case differs, 3 where a kernel is not proved, 4 without a device.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 import gpu
 from benchmarks.hardware.correct import proved
+from benchmarks.hardware.correct import sizes as edges_of
 from gpu.definition.running import Defined
 from gpu.differential import data
 from gpu.differential.on_device import on_device
@@ -33,6 +35,8 @@ CASES: dict[str, tuple[Callable[[], Kernel], dict[str, int]]] = {
     "gemm_4096": (lambda: kernels.gemm(M, N, K), dict.fromkeys("MNK", 4096)),
     "gemm_8192": (lambda: kernels.gemm(M, N, K), dict.fromkeys("MNK", 8192)),
     "gemm_odd": (lambda: kernels.gemm(M, N, K), {"M": 5001, "N": 7000, "K": 3000}),
+    "gemm_mma": (lambda: kernels.gemm_mma(M, N, K), dict.fromkeys("MNK", 8192)),
+    "gemm_mma_grouped": (lambda: kernels.gemm_mma(M, N, K, group=8), {"M": 5001, "N": 7000, "K": 3000}),
     "tma_transpose": (lambda: kernels.tma_transpose(*dims("M N")), {"M": 16384, "N": 32768}),
     "tma_transpose_f32": (lambda: kernels.tma_transpose(*dims("M N"), dtype="f32"), {"M": 16384, "N": 16384}),
     "tma_copy": (lambda: kernels.tma_copy(*dims("M N")), {"M": 16384, "N": 16384}),
@@ -63,25 +67,30 @@ class Laps:
         self.seconds[part], self._last = round(now - self._last, 4), now
 
 
-def rows(name: str, device: gpu.Device) -> Iterator[dict[str, Any]]:
-    """A row for each set of data; nothing for a kernel that is not proved."""
-    build, sizes = CASES[name]
+def rows(name: str, device: gpu.Device, edges: bool = False) -> Iterator[dict[str, Any]]:
+    """A row for each size, set of data and way of waiting; nothing for a kernel that is not proved."""
+    build, large = CASES[name]
     kernel, certificate = proved(build())
     if certificate is None:
         return
-    bound, code, by = kernel.bind(**sizes), gpu.Generated(kernel), Defined(kernel)
-    for word in data.words(bound):
-        laps = Laps()
-        outcome, told = on_device(bound, code, by, device, word, laps.ended)
-        yield {
-            **{"name": name, "digest": kernel.digest, "sizes": sizes, "data": word, "outcome": outcome, "told": told},
-            **{"parts": laps.seconds, "device": device.facts.name},
-        }
+    by = Defined(kernel)
+    for delays in (None, 1) if edges else (None,):
+        code = gpu.Generated(kernel, delays=delays)
+        for sizes in edges_of(kernel) if edges else [large]:
+            bound = kernel.bind(**sizes)
+            for word in data.words(bound):
+                laps = Laps()
+                outcome, told = on_device(bound, code, by, device, word, laps.ended)
+                yield {
+                    **{"name": name, "digest": kernel.digest, "sizes": sizes, "data": word, "delays": delays},
+                    **{"outcome": outcome, "told": told, "parts": laps.seconds, "device": device.facts.name},
+                }
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--edges", action="store_true", help="the sizes at which mistakes show, with and without waits")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(argv)
     if not gpu.availability().ok:
@@ -90,7 +99,7 @@ def main(argv: list[str] | None = None) -> int:
     bad, undecided, every = 0, 0, list[dict[str, Any]]()
     with gpu.Device() as device:
         for name in options.only:
-            found = list(rows(name, device))
+            found = list(rows(name, device, options.edges))
             undecided += not found
             bad += any(r["outcome"] != "same" for r in found)
             for r in found:

@@ -71,7 +71,7 @@ CASES = {
     "copy_if": Case(lambda: kernels.copy_if(M, WHOLE, WHOLE_ROW), {**SQUARE, "ld": 16384}, "copy", 0.97),
     "copy_if_any": Case(lambda: kernels.copy_if(M, N, ROW), {**SQUARE, "ld": 16384}, "copy", 0.97),
     "gemm_mma_8192": Case(lambda: kernels.gemm_mma(M, N, K), _cubed(8192), "product", 0.60),
-    "gemm_mma_8192_grouped": Case(lambda: kernels.gemm_mma(M, N, K, group=16), _cubed(8192), "product", 0.60),
+    "gemm_mma_8192_grouped": Case(lambda: kernels.gemm_mma(M, N, K, group=8), _cubed(8192), "product", 0.60),
     "gemm_mma_8192_square": Case(
         lambda: kernels.gemm_mma(M, N, K, tile=(128, 128), stages=3), _cubed(8192), "product", 0.60
     ),

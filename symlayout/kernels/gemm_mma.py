@@ -2,18 +2,20 @@
 
     >>> from symlayout import dims
     >>> print(gemm_mma(*dims("M N K")).text().splitlines()[1])
-      grid (ceil(M/128),ceil(N/256)), 256 threads
+      grid (ceil(M/256),ceil(N/128)), 256 threads
 
 Each thread asks for 16 bytes at a time, and for zeros outside of the matrices. At the one barrier of each step every
 thread has its part of step i + 1, and all have read step i, whose slot is filled next. Rows of a slot are swizzled,
 so that eight rows of one column of 16 bytes are in eight different groups of banks. A warp multiplies 64 x 64 elements,
 and reads the operands of the next 16 columns of K while it multiplies these, those of the next step too: the barrier is
-passed before the last 16 of a step are multiplied.
+passed before the last 16 of a step are multiplied. Behind the last step one of zeros is read and not used, so that no
+read asks whether there is a step. What a step copies is asked for in three parts, each behind reads of operands: reads
+that stand behind all copies would wait for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..atoms import atom
@@ -36,6 +38,7 @@ SIZES = (
     {"M": 300, "N": 8, "K": 200},
 )
 STEPS = {32: lambda row: row // 2 % 4, 64: lambda row: row % 8}  # elements of K at a time: what swizzles a row's chunks
+UNROLLED = (2, 4)  # stages of which an iteration knows its slots, with as many copies of the body
 CHUNK = 8  # elements of one cp.async, and of one row of ldmatrix
 INSTRUCTION_K = 16
 WARP_ROWS, WARP_COLUMNS = 64, 64
@@ -47,7 +50,7 @@ def gemm_mma(
     K: int | Symbol,
     *,
     dtype: DTypeLike = "bf16",
-    tile: tuple[int, int] = (128, 256),
+    tile: tuple[int, int] = (256, 128),
     step: int = 64,
     stages: int = 4,
     group: int = 1,
@@ -64,6 +67,8 @@ def gemm_mma(
     _expect(kind, rows, columns, step, stages, group)
     warps_m, warps_n = rows // WARP_ROWS, columns // WARP_COLUMNS
     threads, steps = WARP * warps_m * warps_n, ceil_div(K, step)
+    each = threads * CHUNK // step  # rows that all threads copy together
+    _expect_whole(rows, columns, each)
     sizes = [x for x in (M, N, K) if not isinstance(x, int)]
     across = ceil_div(N, columns)
     grid = (ceil_div(M, rows), across) if group == 1 else (group, across, ceil_div(M, rows * group))
@@ -79,38 +84,47 @@ def gemm_mma(
     m, n = k.let("m", rows * block), k.let("n", columns * k.block[1])
     lane, warp = k.let("lane", k.thread % WARP), k.let("warp", k.thread // WARP)
     row, chunk = k.let("row", k.thread // (step // CHUNK)), k.let("chunk", k.thread % (step // CHUNK))
-    each = threads // (step // CHUNK)  # rows of all threads together
     to = k.let("to", step * row + CHUNK * xor(chunk, STEPS[step](row)))
     top, left = WARP_ROWS * (warp % warps_m), WARP_COLUMNS * (warp // warps_m)  # of the warp in the tile
     lines = (
         k.let("of_line", step * (top + lane % 16)),
         k.let("of_column", step * (left + lane % 8 + 8 * (lane // 16))),
     )
-    halves, phase = (lane // 16, lane // 8 % 2), k.let("phase", STEPS[step](lane))
+    phase = STEPS[step](lane)
+    chunks = k.let("chunk_a", xor(lane // 16, phase)), k.let("chunk_b", xor(lane // 8 % 2, phase))
+    # What is left of the matrices from a thread's first place on: with these, a copy is inside by one comparison.
+    sides = (
+        (a, slots[0], m, k.let("rows_a", M - m - row), rows),
+        (b, slots[1], n, k.let("rows_b", N - n - row), columns),
+    )
+    rest = k.let("rest", K - CHUNK * chunk)
 
-    def fetch(i: Any) -> None:
-        """A group of copies for a step, empty past the last one."""
-        column = step * i + CHUNK * chunk
-        with k.where(i < steps):
-            for x, slot, first, limit, count in ((a, slots[0], m, M, rows), (b, slots[1], n, N, columns)):
-                with k.loop("j", count // each, unroll="full") as j:
-                    at = first + row + each * j
+    def fetch(i: Any, part: int = 0, parts: int = 1) -> None:
+        """A part of the copies of a step; behind the last one come zeros, and then nothing."""
+        some = _shared((rows // each, columns // each), part, parts)
+        with k.where(i <= steps):
+            for (x, slot, first, inside, count), own in zip(sides, some, strict=True):
+                if not own:
+                    continue
+                with k.loop("j", len(own), unroll="full") as j:
+                    line = each * (own.start + j)
                     # The rows of one thread are swizzled alike if they lie whole groups of eight apart.
-                    part = to if each % 8 == 0 else step * row + CHUNK * xor(chunk, STEPS[step](row + each * j))
+                    place = to if each % 8 == 0 else step * row + CHUNK * xor(chunk, STEPS[step](row + line))
                     k.copy(
                         "cp.async.16",
-                        x(K * at + column),
-                        slot(step * count * (i % stages) + part + step * each * j),
-                        when=(at < limit, column + CHUNK <= K),
+                        x(K * (first + row + line) + step * i + CHUNK * chunk),
+                        slot(step * count * (i % stages) + place + step * line),
+                        when=(line < inside, step * i + CHUNK <= rest),
                     )
-        k.commit("cp.async")
 
     parts = step // INSTRUCTION_K
 
     def load(i: Any, part: int) -> None:
-        """16 columns of K of step i."""
-        starts = [step * count * (i % stages) + line for count, line in zip(tile, lines, strict=True)]
-        _load(k, list(zip(slots, starts, halves, (of_a, of_b), strict=True)), phase, step, part)
+        """16 columns of K of step i, for all rows of the warp, into one of two sets of registers."""
+        for slot, count, line, own, held in zip(slots, tile, lines, chunks, (of_a, of_b), strict=True):
+            with k.loop("q", WARP_ROWS // 16, unroll="full") as q:
+                at = step * count * (i % stages) + line + 16 * step * q + CHUNK * xor(own, 2 * part)
+                k.copy("ldmatrix.x4", slot(at), held(CHUNK * (4 * (part % 2) + q)))
 
     def arrive() -> None:
         k.wait_group("cp.async", stages - 2)
@@ -119,17 +133,19 @@ def gemm_mma(
     k.fill(acc(), 0, WARP_ROWS * WARP_COLUMNS // WARP)
     with k.loop("s", stages - 1) as s:
         fetch(s)
+        k.commit("cp.async")
     arrive()
     load(0, 0)
-    with k.loop("i", steps) as i:
-        fetch(i + stages - 1)
+    with k.loop("i", steps, unroll=stages if stages in UNROLLED else None) as i:
         for part in range(parts):
             if part + 1 < parts:
                 load(i, part + 1)
+                fetch(i + stages - 1, part, parts - 1)
+                if part + 2 == parts:
+                    k.commit("cp.async")
             else:
                 arrive()
-                with k.where(i + 1 < steps):
-                    load(i + 1, 0)
+                load(i + 1, 0)
             _multiply(k, kind, of_a, of_b, acc, part % 2)
     _store(k, acc, out, c, (k.let("first", m + top + lane // 4), k.let("second", n + left + 2 * (lane % 4))), (M, N))
     k.result("c", lambda m, n: dot(K, lambda k: (element("a", m, k), element("b", n, k))))
@@ -137,12 +153,13 @@ def gemm_mma(
     return k.kernel(*given, reference=reference)
 
 
-def _load(k: Builder, operands: list[Any], phase: Any, step: int, j: int) -> None:
-    """16 columns of K of all rows of the warp, 16 rows at a time, into one of two sets of registers."""
-    for slot, start, half, held in operands:
-        with k.loop("q", WARP_ROWS // 16, unroll="full") as q:
-            at = start + 16 * step * q + CHUNK * xor(2 * j + half, phase)
-            k.copy("ldmatrix.x4", slot(at), held(CHUNK * (4 * (j % 2) + q)))
+def _shared(counts: Iterable[int], part: int, parts: int) -> Iterator[range]:
+    """Which of these copies, so many for each operand, one after the other, are in one of some equal parts."""
+    every, before = list(counts), 0
+    low, high = (sum(every) * p // parts for p in (part, part + 1))
+    for n in every:
+        yield range(max(low - before, 0), min(high - before, n))
+        before += n
 
 
 def _multiply(k: Builder, kind: DType, of_a: Any, of_b: Any, acc: Any, part: int) -> None:
@@ -175,3 +192,8 @@ def _expect(kind: DType, rows: int, columns: int, step: int, stages: int, group:
         raise LayoutError(f"expected a group of at least 1 tile, got {group!r}")
     if stages < 2:
         raise LayoutError(f"expected at least 2 stages, since one is filled while another is read, got {stages}")
+
+
+def _expect_whole(rows: int, columns: int, each: int) -> None:
+    if rows % each or columns % each:
+        raise LayoutError(f"expected a tile of multiples of {each} rows, which its threads copy, got {rows}x{columns}")

@@ -8,7 +8,7 @@ import pytest
 
 import gpu
 from benchmarks import reproduce
-from benchmarks.hardware import asleep, correct, functions, mutants, speeds, stamped
+from benchmarks.hardware import asleep, ck_views, correct, functions, mma_bounds, mutants, speeds, stamped
 from gpu.driver import Availability
 from symlayout.atoms.functions import FUNCTIONS
 
@@ -75,6 +75,9 @@ def test_what_is_stated_of_errors_is_what_was_measured_and_nothing_is_outside(na
     for r in found:
         row = FUNCTIONS[r["function"]]
         assert r["stated"] == str(row.errors.get(r["type"], "rounded once")), r["function"]
+    if found[0]["device"] == "NVIDIA H200":  # all of them; on the H100 floats
+        every = {(kind, *call) for kind in functions.TYPES for call in functions.calls(kind)}
+        assert {(r["of"], r["function"], r["type"]) for r in found} == every
     measured = {(r["function"], r["type"]) for r in found}
     assert {(w, kind) for w, row in FUNCTIONS.items() for kind in row.errors} <= measured
 
@@ -97,6 +100,14 @@ def test_a_sleeping_lane_is_overtaken_and_the_store_before_it_faults_one_that_re
     assert sum("illegal instruction" in r.get("said", "") for r in found) == 1
 
 
+def test_every_view_of_ck_tile_left_the_bytes_that_it_says():
+    found = list(reproduce.rows(reproduce.ROWS.parent / "ck_tile" / "ck_views_h200.jsonl.gz"))
+
+    assert {r["name"] for r in found} == set(ck_views.CASES)
+    assert all(r["wrong"] == 0 for r in found)
+    assert sum(r["delays"] is not None for r in found) == len(found) / 2
+
+
 def test_all_ways_of_launching_ended_as_expected():
     found = rows("launch_check_h200.jsonl.gz")
 
@@ -104,7 +115,10 @@ def test_all_ways_of_launching_ended_as_expected():
     assert all(r["as_expected"] for r in found)
 
 
-@pytest.mark.parametrize("script", [asleep, correct, functions, mutants, speeds, stamped], ids=lambda m: m.__name__)
+SCRIPTS = (asleep, ck_views, correct, functions, mma_bounds, mutants, speeds, stamped)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda m: m.__name__)
 def test_a_script_without_a_device_says_so_with_status_4(script, monkeypatch, capsys):
     monkeypatch.setattr(gpu, "availability", lambda: Availability(False, "no device here"))
     monkeypatch.setattr("sys.argv", [script.__name__])

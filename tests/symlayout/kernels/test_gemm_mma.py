@@ -216,6 +216,7 @@ def test_a_slot_under_a_predicate_is_in_bounds():
 @pytest.mark.parametrize("options, said", [
     ({"dtype": "f32"}, "expected bf16 or f16, got f32"),
     ({"tile": (64, 96)}, "expected a tile of 1 to 16 warps of 64x64, got 64x96"),
+    ({"tile": (192, 128), "step": 32}, "expected a tile of multiples of 48 rows, which its threads copy, got 192x128"),
     ({"step": 48}, "expected a step of 32 or 64 elements of K, got 48"),
     ({"group": 0}, "expected a group of at least 1 tile, got 0"),
     ({"stages": 1}, "expected at least 2 stages"),
