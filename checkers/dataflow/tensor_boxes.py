@@ -76,8 +76,22 @@ def store(walk: Walk, state: State, op: Copy) -> None:
             corner = corner_of(state, kernel_map, op.dst.coordinate)
             if walk.checking:
                 moved = deltas + np.array([c for _, c in corner])
-                words = met(state, tile[at][None])
-                walk.stored(state, op, kernel_map.tensor, tuple(x for x, _ in corner), moved[None], words)
+                kept = _may_be_inside(state, state.kernel.tensor(kernel_map.tensor), corner, moved)
+                if kept.any():
+                    words = met(state, tile[at[kept]][None])
+                    walk.stored(state, op, kernel_map.tensor, tuple(x for x, _ in corner), moved[kept][None], words)
+
+
+def _may_be_inside(state: State, tensor: KernelTensor, corner: list[tuple[Any, int]], moved: Numbers) -> Numbers:
+    """Which elements of a box are not outside of the tensor by their form: a store leaves those out."""
+    kept = np.ones(len(moved), bool)
+    for i, ((x, _), n) in enumerate(zip(corner, leaves(tensor.layout.shape), strict=True)):
+        room = state.normal(n - x)
+        if type(room) is int:
+            kept &= moved[:, i] < room
+        if type(x) is int:
+            kept &= moved[:, i] >= -x
+    return kept
 
 
 def singles(state: State) -> list[Team]:
