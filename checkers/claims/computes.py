@@ -17,7 +17,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.readable import unread_result
 from symlayout.kernel.specification import Dot, Result, sums
-from symlayout.ops import For, WaitGroup
+from symlayout.ops import For, Op, WaitGroup
 from symlayout.semantics.expected import expect_results
 
 from ..aliases import met
@@ -169,7 +169,16 @@ class Computes(AtAllSizes):
         fitting = (row for row in rows if facts.admits(row) and small(row))
         every = {tuple(row.values()): row for row in fitting}
         chosen = [*_spread(list(every.values())), *(row for row in self._long(facts, rows[0]) if small(row))]
-        return iter(sorted(chosen, key=lambda row: math.prod(row.values())))
+        return iter(sorted(chosen, key=lambda row: (self._work(row), math.prod(row.values()))))
+
+    def _work(self, row: dict[Symbol, int]) -> int:
+        """About how long a run at sizes takes: CTAs times the iterations of the longest nest of loops."""
+        first = {**row, **dict.fromkeys(self.kernel.block, 0)}
+
+        def iterations(ops: Iterable[Op]) -> int:
+            return max((_times(op, first) * iterations(op.body) for op in ops if op.body), default=1)
+
+        return math.prod(evaluate(n, row) for n in self.kernel.grid) * iterations(self.kernel.plain.body)
 
     def _long(self, facts: Facts, least: dict[Symbol, int]) -> Iterator[dict[Symbol, int]]:
         """Sizes at which sums leave 16 bits, where they may be kept in too few."""
@@ -189,6 +198,12 @@ def _waits_behind(kernel: Kernel) -> bool:
     return any(
         isinstance(op, WaitGroup) and op.group == Completion.CP_ASYNC and op.pending for x in loops for op in x.walk()
     )
+
+
+def _times(op: Op, at: dict[Symbol, int]) -> int:
+    """The iterations of a loop that sizes and the first CTA decide; 1 for what is no loop, or unknown."""
+    known = isinstance(op, For) and set(symbols_in((op.extent,))) <= at.keys()
+    return max(1, evaluate(op.extent, at)) if known and isinstance(op, For) else 1
 
 
 def _raised(row: dict[Symbol, int], facts: Facts) -> dict[Symbol, int]:

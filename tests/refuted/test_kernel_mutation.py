@@ -12,12 +12,13 @@ import pytest
 
 from benchmarks.kernel_mutation import BUDGET, FAMILIES, chosen, judged, judgements, main
 from benchmarks.kernel_slips import mutants
-from checkers import HappensBefore, claims_of, prove
-from symlayout import LayoutError, dim
+from checkers import Computes, HappensBefore, claims_of, prove
+from symlayout import LayoutError, dim, dims
 from symlayout.answers.report import Outcome
+from symlayout.facts import Facts
 from symlayout.kernel import Builder, Kernel
-from symlayout.kernels import gemm, tma_copy, tma_transpose, vector_copy
-from symlayout.ops import Copy, Elect, If, Matrix, Mma, Op, Ref, Wait, WaitGroup
+from symlayout.kernels import gemm, gemm_simt, tma_copy, tma_transpose, vector_copy
+from symlayout.ops import Copy, Elect, Fill, If, Map, Matrix, Mma, Op, Ref, Wait, WaitGroup
 
 # One in so many mutants of a family; a run of all is python -m benchmarks.kernel_mutation.
 EVERY = {
@@ -96,6 +97,29 @@ def test_a_table_goes_on_where_it_was_cut_off(tmp_path: Path) -> None:
     assert {m: found[m] for m in first} == first, "their seconds too: they are not judged again"
     assert dict(judgements(few, file)) == found
     assert len(file.read_text().splitlines()) == len(few) + 1
+
+
+# -- what proofs and runs left open ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("column", [72, 128])
+def test_what_a_store_leaves_out_need_not_be_right(column: int) -> None:
+    """Of the columns of a tile those from N on are outside of the tensor."""
+    kernel = gemm(64, column, dim("K", multiple_of=8), tile=(64, 128), stages=2, cluster=1, blocks=1, group=1)
+    wrong = [op for op in kernel.walk() if isinstance(op, Map) and op.function == "convert"][-1]
+    claim = Computes(kernel.edited(lambda op: () if op is wrong else (op,)), "c")
+
+    assert bool(prove(claim, budget=replace(BUDGET, failures=False))) == (column == 72)
+
+
+def test_sizes_that_take_long_to_run_are_tried_last() -> None:
+    """A slip in the last of 4 x 4 sums of a thread shows in one CTA, and not in 17."""
+    kernel = gemm_simt(*dims("M N K", at_most=1 << 20))
+    claim = Computes(kernel.edited(lambda op: (replace(op, count=15),) if isinstance(op, Fill) else (op,)), "c")
+    tried = [tuple(sizes[d] for d in kernel.dims) for sizes in claim.trials(Facts.about(*kernel.dims))]
+
+    assert tried.index((16, 16, 16)) < tried.index((1025, 1, 1))
+    assert claim.bind(dict.fromkeys(kernel.dims, 16)).counterexample() is not None
 
 
 # -- what proofs did not see ----------------------------------------------------------------------------
