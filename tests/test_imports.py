@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.sources import nodes, tree
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # package: the packages that it may import
@@ -53,7 +55,7 @@ WALLS = {
 def absolute_imports(source: str) -> list[tuple[int, str]]:
     """Line and top-level name of each absolute import, at any depth; relative ones stay in their package."""
     found = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         match node:
             case ast.Import(names=names):
                 found += [(node.lineno, alias.name) for alias in names]
@@ -162,7 +164,7 @@ def imported(name: str, source: str, known: Iterable[str], is_package: bool = Fa
     parts = name.split(".")
     package = parts if is_package else parts[:-1]
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         match node:
             case ast.Import(names=names):
                 found |= {alias.name for alias in names}
@@ -203,7 +205,7 @@ def test_no_circle_of_imports_between_files():
 
 
 def test_each_file_says_what_it_holds():
-    said = {name: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) for name, path in modules().items()}
+    said = {name: ast.get_docstring(tree(path.read_text(encoding="utf-8"))) for name, path in modules().items()}
 
     assert [name for name, docstring in said.items() if not docstring] == []
 

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.sources import nodes
+
 ROOT = Path(__file__).parents[1]
 BODIES = ("body", "inside")  # by which an operation has others
 
@@ -20,10 +22,10 @@ WALKS = {
 
 def recursions(source: str) -> Iterator[str]:
     """The functions that call one of their own name, and take the body of something."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if isinstance(node, ast.FunctionDef):
             inner = list(ast.walk(node))
-            called = {ast.unparse(x.func).rpartition(".")[2] for x in inner if isinstance(x, ast.Call)}
+            called = {getattr(x.func, "attr", getattr(x.func, "id", "")) for x in inner if isinstance(x, ast.Call)}
             if node.name in called and any(isinstance(x, ast.Attribute) and x.attr in BODIES for x in inner):
                 yield node.name
 

@@ -7,6 +7,7 @@ the thread and the place in a tile, so a tile is a NumPy array of either.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -200,6 +201,17 @@ class Words:
         if (self.ids == first).all():  # as a rule
             return [int(first)] * bool(self.ids.size)
         return [int(x) for x in np.unique(self.ids)]
+
+
+def together(*words: Words) -> Iterator[tuple[tuple[int, ...], Numbers]]:
+    """(origins, places) for each combination of origins that values have at the same places."""
+    kinds = [w.kinds for w in words]
+    if all(len(k) == 1 for k in kinds):  # as a rule
+        yield tuple(k[0] for k in kinds), np.ones(words[0].ids.shape, dtype=bool)
+        return
+    ids = np.stack([w.ids for w in words], axis=-1)
+    for each in np.unique(ids.reshape(-1, len(words)), axis=0):
+        yield tuple(each.tolist()), (ids == each).all(axis=-1)
 
 
 def without_constant(x: Any) -> tuple[Any, int]:

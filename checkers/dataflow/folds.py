@@ -17,7 +17,7 @@ import numpy as np
 from symlayout.dtype import DType
 from symlayout.expr import Symbol
 
-from .contents import WIDTH, Carried, Constant, Loaded, Numbers, Origin, Origins, Words
+from .contents import WIDTH, Carried, Constant, Loaded, Numbers, Origin, Origins, Words, together
 from .state import Open, State
 
 NEUTRAL: Mapping[str, float] = {"add": 0.0, "mul": 1.0, "min": math.inf, "max": -math.inf}
@@ -97,8 +97,7 @@ def folded(state: State, function: str, dtype: DType, acc: Words, x: Words) -> W
     """function(acc, x), where *x* counts only under the conditions that stand around."""
     out = Words(acc.ids.copy(), acc.deltas.copy())
     threads = np.broadcast_to(state.team.threads[:, None], acc.ids.shape)
-    for a, b in np.unique(np.stack([acc.ids, x.ids], axis=-1).reshape(-1, 2), axis=0).tolist():
-        mine = (acc.ids == a) & (x.ids == b)
+    for (a, b), mine in together(acc, x):
         old = state.origins[a]
         terms = [t.rows(acc.deltas[mine][:, 0]) for t in old.terms] if isinstance(old, Fold) else []
         carry = old.carry if isinstance(old, Fold) else old.loop if isinstance(old, Carried) else None

@@ -48,7 +48,7 @@ from symlayout.semantics.maps import map_function
 from symlayout.semantics.matrix import by_thread
 
 from . import bulk_boxes as bulk
-from .contents import WIDTH, Computed, Constant, Given, Guarded, Unknown, Words
+from .contents import WIDTH, Computed, Constant, Given, Guarded, Unknown, Words, together
 from .folds import folded, folds, reduced
 from .matrix_products import groups_of, multiply, multiply_all
 from .places import carried, elements, read, settled, shared_at, starts, write
@@ -137,11 +137,9 @@ def _map(walk: Walk, state: State, op: Op) -> None:
             write(walk, state, op, op.dst, sums)
             return
     words = [settled(state, w) for w in words]
-    ids = np.stack([w.ids for w in words], axis=-1)
-    for each in np.unique(ids.reshape(-1, len(words)), axis=0):
-        mine = (ids == each).all(axis=-1)
+    for each, mine in together(*words):
         args, parts, conditions = [], [], {}
-        for w, i in zip(words, each.tolist(), strict=True):
+        for w, i in zip(words, each, strict=True):
             origin = state.origins[i]
             args.append(origin.origin if isinstance(origin, Guarded) else i)
             n, deltas = state.origins.width(args[-1]), w.deltas[mine]

@@ -71,7 +71,7 @@ def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words, whole: bool 
     filled = ref.tensor in walk.told
     held = walk.image(state, op, walk.told[ref.tensor], ref.tensor) if filled else own_shared(walk, state, tensor)
     inside(at, len(held.ids), ref)
-    if np.unique(at).size != at.size:
+    if np.count_nonzero(np.bincount(at.reshape(-1))) != at.size:
         raise Open(f"threads that write one place of {tensor.name}: {op}")
     if filled and held.ids[at].any():
         raise Open(f"a place that is filled twice in one use: {op}")

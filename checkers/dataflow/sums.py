@@ -19,7 +19,7 @@ from symlayout.expr import Symbol, extent_of
 from symlayout.layout import Layout
 from symlayout.semantics.matrix import by_thread
 
-from .contents import WIDTH, Carried, Constant, Loaded, Numbers, Origins, Segment, Slice, Sum, Unknown, Words
+from .contents import WIDTH, Carried, Constant, Loaded, Numbers, Origins, Segment, Slice, Sum, Unknown, Words, together
 from .folds import Fold, whole
 from .state import Open, State
 
@@ -176,19 +176,10 @@ def matrix(tv: Any, held: Words, shape: tuple[int, int]) -> Words:
     )
 
 
-def _together(*words: Words) -> list[list[int]]:
-    """The combinations of origins that stand at one place of each."""
-    kinds = [w.kinds for w in words]
-    if all(len(x) == 1 for x in kinds):
-        return [[x for (x,) in kinds]]
-    found: list[list[int]] = np.unique(
-        np.stack([w.ids for w in words], axis=-1).reshape(-1, len(words)), axis=0
-    ).tolist()
-    return found
-
-
 def _zeros(state: State, x: Words) -> Numbers:
-    return np.isin(x.ids, [i for i in x.kinds if _is_zero(state.origins[i])])
+    kinds = x.kinds
+    zero = [i for i in kinds if _is_zero(state.origins[i])]
+    return np.full(x.ids.shape, bool(zero)) if len(zero) in (0, len(kinds)) else np.isin(x.ids, zero)
 
 
 def products(state: State, a: Words, b: Words) -> Numbers:
@@ -208,8 +199,7 @@ def adds_products(state: State, a: Words, b: Words, acc: Words) -> bool:
 def with_products(state: State, dtype: DType, a: Words, b: Words, acc: Words) -> Words:
     """Registers after acc += a*b, each product rounded with its sum: sums of products, one k more than before."""
     out = Words(acc.ids.copy(), acc.deltas.copy())
-    for row in _together(acc, a, b):
-        mine = (acc.ids == row[0]) & (a.ids == row[1]) & (b.ids == row[2])
+    for row, mine in together(acc, a, b):
         old, ra, rb = state.origins[row[0]], *map(state.origins.width, row[1:])
         if ra + rb > WIDTH:
             raise Open(f"products of elements with {ra} and {rb} coordinates")

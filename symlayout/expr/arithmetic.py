@@ -65,14 +65,7 @@ class Arithmetic:
             other = defined.coerce_or_none(other)
             return NotImplemented if other is None else self + other
         a, b = (self.terms, other.terms) if len(self.terms) >= len(other.terms) else (other.terms, self.terms)
-        out = dict(a)
-        for m, c in b.items():
-            s = out.get(m, 0) + c
-            if s:
-                out[m] = s
-            else:
-                del out[m]
-        return defined.build(out)
+        return defined.build(plus(dict(a), b))
 
     __radd__ = __add__
 
@@ -192,6 +185,19 @@ class Arithmetic:
 
     def __truediv__(self, other: Any) -> Any:
         raise ExpressionError(f"expected // or ceil_div, got /: ({self})/({other}) need not be an integer")
+
+
+def plus(out: Terms, more: Terms) -> Terms:
+    """The terms of a sum, in *out* itself where that has no fewer than *more*: sums of many need no copy each."""
+    if len(out) < len(more):
+        out, more = dict(more), out
+    for m, c in more.items():
+        s = out.get(m, 0) + c
+        if s:
+            out[m] = s
+        else:
+            del out[m]
+    return out
 
 
 def merge(m: Factors, n: Factors) -> Factors:

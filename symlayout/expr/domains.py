@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any, Protocol, cast
 
 from ..errors import ExpressionError
-from .arithmetic import defines
+from .arithmetic import defines, plus
 from .bits import bit_and, power_of_two, shifted, xor
 from .choice import chosen, maximum, minimum
 from .division import floordiv
-from .expression import SHALLOW, Atom, Expr, Int, Symbol, inside, is_deep, terms_of
+from .expression import SHALLOW, Atom, Expr, Int, Symbol, build, inside, is_deep, terms_of
 from .operands import integer, names
 
 
@@ -124,16 +124,12 @@ class Substitution(Integers):
         return symbol if value is None else integer(value)
 
     def add(self, terms: list[Any]) -> Any:
-        out: Any = 0
-        for t in terms:
-            out = out + t
-        return out
+        if len(terms) == 1:
+            return terms[0]
+        return build(functools.reduce(plus, map(terms_of, terms), {}))
 
     def mul(self, factors: list[Any]) -> Any:
-        out: Any = 1
-        for f in factors:
-            out = out * f
-        return out
+        return functools.reduce(operator.mul, factors)
 
     def floordiv(self, a: Any, b: Any) -> Any:
         return floordiv(a, b)

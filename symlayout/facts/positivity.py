@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 
 from ..expr import Atom, Expr, Int, Monomial, Symbol, build, divides, intern, terms_of
+from ..expr.arithmetic import merge, plus
 from ..meter import step
 from . import samples
 
@@ -267,15 +268,16 @@ def _replaced(p: Expr, x: Atom, b: Bound) -> Int | None:
     if type(b.c) is int and abs(b.c) == 1:
         value = b.c * (b.row - b.rest)
         kept: dict[Monomial, int] = {}
-        out: Any = 0
+        out: dict[Monomial, int] = {}
         for m, a in p.terms.items():
             n = m.count(x)
             if n:
-                step(len(terms_of(out)))
-                out = out + build({tuple(y for y in m if y is not x): a}) * value**n
+                step(len(out))
+                others, put = tuple(y for y in m if y is not x), value if n == 1 else value**n
+                out = plus(out, {merge(others, k): a * c for k, c in put.terms.items()})
             else:
                 kept[m] = a
-        return cast(Int, out + build(kept))
+        return build(plus(out, kept))
     parts = _linear(p, x)
     if parts is None:
         return None
