@@ -138,6 +138,7 @@ class _Tried:
             elif f in facts.given or len(f.symbols) > 1:  # the values tried lie in ranges that are numbers
                 self.checks[max(place[s] for s in f.symbols)].append(_Check(f))
         self.fixed = [self._known(i) for i in range(len(self.order))]
+        self.left = [self._left(i) for i in range(len(self.order))]
         self.rest = [0] * (len(self.order) + 1)  # at least what the symbols from here on add to the sum
         least: Sizes = {}
         for i, s in enumerate(self.order):
@@ -149,6 +150,10 @@ class _Tried:
         """The values of a symbol whose bounds are numbers."""
         lows = self.lows[self.order[i]]
         return None if any(map(symbols_of, lows)) else self._alone(i, lows, {})
+
+    def _left(self, i: int) -> list[_Check]:
+        """What to ask once a symbol has a value: known values meet the facts about it alone."""
+        return [c for c in self.checks[i] if self.fixed[i] is None or c.fact.symbols != (self.order[i],)]
 
     def _growing(self, i: int, least: Sizes) -> list[Any]:
         """The bounds of a symbol from below that only grow with the others."""
@@ -177,7 +182,7 @@ class _Tried:
             i = len(env)
             while k < len(options):
                 grown = {**env, self.order[i]: options[k]}
-                if all(check(grown) for check in self.checks[i]):
+                if all(check(grown) for check in self.left[i]):
                     at_least = spent + options[k] + self.rest[i + 1]
                     heapq.heappush(heap, (at_least, next(ties), grown, options, k))
                     return
@@ -211,7 +216,7 @@ class _Tried:
                 if not options:
                     break
                 env[s] = r.choice(options)
-                if not all(check(env) for check in self.checks[i]):
+                if not all(check(env) for check in self.left[i]):
                     break
             else:
                 yield {s: env[s] for s in self.symbols}
@@ -232,7 +237,7 @@ class _Check:
         try:
             if self._asked < OFTEN:
                 return self.fact.at(env)
-            return bool(holds(self.fact, {s.name: v for s, v in env.items()}))
+            return bool(holds(self.fact, {s.name: env[s] for s in self.fact.symbols}))
         except (ExpressionError, ZeroDivisionError):
             return False
 

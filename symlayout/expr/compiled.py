@@ -67,7 +67,7 @@ class Source:
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    if np.any(np.less(b, 1)):
+    if b < 1 if type(b) is int else np.any(np.less(b, 1)):
         raise ZeroDivisionError(f"expected divisors of at least 1, got {np.min(b)}")
     return a // b
 
