@@ -12,6 +12,7 @@ each of 512 cells of a tile (512) belongs to one lane of a store
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from symlayout.facts import symbols_in
 from symlayout.kernel.clusters import is_block
 
 from .store_sites import Open, Store, listed
+from .whole_tiles import Short
 
 CELLS = 1 << 18  # of a tile and of each store that are enumerated; beyond it the claim is left open
 
@@ -70,6 +72,13 @@ class Cut:
             raise Open(f"how {self.store.site} goes with {base.store.site}: other tiles at the same step")
         return replace(self, steps=base.steps, far=far, reached=reached, guards=guards)
 
+    def numbered(self, short: Short) -> Cut | None:
+        """The same with numbers of tiles for its rasters; None where a condition has something else of them."""
+        guards = [short.put(f, self.far) for f in self.guards]
+        if None in guards:
+            return None
+        return replace(self, far=short.coordinate, guards=tuple(f for f in guards if f is not None))
+
 
 def _halves(e: Any, lanes: set[Symbol]) -> tuple[Any, Any]:
     """(what is by steps, what is by lanes) of a sum."""
@@ -114,6 +123,12 @@ class Tile:
         self.cells = tuple(n // u for n, u in zip(self.extents, self.unit, strict=True))
         _expect_few(math.prod(self.cells), "cells of a tile")
         self.held = [self._held(i, *table) for i, table in enumerate(tables)]
+
+    def of(self, cuts: Sequence[Cut]) -> Tile:
+        """The same cells of stores that are cut otherwise by steps, and alike by lanes."""
+        out = copy.copy(self)
+        out.cuts = cuts
+        return out
 
     def __str__(self) -> str:
         return f"each of {math.prod(self.cells)} cells of a tile {listed(self.extents)} belongs to one lane of a store"

@@ -24,6 +24,7 @@ from ..claim import Proof
 from ..claims.bijective import Bijective
 from ..claims.injective import Injective
 from .store_sites import Open, Store, map_of
+from .whole_tiles import Short, whole_tiles
 
 
 @dataclass(frozen=True)
@@ -111,12 +112,24 @@ def in_modes(
         known = [*s.reached, *s.chosen, *s.guards]
         last = digit("last", s.width[0])
         for e, (n, _) in list(zip((rest + last, *at), modes, strict=True))[: None if apart is None else -1]:
+            short = whole_tiles((e,), (n,), facts)
             for f in (Fact(e, ">="), Fact(n - 1 - e, ">=")):
-                found = shown(f, known, facts.given)
+                tiles = None if short is None else _from_tiles(f, e, short, known, facts.given)
+                found = tiles or shown(f, known, facts.given)
                 if found is None:
                     raise Open(f"that {s.site} stays inside a mode of {layout}: {f}")
                 why.append(found)
     return Places(tuple(moved), tuple(n for n, _ in modes), tuple(why))
+
+
+def _from_tiles(f: Fact, e: Any, short: Short, known: Iterable[Fact], given: tuple[Fact, ...]) -> Certificate | None:
+    """A certificate that a fact about a coordinate follows with a number of tiles in place of its raster."""
+    goal = short.put(f, (e,))
+    if goal is None:
+        return None
+    others = (short.put(g, (e,)) for g in known)
+    found = shown(goal, [g for g in others if g is not None], given)
+    return None if found is None else together([*short.why, found], str(f))
 
 
 def _limited(x: Any, d: Any, modes: Sequence[tuple[Any, Any]], s: Store) -> tuple[Any, Any]:

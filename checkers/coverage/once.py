@@ -11,6 +11,7 @@ A single store that cannot be cut in this way may still be such a schedule, all 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,7 @@ from ..claims.covers import Covers
 from .cells import Array, Cut, Tile
 from .elements import Places, certificates, places, plain_terms, shown
 from .store_sites import Open, Store, listed, stores
+from .whole_tiles import whole_tiles
 
 
 def argued(kernel: Kernel, name: str, facts: Facts) -> Proof:
@@ -84,10 +86,10 @@ def _tiled(every: Sequence[Store], domain: tuple[Int, ...], facts: Facts, loops:
     at = tuple(divides(n, e) for n, e in zip(tile.extents, base.far, strict=True))
     if None in at:
         raise Open(f"that blocks and loops move by whole tiles {listed(tile.extents)}: by {listed(base.far)}")
-    conditions = _Conditions(tile, domain, facts.given)
+    conditions, numbered = _conditions(tile, domain, facts)
     covered = _inside_or_all(base.steps, at, (*base.reached, *conditions.common), domain, tile.extents, facts)
     some = f", 1 of {len(cuts)} stores for each cell" if len(cuts) > 1 else ""
-    parts = [*certificates(covered), *conditions.shown]
+    parts = [*certificates(covered), *numbered, *conditions.shown]
     return Proof(
         f"tiles of {listed(tile.extents)}{some}; {covered.method}",
         _together(parts, "each tile is taken once, and each cell of it by one store"),
@@ -196,6 +198,23 @@ def _enumerated(claim: Covers) -> bool:
 
 
 # -- conditions -----------------------------------------------------------------------------------------
+
+
+def _conditions(tile: Tile, domain: tuple[Int, ...], facts: Facts) -> tuple[_Conditions, tuple[Certificate, ...]]:
+    """The conditions of stores, whichever tile a raster is at, and the certificates that it is at one.
+
+    As they stand where there is no raster, or where conditions on its steps are the schedule's.
+    """
+    far = tile.cuts[0].far
+    short = whole_tiles(far, domain, facts)
+    if short is not None:
+        every = [n for c in tile.cuts if (n := c.numbered(short)) is not None]
+        if len(every) == len(tile.cuts):
+            with contextlib.suppress(Open):
+                found = _Conditions(tile.of(every), domain, facts.given)
+                if not found.common:
+                    return found, short.why
+    return _Conditions(tile, domain, facts.given), ()
 
 
 class _Conditions:

@@ -49,11 +49,27 @@ class Short:
     coordinate: tuple[Any, ...]
     tiles: tuple[Symbol, ...]
     why: tuple[Certificate, ...]
+    indices: frozenset[Symbol]  # of the rasters
+
+    def put(self, f: Fact, coordinate: Sequence[Any]) -> Fact | None:
+        """A fact in which rasters of the coordinate that was made short stand, with numbers of tiles instead.
+
+        None where something else is left of them.
+        """
+        if not self.indices & symbols_in(f):
+            return f
+        for short, long in zip(self.coordinate, coordinate, strict=True):
+            for expr in (f.expr + short - long, f.expr - short + long):
+                moved = Fact(expr, f.relation, f.modulus)
+                if not self.indices & symbols_in(moved):
+                    return moved
+        return None
 
 
 def whole_tiles(coordinate: Sequence[Int], extents: Sequence[Int], facts: Facts) -> Short | None:
     """The start of a box with its rasters replaced by a number of tiles each; None where there are none of these."""
     out, tiles, why = list(coordinate), list[Symbol](), list[Certificate]()
+    indices: set[Symbol] = set()
     for d, (start, n) in enumerate(zip(coordinate, extents, strict=True)):
         moved = _moved_by(start)
         if not moved:
@@ -66,11 +82,12 @@ def whole_tiles(coordinate: Sequence[Int], extents: Sequence[Int], facts: Facts)
                 tile = digit(f"tile {d}", most)
                 out[d] = start - far + unit * tile
                 tiles.append(tile)
+                indices |= moved
                 why.append(found)
                 break
         else:
             return None
-    return Short(tuple(out), tuple(tiles), tuple(why)) if tiles else None
+    return Short(tuple(out), tuple(tiles), tuple(why), frozenset(indices)) if tiles else None
 
 
 def _moved_by(start: Int) -> set[Symbol]:
