@@ -115,7 +115,7 @@ class Orders:
         a, b = (anywhere(self._here(at), touch, self.protocol.barriers) for at, touch in (first, second))
         mine, under = fresh(a.event, self.protocol.begin)
         if together:
-            if [x.extent for x in a.event.loops] != [x.extent for x in b.event.loops] or len(a.event.loops) > 1:
+            if [x.extent for x in a.event.loops] != [x.extent for x in b.event.loops]:
                 raise Open(f"which iterations of {a} and {b} are the same")
             yours: Env = {y.index: mine[x.index] for x, y in zip(a.event.loops, b.event.loops, strict=True)}
             under = under.also(*b.event.exists(yours))
