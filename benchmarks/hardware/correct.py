@@ -91,6 +91,22 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
     "bulk_copy_policies": lambda: kernels.bulk_copy(*dims("N"), loads="L2::evict_first", stores="L2::evict_first"),
     "vector_copy_policies": lambda: kernels.vector_copy(*dims("N"), loads="nc L1::no_allocate L2::256B", stores="cs"),
     "prefetched": prefetched,
+    # Rings whose slots are no power of two: text counts them.
+    "gemm_3": lambda: kernels.gemm(M, N, K, stages=3, cluster=1, blocks=132),
+    "gemm_5": lambda: kernels.gemm(M, N, K, tile=(128, 128), stages=5, cluster=1, blocks=132),
+    "gemm_6": lambda: kernels.gemm(M, N, K, tile=(128, 128), stages=6),
+    "gemm_7": lambda: kernels.gemm(M, N, K, tile=(64, 128), stages=7, cluster=1, blocks=132),
+    "tma_copy_3": lambda: kernels.tma_copy(*dims("M N"), slots=3, blocks=132),
+    "tma_transpose_5": lambda: kernels.tma_transpose(*dims("M N"), tile=(64, 64), stages=5, blocks=132),
+    "bulk_copy_5": lambda: kernels.bulk_copy(*dims("N"), chunk=1024, slots=5, blocks=132),
+    "gather_rows_6": lambda: kernels.gather_rows(*dims("K M N"), tile=(4, 64), slots=6, blocks=132),
+    "tma_reduce_add_3": lambda: kernels.tma_reduce_add(
+        *dims("S M N", at_most=1 << 16), tile=(8, 64), slots=3, blocks=132
+    ),
+    "cp_async_copy_3": lambda: kernels.cp_async_copy(*dims("N"), stages=3, blocks=132),
+    "cp_async_copy_7": lambda: kernels.cp_async_copy(*dims("N"), stages=7, blocks=132),
+    "gemm_simt_3": lambda: kernels.gemm_simt(M, N, K, stages=3),
+    "gemm_mma_5": lambda: kernels.gemm_mma(M, N, K, tile=(64, 64), step=32, stages=5),
     "gemm_mma_f16_small": lambda: kernels.gemm_mma(M, N, K, dtype="f16", tile=(64, 64), stages=3),
 }
 

@@ -4,8 +4,9 @@
 
 A kernel is proved for all sizes first. Inputs are made on the device, the definition of the kernel is run there, then
 the kernel, and every byte of each tensor is compared with that of its twin (``gpu.differential``). With --edges that is
-done at all sizes of ``benchmarks.hardware.correct``, with and without random waits: for kernels that a run without a
-device takes minutes for. Exit status 1 where a case differs, 3 where a kernel is not proved, 4 without a device.
+done at all sizes of ``benchmarks.hardware.correct``, with and without random waits, and its kernels may be named: for
+those that a run without a device takes minutes for. Exit status 1 where a case differs, 3 where a kernel is not proved,
+4 where there is no device.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import gpu
-from benchmarks.hardware.correct import proved
+from benchmarks.hardware.correct import KERNELS, proved
 from benchmarks.hardware.correct import sizes as edges_of
 from gpu.definition.running import Defined
 from gpu.differential import data
@@ -69,7 +70,7 @@ class Laps:
 
 def rows(name: str, device: gpu.Device, edges: bool = False) -> Iterator[dict[str, Any]]:
     """A row for each size, set of data and way of waiting; nothing for a kernel that is not proved."""
-    build, large = CASES[name]
+    build, large = CASES.get(name) or (KERNELS[name], {})
     kernel, certificate = proved(build())
     if certificate is None:
         return
@@ -89,10 +90,12 @@ def rows(name: str, device: gpu.Device, edges: bool = False) -> Iterator[dict[st
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
+    parser.add_argument("--only", nargs="*", choices=[*CASES, *KERNELS], default=list(CASES))
     parser.add_argument("--edges", action="store_true", help="the sizes at which mistakes show, with and without waits")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args(argv)
+    if not options.edges and (small := [name for name in options.only if name not in CASES]):
+        parser.error(f"expected --edges for {', '.join(small)}, which no large size is named for")
     if not gpu.availability().ok:
         print(gpu.availability())
         return 4

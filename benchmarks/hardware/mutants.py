@@ -8,13 +8,17 @@ while no run tells them from the kernel, are printed as CUDA, compiled and run a
 processes: each has to leave the bytes of the reference, guards and inputs untouched, and neither fault nor hang. A
 refusal before the launch (an argument that no map or rule admits) is no run. With ``--every`` the others are run too,
 evenly spread, as many as so many seconds allow: what a device makes of a kernel that the proof refutes or a run
-catches. Prints a table; exit status 1 where one that was let pass does otherwise, 4 where there is no device.
+catches. A row of --out is written when its mutant has run, and a mutant that has one is not run again. Prints a table;
+exit status 1 where one that was let pass does otherwise, 4 where there is no device.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import json
+import queue
 import sys
 import threading
 import time
@@ -24,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import gpu
-from benchmarks.kernel_mutation import FAMILIES, Judged, Mutant, every, inputs, judgements
+from benchmarks.kernel_mutation import FAMILIES, Judged, Mutant, every, inputs, judgements, key
 from benchmarks.reproduce import caught_by, is_refusal
 from gpu import child
 from gpu.differential import data
@@ -39,6 +43,12 @@ POLLS = ("POLL_LIMIT=200000",)  # a wait that never ends traps
 ALLOWED = ("wgmma-serialized", "wgmma-wait-injected", "setmaxnreg-ignored", "spills", "stack")
 
 
+@functools.cache
+def _context() -> gpu.Device:
+    """A device that this process does not close, so that it makes a context once."""
+    return gpu.Device().__enter__()
+
+
 def on_device(family: str, i: int) -> str:
     """Run mutant *i* at all sizes: "" for the reference's bytes, or what is otherwise."""
     name, mutant = every(family)[i]
@@ -46,7 +56,7 @@ def on_device(family: str, i: int) -> str:
         code = Generated(mutant, defines=POLLS, allow=ALLOWED, delays=DELAYS)
     except LayoutError as e:
         return f"no code: {e}"
-    with gpu.Device() as device:
+    with _context() and gpu.Device() as device:
         for at in FAMILIES[family].sizes:
             bound = mutant.bind(**at) if mutant.dims else mutant
             given = inputs(bound)
@@ -61,9 +71,13 @@ def on_device(family: str, i: int) -> str:
     return ""
 
 
-def device_runs(wanted: Iterable[Mutant], workers: int, until: float = float("inf")) -> dict[Mutant, str]:
-    """What a device said of mutants, several at a time, each in a child process; none begins after a moment."""
-    todo, found = deque(wanted), dict[Mutant, str]()
+def device_runs(wanted: Iterable[Mutant], workers: int, until: float = float("inf")) -> Iterator[tuple[Mutant, str]]:
+    """Mutants and what a device said of each, as they end: several at a time, each in a child process.
+
+    None begins after a moment.
+    """
+    todo = deque(wanted)
+    ended: queue.SimpleQueue[tuple[Mutant, str] | None] = queue.SimpleQueue()
 
     def work() -> None:
         taken: list[Mutant] = []
@@ -76,15 +90,17 @@ def device_runs(wanted: Iterable[Mutant], workers: int, until: float = float("in
                     return
                 yield taken[-1]
 
-        for outcome in child.each("benchmarks.hardware.mutants:on_device", cases(), limit_s=LIMIT_S):
-            found[taken[-1]] = str(outcome.error) if outcome.error else outcome.value
+        try:
+            for outcome in child.each("benchmarks.hardware.mutants:on_device", cases(), limit_s=LIMIT_S):
+                ended.put((taken[-1], str(outcome.error) if outcome.error else outcome.value))
+        finally:
+            ended.put(None)
 
-    threads = [threading.Thread(target=work) for _ in range(workers)]
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(workers)]
     for t in threads:
         t.start()
-    for t in threads:
-        t.join()
-    return found
+    for _ in threads:
+        yield from iter(ended.get, None)
 
 
 def spread(items: Sequence[Mutant]) -> list[Mutant]:
@@ -104,7 +120,7 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=0, help="seconds for mutants that were refuted or caught")
     parser.add_argument("--most", type=int, default=0, help="mutants of each family, evenly spread (default: all)")
     parser.add_argument("--judged", type=Path, help="judgements as by kernel_mutation --resume, to go on with")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=Path, help="rows, to go on with")
     parser.add_argument("--workers", type=int, default=12)
     options = parser.parse_args()
     if not gpu.availability():
@@ -115,13 +131,20 @@ def main() -> int:
     found = dict(judgements(named, options.judged, options.workers))
     print(f"judged {len(found)} mutants in {time.monotonic() - began:.0f} s", flush=True)
     passed = [m for m, j in found.items() if j.proof == "proved" or j.kind == "equivalent"]
-    told = device_runs(passed, options.workers)
-    _write(options.out, found, told)
+    told = _told_before(options.out, named)
+
+    def tell(wanted: list[Mutant], until: float = float("inf")) -> None:
+        for m, device in device_runs([m for m in wanted if m not in told], options.workers, until):
+            told[m] = device
+            if options.out:
+                with options.out.open("a") as f:
+                    f.write(json.dumps(_row(m, found[m], device)) + "\n")
+
+    tell(passed)
     print(f"ran those that were let pass, {time.monotonic() - began:.0f} s", flush=True)
     if options.every:
-        others = [m for m in found if m not in told]
-        told |= device_runs(spread(others), options.workers, time.monotonic() + options.every)
-        _write(options.out, found, told)
+        let = set(passed)
+        tell(spread([m for m in found if m not in let]), time.monotonic() + options.every)
     bad = list(_table(found, told, set(passed)))
     for m in bad[:20]:
         print(f"{m[0]} {found[m].name}: {told[m]}"[:400], flush=True)
@@ -129,15 +152,23 @@ def main() -> int:
     return 1 if bad else 0
 
 
-def _rows(found: dict[Mutant, Judged], told: dict[Mutant, str]) -> Iterator[dict[str, Any]]:
-    for m, j in found.items():
-        if m in told:
-            yield {"family": m[0], "mutant": j.name, "proof": j.proof, "run": j.said, "device": told[m]}
+def _row(m: Mutant, j: Judged, device: str) -> dict[str, Any]:
+    family, digest = key(m)
+    said = {"proof": j.proof, "run": j.said, "device": device}
+    return {"family": family, "digest": digest, "mutant": j.name, **said}
 
 
-def _write(out: Path | None, found: dict[Mutant, Judged], told: dict[Mutant, str]) -> None:
-    if out:
-        out.write_text("".join(json.dumps(row) + "\n" for row in _rows(found, told)))
+def _told_before(out: Path | None, named: Iterable[Mutant]) -> dict[Mutant, str]:
+    """What a device said of these mutants, as a file has it. A line that was cut off is none."""
+    found = dict[tuple[str, str], str]()
+    text = out.read_text() if out is not None and out.exists() else ""
+    if out is not None and text and not text.endswith("\n"):
+        out.write_text(text + "\n")
+    for line in text.splitlines():
+        with contextlib.suppress(json.JSONDecodeError):
+            row = json.loads(line)
+            found[row["family"], row["digest"]] = row["device"]
+    return {m: found[key(m)] for m in named if found and key(m) in found}
 
 
 def _table(found: dict[Mutant, Judged], told: dict[Mutant, str], passed: set[Mutant]) -> Iterator[Mutant]:
@@ -154,7 +185,7 @@ def _table(found: dict[Mutant, Judged], told: dict[Mutant, str], passed: set[Mut
         print(f"{family:16} {n:8}", *(f"{x:10}" for x in numbers), flush=True)
         yield from wrong
     others = {m: told[m] for m in told if m not in passed}
-    for who, n in Counter(map(caught_by, _rows(found, others))).most_common():
+    for who, n in Counter(caught_by(_row(m, found[m], others[m])) for m in others).most_common():
         print(f"{n:6} of the others caught by {who}")
 
 

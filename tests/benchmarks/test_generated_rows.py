@@ -8,7 +8,9 @@ import pytest
 
 import gpu
 from benchmarks import reproduce
-from benchmarks.hardware import asleep, ck_views, correct, functions, mma_bounds, mutants, speeds, stamped
+from benchmarks.hardware import asleep, ck_views, correct, functions, mma_bounds, mutants, rings, speeds, stamped
+from benchmarks.kernel_mutation import Judged
+from gpu.child import Outcome
 from gpu.driver import Availability
 from symlayout.atoms.functions import FUNCTIONS
 
@@ -115,7 +117,7 @@ def test_all_ways_of_launching_ended_as_expected():
     assert all(r["as_expected"] for r in found)
 
 
-SCRIPTS = (asleep, ck_views, correct, functions, mma_bounds, mutants, speeds, stamped)
+SCRIPTS = (asleep, ck_views, correct, functions, mma_bounds, mutants, rings, speeds, stamped)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda m: m.__name__)
@@ -125,3 +127,31 @@ def test_a_script_without_a_device_says_so_with_status_4(script, monkeypatch, ca
 
     assert script.main() == 4
     assert capsys.readouterr().out == "no device here\n"
+
+
+def test_a_mutant_that_has_a_row_is_not_run_again(monkeypatch, tmp_path, capsys):
+    ran = []
+
+    def each(_, cases, limit_s):
+        for m in cases:
+            ran.append(m)
+            yield Outcome("" if m[1] % 2 else "{'N': 3}: dst differs")
+
+    def judged(wanted, *_):
+        yield from ((m, Judged("slip", "proved" if m[1] % 2 else "refuted", "", "")) for m in wanted)
+
+    monkeypatch.setattr(gpu, "availability", lambda: Availability(True, "a device"))
+    monkeypatch.setattr(mutants.child, "each", each)
+    monkeypatch.setattr(mutants, "judgements", judged)
+    out = tmp_path / "rows.jsonl"
+    command = ["mutants", "--family", "fill", "--workers", "3", "--every", "60", "--out", str(out)]
+    monkeypatch.setattr("sys.argv", [*command, "--most", "5"])
+    assert mutants.main() == 0
+    out.write_text(out.read_text() + '{"family": "fill", "dig')  # a line that was cut off
+    monkeypatch.setattr("sys.argv", [*command, "--most", "8"])
+    assert mutants.main() == 0
+
+    assert len(ran) == len(set(ran)) == 8
+    assert len(out.read_text().splitlines()) == 8 + 1
+    assert out.read_text().count('"device"') == 8
+    assert "caught by proof and device" in capsys.readouterr().out
