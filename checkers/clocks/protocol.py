@@ -19,7 +19,7 @@ from ..rings.shown import Open
 from .chains import Chains, Point, after, start
 from .events import Env, Who, event, fresh, gap
 from .linear import Certificate
-from .phases import Case, cases
+from .phases import Case, Present, cases
 from .progress import expect_no_circle
 from .under import Shelf, Under
 from .uses import Phased, Use, barriers
@@ -129,12 +129,17 @@ class Protocol:
             raise Open(f"that {u} comes after the phase of {b} before it is over")
 
     def _followed(self, b: Phased, u: Use) -> None:
-        """Threads that do not complete a phase, or let it await one more arrival, arrive in it once more."""
+        """What does not complete a phase, or lets it await one arrival more, comes before an arrival in that phase."""
         env, under = fresh(u.event, self.begin)
         for case in cases(b, u.at(env), under):
-            later = (p for p in case.present if p.use.arrivals and p.use.event.team.includes(u.event.team))
-            if not any(case.under.at_least_0(gap(u.event, env, p.use.event, p.env)) for p in later):
-                raise Open(f"that {u} is followed by an arrival of its threads in the same phase{_where(case)}")
+            if not any(self._comes_before(u, env, p, case.under) for p in case.present if p.use.arrivals):
+                raise Open(f"that {u} is followed by an arrival in the same phase{_where(case)}")
+
+    def _comes_before(self, u: Use, env: Env, p: Present, under: Under) -> bool:
+        """Whether a contribution is known to come before another: its threads make both, or one of those knows of all."""
+        if p.use.event.team.includes(u.event.team) and under.at_least_0(gap(u.event, env, p.use.event, p.env)):
+            return True
+        return self.chains.known(u.event, env, start(p.use.event, p.env), under, memory=False)
 
     def _waits_in_time(self, b: Phased, w: Use) -> None:
         """The phase before is over when a wait starts, and the phase behind cannot end before it has returned."""

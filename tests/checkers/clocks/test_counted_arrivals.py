@@ -14,7 +14,7 @@ from symlayout.answers.report import Outcome
 from symlayout.kernel import Kernel
 from symlayout.ops import Arrive, Slot, Wait
 from symlayout.semantics.trials import mishap
-from tests.support.counted import counted
+from tests.support.counted import counted, last_by_another
 
 QUICK = Budget(solver_ms=500, repairs=False)
 WRONG: dict[str, dict[str, int | bool]] = {
@@ -50,6 +50,24 @@ def test_it_is_proved_for_all_sizes(name: str) -> None:
     assert prove(kernel)
     assert Clocks(kernel, ()).protocol_open == ""
     assert seen(kernel) == ""
+
+
+def test_another_thread_may_arrive_last() -> None:
+    kernel = last_by_another()
+
+    assert prove(kernel)
+    assert Clocks(kernel, ()).protocol_open == ""
+    assert seen(kernel) == ""
+
+
+@pytest.mark.parametrize(
+    "how", [{"met": False}, {"complete": (True, False)}, {"complete": (False, False)}, {"awaited": 1}]
+)
+def test_who_arrives_last_has_to_know(how: dict[str, object]) -> None:
+    kernel = last_by_another(**how)  # type: ignore[arg-type]
+
+    assert Clocks(kernel, ()).protocol_open != ""
+    assert prove(RingProtocol(kernel, "full"), budget=QUICK).verdicts[0].outcome is Outcome.REFUTED
 
 
 @pytest.mark.parametrize("name", WRONG)
