@@ -136,7 +136,7 @@ class Protocol:
                 raise Open(f"that {u} is followed by an arrival in the same phase{_where(case)}")
 
     def _comes_before(self, u: Use, env: Env, p: Present, under: Under) -> bool:
-        """Whether a contribution is known to come before another: its threads make both, or one of those knows of all."""
+        """Whether one contribution is known to come before another: its threads make both, or one knows of all."""
         if p.use.event.team.includes(u.event.team) and under.at_least_0(gap(u.event, env, p.use.event, p.env)):
             return True
         return self.chains.known(u.event, env, start(p.use.event, p.env), under, memory=False)
