@@ -24,19 +24,20 @@ from symlayout.banks import LANES
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import masked
 from symlayout.ops import Arrive, Copy, For, Mma, Op, Role, Wait
-from symlayout.ops.structure import UNROLLED
 from symlayout.rules.tma import violations
 
+from .ahead import ahead
 from .arithmetic import Divisions, divisions
 from .engine import SimulationError
 from .footprints import Footprints
 from .indices import Indices
-from .points import Points, unrolled
+from .points import Points, Scope, unrolled
 from .steps import Part, Team, Walk, placed
 from .timing_classes import LOOP, TimingClass, Unit, timing_class
+from .upkeep import Upkeep, short_loops, upkeep
+from .upkeep import unrolled as without_jump
 
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
-FEW_TRIPS = 8
 UNASKED = 2  # iterations of a loop without waits that generated code has between jumps
 PLACE = 1024  # bytes in a row that one place of DRAM has
 HERE = -1  # the rank of the CTA itself
@@ -46,6 +47,7 @@ class Programs:
     """The programs of a kernel that is bound to sizes.
 
     *inputs* are tensors of indices that the kernel reads; of others, indices are drawn within their contracts.
+    Loads that compilers take *ahead* of stores come before these: each with the loop of whose iterations it is taken.
     Raises SimulationError for a kernel with symbols, and for one with a tensor map that the driver refuses.
     """
 
@@ -70,8 +72,9 @@ class Programs:
         self.footprints = Footprints(kernel)
         self._requests: Walk | None = None
         self.indices = Indices(kernel, inputs or {})
-        self.divisions = divisions(kernel)
-        self._short = frozenset(_short(kernel))
+        self.divisions, self.upkeep = divisions(kernel), upkeep(kernel)
+        self._short = short_loops(kernel)
+        self.ahead = ahead(kernel, self._short)
         self._rows = {id(op): timing_class(op) for top in self.body for op in top.walk()}
         self._global = {id(op) for top in self.body for op in top.walk() if isinstance(op, Copy) and self._moves(op)}
         self._around = frozenset(
@@ -110,12 +113,15 @@ class Programs:
         start = Points.of_blocks(self.kernel, table, self.indices.read, self._around if moves else None)
         teams = [(name or f"warps {first} .. {end - 1}", end - first) for name, first, end in self.teams]
         parts: list[list[Part]] = [[] for _ in teams]
+        loops: dict[int, Scope] = {}
         assert start.trips is not None
         for places, op, here in unrolled(self.body, start):
             row = self._rows[id(op)]
-            if start.trips and not moves:
+            loops.update((id(loop), inside.scope) for loop, inside in start.trips)
+            if not moves:
                 for k, part in self._trips(start.trips):
                     parts[k].append(part)
+            start.trips.clear()
             if row.unit in (Unit.NONE, Unit.LOOP) or not here.anyone or (moves and id(op) not in self._global):
                 continue
             before = None if moves else self.divisions.get(id(op))
@@ -123,22 +129,24 @@ class Programs:
                 if before is not None:
                     parts[k].append(self._arithmetic(op, points, before, jumps=0))
                 parts[k].append(self._part(row, op, places, points))
+                parts[k][-1].ahead = loops.get(self.ahead.get(id(op), 0))
         return Walk(teams, parts, [placed(start.scope, rows) for rows in parts])
 
     def _trips(self, trips: list[tuple[For, Points]]) -> Iterator[tuple[int, Part]]:
         """A step for each iteration of the loops that were entered, those aside that leave no jump."""
         for loop, here in trips:
-            if loop.unroll != UNROLLED and id(loop) not in self._short and here.anyone:
-                cost = self.divisions[id(loop)]
+            if not without_jump(loop, self._short) and here.anyone:
+                cost, beside = self.divisions[id(loop)], self.upkeep.get(id(loop), Upkeep())
                 for k, points in self._parts(here):
-                    yield k, self._arithmetic(loop, points, cost, jumps=1 / self._at_once(loop))
-        trips.clear()
+                    part = self._arithmetic(loop, points, cost, jumps=beside.jumps + 1 / self._at_once(loop))
+                    part.columns |= {"shared_bytes": beside.instructions, "bytes": beside.constants}
+                    yield k, part
 
     def _at_once(self, loop: For) -> int:
         """Iterations between jumps: compilers take two together of a loop that does not wait, if not told."""
         if loop.unroll is not None:
             return int(loop.unroll)
-        return 1 if isinstance(loop.extent, int) or any(isinstance(x, Wait) for x in _own(loop)) else UNASKED
+        return 1 if any(isinstance(x, Wait) for x in _own(loop)) else UNASKED
 
     def _arithmetic(self, op: Op, here: Points, cost: Divisions, jumps: float) -> Part:
         """A step for divisions, and for a part of a jump."""
@@ -225,15 +233,6 @@ class Programs:
         table = np.empty(len(found), dtype=object)
         table[:] = [known[x] for x in found.tolist()]
         return table
-
-
-def _short(kernel: Kernel) -> Iterator[int]:
-    """The loops that compilers unroll unasked: of few iterations, whose number the code knows."""
-    origin = (kernel.origin or kernel).plain
-    written, here = ((op for top in k.body for op in top.walk()) for k in (origin, kernel.plain))
-    for op, there in zip(written, here, strict=True):
-        if isinstance(op, For) and isinstance(op.extent, int) and op.extent <= FEW_TRIPS:
-            yield id(there)
 
 
 def _own(op: Op) -> Iterator[Op]:

@@ -72,7 +72,7 @@ def simulate(
         if got not in known:
             raise SimulationError(f"expected {what} of {' or '.join(known)}, got {got!r}")
     programs = Programs(bound, inputs)
-    memories = Memories(bound, inputs or {}) if values else None
+    memories = Memories(bound, inputs or {}, frozenset(programs.ahead)) if values else None
     plans = Plans(programs, cache == "warm", "all" if values else detail)
     plan = plans.of(machine)
     try:

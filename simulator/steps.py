@@ -34,6 +34,7 @@ class What:
 
     row: TimingClass
     op: Op
+    ahead: bool = False  # of what stands before it
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
@@ -114,6 +115,7 @@ class Part:
     columns: dict[str, Any]  # those of ``Step``: a number for all, or one for each row
     moved: Moved | None = None
     calls: bool = False  # of a loop: whether its iterations have a call, which a division of 64 bits is
+    ahead: Scope | None = None  # the iterations of which it comes first, before all else of them
     place: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the course of the team in its CTA
 
     @property
@@ -145,7 +147,7 @@ class Part:
     @cached_property
     def steps(self) -> list[Step]:
         """The steps, without times."""
-        n, what = len(self._different[0]), What(self.row, self.op)
+        n, what = len(self._different[0]), What(self.row, self.op, self.ahead is not None)
         lists = [x.tolist() if isinstance(x, np.ndarray) else itertools.repeat(x, n) for x in self.kinds.values()]
         return [Step(what, *xs) for xs in zip(*lists, strict=False)]  # columns in the order of the fields
 
@@ -221,44 +223,49 @@ class Walk:
 
 
 def placed(start: Scope, parts: list[Part]) -> Array:
-    """Give each row of the parts its place in the course of a CTA; the steps of each CTA."""
-    items: dict[Scope, list[Any]] = {start: []}
+    """Give each row of the parts its place in the course of a CTA; the steps of each CTA.
 
-    def attach(scope: Scope) -> list[Any]:
+    What goes *ahead* of some iterations stands, in these, in a scope of its own before that of the others.
+    """
+    items: dict[tuple[Scope, bool], list[Part | tuple[Scope, bool]]] = {(start, False): []}
+
+    def attach(scope: Scope, ahead: Scope | None) -> list[Any]:
         """What stands in a scope, in order; the scope itself stands in the one around, from now on."""
-        if scope not in items:
+        key = scope, ahead is not None
+        if key not in items:
             assert scope.around is not None
-            attach(scope.around).append(scope)
-            items[scope] = []
-        return items[scope]
+            attach(scope.around, None if scope is ahead else ahead).append(key)
+            items[key] = []
+        return items[key]
 
     for part in parts:
-        attach(part.scope).append(part)
-    sizes: dict[Scope, Array] = {}
+        attach(part.scope, part.ahead).append(part)
+    sizes: dict[tuple[Scope, bool], Array] = {}
 
-    def size(scope: Scope) -> Array:
-        n = np.zeros(len(scope), dtype=np.int64)
-        for x in items[scope]:
+    def size(key: tuple[Scope, bool]) -> Array:
+        rows = len(key[0])
+        n = np.zeros(rows, dtype=np.int64)
+        for x in items[key]:
             if isinstance(x, Part):
                 n += 1
             else:
-                n += np.bincount(x.of, weights=size(x), minlength=len(scope)).astype(np.int64)
-        sizes[scope] = n
+                n += np.bincount(x[0].of, weights=size(x), minlength=rows).astype(np.int64)
+        sizes[key] = n
         return n
 
-    def place(scope: Scope, at: Array) -> None:
+    def place(key: tuple[Scope, bool], at: Array) -> None:
         at = at.copy()
-        for x in items[scope]:
+        for x in items[key]:
             if isinstance(x, Part):
                 x.place = at.copy()
                 at += 1
             else:
-                n = sizes[x]
+                n, of = sizes[x], x[0].of
                 before = np.cumsum(n) - n
-                first = np.searchsorted(x.of, x.of, side="left")
-                place(x, at[x.of] + before - before[first] if len(n) else at[:0])
-                at += np.bincount(x.of, weights=n, minlength=len(scope)).astype(np.int64)
+                first = np.searchsorted(of, of, side="left")
+                place(x, at[of] + before - before[first] if len(n) else at[:0])
+                at += np.bincount(of, weights=n, minlength=len(at)).astype(np.int64)
 
-    lengths = size(start)
-    place(start, np.zeros(len(start), dtype=np.int64))
+    lengths = size((start, False))
+    place((start, False), np.zeros(len(start), dtype=np.int64))
     return lengths

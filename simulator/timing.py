@@ -44,6 +44,7 @@ class Times:
         self.port, self.stores = machine.exact("sm_port_rate"), machine.exact("sm_write_rate")
         self.trip, self.window = machine.exact("loop_trip"), machine.exact("window_read")
         self.divide = [machine.exact(x) for x in ("divide_32", "divide_64", "divide_fixed")]
+        self.simple, self.constant = machine.exact("alu_interval"), machine.exact("constant_read")
         self.spread = machine.exact("dram_spread")
         self.product = machine.power("wgmma_energy")
 
@@ -56,7 +57,9 @@ class Times:
             trip = (self.trip + self.window * part.calls) * count + sum(
                 each * n for each, n in zip(self.divide, made, strict=True)
             )
-            return _whole((self.slot * warps, trip, 0, 0, 0, 0, 0), n)  # warps wait for their results side by side
+            simple, constants = x["shared_bytes"], x["bytes"]
+            trip = trip + self.simple * simple + self.constant * constants
+            return _whole((self.slot * warps * (1 + simple), trip, 0, 0, 0, 0, 0), n)  # warps wait side by side
         issue = self.machine.exact(row.issue) if row.issue and row.unit is not Unit.WAIT else 0  # a wait's comes last
         occupancy = self.machine.exact(row.occupancy) if row.occupancy else 0
         found = (

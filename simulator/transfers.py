@@ -35,6 +35,7 @@ class Issuer(Protocol):
     def cargo(self) -> Cargo: ...
     @property
     def copies(self) -> Tracked: ...
+    def lags(self, ps: int) -> None: ...
     def note(self, what: str, step: Step, since: int) -> None: ...
 
 
@@ -114,13 +115,20 @@ class Load(Transfer):
 
     def ask(self) -> None:
         """Memory is asked for the bytes."""
-        self.at(self._read((self.warps.cta,))[0], self.arrived)
+        self.at(self._read((self.warps.cta,))[0] - self._lag, self.arrived)
+
+    @property
+    def _lag(self) -> int:
+        """What the bytes of the last warp come later than those of the first, in registers: the port's time."""
+        step = self.step
+        return 0 if self.number or self.sm.port.free else step.port_ps * (step.warps - 1) // step.warps
 
     def arrived(self) -> None:
-        """The bytes are at the SM."""
+        """The bytes are at the SM: those of the first warp, where each waits for its own."""
         if self.number:
             self.at(self.sm.shared.take(self.step.shared_ps)[1], self.landed)
         else:
+            self.warps.lags(self._lag)
             self.over()
 
     def landed(self) -> None:

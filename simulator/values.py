@@ -93,10 +93,13 @@ NOTHING = Cargo()
 
 
 class Follower:
-    """An agent that executes an operation when the timed run does."""
+    """An agent that executes an operation when the timed run does.
 
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
+    Loads that go *ahead*, by identity, are executed where they stand: nothing that they read changes in between.
+    """
+
+    def __init__(self, agent: Agent, ahead: frozenset[int] = frozenset()) -> None:
+        self.agent, self.ahead = agent, ahead
         self._steps = agent.run(TURNS)
         self._on()
 
@@ -109,12 +112,19 @@ class Follower:
         """Execute an operation, which is the next. Raises ExecutionError for a mistake that a device would stop at."""
         agent, machine = self.agent, self.agent.machine
         if agent.op is not op:
+            self.end()
+        if agent.op is not op:
             raise SimulationError(f"expected {op} to come next in a run with values, got {agent.op}")
         before = {group: len(works) for group, works in agent.pending.items()}
         self._on()
         flights, machine.flying = tuple(machine.flying), []
         works = tuple(w for group, ws in agent.pending.items() for w in ws[before.get(group, 0) :])
         return Cargo(flights, works) if flights or works else NOTHING
+
+    def end(self) -> None:
+        """Execute the loads at hand that have gone ahead."""
+        while id(self.agent.op) in self.ahead:
+            self._on()
 
 
 @dataclass(frozen=True)
@@ -128,7 +138,8 @@ class Follow:
 class Memories:
     """The memories of a launch. Raises what ``execute`` does for inputs that do not fit."""
 
-    def __init__(self, kernel: Kernel, inputs: Mapping[str, Any]) -> None:
+    def __init__(self, kernel: Kernel, inputs: Mapping[str, Any], ahead: frozenset[int] = frozenset()) -> None:
+        self.ahead = ahead
         self.machine = Bare(kernel.plain, ordered=False, late=lambda: True)
         put(self.machine, inputs)
 
@@ -138,7 +149,7 @@ class Memories:
         cluster = Cluster(self.machine, blocks)
         out = [(cta, agents(cta)) for cta in cluster.ctas]
         self.machine.ordered = True  # asynchronous work waits until the timed run completes it
-        return [Follow(cta, tuple(map(Follower, those))) for cta, those in out]
+        return [Follow(cta, tuple(Follower(a, self.ahead) for a in those)) for cta, those in out]
 
     @property
     def arrays(self) -> dict[str, Any]:

@@ -29,6 +29,8 @@ START, ISSUE, SLEEP, WAKE, COME, MEET, LEAVE = (
 class Warps:
     """The warps of a team in lockstep: they issue in order, and wait where a result or a barrier is needed.
 
+    Each warp waits for its own loads of global memory: the first of them goes ahead, and the last is a *lag* behind,
+    until a barrier or the end, which waits for all.
     *at* is the step at hand, and *stage* says where in it they stand whenever others go on. *key* has the numbers of
     the group of SMs, of the place, of the CTA in its cluster, and of the team. *mark* is told of each iteration.
     """
@@ -55,6 +57,7 @@ class Warps:
         self.groups: dict[str, list[Flight]] = {}
         self.copies = Tracked()  # by cp.async
         self.arrived: Meeting | None = None  # at the barrier of the cluster
+        self.lag = 0  # what the last warp is behind the first, since each waits for its own loads
 
     def run(self) -> Steps:
         """All steps in order."""
@@ -83,13 +86,16 @@ class Warps:
             self.busy += own
             if log is not None and what.row.unit is not Unit.WAIT and what.row.unit is not Unit.LOOP:
                 log.span(self.name, step.label, since)
-            if follower is not None and what.row.unit is not Unit.LOOP:
+            if follower is not None and what.row.unit is not Unit.LOOP and not what.ahead:
                 self.cargo = follower.do(what.op)
             if blocks:
                 yield from effect(self, step)
             else:
                 effect(self, step)
             self.at += 1
+        if follower is not None:
+            follower.end()
+        yield from self._gathered()
         stalls[ISSUING] += self.busy
         stalls[ALL] += engine.now - self.began
         self.end()
@@ -107,6 +113,7 @@ class Warps:
             tuple([(k, *[f.state(now) for f in flights]) for k, flights in self.groups.items()]),
             self.copies.state(now, names),
             self._cluster_pending,
+            self.lag,
         )
 
     def flights(self) -> list[Flight]:
@@ -114,6 +121,16 @@ class Warps:
         return [*self.loads.values(), *self.open.values(), *(f for flights in self.groups.values() for f in flights)]
 
     # -- waiting --------------------------------------------------------------------------------------
+
+    def lags(self, ps: int) -> None:
+        """The last warp has its loads so much later than the first."""
+        self.lag = max(self.lag, ps)
+
+    def _gathered(self) -> Steps:
+        """Wait for the last of the warps."""
+        if self.lag:
+            yield from self._sleep(self.engine.now + self.lag, "loads", "lag")
+            self.lag = 0
 
     def _stalled(self, cause: str) -> None:
         """It has waited since the time that is noted."""
@@ -292,6 +309,7 @@ class Warps:
 
     def _met(self, meetings: dict[int, Meeting], number: int, wanted: int, step: Step, cause: str) -> Steps:
         """Wait until so many threads have come."""
+        yield from self._gathered()
         self.stage = COME
         yield step.unit_ps
         meeting = meetings.setdefault(number, Meeting(Signal(lambda: f"{step.op} of {wanted} threads")))
@@ -318,7 +336,7 @@ class Warps:
         op = step.op
         assert isinstance(op, WaitGroup)
         groups = self.groups.get(op.group, [])
-        for k, flight in enumerate(groups[: len(groups) - op.pending]):
+        for k, flight in enumerate(groups[: max(0, len(groups) - op.pending)]):  # of those that were not over before
             if not flight.over(op.read):
                 cause = f"{op.group} groups{' to be read' if op.read else ''}"
                 yield from self._until(partial(flight.over, op.read), flight.signal, cause, k)

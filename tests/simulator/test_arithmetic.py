@@ -68,7 +68,7 @@ def test_divisions_by_numbers_of_the_code_cost_little():
     assert not any(any(d) for d in divisions(bulk_copy(4096).bind()).values())
 
 
-@pytest.mark.parametrize("unroll, jumps", [(None, 16), (4, 4), ("full", 0)])
+@pytest.mark.parametrize("unroll, jumps", [(None, 8), (1, 16), (4, 4), ("full", 0)])
 def test_each_iteration_jumps_unless_it_is_unrolled(unroll, jumps):
     k = Builder("loop", grid=(1,), threads=32)
     x = k.registers("x", "f32", 16)

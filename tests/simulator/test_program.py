@@ -51,6 +51,7 @@ def test_all_iterations_at_once_are_those_one_by_one(name):
     grid = tuple(int(n) for n in kernel.grid)
     blocks = [x[::-1] for x in itertools.product(*map(range, grid[::-1]))]
     programs = Programs(kernel)
+    programs.ahead = {}
     together = programs.walk(blocks).of()
 
     for block, teams in zip(blocks, together, strict=True):

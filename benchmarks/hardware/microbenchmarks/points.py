@@ -16,6 +16,7 @@ import numpy as np
 from . import points_boxes as boxes
 from . import points_inside as inside
 from . import points_rings as rings
+from . import points_threads as threads
 from .lab import GIB, KIB, Lab, Point, Points, u32, u64
 from .points_rings import MIB
 
@@ -130,6 +131,9 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M22": rings.m22,
     "M23": boxes.m23,
     "M24": inside.m24,
+    "M25": threads.m25,
+    "M26": threads.m26,
+    "M27": threads.m27,
     "M15": inside.m15,
     "M3": inside.m3,
     "M12": boxes.m12,
