@@ -57,7 +57,7 @@ def inside(p: Page, site: Site) -> None:
     """From here on the cursors that a loop advances stand for what they count in its iterations."""
     for c in p.cursors:
         if c.loop == site.places:
-            _stand(p, c, c.inside)
+            _stand(p, c, *c.forms)
 
 
 def advance(p: Page, site: Site) -> None:
@@ -90,8 +90,8 @@ def behind(p: Page, site: Site) -> None:
             _stand(p, c, c.behind)
 
 
-def _stand(p: Page, c: Cursor, count: Int) -> None:
+def _stand(p: Page, c: Cursor, *counts: Int) -> None:
     slot, phase = p.counting[c]
     texts = C(slot, ATOM, 32, WIDE), C(phase, ATOM, 32, WIDE), C(f"{phase} ^ 1", BITS, 32, WIDE)
-    known = {x: text for x, text in zip(c.values(count), texts, strict=False) if isinstance(x, Expr)}
+    known = {x: text for n in counts for x, text in zip(c.values(n), texts, strict=False) if isinstance(x, Expr)}
     p.integers = replace(p.integers, names={**p.integers.names, **known})

@@ -148,9 +148,10 @@ class Page(Visitor[None]):
 
     def bind(self, s: Symbol, made: C, stands: Int | None = None) -> None:
         """A symbol has a value from here on, under a name; a ``Let`` has its own."""
+        if any(s.name == other.name for other in self.known):
+            self.forget(s.name)
         self.known.add(s)
         self.taken.add(s.name)
-        self.forget(s.name)
         self.integers = replace(self.integers, names={**self.integers.names, s: made})
         if stands is not None:
             self.values[s] = stands

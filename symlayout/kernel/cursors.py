@@ -21,16 +21,18 @@ remainder by a power of two are a shift and a mask, and stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
 
 from ..expr import Atom, Expr, Int, Symbol, floordiv, integer, mod
 from ..expr.division import Quotient
 from ..expr.expression import terms_of
 from ..expr.partial_results import Partial, computed, partial_results, within
 from ..facts import symbols_in
-from ..ops import UNROLLED, For, Let, LoadIndex, Op, Role
+from ..ops import UNROLLED, For, Let, LoadIndex, Op, Role, substitution
 from .declarations import THREAD
 from .integer_widths import Ranges, integers_of
 from .sites import Site, as_written
@@ -45,16 +47,21 @@ class Cursor:
     """A count of uses modulo *slots*, and the parity of its round where a *phase* is asked for.
 
     It is *start* before the loop at the place *begins*, *inside* in each iteration of the one at *loop*, which advances
-    it, and *behind* that one; this is None where the trip count might be negative.
+    it, and *behind* that one; this is None where the trip count might be negative. Of *forms* the first is *inside*,
+    others are what the body has for it with names of ``Let``.
     """
 
     begins: tuple[int, ...]
     loop: tuple[int, ...]
     start: Int
-    inside: Expr
+    forms: tuple[Expr, ...]
     behind: Int | None
     slots: int
     phase: bool
+
+    @property
+    def inside(self) -> Expr:
+        return self.forms[0]
 
     def values(self, count: Int) -> tuple[Int, ...]:
         """What it says of a use without a division: its slot, both parities."""
@@ -75,7 +82,7 @@ class Cursor:
     @cached_property
     def covered(self) -> frozenset[Int]:
         """The expressions that it stands for, in the loop and behind it."""
-        counts = (self.inside,) if self.behind is None else (self.inside, self.behind)
+        counts = self.forms if self.behind is None else (*self.forms, self.behind)
         return frozenset(x for count in counts for x in self.values(count) if isinstance(x, Expr))
 
     def __str__(self) -> str:
@@ -100,50 +107,88 @@ def _of_loop(site: Site, loop: For, ranges: Ranges) -> Iterator[Cursor]:
     """The cursors that a loop advances. Its copies, where it is unrolled, know their slots."""
     if loop.unroll == UNROLLED:
         return
-    exprs = [x for op in loop.inside for inner in op.walk() for x in integers_of(inner)]
-    partials = [p for x in exprs for p in partial_results(x)]
+    exprs = [(x, inner) for inner in _inside(site) for x in integers_of(inner.op)]
+    uses = [use for x, inner in exprs for p in partial_results(x) if (use := _use(p, inner))]
+    often = Counter(name for b in (*site.bindings, *_inside(site)) for name in _made(b.op))
+    uses = [use for use in uses if use.form == use.number or all(often[s.name] < 2 for s in use.form.symbols)]
     made, found = bound(loop), dict[tuple[Expr, int], bool]()
-    for count, slots, phase in sorted(
-        map(_use, partials), key=lambda use: not use[2]
-    ):  # a parity says more of its count
-        if isinstance(count, Expr) and _steps(count, loop, slots, made):
-            key = next((k for k in found if k[1] == slots and mod(k[0] - count, slots) == 0), (count, slots))
-            found[key] = found.get(key, False) or phase
-    computes = {p.value for p in partials}
+    for use in sorted(uses, key=lambda use: not use.phase):  # a parity says more of its count
+        if _steps(use.number, loop, use.slots, made):
+            key = next((k for k in found if use.is_of(*k, False)), (use.number, use.slots))
+            found[key] = found.get(key, False) or use.phase
     for (count, slots), phase in found.items():
-        slot, *parities = _values(count, slots, phase)
-        known = {slot, *parities}.__contains__
-        if slot in computes and not any(_divides(p, count, slots) for x in exprs for p in computed(x, known)):
-            yield from _carried(site, loop, count, slots, phase, ranges)
+        forms = tuple(dict.fromkeys((count, *(use.form for use in uses if use.is_of(count, slots, phase)))))
+        slot_known = {_values(form, slots, phase)[0] for form in forms} & {use.value for use in uses}
+        known = {x for form in forms for x in _values(form, slots, phase)}
+        divides = (
+            p.word in DIVISIONS and p.operands[1] == slots and mod(_plain(inner)(p.operands[0]) - count, slots) == 0
+            for x, inner in exprs
+            for p in computed(x, known.__contains__)
+        )
+        if slot_known and not any(divides):
+            yield from _carried(site, loop, forms, slots, phase, ranges)
 
 
-def _use(p: Partial) -> tuple[Int, int, bool]:
-    """(n, S, False) for n % S, (n, S, True) for the parity of n // S; S is 0 for others and where it is a power of two.
+class Use(NamedTuple):
+    """A slot or a parity that is computed: of which number of a use, and the form of that as written."""
+
+    number: Expr
+    form: Expr
+    slots: int
+    phase: bool
+    value: Int
+
+    def is_of(self, count: Int, slots: int, phase: bool) -> bool:
+        """Whether it is of a use that a count stands for: modulo the slots, or twice these where parities count."""
+        return self.slots == slots and mod(self.number - count, 2 * slots if phase else slots) == 0
+
+
+def _use(p: Partial, site: Site) -> Use | None:
+    """n % S as a use, or the parity of n // S; None for others, and where S is a power of two.
 
     The normal form has x + y//S for the quotient of S*x + y.
     """
-    count, slots = p.operands[0], p.operands[-1]
+    form, slots = p.operands[0], p.operands[-1]
     if p.word != "%" or type(slots) is not int:
-        return 0, 0, False
+        return None
     phase = slots == 2
     if phase:
-        rounds = [m[0] for m, c in terms_of(count).items() if c == 1 and len(m) == 1 and _by_slots(m[0])]
+        rounds = [m[0] for m, c in terms_of(form).items() if c == 1 and len(m) == 1 and _by_slots(m[0])]
         if len(rounds) != 1:
-            return 0, 0, False
+            return None
         inner, slots = rounds[0].args
-        count = (count - rounds[0]) * slots + inner
+        form = (form - rounds[0]) * slots + inner
     if slots & (slots - 1) == 0:
-        return 0, 0, False
-    return integer(count - terms_of(count).get((), 0) // slots * slots), slots, phase
+        return None
+    number = _plain(site)(form)
+    known = terms_of(number).get((), 0) // slots * slots
+    number, form = number - known, form - known
+    if not isinstance(number, Expr) or not isinstance(form, Expr):
+        return None
+    return Use(number, form, slots, phase, p.value)
 
 
 def _by_slots(a: Atom) -> bool:
     return isinstance(a, Quotient) and type(a.args[1]) is int and a.args[1] & (a.args[1] - 1) != 0
 
 
-def _divides(p: Partial, count: Int, slots: int) -> bool:
-    """Whether a partial result is a division of a count by its slots."""
-    return p.word in DIVISIONS and p.operands[1] == slots and mod(p.operands[0] - count, slots) == 0
+def _inside(site: Site) -> Iterator[Site]:
+    """The operations inside one, as written."""
+    for inner in site.inside():
+        yield inner
+        yield from _inside(inner)
+
+
+Plain: TypeAlias = "Callable[[Any], Any]"
+
+
+def _plain(site: Site) -> Plain:
+    """What puts the values of ``Let`` for their names, as the operation of a site may use them."""
+    values: dict[Any, Int] = {}
+    for b in site.bindings:
+        if isinstance(b.op, Let):
+            values[b.op.name] = substitution(values)(b.op.value)
+    return substitution(values) if values else lambda x: x
 
 
 def _steps(count: Expr, loop: For, slots: int, made: Collection[str]) -> bool:
@@ -174,30 +219,35 @@ def _made(op: Op) -> Iterator[str]:
         yield THREAD
 
 
-def _carried(site: Site, loop: For, count: Expr, slots: int, phase: bool, ranges: Ranges) -> Iterator[Cursor]:
+def _carried(
+    site: Site, loop: For, forms: tuple[Expr, ...], slots: int, phase: bool, ranges: Ranges
+) -> Iterator[Cursor]:
     """The cursor of a count, from before the outermost loop through which it is carried; none where 64 bits may not do.
 
     A loop carries it whose body has the loop that advances it as one of its operations, under no condition, and whose
     next iteration starts where the last one ends.
     """
-    written = {b.op.name: b.op.value for b in site.bindings if isinstance(b.op, Let)}
-
-    def counts_up(loop: For) -> bool:
-        return ranges.of(loop.extent, written)[0] >= 0
-
-    start, end = count - loop.index, count - loop.index + loop.extent
-    behind = integer(end) if counts_up(loop) else None
+    put = _plain(site)
+    start = forms[0] - loop.index
+    end = start + put(loop.extent)
+    behind = integer(end) if _counts_up(loop, put, ranges) else None
     begins, inner = site.places, loop
     for outer in reversed(site.around):
         modulus = 2 * slots if phase else slots
-        if not isinstance(outer, For) or not counts_up(inner) or not _continues(outer, start, end, modulus):
+        up = _counts_up(inner, put, ranges)
+        if not isinstance(outer, For) or not up or not _continues(outer, start, end, modulus):
             break
-        start, end = (_at(start, outer.index, x) for x in (0, outer.extent))
+        start, end = (_at(start, outer.index, x) for x in (0, put(outer.extent)))
         begins, inner = begins[:-1], outer
-    found = Cursor(begins, site.places, integer(start), count, behind, slots, phase)
+    found = Cursor(begins, site.places, integer(start), forms, behind, slots, phase)
     parts = (p.value for x in found.values(found.start) if isinstance(x, Expr) for p in partial_results(x))
-    if all(within(ranges.of(x, written), WIDE) for x in parts):
+    if all(within(ranges.of(x), WIDE) for x in parts):
         yield found
+
+
+def _counts_up(loop: For, put: Plain, ranges: Ranges) -> bool:
+    """Whether a trip count is never negative."""
+    return ranges.of(put(loop.extent))[0] >= 0
 
 
 def _continues(outer: For, start: Int, end: Int, modulus: int) -> bool:

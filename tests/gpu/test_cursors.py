@@ -89,7 +89,8 @@ def kernel_of(seed):
             else:
                 with k.loop("i", trips, way) as i:
                     k.let(name, i + 7)
-                    waits(k, full, draw, use + i, slots)
+                    n = k.let(f"n_{name}", use + i) if draw.random() < 0.3 else use + i
+                    waits(k, full, draw, n, slots)
                     if draw.random() < 0.3:
                         with k.loop("j", draw.choice((2, 7))) as j:
                             waits(k, full, draw, draw.choice((use + i, use + 2 * i + j, use + 7 * i + j)), slots)

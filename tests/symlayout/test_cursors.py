@@ -2,11 +2,11 @@
 
 import pytest
 
-from symlayout import dims, index
+from symlayout import dim, dims, index
 from symlayout.kernel import Builder
 from symlayout.kernel.cursors import cursors
 from symlayout.kernels import cp_async_copy, gemm, tma_copy
-from symlayout.ops import For, Slot, Wait
+from symlayout.ops import For, If, Let, Slot, Wait
 
 A, B, C = dims("A B C", at_most=1 << 24)
 
@@ -95,6 +95,36 @@ def test_both_parities_are_of_one_cursor():
         k.wait(full((i + 3) % 3), (i + 3) // 3 % 2)
 
     assert len(cursors(k.kernel())) == 1
+
+
+def test_names_of_let_are_seen_through():
+    """A name for the use, one for where it starts, one for its slot."""
+    k = Builder("named", A, B, grid=(4,), threads=32)
+    full = k.mbarriers("full", 3, 1)
+    with k.loop("wave", B) as wave:
+        first = k.let("first", A * wave)
+        with k.loop("i", A) as i:
+            use = k.let("use", first + i)
+            slot = k.let("slot", use % 3)
+            k.wait(full(slot), use // 3 % 2)
+    [found] = cursors(k.kernel())
+
+    assert found.forms == (A * wave + i, use)
+    assert (len(found.begins), found.start) == (1, 0)
+    assert cursors(k.kernel().plain)[0].forms == found.forms[:1]
+
+
+def test_a_name_of_two_values_is_not_seen_through():
+    i, n = index("i", A), dim("n", at_least=0)
+
+    def part(value):
+        return If((i >= 1,), (Let(n, value), Wait(Slot("full", n % 3), 0)))
+
+    loop = For(i, (Wait(Slot("full", i % 3), 0), part(i), part(i + 1)))
+    built = ring(lambda block, i: i)
+
+    assert cursors(built.edited(lambda op: [loop] if isinstance(op, For) else [op])) == ()
+    assert len(cursors(built.edited(lambda op: [For(i, loop.inside[:2])] if isinstance(op, For) else [op]))) == 1
 
 
 @pytest.mark.parametrize("apart, found", [(0, 1), (3, 0), (6, 1)])
