@@ -1,19 +1,24 @@
 """Cursors of rings: the printed loops, compiled for the host, wait where the value says, at all kinds of loops and sizes."""
 
 import random
+import re
 import shutil
 import subprocess
 
 import numpy as np
 import pytest
 
+import gpu
 from gpu import ptx
 from gpu.codegen import emit
-from symlayout import ceil_div, dim
+from symlayout import ceil_div, dim, dims
 from symlayout.kernel import Builder
 from symlayout.kernel.cursors import cursors
 from symlayout.kernel.unrolled import Threads, unrolled
+from symlayout.kernels import bulk_copy, cp_async_copy, gemm, gemm_mma, gemm_simt, tma_copy, tma_transpose
+from symlayout.kernels.families import family
 from symlayout.ops import Wait
+from tests.support.compilers import NEEDS_MACHINE_CODE
 
 A, B = dim("A", at_least=0, at_most=(1 << 31) - 1), dim("B", at_least=0, at_most=(1 << 31) - 1)
 SLOTS = (3, 5, 6, 7, 12)
@@ -136,3 +141,41 @@ def test_loops_wait_where_the_value_says(tmp_path):
     assert len(counting) > 40
     assert any(len(c.begins) < len(c.loop) for k in counting for c in cursors(k))
     assert any(c.behind is None for k in counting for c in cursors(k))
+
+
+M, N, K = dims("M N K", at_most=1 << 20)
+RINGS = {
+    "gemm": lambda n: gemm(M, N, K, tile=(128, 128), stages=n),
+    "gemm, one consumer": lambda n: gemm(M, N, K, tile=(64, 128), stages=n, cluster=1),
+    "gemm_mma": lambda n: gemm_mma(M, N, K, tile=(64, 64), stages=n),
+    "gemm_simt": lambda n: gemm_simt(M, N, K, stages=n),
+    "tma_copy": lambda n: tma_copy(M, N, slots=n, blocks=132),
+    "tma_transpose": lambda n: tma_transpose(M, N, tile=(32, 64), stages=n, blocks=132),
+    "cp_async_copy": lambda n: cp_async_copy(N, stages=n, blocks=132),
+    "bulk_copy": lambda n: bulk_copy(N, slots=n, blocks=132),
+    "gather_rows": lambda n: family("gather_rows").build(slots=n),
+    "tma_reduce_add": lambda n: family("tma_reduce_add").build(slots=n),
+}
+
+
+@pytest.mark.parametrize("slots", [5, 6])
+@pytest.mark.parametrize("name", RINGS)
+def test_main_loops_of_rings_divide_by_no_slots(name, slots):
+    """Only prologues do, of fewer iterations than slots, which compilers unroll."""
+    text = emit(RINGS[name](slots)).text
+
+    assert {*re.findall(rf"(\w+|\)) [%/] {slots}\b", text)} <= {"s"}
+    assert re.search(r"int slot\d* = \d+", text)
+
+
+@NEEDS_MACHINE_CODE
+@pytest.mark.parametrize("name, slots", [("gemm", 3), ("gemm, one consumer", 5), ("tma_copy", 3), ("cp_async_copy", 7)])
+def test_machine_code_of_rings_multiplies_no_more_than_that_of_four_slots(name, slots):
+    """A division by a constant is a product of 64 bits, or its high part; without spills, which are errors."""
+
+    def products(n):
+        source = emit(RINGS[name](n))
+        found = gpu.compile(source.text, name="ring.cu").instructions(source.name)
+        return sum(found.count(word) for word in ("IMAD.WIDE", "IMAD.HI", "UIMAD.WIDE"))
+
+    assert products(slots) <= products(4)
