@@ -48,7 +48,10 @@ class Iterations:
 def whole_sums(
     state: State, name: str, some: Iterations, done: list[tuple[Any, dict[str, Words]]], before: Words | None
 ) -> bool:
-    """Put the sums over all iterations into an accumulator, where each iteration is seen to add the same form."""
+    """Put the sums over all iterations into an accumulator, where each iteration is seen to add the same form.
+
+    Other registers of it are not known from here on. Whether there are any such sums.
+    """
     model = done[some.window][1][name]
     found: list[tuple[Numbers, Sum]] = []
     same = [(Same(state, some.any, i), held[name]) for i, held in done]
@@ -57,14 +60,16 @@ def whole_sums(
         form = _form(state.origins, state.origins[number], some)
         anew = _starts_anew(state, some, done[0], name, mine)
         if form is None or not (anew or begins_at_zero(state, before, mine)):
-            return False
+            continue
         forms = [replace(form, carry=None) if anew else form, *[form] * (len(same) - 1)]
-        if not all(x.sums(f, model, held, mine) for f, (x, held) in zip(forms, same, strict=True)):
-            return False
-        found.append((mine, form))
+        if all(x.sums(f, model, held, mine) for f, (x, held) in zip(forms, same, strict=True)):
+            found.append((mine, form))
+    if not found:
+        return False
+    state.forget({name}, f"it was left there by the last iteration of the loop over {some.loop}")
     all_ = state.held(state.kernel.tensor(name))
-    all_.put(..., model)
     for mine, form in found:
+        all_.put(mine, model[mine])
         (once,) = form.segments
         closed = replace(form, segments=(replace(once, loop=some.any, extent=some.extent),), carry=None)
         all_.ids[mine] = state.origins.number(closed)

@@ -10,6 +10,7 @@ same use of it was filled with. That accesses are ordered as they stand here is 
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -366,6 +367,7 @@ def narrowed(state: State, facts: Iterable[Fact]) -> Iterator[Numbers]:
                 guards.append(_guard(state, there))
         else:
             guards.append(_guard(state, there))
+            keep &= ~_left_out(state, guards[-1])
     team = state.team
     if not keep.all():
         team = Team(team.threads[keep], None if team.beside is None else team.beside[keep])
@@ -396,6 +398,19 @@ def _multiplies(op: For) -> bool:
     every = [inner for inner in op.walk() if not isinstance(inner, For)]
     read = {x.tensor for inner in every if isinstance(inner, Mma) for x in (inner.a, inner.b) if isinstance(x, Ref)}
     return all(isinstance(inner, Mma) and inner.acc.tensor not in read for inner in every)
+
+
+def _left_out(state: State, guard: Guard) -> Numbers:
+    """The active threads for which a condition surely fails: those whose number is below some other."""
+    told = guard.told[state.team.threads]
+    values: list[int] = np.unique(told).tolist()
+
+    def may_hold(v: int) -> bool:
+        return state.facts.holds(Fact(guard.condition + v, ">=")) is not False
+
+    some = bisect.bisect_left(values, True, key=may_hold)
+    left: Numbers = told <= values[some - 1] if some else np.zeros(len(told), bool)
+    return left
 
 
 def accumulators(op: For) -> set[str]:
