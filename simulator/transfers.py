@@ -6,6 +6,7 @@ Data that move with it (``cargo``) are those of a run with values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 from typing import Any, Protocol
@@ -89,11 +90,16 @@ class Transfer:
             step.served // step.warps if step.unit is Unit.LOAD else step.bytes // LINE
         )  # that are waited for together
         times = sm.memory.read(
-            ports, step.port_ps, **much, late=step.late, apart=step.apart_ps, lines=max(1, lines), mean=sm.mean
+            ports, step.port_ps, **much, late=step.late, apart=self._apart, lines=max(1, lines), mean=sm.mean
         )
         if sm.log is not None:
             sm.log.moved("read", step.bytes, max(times))
         return times
+
+    @property
+    def _apart(self) -> int:
+        """What the last of its places in DRAM comes later than one place would."""
+        return self.step.apart_ps
 
 
 class Load(Transfer):
@@ -116,6 +122,12 @@ class Load(Transfer):
     def ask(self) -> None:
         """Memory is asked for the bytes."""
         self.at(self._read((self.warps.cta,))[0] - self._lag, self.arrived)
+
+    @property
+    def _apart(self) -> int:
+        """Copies that land in the order of their groups are as late as the latest of all places that are under way."""
+        many, own = len(self.warps.copies.flying) if self.number else 0, self.step.apart_ps
+        return own if many < 2 else round(math.hypot(own, math.sqrt(2 * math.log(many)) * self.sm.spread))
 
     @property
     def _lag(self) -> int:
