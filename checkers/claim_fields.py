@@ -49,6 +49,7 @@ Tensor: TypeAlias = Annotated[Layout, Reads.TENSOR]
 Indexed: TypeAlias = Annotated[IntTuple | AddressMap, Reads.INDEXED]
 Value: TypeAlias = Annotated[IntTuple, Reads.VALUE]
 Size: TypeAlias = Annotated[int | Expr, Reads.VALUE]
+Default: TypeAlias = Annotated[int | Expr | None, Reads.VALUE]  # None where the claim itself knows which
 Statement: TypeAlias = Annotated[Fact, Reads.FACT]
 Function: TypeAlias = Annotated[Callable[..., Any] | None, Reads.FUNCTION]
 

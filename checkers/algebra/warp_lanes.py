@@ -13,6 +13,8 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from symlayout.banks import WIDTHS_BYTES
+from symlayout.errors import ClaimError
 from symlayout.facts import NOTHING, Facts
 from symlayout.int_tuple import leaves, product, unflatten
 from symlayout.layout import ComposedLayout, Layout
@@ -21,7 +23,7 @@ from symlayout.swizzle import Swizzle
 from ..claim import Claim, Proof, TooLarge
 from .certificates import Certificate, divisible
 from .residues import residues
-from .subject_form import linear
+from .subject_form import check_offsets, check_subject, linear
 
 
 def lanes_of(access: Any) -> Any:
@@ -31,6 +33,21 @@ def lanes_of(access: Any) -> Any:
     32
     """
     return product(access.shape[:1]) if isinstance(access.shape, tuple) else access.shape
+
+
+def check_access(access: Any, element_bytes: Any, width_bytes: Any) -> None:
+    """Raise ClaimError unless this is an access that every lane of a warp makes, of a width that instructions have."""
+    check_subject(access)
+    if getattr(access, "valid", None):
+        raise ClaimError(f"expected an access that every lane makes, got a predicate in {access}")
+    check_offsets(access)
+    lanes = lanes_of(access)
+    if type(lanes) is int and not 1 <= lanes <= 32:
+        raise ClaimError(f"expected 1 to 32 lanes in the first mode, got {lanes}")
+    if width_bytes not in WIDTHS_BYTES:
+        raise ClaimError(f"expected a width of {', '.join(map(str, WIDTHS_BYTES))} bytes, got {width_bytes!r}")
+    if type(element_bytes) is not int or element_bytes < 1:
+        raise ClaimError(f"expected an element of at least 1 byte, got {element_bytes!r}")
 
 
 def moved_together(

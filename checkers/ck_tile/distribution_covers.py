@@ -22,7 +22,7 @@ from symlayout.int_tuple import product
 from ..algebra.certificates import Certificate, bijective, together
 from ..algebra.subject_form import at_text, points
 from ..claim import Claim, Proof, Restated, TooLarge
-from ..claim_fields import Size, Subject
+from ..claim_fields import Default, Subject
 from ..claims.in_bounds import InBounds
 from ..exhaustive import POINTS
 from .everywhere import at_row
@@ -42,8 +42,8 @@ class DistributionCovers(Claim):
     """
 
     distribution: Subject
-    lanes: Size = None  # type: ignore[assignment]  # those of the encoding
-    warps: Size = None  # type: ignore[assignment]  # likewise
+    lanes: Default = None  # those of the encoding
+    warps: Default = None  # likewise
 
     kind: ClassVar[str] = "distribution covers"
 

@@ -61,7 +61,7 @@ def _claims(window: Any, stores: bool, lanes: int | None, warps: int | None) -> 
     yield NoInvalidAccess(access, window.buffer.size)
     if elements > 1:
         yield GuaranteedVectorLength(access, elements, along, 1, version=window.version)
-    yield DistributionCovers(d, lanes, warps)  # type: ignore[arg-type]  # None: those of the encoding
+    yield DistributionCovers(d, lanes, warps)
     yield MovingEqualsMaking(window.view.descriptor)
     if isinstance(window, TileWindowLinear):
         yield Equal(*window.made_and_meant)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
-from symlayout.banks import SECTOR_BYTES, WIDTHS_BYTES, sectors
+from symlayout.banks import SECTOR_BYTES, sectors
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import integer
 from symlayout.facts import Facts
 from symlayout.int_tuple import ceil_div, product, text
 
-from ..algebra.subject_form import check_offsets, check_subject, points, table
-from ..algebra.warp_lanes import certify_moved, lanes_of
+from ..algebra.subject_form import points, table
+from ..algebra.warp_lanes import certify_moved, check_access, lanes_of
 from ..claim import Claim, Proof, TooLarge
 from ..claim_fields import Size, Subject
 from ..exhaustive import POINTS, unravel
@@ -41,16 +41,7 @@ class Coalesced(Claim):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_subject(self.access)
-        if getattr(self.access, "valid", None):
-            raise ClaimError(f"expected an access that every lane makes, got a predicate in {self.access}")
-        check_offsets(self.access)
-        if type(self.lanes) is int and not 1 <= self.lanes <= 32:
-            raise ClaimError(f"expected 1 to 32 lanes in the first mode, got {self.lanes}")
-        if self.width_bytes not in WIDTHS_BYTES:
-            raise ClaimError(f"expected a width of {', '.join(map(str, WIDTHS_BYTES))} bytes, got {self.width_bytes!r}")
-        if type(self.element_bytes) is not int or self.element_bytes < 1:
-            raise ClaimError(f"expected an element of at least 1 byte, got {self.element_bytes!r}")
+        check_access(self.access, self.element_bytes, self.width_bytes)
         if type(self.sectors) is int and self.sectors < 0:
             raise ClaimError(f"expected at least 1 sector, got {self.sectors}")
         least = ceil_div(self.lanes * self.width_bytes, SECTOR_BYTES)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from symlayout.address_map import AddressMap
 from symlayout.answers.report import Witness
-from symlayout.banks import BANK_BYTES, BANKS, WIDTHS_BYTES, conflict_degree, linear_degree, worst_lanes
+from symlayout.banks import BANK_BYTES, BANKS, conflict_degree, linear_degree, worst_lanes
 from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import evaluate
 from symlayout.facts import Facts
@@ -17,8 +17,8 @@ from symlayout.layout import ComposedLayout
 from symlayout.linear import linear as over_f2
 from symlayout.swizzle import Swizzle, upcast_swizzle
 
-from ..algebra.subject_form import check_offsets, check_subject, points, table
-from ..algebra.warp_lanes import certify_moved, lanes_of
+from ..algebra.subject_form import points, table
+from ..algebra.warp_lanes import certify_moved, check_access, lanes_of
 from ..claim import Claim, Proof, TooLarge
 from ..claim_fields import Subject
 from ..exhaustive import POINTS, unravel
@@ -48,16 +48,7 @@ class ConflictFree(Claim):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_subject(self.access)
-        if getattr(self.access, "valid", None):
-            raise ClaimError(f"expected an access that every lane makes, got a predicate in {self.access}")
-        check_offsets(self.access)
-        if type(self.lanes) is int and not 1 <= self.lanes <= 32:
-            raise ClaimError(f"expected 1 to 32 lanes in the first mode, got {self.lanes}")
-        if self.width_bytes not in WIDTHS_BYTES:
-            raise ClaimError(f"expected a width of {', '.join(map(str, WIDTHS_BYTES))} bytes, got {self.width_bytes!r}")
-        if type(self.element_bytes) is not int or self.element_bytes < 1:
-            raise ClaimError(f"expected an element of at least 1 byte, got {self.element_bytes!r}")
+        check_access(self.access, self.element_bytes, self.width_bytes)
         if type(self.degree) is not int or self.degree < 1:
             raise ClaimError(f"expected a degree of at least 1, got {self.degree!r}")
 

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from symlayout.address_map import AddressMap
-from symlayout.expr import Fact, Int, Symbol, digit, substitute, terms_of
+from symlayout.expr import Fact, Int, Symbol, by_symbols, digit, substitute
 from symlayout.facts import symbols_in
 from symlayout.kernel.clusters import is_block
 
@@ -82,17 +82,9 @@ class Cut:
 
 def _halves(e: Any, lanes: set[Symbol]) -> tuple[Any, Any]:
     """(what is by steps, what is by lanes) of a sum."""
-    far: Any = 0
-    near: Any = 0
-    for m, c in terms_of(e).items():
-        inside = {s for a in m for s in a.symbols}
-        term = math.prod(m, start=c)
-        if inside <= lanes:
-            near = near + term
-        elif inside & lanes:
-            raise Open(f"which cell of a tile it is at {term}: that is by lanes and by blocks or sizes")
-        else:
-            far = far + term
+    near, far, mixed = by_symbols(e, lanes)
+    if mixed != 0:
+        raise Open(f"which cell of a tile it is at {mixed}: that is by lanes and by blocks or sizes")
     return far, near
 
 

@@ -11,7 +11,6 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, cast
 
@@ -38,12 +37,13 @@ from symlayout.ops import (
 )
 
 from .barriers import Meeting, number_of
-from .footprints import Footprints, Touched
+from .footprints import Touched
+from .in_shared import InShared
 from .needs import Progress, begin, needs_fence, perhaps, remaining, surely
 from .rules import Order
-from .runs_at_sizes import EVENTS, FURTHER, STARTS, Event, Runs, told
+from .runs_at_sizes import EVENTS, FURTHER, STARTS, Event, told
 from .shared_accesses import Access, parallel
-from .ways import TooMany, Way, Ways
+from .ways import TooMany, Way
 
 RULE = "handed_over"
 
@@ -61,16 +61,8 @@ class RoleCounter(Counter):
     handlers: ClassVar[Handlers] = {**Counter.handlers, Role: _role}
 
 
-@dataclass(eq=False)
-class HandOver:
+class HandOver(InShared):
     """The orders between accesses of roles that run side by side."""
-
-    kernel: Kernel
-    ways: Ways
-    footprints: Footprints
-    meetings: dict[int, Meeting]
-    runs: Runs
-    every: list[Access]
 
     def orders(self) -> Iterator[Order]:
         for m in self.meetings.values():

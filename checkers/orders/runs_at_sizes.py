@@ -29,8 +29,8 @@ from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, about_thread, leader, warps_of
 from symlayout.kernel.touched import elements_of
-from symlayout.kernel.unrolled import Threads, unrolled
-from symlayout.ops import WARP, Copy, Elect, For, If, Op, Role, rewritten
+from symlayout.kernel.unrolled import InTurn, Threads, unrolled
+from symlayout.ops import WARP, Copy, Elect, If, Role, rewritten
 
 from .footprints import LANE, Footprints, Touched, by_element
 from .shared_accesses import Access
@@ -148,7 +148,7 @@ def told(sizes: dict[str, int], *events: Event) -> str:
 
 
 @dataclass(frozen=True)
-class _Warps:
+class _Warps(InTurn):
     """Some warps of a CTA, conditions on threads aside."""
 
     env: dict[str, Any]
@@ -160,13 +160,6 @@ class _Warps:
             return replace(self, anyone=bool(warps_of(op) & self.warps))
         facts = [f for f in op.condition if not about_thread(f)] if isinstance(op, If) else []
         return replace(self, anyone=all(f.at(self.env) for f in facts))
-
-    def iterations(self, loop: For) -> Iterator[_Warps]:
-        for i in range(evaluate(loop.extent, self.env)):
-            yield replace(self, env={**self.env, loop.index.name: i})
-
-    def after(self, op: Op) -> _Warps:
-        return self
 
 
 def _events(ways: Ways, env: dict[str, Any], warps: frozenset[int]) -> Iterator[Event]:

@@ -11,18 +11,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site
 from symlayout.ops import WaitGroup
 
 from ..clocks.decided import clocks
-from .barriers import Meeting
-from .footprints import KINDS, Footprints, Touched
+from .footprints import KINDS, Touched
+from .in_shared import InShared
 from .needs import Progress, begin, lacking, needs_fence, perhaps, remaining, surely
 from .rules import Order
-from .runs_at_sizes import EVENTS, FURTHER, STARTS, Event, Runs, told
+from .runs_at_sizes import EVENTS, FURTHER, STARTS, Event, told
 from .shared_accesses import Access, parallel, whole_warps
-from .ways import TooMany, Way, Ways
+from .ways import TooMany, Way
 
 STAGES = ("", "barrier", "fence", "done")
 
@@ -72,16 +71,8 @@ class Pair:
         return f"no barrier between {after} and {self.b}; add it there"
 
 
-@dataclass(eq=False)
-class Shared:
+class Shared(InShared):
     """The orders in the shared memory of a kernel, roles that run side by side aside."""
-
-    kernel: Kernel
-    ways: Ways
-    footprints: Footprints
-    meetings: dict[int, Meeting]
-    runs: Runs
-    every: list[Access]
 
     def orders(self) -> Iterator[Order]:
         for a in self.every:

@@ -28,7 +28,7 @@ from typing import Any
 
 from symlayout.address_map import AddressMap
 from symlayout.errors import SymlayoutError
-from symlayout.expr import Fact, Int, Symbol, digit, substitute, terms_of
+from symlayout.expr import Fact, Int, Symbol, by_symbols, digit, substitute, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel.clusters import is_block, is_rank
 
@@ -137,17 +137,9 @@ def _identities(h: _Half) -> list[tuple[str, Any]]:
 
 def _cut(e: Any, near: set[Symbol]) -> tuple[Any, Any]:
     """(far, near) of a sum; numbers are near."""
-    far: Any = 0
-    rest: Any = 0
-    for m, c in terms_of(e).items():
-        inside = {s for a in m for s in a.symbols}
-        term = math.prod(m, start=c)
-        if inside <= near:
-            rest = rest + term
-        elif inside & near:
-            raise Open(f"what {term} is by the one and by the other of its indices")
-        else:
-            far = far + term
+    rest, far, mixed = by_symbols(e, near)
+    if mixed != 0:
+        raise Open(f"what {mixed} is by the one and by the other of its indices")
     return far, rest
 
 

@@ -19,7 +19,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import Cta, blocks_of, masked
 from symlayout.kernel.prologue import behind_prologue
 from symlayout.kernel.sites import about_thread, active_lanes, warps_of
-from symlayout.kernel.unrolled import unrolled
+from symlayout.kernel.unrolled import InTurn, unrolled
 from symlayout.ops import (
     Arrive,
     Barrier,
@@ -110,11 +110,10 @@ class _Cut(Exception):
 
 
 @dataclass(frozen=True)
-class _Warp:
+class _Warp(InTurn):
     """Some lanes of a warp; *first* is the first of the *warps* that are here."""
 
     warp: int
-    env: Mapping[str, int]
     first: int
     warps: int
     lanes: int = 32
@@ -126,12 +125,12 @@ class _Warp:
     def entered(self, op: Role | If | Elect) -> _Warp:
         if isinstance(op, Role):
             at = {**self.env, "thread": 32 * (self.warp - op.first_warp)}
-            return _Warp(self.warp, at, op.first_warp, op.warps, self.lanes if self.warp in warps_of(op) else 0)
+            return _Warp(at, self.warp, op.first_warp, op.warps, self.lanes if self.warp in warps_of(op) else 0)
         if isinstance(op, If):
             return replace(self, lanes=self._meeting(op))
         if op.each_warp:
             return replace(self, lanes=1)
-        return _Warp(self.warp, self.env, self.warp, 1, int(self.warp == self.first))
+        return _Warp(self.env, self.warp, self.warp, 1, int(self.warp == self.first))
 
     def _meeting(self, op: If) -> int:
         """The number of lanes for which a condition holds."""
@@ -143,13 +142,6 @@ class _Warp:
         if any(len(f.symbols) > 1 for f in by_thread) or any(isinstance(o, Wait | Barrier | Elect) for o in op.walk()):
             raise OutsideTheModel(f"a wait by some lanes of a warp, at {op}")
         return min(self.lanes, active_lanes(by_thread, 32 * (self.warp - self.first)))
-
-    def iterations(self, loop: For) -> Iterator[_Warp]:
-        for i in range(evaluate(loop.extent, self.env)):
-            yield replace(self, env={**self.env, loop.index.name: i})
-
-    def after(self, op: Op) -> _Warp:
-        return self
 
 
 class _Writer:
@@ -168,7 +160,7 @@ class _Writer:
 
     def write(self, body: tuple[Op, ...], env: Mapping[str, int]) -> None:
         """The operations of a body that this warp executes."""
-        for _, op, here in unrolled(body, _Warp(self.warp, env, 0, self.kernel.threads // 32)):
+        for _, op, here in unrolled(body, _Warp(env, self.warp, 0, self.kernel.threads // 32)):
             if isinstance(op, Role) and self.warp in warps_of(op):
                 self.name = op.name if op.warps == 1 else f"{op.name} warp {self.warp - op.first_warp}"
             if not isinstance(op, For | Role | Elect | If):

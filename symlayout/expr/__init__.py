@@ -12,7 +12,7 @@ from . import infix_text, sympy_at_use  # noqa: F401  # they define text and Sym
 from .bits import And, PowerOfTwo, Xor, xor
 from .choice import Max, Min, Select, chosen, maximum, minimum, select, truth
 from .division import Quotient, ceil_div_int, divides, floordiv, mod, split
-from .domains import Integers, Substitution, evaluate, interpret, substitute, symbols_of
+from .domains import Integers, Substitution, by_symbols, evaluate, interpret, substitute, symbols_of
 from .expression import Atom, Expr, Fact, Int, Monomial, Symbol, build, canonical, inside, intern, is_deep, terms_of
 from .fact import at_least, eq, multiple_of
 from .operands import INT32_MAX, IntLike, coerce_or_none, digit, dim, dims, extent_of, index, integer, names
@@ -38,6 +38,7 @@ __all__ = [
     "Xor",
     "at_least",
     "build",
+    "by_symbols",
     "canonical",
     "ceil_div_int",
     "chosen",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol, cast
 
 from ..errors import ExpressionError
-from .arithmetic import defines, plus
+from .arithmetic import Terms, defines, plus
 from .bits import bit_and, power_of_two, shifted, xor
 from .choice import chosen, maximum, minimum
 from .division import floordiv
@@ -192,3 +192,19 @@ def symbols_of(x: Any) -> tuple[Symbol, ...]:
     ((), ['M', 'N'])
     """
     return x.symbols if isinstance(x, Expr) else ()
+
+
+def by_symbols(x: Int, some: Collection[Symbol]) -> tuple[Int, Int, Int]:
+    """(the terms of *x* in these symbols alone and without any, those in others alone, those in both), as sums.
+
+    >>> from symlayout import dims
+    >>> i, j, N = dims("i j N")
+    >>> by_symbols(3 * i + i * j + N * j + 5, {i, j})
+    (i*j + 3*i + 5, 0, N*j)
+    """
+    parts: tuple[Terms, Terms, Terms] = ({}, {}, {})
+    for m, c in terms_of(x).items():
+        inside = {s for a in m for s in a.symbols}
+        own = sum(s in some for s in inside)
+        parts[0 if own == len(inside) else 2 if own else 1][m] = c
+    return build(parts[0]), build(parts[1]), build(parts[2])

@@ -29,7 +29,7 @@ from typing import Any, Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 
 from ..errors import LayoutError
-from ..expr import Fact
+from ..expr import Fact, evaluate
 from ..expr.compiled import holds, value
 from ..ops import WARP, Elect, For, If, Op, Role
 from .declarations import THREAD
@@ -92,14 +92,31 @@ def _firsts(lanes: bytes, kind: str) -> Array:
 
 
 @dataclass(frozen=True)
-class Threads:
+class InTurn:
+    """The base of those who execute iterations one by one: *env* has the values of sizes and of the loops around."""
+
+    env: Mapping[str, Any]
+
+    def number(self, x: Any) -> int:
+        """The value of an expression. Raises ExpressionError for a symbol without one."""
+        return evaluate(x, self.env)
+
+    def iterations(self, loop: For) -> Iterator[Self]:
+        for i in range(self.number(loop.extent)):
+            yield replace(self, env={**self.env, loop.index.name: i})
+
+    def after(self, op: Op) -> Self:
+        return self
+
+
+@dataclass(frozen=True)
+class Threads(InTurn):
     """Threads of a CTA that are here together: those of *lanes*, which count ``thread`` from *base* on.
 
     *env* has the values of block indices, of the loops around and of all other names: integers, or an array with one
     for each thread. An election finds the first lane, as it may.
     """
 
-    env: Mapping[str, Any]
     lanes: Array  # numbers in the CTA, ascending
     base: int = 0
 
@@ -143,10 +160,3 @@ class Threads:
             first = WARP * op.first_warp
             return self.where((self.lanes >= first) & (self.lanes < first + op.threads), first)
         return self.where(self.meeting(op.condition) if isinstance(op, If) else self.electing(op.each_warp))
-
-    def iterations(self, loop: For) -> Iterator[Self]:
-        for i in range(self.number(loop.extent)):
-            yield replace(self, env={**self.env, loop.index.name: i})
-
-    def after(self, op: Op) -> Self:
-        return self
