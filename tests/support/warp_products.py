@@ -39,10 +39,6 @@ def product(word: str, zero=0, steps: int = 1, words: str | None = None) -> Kern
     for v in range(int(tv_c[1].size())):
         r, s = at(tv_c, m, v)
         b.copy(f"st.global.{sums.bytes}", held[2](v), c(n * r + s))
-    b.result(
-        "c",
-        lambda i, j: dot(
-            k * steps, lambda q: (element("a", i, q), element("b", j, q)), words=row.product if words is None else words
-        ),
-    )
+    kept, packed = sums.name if sums.bits < 32 else "", row.product if words is None else words
+    b.result("c", lambda i, j: dot(k * steps, lambda q: (element("a", i, q), element("b", j, q)), kept, words=packed))
     return b.kernel()

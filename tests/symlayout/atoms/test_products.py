@@ -136,6 +136,24 @@ def test_sums_of_f64_are_within_their_bound_of_rational_numbers(word):
     assert (product_bound(row, a, b, c) < 1e-9 * (1 + np.abs(c) + np.abs(a) @ np.abs(b).T)).all()
 
 
+def test_sums_of_f64_are_fused_multiply_adds_in_the_order_of_k():
+    """(1 + 2^-30) (1 - 2^-30) - 1 is -2^-60: a product that is rounded alone leaves 0."""
+    row = atom("mma.m8n8k4.f64")
+    a, b, c = np.zeros((8, 4)), np.zeros((8, 4)), np.full((8, 8), -1.0)
+    a[:, 0], b[:, 0] = 1 + 2.0**-30, 1 - 2.0**-30
+    a[:, 1], b[:, 1] = 2.0**-30, 2.0**-30
+    a[:, 2], b[:, 2] = 2.0**600, 2.0**400
+    a[:, 3], b[:, 3] = -(2.0**600), 2.0**400
+    first, second = a.copy(), a.copy()
+    first[:, 1:], second[:, 2:] = 0, 0
+
+    assert (tensor_core_sums(row, first, b, c) == -(2.0**-60)).all()
+    assert (tensor_core_sums(row, second, b, c) == 0).all()
+    assert (tensor_core_sums(row, a, b, c) == 0).all()  # what is small is lost beside 2^1000, before that is gone
+    b[:, 2], b[:, 3] = 2.0**424, 0
+    assert (tensor_core_sums(row, a, b, c) == np.inf).all()
+
+
 @pytest.mark.parametrize("word", ["mma.m16n8k32.i8", "mma.m16n8k16.i8", "mma.m8n8k16.i8"])
 def test_integers_are_exact(word):
     row, draw = atom(word), np.random.RandomState(3)
