@@ -167,7 +167,7 @@ def _fma(x: float, y: float, z: float) -> float:
     try:
         return float(exact) if exact else x * y + z  # which has the sign of a zero
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def _bits(dtype: DType, sums: Numbers) -> Numbers:
