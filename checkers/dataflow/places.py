@@ -85,6 +85,8 @@ def registers_at(walk: Walk, state: State, tensor: KernelTensor, at: Numbers, re
     _own(walk, state, tensor)
     held = state.held(tensor)
     inside(at, held.ids.shape[1], ref)
+    if state.team.elected:
+        return Words.of(_of_elected(state, tensor), at.shape)
     found = held[state.team.threads[:, None], at]
     _expect_own(state, found, at, ref)
     return met(state, found)
@@ -97,7 +99,16 @@ def put_registers(
     _own(walk, state, tensor)
     held = state.held(tensor)
     inside(at, held.ids.shape[1], ref)
-    held.put((state.team.threads[:, None], at), words if whole else under(state, words))
+    if state.team.beside is None:
+        held.put((state.team.threads[:, None], at), words if whole else under(state, words))
+        return
+    lanes = np.broadcast_to(state.team.beside[:, :, None], (*state.team.beside.shape, at.shape[1]))
+    held.put((lanes, at[:, None, :]), Words.of(_of_elected(state, tensor), lanes.shape))
+
+
+def _of_elected(state: State, tensor: KernelTensor) -> int:
+    """What registers of the thread that an election chose hold: it is not known which one that is."""
+    return state.origins.number(Unknown(f"registers {tensor.name} of an elected thread"))
 
 
 def starts(walk: Walk, state: State, op: Op, tensor: KernelTensor, ref: Ref) -> Numbers:
@@ -107,8 +118,6 @@ def starts(walk: Walk, state: State, op: Op, tensor: KernelTensor, ref: Ref) -> 
 
 
 def _own(walk: Walk, state: State, tensor: KernelTensor) -> None:
-    if state.team.elected:
-        raise Open(f"registers {tensor.name} of an elected thread")
     if tensor.role not in ("", state.role):
         raise Open(f"registers {tensor.name} of another role")
     if len(walk.roles_of[tensor.name]) > 1 and "" in walk.roles_of[tensor.name]:
