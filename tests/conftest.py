@@ -48,6 +48,13 @@ def _in_one_process(config: pytest.Config) -> bool:
     return "PYTEST_XDIST_WORKER" in os.environ or bool(watched) or (len(files) == 1 and files.pop().suffix == ".py")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse names of tests that hold an address: each worker has another one, and xdist then runs no test at all."""
+    unnamed = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if unnamed:
+        raise pytest.UsageError(f"expected names of tests without addresses, got {unnamed[0]}: give its rows ids")
+
+
 def pytest_collection_finish() -> None:
     """Keep the collector off what lasts: modules and thousands of tests, seen by each of its passes, took 7 % of a run."""
     gc.collect()

@@ -168,7 +168,11 @@ def test_conversions_have_the_bits_of_their_row(kind, out):
 
 
 @pytest.mark.parametrize("kind", ["i64", "u64"])
-@pytest.mark.parametrize("value", [lambda i: element("x", i), lambda i: applied("convert", element("x", i))], ids=str)
+@pytest.mark.parametrize(
+    "value",
+    [lambda i: element("x", i), lambda i: applied("convert", element("x", i))],
+    ids=["as they are", "converted"],
+)
 def test_integers_of_64_bits_next_to_ties_have_the_bits_of_their_row(kind, value):
     kernel = computing(value, kind, "f32")
     inputs = numbers(kind, 0)

@@ -61,16 +61,15 @@ def test_numbers_that_are_folded_into_the_rounds_are_counted(slots):
 @pytest.mark.parametrize(
     "options",
     [
-        {"slots": 4},
-        {"slots": 1},
-        {"use": lambda block, i: 2 * i},
-        {"use": lambda block, i: i // 2},
-        {"use": lambda block, i: block},
-        {"use": lambda block, i: A * A * B + i},  # more than 64 bits hold
-        {"trips": 3},
-        {"trips": 8, "unroll": "full"},
+        pytest.param({"slots": 4}, id="a mask does"),
+        pytest.param({"slots": 1}, id="one slot"),
+        pytest.param({"use": lambda block, i: 2 * i}, id="steps of two"),
+        pytest.param({"use": lambda block, i: i // 2}, id="steps of a half"),
+        pytest.param({"use": lambda block, i: block}, id="no steps"),
+        pytest.param({"use": lambda block, i: A * A * B + i}, id="more than 64 bits hold"),
+        pytest.param({"trips": 3}, id="the first round alone"),
+        pytest.param({"trips": 8, "unroll": "full"}, id="unrolled"),
     ],
-    ids=str,
 )
 def test_what_is_no_cursor(options):
     assert cursors(ring(**{"use": lambda block, i: i, **options})) == ()
