@@ -29,7 +29,7 @@ import symlayout
 from symlayout.answers.report import Report, Verdict
 from symlayout.arch import Arch
 from symlayout.canonical import hashed, serial
-from symlayout.errors import AssumptionError, CertificateError, SerialError
+from symlayout.errors import AssumptionError, CertificateError, SerialError, unread
 from symlayout.kernel import Kernel
 
 from .orders.rules import MODEL
@@ -191,7 +191,7 @@ class Bundle:
         try:
             data = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError, RecursionError) as e:
-            raise CertificateError(f"expected a file with a certificate, got {path}: {e or type(e).__name__}") from None
+            raise CertificateError(f"expected a file with a certificate in {path}, got {unread(e)}") from None
         return cls.from_data(data)
 
     @classmethod

@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from symlayout.errors import unread
+
 from .calibration import NUMBERS, Row, Source
 from .engine import SimulationError
 from .fitting import NOISE, Fitted
@@ -123,7 +125,8 @@ def rows_of(path: Path) -> tuple[str, list[dict[str, Any]]]:
             text = (gzip.decompress(data) if file.suffix == ".gz" else data).decode()
             rows = [json.loads(line) for line in text.splitlines()]
         except (OSError, ValueError) as e:
-            raise SimulationError(f"expected rows of microbenchmarks in {file}, a JSON object a line, got {e}") from e
+            said = f"expected rows of microbenchmarks in {file}, a JSON object a line"
+            raise SimulationError(f"{said}, got {unread(e)}") from e
         devices |= {str(r["device"]).partition(",")[0] for r in rows if "device" in r}
         found += [r for r in rows if "id" in r]
     if not found:

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from symlayout.errors import unread
+
 from .engine import SimulationError
 from .machine import Machine
 from .prediction import Prediction
@@ -81,7 +83,7 @@ def measured_times(text: str) -> list[Measured]:
 
 
 def _told(e: Exception) -> str:
-    return f"none of the key {e}" if isinstance(e, KeyError) else str(e)
+    return f"none of the key {e}" if isinstance(e, KeyError) else unread(e)
 
 
 def _percentiles(samples: list[float]) -> tuple[float, float, float]:

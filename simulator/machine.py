@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from symlayout.errors import unread
+
 from .engine import NS, SimulationError
 
 FOLDER = Path(__file__).parent / "machines"
@@ -119,7 +121,7 @@ def load(path: Path) -> Machine:
     try:
         rows: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as e:
-        raise SimulationError(f"expected a machine as TOML in {path}, got {e}") from e
+        raise SimulationError(f"expected a machine as TOML in {path}, got {unread(e)}") from e
     base, name = rows.pop("base", None), rows.pop("name", path.stem)
     of = machine(base) if base else Machine(name, {})
     numbers, capability = dict(of.numbers), rows.pop("compute_capability", list(of.compute_capability))

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from symlayout import campaigns
-from symlayout.errors import SymlayoutError
+from symlayout.errors import SymlayoutError, unread
 from symlayout.kernel import Kernel
 from symlayout.kernels.families import Family, shown
 
@@ -281,7 +281,7 @@ def _rows_of(path: Path) -> dict[str, Row]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeError) as e:
-        raise SimulationError(f"expected rows of a sweep in {path}, got {e}") from e
+        raise SimulationError(f"expected rows of a sweep in {path}, got {unread(e)}") from e
     for number, line in enumerate(lines, 1):
         try:
             row = Row(**json.loads(line))

@@ -115,3 +115,17 @@ class DisorderError(LayoutError):
 
 class InternalError(SymlayoutError, RuntimeError):
     """A defect of ours, such as a counterexample that does not replay; please report it."""
+
+
+def unread(e: BaseException) -> str:
+    """Words for what was there instead of a file that can be read, behind "got".
+
+    >>> unread(FileNotFoundError(2, "No such file or directory", "a.json"))
+    'one that does not exist'
+    """
+    if isinstance(e, OSError) and e.strerror:
+        known = {FileNotFoundError: "one that does not exist", IsADirectoryError: "a directory"}
+        return known.get(type(e), e.strerror.lower())
+    if isinstance(e, ValueError) and hasattr(e, "colno"):  # of JSON
+        return f"something else at line {e.lineno}, column {e.colno}: {e.msg}"  # type: ignore[attr-defined]
+    return str(e) or type(e).__name__

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from .. import __version__
-from ..errors import CertificateError
+from ..errors import CertificateError, unread
 from ..finding.found import Found
 from ..finding.place import NOWHERE, Place
 from ..text.reader import short
@@ -308,7 +308,7 @@ def stored_in(file: Path) -> tuple[list[Stored], int]:
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as e:
-        raise CertificateError(f"expected a JSON file, got {e or type(e).__name__}") from None
+        raise CertificateError(f"expected a JSON file, got {unread(e)}") from None
     if isinstance(data, dict) and data.get("schema", SCHEMA) != SCHEMA:
         raise CertificateError(f"expected schema {SCHEMA}, got {data['schema']!r}")
     if not isinstance(data, dict) or "verdicts" not in data:

@@ -202,7 +202,7 @@ def _failure(path: Path, e: BaseException) -> Found:
     """One line about a module that could not be read, with the line of the file where it happened."""
     line, column = (e.lineno, e.offset) if isinstance(e, SyntaxError) else (None, None)
     if line is None:
-        frames = [f for f in traceback.extract_tb(e.__traceback__) if Path(f.filename) == path]
+        frames = [f for f in traceback.extract_tb(e.__traceback__) if Path(f.filename).resolve() == path.resolve()]
         line = frames[-1].lineno if frames else None
         column = frames[-1].colno + 1 if frames and frames[-1].colno is not None else None
     place = Place(str(path), line or 0, column or 0)

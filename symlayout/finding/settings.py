@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import NotationError
+from ..errors import NotationError, unread
 from ..expr import names
 from ..text.reader import suggestion
 
@@ -86,7 +86,7 @@ def settings_at(folder: Path) -> Settings:
         try:
             data = tomllib.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as e:
-            raise NotationError(f"{file}: expected a TOML file, got {e}") from None
+            raise NotationError(f"{file}: expected a TOML file, got {unread(e)}") from None
         table = data.get("tool", {}).get("symlayout")
         if table is not None:
             return _shortened(Settings.of(table, file))

@@ -24,7 +24,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from ..errors import SymlayoutError
+from ..errors import SymlayoutError, unread
 from ..expr import Fact, Symbol, dim, names
 from ..text.grammar import as_claims
 from ..text.notation import Declared, parse_expression, parse_fact
@@ -87,7 +87,7 @@ def read(path: Path) -> Iterator[Stated | Found]:
         line = re.search(r"at line (\d+)", str(e))
         column = re.search(r"column (\d+)", str(e))
         place = Place(str(path), int(line[1]) if line else 0, int(column[1]) if column else 0)
-        yield Found(place, error=f"expected a TOML file, got {e or type(e).__name__}")
+        yield Found(place, error=f"expected a TOML file, got {unread(e)}")
         return
     yield from _Reading(path, source).claims(data)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import LayoutError
+from ..errors import LayoutError, unread
 from ..rules.readings import landed_bytes, positive
 from ..rules.rule import row_of
 from .tensor_map import ENUMERATIONS, TYPE_BITS, Im2col, TensorMap, TmaType
@@ -210,12 +210,8 @@ def numbered(path: str | Path) -> Iterator[tuple[int, Any]]:
                     yield number, _parsed(line, f"{path}:{number}")
     except (OSError, EOFError, UnicodeError, zlib.error) as e:
         if isinstance(e, OSError) and e.strerror:  # the file, not what is in it
-            got = NO_FILE.get(type(e), e.strerror.lower())
-            raise LayoutError(f"{path}: expected a file of JSON lines, got {got}") from e
+            raise LayoutError(f"{path}: expected a file of JSON lines, got {unread(e)}") from e
         raise LayoutError(f"{path}:{number + 1}: expected a line of text, got {e}") from e
-
-
-NO_FILE: Mapping[type, str] = {FileNotFoundError: "one that does not exist", IsADirectoryError: "a directory"}
 
 
 def _parsed(line: str, place: str) -> Any:

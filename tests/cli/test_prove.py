@@ -191,6 +191,13 @@ def test_a_module_that_misbehaves_is_one_message(tmp_path, text, message, alone)
     assert alone or "1 proved" in result.stdout
 
 
+def test_a_module_of_this_folder_that_raises_has_its_line(tmp_path, monkeypatch):
+    (tmp_path / "boom.py").write_text("import symlayout\nx = 1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+
+    assert "boom.py:2:5: expected a module that can be imported, got ZeroDivisionError" in run("boom.py").stderr
+
+
 @pytest.mark.parametrize("where", ["", "def claim_f():\n    "], ids=["import", "claim"])
 def test_a_module_that_hangs_is_stopped(tmp_path, where):
     path = module(tmp_path, f"{where}while True: pass\n")

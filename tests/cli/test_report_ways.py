@@ -79,7 +79,7 @@ def test_a_malformed_file_outweighs_a_rejected_one(report: Path, tmp_path: Path)
 
     assert run.status == 2
     assert "old.json: expected schema 2, got 0" in run.err
-    assert "none.json: expected a JSON file, got " in run.err
+    assert "none.json: expected a JSON file, got one that does not exist" in run.err
     assert "accepted" in run.out
 
 

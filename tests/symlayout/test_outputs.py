@@ -254,8 +254,8 @@ def test_certificates_alone_and_in_lists(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("", "expected a JSON file, got Expecting value"),
-        ("{", "expected a JSON file, got "),
+        ("", "expected a JSON file, got something else at line 1, column 1: Expecting value"),
+        ("{", "expected a JSON file, got something else at line 1, column 2"),
         ("[" * 100_000, "expected a JSON file, got "),
         ("4", "expected a certificate with claim and proof, got 4"),
         ("[]", "expected at least one certificate, got none"),
