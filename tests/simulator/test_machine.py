@@ -128,7 +128,7 @@ def test_a_file_that_is_no_machine_is_refused(tmp_path):
         ("d", "expected a machine .*, got 'd'"),
         ("a", "of dram_rate in .*speed"),
         ("b", "a machine as TOML"),
-        ("c", "No such file"),
+        ("c", "got one that does not exist"),
         ("e", r"expected a compute_capability such as \[9, 0\] in .*, got 8"),
     ):
         with pytest.raises(SimulationError, match=message):
