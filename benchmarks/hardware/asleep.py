@@ -11,15 +11,13 @@ status 1 where a case does otherwise than stated here, 4 where there is no devic
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import gpu
+from benchmarks.hardware.command import NO_DEVICE, is_missing, parser_of, write
 from gpu import child
 from gpu.cubin.elf import Elf
 from symlayout.tma import TensorMap, TmaType
@@ -166,13 +164,11 @@ LONG = {"sleep": "__nanosleep(20000);", "timer": "spin(20000);", "tries of an mb
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--launches", type=int, default=40)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    if not gpu.availability():
-        print(gpu.availability())
-        return 4
+    if is_missing():
+        return NO_DEVICE
     rows: list[dict[str, Any]] = []
     there = child.call("benchmarks.hardware.launch_check:device_text", limit_s=LIMIT_S)
     for name, wait in LONG.items():
@@ -186,8 +182,7 @@ def main() -> int:
         rows.append({"experiment": "store", "device": there, "case": name, "launches": n, "said": said[:300]})
     for row in rows:
         print({k: v for k, v in row.items() if k != "device"}, flush=True)
-    if options.out:
-        options.out.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    write(options.out, rows)
     return 0 if all(map(is_as_stated, rows)) else 1
 
 

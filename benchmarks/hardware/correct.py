@@ -9,17 +9,15 @@ no device.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import checkers
 import gpu
+from benchmarks.hardware.command import NO_DEVICE, is_missing, parser_of, write
 from gpu.differential import edges
 from symlayout import SM90, Layout, dim, dims, kernels
 from symlayout.kernel import Builder, Kernel
@@ -131,14 +129,11 @@ def sizes(kernel: Kernel, least: int = LEAST_SIZES) -> list[dict[str, int]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", nargs="*", choices=KERNELS, default=list(KERNELS))
+    parser = parser_of(__doc__, KERNELS)
     parser.add_argument("--delays", nargs="*", type=int, default=[1])
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    if not gpu.availability():
-        print(gpu.availability())
-        return 4
+    if is_missing():
+        return NO_DEVICE
     bad, undecided, rows = 0, 0, []
     for name in options.only:
         began = time.perf_counter()
@@ -163,8 +158,7 @@ def main() -> int:
                 {"name": name, "digest": kernel.digest, "delays": seed, "device": found.device, **_plain(c)}
                 for c in found.cases
             ]
-            if options.out:  # as they come: what ends the rest loses none of these
-                options.out.write_text("".join(json.dumps(r, default=str) + "\n" for r in rows))
+            write(options.out, rows, str)
     return 1 if bad else 3 if undecided else 0
 
 

@@ -11,16 +11,14 @@ where there is no device.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import gpu
+from benchmarks.hardware.command import NO_DEVICE, is_missing, parser_of, write
 from gpu.codegen.numbers import applied as printed
 from symlayout import Layout
 from symlayout.atoms.functions import FUNCTIONS, INTEGERS, MapFunction
@@ -148,14 +146,11 @@ def measured(types: Sequence[str], words: Sequence[str]) -> Iterator[dict[str, A
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", nargs="*", choices=FUNCTIONS, default=list(FUNCTIONS))
+    parser = parser_of(__doc__, FUNCTIONS)
     parser.add_argument("--types", nargs="*", choices=TYPES, default=TYPES)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    if not gpu.availability():
-        print(gpu.availability())
-        return 4
+    if is_missing():
+        return NO_DEVICE
     rows = []
     for r in measured(options.types, options.only):
         rows.append(r)
@@ -165,8 +160,7 @@ def main() -> int:
             f" {r['other_nans']} NaNs of other bits {r.get('first', '')}",
             flush=True,
         )
-        if options.out:
-            options.out.write_text("".join(json.dumps(x) + "\n" for x in rows))
+        write(options.out, rows)
     return 1 if any(r["outside"] for r in rows) else 0
 
 

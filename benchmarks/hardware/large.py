@@ -11,15 +11,13 @@ those that a run without a device takes minutes for. Exit status 1 where a case 
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import gpu
+from benchmarks.hardware.command import NO_DEVICE, is_missing, parser_of, write
 from benchmarks.hardware.correct import KERNELS, proved
 from benchmarks.hardware.correct import sizes as edges_of
 from gpu.definition.running import Defined
@@ -89,16 +87,14 @@ def rows(name: str, device: gpu.Device, edges: bool = False) -> Iterator[dict[st
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--only", nargs="*", choices=[*CASES, *KERNELS], default=list(CASES))
     parser.add_argument("--edges", action="store_true", help="the sizes at which mistakes show, with and without waits")
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args(argv)
     if not options.edges and (small := [name for name in options.only if name not in CASES]):
         parser.error(f"expected --edges for {', '.join(small)}, which no large size is named for")
-    if not gpu.availability().ok:
-        print(gpu.availability())
-        return 4
+    if is_missing():
+        return NO_DEVICE
     bad, undecided, every = 0, 0, list[dict[str, Any]]()
     with gpu.Device() as device:
         for name in options.only:
@@ -109,8 +105,7 @@ def main(argv: list[str] | None = None) -> int:
                 spent = ", ".join(f"{part} {seconds:.4f}" for part, seconds in r["parts"].items())
                 print(f"{name:20} {r['data']:8} {r['outcome']:8} {spent} s {r['told']}", flush=True)
             every += found
-            if options.out:
-                options.out.write_text("".join(json.dumps(r) + "\n" for r in every), encoding="utf-8")
+            write(options.out, every)
     return 1 if bad else 3 if undecided else 0
 
 

@@ -10,17 +10,15 @@ which counts cycles. Exit status 4 where there is no device.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import gpu
+from benchmarks.hardware.command import NO_DEVICE, is_missing, parser_of, write
 from gpu.compiling import compile
 from gpu.launch import load
 from symlayout import dims
@@ -164,19 +162,16 @@ def measured(rounds: int) -> Iterator[dict[str, Any]]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--rounds", type=int, default=16)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    if not gpu.availability():
-        print(gpu.availability())
-        return 4
+    if is_missing():
+        return NO_DEVICE
     rows = list(measured(options.rounds))
     for r in rows:
         cycles = f", {r['cycles_of_a_product']:.2f} cycles" if r["cycles_of_a_product"] else ""
         print(f"{r['name']:26} {r['tflop_per_s'][0]:7.1f} TFLOP/s, L2 cold {r['tflop_per_s'][1]:7.1f}{cycles}")
-    if options.out:
-        options.out.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    write(options.out, rows)
     return 0
 
 

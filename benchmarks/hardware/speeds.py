@@ -11,8 +11,6 @@ are compared before anything is timed. With --out every sample goes to a file, a
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import tempfile
 from collections.abc import Callable
@@ -22,6 +20,7 @@ from typing import Any
 
 import gpu
 from benchmarks.hardware import cublaslt
+from benchmarks.hardware.command import NO_DEVICE, is_missing, parser_of, write
 from benchmarks.hardware.reference_kernels.build import compile_kernel
 from gpu import child
 from symlayout import dim, dims, kernels
@@ -185,14 +184,11 @@ def _expect_close(torch: Any, name: str, found: Any, wanted: Any, exact: bool) -
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
+    parser = parser_of(__doc__, CASES)
     parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    if not gpu.availability():
-        print(gpu.availability())
-        return 4
+    if is_missing():
+        return NO_DEVICE
     bad, rows = 0, []
     cases = [(name, options.rounds) for name in options.only]
     for (name, _), outcome in zip(
@@ -206,8 +202,7 @@ def main() -> int:
         rows.append(r)
         theirs = ", ".join(f"{p} {cold:.3f}" for p, (_, cold) in r["of_peer"].items())
         print(f"{name:22} {r['ratio']:.4f} (aim {r['aim']:.2f}), L2 cold; over {theirs}", flush=True)
-    if options.out:
-        options.out.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    write(options.out, rows)
     return 1 if bad else 0
 
 

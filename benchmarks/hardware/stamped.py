@@ -10,17 +10,15 @@ status 1 where a check fails, 4 where there is no device.
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import gpu
+from benchmarks.hardware.command import NO_DEVICE, is_missing, parser_of, write
 from gpu.codegen.stamps import HEADER_WORDS
 from gpu.running import Generated, run_unproved
 from gpu.stamps import STEP_NS, Stamps, read
@@ -133,19 +131,15 @@ def _lines(row: dict[str, Any]) -> Iterator[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
-    parser.add_argument("--out", type=Path)
+    parser = parser_of(__doc__, CASES)
     options = parser.parse_args()
-    if not gpu.availability():
-        print(gpu.availability())
-        return 4
+    if is_missing():
+        return NO_DEVICE
     rows = []
     for name in options.only:
         rows.append(row(name))
         print(*_lines(rows[-1]), sep="\n", flush=True)
-        if options.out:
-            options.out.write_text("".join(json.dumps(x) + "\n" for x in rows))
+        write(options.out, rows)
     return 0 if all(map(is_plausible, rows)) else 1
 
 
