@@ -168,6 +168,12 @@ def _dram_latency(rows: Sequence[Row]) -> Fitted:
     return scaled(_hops(rows, 1, 0), 1, _hops(rows, 0, 0).value)
 
 
+def _shared(rows: Sequence[Row]) -> Fitted:
+    """A hop through lines that all SMs have read, which some find in the other half of L2."""
+    found = [r for r in those(rows, kernel="chase", how="all") if 4 * MIB <= r["footprint"] <= 32 * MIB]
+    return level([mid(r, "ns") / r["hops"] for r in found])
+
+
 def _translation(rows: Sequence[Row]) -> Fitted:
     return scaled(_hops(rows, 0, 0, 512 * MIB, 1 << 40), 1, _hops(rows, 0, 0).value)
 
@@ -281,6 +287,23 @@ def _columns(rows: Sequence[Row]) -> Fitted:
     return level([each(short, place="ss", depth=16, warpgroups=2, n=n).value / (2 * 16 * n) for n in widths])
 
 
+def _step(rows: Sequence[Row], n: int, groups: int) -> float:
+    """Cycles of a step of four wgmmas, their descriptors through few uniform registers."""
+    return each(rows, kernel=f"step_{n}_held_none", warpgroups=groups).value
+
+
+def _issue(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a wgmma in a step whose products take less: its descriptors are moved to uniform registers first."""
+    rest = _own(rows, "wait", "commit", "arrive", "loop") + each(rows, op="group_waits").value
+    return level([(_step(rows, n, 1) - rest) / 4 for n in (8, 16, 32, 64)])
+
+
+def _issue_beside(rows: Sequence[Row]) -> Fitted:
+    """Cycles by which each further warpgroup delays a wgmma of the least N that main loops have."""
+    alone = _step(rows, 64, 1)
+    return level([(_step(rows, 64, groups) - alone) / (4 * (groups - 1)) for groups in (2, 3)])
+
+
 def _clock(rows: Sequence[Row]) -> Fitted:
     return level([r["ghz"] for r in those(rows, mode=LOAD)])
 
@@ -367,6 +390,14 @@ def _descriptor(rows: Sequence[Row]) -> Fitted:
     return scaled(level(mapped["a"]), 1, mid(bulk, "a"))
 
 
+def _boxed(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds of a bulk copy of a line in L2, behind the front end: a hop of a chase less what else is in it."""
+    hop, clock = _hops(rows, 0, 1), _clock(rows).value
+    load = each(rows, pattern="chain").value
+    rest = _own(rows, "expect", "issue", "wait") + load + _commands(1, "cycles")(rows).value
+    return scaled(hop, 1, rest / clock)
+
+
 def _trips(rows: Sequence[Row], kernel: str) -> list[tuple[int, float]]:
     """(bytes, cycles of a trip) of rings in L2 by one SM, whose loops are what takes time."""
     found = [r for r in those(rows, kernel=kernel, sms=1) if r["bytes"] <= 4096]
@@ -387,14 +418,9 @@ def _own(rows: Sequence[Row], *ops: str) -> float:
 
 
 def _ring(rows: Sequence[Row]) -> Fitted:
-    """Cycles of an iteration of a ring beyond its operations: addresses of slots and barriers, uniform registers."""
+    """Cycles of an iteration of a ring beyond its operations: addresses are made, and moved to uniform registers."""
     trips = _trips(rows, "trips_load")
     return scaled(level([t for _, t in trips]), 1, _own(rows, "wait", "expect", "issue", "loop"))
-
-
-def _window(rows: Sequence[Row]) -> Fitted:
-    """Cycles to read where shared memory begins, as each iteration of a ring does twice."""
-    return scaled(_ring(rows), 2)
 
 
 def _store_read(rows: Sequence[Row]) -> Fitted:
@@ -432,7 +458,6 @@ NUMBERS: dict[str, Source] = {
     "tma_command": Source("M13", "cycles", "bulk stores of one thread, one after another", _commands(1, "cycles")),
     "descriptor_fetch": Source("M11", "cycles", "the first copy by a map, less the first bulk copy", _descriptor),
     "tma_row": Source("M6", "cycles", "a row of a box of many short rows", _box_rows),
-    "window_read": Source("M22 M9 M5 M20", "cycles", "half of a ring's iteration beyond its operations", _window),
     "multicast_latency": Source("M17", "cycles", "slots that two CTAs load for both, less those of one", _multicast),
     "tma_store_read": Source("M22 M7 M9 M5 M20", "cycles", "until a source was read, beyond its bytes", _store_read),
     "sm_port_rate": Source("M23", "B/cycle", "boxes from L2 by one SM", _port_in),
@@ -442,6 +467,8 @@ NUMBERS: dict[str, Source] = {
     "l2_bytes": Source("M7", "bytes", "loops over footprints: what L2 holds as a whole", _whole),
     "l2_fade_bytes": Source("M7", "bytes", "loops over footprints: where a 1/e of what is more is left", _fade),
     "l2_latency": Source("M8", "ns", "a chase by loads of lines in L2", lambda rows: _hops(rows, 0, 0)),
+    "l2_shared_latency": Source("M27", "ns", "a chase through lines that all SMs have read", _shared),
+    "tma_latency": Source("M8 M2 M4 M5 M9 M13 M20", "ns", "a chase by bulk copies, less the rest of a hop", _boxed),
     "dram_latency": Source("M8", "ns", "the same of lines that L2 does not have, less that", _dram_latency),
     "translation_latency": Source("M8", "ns", "lines in L2 from 512 MB on, less those below", _translation),
     "dram_rate": Source("M4", "B/ns", "loads with 96 KB of each SM in flight", _dram(LOAD)),
@@ -454,6 +481,8 @@ NUMBERS: dict[str, Source] = {
     "l2_merged": Source("M21", "part", "two SMs of a GPC that load the same", _merged),
     "wgmma_column": Source("M14", "cycles", "chains of 16 by two warpgroups", _columns),
     "wgmma_latency": Source("M14", "cycles", "one wgmma and its wait, less N/2", _tail),
+    "wgmma_issue": Source("M15 M5 M9 M20", "cycles", "one of four wgmmas of a step, N up to 64", _issue),
+    "wgmma_issue_beside": Source("M15", "cycles", "the same of more warpgroups, for each further", _issue_beside),
     "product_clock": Source("M14", "GHz", "the clock that long products of all SMs leave", _busy_clock),
     "launch": Source("M18", "ns", "empty kernels of one CTA in a stream", _empty),
     "launch_drain": Source("M18", "ns", "a launch that stays and writes, less that and an empty one", _written),

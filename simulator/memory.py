@@ -29,13 +29,20 @@ __all__ = ["H200", "LATENCY", "POWER", "GlobalMemory"]
 
 
 class GlobalMemory:
-    """L2 and DRAM, and the power that the chip may draw. *far* adds the latency of translation of large footprints.
+    """L2 and DRAM, and the power that the chip may draw. *far* adds the latency of translation of large footprints,
+    *reused* is said of lines that SMs of both halves of the chip read.
 
     L2 serves reads and writes together; writes come to it at a rate of their own.
     """
 
     def __init__(
-        self, engine: Engine, machine: Machine, *, far: bool = False, free: frozenset[str] = frozenset()
+        self,
+        engine: Engine,
+        machine: Machine,
+        *,
+        far: bool = False,
+        reused: bool = False,
+        free: frozenset[str] = frozenset(),
     ) -> None:
         self.engine = engine
         self.l2, self.l2_writes, self.power = (Pipe(x, engine, free=x in free) for x in ("L2", "L2 writes", POWER))
@@ -43,9 +50,11 @@ class GlobalMemory:
         self._l2, self._l2_writes = machine.exact("l2_rate"), machine.exact("l2_write_rate")
         self._l2_beside = machine.exact("l2_beside_rate")
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
-        hit = machine.ps("l2_latency")
+        hit = machine.ps("l2_shared_latency" if reused else "l2_latency")
         miss = hit + machine.ps("dram_latency") + far * machine.ps("translation_latency")
         self.hit, self.miss = (0, 0) if LATENCY in free else (hit, miss)
+        # a tensor or bulk copy counts from the front end on, and until the mbarrier is told
+        self.boxed = 0 if LATENCY in free else machine.ps("tma_latency") - machine.ps("l2_latency")
         self.written = 0 if LATENCY in free else machine.ps("l2_write_latency")
         self.multicast = 0 if LATENCY in free else machine.ps("multicast_latency")
 
@@ -68,6 +77,7 @@ class GlobalMemory:
         apart: int = 0,
         lines: int = 1,
         mean: float = 1.0,
+        boxed: bool = False,
     ) -> tuple[int, ...]:
         """When bytes that are asked for now have arrived at each of some SMs. *late* says that DRAM has them.
 
@@ -81,15 +91,15 @@ class GlobalMemory:
             start, last = self.dram.read(dram_bytes)
             end = max(end, max(start, self.engine.now + waits) + round(mean * (last - start)))
         self.power.take(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
-        after = self.latency(late)
+        after = self.latency(late, boxed)
         if late and after:
             after += apart
         found = tuple(max(end, port.take(port_ps)[1]) + after for port in ports)
         return found if len(found) == 1 else tuple(t + self.multicast for t in found)
 
-    def latency(self, late: bool) -> int:
-        """From the end of the service of a request until its bytes arrive."""
-        return self.miss if late else self.hit
+    def latency(self, late: bool, boxed: bool = False) -> int:
+        """From the end of the service of a request until its bytes arrive; *boxed* is one of TMA."""
+        return (self.miss if late else self.hit) + (self.boxed if boxed else 0)
 
     def write(self, l2_bytes: float, dram_bytes: float, mean: float = 1.0) -> int:
         """When bytes that are sent now are visible in L2; DRAM takes them in the background, where it has to."""

@@ -75,6 +75,7 @@ class Programs:
         self.divisions, self.upkeep = divisions(kernel), upkeep(kernel)
         self._short = short_loops(kernel)
         self.ahead = ahead(kernel, self._short)
+        self._behind = frozenset(x for top in self.body for x in _behind_waits(top))
         self._rows = {id(op): timing_class(op) for top in self.body for op in top.walk()}
         self._global = {id(op) for top in self.body for op in top.walk() if isinstance(op, Copy) and self._moves(op)}
         self._around = frozenset(
@@ -160,9 +161,6 @@ class Programs:
             "tensor": "",
         }
         found.columns |= {"bytes": 0, "shared_bytes": 0, "ranks": (HERE,)}
-        found.calls = jumps > 0 and any(
-            x in self.divisions and self.divisions[x].wide for x in map(id, (op, *_own(op)))
-        )
         return found
 
     def _parts(self, here: Points) -> Iterator[tuple[int, Points]]:
@@ -220,7 +218,7 @@ class Programs:
         for name, x in columns.items():
             if isinstance(x, np.ndarray):
                 columns[name] = np.ascontiguousarray(x) if x.ndim else int(x)  # columns in the order of ``Step``
-        return Part(row, op, places, here.scope, columns, moved)
+        return Part(row, op, places, here.scope, columns, moved, id(op) in self._behind)
 
     def _ranks(self, op: Op, here: Points) -> Any:
         """The CTAs of the cluster that an arrival or a multicast reaches."""
@@ -233,6 +231,17 @@ class Programs:
         table = np.empty(len(found), dtype=object)
         table[:] = [known[x] for x in found.tolist()]
         return table
+
+
+def _behind_waits(top: Op) -> Iterator[int]:
+    """The first command of TMA, or product, behind each wait for an mbarrier in a loop, by identity."""
+    for loop in top.walk():
+        waited = False
+        for op in _own(loop) if isinstance(loop, For) else ():
+            if waited and timing_class(op).unit in (Unit.TMA_LOAD, Unit.TMA_STORE, Unit.WGMMA):
+                yield id(op)
+                waited = False
+            waited = waited or isinstance(op, Wait)
 
 
 def _own(op: Op) -> Iterator[Op]:

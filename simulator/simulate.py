@@ -32,6 +32,7 @@ from .trace import Stall, Trace, Use
 from .values import Memories
 
 MANY_STEPS, PARTS = 5_000, (1, 4, 8)  # of runs that simulate more, a fiftieth of a second, others go on for a part
+REUSED = 1.5  # times that each byte moves, from which on several SMs read the same
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")
 DETAILS = ("auto", "kinds", "all")
@@ -135,7 +136,7 @@ class Chip:
 
     def __init__(self, engine: Engine, plan: Plan, machine: Machine, free: frozenset[str], timeline: bool) -> None:
         far = plan.footprint > machine.count("translation_bytes")
-        self.memory = GlobalMemory(engine, machine, far=far, free=free)
+        self.memory = GlobalMemory(engine, machine, far=far, reused=plan.bytes > REUSED * plan.footprint, free=free)
         self.dispatch = Pipe("CTA dispatch", engine, free="CTA dispatch" in free)
         self.log = Log(engine, plan.kernel.rings) if timeline else None
         self.groups = [

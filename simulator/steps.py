@@ -114,7 +114,7 @@ class Part:
     scope: Scope
     columns: dict[str, Any]  # those of ``Step``: a number for all, or one for each row
     moved: Moved | None = None
-    calls: bool = False  # of a loop: whether its iterations have a call, which a division of 64 bits is
+    behind: bool = False  # whether it is a command behind a wait, whose addresses are made then
     ahead: Scope | None = None  # the iterations of which it comes first, before all else of them
     place: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the course of the team in its CTA
 

@@ -42,10 +42,11 @@ class Times:
             machine.exact(x) for x in ("wavefront_interval", "line_interval", "tma_row")
         )
         self.port, self.stores = machine.exact("sm_port_rate"), machine.exact("sm_write_rate")
-        self.trip, self.window = machine.exact("loop_trip"), machine.exact("window_read")
+        self.trip = machine.exact("loop_trip")
+        self.addresses = [machine.exact(f"{what}_address") for what in ("bulk", "tensor", "matrix")]
         self.divide = [machine.exact(x) for x in ("divide_32", "divide_64", "divide_fixed")]
         self.simple, self.constant = machine.exact("alu_interval"), machine.exact("constant_read")
-        self.spread = machine.exact("dram_spread")
+        self.spread, self.beside = machine.exact("dram_spread"), machine.exact("wgmma_issue_beside")
         self.product = machine.power("wgmma_energy")
 
     def of(self, part: Part) -> list[Array]:
@@ -54,20 +55,23 @@ class Times:
         warps, count = x["warps"], x["count"]
         if row.unit is Unit.LOOP:
             made = (x["served"], x["number"], x["lanes"])
-            trip = (self.trip + self.window * part.calls) * count + sum(
-                each * n for each, n in zip(self.divide, made, strict=True)
-            )
+            trip = self.trip * count + sum(each * n for each, n in zip(self.divide, made, strict=True))
             simple, constants = x["shared_bytes"], x["bytes"]
             trip = trip + self.simple * simple + self.constant * constants
             return _whole((self.slot * warps * (1 + simple), trip, 0, 0, 0, 0, 0), n)  # warps wait side by side
         issue = self.machine.exact(row.issue) if row.issue and row.unit is not Unit.WAIT else 0  # a wait's comes last
+        if part.behind:
+            issue += self.addresses[2 if row.unit is Unit.WGMMA else getattr(part.op, "box", None) is not None]
         occupancy = self.machine.exact(row.occupancy) if row.occupancy else 0
+        side = np.rint(issue) * -(-warps // self.schedulers)
+        if row.unit is Unit.WGMMA:  # a warpgroup has a warp on each scheduler
+            side = np.rint(issue + self.beside * (np.maximum(1, warps // WARPGROUP) - 1))
         found = (
             self.slot * warps * count,
-            np.rint(issue) * count * -(-warps // self.schedulers),
+            side * count,
             self._unit(row.unit, x, occupancy),
             self.wavefront * -(-x["shared_bytes"] // WAVEFRONT_BYTES),
-            (self.stores if row.unit in STORES else self.port) * x["bytes"],
+            self._port(row.unit, x),
             self.product * self._flops(part) if row.unit is Unit.WGMMA else 0,
             self.spread * np.sqrt(2 * np.log(np.maximum(x["apart"], 1))),  # the largest of so many Gaussian latencies
         )
@@ -78,6 +82,12 @@ class Times:
         atom = part.op.row
         assert isinstance(atom, MmaAtom)
         return 2 * math.prod(atom.mnk) * np.maximum(1, part.kinds["warps"] // WARPGROUP)
+
+    def _port(self, unit: Unit, x: dict[str, Any]) -> Any:
+        """A box that is loaded comes as a whole, what lies outside of its tensor as zeros (M12)."""
+        if unit is Unit.TMA_LOAD:
+            return self.port * np.maximum(x["bytes"], x["shared_bytes"])
+        return (self.stores if unit in STORES else self.port) * x["bytes"]
 
     def _unit(self, unit: Unit, x: dict[str, Any], occupancy: float) -> Any:
         warps, served = x["warps"], x["served"]

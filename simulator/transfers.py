@@ -90,7 +90,13 @@ class Transfer:
             step.served // step.warps if step.unit is Unit.LOAD else step.bytes // LINE
         )  # that are waited for together
         times = sm.memory.read(
-            ports, step.port_ps, **much, late=step.late, apart=self._apart, lines=max(1, lines), mean=sm.mean
+            *(ports, step.port_ps),
+            **much,
+            late=step.late,
+            apart=self._apart,
+            lines=max(1, lines),
+            mean=sm.mean,
+            boxed=step.unit is Unit.TMA_LOAD,
         )
         if sm.log is not None:
             sm.log.moved("read", step.bytes, max(times))
@@ -194,29 +200,31 @@ class BoxLoad(Transfer):
         sm, step, cta = self.sm, self.step, self.warps.cta
         ctas = (cta,) if len(step.ranks) == 1 and step.ranks[0] < 0 else tuple(cta.cluster[rank] for rank in step.ranks)
         window, now = sm.in_flight, sm.engine.now
-        last = window.last(step.bytes) + sm.memory.latency(step.late)  # of the last byte that may be asked for
+        if not sm.port.free:
+            sm.stores.take(step.port_ps)  # while TMA takes bytes in, it sends none (M22: both times add up)
+        last = window.last(step.bytes) + sm.memory.latency(step.late, boxed=True)  # of the last byte to ask for
         times = [max(self.end, last, time) for time in self._read(ctas)]
         for there, time in zip(ctas, times, strict=True):
-            self.at(time, Landing(self, there).arrived)
+            self.at(max(now, time - step.shared_ps), Landing(self, there, time).comes)
         window.begun(step.bytes, max(now, max(times) - step.port_ps), max(times))
 
 
 class Landing:
     """The bytes of a TMA load for one CTA."""
 
-    __slots__ = ("box", "cta")
+    __slots__ = ("box", "cta", "last")
 
-    def __init__(self, box: BoxLoad, cta: Cta) -> None:
-        self.box, self.cta = box, cta
+    def __init__(self, box: BoxLoad, cta: Cta, last: int) -> None:
+        self.box, self.cta, self.last = box, cta, last
 
     def state(self, now: int, names: Names) -> Hashable:
-        """Where it lands; when the front end was through is over."""
-        return Landing, Transfer.state(self.box, now, names), names.get(id(self.cta))
+        """Where it lands, and when the last of it comes; when the front end was through is over."""
+        return Landing, Transfer.state(self.box, now, names), names.get(id(self.cta)), max(0, self.last - now)
 
-    def arrived(self) -> None:
-        """They are at the SM, and are written to its shared memory."""
+    def comes(self) -> None:
+        """They are written to its shared memory as they come, until the last has come at the earliest."""
         box = self.box
-        box.at(self.cta.sm.shared.take(box.step.shared_ps)[1], self.landed)
+        box.at(max(self.last, self.cta.sm.shared.take(box.step.shared_ps)[1]), self.landed)
 
     def landed(self) -> None:
         """They are there, and the mbarrier is told."""

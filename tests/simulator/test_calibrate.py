@@ -80,7 +80,7 @@ def test_a_file_comes_back_as_it_was_written(tmp_path, name, base):
     assert load(tmp_path / "m.toml") == machine(name)
 
 
-LATER = {"l2_merged"}  # whose rows were measured on an H200 alone
+LATER = {"l2_merged"}  # on an H100 it falls with the distance in the grid, by more than a fit may leave over
 
 
 @pytest.mark.parametrize("card", ["h200", "h100"])

@@ -42,7 +42,7 @@ def asked(plan):
             work["shared memory"] += s.unit_ps * (s.unit in (Unit.SHARED, Unit.MATRIX))
             work["shared memory"] += s.shared_ps * len(s.ranks) * (s.unit in (*TMA, Unit.CP_ASYNC, Unit.WGMMA))
             work["SM port"] += s.port_ps * len(s.ranks) * reads
-            work["SM port, stores"] += s.port_ps * writes
+            work["SM port, stores"] += s.port_ps * (writes or s.unit is Unit.TMA_LOAD)
             work["L2"] += round(H200.exact("l2_rate") * s.l2_bytes) * reads
             work["L2"] += round(H200.exact("l2_beside_rate") * s.l2_bytes) * writes
             work["L2 writes"] += round(H200.exact("l2_write_rate") * s.l2_bytes) * writes

@@ -131,6 +131,28 @@ extern "C" __global__ void hand_over(Stamp* out, u32 count, u32 distance, u32 ki
     if (threadIdx.x == 0) out[0] = s;
 }
 
+// M29: one thread hands over to all lanes of some *warps*, each of which hands back by an arrival of its own (kind 0), or
+// all together by one behind a barrier (kind 1).
+extern "C" __global__ void hand_to_many(Stamp* out, u32 count, u32 warps, u32 kind) {
+    ONE_THREAD
+    if (threadIdx.x == 0) { mbarrier_init(bar + 8, kind ? 1 : warps); fence_init(); }
+    __syncthreads();
+    Stamp s = {};
+    begin(s);
+    if (threadIdx.x == 0) {
+        for (u32 i = 0; i < count; ++i) arrive(bar), wait(bar + 8, i & 1);
+    } else if (threadIdx.x >= 32) {
+        for (u32 i = 0; i < count; ++i) {
+            wait(bar, i & 1);
+            if (kind) asm volatile("barrier.cta.sync 1, %0;" ::"r"(32 * warps) : "memory");
+            if (kind ? threadIdx.x == 32 : elect_one()) arrive(bar + 8);
+            __syncwarp();
+        }
+    }
+    end(s);
+    if (threadIdx.x == 0) out[0] = s;
+}
+
 extern "C" __global__ void meet(Stamp* out, u32 count) {
     TIMED(__syncthreads();)
     if (threadIdx.x == 0) out[blockIdx.x] = s;
@@ -143,6 +165,19 @@ extern "C" __global__ void meet(Stamp* out, u32 count) {
         TIMED(word[threadIdx.x] = i; body)                          \
         if (threadIdx.x == 0) out[blockIdx.x] = s;                  \
     }
+
+// The same after four matrices, as a product stores its sums: the proxy of TMA is to see them.
+#define MATRICES(name, body)                                                                                       \
+    extern "C" __global__ void name(Stamp* out, u32 count) {                                                       \
+        __shared__ __align__(1024) u32 tile[16384 / 4 * 2];                                                        \
+        const u32 at = shared_address(tile) + 2048 * (threadIdx.x / 32) + 16 * (threadIdx.x % 32);                 \
+        TIMED(_Pragma("unroll") for (u32 k = 0; k < 4; ++k)                                                        \
+                  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %1, %1, %1};"                  \
+                               ::"r"(at + 512 * k), "r"(i) : "memory"); body)                                      \
+        if (threadIdx.x == 0) out[blockIdx.x] = s;                                                                 \
+    }
+MATRICES(matrices, __syncwarp();)
+MATRICES(fence_matrices, asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); __syncwarp();)
 
 FENCE(no_fence, )
 FENCE(fence_async_shared, asm volatile("fence.proxy.async.shared::cta;" ::: "memory");)

@@ -26,6 +26,12 @@ def _rows(lab: Lab, repeats: int) -> Iterator[Row]:
             empty = lab.modules["memory"].prepare("nothing", grid, block, [lab.out], shared=shared)
             ns = [_nanoseconds(lab, empty) for _ in range(repeats // 2 + 1)]
             yield {"id": "M18", "kernel": "nothing", "grid": grid, "block": block, "shared": shared, "ns": ns}
+    for cluster in (1, 2, 4):
+        args = "nothing", lab.sms // 4 * 4, 384, [lab.out]
+        empty = lab.modules["memory"].prepare(*args, shared=200 << 10, **({"cluster": cluster} if cluster > 1 else {}))
+        ns = [_nanoseconds(lab, empty) for _ in range(repeats // 2 + 1)]
+        row = {"id": "M18", "kernel": "nothing in clusters", "grid": args[1], "block": 384, "shared": 200 << 10}
+        yield {**row, "cluster": cluster, "ns": ns}
     for grid in (1, lab.sms, 8 * lab.sms):
         stay = lab.modules["memory"].prepare("stay", grid, 32, [lab.out, np.uint64(2000)])
         ns = [_nanoseconds(lab, stay) for _ in range(repeats // 2 + 1)]

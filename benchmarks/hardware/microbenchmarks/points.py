@@ -138,4 +138,6 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M3": inside.m3,
     "M12": boxes.m12,
     "M28": rings.m28,
+    "M29": inside.m29,
+    "M30": inside.m30,
 }

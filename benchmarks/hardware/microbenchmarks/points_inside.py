@@ -91,7 +91,10 @@ def m10(sms: int) -> Points:
                     {"kind": 2, "warps": warps, "count": count})  # fmt: skip
 
 
-FENCES = ("no_fence", "fence_async_shared", "fence_async", "fence_cta", "fence_cluster", "cluster_barrier")
+FENCES = (
+    *("no_fence", "fence_async_shared", "fence_async", "fence_cta", "fence_cluster", "cluster_barrier"),
+    *("matrices", "fence_matrices"),
+)
 
 
 def m16(sms: int) -> Points:
@@ -135,6 +138,27 @@ def m15(sms: int) -> Points:
                 more_bytes = steps.SLOTS * TRAFFIC_BYTES if word == "traffic" else 0
                 yield Point("M15", "steps", name, 1, 128 * (groups + (beside > 0)), args, facts,
                             shared=nbytes + more_bytes)  # fmt: skip
+
+
+def m30(sms: int) -> Points:
+    """Main loops that a producer feeds from L2, by the slots of their ring, at two lengths; N = 0 has no products."""
+    for name, groups, slots, count in itertools.product(steps.FED, (1, 2, 3), (2, 3, 4), (64, 256)):
+        n = int(name.split("_")[1])
+        shared = slots * (8192 * groups + 128 * max(n, 64)) + KIB
+        facts = {"n": n, "warpgroups": groups, "slots": slots, "count": count}
+        args = lambda lab, r, c=count, g=groups, k=slots: [lab.src, u32(c), u32(g), u32(k)]  # noqa: E731
+        for some in (1, sms) if shared < 220 * KIB and (n < 256 or groups < 3) else ():
+            yield Point("M30", "steps", name, some, 128 * (groups + 1), args, {**facts, "sms": some}, shared=shared,
+                        before=lambda lab, r: lab.touch(16 << 20))  # fmt: skip
+
+
+def m29(sms: int) -> Points:
+    """One thread hands over to some warps and back, by arrivals of each of them or by one."""
+    del sms
+    for warps, kind, count in itertools.product((1, 2, 4, 8, 12), (0, 1), (64, 192)):
+        args = lambda lab, r, c=count, w=warps, k=kind: [u32(c), u32(w), u32(k)]  # noqa: E731
+        facts = {"warps": warps, "kind": kind, "count": count}
+        yield Point("M29", "core", "hand_to_many", 1, 32 + 32 * warps, args, facts)
 
 
 def m3(sms: int) -> Points:

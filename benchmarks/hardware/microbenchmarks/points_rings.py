@@ -137,15 +137,20 @@ def m28(sms: int) -> Points:
             yield ring("M28", 8 * KIB, 1 if some < sms else 2, 1, some, mode, mib * MIB, once=True)
 
 
+TRIPS = ("trips", "narrow", "counted")  # the loops of M22, by how their slots are told
+
+
 def m22(sms: int) -> Points:
     """Trips of the loops of a ring, written as generated code has them, from L2."""
+    kernels = [f"{how}_{what}" for how in TRIPS for what in ("load", "copy")]
     for kernel, nbytes, some in itertools.product(
-        ("trips_load", "trips_copy"), (256, 512, KIB, 4 * KIB, 16 * KIB), (1, sms)
+        (*kernels, "counted_load_6", "counted_copy_6"), (256, 512, KIB, 4 * KIB, 16 * KIB), (1, sms)
     ):
         mask = 16 * MIB // nbytes - 1
         args = lambda lab, r, b=nbytes, m=mask: [lab.src, lab.dst, np.int32(b), np.int64(400), np.int64(m)]  # noqa: E731
         facts = {"bytes": nbytes, "trips": 400, "sms": some}
-        yield Point("M22", "ring", kernel, some, 64, args, facts, 4 * nbytes, before=lambda lab, r: lab.touch(16 * MIB))
+        shared = (6 if kernel.endswith("_6") else 4) * nbytes
+        yield Point("M22", "ring", kernel, some, 64, args, facts, shared, before=lambda lab, r: lab.touch(16 * MIB))
 
 
 def m17(sms: int) -> Points:

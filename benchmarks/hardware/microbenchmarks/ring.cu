@@ -106,6 +106,66 @@ extern "C" __global__ void trips_copy(Stamp* out, const char* src, char* dst, in
     trips<true>(out, src, dst, bytes, count, mask);
 }
 
+// M22: the same loops with iterations of 32 bits, and slots that are counted: *Count* of them, with the phase of each pass.
+template <bool COPY, int COUNT, bool COUNTED>
+__device__ inline void counted(Stamp* out, const char* src, char* dst, int bytes, i64 count, i64 mask) {
+    extern __shared__ __align__(1024) char shared[];
+    __shared__ u64 full[COUNT], empty[COUNT];
+    if (threadIdx.x < 32 && elect_one()) {
+        for (int s = 0; s < COUNT; ++s) mbarrier_init(shared_address(full + s), 1), mbarrier_init(shared_address(empty + s), 1);
+        fence_init();
+    }
+    __syncthreads();
+    const int block_x = blockIdx.x, grid = gridDim.x;
+    if (threadIdx.x / 32 == 0) {
+        if (elect_one()) {
+            int slot = 0, phase = 0;
+#pragma unroll 1
+            for (int i = 0; i < int(count); ++i) {
+                const int at = COUNTED ? slot : i % COUNT, parity = COUNTED ? phase : i / COUNT & 1;
+                wait(shared_address(empty + at), parity ^ 1);
+                expect(shared_address(full + at), bytes);
+                bulk_load(shared_address(shared + bytes * at), src + bytes * ((block_x + i64(grid) * i) & mask), bytes,
+                          shared_address(full + at));
+                if (++slot == COUNT) slot = 0, phase ^= 1;
+            }
+        }
+    }
+    if (threadIdx.x / 32 == 1) {
+        if (elect_one()) {
+            Stamp s = {};
+            begin(s);
+            int slot = 0, phase = 0;
+#pragma unroll 1
+            for (int i = 0; i < int(count); ++i) {
+                const int at = COUNTED ? slot : i % COUNT, parity = COUNTED ? phase : i / COUNT & 1;
+                wait(shared_address(full + at), parity);
+                if (COPY) {
+                    bulk_store(dst + bytes * ((block_x + i64(grid) * i) & mask), shared_address(shared + bytes * at), bytes);
+                    commit();
+                    wait_read<0>();
+                }
+                arrive(shared_address(empty + at));
+                if (++slot == COUNT) slot = 0, phase ^= 1;
+            }
+            wait_all();
+            end(s);
+            out[blockIdx.x] = s;
+        }
+    }
+}
+
+#define COUNTED(name, copy, count, by_hand)                                                                        \
+    extern "C" __global__ void name(Stamp* out, const char* src, char* dst, int bytes, i64 trips, i64 mask) { \
+        counted<copy, count, by_hand>(out, src, dst, bytes, trips, mask);                                           \
+    }
+COUNTED(narrow_load, false, 4, false)
+COUNTED(narrow_copy, true, 4, false)
+COUNTED(counted_load, false, 4, true)
+COUNTED(counted_copy, true, 4, true)
+COUNTED(counted_load_6, false, 6, true)
+COUNTED(counted_copy_6, true, 6, true)
+
 // M17: the same, loads only, in clusters: each CTA loads its part of a chunk for all of them.
 extern "C" __global__ void ring_multicast(Stamp* out, const char* src, u32 bytes, u32 slots, u32 trips, u64 first,
                                           u64 chunks, u32 ctas) {

@@ -27,6 +27,8 @@ KERNELS = (
     *(f"traffic_{n}" for n in (64, 128)),
 )
 
+FED = tuple(f"fed_{n}" for n in (0, 64, 128, 256))  # M30
+
 KERNEL = """
 extern "C" __global__ void __launch_bounds__({most})
 {name}(Stamp* out, const char* src, u32 count, u32 groups, u32 kind) {{
@@ -85,7 +87,7 @@ PRODUCTS = """asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
             asm volatile("wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16 "
                          "{{{outs}}}, %{sums}, %{right}, 1, 1, 1, 0, 0;"
                          : {constraints}
-                         : "l"(descriptor(tiles + {at} + 8192 * (threadIdx.x / 128) + 32 * k)),
+                         : "l"(descriptor(tiles + {at} + 8192 * {group} + 32 * k)),
                            "l"(descriptor(tiles + {at} + 8192 * {groups} + 32 * k)));
         }}
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -117,25 +119,73 @@ EXTRA = """ else {
     }"""
 
 
+# M30: the same steps, fed by a producer warp through a ring of *slots*, one slot given back a step late.
+FED_KERNEL = """
+extern "C" __global__ void __launch_bounds__({most}, 1)
+{name}(Stamp* out, const char* src, u32 count, u32 groups, u32 slots) {{
+    extern __shared__ char shared[];
+    __shared__ u64 barriers[16];
+    const u32 tiles = (shared_address(shared) + 1023) / 1024 * 1024, bytes = groups * 8192 + max({n}, 64) * 128;
+    const u32 full = shared_address(barriers), empty = full + 64;
+    if (threadIdx.x == 0) {{
+        for (u32 k = 0; k < slots; ++k) mbarrier_init(full + 8 * k, 1), mbarrier_init(empty + 8 * k, 4 * groups);
+        fence_init();
+    }}
+    float d[{sums}] = {{}};
+    __syncthreads();
+    Stamp s = {{}};
+    if (threadIdx.x / 128 == 0) {{
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;" ::: "memory");
+        if (threadIdx.x < 32 && elect_one()) {{
+            Cursor at(slots);
+#pragma unroll 1
+            for (u32 i = 0; i < count; ++i) {{
+                while (!try_wait(empty + 8 * at.slot, at.parity ^ 1)) {{}}
+                expect(full + 8 * at.slot, bytes);
+                bulk_load(tiles + bytes * at.slot, src + bytes * (i & 63), groups * 8192, full + 8 * at.slot);
+                bulk_load(tiles + bytes * at.slot + groups * 8192, src + bytes * (i & 63) + groups * 8192,
+                          bytes - groups * 8192, full + 8 * at.slot);
+                at.advance();
+            }}
+        }}
+    }} else {{
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 {registers};" ::: "memory");
+        Cursor at(slots);
+        u32 before = 0;
+        begin(s);
+#pragma unroll 1
+        for (u32 i = 0; i < count; ++i) {{
+            while (!try_wait(full + 8 * at.slot, at.parity)) {{}}
+            {products}
+            if (i > 0 && elect_one()) arrive(empty + 8 * before);
+            before = at.slot;
+            at.advance();
+        }}
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#pragma unroll
+        for (int k = 0; k < {sums}; ++k) asm volatile("" : "+f"(d[k])::"memory");
+        end(s);
+        float sum = 0;
+#pragma unroll
+        for (int k = 0; k < {sums}; ++k) sum += d[k];
+        s.sum = u64(sum != 0);
+        if (threadIdx.x == 128) out[blockIdx.x] = s;
+        else if (sum == 1.2345e-30f) out[blockIdx.x].b = 1;
+    }}
+}}
+"""
+
+
 def source() -> str:
     """The text of all kernels."""
-    return HEAD + "".join(map(_kernel, KERNELS))
+    return HEAD + "".join(map(_kernel, KERNELS)) + "".join(map(_fed, FED))
 
 
 def _kernel(name: str) -> str:
     word, number, *more = name.split("_")
     n, (held, kind) = int(number), more or ("ring", "none")
     sums = max(1, n // 2)
-    products = PRODUCTS.format(
-        n=n,
-        depth=DEPTH,
-        sums=sums,
-        right=sums + 1,
-        groups=GROUPS,
-        outs=", ".join(f"%{k}" for k in range(sums)),
-        constraints=", ".join(f'"+f"(d[{k}])' for k in range(sums)),
-        at="bytes * slot" if held == "ring" else 0,
-    )
+    products = _products(n, "bytes * slot" if held == "ring" else "0")
     return KERNEL.format(
         name=name,
         n=n,
@@ -147,6 +197,30 @@ def _kernel(name: str) -> str:
         before=_before(kind),
         products=products if n else "",
         extra=EXTRA.replace("SLOTS", str(SLOTS)) if word == "traffic" else "",
+    )
+
+
+def _fed(name: str) -> str:
+    n = int(name.split("_")[1])
+    sums = max(1, n // 2)
+    products = _products(n, "bytes * at.slot", "(threadIdx.x / 128 - 1)", "groups") if n else ""
+    most, registers = (384, 232) if n > 128 else (512, 152)
+    return FED_KERNEL.format(name=name, n=n, sums=sums, products=products, most=most, registers=registers)
+
+
+def _products(n: int, at: str, group: str = "(threadIdx.x / 128)", groups: str = str(GROUPS)) -> str:
+    """The wgmmas of a step, whose operands begin *at* so many bytes: A by warpgroup, then B."""
+    sums = max(1, n // 2)
+    return PRODUCTS.format(
+        n=n,
+        depth=DEPTH,
+        sums=sums,
+        right=sums + 1,
+        group=group,
+        groups=groups,
+        outs=", ".join(f"%{k}" for k in range(sums)),
+        constraints=", ".join(f'"+f"(d[{k}])' for k in range(sums)),
+        at=at,
     )
 
 
