@@ -85,13 +85,15 @@ class Transfer:
     def _read(self, ctas: tuple[Cta, ...]) -> tuple[int, ...]:
         """When the bytes of a load that are asked for now have arrived at some CTAs."""
         sm, step = self.sm, self.step
-        ports, much = [cta.sm.port for cta in ctas], {"l2_bytes": step.l2_bytes, "dram_bytes": step.dram_bytes}
+        ports = [cta.sm.port for cta in ctas]
         lines = (
             step.served // step.warps if step.unit is Unit.LOAD else step.bytes // LINE
         )  # that are waited for together
         times = sm.memory.read(
-            *(ports, step.port_ps),
-            **much,
+            ports,
+            step.port_ps,
+            l2_bytes=step.l2_bytes,
+            dram_bytes=step.dram_bytes,
             late=step.late,
             apart=self._apart,
             lines=max(1, lines),
