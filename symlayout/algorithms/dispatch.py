@@ -84,6 +84,7 @@ def choose_copy(
     arch: Arch = SM90,
     alike: Callable[[int], bool] = lambda count: True,
     bulk: bool = True,
+    tma: Callable[[Tensor, Tensor], str] | None = None,
 ) -> Choice:
     """The best instruction for ``copy(src, dst)`` by one thread, or the one of *word*.
 
@@ -94,9 +95,9 @@ def choose_copy(
     cp.async.8
 
     Bulk copies, which one thread makes for all, are considered unless *bulk* is false, and loads where there is an
-    *mbarrier* for them to complete on. *alike* tells whether a predicate
-    holds for so many elements together or for none of them. Raises LayoutError for tensors in
-    unknown memory spaces, and for a *word* that does not fit, with the reason.
+    *mbarrier* for them to complete on. *alike* tells whether a predicate holds for so many elements together or for
+    none of them. *tma*, where there is a tensor map, tells why its copy is not that of two tensors, or "". Raises
+    LayoutError for tensors in unknown memory spaces, and for a *word* that does not fit, with the reason.
     """
     spaces = space_of(src), space_of(dst)
     if isinstance(src.iterator, ArithmeticTupleIterator) or isinstance(dst.iterator, ArithmeticTupleIterator):
@@ -106,8 +107,9 @@ def choose_copy(
     if word is not None:
         return _asked(src, dst, word if isinstance(word, Atom) else atom(word), arch)
     rejected: list[tuple[str, str]] = []
-    for atoms in _candidates(spaces, mbarrier, bulk):
-        why = next((w for a in atoms if (w := misfit(ATOMS[a], src, dst, arch, between=len(atoms) > 1))), "")
+    for atoms in _candidates(spaces, mbarrier, bulk, tma is not None):
+        of_map = tma if atoms and ATOMS[atoms[0]].extent is Extent.BOX else None
+        why = next((w for a in atoms if (w := misfit(ATOMS[a], src, dst, arch, len(atoms) > 1, of_map))), "")
         if not why:
             choice = _choice(atoms, src, dst, tuple(rejected))
             if choice.elements == 1 or alike(choice.elements):
@@ -124,14 +126,15 @@ def _asked(src: Tensor, dst: Tensor, row: Atom, arch: Arch) -> Choice:
     return _choice((row.word,), src, dst, ())
 
 
-def _candidates(spaces: Any, mbarrier: bool, bulk: bool) -> Iterator[tuple[str, ...]]:
-    """Instructions for a pair of memory spaces, the best first."""
+def _candidates(spaces: Any, mbarrier: bool, bulk: bool, tma: bool) -> Iterator[tuple[str, ...]]:
+    """Instructions for a pair of memory spaces, the best first; a tensor map that is given is meant to be used."""
     source, target = spaces
+    ways = ("tma", "bulk") if tma else ("bulk", "tma")
     if spaces == (GLOBAL, SHARED):
-        yield from (("bulk.load",), ("tma.load",)) if mbarrier and bulk else ()
+        yield from ((f"{way}.load",) for way in ways if mbarrier and bulk)
         yield from ((f"cp.async.{n}",) for n in (16, 8, 4))
     if spaces == (SHARED, GLOBAL) and bulk:
-        yield from (("bulk.store",), ("tma.store",))
+        yield from ((f"{way}.store",) for way in ways)
     if spaces == (REGISTER, REGISTER):
         yield ()
     for n in reversed(VECTORS):
@@ -154,7 +157,14 @@ def _choice(atoms: tuple[str, ...], src: Tensor, dst: Tensor, rejected: tuple[tu
 # -- whether an instruction fits ------------------------------------------------------------------------
 
 
-def misfit(row: Atom, src: Tensor, dst: Tensor, arch: Arch = SM90, between: bool = False) -> str:
+def misfit(
+    row: Atom,
+    src: Tensor,
+    dst: Tensor,
+    arch: Arch = SM90,
+    between: bool = False,
+    tma: Callable[[Tensor, Tensor], str] | None = None,
+) -> str:
     """Why an instruction does not copy a tensor to another, or ""; *between*: its other end is a register.
 
     >>> x, y = Tensor(make_gmem_ptr(dtype="f32"), Layout(8)), Tensor(make_rmem_ptr(dtype="f32"), Layout(8, 2))
@@ -175,7 +185,7 @@ def misfit(row: Atom, src: Tensor, dst: Tensor, arch: Arch = SM90, between: bool
             "moves a tile by the lanes of a warp, and the tensors are those of one thread; make_tiled_copy deals them"
         )
     if row.extent is Extent.BOX:
-        return "moves a box of a tensor map, and there is none; make_tma_copy makes it"
+        return tma(src, dst) if tma else "moves a box of a tensor map, and there is none; make_tma_copy makes it"
     if row.extent is Extent.OPERAND:
         return _misfit_of_bytes(src, dst, kinds[0].bits)
     return _misfit_of_vector(row, src, dst, kinds[0].bits)

@@ -144,6 +144,12 @@ def _reduced(x: Int, d: Int) -> tuple[Int, Int]:
     g = math.gcd(dc, *xt.values())
     if g > 1 and not dm:
         return build({m: a // g for m, a in xt.items()}) + constant // g, dc // g
+    if dm and dc > 1:  # floor((c*a + r) / (c*b)) is floor(a / b) for each r of 0 .. c - 1
+        rest = {m: c for m, c in xt.items() if c % dc}
+        most = constant % dc + sum(c * _most(m) if c > 0 else math.inf for m, c in rest.items())
+        if rest and most < dc:
+            whole = {m: c // dc for m, c in xt.items() if m not in rest}
+            return build(whole) + constant // dc, build({dm: 1})
     if dm and not constant:
         common = _common(dm, xt)
         g = math.gcd(dc, *xt.values())
@@ -151,6 +157,13 @@ def _reduced(x: Int, d: Int) -> tuple[Int, Int]:
         if divisor != 1:
             return cast("Int", divides(divisor, x)), cast("Int", divides(divisor, d))
     return x, d
+
+
+def _most(m: Monomial) -> float:
+    """The most that a monomial is; infinite unless it is an index of 0 .. n with a number n."""
+    (a, *more) = m
+    lower, upper = (getattr(a, end, None) for end in ("lower", "upper"))
+    return upper if not more and lower == 0 and type(upper) is int else math.inf
 
 
 def _common(m: Monomial, terms: Iterable[Monomial]) -> Monomial:

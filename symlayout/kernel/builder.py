@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..algorithms.results import Issued
+from ..algorithms.tma_copies import KernelTma
 from ..atoms.access import MemorySpace
 from ..atoms.cache import CachePolicy
 from ..dtype import DType
@@ -234,14 +235,16 @@ class Builder(TensorCalls):
         nbytes: Any = None,
         cache: str | CachePolicy = "",
         when: Any = (),
+        tma: KernelTma | None = None,
     ) -> Issued | None:
         """A copy by an instruction; *cache* says how it uses the caches, such as ``"L2::evict_first"``.
 
-        Of tensors it is CuTe's: ``copy(src, dst)`` and ``copy(atom, src, dst)``, with an atom or a tiled copy, and
-        ``when=Inside(coords, shape)`` as its predicate (``kernel.tensor_calls``). It returns what has to be awaited.
+        Of tensors it is CuTe's: ``copy(src, dst)`` and ``copy(atom, src, dst)``, with an atom, a tiled copy or one by
+        TMA, and ``when=Inside(coords, shape)`` as its predicate (``kernel.tensor_calls``). It returns what has to be
+        awaited. With *tma*, that copy is chosen where it does what is asked.
         """
         if isinstance(src, Tensor):
-            return self.copy_tensors(atom, src, dst, when, barrier)
+            return self.copy_tensors(atom, src, dst, when, barrier, multicast, tma)
         mask, size = (None if x is None else integer(x) for x in (multicast, nbytes))
         policy = CachePolicy.of(cache) if cache else None
         self.add(Copy(atom, src, dst, barrier, mask, size, policy, facts_of(when)))

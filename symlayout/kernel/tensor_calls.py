@@ -17,17 +17,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..algorithms.for_all import copied_by_tma, copied_for_all
 from ..algorithms.lowering import Inside, copied, multiplied
 from ..algorithms.pointers import Pointer
 from ..algorithms.products import Dispatched
 from ..algorithms.register_lowering import filled, multiplied_by_fma, updated
 from ..algorithms.results import Issued
 from ..algorithms.tiled_mma import TiledMma
-from ..atoms import Completion
+from ..algorithms.tma_copies import KernelTma
+from ..atoms import Completion, MemorySpace
 from ..errors import LayoutError
 from ..expr import integer
 from ..ops import Barrier, Commit, Ref, Slot, Wait, WaitGroup
 from ..tensor import Tensor
+from ..tma.tiled_copy import make_tma_copy
 from .declarations import KernelTensor, lookup
 
 if TYPE_CHECKING:
@@ -52,14 +55,42 @@ class TensorCalls:
         pointer = Pointer(held.space, held.dtype, held.name, place.offset, held.align_bytes)
         return Tensor(pointer, held.layout if layout is None else layout)
 
-    def copy_tensors(
-        self, atom: Any, src: Tensor, dst: Tensor | None, when: Any = (), barrier: Slot | None = None
-    ) -> Issued:
-        """``copy`` of tensors: by *atom*, or by the widest vector that fits where *dst* is None and *atom* the source.
+    def tma_copy(
+        self, name: str, tensor: Ref, smem_layout: Any, tile: Any = None, multicast: int = 1, **options: Any
+    ) -> KernelTma:
+        """A tensor map of a global tensor for tiles as they lie in shared memory, and the copy through it.
 
-        With a predicate, a vector is chosen only where it holds for all of its elements or for none.
+        The arguments are those of ``make_tma_copy``, whose layout and type are the tensor's. It copies coordinates:
+        ``k.copy(tma, tile of tma.get_tma_tensor(), tile in shared memory, barrier=...)``, or back without a barrier.
+        Raises LayoutError for what TMA cannot do.
+        """
+        held: KernelTensor = lookup(tuple(self.tensors), tensor.tensor, "tensor")
+        if held.space is not MemorySpace.GLOBAL:
+            raise LayoutError(f"expected a tensor in global memory for a tensor map, got {held.name} in {held.space}")
+        made = make_tma_copy(held.layout, smem_layout, tile, multicast, dtype=held.dtype, **options)
+        self._target.tensor_map(name, tensor, made.tensor_map)
+        return KernelTma(name, held.name, made)
+
+    def copy_tensors(
+        self,
+        atom: Any,
+        src: Tensor,
+        dst: Tensor | None,
+        when: Any = (),
+        barrier: Slot | None = None,
+        multicast: Any = None,
+        tma: KernelTma | None = None,
+    ) -> Issued:
+        """``copy`` of tensors: by *atom*, or by what fits best where *dst* is None and *atom* the source.
+
+        With a predicate, a vector is chosen only where it holds for all of its elements or for none. With a *barrier*
+        or a copy by TMA, a thread copies for all: by TMA where that is given, and in bulk otherwise.
         """
         what, source, target = (None, atom, src) if dst is None else (atom, src, dst)
+        if isinstance(what, KernelTma):
+            return copied_by_tma(self._target, what, source, target, barrier, multicast, when)
+        if what is None and (barrier is not None or tma is not None):
+            return copied_for_all(self._target, source, target, _predicate(when), barrier, multicast, tma)
         return copied(self._target, what, source, target, _predicate(when), barrier)
 
     def gemm(self, *args: Any) -> Issued | Dispatched:
