@@ -138,6 +138,27 @@ def launches(path: Path) -> Iterator[str]:
     yield f"{sum(r['as_expected'] for r in found)} of {len(found)} ways of launching end as expected"
 
 
+def bounds(path: Path) -> Iterator[str]:
+    """The rates of a product with parts left out, of mma.sync alone and of cuBLAS, as parts of that of cuBLAS."""
+    found = list(rows(path))
+    [peer] = (r["tflop_per_s"] for r in found if r["name"] == "cuBLAS")
+    yield "| what | TFLOP/s | of cuBLAS | L2 cold | of cuBLAS | cycles of a product |"
+    yield "|---|---|---|---|---|---|"
+    for r in found:
+        rates = " | ".join(f"{x:.0f} | {x / y:.3f}" for x, y in zip(r["tflop_per_s"], peer, strict=True))
+        yield f"| {r['name']} | {rates} | {r['cycles_of_a_product'] or 0:.2f} |"
+
+
+def rings(path: Path) -> Iterator[str]:
+    """How fast kernels with rings are over their text at another commit, and over cuBLAS."""
+    yield "| kernel | another text | bytes | over the text before, L2 warm, cold | over cuBLAS, L2 warm, cold |"
+    yield "|---|---|---|---|---|"
+    for r in rows(path):
+        before, peer = (r["of_peer"].get(name) for name in ("before", "cuBLAS"))
+        told = " | ".join(", ".join(f"{x:.3f}" for x in of) if of else "" for of in (before, peer))
+        yield f"| `{r['name']}` | {r['other_text']} | {'same' if r['same'] else 'other'} | {told} |"
+
+
 def is_refusal(told: str) -> bool:
     """Whether a mutant was refused before its launch, as it has no code or breaks a rule or an assumption."""
     return told.startswith(("no code", "LaunchError", "AssumptionError"))
@@ -145,7 +166,7 @@ def is_refusal(told: str) -> bool:
 
 TABLES = {
     **{"speeds": speeds, "correct": correctness, "mutants": mutants, "functions": functions},
-    **{"stamped": stamped, "asleep": asleep, "launch_check": launches},
+    **{"stamped": stamped, "asleep": asleep, "launch_check": launches, "bounds": bounds, "rings": rings},
 }
 
 

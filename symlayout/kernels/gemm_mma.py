@@ -8,14 +8,16 @@ Each thread asks for 16 bytes at a time, and for zeros outside of the matrices. 
 thread has its part of step i + 1, and all have read step i, whose slot is filled next. Rows of a slot are swizzled,
 so that eight rows of one column of 16 bytes are in eight different groups of banks. A warp multiplies 64 x 64 elements,
 and reads the operands of the next 16 columns of K while it multiplies these, those of the next step too: the barrier is
-passed before the last 16 of a step are multiplied. Behind the last step one of zeros is read and not used, so that no
-read asks whether there is a step. What a step copies is asked for in three parts, each behind reads of operands: reads
-that stand behind all copies would wait for them.
+passed before the last 16 of a step are multiplied. What a step copies is asked for in three parts, each behind reads of
+operands: reads that stand behind all copies would wait for them. Steps behind the last one are zeros, of which one is
+read and none used, so that nothing in the loop asks whether there is a step. That takes two registers for each copy of
+a thread, and threads with many do ask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 from ..atoms import atom
@@ -38,7 +40,7 @@ SIZES = (
     {"M": 300, "N": 8, "K": 200},
 )
 STEPS = {32: lambda row: row // 2 % 4, 64: lambda row: row % 8}  # elements of K at a time: what swizzles a row's chunks
-UNROLLED = (2, 4)  # stages of which an iteration knows its slots, with as many copies of the body
+FREE = 12  # copies of a thread in a step of which an address each, two registers, is left room for
 CHUNK = 8  # elements of one cp.async, and of one row of ldmatrix
 INSTRUCTION_K = 16
 WARP_ROWS, WARP_COLUMNS = 64, 64
@@ -93,6 +95,8 @@ def gemm_mma(
     phase = STEPS[step](lane)
     chunks = k.let("chunk_a", xor(lane // 16, phase)), k.let("chunk_b", xor(lane // 8 % 2, phase))
     # What is left of the matrices from a thread's first place on: with these, a copy is inside by one comparison.
+    free = (rows + columns) // each <= FREE
+
     sides = (
         (a, slots[0], m, k.let("rows_a", M - m - row), rows),
         (b, slots[1], n, k.let("rows_b", N - n - row), columns),
@@ -100,9 +104,9 @@ def gemm_mma(
     rest = k.let("rest", K - CHUNK * chunk)
 
     def fetch(i: Any, part: int = 0, parts: int = 1) -> None:
-        """A part of the copies of a step; behind the last one come zeros, and then nothing."""
+        """A part of the copies of a step: zeros behind the last one, or none."""
         some = _shared((rows // each, columns // each), part, parts)
-        with k.where(i <= steps):
+        with nullcontext() if free else k.where(i < steps):
             for (x, slot, first, inside, count), own in zip(sides, some, strict=True):
                 if not own:
                     continue
@@ -136,7 +140,7 @@ def gemm_mma(
         k.commit("cp.async")
     arrive()
     load(0, 0)
-    with k.loop("i", steps, unroll=stages if stages in UNROLLED else None) as i:
+    with k.loop("i", steps, unroll=1) as i:
         for part in range(parts):
             if part + 1 < parts:
                 load(i, part + 1)
@@ -145,8 +149,10 @@ def gemm_mma(
                     k.commit("cp.async")
             else:
                 arrive()
-                load(i + 1, 0)
+                with nullcontext() if free else k.where(i + 1 < steps):
+                    load(i + 1, 0)
             _multiply(k, kind, of_a, of_b, acc, part % 2)
+    k.wait_group("cp.async", 0)
     _store(k, acc, out, c, (k.let("first", m + top + lane // 4), k.let("second", n + left + 2 * (lane % 4))), (M, N))
     k.result("c", lambda m, n: dot(K, lambda k: (element("a", m, k), element("b", n, k))))
     given = [multiple_of(x, CHUNK) for x in (N, K) if not isinstance(x, int)]

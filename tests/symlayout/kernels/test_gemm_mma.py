@@ -68,9 +68,11 @@ def test_every_claim_is_proved_for_all_sizes(options):
     assert any(isinstance(v.claim, Computes) for v in report.verdicts)
 
 
-KERNEL = gemm_mma(*(dim(x, at_most=1 << 20) for x in "MNK"), **SMALL)
+KERNEL = gemm_mma(
+    *(dim(x, at_most=1 << 20) for x in "MNK"), **SMALL | {"tile": (64, 128)}
+)  # asks for no step in its loop
 LOOP = next(op for op in KERNEL.walk() if isinstance(op, For) and op.index.name == "i")
-SLOT = 64 * 32  # elements of a slot
+SLOT = {"a": 64 * 32, "b": 128 * 32}  # elements
 
 
 def _loads(name):
@@ -106,8 +108,8 @@ def _fewer(op):
 
 I = LOOP.index  # noqa: E741  # as the kernel calls it
 MUTANTS = {
-    "reads the next slot": _moved(_loads("a"), _src(SLOT * ((I + 1) % 3) - SLOT * (I % 3))),
-    "reads the slot before": _moved(_loads("b"), _src(SLOT * ((I + 2) % 3) - SLOT * (I % 3))),
+    "reads the next slot": _moved(_loads("a"), _src(SLOT["a"] * ((I + 1) % 3 - I % 3))),
+    "reads the slot before": _moved(_loads("b"), _src(SLOT["b"] * ((I + 2) % 3 - I % 3))),
     "reads other rows": _moved(_loads("b"), _src(32)),
     "fetches a step too far": _moved(_fetches("b", True), _src(32)),
     "fetches a first step too far": _moved(_fetches("a", False), _src(32)),
