@@ -24,7 +24,7 @@ from ..layout import Layout  # noqa: F401  # of the examples
 from ..tensor import Tensor
 from .dispatch import Choice, choose_copy
 from .elementwise import Array, converted, expect_no_race, expect_sizes, memory, moved, places, store, values
-from .pointers import dtype_of, make_gmem_ptr, make_smem_ptr, space_of  # noqa: F401  # two for examples
+from .pointers import dtype_of, expect_kind, make_gmem_ptr, make_smem_ptr, space_of  # noqa: F401  # two for examples
 from .results import Issued
 
 
@@ -93,6 +93,9 @@ def kept(pred: Any, like: Tensor, by_vector: bool = False) -> Array:
     return found
 
 
+NUMBER = (int, float, complex, np.generic)
+
+
 def fill(x: Tensor, value: Any) -> Issued:
     """``x(i) = value`` for each i, rounded to the type of the tensor.
 
@@ -101,6 +104,7 @@ def fill(x: Tensor, value: Any) -> Issued:
     fill, over at once [7 0 7 0 7 0]
     """
     array, _ = memory(x)
+    expect_kind(value, NUMBER, "a number to fill with")
     store(x, converted(np.array([value]), _type_of(value, x), dtype_of(x)).astype(array.dtype))
     return Issued("fill", None)
 
@@ -129,6 +133,8 @@ def for_each(x: Tensor, f: Callable[[Any], object]) -> None:
     >>> for_each(Tensor(np.arange(6), Layout((2, 3), (3, 1))), lambda e: print(e, end=" "))
     0 3 1 4 2 5
     """
+    if not callable(f):
+        raise LayoutError(f"expected a function of an element, got {f!r}")
     for e in values(x):
         f(e)
 
@@ -147,8 +153,10 @@ def transform(*args: Any) -> Issued:
         raise LayoutError(f"expected one to three tensors and a function, got {len(tensors)} and {f!r}")
     expect_sizes(*tensors, what="transform")
     *sources, out = tensors if len(tensors) > 1 else (tensors[0], tensors[0])
-    found = [f(*row) for row in zip(*map(values, sources), strict=True)]
-    store(out, np.array(found).astype(memory(out)[0].dtype))
+    found = np.array([f(*row) for row in zip(*map(values, sources), strict=True)])
+    if found.ndim != 1 or found.dtype == object:
+        raise LayoutError(f"expected a function that gives a number for each element, got {found.reshape(-1)[0]!r}")
+    store(out, found.astype(memory(out)[0].dtype))
     return Issued("transform", None)
 
 
@@ -160,6 +168,7 @@ def reduce(x: Tensor, init: Any, op: Callable[[Any, Any], Any] = lambda a, b: a 
     >>> print(reduce(Tensor(np.arange(6.0), Layout((2, 3))), 0.0, max))
     5.0
     """
+    expect_kind(init, NUMBER, "a number to begin with")
     out = init
     for e in values(x):
         out = op(out, e)
@@ -229,6 +238,8 @@ def axpby(alpha: Any, x: Tensor, beta: Any, y: Tensor, pred: Any = None) -> Issu
     ``0*x(i)`` is NaN for an infinite x. Products and the sum are rounded one after the other, in the wider of the two
     types, and the result to that of y. Raises LayoutError for sizes that differ.
     """
+    for factor in (alpha, beta):
+        expect_kind(factor, NUMBER, "a number as a factor of axpby")
     expect_sizes(x, y, what="axpby")
     array, _ = memory(y)
     keep = slice(None) if pred is None else kept(pred, y)
@@ -236,6 +247,6 @@ def axpby(alpha: Any, x: Tensor, beta: Any, y: Tensor, pred: Any = None) -> Issu
     kind = np.promote_types(held.dtype, old.dtype)
     terms = [np.asarray(c).astype(kind) * v.astype(kind) for c, v in ((alpha, held), (beta, old)) if c != 0]
     with np.errstate(all="ignore"):
-        new = sum(terms[1:], terms[0]) if terms else np.zeros(len(old), kind)
-    store(y, new.astype(array.dtype), places(y)[keep])
+        new = (sum(terms[1:], terms[0]) if terms else np.zeros(len(old), kind)).astype(array.dtype)
+    store(y, new, places(y)[keep])
     return Issued("axpby", None)

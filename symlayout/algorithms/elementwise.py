@@ -19,13 +19,14 @@ from ..int_tuple import is_zero, leaves
 from ..layout import Layout
 from ..tensor import Tensor
 from ..values import rows
-from .pointers import Pointer, dtype_of
+from .pointers import TENSOR, Pointer, dtype_of, expect_kind
 
 Array = np.ndarray[Any, Any]
 
 
 def memory(x: Tensor) -> tuple[Array, int]:
     """(the array behind a tensor, the offset of its element 0). Raises LayoutError where there is no array."""
+    expect_kind(x, Tensor, TENSOR)
     if isinstance(x.iterator, np.ndarray):
         if x.iterator.ndim != 1:
             raise LayoutError(f"expected a vector behind a tensor, got {x.iterator.ndim} modes; pass array.reshape(-1)")
@@ -93,6 +94,8 @@ def _meets(source: Array, come: Array, target: Array, to: Array) -> bool:
 
 def expect_sizes(*tensors: Tensor, what: str) -> Any:
     """The common size of tensors. Raises LayoutError where sizes differ, or are not seen to be the same."""
+    for x in tensors:
+        expect_kind(x, Tensor, TENSOR)
     sizes = [x.size() for x in tensors]
     if any(type(n - sizes[0]) is not int or n != sizes[0] for n in sizes):
         shown = ", ".join(f"{n} of {x.layout}" for n, x in zip(sizes, tensors, strict=True))

@@ -89,7 +89,7 @@ def copied_for_all(
         return _misfit(tma, *((src, dst) if loads else (dst, src)), when)
 
     choice = choose_copy(src, dst, mbarrier=loads, tma=of_map if tma is not None else None)
-    row, rejected = choice.atoms[-1], dict(choice.rejected)
+    row, rejected = choice.atom, dict(choice.rejected)
     if row.startswith("tma."):
         assert tma is not None
         assert when is not None

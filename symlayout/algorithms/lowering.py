@@ -34,10 +34,11 @@ from ..expr import Fact, Symbol
 from ..facts import Facts
 from ..int_tuple import Coord, leaves, rank, size, unflatten
 from ..layout import Layout
-from ..ops import Copy, Mma, Ref, Slot
+from ..ops import Copy, Map, Mma, Ref, Slot
 from ..tensor import Tensor, inner_partition  # noqa: F401  # one is of the example
 from ..tiling import zipped_divide
 from .dispatch import Choice, choose_copy
+from .elementwise import expect_sizes
 from .pointers import Pointer, dtype_of, space_of
 from .results import Issued
 from .tiled_copy import CopyAtom, TiledCopy
@@ -130,6 +131,8 @@ def copied(
     """
     if what is not None and _row(what).extent is Extent.OPERAND:
         return _in_bulk(k, _row(what), src, dst, when, barrier)
+    if what is None and space_of(src) is space_of(dst) is REGISTER:
+        return _between_registers(k, src, dst, when)
     if what is None:
         choice, common = _widest(src, dst, when)
         src, dst = (_by_vectors(x, common) for x in (src, dst))
@@ -155,6 +158,16 @@ def copied(
             stops = [places[0], *([temporary()] if temporary is not None else []), places[1]]
             for word, (a, b) in zip(choice.atoms, itertools.pairwise(stops), strict=True):
                 k.add(Copy(word, a, b, when=told if asynchronous else ()))
+    return Issued("copy", choice)
+
+
+def _between_registers(k: Target, src: Tensor, dst: Tensor, when: Inside | None) -> Issued:
+    """Moves of registers: at once where they lie side by side in both, else one by one."""
+    choice, n = choose_copy(src, dst), expect_sizes(src, dst, what="copy")
+    together = when is None and all([x.layout(i) for i in range(n)] == list(range(n)) for x in (src, dst))
+    for i in range(1 if together else n):
+        with k.where(*(() if when is None else when.facts(i))):
+            k.add(Map("convert", (place(src, i),), place(dst, i), n if together else 1))
     return Issued("copy", choice)
 
 

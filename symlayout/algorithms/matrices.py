@@ -25,7 +25,7 @@ from ..dtype import DType, DTypeLike
 from ..errors import LayoutError
 from ..int_tuple import rank, size
 from ..tensor import Tensor
-from .pointers import dtype_of, space_of
+from .pointers import dtype_of, expect_kind, space_of
 from .tiled_copy import OF_OPERANDS, TiledCopy, make_copy_atom
 from .tiled_mma import TiledMma
 
@@ -115,6 +115,9 @@ def choose_operand_copy(tile: Tensor, mma: TiledMma, operand: str, *, arch: Arch
 
     Raises LayoutError for a tile that is not in shared memory, and for an operand that is read where it lies.
     """
+    expect_kind(mma, TiledMma, "a tiled product, as of make_tiled_mma")
+    if not isinstance(operand, str) or operand not in ("A", "B"):
+        raise LayoutError(f"expected the operand A or B, got {operand!r}")
     kind, row = dtype_of(tile), mma.row
     wanted = row.held["AB".index(operand)]
     if space_of(tile) is None or space_of(tile) != "shared" or kind != wanted or rank(tile.layout) != 2:

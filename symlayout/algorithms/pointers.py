@@ -134,6 +134,7 @@ def make_fragment_like(x: Any, dtype: DTypeLike | None = None) -> Any:
     """
     if is_layout(x):
         return fragment_layout(x)
+    expect_kind(x, Tensor, "a tensor or a layout")
     layout = fragment_layout(x.layout)
     kind = DType.of(dtype) if dtype is not None else dtype_of(x)
     if kind is None:
@@ -141,13 +142,33 @@ def make_fragment_like(x: Any, dtype: DTypeLike | None = None) -> Any:
     return Tensor(make_rmem_ptr(np.zeros(int(layout.cosize()), kind.numpy()), kind), layout)
 
 
+TENSOR = "a tensor, as of make_tensor or Builder.tensor"
+LONGEST = 60  # characters of what is shown of another value
+
+
+def expect_kind(x: Any, kind: type | tuple[type, ...], what: str) -> None:
+    """Raise LayoutError for what is none of a kind.
+
+    >>> expect_kind(3, Tensor, TENSOR)
+    Traceback (most recent call last):
+        ...
+    symlayout.errors.LayoutError: expected a tensor, as of make_tensor or Builder.tensor, got 3 (int)
+    """
+    if not isinstance(x, kind):
+        said = repr(x) if isinstance(x, str) else str(x)
+        said = said if len(said) <= LONGEST else f"{said[: LONGEST - 3]}..."
+        raise LayoutError(f"expected {what}, got {said} ({type(x).__name__})")
+
+
 def space_of(x: Tensor) -> MemorySpace | None:
-    """The memory space of a tensor; None where its iterator does not say."""
+    """The memory space of a tensor; None where its iterator does not say. Raises LayoutError for what is no tensor."""
+    expect_kind(x, Tensor, TENSOR)
     return x.iterator.space if isinstance(x.iterator, Pointer) else None
 
 
 def dtype_of(x: Tensor) -> DType | None:
-    """The type of a tensor's elements; None where its iterator does not say."""
+    """The type of a tensor's elements; None where its iterator does not say. Raises LayoutError for what is none."""
+    expect_kind(x, Tensor, TENSOR)
     if isinstance(x.iterator, Pointer):
         return x.iterator.dtype
     return DType.of(x.iterator.dtype) if isinstance(x.iterator, np.ndarray) else None

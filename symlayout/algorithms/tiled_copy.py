@@ -30,6 +30,7 @@ from ..modes import zip_modes
 from ..recast import upcast
 from ..tensor import Tensor
 from ..tiling import logical_product, raked_product, zipped_divide
+from .pointers import expect_kind
 
 REGISTER = MemorySpace.REGISTER
 
@@ -92,6 +93,7 @@ class TiledCopy:
     tiler: tuple[Any, ...]
 
     def __post_init__(self) -> None:
+        expect_kind(self.atom, CopyAtom, "an atom of a copy, as of make_copy_atom")
         threads, values = (int(size(n)) for n in self.tv.shape)
         if threads % self.atom.threads or values % self.atom.values:
             raise LayoutError(
@@ -210,7 +212,10 @@ def make_tiled_copy(copy: CopyAtom, threads: Layout, values: Layout | None = Non
 
     Raises LayoutError where threads or values are not counted once each.
     """
+    expect_kind(copy, CopyAtom, "an atom of a copy, as of make_copy_atom")
+    expect_kind(threads, Layout, "a layout of threads")
     values = Layout((1,) * rank(threads)) if values is None else values
+    expect_kind(values, Layout, "a layout of values")
     tile = raked_product(threads, values)
     inverse = right_inverse(tile)
     count = int(threads.size()) * int(values.size())
@@ -236,17 +241,23 @@ def make_tiled_copy_A(copy: CopyAtom, mma: Any) -> TiledCopy:  # noqa: N802  # C
     >>> print(make_tiled_copy_A(make_copy_atom("ldmatrix.x4", "bf16"), mma).tiler)
     (32, 16)
     """
-    return make_tiled_copy_tv(copy, mma.tv_layout_A, (mma.tile[0], mma.tile[2]))
+    return make_tiled_copy_tv(copy, _product(mma).tv_layout_A, (mma.tile[0], mma.tile[2]))
 
 
 def make_tiled_copy_B(copy: CopyAtom, mma: Any) -> TiledCopy:  # noqa: N802  # CuTe's name
     """A copy into, or out of, the registers of B of a tiled product."""
-    return make_tiled_copy_tv(copy, mma.tv_layout_B, (mma.tile[1], mma.tile[2]))
+    return make_tiled_copy_tv(copy, _product(mma).tv_layout_B, (mma.tile[1], mma.tile[2]))
 
 
 def make_tiled_copy_C(copy: CopyAtom, mma: Any) -> TiledCopy:  # noqa: N802  # CuTe's name
     """A copy into, or out of, the registers of C of a tiled product."""
-    return make_tiled_copy_tv(copy, mma.tv_layout_C, (mma.tile[0], mma.tile[1]))
+    return make_tiled_copy_tv(copy, _product(mma).tv_layout_C, (mma.tile[0], mma.tile[1]))
+
+
+def _product(mma: Any) -> Any:
+    if not hasattr(mma, "tv_layout_A"):
+        raise LayoutError(f"expected a tiled product, as of make_tiled_mma, got {mma!r}")
+    return mma
 
 
 OF_OPERANDS = {"A": make_tiled_copy_A, "B": make_tiled_copy_B, "C": make_tiled_copy_C}
@@ -254,11 +265,13 @@ OF_OPERANDS = {"A": make_tiled_copy_A, "B": make_tiled_copy_B, "C": make_tiled_c
 
 def make_tiled_copy_S(copy: CopyAtom, other: TiledCopy) -> TiledCopy:  # noqa: N802  # CuTe's name
     """A copy whose threads have the elements that another copy reads."""
+    expect_kind(other, TiledCopy, "a tiled copy, as of make_tiled_copy")
     return make_tiled_copy_tv(copy, other.layout_src_tv, other.tiler)
 
 
 def make_tiled_copy_D(copy: CopyAtom, other: TiledCopy) -> TiledCopy:  # noqa: N802  # CuTe's name
     """A copy whose threads have the elements that another copy writes."""
+    expect_kind(other, TiledCopy, "a tiled copy, as of make_tiled_copy")
     return make_tiled_copy_tv(copy, other.layout_dst_tv, other.tiler)
 
 
@@ -270,6 +283,9 @@ def make_cotiled_copy(copy: CopyAtom, tv: Layout, data: Layout) -> TiledCopy:
 
     Raises LayoutError where an address is not one of *data*.
     """
+    expect_kind(copy, CopyAtom, "an atom of a copy, as of make_copy_atom")
+    for x in (tv, data):
+        expect_kind(x, Layout, "a layout")
     inverse = left_inverse(data)
     coords = composition(inverse, tv)
     for t in range(int(size(tv.shape[0]))):

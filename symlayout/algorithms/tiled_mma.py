@@ -26,7 +26,7 @@ from ..making import make_layout
 from ..modes import flatten_layout
 from ..tensor import Tensor, flat_coordinate
 from ..tiling import logical_divide, tiled_product, zipped_divide
-from .pointers import make_rmem_ptr
+from .pointers import expect_kind, make_rmem_ptr
 
 USES = {"A": (0, 2), "B": (1, 2), "C": (0, 1)}  # of M, N, K, the modes of each operand
 
@@ -190,6 +190,8 @@ def make_tiled_mma(
     found = row if isinstance(row, MmaAtom) else atom(row)
     if not isinstance(found, MmaAtom):
         raise LayoutError(f"expected an atom of a matrix product, got {found.word}")
+    if not is_layout(atom_layout):
+        expect_kind(atom_layout, (tuple, list), "groups of threads along M, N and K")
     groups = atom_layout if is_layout(atom_layout) else Layout(tuple(atom_layout))
     if rank(groups) != 3:
         raise LayoutError(f"expected groups of threads along M, N and K, got {groups}")

@@ -32,7 +32,7 @@ from ..layout import Layout  # noqa: F401  # of the example
 from ..ops import Box, Ref
 from ..tensor import Tensor, inner_partition
 from ..tma.tiled_copy import TmaCopy, TmaSlice
-from .pointers import Pointer, dtype_of, space_of
+from .pointers import TENSOR, Pointer, dtype_of, expect_kind, space_of
 
 SHARED = MemorySpace.SHARED
 LOAD, STORE = "tma.load", "tma.store"
@@ -95,6 +95,8 @@ def _first(x: Tensor, at: Any) -> Any:
 
 def word_of(src: Tensor, dst: Tensor) -> Atom:
     """The instruction from coordinates to shared memory, or back. Raises LayoutError for other tensors."""
+    for x in (src, dst):
+        expect_kind(x, Tensor, TENSOR)
     from_coordinates, to_coordinates = (isinstance(x.iterator, ArithmeticTupleIterator) for x in (src, dst))
     if from_coordinates and space_of(dst) is SHARED:
         return atom(LOAD)

@@ -291,7 +291,7 @@ def add_atoms(rows: Iterable[Atom]) -> None:
 
 def atom(word: str) -> Atom:
     """The row of an instruction. Raises LayoutError for a word that has none."""
-    if word not in ATOMS:
+    if not isinstance(word, str) or word not in ATOMS:
         kinds = ", ".join(dict.fromkeys(w.split(".")[0] for w in ATOMS))
         raise LayoutError(f"expected an atom (of {kinds}), got {word!r}{suggestion(str(word), ATOMS)}")
     return ATOMS[word]

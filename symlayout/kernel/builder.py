@@ -247,7 +247,7 @@ class Builder(TensorCalls):
             return self.copy_tensors(atom, src, dst, when, barrier, multicast, tma)
         mask, size = (None if x is None else integer(x) for x in (multicast, nbytes))
         policy = CachePolicy.of(cache) if cache else None
-        self.add(Copy(atom, src, dst, barrier, mask, size, policy, facts_of(when)))
+        self.add(Copy(atom, src, dst, barrier, mask, size, policy, facts_of(() if when is None else when)))
         return None
 
     def mma(self, atom: str, a: Ref | Matrix, b: Ref | Matrix, acc: Ref, zero: Any = 0) -> None:
@@ -445,6 +445,10 @@ class Builder(TensorCalls):
 
 def facts_of(conditions: Iterable[Fact | bool]) -> tuple[Fact, ...]:
     """Conditions as facts, without those that always hold. Raises LayoutError for what is no fact."""
+    if isinstance(conditions, Fact | bool):
+        conditions = (conditions,)
+    if not isinstance(conditions, Iterable):
+        raise LayoutError(f"expected facts such as i < N as conditions, got {conditions!r}")
     told = tuple(Fact(-1, ">=") if f is False else f for f in conditions if f is not True)
     wrong = [f for f in told if not isinstance(f, Fact)]
     if wrong:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..algorithms.for_all import copied_by_tma, copied_for_all
 from ..algorithms.lowering import Inside, copied, multiplied
-from ..algorithms.pointers import Pointer
+from ..algorithms.pointers import TENSOR, Pointer, expect_kind
 from ..algorithms.products import Dispatched
 from ..algorithms.register_lowering import filled, multiplied_by_fma, updated
 from ..algorithms.results import Issued
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from ..algorithms.lowering import Target
 
 
+PLACE = "a place in a tensor of the kernel, as src() of k.global_tensor"
+
+
 class TensorCalls:
     """What a ``Builder`` has for tensors; they are made by ``tensor`` and dealt as CuTe's."""
 
@@ -51,6 +54,7 @@ class TensorCalls:
 
         Raises LayoutError for a name that no tensor has.
         """
+        expect_kind(place, Ref, PLACE)
         held: KernelTensor = lookup(tuple(self.tensors), place.tensor, "tensor")
         pointer = Pointer(held.space, held.dtype, held.name, place.offset, held.align_bytes)
         return Tensor(pointer, held.layout if layout is None else layout)
@@ -64,6 +68,7 @@ class TensorCalls:
         ``k.copy(tma, tile of tma.get_tma_tensor(), tile in shared memory, barrier=...)``, or back without a barrier.
         Raises LayoutError for what TMA cannot do.
         """
+        expect_kind(tensor, Ref, PLACE)
         held: KernelTensor = lookup(tuple(self.tensors), tensor.tensor, "tensor")
         if held.space is not MemorySpace.GLOBAL:
             raise LayoutError(f"expected a tensor in global memory for a tensor map, got {held.name} in {held.space}")
@@ -87,8 +92,14 @@ class TensorCalls:
         or a copy by TMA, a thread copies for all: by TMA where that is given, and in bulk otherwise.
         """
         what, source, target = (None, atom, src) if dst is None else (atom, src, dst)
+        if barrier is not None:
+            expect_kind(barrier, Slot, "an mbarrier, as full() of k.mbarriers")
         if isinstance(what, KernelTma):
             return copied_by_tma(self._target, what, source, target, barrier, multicast, when)
+        for x in (source, target):
+            expect_kind(x, Tensor, TENSOR)
+        if tma is not None:
+            expect_kind(tma, KernelTma, "a copy by TMA, as of Builder.tma_copy")
         if what is None and (barrier is not None or tma is not None):
             return copied_for_all(self._target, source, target, _predicate(when), barrier, multicast, tma)
         return copied(self._target, what, source, target, _predicate(when), barrier)
@@ -99,6 +110,8 @@ class TensorCalls:
         Raises LayoutError for tensors that do not fit together, or lie elsewhere than the product reads them.
         """
         if args and isinstance(args[0], TiledMma):
+            if len(args) != 4:
+                raise LayoutError(f"expected gemm(tiled product, A, B, C), got {len(args)} arguments")
             return multiplied(self._target, *args)
         if len(args) != 3 or not all(isinstance(x, Tensor) for x in args):
             raise LayoutError(f"expected gemm([tiled product,] A, B, C) of tensors, got {len(args)} arguments")
@@ -127,6 +140,7 @@ class TensorCalls:
         Where the copy wrote for other threads, they all meet. *read* waits until a group has read its source, which may
         then be written. Raises LayoutError for a copy that completes on an mbarrier, without one.
         """
+        expect_kind(issued, Issued, "what a copy returns")
         choice, k = issued.choice, self._target
         if choice is not None and choice.completion.is_group:
             k.add(Commit(choice.completion))
@@ -143,6 +157,8 @@ class TensorCalls:
 
 def _predicate(when: Any) -> Inside | None:
     """The predicate of a call. Raises LayoutError for what is none, such as facts, which are those of no element."""
-    if isinstance(when, Inside) or when is None or when == ():
-        return when or None
+    if isinstance(when, Inside):
+        return when
+    if when is None or (isinstance(when, tuple) and not when):
+        return None
     raise LayoutError(f"expected Inside(coords, shape) as the predicate of tensors, got {when!r}")
