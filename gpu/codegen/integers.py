@@ -151,8 +151,10 @@ class Integers:
             return self._quotient(x, *x.args)
         if isinstance(x, Xor | And):
             sign = " ^ " if isinstance(x, Xor) else " & "
-            parts = [self.of(a) for a in x.args]
-            return C(sign.join(p.inside(UNARY) for p in parts), BITS, *self._bits(x, *parts))
+            first, *parts = (self.of(a) for a in x.args)
+            bits, stated = self._bits(x, first, *parts)
+            first = first if any(p.bits == bits for p in parts) else _converted(first, bits)
+            return C(sign.join(p.inside(UNARY) for p in (first, *parts)), BITS, bits, stated)
         if isinstance(x, Min | Max):
             return self._folded("min" if isinstance(x, Min) else "max", x)
         if isinstance(x, PowerOfTwo):
@@ -170,21 +172,25 @@ class Integers:
         shift = _power(d)
         a = self.of(x)
         if shift is not None:
-            return C(f"{a.inside(UNARY)} >> {shift}", SHIFT, *self._bits(value, a)) if shift else a
+            bits, stated = self._bits(value, a)
+            return C(f"{_as(a, bits, UNARY)} >> {shift}", SHIFT, bits, stated) if shift else a
         b = self.of(d)
         if self.nonnegative(x) and self.nonnegative(d):
             return self._binary(value, a, "/", b, PRODUCT, UNARY)
-        return C(f"floor_div({_both(a, b)})", ATOM, *self._bits(value, a, b))
+        bits, stated = self._bits(value, a, b)
+        return C(f"floor_div({_as(a, bits)}, {_as(b, bits)})", ATOM, bits, stated)
 
     def _remainder(self, value: Int, x: Int, d: Int) -> C:
         shift = _power(d)
         a = self.of(x)
         if shift is not None:
-            return C(f"{a.inside(UNARY)} & {(1 << shift) - 1}", BITS, *self._bits(value, a))
+            bits, stated = self._bits(value, a)
+            return C(f"{_as(a, bits, UNARY)} & {(1 << shift) - 1}", BITS, bits, stated)
         b = self.of(d)
         if self.nonnegative(x) and self.nonnegative(d):
             return self._binary(value, a, "%", b, PRODUCT, UNARY)
-        return C(f"floor_mod({_both(a, b)})", ATOM, *self._bits(value, a, b))
+        bits, stated = self._bits(value, a, b)
+        return C(f"floor_mod({_as(a, bits)}, {_as(b, bits)})", ATOM, bits, stated)
 
     def _folded(self, name: str, x: Atom) -> C:
         parts = [self.of(a) for a in x.args]
@@ -224,9 +230,9 @@ def _as(c: C, bits: int, limit: int = CHOICE) -> str:
     return c.inside(limit) if c.bits == bits else f"int{bits}_t({c.text})"
 
 
-def _both(a: C, b: C) -> str:
-    bits = max(a.bits, b.bits)
-    return f"{_as(a, bits)}, {_as(b, bits)}"
+def _converted(c: C, bits: int) -> C:
+    """A piece as an integer of so many bits."""
+    return c if c.bits == bits else C(_as(c, bits), ATOM, bits, c.stated)
 
 
 def _number(n: int) -> C:

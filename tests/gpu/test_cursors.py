@@ -67,7 +67,7 @@ def kernel_of(seed):
     (block,), slots = k.block, draw.choice(SLOTS)
     full = k.mbarriers("full", slots, 1)
     trips = draw.choice((A, A + 1, 4, 9, 13, A - block, ceil_div(A, 4), 5 - A))
-    start = draw.choice((0, 0, 2, block, B, B, B + 1, A * B, B * B - block, -1, -B))
+    start = draw.choice((0, 0, 2, block, B, B + 8 * (B // 4), B + 1, A * B, B * B - block, -1, -B, B + 9 * (B % 4)))
     outer = draw.choice((None, None, 3, A, B % 4, 2 - A))
     way = draw.choice((None, None, None, 1, 2) + (("full",) if isinstance(trips, int) else ()))
     if outer is None:
