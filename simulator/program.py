@@ -72,8 +72,8 @@ class Programs:
         self.footprints = Footprints(kernel)
         self._requests: Walk | None = None
         self.indices = Indices(kernel, inputs or {})
-        self.divisions, self.upkeep = divisions(kernel), upkeep(kernel)
         self._short = short_loops(kernel)
+        self.divisions, self.upkeep = divisions(kernel), upkeep(kernel, self._short)
         self.ahead = ahead(kernel, self._short)
         self._behind = frozenset(x for top in self.body for x in _behind_waits(top))
         self._rows = {id(op): timing_class(op) for top in self.body for op in top.walk()}

@@ -19,6 +19,7 @@ copies are commands have none of this here: M22 has measured theirs.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from symlayout.atoms.access import MemorySpace
 from symlayout.expr import Symbol, interpret
 from symlayout.kernel import Kernel
 from symlayout.kernel.integer_widths import evaluations
-from symlayout.kernel.sites import as_written
+from symlayout.kernel.sites import Site, as_written
 from symlayout.ops import Copy, For, If, LoadIndex, Op
 from symlayout.ops.structure import UNROLLED
 
@@ -148,16 +149,15 @@ def short_loops(kernel: Kernel) -> frozenset[int]:
     Small is the number of iterations, or where threads move data that of all instructions.
     """
     origin = (kernel.origin or kernel).plain
-    each = _counted(kernel, frozenset())
-    found: set[int] = set()
+    each, found = _counted(kernel, frozenset()), set[int]()
     written, here = ([op for top in k.body for op in top.walk()] for k in (origin, kernel.plain))
     for op, there in zip(reversed(written), reversed(here), strict=True):  # inner ones first
         if isinstance(op, For) and isinstance(op.extent, int):
-            if not any(map(_by_threads, op.walk())):
+            beside = each.get(id(there))
+            if beside is None:
                 small = op.extent <= FEW_TRIPS
             else:
-                beside = each[id(there)].instructions if id(there) in each else 0
-                small = op.extent * (beside + _instructions(there.body, found)) <= FEW_INSTRUCTIONS
+                small = op.extent * (beside.instructions + _instructions(there.body, found)) <= FEW_INSTRUCTIONS
             if small:
                 found.add(id(there))
     return frozenset(found)
@@ -174,35 +174,38 @@ def _instructions(body: tuple[Op, ...], short: set[int]) -> int:
     return total
 
 
-def upkeep(kernel: Kernel) -> dict[int, Upkeep]:
-    """The upkeep of each loop of a bound kernel in whose body threads move data, by identity."""
-    return _counted(kernel, short_loops(kernel))
+def upkeep(kernel: Kernel, short: frozenset[int] | None = None) -> dict[int, Upkeep]:
+    """The upkeep of each loop of a bound kernel in whose body threads move data, by identity.
+
+    *short* are its ``short_loops``, where they are known.
+    """
+    return _counted(kernel, short_loops(kernel) if short is None else short)
 
 
 def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
+    """The upkeep of each loop that code has a jump of."""
     origin, found = (kernel.origin or kernel).plain, dict[int, Upkeep]()
-    loaded: dict[str, int] = {}  # names of indices that are read, by how deep
     spaces = {t.name: t.space for t in origin.tensors}
-    for e, site, at_sizes in zip(evaluations(origin), as_written(origin), as_written(kernel.plain), strict=True):
-        real = [a for a, b in zip(site.loops, at_sizes.loops, strict=True) if not unrolled(b, short)]
-        if not real:
+    loaded: dict[str, int] = {}  # names of indices that are read, by how deep
+    for wide, site, loops in _by_threads_in_loops(kernel, origin):
+        jumps = [not unrolled(x, short) for x in loops]
+        rows = tuple(found.setdefault(id(x), Upkeep()) for x, jump in zip(loops, jumps, strict=True) if jump)
+        if not rows:
             continue
-        rows = tuple(found.setdefault(id(b), Upkeep()) for b in at_sizes.loops if not unrolled(b, short))
-        inside = [x for x in site.loops if x not in real]
+        real, inside = ([x for x, j in zip(site.loops, jumps, strict=True) if j is jump] for jump in (True, False))
         depths = loaded | {x.index.name: k + 1 for k, x in enumerate(real)}
         copies = math.prod(x.extent for x in inside if isinstance(x.extent, int))
         counter, op = Counter(rows, depths, frozenset(x.index.name for x in inside), copies), site.op
         if isinstance(op, LoadIndex):
             loaded[op.name.name] = len(rows)
-        elif isinstance(op, If) and any(_by_threads(x) for x in op.walk()):
+        elif isinstance(op, If):
             for fact in op.condition:
                 term = interpret(fact.expr, counter)
-                wide = any(bits == WIDE for bits in e.widths.values())
                 number = 1 + (term.varies and not term.bent)  # a sum with the immediate operand before the comparison
                 counter.count(f"{term.text} {fact.relation}", term.depth, number * (1 + wide), term.varies)
             if any(isinstance(x, For) and any(map(_loads, x.walk())) for x in op.walk()):
                 rows[-1].jumps += 1
-        elif isinstance(op, Copy) and _by_threads(op):
+        elif isinstance(op, Copy):
             for ref in (*op.sources, *op.targets):
                 if (space := spaces[ref.tensor]) is not MemorySpace.REGISTER:
                     term = interpret(ref.offset, counter)
@@ -210,7 +213,25 @@ def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
                     counter.count(f"{ref.tensor}[{term.text}]", term.depth, number, term.bent)
             if timing_class(op).unit is Unit.CP_ASYNC and any(isinstance(x, If) for x in site.around):
                 rows[-1].constants = 1
-    return {k: x for k, x in found.items() if x.instructions or x.constants or x.jumps}
+    return found
+
+
+def _by_threads_in_loops(kernel: Kernel, origin: Kernel) -> Iterator[tuple[bool, Site, tuple[For, ...]]]:
+    """What threads do for their copies in loops: whether with 64 bits, where it is written, the loops at sizes."""
+    sites = [
+        (k, site, at_sizes.loops)
+        for k, (site, at_sizes) in enumerate(zip(as_written(origin), as_written(kernel.plain), strict=True))
+        if at_sizes.loops and (isinstance(site.op, LoadIndex) or any(map(_by_threads, _at(site.op))))
+    ]
+    wide: set[int] = set()
+    if any(isinstance(site.op, If) for _, site, _ in sites):
+        wide = {k for k, e in enumerate(evaluations(origin)) if WIDE in e.widths.values()}
+    return ((k in wide, site, loops) for k, site, loops in sites)
+
+
+def _at(op: Op) -> Iterator[Op]:
+    """An operation, or all in the body of a condition."""
+    return op.walk() if isinstance(op, If) else iter((op,))
 
 
 def _loads(op: Op) -> bool:
