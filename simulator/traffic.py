@@ -10,6 +10,7 @@ import numpy as np
 from symlayout.atoms.access import MemorySpace
 from symlayout.kernel import Kernel
 
+from .footprints import Moved
 from .machine import Machine
 from .reuse import windows
 from .steps import Part, Walk
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 READS = (Unit.LOAD, Unit.CP_ASYNC, Unit.TMA_LOAD)
 KEYS = 44  # bits of an address in a tensor
 LINE, LATE = 128, 0.5  # a request waits for DRAM if it misses half a line or more
-READ_RUN, WRITE_RUN = 128, 256  # bytes from which on a run costs DRAM nothing more (microbenchmark of box rows, H200)
+READ_RUN, LONE_RUN = 128, 256  # bytes from which on a run costs DRAM nothing more (M6, rows of boxes)
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Cache:
     warm: bool
     read_run: float = 0.0  # bytes of time that a separate run of a read costs DRAM, and one of a write
     write_run: float = 0.0
+    lone_run: float = 0.0  # of a run behind which nobody moves more at about the time
     merged: float = 0.0  # the part of requests for the same bytes from a GPC at a time that L2 answers together
     neighbours: int = 1  # SMs of a GPC
 
@@ -41,7 +43,11 @@ class Cache:
     def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:
         footprint = sum(int(t.bytes) for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
         sizes = machine.count("l2_bytes"), machine.count("l2_fade_bytes")
-        runs = machine.count("dram_read_run_bytes"), machine.count("dram_run_bytes")
+        runs = (
+            machine.count("dram_read_run_bytes"),
+            machine.count("dram_run_bytes"),
+            machine.count("dram_lone_run_bytes"),
+        )
         neighbours = -(-machine.count("sms") // machine.count("gpcs"))
         return cls(*sizes, footprint, warm, *runs, machine.share("l2_merged"), neighbours)
 
@@ -119,10 +125,13 @@ def traffic_of(
     if asked.parts:
         found = _sources(cache, asked)
         each = (np.split(x, np.cumsum([len(x) for x in asked.time])[:-1]) for x in found)
-        for at, (name, part), missed, late, answered in zip(asked.time, asked.parts, *each, strict=True):
+        lengths = _lengths([part for _, part in asked.parts])
+        for at, (name, part), length, missed, late, answered in zip(
+            asked.time, asked.parts, lengths, *each, strict=True
+        ):
             dram = _capped(kernel, cache, part, part.columns["bytes"] * missed)
             l2 = part.columns["bytes"] * answered
-            requests[name] = Requests(name, part, l2, dram, dram + missed * _runs(cache, part, at), late)
+            requests[name] = Requests(name, part, l2, dram, dram + missed * _runs(cache, part, length, at), late)
     signs = np.zeros((groups, 1 + len(walk.lengths)), dtype=np.int64)
     lengths = [np.ones(len(group), dtype=np.int64), *walk.lengths]
     np.add.at(signs, group, np.stack(lengths, axis=1))
@@ -192,22 +201,51 @@ def _sources(cache: Cache, asked: Asked) -> tuple[Array, Array, Array]:
     return np.where(asked.load, missed, cache.written_back), late & asked.load, np.where(asked.load, answered, 1.0)
 
 
-def _runs(cache: Cache, part: Part, time: Array) -> Array:
-    """Bytes of time that DRAM loses by runs that are short: of stores less where the next run is stored at once."""
+def _lengths(parts: list[Part]) -> list[Any]:
+    """How many bytes lie together that each part moves with others: boxes side by side go out one after another."""
+    lengths = []
+    for part in parts:
+        assert part.moved is not None
+        alike = [x.moved for x in parts if x.scope is part.scope and x.row is part.row and x.moved is not None]
+        every = [x for x in alike if x.tensor == part.moved.tensor]
+        lengths.append(_length(part.moved, every) if len(every) > 1 else part.moved.run_bytes)
+    return lengths
+
+
+def _length(one: Moved, every: list[Moved]) -> Any:
+    """The bytes of a row of a box and of those that lie before and behind it."""
+    assert one.at is not None
+    assert one.run_bytes is not None
+    first, end = one.at, one.at + one.run_bytes
+    rows = [(x.at, x.run_bytes) for x in every if x.at is not None and x.run_bytes is not None and len(x.at)]
+    rows.sort(key=lambda row: int(row[0][0]))
+    for at, nbytes in rows:
+        end = np.where(at == end, end + nbytes, end)
+    for at, nbytes in reversed(rows):
+        first = np.where(at + nbytes == first, at, first)
+    return end - first
+
+
+def _runs(cache: Cache, part: Part, length: Any, time: Array) -> Array:
+    """Bytes of time that DRAM loses by runs that are short: fewer where what lies behind is moved at about the time."""
     moved = part.moved
     assert moved is not None
     assert moved.run_bytes is not None
     assert moved.runs is not None
     assert moved.at is not None
-    if part.row.unit in READS:
-        return np.where(moved.run_bytes < READ_RUN, cache.read_run * moved.runs, 0.0)
-    short = moved.run_bytes < WRITE_RUN
-    if not short.any():
+    apart = moved.run_bytes != moved.pitch  # rows that fill their tensor lie together
+    if not (apart & (moved.run_bytes < LONE_RUN)).any():
         return np.zeros(len(time))
     _, step = np.unique(time, return_inverse=True)
     here = (step.reshape(-1) << KEYS) + moved.at
-    beside = np.isin(here + moved.run_bytes, here)
-    return np.where(short, cache.write_run * moved.runs * np.where(beside, 0.5, 1.0), 0.0)
+    beside = np.isin(here + length, here)  # what others move at the time, or this CTA next, lies behind
+    beside[:-1] |= (part.cta[1:] == part.cta[:-1]) & (moved.at[1:] == (moved.at + length)[:-1])
+    together = moved.runs * moved.run_bytes / np.maximum(length, 1)  # rows of all boxes side by side
+    alone = np.where(beside | ~apart | (length >= LONE_RUN), 0.0, cache.lone_run * together)
+    if part.row.unit in READS:
+        return np.maximum(alone, np.where(length < READ_RUN, cache.read_run * together, 0.0))
+    each = np.where(np.isin(here + moved.run_bytes, here), 0.5, 1.0) * cache.write_run * moved.runs
+    return np.maximum(alone, np.where(moved.run_bytes < LONE_RUN, each, 0.0))
 
 
 def _capped(kernel: Kernel, cache: Cache, part: Part, dram: Array) -> Array:

@@ -11,8 +11,8 @@ from simulator.plan import plan_of
 from simulator.program import Programs
 from simulator.resource import Window
 from simulator.reuse import windows
-from simulator.traffic import Cache
-from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_copy, tma_reduce_add, vector_copy
+from simulator.traffic import Cache, _lengths
+from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_copy, tma_reduce_add, tma_transpose, vector_copy
 from symlayout.ops import Arrive, ClusterBarrier
 
 APART = H200.replacing(l2_merged=1e-12)  # L2 answers each request by itself
@@ -210,3 +210,33 @@ def test_registers_of_roles_bound_the_ctas_at_once():
     small = gemm(512, 512, 512, cluster=1, blocks=4, tile=(64, 64), stages=2).bind()  # 33 792 registers
     assert plan(small).at_once == 1
     assert plan(bulk_copy(4096).bind()).at_once > 1
+
+
+def test_boxes_side_by_side_are_one_row_of_dram():
+    """Sixteen boxes of 32 bytes that a CTA loads one after another, of rows of 128 words; two of 128 bytes that it stores."""
+    programs = Programs(tma_transpose(1024, 1024, dtype="f32", tile=(64, 128), swizzle=32, blocks=4).bind())
+    walk = programs.requests([(n,) for n in range(4)])
+    parts = [part for _, part in walk.keyed()]
+    lengths = dict(zip([(p.columns["tensor"], p.places) for p in parts], _lengths(parts), strict=True))
+
+    assert {int(n) for (tensor, _), x in lengths.items() for n in x if tensor == "src"} == {512}
+    assert {int(n) for (tensor, _), x in lengths.items() for n in x if tensor == "dst"} == {256}
+
+
+@pytest.mark.parametrize(
+    "kernel, matters",
+    [
+        (lambda: tma_transpose(1 << 15, 2048, dtype="bf16", tile=(64, 32), swizzle=64, blocks=264), True),
+        (lambda: tma_copy(1 << 14, 4096, tile=(64, 16), slots=4, blocks=264), False),
+        (lambda: tma_copy(1 << 20, 16, tile=(128, 16), slots=4, blocks=264), False),
+    ],
+)
+def test_short_rows_cost_more_where_nobody_moves_what_lies_behind(kernel, matters):
+    """Rows of 64 bytes: of tiles below each other; of tiles beside each other; of a tensor that they fill."""
+    bound = kernel().bind()
+    times = [
+        simulate(bound, H200.replacing(dram_lone_run_bytes=n), what_if=False, uncertainty=False).time_ps
+        for n in (1, 100)
+    ]
+
+    assert (times[1] > 1.05 * times[0]) == matters
