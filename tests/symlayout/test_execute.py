@@ -1,125 +1,27 @@
-"""The untimed run: expressions, mbarriers and functions by themselves, then small kernels of one idea each."""
+"""The untimed run: functions by themselves, then small kernels of one idea each."""
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from symlayout import Layout, dim, dims
+from symlayout import Layout, dims
 from symlayout.dtype import DType
-from symlayout.errors import AssumptionError, ExecutionError, ExpressionError, LayoutError
-from symlayout.expr import evaluate, integer, maximum, minimum, xor
-from symlayout.expr.compiled import compiled, holds, value
+from symlayout.errors import AssumptionError, ExecutionError, LayoutError
+from symlayout.expr import xor
 from symlayout.kernel import Builder
 from symlayout.kernels import tma_copy
 from symlayout.ops import Box, Fence, Ref
 from symlayout.semantics import execute, expect_reference
 from symlayout.semantics.maps import FUNCTIONS, map_function
-from symlayout.semantics.mbarrier import LIMIT, Mbarrier
 from symlayout.swizzle import Swizzle
 from symlayout.tma import TensorMap
 
 ORDERS = ("eager", "lazy", 1, 2, 3)
 WORDS = np.arange(256, dtype=np.uint32)
-
-
-# -- expressions ---------------------------------------------------------------------------------------------
-
-
-def drawn(rng, symbols, depth=4):
-    """A random expression."""
-    if depth == 0:
-        return rng.choice([*symbols, rng.randint(-9, 9)])
-    a, b = drawn(rng, symbols, depth - 1), drawn(rng, symbols, depth - 1)
-    return rng.choice(
-        [
-            lambda: a + b,
-            lambda: a - b,
-            lambda: integer(a) * b,
-            lambda: integer(a) // rng.randint(1, 9),
-            lambda: integer(a) % rng.randint(1, 9),
-            lambda: xor(integer(a), integer(b)),
-            lambda: minimum(a, b),
-            lambda: maximum(a, b),
-            lambda: integer(a) // (symbols[0] + 1),
-        ]
-    )()
-
-
-def test_a_compiled_expression_has_the_value_of_the_interpreted_one():
-    rng, symbols = random.Random(1), dims("a b c", at_least=0)
-
-    for _ in range(300):
-        x = drawn(rng, symbols)
-        rows = [{s.name: rng.randint(0, 99) for s in symbols} for _ in range(5)]
-        want = [evaluate(x, row) for row in rows]
-
-        assert [value(x, row) for row in rows] == want, x
-        arrays = {s.name: np.array([row[s.name] for row in rows]) for s in symbols}
-        assert np.broadcast_to(value(x, arrays), 5).tolist() == want, x
-
-
-def test_facts_hold_thread_by_thread():
-    t = dim("t", at_least=0)
-    env = {"t": np.arange(6)}
-
-    assert holds(t < 3, env).tolist() == [True] * 3 + [False] * 3
-    assert holds(t.multiple_of(2), env).tolist() == [True, False] * 3
-    with pytest.raises(ExpressionError, match="expected a value for t in t \\+ 1, got values for u"):
-        compiled(t + 1)({"u": 1})
-    with pytest.raises(ZeroDivisionError, match="expected divisors of at least 1, got 0"):
-        value(8 // t, {"t": np.arange(2)})
-
-
-# -- mbarriers -----------------------------------------------------------------------------------------------
-
-
-def barrier(arrivals):
-    return Mbarrier("full[0]", arrivals, np.zeros(1, np.int64), 0)
-
-
-def test_a_fresh_mbarrier_lets_parity_1_through():
-    assert (barrier(2).passes(0), barrier(2).passes(1)) == (False, True)
-
-
-def test_a_phase_ends_with_its_arrivals_and_its_bytes():
-    b = barrier(2)
-    b.complete_tx(32)  # before they are expected: allowed while arrivals are pending
-    b.arrive(1)
-    b.expect_tx(32)
-
-    assert not b.passes(0)
-    b.arrive(1)
-    assert (b.phase, b.pending, b.tx, b.passes(0), b.passes(1)) == (1, 2, 0, True, False)
-
-
-def test_arrivals_beyond_a_phase_count_for_the_next():
-    b = barrier(3)
-    b.arrive(4)
-
-    assert (b.phase, b.pending) == (1, 2)
-    b.arrive(5)
-    assert (b.phase, b.pending) == (3, 3)
-
-
-def test_what_an_mbarrier_does_not_hold():
-    b = barrier(1)
-    b.expect_tx(16)
-    b.arrive(1)
-    with pytest.raises(
-        LayoutError, match=r"expected no more than 1 arrivals in phase 0 of full.0., which still awaits 16"
-    ):
-        b.arrive(1)
-    with pytest.raises(LayoutError, match=f"expected at most {LIMIT} bytes under way on full.0., got {LIMIT + 1}"):
-        b.expect_tx(LIMIT - 15)
-    with pytest.raises(LayoutError, match="expected parity 0 or 1, got 2"):
-        b.passes(2)
-    with pytest.raises(LayoutError, match="expected 1 to 1048575 arrivals"):
-        barrier(0)
 
 
 # -- functions -----------------------------------------------------------------------------------------------
