@@ -65,6 +65,7 @@ def test_no_mutant_that_was_let_pass_did_otherwise():
     assert {reproduce.caught_by(r) for r in found if not reproduce.was_let_pass(r)} == {
         "proof",
         "proof and run",
+        "proof and device",
         "proof and run and device",
     }
 
