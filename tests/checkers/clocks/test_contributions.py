@@ -23,9 +23,8 @@ KERNELS: dict[str, Callable[[], Kernel]] = {
     "tails and steps twice": lambda: late_tails(late=0, first=0),
     "pairs": begun,
     "pairs with a gap": lambda: begun(pair=(0, 2)),
-    "threes": lambda: begun(3, pair=(0, 1, 2)),
 }
-SIZES = ({"L": 1, "K": 1}, {"L": 2, "K": 3}, {"L": 3, "K": 2})
+SIZES = ({"L": 1, "K": 1}, {"L": 2, "K": 3})
 
 
 def counted(b: Phased, env: dict[Any, int]) -> Counter[int]:
