@@ -20,7 +20,7 @@ from symlayout.ops import For, Matrix, Mma, Op, Ref
 
 from .contents import Guarded, Numbers, Unknown, Words
 from .places import carried, inside, own_shared, put_registers, read, registers_at, starts, write
-from .state import Open, State, Team
+from .state import NotKnown, Open, State, Team
 from .sums import Factor, first_products, matrix, multiplied, summed
 from .value_walk import UNROLLED, Walk
 
@@ -41,15 +41,20 @@ def multiply(walk: Walk, state: State, op: Op) -> None:
 
 def _add_products(walk: Walk, state: State, op: Mma, row: MmaAtom, groups: Numbers) -> None:
     """The sums of groups of threads: of all together where they multiply elements of the same origins."""
-    if len(groups) == 1 or not any(isinstance(x, Matrix) for x in (op.a, op.b)):
+    if len(groups) > 1 and not any(isinstance(x, Matrix) for x in (op.a, op.b)):
         try:
             return _multiply(walk, state, op, row)
         except Open:
-            if len(groups) == 1:
-                raise
+            pass
     for some in groups:
         with state.inside(team=Team(some)):
-            _multiply(walk, state, op, row)
+            try:
+                _multiply(walk, state, op, row)
+            except NotKnown as e:
+                sums = Words.of(
+                    state.origins.number(Unknown(str(e), e.stale)), (len(some), int(size(row.tv_c.shape[1])))
+                )
+                write(walk, state, op, op.acc, sums)
     return None
 
 
@@ -112,7 +117,7 @@ def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, which: int
         origin = state.origins[i]
         if isinstance(origin, Unknown | Guarded):
             if isinstance(origin, Unknown):
-                raise Open(f"{op.atom} reads what is not known: {origin.why}", origin.stale)
+                raise NotKnown(f"{op.atom} reads what is not known: {origin.why}", origin.stale)
             raise Open(f"{op.atom} reads what may not be there")
         kind = getattr(origin, "dtype", held_as)
         if kind != held_as:

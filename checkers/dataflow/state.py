@@ -26,6 +26,10 @@ class Open(Exception):
         self.stale = stale
 
 
+class NotKnown(Open):
+    """A product, or sums to which one is added, of values that are not known: neither are the sums behind it."""
+
+
 class Known:
     """Facts, and the normal forms that were found by them."""
 

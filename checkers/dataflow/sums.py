@@ -21,7 +21,7 @@ from symlayout.semantics.matrix import by_thread
 
 from .contents import WIDTH, Carried, Constant, Loaded, Numbers, Origins, Segment, Slice, Sum, Unknown, Words, together
 from .folds import Fold, whole
-from .state import Open, State
+from .state import NotKnown, Open, State
 
 # The origin of each k, deltas of each row at the first k, and the steps from there, which all rows share.
 Rows: TypeAlias = "tuple[tuple[int, ...], Numbers, Numbers]"
@@ -102,9 +102,10 @@ def summed(state: State, row: MmaAtom, rows: tuple[Rows, Rows], first: Numbers, 
         raise Open("sums that start at zero in a later iteration only")
     if _is_zero(old):
         return summed(state, row, rows, first, held, "now")
+    if isinstance(old, Unknown):
+        raise NotKnown(f"what the sums of {row.word} are added to: {old.why}", old.stale)
     if not isinstance(old, Sum) or old.ranks != (ra, rb) or old.words != row.product:
-        why = old.why if isinstance(old, Unknown) else f"it is {type(old).__name__}"
-        raise Open(f"what the sums of {row.word} are added to: {why}")
+        raise Open(f"what the sums of {row.word} are added to: it is {type(old).__name__}")
     away = first - held.deltas[..., : ra + rb]  # how far k went on from where the products of each sum began
     if (away != away[0, 0]).any():
         raise Open("products of other rows or columns than those summed so far")

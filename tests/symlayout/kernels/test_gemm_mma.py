@@ -174,6 +174,20 @@ def test_tiles_that_are_wider_than_the_matrix_are_followed(columns):
     assert (Computes(wider, "c").lemma(Facts.about(*wider.dims)) == "") == (columns == 8)
 
 
+@pytest.mark.parametrize("columns", [8, 64])
+def test_products_of_what_is_not_known_are_not_known(columns):
+    """Columns that no thread reads from shared memory have no sums, which matters where they are stored."""
+    kernel = gemm_mma(64, columns, dim("K", multiple_of=8, at_most=1 << 20), tile=(64, 64), step=32, stages=3)
+
+    def fewer(op):
+        if isinstance(op, For) and all(isinstance(x, Copy) and x.src.tensor == "b_slots" for x in op.inside):
+            return (replace(op, inside=(If((Fact(2 - op.index, ">="),), op.inside),)),)
+        return (op,)
+
+    claim = Computes(kernel.edited(fewer), "c")
+    assert (claim.lemma(Facts.about(*kernel.dims)) == "") == (columns == 8)
+
+
 def test_sums_that_start_anew_in_the_first_iteration_of_a_pipeline_are_proved():
     kernel = _anew(1 - minimum(I, 1))
     assert prove(Computes(kernel, "c"))
