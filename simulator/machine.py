@@ -109,6 +109,16 @@ class Machine:
         new = {k: replace(self[k], value=x, grade="given", source="given", uncertainty=0.0) for k, x in values.items()}
         return replace(self, numbers={**self.numbers, **new})
 
+    def less_certain(self, **by: str) -> Machine:
+        """The machine with numbers that are at least as uncertain as others say, which are parts, if it has them.
+
+        >>> H200.less_certain(sm_clock="product_clock_spread")["sm_clock"].uncertainty
+        0.056
+        """
+        known = {k: self.share(other) for k, other in by.items() if other in self.numbers}
+        new = {k: replace(self[k], uncertainty=max(self[k].uncertainty, u)) for k, u in known.items()}
+        return replace(self, numbers={**self.numbers, **new})
+
     def _of(self, key: str, units: tuple[str, ...]) -> Number:
         row = self[key]
         if row.unit not in units:

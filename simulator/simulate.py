@@ -37,6 +37,8 @@ TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")
 DETAILS = ("auto", "kinds", "all")
 SLOTS = UNITS[0]
+PRODUCTS = {Unit.WGMMA, Unit.MMA}
+CLOCK_SPREAD = "product_clock_spread"  # beside products each SM has a clock of its own
 LEFT_OUT = "not modelled: docs/simulator/deviations.md"
 
 
@@ -90,7 +92,8 @@ def simulate(
     if uncertainty:
         launched = time + _launch(machine)
         gaps = tuple(_gaps(bound))
-        around = time_range(lambda m: again.time(m) + _launch(m), machine, launched, gaps=gaps)
+        uncertain = machine.less_certain(sm_clock=CLOCK_SPREAD) if PRODUCTS & _units(bound) else machine
+        around = time_range(lambda m: again.time(m) + _launch(m), uncertain, launched, gaps=gaps)
     return Trace(
         kernel=bound.name,
         digest=bound.digest,
@@ -121,11 +124,16 @@ def _launch(machine: Machine) -> int:
     return machine.ps("launch") + machine.ps("launch_drain")
 
 
+def _units(kernel: Kernel) -> set[Unit]:
+    """The units that serve its operations."""
+    return {timing_class(op).unit for op in kernel.walk()}
+
+
 def _gaps(kernel: Kernel) -> Iterator[str]:
     """The numbers of a machine that stand for what the model leaves out of a kernel."""
     yield MODEL
-    units = {timing_class(op).unit for op in kernel.walk()}
-    if units & {Unit.WGMMA, Unit.MMA}:
+    units = _units(kernel)
+    if units & PRODUCTS:
         yield f"{MODEL}_products"
     elif Unit.SHARED in units and Unit.TMA_STORE in units:
         yield f"{MODEL}_turned"

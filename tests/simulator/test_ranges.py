@@ -108,8 +108,10 @@ def test_a_simulation_has_a_range_from_few_runs(bound):
         return trace.time_ps + trace.launch_ps
 
     trace = simulate(bound, what_if=False)
-    gaps = ("model", *(("model_products",) if bound.name == "gemm" else ()))
-    found = time_range(counted, H200, gaps=gaps)
+    products = bound.name == "gemm"
+    gaps = ("model", *(("model_products",) if products else ()))
+    machine = H200.less_certain(sm_clock="product_clock_spread") if products else H200
+    found = time_range(counted, machine, gaps=gaps)
 
     assert runs <= MAX_RUNS + 1
     assert found == trace.around
@@ -185,3 +187,17 @@ def test_plans_are_made_again_for_other_numbers_that_they_ask_for():
     assert [kind.weight for kind in first.kinds] != [kind.weight for kind in other.kinds]
     assert {"sms", "l2_bytes", "dram_run_bytes", "shared_bytes_per_sm"} <= set(plans.asked)
     assert plans.of(H200) is first
+
+
+@pytest.mark.parametrize(
+    "kernel, grows", [(lambda: gemm(512, 512, 2048, cluster=1, blocks=16), True), (lambda: tma_copy(256, 512), False)]
+)
+def test_clocks_of_sms_that_differ_are_in_the_range_of_products_alone(kernel, grows):
+    bound, effects = kernel().bind(), []
+    for spread in (0.02, 0.2):
+        machine = H200.replacing(product_clock_spread=spread)
+        around = simulate(bound, machine, cache="warm", what_if=False).around
+        effects.append(max((e.slow for e in around.effects if "sm_clock" in e.names), default=0.0))
+
+    assert (effects[1] > 3 * effects[0] > 0) == grows
+    assert grows or effects[0] == effects[1]
