@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from symlayout.atoms import ATOMS, CachePolicy, Extent
+from symlayout.atoms.peers import WORDS
 from symlayout.errors import SymlayoutError
 from symlayout.expr import Fact, eq, index
 from symlayout.kernel import Kernel
@@ -49,6 +50,7 @@ from symlayout.ops import (
     Matrix,
     Mma,
     Op,
+    PeerCopy,
     PrefetchL2,
     Reduce,
     Ref,
@@ -293,6 +295,10 @@ _SLIPS: dict[type[Op], dict[str, tuple[Slip, ...]]] = {
         **{"src": (_place,), "dst": (_place,), "barrier": (_place,), "atom": (_width, _instead)},
         **{"bytes": (_if_any(_one_off), _if_any(_piece_off)), "cache": (_if_any(_policy),)},
         "when": (_each(_fact), _one_less),
+    },
+    PeerCopy: {
+        **{"src": (_place,), "dst": (_place,), "peer": (_one_off,), "barrier": (_if_any(_place),)},
+        "atom": (_another(tuple(sorted(WORDS))),),
     },
     PrefetchL2: {
         **{"src": (_place,), "bytes": (_if_any(_one_off), _if_any(_piece_off)), "cache": (_if_any(_policy),)},

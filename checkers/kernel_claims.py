@@ -30,7 +30,7 @@ from symlayout.facts import Facts
 from symlayout.int_tuple import leaves
 from symlayout.kernel import Kernel, KernelMap
 from symlayout.kernel.sites import sites
-from symlayout.ops import Copy, PrefetchL2
+from symlayout.ops import Copy, PeerCopy, PrefetchL2
 from symlayout.rules.readings import alignment
 from symlayout.tma import TensorMap
 
@@ -52,7 +52,7 @@ from .claims import (
 from .claims.global_order import global_orders
 from .claims.updated_once import updates
 from .coverage.store_sites import outputs, reduced
-from .operation_claims import copies, matrices, plain_accesses, prefetches, registers, slots
+from .operation_claims import copies, matrices, peer_copies, plain_accesses, prefetches, registers, slots
 from .rings.recognised import rings_of
 
 
@@ -78,6 +78,7 @@ def claims_of(kernel: Kernel, arch: Arch = SM90) -> list[Claim]:
         *_inside(kernel),
         SharedMemoryFits(kernel, arch),
         *(c for s in every if isinstance(s.op, Copy) for c in copies(kernel, s, every)),
+        *(c for s in every if isinstance(s.op, PeerCopy) for c in peer_copies(kernel, s)),
         *(c for s in every if isinstance(s.op, PrefetchL2) for c in prefetches(kernel, s, s.op)),
         *(c for s in every for c in plain_accesses(kernel, s)),
         *{(str(c), c.given): c for s in every for c in matrices(kernel, s)}.values(),

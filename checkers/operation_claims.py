@@ -40,6 +40,13 @@ def copies(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Claim]:
             yield from access(kernel, site, ref, op.row.bytes)
 
 
+def peer_copies(kernel: Kernel, site: Site) -> Iterator[Claim]:
+    """Accesses to the memory of a peer are inside their tensors, which all CTAs have alike."""
+    for ref in (*site.op.sources, *site.op.targets):
+        assert site.op.row is not None
+        yield from access(kernel, site, ref, site.op.row.bytes)
+
+
 def _tensor_copy(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Claim]:
     """A tensor copy at its place: coordinates, the slot in its tensor, what its barrier awaits if it is alone there."""
     op = site.op

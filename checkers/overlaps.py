@@ -31,7 +31,7 @@ from symlayout.atoms import Completion, MemorySpace
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import size
 from symlayout.kernel.sites import Site, everyone, sites
-from symlayout.ops import Barrier, ClusterBarrier, Role, Wait, WaitGroup
+from symlayout.ops import Barrier, ClusterBarrier, PeerCopy, Role, Wait, WaitGroup
 
 from .clocks.decided import clocks
 from .orders.barriers import Meeting, meetings, number_of
@@ -89,7 +89,8 @@ def _found(kernel: Kernel, a: str, b: str) -> Apart | str:
     if unused is not None:
         return Apart(f"{unused} is not used")
     reasons = []
-    for first, second in ((a, b), (b, a)):
+    peers = [op for op in kernel.walk() if isinstance(op, PeerCopy) and op.place.tensor in (a, b)]
+    for first, second in ((a, b), (b, a)) if not peers else ():  # a barrier of the CTA tells nothing of its peers
         try:
             return look.between(first, second)
         except Together as e:
@@ -100,6 +101,8 @@ def _found(kernel: Kernel, a: str, b: str) -> Apart | str:
     for first, second in ((a, b), (b, a)):
         if not known.apart_open(first, second):
             return Apart(f"all that touches {first} is over before anything touches {second}, by symbolic clocks")
+    if peers:
+        return f"whether {peers[0]} comes before or behind what touches the other tensor, in the peer"
     # of the two orders, that in which the tensors are used first
     return reasons[look.touching(b)[0].places < look.touching(a)[0].places]
 

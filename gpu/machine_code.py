@@ -47,6 +47,10 @@ def _copies(*words: str) -> Callable[[Op], bool]:
     return lambda op: isinstance(op, Copy) and op.atom.startswith(words)
 
 
+def _peers(*words: str) -> Callable[[Op], bool]:
+    return lambda op: getattr(op, "atom", "").startswith(words)
+
+
 def _matrices(name: str) -> Callable[[Op], bool]:
     return lambda op: isinstance(op, Copy) and isinstance(op.row, MatrixCopy) and op.atom.startswith(name)
 
@@ -112,6 +116,9 @@ KINDS = (
     Kind("STG", "stores to global memory", _copies("st.global")),
     Kind("LDS", "loads of shared memory", _copies("ld.shared")),
     Kind("STS", "stores to shared memory", _copies("st.shared")),
+    Kind("STAS", "stores to peers that complete on mbarriers", _peers("st.async")),
+    Kind(r"LD\.E", "loads from peers", _peers("ld.cluster")),
+    Kind(r"ST\.E", "stores to peers", _peers("st.cluster")),
     Kind("SHFL", "shuffles", lambda op: isinstance(op, Shuffle) or (isinstance(op, Reduce) and op.lanes > 1)),
     Kind("SYNCS", "mbarriers", declared=_has_mbarriers),
     Kind("ARRIVES", "arrivals of copies by cp.async", lambda op: isinstance(op, CpAsyncArrive)),

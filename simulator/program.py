@@ -23,7 +23,7 @@ from symlayout.atoms.access import MemorySpace
 from symlayout.banks import LANES
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import masked
-from symlayout.ops import Arrive, Copy, For, Mma, Op, Role, Wait
+from symlayout.ops import Arrive, Copy, For, Mma, Op, PeerCopy, Role, Wait
 from symlayout.rules.tma import violations
 
 from .ahead import ahead
@@ -222,7 +222,7 @@ class Programs:
 
     def _ranks(self, op: Op, here: Points) -> Any:
         """The CTAs of the cluster that an arrival or a multicast reaches."""
-        peer = op.peer if isinstance(op, Arrive) else None
+        peer = op.peer if isinstance(op, Arrive | PeerCopy) else None
         mask = op.multicast if isinstance(op, Copy) else None
         if peer is None and mask is None:
             return (HERE,)

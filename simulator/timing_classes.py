@@ -34,6 +34,8 @@ class Unit(Word):
     MATRIX = "matrix copy"
     LOAD = "global load"
     STORE = "global store"
+    PEER = "memory of a peer"
+    PEER_LATER = "store to a peer, on an mbarrier"
     CP_ASYNC = "cp.async"
     TMA_LOAD = "TMA load"
     TMA_STORE = "TMA store"
@@ -78,6 +80,9 @@ MATRIX = TimingClass(Unit.MATRIX, "alu_interval", "matrix_interval", "shared_lat
 LOAD = TimingClass(Unit.LOAD, "alu_interval", "memory_interval")
 STORE = TimingClass(Unit.STORE, "alu_interval", "memory_interval")
 CP_ASYNC = TimingClass(Unit.CP_ASYNC, "alu_interval", "cp_async_interval")
+# A way to a peer is that of an arrival there, one; a load takes it twice. Guesses: nothing was measured.
+PEER = TimingClass(Unit.PEER, "alu_interval", "", "cluster_arrive")
+PEER_LATER = TimingClass(Unit.PEER_LATER, "alu_interval", "", "cluster_arrive")
 TMA_LOAD = TimingClass(Unit.TMA_LOAD, "tma_issue", "tma_command")
 TMA_STORE = TimingClass(Unit.TMA_STORE, "tma_issue", "tma_command")
 MMA = TimingClass(Unit.MMA, "alu_interval", "mma_interval", "mma_latency")
@@ -91,6 +96,8 @@ ATOM_ROWS: tuple[tuple[str, TimingClass], ...] = (
     (r"st\.global\.\d+", STORE),
     (r"red\.global\.(add|min|max|and|or|xor)\.(v[24]\.)?[a-z]+\d+(x2)?", STORE),
     (r"(ld|st)\.shared\.\d+", SHARED),
+    (r"(ld|st)\.cluster\.\d+", PEER),
+    (r"st\.async\.\d+", PEER_LATER),
     (r"cp\.async\.\d+", CP_ASYNC),
     (r"(ld|st)matrix\.x[124](\.trans)?", MATRIX),
     (r"(tma|bulk)\.load", TMA_LOAD),

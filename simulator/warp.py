@@ -184,6 +184,25 @@ class Warps:
             if name in self.ready:
                 self.ready[name] = end + sm.latency(step.what)
 
+    def _peer(self, step: Step) -> None:
+        """A load from a peer is there after a way to it and back; a store is not waited for."""
+        for name in step.what.writes:
+            self.ready[name] = self.engine.now + 2 * self.sm.remote
+
+    def _peer_later(self, step: Step) -> None:
+        """The bytes of all lanes come to the peer, where its mbarrier is told."""
+        (rank,) = step.ranks
+        there, row, cargo = self.cta.cluster[rank], step.op.row, self.cargo
+        nbytes = 0 if row is None else row.bytes * step.lanes
+
+        def land() -> None:
+            if there.follow is not None:
+                cargo.land(there.follow.cta)
+            barrier = there.barriers[step.barrier]
+            barrier.change(barrier.state.complete_tx, nbytes)
+
+        self.engine.at(self.engine.now + self.sm.remote, land)
+
     def _load(self, step: Step) -> None:
         Load(self, step, tuple(self._flight(self.loads, name) for name in step.what.writes)).start()
 
@@ -364,6 +383,8 @@ EFFECTS: Mapping[Unit, Callable[[Warps, Step], Any]] = {
     Unit.SHARED: Warps._shared,
     Unit.MATRIX: Warps._shared,
     Unit.LOAD: Warps._load,
+    Unit.PEER: Warps._peer,
+    Unit.PEER_LATER: Warps._peer_later,
     Unit.STORE: Warps._store,
     Unit.CP_ASYNC: Warps._cp_async,
     Unit.TMA_LOAD: Warps._tma_load,

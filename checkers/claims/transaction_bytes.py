@@ -14,7 +14,7 @@ from symlayout.int_tuple import is_zero
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import Cta, ctas
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Box, Copy, For, Op
+from symlayout.ops import Box, Copy, For, Op, PeerCopy
 
 from ..algebra.certificates import together
 from ..claim import Claim, Proof, TooLarge
@@ -160,7 +160,7 @@ class _Credits:
 
     def reaches(self, c: Site, rank: int) -> bool | None:
         """Whether a copy lands in the CTA of a rank; None if its mask is not a number."""
-        assert isinstance(c.op, Copy)
+        assert isinstance(c.op, Copy | PeerCopy)
         ranks = self.cta.lands(c.op)
         return None if ranks is None else rank in ranks
 
@@ -195,7 +195,9 @@ def beside(x: Site, c: Site) -> bool:
 
 
 def credit(kernel: Kernel, c: Site) -> Any:
-    """The bytes that a copy credits to its barrier."""
+    """The bytes that a copy credits to its barrier, of each thread where these copy by themselves."""
+    if isinstance(c.op, PeerCopy) and c.op.row is not None:
+        return c.op.row.bytes
     if isinstance(c.op, Copy) and c.op.bytes is not None:
         return c.op.bytes
     if not isinstance(c.op, Copy) or not isinstance(c.op.src, Box):

@@ -33,6 +33,7 @@ from symlayout.ops import (
     Mma,
     Op,
     Param,
+    PeerCopy,
     Reduce,
     Ref,
     Role,
@@ -127,6 +128,8 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
         yield Defect(f"whether all threads make the same number of iterations of {op}", open=True)
     if isinstance(op, Copy | Mma):
         yield from _instruction(kernel, op)
+    elif isinstance(op, PeerCopy):
+        yield from (Defect(f"{op}: {x}") for x in _of_peer(op))
     elif isinstance(op, Map):
         yield from _function(kernel, op)
     elif isinstance(op, Shuffle | Reduce):
@@ -251,6 +254,14 @@ def _operands(op: Copy) -> Iterator[str]:
         yield f"expected {'an' if op.barrier is None else 'no'} mbarrier that it completes on"
     if op.when and op.completion is not Completion.CP_ASYNC:
         yield "expected cp.async for a copy that writes zeros where a condition does not hold"
+
+
+def _of_peer(op: PeerCopy) -> Iterator[str]:
+    """Defects of an access to the memory of a peer: its mbarrier, and that all threads of a warp mean the same CTA."""
+    if (op.barrier is None) is (op.completion is Completion.MBARRIER):
+        yield f"expected {'an' if op.barrier is None else 'no'} mbarrier of the peer that it completes on"
+    if any(s.name == THREAD for s in symbols_in((op.peer,))):
+        yield f"expected one peer for all threads, got {op.peer}"
 
 
 def _types(kernel: Kernel, op: Mma) -> Iterator[Defect]:

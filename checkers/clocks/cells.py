@@ -15,12 +15,13 @@ from symlayout.expr import Expr, build, mod, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import Site, everyone, sites, unsteady
-from symlayout.ops import Barrier, Box, ClusterBarrier, Copy, CpAsyncArrive, Matrix, Mma, Op, Ref, Touch
+from symlayout.ops import Barrier, Box, ClusterBarrier, Copy, CpAsyncArrive, Matrix, Mma, Op, PeerCopy, Ref, Touch
 
 from ..algebra.cases import ends, shown, within
 from ..orders.footprints import widest
 from ..rings.parts import extent_of
 from ..rings.recognised import landed_bytes
+from ..rings.shown import Open
 from .events import Event, event
 from .uses import Phased, Use
 
@@ -96,6 +97,8 @@ def told_by(s: Site, barriers: list[Phased]) -> tuple[Phased, Use] | None:
 
 
 def _of(kernel: Kernel, s: Site, wanted: set[str], fills: Any, barriers: list[Phased]) -> Iterator[Cells]:
+    if isinstance(s.op, PeerCopy):  # of a kernel without clusters
+        raise Open(f"where {s} is")
     read = {t.operand: t for t in s.op.reads()}
     for t in (*read.values(), *s.op.changes()):
         if isinstance(t.operand, Ref) and t.operand.tensor in wanted:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,7 @@ from symlayout.kernel.counting import Uncounted
 from symlayout.kernel.joined import Joined
 from symlayout.kernel.sites import Site, sites
 from symlayout.kernel.unrolled import Places
+from symlayout.meter import attempt
 from symlayout.ops import Touch
 
 from ..orders.cluster_exit import cluster_orders
@@ -35,6 +37,8 @@ from .order import Orders
 from .protocol import Protocol
 
 KEPT = 8  # kernels
+CLUSTER_STEPS = 100_000  # of a question about a cluster: ten times what small kernels of four CTAs take
+TOO_LONG = f"what takes clocks more than {CLUSTER_STEPS} steps"  # the lemma of rings needs none of them
 BY_CLOCKS = ("cluster_met", "cluster_stays", "peer_scope")  # rows of clusters that clocks show by themselves
 
 
@@ -66,7 +70,15 @@ class Clocks:
         found = self.ring(ring)
         if not isinstance(found, str):
             return ""
-        return self.order_open(ring.tensors)
+        left = self.order_open(ring.tensors)
+        return found if left == TOO_LONG else left
+
+    def _limited(self, search: Callable[[], str]) -> str:
+        """What is open; of a cluster that is looked for within CLUSTER_STEPS, so that refutations have their turn."""
+        if size(self.kernel) == 1:
+            return search()
+        found, _ = attempt(search, CLUSTER_STEPS)
+        return found[0] if found else TOO_LONG
 
     def in_order(self, a: Site, b: Site, tensor: str) -> bool:
         """Whether two operations never touch a tensor at once, or in an order that is left open."""
@@ -129,6 +141,9 @@ class Clocks:
             apart = next((o for o in known if o.missing or o.rule not in BY_CLOCKS), None)
             if apart is not None:
                 return apart.missing or apart.beyond
+        return self._limited(self._checked)
+
+    def _checked(self) -> str:
         try:
             self.protocol.check()
         except (Open, Uncounted, AssumptionError, LayoutError) as e:
@@ -151,13 +166,16 @@ class Clocks:
             return self.protocol_open
         key = frozenset(own for name in names for own in self.whole.names(name))
         if key not in self._orders:
-            found = ""
-            try:
-                Orders(self.protocol, key).check() if names else None
-            except (Open, Uncounted, AssumptionError) as e:
-                found = str(e)
+            found = self._limited(lambda: self._ordered(key)) if names else ""
             self._orders[key] = found  # a check that the budget cuts off leaves nothing here
         return self._orders[key]
+
+    def _ordered(self, names: frozenset[str]) -> str:
+        try:
+            Orders(self.protocol, names).check()
+        except (Open, Uncounted, AssumptionError) as e:
+            return str(e)
+        return ""
 
     def use_of(self, s: Site, ring: RingParts) -> Any:
         """The use of a ring that an access fills, or finds in its slot; None where that is not shown.

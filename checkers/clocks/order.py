@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from symlayout.atoms import Completion, MemorySpace, Proxy
+from symlayout.atoms import Completion, Proxy
+from symlayout.atoms.peers import WORDS
 from symlayout.expr import Fact, divides, eq, terms_of
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel.counting import Counter, Uncounted
@@ -22,7 +23,7 @@ from symlayout.kernel.unrolled import Places
 from symlayout.ops import Commit, Fence, For, Op, Touch, WaitGroup
 
 from ..orders.footprints import Footprints
-from ..orders.shared_accesses import accesses, parallel
+from ..orders.shared_accesses import accesses_of, parallel
 from ..orders.ways import Ways
 from ..rings.shown import Open
 from .cells import Cells, anywhere, cells
@@ -49,13 +50,18 @@ class Orders:
         return cells(self.protocol.whole.kernel, self.protocol.barriers, self.names)
 
     def pairs(self) -> Iterator[tuple[Cells, Cells]]:
-        """Accesses of which one is a fill, or of roles that run concurrently; one of the two writes."""
+        """Accesses of which one is a fill or by a peer, or of roles that run concurrently; one of the two writes."""
         for i, a in enumerate(self.cells):
             for b in self.cells[: i + 1]:
                 if a.ref.tensor != b.ref.tensor or not (a.changes or b.changes):
                     continue
-                if a.fill or b.fill or parallel(a.event.site, b.event.site):
+                if a.fill or b.fill or self._of_peer(a) or self._of_peer(b) or parallel(a.event.site, b.event.site):
                     yield a, b
+
+    def _of_peer(self, c: Cells) -> bool:
+        """Whether it is an access to the memory of another CTA, or by a word that may be: no other claim asks of it."""
+        whole = self.protocol.whole
+        return getattr(c.event.op, "atom", "") in WORDS or whole.rank(c.event.team) != whole.rank_of(c.ref.tensor)
 
     def check(self) -> None:
         """Show the order of all pairs. Raises Open."""
@@ -87,11 +93,11 @@ class Orders:
         self.done.append(f"{a} and {b}")
 
     def _distinct(self, a: Cells) -> bool:
-        """Whether the threads of a copy by cp.async write different bytes in one execution."""
-        if a.event.op.completion is not Completion.CP_ASYNC:
+        """Whether the threads of a copy by cp.async, or to a peer, write different bytes in one execution."""
+        if a.event.op.completion is not Completion.CP_ASYNC and getattr(a.event.op, "atom", "") not in WORDS:
             return False
         kernel = self.protocol.whole.kernel
-        mine = [x for x in accesses(kernel, MemorySpace.SHARED, [a.event.site]) if x.kind.changes]
+        mine = [x for x in accesses_of(a.event.site, (a.ref.tensor,)) if x.kind.changes]
         return all(Footprints(kernel, Ways(kernel, self.every)).clash(x) == "apart" for x in mine)
 
     def expect_apart(self, first: str, second: str) -> None:

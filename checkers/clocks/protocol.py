@@ -6,13 +6,16 @@ all of them together hold by induction: see ``chains``. What is open raises ``Op
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from symlayout.atoms import MemorySpace
 from symlayout.expr import Fact
 from symlayout.kernel import Kernel
 from symlayout.kernel.joined import Joined, joined
-from symlayout.ops import Arrive, Copy, CpAsyncArrive, Op
+from symlayout.kernel.sites import Site, sites
+from symlayout.ops import Arrive, Copy, CpAsyncArrive, Op, Ref
 
 from ..rings.ring_lemmas import TX_LIMIT
 from ..rings.shown import Open
@@ -162,9 +165,9 @@ class Protocol:
                 raise Open(f"that the threads of {w} have arrived before{_where(case)}")
 
     def _stays(self) -> None:
-        """What peers do to the mbarriers of a CTA is known to some of its threads at its end; so is what lands in it.
+        """What peers do to the mbarriers and tensors of a CTA is known to some of its threads at its end.
 
-        See ``_landings_awaited`` for the latter.
+        So is what lands in it: see ``_landings_awaited``.
         """
         reached = ((b, u) for b in self.barriers if not b.named for u in b.arrivals)
         for b, u in reached:
@@ -177,6 +180,23 @@ class Protocol:
                 done = self.chains.known(u.event, env, end, under)
                 if not done and not self.chains.over(b, u.at(env), end, under, memory=True):
                     raise Open(f"that CTA {rank} of the cluster stays until {u} is done")
+
+        for s in sites(self.whole.kernel):
+            for rank in {self.whole.rank_of(name) for name in self._reached(s)}:
+                there = event(s)
+                env, under = fresh(there, self.begin)
+                if not self.chains.known(there, env, self.end(rank), under):
+                    raise Open(f"that CTA {rank} of the cluster stays until {there} is done")
+
+    def _reached(self, s: Site) -> Iterator[str]:
+        """The tensors of peers that an operation reads or writes at once."""
+        for t in s.op.touches():
+            if not isinstance(t.operand, Ref) or t.completion:
+                continue
+            if self.whole.kernel.tensor(t.operand.tensor).space is not MemorySpace.SHARED:
+                continue
+            if s.team is not None and self.whole.rank_of(t.operand.tensor) != self.whole.rank(s.team):
+                yield t.operand.tensor
 
     def end(self, rank: int) -> Point:
         """All threads of a CTA as they exit."""

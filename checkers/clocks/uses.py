@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from symlayout.atoms import Extent
 from symlayout.expr import Expr, Fact, Quotient, mod, terms_of
 from symlayout.facts import Facts, opaque_atoms, symbols_in
 from symlayout.kernel import THREAD, Kernel
@@ -39,6 +40,7 @@ from symlayout.ops import (
     CpAsyncArrive,
     ExpectTx,
     Op,
+    PeerCopy,
     Slot,
     Wait,
 )
@@ -167,6 +169,8 @@ class _Reader:
             if isinstance(op, Wait):
                 made.waits.append(self._wait(s, op, x, slots, mine))
                 continue
+            if isinstance(op, PeerCopy):  # of a kernel without clusters
+                raise Open(f"where {s} is")
             use = self._contribution(s, x, slots, mine)
             times = self._times(use)
             threads = use.event.team.threads
@@ -316,6 +320,8 @@ def _credited(kernel: Kernel, op: Copy) -> Any:
         raise Open(f"which CTAs {op} goes to")
     if op.bytes is not None:
         return op.bytes
+    if op.row is not None and op.row.extent is Extent.INSTRUCTION:
+        return op.row.bytes  # of each thread
     if not isinstance(op.src, Box):
         raise Open(f"the bytes that {op} credits")
     return kernel.map(op.src.tensor_map).tensor_map.transaction_bytes

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from symlayout.atoms.access import Proxy
+from symlayout.atoms.peers import needs_another
 from symlayout.facts import Facts
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import MOST_CTAS, PORTABLE_CTAS, Cta, ctas, size, whole
@@ -22,6 +23,7 @@ from symlayout.ops import (
     Copy,
     ExpectTx,
     Op,
+    PeerCopy,
     Ref,
     Role,
     Wait,
@@ -33,6 +35,8 @@ from .rules import Order
 RULES = {
     "whole_clusters": f"the grid is one of whole clusters, of at most {PORTABLE_CTAS} CTAs each (CUDA, launch)",
     "peer_exists": "a peer and the CTAs of a mask are of the cluster (PTX ISA, mapa; .multicast::cluster)",
+    "peer_access": "what threads read and write in the memory of a peer is in order with all else that touches it (PTX"
+    " ISA, Causality order)",
     "cluster_met": "all threads of a cluster execute its barriers, equally often (PTX ISA, barrier.cluster)",
     "cluster_started": "a cluster barrier comes before the first arrival at a peer or multicast to it, whose mbarriers"
     " are initialised by then (PTX ISA, mbarrier.init)",
@@ -132,9 +136,11 @@ class _OfCta:
 
     def all(self, every: list[_OfCta], rings: tuple[RingParts, ...]) -> Iterator[Order]:
         for s in self.every:
+            if isinstance(s.op, PeerCopy) and self.cta.peer(s.op) == self.cta.rank and needs_another(s.op.atom):
+                yield self._order("peer_exists", s, missing=f"expected another CTA than {self.cta} itself")
             if not self.cta.remote(s.op):
                 continue
-            ranks = self.cta.lands(s.op) if isinstance(s.op, Copy) else self.cta.ranks(s.op)
+            ranks = self.cta.lands(s.op) if isinstance(s.op, Copy | PeerCopy) else self.cta.ranks(s.op)
             absent = self._absent(s, ranks)
             if absent is not None:
                 yield absent
@@ -143,7 +149,7 @@ class _OfCta:
             if isinstance(s.op, Arrive):
                 yield self._scoped(s, s.op, every)
             others = [every[r] for r in ranks or () if r != self.cta.rank]
-            yield self._awaited(s, others) if isinstance(s.op, Copy) else self._stays(s, others, every, rings)
+            yield self._awaited(s, others) if s.op.credits is not None else self._stays(s, others, every, rings)
 
     def _meetings(self) -> Iterator[_Meeting]:
         """Its barriers of the cluster: each arrival with the next wait, where they are by the same threads, once."""
@@ -183,7 +189,9 @@ class _OfCta:
     def reached(self) -> set[str]:
         """The barriers by which it reaches other CTAs."""
         found = (s.op for s in self.every if self.cta.remote(s.op))
-        return {op.barrier.barrier for op in found if isinstance(op, Arrive | Copy) and op.barrier is not None}
+        return {
+            op.barrier.barrier for op in found if isinstance(op, Arrive | Copy | PeerCopy) and op.barrier is not None
+        }
 
     def _meeting(self, some: list[_Meeting]) -> _Meeting | None:
         """One of some barriers at which all warps meet."""
@@ -212,7 +220,7 @@ class _OfCta:
 
     def _awaited(self, s: Site, others: list[_OfCta]) -> Order:
         """A check that the CTAs which a copy goes to wait for it; the ring protocol proves it for each."""
-        assert isinstance(s.op, Copy)
+        assert isinstance(s.op, Copy | PeerCopy)
         name = s.op.barrier.barrier if s.op.barrier is not None else ""
         lacking = next((o for o in others if not o.waits({name})), None)
         if lacking is None:
@@ -250,6 +258,8 @@ class _OfCta:
         if relaxed is not None:
             said = f"{relaxed.arrive} orders nothing before it; expected a cluster arrive that is not relaxed"
             return self._order("cluster_stays", s, missing=said)
+        if isinstance(s.op, PeerCopy):
+            return self._order("cluster_stays", s, beyond=f"that the CTA it reaches stays until {s} is done")
         assert isinstance(s.op, Arrive)
         ring = next((r for r in rings if r.tensors and r.empty == s.op.barrier.barrier), None)
         reached = {name for one in every for name in one.reached()}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from symlayout.atoms import Issuer, MemorySpace
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
-from symlayout.ops import Op
+from symlayout.ops import Op, PeerCopy
 
 from ..clocks.decided import BY_CLOCKS, clocks
 from ..overlaps import Together, apart, sharing
@@ -37,6 +37,7 @@ WARPGROUP = 128  # threads
 def orders(kernel: Kernel) -> Iterator[Order]:
     """Every obligation of a kernel, those of one kind together, each kind in the order of its operations."""
     yield from _of_clusters(kernel)
+    yield from _of_peers(kernel)
     ways = Ways(kernel, sites(kernel))
     footprints, found = Footprints(kernel, ways), meetings(kernel, ways.every)
     for s in ways.divided():
@@ -59,6 +60,13 @@ def _of_clusters(kernel: Kernel) -> Iterator[Order]:
         if not o.by and o.rule in BY_CLOCKS and not _left_open(kernel, o):
             o = Order(o.rule, o.place, by="symbolic clocks")
         yield o
+
+
+def _of_peers(kernel: Kernel) -> Iterator[Order]:
+    """Tensors that threads of a peer touch: all of their accesses are in order by clocks, or nothing is known."""
+    for name in dict.fromkeys(op.place.tensor for op in kernel.walk() if isinstance(op, PeerCopy)):
+        left = clocks(kernel, kernel.given).order_open((name,))
+        yield Order("peer_access", name, by="" if left else "symbolic clocks", beyond=left)
 
 
 def _left_open(kernel: Kernel, o: Order) -> bool:

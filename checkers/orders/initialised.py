@@ -24,6 +24,7 @@ from symlayout.ops import (
     If,
     Init,
     Inval,
+    PeerCopy,
     Role,
     Wait,
     WarpBarrier,
@@ -49,7 +50,8 @@ def _uses(s: Site, name: str) -> bool:
 
 def _remote(s: Site) -> bool:
     op = s.op
-    return (isinstance(op, Arrive) and op.peer is not None) or (isinstance(op, Copy) and op.multicast is not None)
+    cast = isinstance(op, Copy) and op.multicast is not None
+    return isinstance(op, PeerCopy) or (isinstance(op, Arrive) and op.peer is not None) or cast
 
 
 def _once(s: Site) -> bool:

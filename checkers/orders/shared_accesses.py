@@ -11,7 +11,7 @@ read generic at once tile
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +19,7 @@ from typing import Any
 from symlayout.atoms import AccessKind, Completion, MatrixCopy, MemorySpace, Proxy
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, Team, everyone, sites, warps_of
-from symlayout.ops import Matrix, Op, Ref, Role
+from symlayout.ops import Matrix, Op, PeerCopy, Ref, Role
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +46,20 @@ class Access:
 
 
 def accesses(kernel: Kernel, space: MemorySpace, every: Iterable[Site] | None = None) -> Iterator[Access]:
-    """The accesses to tensors in a memory space, in order; fills by copies that complete on mbarriers are rings'."""
+    """The accesses to tensors in a memory space, in order.
+
+    Fills by copies that complete on mbarriers are rings', what touches the memory of a peer that of the clocks.
+    """
     names = {t.name for t in kernel.tensors if t.space == space}
     for s in sites(kernel) if every is None else every:
-        if s.op.completion is not Completion.MBARRIER:
-            yield from (a for a in _of(s, names))
+        if isinstance(s.op, PeerCopy) and space is MemorySpace.SHARED:
+            continue
+        if s.op.completion is not Completion.MBARRIER or isinstance(s.op, PeerCopy):
+            yield from accesses_of(s, names)
 
 
-def _of(s: Site, names: set[str]) -> Iterator[Access]:
+def accesses_of(s: Site, names: Collection[str]) -> Iterator[Access]:
+    """The accesses of one operation to some tensors."""
     read = {t.operand: t for t in s.op.reads()}
     for t in (*read.values(), *s.op.changes()):
         if isinstance(t.operand, Ref) and t.operand.tensor in names:

@@ -14,7 +14,7 @@ from symlayout.expr import Fact, eq
 from symlayout.facts import symbols_in
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import ctas, size
-from symlayout.ops import Arrive, Box, Copy, ExpectTx, Op, Ref, edited
+from symlayout.ops import Arrive, Box, Copy, ExpectTx, Op, PeerCopy, Ref, edited
 
 from ..orders.cluster_exit import cluster_orders
 from .fills import check_apart
@@ -44,6 +44,9 @@ class ClusterReading:
 
     def check(self) -> None:
         """Raises Open at the first hypothesis that is not shown, Uncounted where a number has no closed form."""
+        peers = next((op for op in self.kernel.walk() if isinstance(op, PeerCopy)), None)
+        if peers is not None:
+            raise Open(f"{peers}, which the lemma of rings does not know")
         for order in cluster_orders(self.kernel):
             if not order.by:
                 raise Open(order.missing or order.beyond)

@@ -37,6 +37,7 @@ from symlayout.ops import (
     If,
     Mma,
     Op,
+    PeerCopy,
     Ref,
     Role,
     Slot,
@@ -208,6 +209,8 @@ class _Writer:
         return Step("sync", op, env, (owned("", self.cta), op.number), arrivals=op.threads or threads)
 
     def _data(self, op: Op, env: Mapping[str, int]) -> None:
+        if isinstance(op, PeerCopy):
+            raise OutsideTheModel(f"what threads do to the memory of a peer: {op}")
         if isinstance(op, Copy) and op.barrier is not None:
             lands = tuple(self._lands(op, env))
             memory = tuple(m for _, _, to in lands for m in to)

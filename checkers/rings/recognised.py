@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from symlayout.atoms import Extent
 from symlayout.kernel import Kernel
 from symlayout.kernel.sites import Site, sites
 from symlayout.ops import Arrive, Box, Copy, Ref, Wait
@@ -71,8 +72,10 @@ def slot_elements(kernel: Kernel, ring: RingParts, tensor: str) -> int:
 
 
 def landed_bytes(kernel: Kernel, op: Copy) -> Any:
-    """The bytes of shared memory that a copy into a ring writes."""
+    """The bytes of shared memory that a copy into a ring writes, each thread where they copy by themselves."""
     if op.bytes is not None:
         return op.bytes
+    if op.row is not None and op.row.extent is Extent.INSTRUCTION:
+        return op.row.bytes
     assert isinstance(op.src, Box)
     return kernel.map(op.src.tensor_map).tensor_map.landed_bytes

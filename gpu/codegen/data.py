@@ -9,7 +9,7 @@ from symlayout.atoms.functions import map_function
 from symlayout.errors import LayoutError
 from symlayout.expr import Int
 from symlayout.kernel.sites import Site
-from symlayout.ops import Box, Copy, Fill, Map, Matrix, Mma, Operand, Param, PrefetchL2, Reduce, Ref, Shuffle
+from symlayout.ops import Box, Copy, Fill, Map, Matrix, Mma, Operand, Param, PeerCopy, PrefetchL2, Reduce, Ref, Shuffle
 
 from .. import ptx
 from .numbers import applied, ctype, number
@@ -41,6 +41,14 @@ def copy(p: Page, site: Site) -> None:
     else:
         to, source = p.place(_ref(op.dst)), p.place(_ref(op.src))
         p.line(f"vector<{op.row.bytes}>({to}) = vector<{op.row.bytes}>({source});")
+
+
+def peer_copy(p: Page, site: Site) -> None:
+    """An access to the shared memory of a CTA of the cluster, at the place that the tensor has in each of them."""
+    op = site.op
+    assert isinstance(op, PeerCopy)
+    on = () if op.barrier is None else (p.slot(op.barrier),)
+    p.call(op.atom.replace(".", "_"), p.place(op.dst), p.place(op.src), *on, p.c(op.peer))
 
 
 def prefetch_l2(p: Page, site: Site) -> None:

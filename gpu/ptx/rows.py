@@ -7,6 +7,7 @@ from symlayout.atoms.cache import L2_PRIORITIES
 from .accesses import async_copy, bulk_copy, prefetch, priority
 from .function import ADDRESS, Function, asm, shared
 from .functions import PACKED, SCALARS
+from .peers import PEERS
 
 WAIT = """\
 __device__ inline void mbarrier_wait{at}(uint64_t* barrier, uint32_t parity{parameter}) {{
@@ -311,6 +312,7 @@ FIXED = (
         )
         for kind in ("bf16", "f16")
     ),
+    *PEERS,
     *SCALARS,
     *PACKED,
     Function(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import bulk, ldmatrix, mma, wgmma
+from . import bulk, ldmatrix, mma, peers, wgmma
 from .access import AccessKind, Combines, Completion, Extent, Issuer, MemorySpace, Proxy, Reduction
 from .atom import ATOMS, Atom, MatrixCopy, MmaAtom, add_atoms, atom
 from .cache import CachePolicy
@@ -32,5 +32,5 @@ __all__ = [
     "atom",
 ]
 
-for _rows in (bulk.ROWS, ldmatrix.ROWS, mma.ROWS, wgmma.ROWS):
+for _rows in (bulk.ROWS, peers.ROWS, ldmatrix.ROWS, mma.ROWS, wgmma.ROWS):
     add_atoms(_rows)

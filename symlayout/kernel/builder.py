@@ -41,6 +41,7 @@ from ..ops import (
     Op,
     Operand,
     Param,
+    PeerCopy,
     Prefetch,
     PrefetchL2,
     Reduce,
@@ -249,6 +250,10 @@ class Builder(TensorCalls):
         policy = CachePolicy.of(cache) if cache else None
         self.add(Copy(atom, src, dst, barrier, mask, size, policy, facts_of(() if when is None else when)))
         return None
+
+    def peer_copy(self, atom: str, src: Ref, dst: Ref, peer: Any, barrier: Slot | None = None) -> None:
+        """Each thread loads from, or stores to, the shared memory of a CTA of the cluster: see ``ops.PeerCopy``."""
+        self.add(PeerCopy(atom, src, dst, integer(peer), barrier))
 
     def mma(self, atom: str, a: Ref | Matrix, b: Ref | Matrix, acc: Ref, zero: Any = 0) -> None:
         self.add(Mma(atom, a, b, acc, integer(zero)))

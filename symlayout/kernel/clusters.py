@@ -25,7 +25,7 @@ from ..errors import LayoutError
 from ..expr import Expr, Fact, Symbol, digit, divides, integer, intern
 from ..facts import Facts
 from ..int_tuple import text
-from ..ops import Arrive, Copy, For, If, Op, rewritten, substitution
+from ..ops import Arrive, Copy, For, If, Op, PeerCopy, rewritten, substitution
 from .declarations import BLOCKS
 from .value import Kernel
 
@@ -43,14 +43,16 @@ class Cta:
     kernel: Kernel
     size: int  # of the cluster
 
-    def lands(self, op: Copy) -> tuple[int, ...] | None:
-        """The ranks in whose shared memory a copy lands; None if the mask is not a number."""
+    def lands(self, op: Copy | PeerCopy) -> tuple[int, ...] | None:
+        """The ranks in whose shared memory a copy lands, or is; None if the mask is not a number."""
+        if isinstance(op, PeerCopy):
+            return None if (rank := self.peer(op)) is None else (rank,)
         if op.multicast is None:
             return (self.rank,)
         return masked(op.multicast) if type(op.multicast) is int else None
 
-    def peer(self, op: Arrive) -> int | None:
-        """The rank whose barrier an arrival signals; None if it is not a number."""
+    def peer(self, op: Arrive | PeerCopy) -> int | None:
+        """The rank whose barrier an arrival signals, or whose memory it is; None if it is not a number."""
         if op.peer is None:
             return self.rank
         return op.peer if type(op.peer) is int else None
@@ -62,7 +64,7 @@ class Cta:
 
     def remote(self, op: Op) -> bool:
         """Whether an operation reaches another CTA, or may."""
-        if isinstance(op, Arrive):
+        if isinstance(op, Arrive | PeerCopy):
             return self.peer(op) != self.rank
         return isinstance(op, Copy) and op.multicast is not None and self.lands(op) not in ((), (self.rank,))
 

@@ -27,7 +27,23 @@ from typing import Any
 
 from ..atoms.access import MemorySpace
 from ..errors import LayoutError
-from ..ops import WARP, Arrive, Barrier, BarrierArrive, Copy, For, If, Init, Inval, Matrix, Op, Ref, Role, Slot
+from ..ops import (
+    WARP,
+    Arrive,
+    Barrier,
+    BarrierArrive,
+    Copy,
+    For,
+    If,
+    Init,
+    Inval,
+    Matrix,
+    Op,
+    PeerCopy,
+    Ref,
+    Role,
+    Slot,
+)
 from .clusters import Cta, of_rank, size
 from .sites import Site, Team, sites
 from .value import Kernel
@@ -139,6 +155,9 @@ class _Moved:
         if isinstance(op, Arrive) and op.peer is not None:
             (peer,) = self._known(op, None if (r := self.cta.peer(op)) is None else (r,))
             return self._on(replace(op, peer=None), peer)
+        if isinstance(op, PeerCopy):
+            (peer,) = self._known(op, self.cta.lands(op))
+            return self._on(Copy(op.atom, op.src, op.dst, op.barrier), peer)
         if isinstance(op, Copy) and op.multicast is not None:
             once = replace(op, multicast=None)
             return If((), tuple(self._on(once, r) for r in self._known(op, self.cta.lands(op))))

@@ -18,6 +18,7 @@ from typing import Any
 
 from ..atoms import Atom, Extent, MemorySpace, MmaAtom
 from ..atoms.cache import NOTHING, Caching
+from ..atoms.peers import WORDS
 from ..ops import (
     OPERATIONS,
     WARP,
@@ -32,6 +33,7 @@ from ..ops import (
     Mma,
     Op,
     Param,
+    PeerCopy,
     Prefetch,
     PrefetchL2,
     Ref,
@@ -88,7 +90,7 @@ def unread(kernel: Kernel, op: Op) -> Iterator[str]:
     if wrong:
         return
     yield from _names(kernel, op)
-    if isinstance(op, Copy | Mma):
+    if isinstance(op, Copy | Mma | PeerCopy):
         yield from _instruction(kernel, op)
     if isinstance(op, Map):
         yield from _function(op)
@@ -145,18 +147,20 @@ def _declared(what: str, name: str, x: Any, known: Iterable[str]) -> Iterator[st
         yield f"expected {what} of {', '.join(known) or 'none that there are'}, got {x}"
 
 
-def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[str]:
+def _instruction(kernel: Kernel, op: Copy | Mma | PeerCopy) -> Iterator[str]:
     """An instruction that there is, boxes where a tensor copy takes them, bytes where they are an operand."""
     row = op.row
     if row is None:
         yield f"{op.atom} is not an instruction; those are rows of symlayout.atoms"
     elif isinstance(op, Mma) is not isinstance(row, MmaAtom):
         yield f"expected {'a product' if isinstance(op, Mma) else 'a copy'}, got the instruction {op.atom}"
-    elif isinstance(op, Copy):
+    elif isinstance(op, PeerCopy) is not (op.atom in WORDS):
+        yield f"expected {'an access to a peer' if isinstance(op, PeerCopy) else 'a copy of the CTA'}, got {op.atom}"
+    elif isinstance(op, Copy | PeerCopy):
         yield from _sides(kernel, op, row)
 
 
-def _sides(kernel: Kernel, op: Copy, row: Atom) -> Iterator[str]:
+def _sides(kernel: Kernel, op: Copy | PeerCopy, row: Atom) -> Iterator[str]:
     for what, x, space in (("source", op.src, row.src), ("target", op.dst, row.dst)):
         boxed = row.extent is Extent.BOX and space is MemorySpace.GLOBAL
         if isinstance(x, Box) is not boxed:
@@ -165,6 +169,8 @@ def _sides(kernel: Kernel, op: Copy, row: Atom) -> Iterator[str]:
             known = {t.name: t.space for t in kernel.tensors}
             if known.get(x.tensor, space) != space:
                 yield f"expected its {what} in {space}, got {x} in {known[x.tensor]}"
+    if isinstance(op, PeerCopy):
+        return
     bulk = row.extent is Extent.OPERAND
     if bulk and op.bytes is None:
         yield "expected how many bytes to copy"

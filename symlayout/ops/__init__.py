@@ -3,10 +3,9 @@
 An instruction is an atom, named by a word such as ``tma.load``; an operation says where it reads and writes. Offsets,
 coordinates and slots are expressions of sizes, block and loop indices, and, for what each thread does, of ``thread``.
 
-What an operation names belongs in ``operands``, a new operation in ``data``, ``prefetches``, ``synchronisation`` or
-``structure``. What
-provers, runs and printers ask of one is a method of ``Op`` (see ``op``), and of an instruction a field of its row in
-``symlayout.atoms``.
+What an operation names belongs in ``operands``, a new operation in ``data``, ``peers``, ``prefetches``,
+``synchronisation`` or ``structure``. What provers, runs and printers ask of one is a method of ``Op`` (see ``op``), and
+of an instruction a field of its row in ``symlayout.atoms``.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from __future__ import annotations
 from .data import FOLDS, SHUFFLES, Copy, Fill, Let, LoadIndex, Map, Mma, Reduce, Shuffle, number_text
 from .op import WARP, Op
 from .operands import Box, Matrix, Operand, Param, Ref, Slot
+from .peers import PeerCopy
 from .prefetches import Prefetch, PrefetchL2
 from .rewriting import edited, named, rewritten, substitution
 from .structure import ELECTIONS, UNROLLED, Elect, For, If, Role
@@ -79,6 +79,7 @@ __all__ = [
     "Op",
     "Operand",
     "Param",
+    "PeerCopy",
     "Prefetch",
     "PrefetchL2",
     "Reduce",
@@ -97,7 +98,7 @@ __all__ = [
     "substitution",
 ]
 
-DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex, Prefetch, PrefetchL2)
+DATA: tuple[type[Op], ...] = (Copy, Mma, Map, Fill, Shuffle, Reduce, LoadIndex, Prefetch, PrefetchL2, PeerCopy)
 NAMES: tuple[type[Op], ...] = (Let,)
 ORDER: tuple[type[Op], ...] = (
     *(Init, Inval, Arrive, CpAsyncArrive, ExpectTx, Wait, Barrier, BarrierArrive, WarpBarrier, ClusterBarrier),

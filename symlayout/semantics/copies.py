@@ -79,6 +79,8 @@ def _combine(agent: Agent, op: Copy) -> None:
 class Flight:
     """A copy on its way to the shared memory of one CTA: bytes *credited* to its barrier, *room* that it takes."""
 
+    generic = False  # whether it writes through the generic proxy
+
     def __init__(self, agent: Agent, op: Op, cta: Cta, credited: int, room: int, to: int, slot: Slot) -> None:
         self.op, self.cta, self.told = op, cta, agent.told()
         self.barrier = cta.mbarrier(slot.barrier, agent.uniform(slot.slot))
@@ -91,7 +93,8 @@ class Flight:
             row = int(agent.row[0, 0])
             shared.expect_free(self.at, agent.knows, row)
             entries, component = cta.cluster.entries, self.barrier.component
-            writer = entries.threads + component - entries.slot(cta.rank, 0)
+            first = shared.order.threads + (entries.slots if self.generic else 0)
+            writer = first + component - entries.slot(cta.rank, 0)
             shared.order.wrote(self.at, writer, self.barrier.phase + 1, agent.machine.number(op))
             shared.codes[self.at] = agent.machine.disorder(f"{op} was under way")
 
@@ -154,7 +157,12 @@ def take_off(agent: Agent, op: Copy, flight: Callable[[Cta, Slot], Flight]) -> N
     if mask >> len(cluster.ctas):
         raise LayoutError(f"expected a mask below {1 << len(cluster.ctas)} of {len(cluster.ctas)} CTAs, got {mask}")
     ranks = [rank for rank in range(len(cluster.ctas)) if mask >> rank & 1]
-    for one in [flight(cluster.cta(rank), op.barrier) for rank in ranks]:
+    send(agent, [flight(cluster.cta(rank), op.barrier) for rank in ranks])
+
+
+def send(agent: Agent, flights: list[Flight]) -> None:
+    """Let flights land now, or at the last moment."""
+    for one in flights:
         if agent.machine.late():
             agent.machine.flying.append(one)
         else:

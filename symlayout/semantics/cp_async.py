@@ -43,7 +43,9 @@ class AsyncCopy(Pending):
         dst, entries = self._put(which), self.agent.knows.entries
         if self.shared.order is not None:
             slot = barrier.component - entries.slot(self.agent.cta.rank, 0)
-            self.shared.order.wrote(dst, entries.threads + entries.slots + slot, barrier.phase + 1, self.number)
+            self.shared.order.wrote(
+                dst, self.shared.order.threads + entries.slots + slot, barrier.phase + 1, self.number
+            )
             self.phase[which] = barrier.component, barrier.phase + 1
 
     def _put(self, which: Array) -> Array:

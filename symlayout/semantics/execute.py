@@ -30,6 +30,7 @@ from ..ops import Role
 from . import bulk_copies as bulk_copies  # registers its effects, as the next ones do
 from . import copies as copies
 from . import matrix_effects as matrix_effects
+from . import peers as peers
 from .agent import MISTAKES, Agent, Blocked
 from .machine import Cluster, Cta, Machine
 from .matrix_sums import Sums, accumulated

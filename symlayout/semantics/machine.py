@@ -16,7 +16,7 @@ from ..atoms import MemorySpace
 from ..errors import DisorderError, LayoutError
 from ..int_tuple import leaves, unflatten
 from ..kernel import Kernel, KernelTensor
-from ..ops import Op
+from ..ops import Op, PeerCopy
 from .fences import fenced
 from .matrix_sums import Sums, accumulated
 from .mbarrier import Mbarrier
@@ -109,7 +109,7 @@ class Machine:
     log: Any = None  # where what agents do is noted, if anywhere
 
     def __post_init__(self) -> None:
-        self.fenced = fenced(self.kernel)
+        self.fenced, self.peers = fenced(self.kernel), any(isinstance(op, PeerCopy) for op in self.kernel.walk())
         self.doubts = doubts(self.kernel)
         self.tensors = {t.name: t for t in self.kernel.tensors}
         self.sizes = {t.name: int(t.bytes) for t in self.kernel.tensors}
@@ -161,7 +161,7 @@ class SharedMemory:
         self.machine = machine
         self.bytes = np.full(nbytes, UNWRITTEN, dtype=np.uint8)
         self.codes = np.full(nbytes, machine.code("shared memory was never written there"), dtype=np.uint8)
-        self.order = Bytes(entries, cta, nbytes) if machine.ordered else None
+        self.order = Bytes(entries, cta, nbytes, machine.peers) if machine.ordered else None
 
     def place(self, address: int) -> str:
         """``byte 8 of ring``."""

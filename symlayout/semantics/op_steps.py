@@ -36,6 +36,7 @@ from ..ops import (
     Map,
     Mma,
     Param,
+    PeerCopy,
     Prefetch,
     PrefetchL2,
     Reduce,
@@ -61,7 +62,7 @@ Steps = Iterator[Blocked | None]
 # -- data -----------------------------------------------------------------------------------------------
 
 
-def _instruction(agent: Agent, op: Copy | Mma) -> None:
+def _instruction(agent: Agent, op: Copy | Mma | PeerCopy) -> None:
     effect(op.atom)(agent, op)
 
 
@@ -245,7 +246,15 @@ def _elect(agent: Agent, op: Elect) -> None:
 
 
 STEPS: Mapping[type, Callable[[Agent, Any], Steps | None]] = {
-    **{Copy: _instruction, Mma: _instruction, Map: _map, Fill: _fill, Shuffle: shuffle, Reduce: reduce},
+    **{
+        Copy: _instruction,
+        Mma: _instruction,
+        PeerCopy: _instruction,
+        Map: _map,
+        Fill: _fill,
+        Shuffle: shuffle,
+        Reduce: reduce,
+    },
     **{Let: let, LoadIndex: load_index},
     **{Prefetch: _prefetch, PrefetchL2: _prefetch_l2, Init: _init, Inval: _inval},
     **{Arrive: _arrive, ExpectTx: _expect_tx, Wait: _wait, Barrier: _barrier, ClusterBarrier: _cluster_barrier},

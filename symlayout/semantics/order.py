@@ -64,7 +64,9 @@ class Entries:
         return 2 * (thread // 32) + (thread % 32 > 0)
 
     def may_read(self, strand: int) -> str:
-        """``warp 1 may still be reading``, and which lanes where it is not the first."""
+        """``warp 1 may still be reading``, and which lanes where it is not the first; of a peer none is named."""
+        if strand >= self.strands:
+            return "a peer may still be reading"
         warp, others = divmod(strand, self.each_warp)
         lanes = f"lane {others}" if self.each_warp == LANES else "lanes 1 .. 31" if others else ""
         return f"warp {warp} may still be reading{lanes and f' ({lanes})'}"
@@ -83,17 +85,17 @@ class Entries:
         """The entry that says up to which phase of an mbarrier what cp.async brought is fenced for the async proxy."""
         return self.fence(cta, self.threads) + slot
 
-    def of_writers(self, cta: int, proxy: str) -> Array:
-        """For each writer of a byte the entry that must know of the write.
+    def of_writers(self, ctas: tuple[int, ...], proxy: str) -> Array:
+        """For each writer of a byte of the first of some CTAs the entry that must know of the write.
 
-        Threads come first, then mbarriers for copies of the async proxy, then mbarriers for cp.async.
+        Threads of these come first, then mbarriers for copies of the async proxy, then those for generic ones.
         """
-        thread, slot = np.arange(self.threads), np.arange(self.slots)
+        thread, slot, cta = np.arange(self.threads), np.arange(self.slots), ctas[0]
         if proxy == GENERIC:
-            found = self.known(cta, self.strand(thread)), self.slot(cta, slot), self.slot(cta, slot)
-        else:
-            found = self.fence(cta, thread), self.slot(cta, slot), self.slot_fence(cta, slot)
-        return np.concatenate(found)
+            by_threads = [self.known(c, self.strand(thread)) for c in ctas]
+            return np.concatenate((*by_threads, self.slot(cta, slot), self.slot(cta, slot)))
+        by_threads = [self.fence(c, thread) for c in ctas]
+        return np.concatenate((*by_threads, self.slot(cta, slot), self.slot_fence(cta, slot)))
 
 
 class Knowledge:
@@ -161,6 +163,9 @@ class Knowledge:
         self.rows[row, self.entries.fence(self.cta, threads)] = self.epoch(row)
         strands = self.entries.strand(every)
         for r in np.unique(row):
+            for cta in (c for c in range(self.entries.ctas) if c != self.cta):  # what peers wrote, and told
+                at = self.entries.fence(cta, every)
+                self.rows[r, at] = np.maximum(self.rows[r, at], self.rows[r, self.entries.known(cta, strands)])
             others = every[strands != self.first + r]
             known = self.rows[r, self.entries.known(self.cta, strands[others])]
             at = self.entries.fence(self.cta, others)
@@ -172,16 +177,29 @@ class Knowledge:
 
 
 class Bytes:
-    """For each byte of the shared memory of a CTA: its last writer, and when each strand read it last."""
+    """For each byte of the shared memory of a CTA: its last writer, and when each strand read it last.
 
-    def __init__(self, entries: Entries, cta: int, nbytes: int) -> None:
+    Writers and readers are threads of the CTA, and those of its *peers* where these access it, too.
+    """
+
+    def __init__(self, entries: Entries, cta: int, nbytes: int, peers: bool = False) -> None:
+        others = (c for c in range(entries.ctas) if c != cta and peers)
+        self.ctas = (cta, *others)
         self.writer = np.zeros(nbytes, dtype=np.uint16)
         self.epoch = np.zeros(nbytes, dtype=np.int32)
         self.op = np.zeros(nbytes, dtype=np.uint16)
-        self.reads = np.zeros((entries.strands, nbytes), dtype=np.int32)
-        self.entries, self.threads = entries, entries.threads
-        self.strands = entries.known(cta, np.arange(entries.strands))
-        self.entry = {proxy: entries.of_writers(cta, proxy) for proxy in (GENERIC, ASYNC)}
+        self.reads = np.zeros((len(self.ctas) * entries.strands, nbytes), dtype=np.int32)
+        self.entries, self.threads = entries, len(self.ctas) * entries.threads
+        self.strands = np.concatenate([entries.known(c, np.arange(entries.strands)) for c in self.ctas])
+        self.entry = {proxy: entries.of_writers(self.ctas, proxy) for proxy in (GENERIC, ASYNC)}
+
+    def thread(self, cta: int, threads: Array) -> Array:
+        """The numbers of threads of a CTA among the writers."""
+        return threads + self.ctas.index(cta) * self.entries.threads
+
+    def strand(self, cta: int, threads: Array) -> Array:
+        """The strands of threads of a CTA among the readers."""
+        return np.asarray(self.entries.strand(threads) + self.ctas.index(cta) * self.entries.strands)
 
     def hidden(self, at: Where, k: Knowledge, row: Any, proxy: str = GENERIC) -> Array:
         """The bytes whose write is not known to a reader through this proxy."""

@@ -101,6 +101,7 @@ SAMPLES: dict[type[Op], Op] = {
     LoadIndex: LoadIndex(dim("p"), Ref("g", 0)),
     ops.Prefetch: ops.Prefetch("m"),
     ops.PrefetchL2: ops.PrefetchL2(Ref("g", 0)),
+    ops.PeerCopy: ops.PeerCopy("ld.cluster.4", Ref("t", 0), X, 0),
 }
 
 
@@ -118,6 +119,7 @@ def test_each_operation_is_known_to_each_walk() -> None:
 def test_what_operations_of_data_read_and_write() -> None:
     k = Builder("t", grid=(1,), threads=32)
     k.global_tensor("g", "i32", Layout(64))
+    k.shared_tensor("t", "f32", Layout(64))
     for name in ("x", "y", "acc"):
         k.registers(name, "bf16" if name != "acc" else "f32", 8)
     kernel = k.kernel()
@@ -133,6 +135,7 @@ def test_what_operations_of_data_read_and_write() -> None:
         "Mma": ([("x", 8), ("y", 4)], [("acc", 4)]),
         "Map": ([("x", 4), ("y", 1)], [("acc", 4)]),
         "Fill": ([], [("x", 3)]),
+        "PeerCopy": ([("t", 1)], [("x", 2)]),
         "Shuffle": ([("x", 2)], [("y", 2)]),
         "Reduce": ([("x", 4)], [("y", 1)]),
         "LoadIndex": ([("g", 1)], []),

@@ -15,7 +15,7 @@ from symlayout.kernel import Builder
 from symlayout.ops import Copy, Map, Op, Ref
 
 OPERATIONS = [x for name in ops.__all__ if isinstance(x := getattr(ops, name), type) and issubclass(x, Op)]
-ABSTRACT = {Op, ops.Copy, ops.Mma}  # these name atoms
+ABSTRACT = {Op, ops.Copy, ops.Mma, ops.PeerCopy}  # these name atoms
 
 
 @pytest.mark.parametrize("name", machines())

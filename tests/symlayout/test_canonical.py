@@ -58,6 +58,7 @@ from symlayout.ops import (
     Mma,
     Op,
     Param,
+    PeerCopy,
     Reduce,
     Ref,
     Role,
@@ -92,7 +93,12 @@ EXAMPLES = [
     *(HERE, FULL, Box("map", (I, 0)), Param("alpha"), Matrix(Ref("a"), MatrixDescriptor(0))),
     *(Copy("tma.load", Box("map", (I, 0)), THERE, FULL, 3, 64), Mma("wgmma", HERE, THERE, Ref("c"), I)),
     *(Map("add", (HERE, THERE), Ref("c"), 2), WORK, Shuffle("bfly", HERE, THERE, 1, 2)),
-    *(Reduce("add", HERE, THERE, 2, 4), Let(dim("x"), I + 1), LoadIndex(dim("x", at_most=M), HERE)),
+    *(
+        PeerCopy("st.async.4", HERE, THERE, 1, FULL),
+        Reduce("add", HERE, THERE, 2, 4),
+        Let(dim("x"), I + 1),
+        LoadIndex(dim("x", at_most=M), HERE),
+    ),
     *(
         Arrive(FULL, 1),
         CpAsyncArrive(FULL),

@@ -12,7 +12,6 @@ from checkers import HappensBefore, RingProtocol, prove
 from checkers.budget import Budget
 from checkers.clocks.decided import Clocks
 from checkers.rings.recognised import rings_of
-from symlayout import dim
 from symlayout.answers.report import Outcome
 from symlayout.kernel import Kernel
 from symlayout.kernel.joined import joined
@@ -97,12 +96,9 @@ def test_a_peer_that_has_exited_or_may_have() -> None:
 
 def alike() -> Iterator[tuple[str, Kernel]]:
     """Kernels with rings in clusters, right and wrong."""
-    T = dim("T", at_most=4096)
-    for ctas in (2, 4):
-        yield f"everyone, {ctas} CTAs", everyone(ctas=ctas)
-        yield f"everyone in two parts, {ctas} CTAs", everyone(ctas=ctas, split=True)
-    yield "two warps", everyone(T, warps=2, slots=3)
-    yield "rows and columns", rows_and_columns()
+    yield "everyone", everyone(slots=3)
+    yield "everyone, two warps of each of four CTAs", everyone(ctas=4, warps=2)
+    yield "everyone in two parts", everyone(split=True)
     yield "rows and columns in two dimensions", rows_and_columns(flat=False)
     yield "once", once()
     for name, (change, *_) in rings.MUTANTS.items():
