@@ -36,6 +36,13 @@ class Known:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self._normal: dict[Any, Any] = {}
+        self._holds: dict[Any, bool | None] = {}
+
+    def holds(self, x: Any) -> bool | None:
+        """Whether an expression is at least 0, found once; None where it is not known."""
+        if x not in self._holds:
+            self._holds[x] = self.facts.holds(Fact(x, ">="))
+        return self._holds[x]
 
     def normal(self, x: Any) -> Any:
         """``Facts.normal``, found once for each expression."""

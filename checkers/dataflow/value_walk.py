@@ -406,9 +406,9 @@ def _left_out(state: State, guard: Guard) -> Numbers:
     values: list[int] = np.unique(told).tolist()
 
     def may_hold(v: int) -> bool:
-        return state.facts.holds(Fact(guard.condition + v, ">=")) is not False
+        return state.known.holds(guard.condition + v) is not False
 
-    some = bisect.bisect_left(values, True, key=may_hold)
+    some = 0 if not values or may_hold(values[0]) else bisect.bisect_left(values, True, key=may_hold)
     left: Numbers = told <= values[some - 1] if some else np.zeros(len(told), bool)
     return left
 
