@@ -115,6 +115,9 @@ def _matrix_copy(walk: Walk, state: State, op: Copy) -> None:
 # -- arithmetic -----------------------------------------------------------------------------------------
 
 
+LOST = Unknown("it has a product with zero, of an element that may be infinite")
+
+
 def _map(walk: Walk, state: State, op: Op) -> None:
     assert isinstance(op, Map)
     row = map_function(op.function)
@@ -130,10 +133,11 @@ def _map(walk: Walk, state: State, op: Op) -> None:
             write(walk, state, op, op.dst, folded(state, row.value, dtype, acc, x), whole=True)
             return
     if op.function == "fma" and op.srcs[2] == op.dst:
-        some = products(state, words[0], words[1])
-        if adds_products(state, *(w[some] for w in words)):
+        some, lost = products(state, words[0], words[1])
+        if (some.any() or not lost.any()) and adds_products(state, *(w[some] for w in words)):
             sums = words[2].copy()
             sums.put(some, with_products(state, dtype, *(w[some] for w in words)))
+            sums.put(lost, Words.of(state.origins.number(LOST), int(lost.sum())))
             write(walk, state, op, op.dst, sums)
             return
     words = [settled(state, w) for w in words]

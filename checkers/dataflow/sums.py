@@ -183,9 +183,13 @@ def _zeros(state: State, x: Words) -> Numbers:
     return np.full(x.ids.shape, bool(zero)) if len(zero) in (0, len(kinds)) else np.isin(x.ids, zero)
 
 
-def products(state: State, a: Words, b: Words) -> Numbers:
-    """Where the factors are not both zero, as they are behind the end of K: 0*0 adds nothing to a sum."""
-    return ~(_zeros(state, a) & _zeros(state, b))
+def products(state: State, a: Words, b: Words) -> tuple[Numbers, Numbers]:
+    """Where both factors are no zeros, and where one is: behind the end of K both are, and 0*0 adds nothing to a sum.
+
+    One alone is zero behind the last row or column, where no sum is stored.
+    """
+    u, v = _zeros(state, a), _zeros(state, b)
+    return ~(u | v), u ^ v
 
 
 def adds_products(state: State, a: Words, b: Words, acc: Words) -> bool:
