@@ -133,7 +133,7 @@ def tensor_core_sums(row: MmaAtom, a: Numbers, b: Numbers, c: Numbers) -> Number
 
     mma of 8-bit floats adds the f16 products of the elements of K whose index modulo 4 is 0 or 1, then those of the
     others, and then c in f32: that chip has no such instruction for a warp. NaN is 0x7FFFFFFF or 0x7FFF, 0 is
-    positive. mma of f64 is a fused multiply-add for each k in order (measured of 8x8x4; taken for the other shapes).
+    positive. mma of f64 is a fused multiply-add for each k in order, of all four shapes.
     """
     if row.acc_dtype.kind == "int":
         return accumulated(row, a, b, c)
@@ -161,8 +161,10 @@ def _fused_in_order(a: Numbers, b: Numbers, c: Numbers) -> Numbers:
 
 def _fma(x: float, y: float, z: float) -> float:
     """x*y + z, rounded once."""
-    if not (math.isfinite(x) and math.isfinite(y) and math.isfinite(z)):
+    if not (math.isfinite(x) and math.isfinite(y)):
         return x * y + z
+    if not math.isfinite(z):  # whatever the product is, which is finite before it is rounded
+        return z
     exact = Fraction(x) * Fraction(y) + Fraction(z)
     try:
         return float(exact) if exact else x * y + z  # which has the sign of a zero

@@ -152,6 +152,8 @@ def test_sums_of_f64_are_fused_multiply_adds_in_the_order_of_k():
     assert (tensor_core_sums(row, a, b, c) == 0).all()  # what is small is lost beside 2^1000, before that is gone
     b[:, 2], b[:, 3] = 2.0**424, 0
     assert (tensor_core_sums(row, a, b, c) == np.inf).all()
+    b[:, 3] = 2.0**900  # a product that is infinite if it is rounded alone, and then the sum none
+    assert (tensor_core_sums(row, a, b, c) == np.inf).all()
 
 
 @pytest.mark.parametrize("word", ["mma.m16n8k32.i8", "mma.m16n8k16.i8", "mma.m8n8k16.i8"])
