@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks import cluster_protocols
 from benchmarks.protocol_kernels import campaign, drawn, main
 
 
@@ -26,3 +27,10 @@ def test_protocols_differ() -> None:
 def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--trials", "2"]) == 0
     assert "wrongly proved" in capsys.readouterr().out
+
+
+def test_what_is_proved_of_clusters_no_schedule_breaks(share: Callable[[int], int]) -> None:
+    rows = list(campaign(max(5, share(12)), draw=cluster_protocols.drawn))
+
+    assert [r for r in rows if r["proof"] == "proved" and r["broken"]] == []
+    assert {"proved", "refuted"} <= {r["proof"] for r in rows}
