@@ -31,7 +31,8 @@ from .timing_classes import Unit, timing_class
 from .trace import Stall, Trace, Use
 from .values import Memories
 
-MANY_STEPS, PARTS = 5_000, (1, 4, 8)  # of runs that simulate more, a fiftieth of a second, others go on for a part
+# Of runs that simulate more, a hundredth of a second, others go on for a part: of twice as many steps at most, or an 8th.
+MANY_STEPS, PARTS = 2_500, (4, 8)
 REUSED = 1.5  # times that each byte moves, from which on several SMs read the same
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")
@@ -226,8 +227,8 @@ class _Again:
 
     def __init__(self, plans: Plans, machine: Machine, time: int, chip: Chip, each_step: bool) -> None:
         self.plans, self.full, self.each_step = plans, time, each_step
-        simulated = chip.steps - chip.repeated
-        self.part = next((p for p in PARTS if simulated <= p * MANY_STEPS), PARTS[-1])
+        few = chip.steps - chip.repeated <= MANY_STEPS
+        self.part = 1 if few else next((p for p in PARTS if chip.steps <= 2 * p * MANY_STEPS), PARTS[-1])
         self.until = chip.sms[0].slots.served // self.part if self.part > 1 else 0
         self._each: float | None = None  # picoseconds of a step of the part
 

@@ -84,7 +84,7 @@ def test_families_of_regular_pipelines_are_mostly_counted(name):
 
 
 def test_a_trace_is_the_same_but_for_its_notes():
-    bound = bulk_copy(1 << 16, chunk=256, slots=3, blocks=1).bind()
+    bound = bulk_copy(1 << 15, chunk=256, slots=3, blocks=1).bind()
     found, wanted = (simulate(bound, each_step=each).row() for each in (False, True))
 
     assert [n for n in found.pop("notes") if "repeat" not in n] == wanted.pop("notes")
