@@ -31,7 +31,7 @@ from .timing_classes import Unit, timing_class
 from .trace import Stall, Trace, Use
 from .values import Memories
 
-# Of runs that simulate more, a hundredth of a second, others go on for a part: of twice as many steps at most, or an 8th.
+# Of runs that simulate more, a hundredth of a second, others go on for a part: twice as many steps at most, or an 8th.
 MANY_STEPS, PARTS = 2_500, (4, 8)
 REUSED = 1.5  # times that each byte moves, from which on several SMs read the same
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
