@@ -151,35 +151,34 @@ def feasible(matrix: Sequence[Sequence[int]], wanted: Sequence[int]) -> list[Fra
     [1, 2, 0]
     """
     n = len(matrix[0])
-    rows = [[Fraction(-c if b < 0 else c) for c in r] + [Fraction(abs(b))] for r, b in zip(matrix, wanted, strict=True)]
+    rows = [[-c if b < 0 else c for c in r] + [abs(b)] for r, b in zip(matrix, wanted, strict=True)]
     basis = [n + i for i in range(len(rows))]  # one artificial variable for each row, which has no column
-    cost = [sum((r[k] for r in rows), Fraction(0)) for k in range(n + 1)]
+    cost = [sum(r[k] for r in rows) for k in range(n + 1)]
+    unit = 1  # integers throughout: each entry is a numerator over this
     for _ in range(MOST_PIVOTS):
         if cost[n] == 0:
             out = [Fraction(0)] * n
             for b, r in zip(basis, rows, strict=True):
                 if b < n:
-                    out[b] = r[n]
+                    out[b] = Fraction(r[n], unit)
             return out
         step(len(rows))
         column = next((k for k in range(n) if cost[k] > 0), None)  # Bland's rule, which ends
         if column is None:
             return None
-        ratios = [(r[n] / r[column], basis[i], i) for i, r in enumerate(rows) if r[column] > 0]
+        ratios = [(Fraction(r[n], r[column]), basis[i], i) for i, r in enumerate(rows) if r[column] > 0]
         if not ratios:
             return None
         _, _, pivot = min(ratios)
-        _pivot(rows, cost, pivot, column)
-        basis[pivot] = column
+        _pivot(rows, cost, pivot, column, unit)
+        basis[pivot], unit = column, rows[pivot][column]
     return None
 
 
-def _pivot(rows: list[list[Fraction]], cost: list[Fraction], pivot: int, column: int) -> None:
-    by = rows[pivot][column]
-    mine = rows[pivot] = [x / by if x else x for x in rows[pivot]]
+def _pivot(rows: list[list[int]], cost: list[int], pivot: int, column: int, unit: int) -> None:
+    """Entries over *unit* become entries over the pivot, without a fraction: both are minors (Bareiss 1968)."""
+    mine = rows[pivot]
+    by = mine[column]
     for r in (*(r for i, r in enumerate(rows) if i != pivot), cost):
         factor = r[column]
-        if factor:
-            for k, x in enumerate(mine):
-                if x:
-                    r[k] -= factor * x
+        r[:] = [(by * x - factor * y) // unit for x, y in zip(r, mine, strict=True)]
