@@ -50,10 +50,24 @@ class Atom:
     align_bytes: int = 0  # of every shared-memory address that a thread gives
     since: tuple[int, int] = AMPERE  # compute capability from which on there is one; none older is described
     caching: Caching = NOTHING  # the cache policies that it takes
+    made_of: tuple[tuple[tuple[int, int], str], ...] = ()  # compute capabilities whose chips run others instead: which
 
     @property
     def asynchronous(self) -> bool:
         return self.completion is not Completion.AT_ONCE
+
+    @property
+    def chips(self) -> str:
+        """The compute capabilities that have it, and what others make of it, as text.
+
+        >>> print(atom("mma.m16n8k64.i4").chips)
+        from compute capability 8.0 on; 2 IMMA of 8 bits on 9.0, 10.0, 12.0
+        """
+        made: dict[str, list[str]] = {}
+        for (major, minor), what in self.made_of:
+            made.setdefault(what, []).append(f"{major}.{minor}")
+        others = [f"{what} on {', '.join(chips)}" for what, chips in made.items()]
+        return "; ".join((f"from compute capability {self.since[0]}.{self.since[1]} on", *others))
 
     @property
     def threads(self) -> int:
@@ -123,7 +137,6 @@ class MmaAtom(Atom):
     tv_b: Layout
     tv_c: Layout
     combines: Combines = Combines.PRODUCT
-    made_of: tuple[tuple[tuple[int, int], str], ...] = ()  # compute capabilities whose chips run others instead: which
     extent: Extent = Extent.SHAPE
 
     @property

@@ -56,7 +56,7 @@ def _show_atom(word: str, at: str, tile: str) -> Callable[[], str]:
     if at or tile:
         raise NotationError(f"expected --at and --tile with a layout, got the instruction {word}")
     lines = [line for grid in atom_grids(row) for line in ("", grid.title, grid.table(console.width()))]
-    for line in (str(row), row.source, *lines):
+    for line in (str(row), f"{row.source}, {row.chips}", *lines):
         console.out.print(line, markup=False, style="bold" if line == str(row) else None)
     return lambda: atom_svg(row)
 
