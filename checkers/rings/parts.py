@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from symlayout.atoms import MatrixDescriptor, MmaAtom
@@ -45,7 +45,22 @@ def in_parts(agent: Agent, rings: tuple[RingParts, ...], fillers: Mapping[str, d
         lands = tuple((cta, b, tuple(p for m in to for p in parts(m, extents[0]))) for cta, b, to in s.lands)
         return replace(s, memory=tuple(dict.fromkeys(every)), lands=lands) if s.memory else s
 
-    return replace(agent, program=tuple(map(moved, agent.program)))
+    return replace(agent, program=tuple(_once(map(moved, agent.program))))
+
+
+def _once(program: Iterable[Step]) -> Iterator[Step]:
+    """The steps, where of arrivals at several CTAs behind one read the first gives back what all of these fill.
+
+    They take turns: one of them may have filled it again before the last arrival.
+    """
+    given: dict[Memory, int] = {}  # to which CTA, since the last wait or read
+    for s in program:
+        if s.kind == "arrive":
+            s = replace(s, memory=tuple(m for m in s.memory if given.get(m, s.cta) == s.cta))
+            given |= dict.fromkeys(s.memory, s.cta)
+        elif s.kind in ("wait", "read"):
+            given.clear()
+        yield s
 
 
 def _given(

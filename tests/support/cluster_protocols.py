@@ -110,6 +110,32 @@ def in_step(*, phase: int = 0, count: int = 1, tells: bool = True, waits: str = 
     return k.kernel()
 
 
+def by_turns(slots: int = 2, *, phase: int = 0, told: str = "both", order: str = "late", armed: int = PART) -> Kernel:
+    """The CTAs load tiles for both by turns, when both have given a slot back to *told*; each arms its own."""
+    k, rank, box, tile, dst = _made("by_turns", slots)
+    full, empty = k.mbarriers("full", slots, 1), k.mbarriers("empty", slots, 2)
+    k.cluster_sync()
+    with k.role("producer", 1), k.elect(), k.loop("i", L) as i:
+        k.wait(empty(i % slots), (i // slots + 1 + phase) % 2, scope="cluster")
+        k.expect_tx(full(i % slots), 4 * armed)
+        with k.where((i + rank) % 2 <= 0):
+            k.copy("tma.load", box(0, i), tile(PART * (i % slots)), full(i % slots), 3)
+    with k.role("consumer", 1), k.loop("i", L) as i:
+        x = k.registers("x", "f32", 1)
+        k.wait(full(i % slots), i // slots % 2)
+        for step in ("arrive", "read") if order == "early" else ("read", "arrive"):
+            if step == "read":
+                k.copy("ld.shared.4", tile(PART * (i % slots) + k.thread), x())
+                k.copy("st.global.4", x(), dst(PART * (2 * i + rank) + k.thread))
+                k.warp_sync()
+                continue
+            with k.elect():
+                for peer in (0, 1) if told == "both" else (0, 0):
+                    k.arrive(empty(i % slots), peer, "cluster")
+    _end(k, "sync")
+    return k.kernel()
+
+
 def _end(k: Builder, how: str) -> None:
     """The barrier of the cluster at the end, in one part or two, or something less."""
     if how == "sync":

@@ -11,6 +11,7 @@ import pytest
 from checkers import HappensBefore, RingProtocol, prove
 from checkers.budget import Budget
 from checkers.clocks.decided import Clocks
+from checkers.rings.programs import machine
 from checkers.rings.recognised import rings_of
 from symlayout.answers.report import Outcome
 from symlayout.kernel import Kernel
@@ -22,7 +23,7 @@ from tests.checkers.clocks.test_protocols import order_claims
 from tests.refuted import test_cluster_mutants as rings
 from tests.refuted import test_split_cluster_barriers as split
 from tests.support.cluster_kernels import everyone, once, rows_and_columns
-from tests.support.cluster_protocols import first_for_all, for_the_peer, in_step
+from tests.support.cluster_protocols import by_turns, first_for_all, for_the_peer, in_step
 
 QUICK = Budget(solver_ms=500, repairs=False)
 
@@ -70,6 +71,29 @@ def test_it_is_proved_for_all_sizes(name: str) -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_refuted(name: str) -> None:
     found = (v for c in reversed(order_claims(WRONG[name]())) for v in prove(c, budget=QUICK).verdicts)
+
+    assert any(v.outcome is Outcome.REFUTED for v in found)
+
+
+BY_TURNS = {
+    "the phase before": {"phase": 1},
+    "one CTA told": {"told": "first"},
+    "told before the read": {"order": "early"},
+    "more bytes armed": {"armed": 64},
+}
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_a_slot_that_ctas_fill_by_turns_is_given_back_once(slots: int) -> None:
+    kernel = by_turns(slots)
+
+    assert machine(kernel.bind(L=3), (0,), 12).search() is None
+    assert mishap(kernel.bind(L=5), schedules=("eager", "lazy", 1)) is None
+
+
+@pytest.mark.parametrize("how", BY_TURNS.values(), ids=BY_TURNS)
+def test_what_is_wrong_about_turns_is_refuted(how: dict[str, object]) -> None:
+    found = (v for c in order_claims(by_turns(**how)) for v in prove(c, budget=QUICK).verdicts)  # type: ignore[arg-type]
 
     assert any(v.outcome is Outcome.REFUTED for v in found)
 
