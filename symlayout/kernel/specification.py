@@ -173,14 +173,21 @@ class Result:
 def result(tensor: str, shape: Any, value: Callable[..., Value]) -> Result:
     """A result for an output of *shape*: *value* is a function of as many coordinates as the shape has modes.
 
-    The coordinates take the names of the parameters. Raises LayoutError for another number of them.
+    The coordinates take the names of the parameters. Raises LayoutError for another number of them, and where the
+    function makes no value.
     """
     modes = as_modes(shape)
     names = list(inspect.signature(value).parameters)
     if len(names) != len(modes):
         raise LayoutError(f"expected a value of {len(modes)} coordinates of {tensor}, got one of {', '.join(names)}")
     coords = tuple(index(name, n) for name, n in zip(names, modes, strict=True))
-    return Result(tensor, coords, value(*coords))
+    made = value(*coords)
+    if not isinstance(made, Element | Scalar | Number | Dot | Total | Applied):
+        raise LayoutError(
+            f"expected a value for each element of {tensor}, as element, number or total make, got {made!r} "
+            f"({type(made).__name__})"
+        )
+    return Result(tensor, coords, made)
 
 
 def element(tensor: str, *at: Any) -> Element:

@@ -47,6 +47,8 @@ Array = np.ndarray[Any, Any]
 
 EXACT_F64 = 1 << 53
 
+OF_NOTHING = {"add": 0.0, "mul": 1.0}  # sums and products of no values
+
 
 def expected(bound: Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The expected contents of each output with a result, rounded once where sums are exact.
@@ -124,8 +126,12 @@ def value_of(x: Value, env: Mapping[str, Any], inputs: Mapping[str, Array], dtyp
 
 
 def _total(x: Total, env: Mapping[str, Any], inputs: Mapping[str, Array]) -> Array:
-    """The fold in float64, one index after the other."""
+    """The fold in float64, one index after the other; of nothing a sum is 0 and a product 1. Raises LayoutError."""
     of = map_function(x.function).on
+    if int(x.extent) < 1:
+        if x.function not in OF_NOTHING:
+            raise LayoutError(f"expected at least 1 value of {x.index.name} for {x}, got {x.extent}")
+        return np.asarray(OF_NOTHING[x.function])
     every = [_at(x.element, {**env, x.index.name: k}, inputs).astype(np.float64) for k in range(int(x.extent))]
     return functools.reduce(of, every)
 
