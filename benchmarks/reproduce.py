@@ -159,6 +159,13 @@ def rings(path: Path) -> Iterator[str]:
         yield f"| `{r['name']}` | {r['other_text']} | {'same' if r['same'] else 'other'} | {told} |"
 
 
+def peers(path: Path) -> Iterator[str]:
+    """How many runs of kernels that reach a peer's memory left the bytes that they should."""
+    found = list(rows(path))
+    cases = sum(r["said"].count(" (given) ") for r in found)
+    yield f"{sum(r['same'] for r in found)} of {len(found)} runs of {cases // len(found)} sizes the same, bit for bit"
+
+
 def is_refusal(told: str) -> bool:
     """Whether a mutant was refused before its launch, as it has no code or breaks a rule or an assumption."""
     return told.startswith(("no code", "LaunchError", "AssumptionError"))
@@ -167,6 +174,7 @@ def is_refusal(told: str) -> bool:
 TABLES = {
     **{"speeds": speeds, "correct": correctness, "mutants": mutants, "functions": functions},
     **{"stamped": stamped, "asleep": asleep, "launch_check": launches, "bounds": bounds, "rings": rings},
+    "peers": peers,
 }
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import gpu
 from benchmarks import reproduce
-from benchmarks.hardware import asleep, ck_views, correct, functions, mma_bounds, mutants, rings, speeds, stamped
+from benchmarks.hardware import asleep, ck_views, correct, functions, mma_bounds, mutants, peers, rings, speeds, stamped
 from benchmarks.kernel_mutation import FAMILIES, Judged
 from gpu.child import Outcome
 from gpu.driver import Availability
@@ -111,6 +111,13 @@ def test_every_view_of_ck_tile_left_the_bytes_that_it_says():
     assert sum(r["delays"] is not None for r in found) == len(found) / 2
 
 
+def test_every_way_to_reach_the_memory_of_a_peer_left_its_bytes():
+    found = rows("peers_h200.jsonl.gz")
+
+    assert {(r["kernel"], r["delays"]) for r in found} == {(f"summed {w}", d) for w in peers.WAYS for d in peers.DELAYS}
+    assert all(r["same"] and "5 of 5 cases the same" in r["said"] for r in found)
+
+
 def test_all_ways_of_launching_ended_as_expected():
     found = rows("launch_check_h200.jsonl.gz")
 
@@ -118,7 +125,7 @@ def test_all_ways_of_launching_ended_as_expected():
     assert all(r["as_expected"] for r in found)
 
 
-SCRIPTS = (asleep, ck_views, correct, functions, mma_bounds, mutants, rings, speeds, stamped)
+SCRIPTS = (asleep, ck_views, correct, functions, mma_bounds, mutants, peers, rings, speeds, stamped)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda m: m.__name__)
