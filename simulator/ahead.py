@@ -37,17 +37,13 @@ def ahead(kernel: Kernel, short: frozenset[int]) -> dict[int, int]:
     found = dict[int, int]()
     written = {kernel.touched(t) for op in kernel.walk() for t in op.changes()}
 
-    def look(op: Op) -> None:
-        if isinstance(op, For) and _straight(op, short):
+    within = set[int]()  # a loop whose loads go ahead, by identity
+    for op in kernel.plain.walk():
+        if isinstance(op, For) and id(op) not in within and _straight(op, short):
             loads = list(_loads(kernel, op, written))
             if loads and _registers(op, loads) <= REGISTERS:
                 found.update((id(x), id(op)) for x in loads)
-                return
-        for inner in op.body:
-            look(inner)
-
-    for top in kernel.plain.body:
-        look(top)
+                within.update(id(inner) for inner in op.walk())
     return found
 
 

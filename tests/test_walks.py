@@ -17,6 +17,9 @@ WALKS = {
     "symlayout/ops/op.py": ["nested"],  # what stands inside an operation
     "symlayout/ops/rewriting.py": ["edited", "named"],  # the rewriter
     "symlayout/kernel/unrolled.py": ["unrolled"],  # the executor
+    "symlayout/kernel/cursors.py": ["_inside"],  # the sites inside a site, which know what is around them
+    "checkers/claims/computes.py": ["iterations"],  # of the longest nest of loops
+    "simulator/upkeep.py": ["_instructions"],  # a body counts as often as code repeats it
 }
 
 
