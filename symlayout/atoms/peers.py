@@ -6,9 +6,9 @@ st.async.8: register -> shared, 8 bytes a thread, asynchronous, completes on an 
 >>> print(atom("ld.cluster.4"), needs_another("st.async.4"), needs_another("st.cluster.4"))
 ld.cluster.4: shared -> register, 4 bytes a thread True False
 
-All are weak accesses through the generic proxy: of the async proxy are the copies of cp.async.bulk and wgmma alone (PTX
-ISA, Async proxy). The mbarrier of ``st.async`` is one of the CTA that has the bytes, and that is another CTA than the
-one which issues it (PTX ISA, st.async).
+All are weak accesses through the generic proxy (PTX ISA, ld; st; st.async). The mbarrier of ``st.async`` is one of the
+CTA that has the bytes. PTX asks for a cluster of more than one CTA; here the bytes have to go to another CTA than the
+one which issues it, since an ordinary store serves its own better.
 """
 
 from __future__ import annotations
@@ -38,5 +38,5 @@ WORDS = frozenset(row.word for row in ROWS)
 
 
 def needs_another(word: str) -> bool:
-    """Whether the bytes have to be in another CTA than that which issues it."""
+    """Whether the bytes have to be in another CTA than that which issues it: stricter than PTX, see above."""
     return word.startswith("st.async.")
