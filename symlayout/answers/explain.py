@@ -81,6 +81,10 @@ METHODS = {
         "An invariant of a slot of a ring and of its two barriers is kept by every operation, in every interleaving: "
         "an induction over steps, whose lemmas about integers were proved."
     ),
+    "symbolic clocks of all barriers": (
+        "Each wait was shown to end by the arrivals that its use awaits, and none to wait for ever: an induction over "
+        "the use numbers of all barriers, for all trip counts (checkers.clocks)."
+    ),
     "orderings of": (
         "Each pair of accesses that must not overlap was found to be ordered by a rule of the memory model that is "
         "named; docs/memory_model.md lists the rules."

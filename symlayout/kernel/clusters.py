@@ -114,12 +114,12 @@ def ctas(kernel: Kernel) -> tuple[Cta, ...]:
     """The CTAs of a cluster; of a kernel without clusters the one that there is, with the kernel as it is.
 
     Each operation of them is one of its own (``Kernel.distinct``).
-    That the grid is one of whole clusters is the caller's to see to (``whole``).
+    That the grid is one of whole clusters is the caller's to see to (``whole``). Raises LayoutError for no CTA.
     """
     kernel = kernel.distinct
     if size(kernel) == 1:
         return (Cta(0, kernel, 1),)
-    every = (of_rank(kernel, rank) for rank in range(size(kernel)))
+    every = (of_rank(kernel, rank) for rank in range(math.prod(_shape(kernel))))
     return tuple(replace(c, kernel=c.kernel.edited(_decided)) for c in every)
 
 
