@@ -64,6 +64,8 @@ class Dram:
     def _remembered(self, direction: int) -> int:
         """How long it was busy in a direction lately, in coarse steps, so that a steady state repeats."""
         since, busy = self._busy[direction]
+        if not busy:
+            return 0
         return STEP * round(busy / STEP * exp((since - self.pipe.engine.now) / self._memory))
 
     def waits(self, lines: int) -> int:
@@ -73,8 +75,8 @@ class Dram:
         """
         if self.pipe.free:
             return 0
-        parts = (min(1.0, self._remembered(k) / self._memory) for k in range(2))
-        longest = sum(wait * part for wait, part in zip(self._waits, parts, strict=True))
+        read, write = (min(1.0, self._remembered(k) / self._memory) for k in (0, 1))
+        longest = self._waits[0] * read + self._waits[1] * write
         return round(longest * lines / (lines + 1))
 
     def state(self, now: int) -> Hashable:

@@ -52,6 +52,8 @@ class Signal:
 
     def fire(self, engine: Engine) -> None:
         """Resume the waiting processes, in the order in which they came."""
+        if not self.waiting:
+            return
         resumed, self.waiting = self.waiting, []
         for process in resumed:
             process.waits_for = None
@@ -91,7 +93,8 @@ class Process:
                     raise SimulationError(f"expected a process that sleeps at least 0 ps, got {stop} ps of {self.name}")
                 engine.left -= 1
                 if (queue and queue[0][0] <= time) or engine.left < 0:
-                    engine.at(time, self.resume)
+                    engine.count += 1  # as ``at`` does
+                    heappush(queue, (time, engine.count, self.resume))
                     return
                 engine.now = time
             elif isinstance(stop, Signal):
@@ -112,7 +115,7 @@ class Engine:
     simulator.engine.SimulationError: no process can go on at 0.000 ns: consumer waits for full[0]
     """
 
-    __slots__ = ("_count", "left", "live", "now", "queue", "running")
+    __slots__ = ("count", "left", "live", "now", "queue", "running")
 
     def __init__(self) -> None:
         self.now = 0
@@ -120,14 +123,14 @@ class Engine:
         self.live: dict[Process, None] = {}
         self.queue: list[tuple[int, int, Callable[[], None]]] = []
         self.left = 0  # events that a run may still have
-        self._count = 0
+        self.count = 0  # events that were scheduled: those of one time are in this order
 
     def at(self, time: int, action: Callable[[], None]) -> None:
         """Do something at a time. Raises SimulationError for a time that is over."""
         if time < self.now:
             raise SimulationError(f"expected an event at {self.now} ps or later, got one at {time} ps")
-        self._count += 1
-        heappush(self.queue, (time, self._count, action))
+        self.count += 1
+        heappush(self.queue, (time, self.count, action))
 
     def start(self, name: str, steps: Steps, owner: Any = None) -> None:
         """Run a process from now on: the steps of an *owner*."""

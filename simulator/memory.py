@@ -94,8 +94,8 @@ class GlobalMemory:
         after = self.latency(late, boxed)
         if late and after:
             after += apart
-        found = tuple(max(end, port.take(port_ps)[1]) + after for port in ports)
-        return found if len(found) == 1 else tuple(t + self.multicast for t in found)
+        found = [max(end, port.take(port_ps)[1]) + after for port in ports]
+        return tuple(found if len(found) == 1 else [t + self.multicast for t in found])
 
     def latency(self, late: bool, boxed: bool = False) -> int:
         """From the end of the service of a request until its bytes arrive; *boxed* is one of TMA."""

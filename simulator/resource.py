@@ -50,13 +50,14 @@ class Pipe:
         start = servers[0]
         if start < now:
             start = now
+        else:
+            self.queued += start - now
         end = start + occupancy
         if len(servers) == 1:
             servers[0] = end
         else:
             heapq.heapreplace(servers, end)
         self.busy += occupancy
-        self.queued += start - now
         self.served += 1
         if self.log is not None:
             self.log(self.name, start, end)

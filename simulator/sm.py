@@ -29,6 +29,13 @@ IN_FLIGHT = "TMA bytes in flight"
 ISSUING, ALL = "issuing", "all"  # of the time of a team: no stall, and all of it
 
 
+class _Counted(Mbarrier):
+    """An mbarrier of a timed run, which asks nobody what he knows."""
+
+    def _learn(self) -> None:
+        pass
+
+
 class Barrier:
     """An mbarrier, and those who wait for its phase; what it does is what the untimed run says."""
 
@@ -36,7 +43,7 @@ class Barrier:
 
     def __init__(self, engine: Engine, name: str, arrivals: int) -> None:
         self.engine = engine
-        self.state = Mbarrier(name, arrivals, np.zeros(1, np.int64), 0)
+        self.state = _Counted(name, arrivals, np.zeros(1, np.int64), 0)
         self.signal = Signal(self._told)
 
     def _told(self) -> str:
@@ -49,14 +56,14 @@ class Barrier:
         s = self.state
         return s.phase % 2, s.pending, s.tx, self.signal.state
 
-    def change(self, change: Callable[[int], None], number: int) -> None:
+    def change(self, change: Callable[..., None], *numbers: int) -> None:
         """Arrive, expect or complete; a phase that ends so resumes those who wait for it.
 
         Raises SimulationError for what no mbarrier takes, such as more arrivals than a phase awaits.
         """
         phase = self.state.phase
         try:
-            change(number)
+            change(*numbers)
         except LayoutError as e:
             raise SimulationError(f"{self.engine.running} at {self.engine.now / NS:.3f} ns: {e}") from e
         if self.state.phase != phase:

@@ -110,4 +110,6 @@ class Times:
 
 def _whole(times: tuple[Any, ...], rows: int) -> list[Array]:
     """Times as whole picoseconds, one for each step."""
-    return [np.broadcast_to(np.rint(t).astype(np.int64), rows) for t in times]
+    return [
+        np.rint(t).astype(np.int64) if isinstance(t, np.ndarray) else np.full(rows, round(t), np.int64) for t in times
+    ]

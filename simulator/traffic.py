@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,13 +126,11 @@ def traffic_of(
     if asked.parts:
         found = _sources(cache, asked)
         each = (np.split(x, np.cumsum([len(x) for x in asked.time])[:-1]) for x in found)
-        lengths = _lengths([part for _, part in asked.parts])
-        for at, (name, part), length, missed, late, answered in zip(
-            asked.time, asked.parts, lengths, *each, strict=True
-        ):
+        for (name, part), runs, missed, late, answered in zip(asked.parts, asked.runs, *each, strict=True):
             dram = _capped(kernel, cache, part, part.columns["bytes"] * missed)
             l2 = part.columns["bytes"] * answered
-            requests[name] = Requests(name, part, l2, dram, dram + missed * _runs(cache, part, length, at), late)
+            lost = missed * runs.lost(cache, part) if runs else 0.0
+            requests[name] = Requests(name, part, l2, dram, dram + lost, late)
     signs = np.zeros((groups, 1 + len(walk.lengths)), dtype=np.int64)
     lengths = [np.ones(len(group), dtype=np.int64), *walk.lengths]
     np.add.at(signs, group, np.stack(lengths, axis=1))
@@ -149,6 +148,12 @@ class Asked:
     window: Array  # distinct bytes since then, see ``reuse``
     group: Array  # the same for those that ask for the same bytes in a step
     alike: Array  # how many of these are of one GPC
+
+    @cached_property
+    def runs(self) -> list[Runs | None]:
+        """The runs of each part in DRAM; None where they cost nothing."""
+        lengths = _lengths([part for _, part in self.parts])
+        return [_runs(part, n, at) for (_, part), n, at in zip(self.parts, lengths, self.time, strict=True)]
 
 
 def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, size: int, neighbours: int) -> Asked:
@@ -172,8 +177,8 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
         return Asked(parts, time, *(nothing,) * 5)
     nbytes, near = np.concatenate([p.columns["bytes"] for _, p in parts]), np.concatenate(gpc)
     window, together = windows(np.concatenate(time), np.concatenate(key), nbytes)
-    _, which, alike = np.unique(together * (int(near.max()) + 1) + near, return_inverse=True, return_counts=True)
-    return Asked(parts, time, nbytes, np.concatenate(load), window, together, alike[which.reshape(-1)])
+    those = together * (int(near.max()) + 1) + near
+    return Asked(parts, time, nbytes, np.concatenate(load), window, together, np.bincount(those)[those])
 
 
 def _starts(lengths: Array, group: Array, nth: Array, rank: Array, at_once: int) -> Array:
@@ -226,8 +231,27 @@ def _length(one: Moved, every: list[Moved]) -> Any:
     return end - first
 
 
-def _runs(cache: Cache, part: Part, length: Any, time: Array) -> Array:
-    """Bytes of time that DRAM loses by runs that are short: fewer where what lies behind is moved at about the time."""
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """How the bytes of each execution of a copy lie in DRAM, and which of them are moved at about the time."""
+
+    length: Any  # bytes that lie together
+    together: Array  # runs of so many bytes
+    alone: Array  # whether nobody moves what lies behind them
+    written: Array  # runs that cost a write something, those that others go on with by half
+
+    def lost(self, cache: Cache, part: Part) -> Array:
+        """Bytes of time that DRAM loses by runs that are short: fewer where what lies behind is moved as well."""
+        alone = np.where(self.alone, cache.lone_run * self.together, 0.0)
+        if part.row.unit in READS:
+            return np.maximum(alone, np.where(self.length < READ_RUN, cache.read_run * self.together, 0.0))
+        assert part.moved is not None
+        assert part.moved.run_bytes is not None
+        return np.maximum(alone, np.where(part.moved.run_bytes < LONE_RUN, cache.write_run * self.written, 0.0))
+
+
+def _runs(part: Part, length: Any, time: Array) -> Runs | None:
+    """How the bytes of a part lie in DRAM; None where none of its runs is short."""
     moved = part.moved
     assert moved is not None
     assert moved.run_bytes is not None
@@ -235,17 +259,17 @@ def _runs(cache: Cache, part: Part, length: Any, time: Array) -> Array:
     assert moved.at is not None
     apart = moved.run_bytes != moved.pitch  # rows that fill their tensor lie together
     if not (apart & (moved.run_bytes < LONE_RUN)).any():
-        return np.zeros(len(time))
+        return None
     _, step = np.unique(time, return_inverse=True)
     here = (step.reshape(-1) << KEYS) + moved.at
-    beside = np.isin(here + length, here)  # what others move at the time, or this CTA next, lies behind
-    beside[:-1] |= (part.cta[1:] == part.cta[:-1]) & (moved.at[1:] == (moved.at + length)[:-1])
+    alone = np.broadcast_to(apart & (length < LONE_RUN), len(here)).copy()
+    alone[:-1] &= (part.cta[1:] != part.cta[:-1]) | (moved.at[1:] != (moved.at + length)[:-1])  # nor this CTA next
+    alone[alone] = ~np.isin((here + length)[alone], here)
     together = moved.runs * moved.run_bytes / np.maximum(length, 1)  # rows of all boxes side by side
-    alone = np.where(beside | ~apart | (length >= LONE_RUN), 0.0, cache.lone_run * together)
-    if part.row.unit in READS:
-        return np.maximum(alone, np.where(length < READ_RUN, cache.read_run * together, 0.0))
-    each = np.where(np.isin(here + moved.run_bytes, here), 0.5, 1.0) * cache.write_run * moved.runs
-    return np.maximum(alone, np.where(moved.run_bytes < LONE_RUN, each, 0.0))
+    written = (
+        together if part.row.unit in READS else np.where(np.isin(here + moved.run_bytes, here), 0.5, 1.0) * moved.runs
+    )
+    return Runs(length, together, alone, written)
 
 
 def _capped(kernel: Kernel, cache: Cache, part: Part, dram: Array) -> Array:

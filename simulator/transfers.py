@@ -290,7 +290,7 @@ class Arrival:
 
     def come(self) -> None:
         """They are there."""
-        self.barrier.change(lambda lanes: self.barrier.state.arrive(lanes, *self.how), self.lanes)
+        self.barrier.change(self.barrier.state.arrive, self.lanes, *self.how)
         if self.told is not None:
             self.told()
 

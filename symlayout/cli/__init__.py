@@ -10,11 +10,13 @@ help.
 
 from __future__ import annotations
 
+import gc
 import platform
 import sys
 from collections.abc import Callable
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from ..answers import console
@@ -53,6 +55,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "machines": machines,
 }
 
+YOUNG = 50_000  # objects between looks for circles: proofs and runs make millions, hardly any of them in circles
+
+KEPT = 31 << 20  # bytes, below the largest size that moves glibc's threshold: pages that are kept need no new ones
+
 app = typer.Typer(
     name="symlayout",
     help="Prove properties of GPU layouts for all sizes; show what a layout does.",
@@ -87,6 +93,8 @@ def _options(
 
 def main() -> None:
     """The entry point; a defect of ours ends in one line and status 70, a broken pipe in silence."""
+    gc.set_threshold(YOUNG)
+    np.empty(KEPT, np.uint8)  # freed at once: from then on glibc keeps memory of arrays up to twice that size
     try:
         expect_ours()
         app()

@@ -53,6 +53,9 @@ class Mbarrier:
 
         Raises DisorderError for more than a phase awaits, and for the last where an arrival does not *complete* it.
         """
+        if 0 < threads * count < self.pending:  # no phase ends between them
+            self.pending -= threads * count
+            return
         for _ in range(threads):
             if self.pending < count:
                 more = "another" if self.pending == 0 else f"{count} at once with {self.pending} pending"
@@ -98,8 +101,12 @@ class Mbarrier:
     def _advance(self) -> None:
         if self.pending == 0 and self.tx == 0:
             self.phase, self.pending = self.phase + 1, self.arrivals
-            np.maximum(self.known, self.told, out=self.known)
-            self.known[self.component] = self.phase
+            self._learn()
+
+    def _learn(self) -> None:
+        """What the arrivals of a phase released is known, now that it is over."""
+        np.maximum(self.known, self.told, out=self.known)
+        self.known[self.component] = self.phase
 
     def __str__(self) -> str:
         return (
