@@ -1,0 +1,207 @@
+"""L2, DRAM and the ports of SMs to them: rates by rings and boxes, latencies by chases, and what waits in DRAM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..fitting import Fitted, level, line
+from .rows import COPY, LOAD, STORE, Row, Rule, mid, rate, scaled, those
+
+MIB = 1 << 20
+IN_FLIGHT = 96 << 10  # bytes of each SM, from which on DRAM is busy all the time
+FEW_IN_FLIGHT = 8192  # bytes of each SM, up to which a ring waits for latencies alone
+PLACE = 1024  # bytes in a row that one place of DRAM has
+
+
+def sm_clock(rows: Sequence[Row]) -> Fitted:
+    """GHz of the SMs while DRAM streams."""
+    return level([r["ghz"] for r in those(rows, mode=LOAD)])
+
+
+def sm_rate(mode: int) -> Rule:
+    """One SM, or so few that nothing else binds: bytes of a cycle."""
+
+    def rule(rows: Sequence[Row]) -> Fitted:
+        found = [
+            r for r in those(rows, mode=mode, per_sm=1, footprint=16 * MIB, bytes=16384, slots=8) if r["sms"] <= 16
+        ]
+        return level([rate(r) / r["sms"] / r["ghz"] for r in found], {"sms": [r["sms"] for r in found]})
+
+    return rule
+
+
+def sm_port_rate(rows: Sequence[Row]) -> Fitted:
+    """One SM that loads two boxes of 16 KB a step: single ones are bound by the loop that asks for them."""
+    alone = those(rows, kernel="operands", grid=1)
+    return level([(r["rows_a"] + r["rows_b"]) * 128 * r["trips"] / mid(r) for r in alone])
+
+
+# -- rates of DRAM -------------------------------------------------------------------------------------------
+
+
+def _deep(rows: Sequence[Row], mode: int) -> list[Row]:
+    """Rings of all SMs with so much in flight that more would not be faster."""
+    most = max(r.get("sms", 0) for r in rows)
+    found = those(rows, kernel="ring", mode=mode, sms=most)
+    return [r for r in found if r["bytes"] * r["slots"] * r["per_sm"] >= IN_FLIGHT and r["bytes"] >= 4096]
+
+
+def dram_rate(mode: int) -> Rule:
+    """Bytes of a nanosecond that DRAM loads, or stores, with so much in flight that more would not be faster."""
+
+    def rule(rows: Sequence[Row]) -> Fitted:
+        wide = [r for r in those(rows, kernel="ring", mode=mode) if r["bytes"] >= 8192]
+        found = wide if mode == STORE else _deep(rows, mode)  # of stores four are under way, whatever the slots
+        return level([rate(r) for r in found], {"slots": [r["slots"] for r in found]})
+
+    return rule
+
+
+def dram_turnaround(rows: Sequence[Row]) -> Fitted:
+    """What a copy takes longer than its reads and its writes alone: bytes written in a nanosecond of that.
+
+    Copies differ by how far apart lies what is under way: the middle between slowest and fastest, and their span.
+    """
+    reads, writes = dram_rate(LOAD)(rows).value, dram_rate(STORE)(rows).value
+    rates = [rate(r) for r in _deep(rows, COPY)]
+    streams = [r for r in those(rows, kernel="stream", mode=COPY) if r["footprint"] >= 1 << 30]
+    rates += [2 * r["bytes"] / mid(r, "ns") for r in streams]
+    slow, middle, fast = (
+        0.5 / (1 / x - 0.5 / reads - 0.5 / writes) for x in (min(rates), (min(rates) + max(rates)) / 2, max(rates))
+    )
+    return Fitted(middle, (fast - slow) / (4 * middle), len(rates))
+
+
+# -- L2 ------------------------------------------------------------------------------------------------------
+
+
+def l2_rate(mode: int) -> Rule:
+    """Bytes of a nanosecond that all SMs load from L2, or store into it."""
+
+    def rule(rows: Sequence[Row]) -> Fitted:
+        most = max(r.get("sms", 0) for r in rows)
+        found = those(rows, mode=mode, sms=most, bytes=16384, slots=(4, 8), per_sm=1)
+        found = [r for r in found if r["footprint"] <= (32 * MIB if mode == LOAD else 16 * MIB)]
+        return level([rate(r) for r in found], {"footprint": [r["footprint"] for r in found]})
+
+    return rule
+
+
+def _fading(rows: Sequence[Row]) -> tuple[float, float, Fitted]:
+    """(bytes that L2 holds as a whole, bytes more by which the part it holds falls to 1/e, what that leaves over).
+
+    Loops over a footprint run at the rate of L2, or at that of DRAM for what L2 does not hold, whichever is less.
+    """
+    most = max(r.get("sms", 0) for r in rows)
+    found = those(rows, kernel="ring", mode=LOAD, sms=most, bytes=16384, slots=8, per_sm=1)
+    sizes = np.array([r["footprint"] for r in found], dtype=float)
+    rates = np.array([rate(r) for r in found])
+    high, low = float(np.median(rates[sizes <= 24 * MIB])), float(rates[sizes >= 128 * MIB].min())
+    whole = float(sizes[rates >= 0.95 * high].max())
+    tried = np.arange(4, 100) * MIB
+    missed = -np.expm1(-np.maximum(0.0, (sizes - whole)[None, :] / tried[:, None]))
+    left = np.sqrt(np.mean((np.minimum(high, low / np.maximum(missed, 1e-9)) / rates - 1) ** 2, axis=1))
+    best = int(np.argmin(left))
+    return whole, float(tried[best]), Fitted(whole, float(left[best]), len(found))
+
+
+def l2_bytes(rows: Sequence[Row]) -> Fitted:
+    """Bytes that L2 holds as a whole."""
+    return _fading(rows)[2]
+
+
+def l2_fade_bytes(rows: Sequence[Row]) -> Fitted:
+    """Bytes more by which the part that L2 holds falls to 1/e."""
+    _, fade, fit = _fading(rows)
+    return Fitted(fade, fit.residual, fit.points)
+
+
+def l2_beside_rate(rows: Sequence[Row]) -> Fitted:
+    """Bytes of a nanosecond that L2 writes in the time that copies take beyond their loads."""
+    most = max(r.get("sms", 0) for r in rows)
+    copies = those(rows, mode=COPY, sms=most, bytes=16384, slots=(4, 8), per_sm=1, footprint=16 * MIB)
+    loads = l2_rate(LOAD)(rows).value
+    return level([1 / (2 / rate(r) - 1 / loads) for r in copies])
+
+
+def l2_merged(rows: Sequence[Row]) -> Fitted:
+    """The part of the requests of two SMs of a GPC for the same bytes that L2 answers together."""
+    apart = [those(rows, share=2, apart=n, bytes=32768)[0] for n in (1, 2, 4, 8)]
+    far = level([rate(r) for r in those(rows, share=2, apart=(33, 66), bytes=32768)]).value
+    return level([2 * (1 - far / rate(r)) for r in apart])
+
+
+# -- chases --------------------------------------------------------------------------------------------------
+
+
+def hops(rows: Sequence[Row], cold: int, kind: int, low: int = 0, high: int = 256 * MIB) -> Fitted:
+    """Nanoseconds of a hop of a chase by a *kind* of load, through *cold* lines or such that L2 has."""
+    found = [r for r in those(rows, kernel="chase", cold=cold, kind=kind, sm=-1) if low <= r["footprint"] <= high]
+    return level([mid(r, "ns") / r["hops"] for r in found], {"footprint": [r["footprint"] for r in found]})
+
+
+def dram_latency(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds that a hop takes longer where L2 does not have the line."""
+    return scaled(hops(rows, 1, 0), 1, hops(rows, 0, 0).value)
+
+
+def l2_shared_latency(rows: Sequence[Row]) -> Fitted:
+    """A hop through lines that all SMs have read, which some find in the other half of L2."""
+    found = [r for r in those(rows, kernel="chase", how="all") if 4 * MIB <= r["footprint"] <= 32 * MIB]
+    return level([mid(r, "ns") / r["hops"] for r in found])
+
+
+def translation_latency(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds that a hop takes longer in a footprint of 512 MB or more."""
+    return scaled(hops(rows, 0, 0, 512 * MIB, 1 << 40), 1, hops(rows, 0, 0).value)
+
+
+# -- waits in DRAM -------------------------------------------------------------------------------------------
+
+
+def _cycle_of_a_slot(row: Row) -> float:
+    """Nanoseconds from a load into a slot of a ring to the next one."""
+    return float(row["slots"] * mid(row, "ns") / row["trips"])
+
+
+def dram_spread(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds by which the latest of several places in DRAM is later: by the largest of so many Gaussian ones."""
+    port = sm_port_rate(rows).value * sm_clock(rows).value
+    most = max(r.get("sms", 0) for r in rows)
+    alone = those(rows, kernel="ring", mode=LOAD, slots=1, per_sm=1)
+    few = [r for r in alone if r["sms"] == (most if r["bytes"] <= PLACE else 8)]  # of which DRAM sees little
+    x = [float(np.sqrt(2 * np.log(max(1, r["bytes"] // PLACE)))) for r in few]
+    return line(x, [_cycle_of_a_slot(r) - r["bytes"] / port for r in few])
+
+
+def dram_read_wait(rows: Sequence[Row]) -> Fitted:
+    """What loads of some SMs take longer than those of a few, by the part of the time for which DRAM reads."""
+    reads, found = dram_rate(LOAD)(rows).value, []
+    for r in those(rows, kernel="ring", mode=LOAD, per_sm=1, bytes=8192, slots=(2, 4), sms=(33, 66)):
+        [few] = those(rows, kernel="ring", mode=LOAD, per_sm=1, bytes=8192, slots=r["slots"], sms=8)
+        if (busy := rate(r) / reads) < 0.5:
+            found.append((_cycle_of_a_slot(r) - _cycle_of_a_slot(few)) / busy)
+    return level(found)
+
+
+def dram_write_wait(rows: Sequence[Row]) -> Fitted:
+    """What loads of rings that copy take longer than those of rings that load, by the part of the time of writes.
+
+    The store itself is that of rings in L2 by one SM.
+    """
+    most = max(r.get("sms", 0) for r in rows)
+    large = [r for r in rows if r.get("footprint", 0) > 1 << 30]
+    writes, turn = dram_rate(STORE)(large).value, dram_turnaround(large).value
+    warm = [those(rows, kernel="ring", mode=m, sms=1, slots=1, footprint=16 * MIB) for m in (LOAD, COPY)]
+    stores = {a["bytes"]: _cycle_of_a_slot(b) - _cycle_of_a_slot(a) for a, b in zip(*warm, strict=True)}
+    found = []
+    for r in those(rows, kernel="ring", mode=COPY, sms=most, footprint=4 << 30):
+        if r["slots"] > 1 and r["bytes"] * r["slots"] * r["per_sm"] <= FEW_IN_FLIGHT:
+            knobs = {k: r[k] for k in ("bytes", "slots", "per_sm", "sms")}
+            [loads] = those(rows, kernel="ring", mode=LOAD, footprint=4 << 30, **knobs)
+            store = np.interp(r["bytes"], list(stores), list(stores.values()))
+            busy = rate(r) / 2 * (1 / writes + 1 / turn)
+            found.append((_cycle_of_a_slot(r) - _cycle_of_a_slot(loads) - store) / busy)
+    return level(found)

@@ -1,0 +1,124 @@
+"""The numbers of a machine that rows say: of which microbenchmark, in which unit, and by which rule.
+
+A rule has the name of its number, but where several numbers have one rule: of arithmetic, of single operations, of
+loads and stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .launches import cta_dispatch, cta_turnover, launch, launch_drain
+from .memory import (
+    dram_latency,
+    dram_rate,
+    dram_read_wait,
+    dram_spread,
+    dram_turnaround,
+    dram_write_wait,
+    hops,
+    l2_beside_rate,
+    l2_bytes,
+    l2_fade_bytes,
+    l2_merged,
+    l2_rate,
+    l2_shared_latency,
+    sm_clock,
+    sm_port_rate,
+    sm_rate,
+    translation_latency,
+)
+from .rows import LOAD, STORE, Rule, by, commands, each
+from .sm import (
+    barrier_interval,
+    barrier_release,
+    cluster_barrier,
+    fence,
+    interval,
+    matrix_interval,
+    product_clock,
+    wavefront_interval,
+    wgmma_column,
+    wgmma_issue,
+    wgmma_issue_beside,
+    wgmma_latency,
+)
+from .tma import descriptor_fetch, multicast_latency, tma_latency, tma_row, tma_store_read
+
+
+@dataclass(frozen=True)
+class Source:
+    """How a number is found: the microbenchmark, its unit, a sentence, and the rule."""
+
+    rows: str
+    unit: str
+    sentence: str
+    rule: Rule
+
+
+NUMBERS: dict[str, Source] = {
+    "sm_clock": Source("M4", "GHz", "cycles of a nanosecond while DRAM streams", sm_clock),
+    "alu_latency": Source("M1", "cycles", "a chain of FFMA", lambda rows: each(rows, kernel="fma_1", warps=1)),
+    "alu_interval": Source("M1", "cycles", "FFMA of 16 warps", interval("fma_8")),
+    "sfu_latency": Source("M1", "cycles", "a chain of MUFU.EX2", lambda rows: each(rows, kernel="exp2_1", warps=1)),
+    "sfu_interval": Source("M1", "cycles", "MUFU.EX2 of 16 warps", interval("exp2_8")),
+    "shuffle_latency": Source("M1", "cycles", "a chain of SHFL", lambda rows: each(rows, kernel="shuffle_1", warps=1)),
+    "shared_latency": Source("M2", "cycles", "a chain of LDS", lambda rows: each(rows, pattern="chain")),
+    "wavefront_interval": Source("M2", "cycles", "all patterns, eight warps, by wavefronts", wavefront_interval),
+    "matrix_interval": Source("M2", "cycles", "ldmatrix.x1 of eight warps", matrix_interval),
+    "group_commit": Source("M9", "cycles", "commit of a bulk group", by("commits")),
+    "group_wait": Source("M9", "cycles", "wait for a group that is over", by("group_waits")),
+    "mbarrier_arrive": Source("M9", "cycles", "arrivals one after another", by("arrivals")),
+    "mbarrier_expect": Source("M9", "cycles", "arrivals that expect bytes", by("expectations")),
+    "mbarrier_wait": Source("M9", "cycles", "a wait for a phase that is over", by("waits")),
+    "barrier_interval": Source("M10", "cycles", "__syncthreads, of one more warp", barrier_interval),
+    "barrier_release": Source("M10", "cycles", "__syncthreads, without its warps", barrier_release),
+    "fence": Source("M16", "cycles", "fence.proxy.async.shared::cta of four warps, less the store before it", fence),
+    "cluster_barrier": Source("M16", "cycles", "barrier.cluster of two CTAs, less that of one", cluster_barrier),
+    "tma_issue": Source("M5", "cycles", "bulk loads of one thread, one after another", commands(0, "a")),
+    "tma_command": Source("M13", "cycles", "bulk stores of one thread, one after another", commands(1, "cycles")),
+    "descriptor_fetch": Source("M11", "cycles", "the first copy by a map, less the first bulk copy", descriptor_fetch),
+    "tma_row": Source("M6", "cycles", "a row of a box of many short rows", tma_row),
+    "multicast_latency": Source(
+        "M17", "cycles", "slots that two CTAs load for both, less those of one", multicast_latency
+    ),
+    "tma_store_read": Source("M22 M7 M9 M5 M20", "cycles", "until a source was read, beyond its bytes", tma_store_read),
+    "sm_port_rate": Source("M23", "B/cycle", "boxes from L2 by one SM", sm_port_rate),
+    "sm_write_rate": Source("M7", "B/cycle", "stores into L2 by up to 16 SMs", sm_rate(STORE)),
+    "l2_rate": Source("M7", "B/ns", "loads from L2 by all SMs, 4 to 32 MB", l2_rate(LOAD)),
+    "l2_write_rate": Source("M7", "B/ns", "stores into L2 by all SMs", l2_rate(STORE)),
+    "l2_bytes": Source("M7", "bytes", "loops over footprints: what L2 holds as a whole", l2_bytes),
+    "l2_fade_bytes": Source("M7", "bytes", "loops over footprints: where a 1/e of what is more is left", l2_fade_bytes),
+    "l2_latency": Source("M8", "ns", "a chase by loads of lines in L2", lambda rows: hops(rows, 0, 0)),
+    "l2_shared_latency": Source("M27", "ns", "a chase through lines that all SMs have read", l2_shared_latency),
+    "tma_latency": Source(
+        "M8 M2 M4 M5 M9 M13 M20", "ns", "a chase by bulk copies, less the rest of a hop", tma_latency
+    ),
+    "dram_latency": Source("M8", "ns", "the same of lines that L2 does not have, less that", dram_latency),
+    "translation_latency": Source("M8", "ns", "lines in L2 from 512 MB on, less those below", translation_latency),
+    "dram_rate": Source("M4", "B/ns", "loads with 96 KB of each SM in flight", dram_rate(LOAD)),
+    "dram_write_rate": Source("M4", "B/ns", "stores", dram_rate(STORE)),
+    "dram_turnaround": Source(
+        "M4 M19", "B/ns", "bytes stored in what copies take longer than both alone", dram_turnaround
+    ),
+    "dram_spread": Source("M4 M23", "ns", "one chunk under way by its places", dram_spread),
+    "dram_read_wait": Source("M4", "ns", "rings of more SMs, by what DRAM reads", dram_read_wait),
+    "dram_write_wait": Source(
+        "M4 M7 M19", "ns", "rings that copy less those that load, by its writes", dram_write_wait
+    ),
+    "l2_beside_rate": Source("M7", "B/ns", "stores of copies in L2, beside their loads", l2_beside_rate),
+    "l2_merged": Source("M21", "part", "two SMs of a GPC that load the same", l2_merged),
+    "wgmma_column": Source("M14", "cycles", "chains of 16 by two warpgroups", wgmma_column),
+    "wgmma_latency": Source("M14", "cycles", "one wgmma and its wait, less N/2", wgmma_latency),
+    "wgmma_issue": Source("M15 M5 M9 M20", "cycles", "one of four wgmmas of a step, N up to 64", wgmma_issue),
+    "wgmma_issue_beside": Source("M15", "cycles", "the same of more warpgroups, for each further", wgmma_issue_beside),
+    "product_clock": Source("M14", "GHz", "the clock that long products of all SMs leave", product_clock),
+    "launch": Source("M18", "ns", "empty kernels of one CTA in a stream", launch),
+    "launch_drain": Source("M18", "ns", "a launch that stays and writes, less that and an empty one", launch_drain),
+    "cta_dispatch": Source("M18", "ns", "one more CTA of an empty launch", cta_dispatch),
+    "cta_turnover": Source("M18", "ns", "from the end of a CTA to the begin of the next in its place", cta_turnover),
+    "divide_32": Source("M20", "cycles", "a chain of divisions of 32 bits", by("divide_32")),
+    "divide_fixed": Source("M20", "cycles", "a chain of divisions of 64 bits by 3", by("fixed_64")),
+    "divide_64": Source("M20", "cycles", "a chain of divisions of 64 bits", by("divide_64")),
+    "loop_trip": Source("M20", "cycles", "trips of a loop that is not unrolled", by("loop_trips")),
+}

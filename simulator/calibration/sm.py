@@ -1,0 +1,96 @@
+"""Units inside an SM: instructions, shared memory, barriers, and products of the tensor core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..fitting import Fitted, level, line
+from .rows import Row, Rule, each, own, scaled, those
+
+
+def interval(kernel: str) -> Rule:
+    """Of 16 warps on four schedulers: cycles of one instruction of a scheduler."""
+    return lambda rows: scaled(each(rows, kernel=kernel, warps=16), 4)
+
+
+def wavefront_interval(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a wavefront, of eight warps that load and store by all patterns."""
+    some = [r for r in those(rows, warps=8) if "wavefronts" in r]
+    x: list[float] = []
+    y: list[float] = []
+    for name in dict.fromkeys(r["pattern"] for r in some):
+        of = those(some, pattern=name)
+        if of[0]["wavefronts"] > 1:  # the loop around them is seen beside one
+            x.append(float(of[0]["wavefronts"]))
+            y.append(each(of).value / 8)
+    return line(x, y)
+
+
+def matrix_interval(rows: Sequence[Row]) -> Fitted:
+    """Cycles of an ldmatrix.x1, of eight warps."""
+    return scaled(each(rows, pattern="ldmatrix_1 rows of 144 bytes", warps=8), 8)
+
+
+def barrier_interval(rows: Sequence[Row]) -> Fitted:
+    """The line of __syncthreads by the warps that meet."""
+    warps = sorted({r["warps"] for r in those(rows, kernel="meet")})
+    return line(warps, [each(rows, kernel="meet", warps=w).value for w in warps])
+
+
+def barrier_release(rows: Sequence[Row]) -> Fitted:
+    """Cycles of __syncthreads without its warps."""
+    fit = barrier_interval(rows)
+    return Fitted(fit.intercept, fit.residual, fit.points, fit.pattern)
+
+
+def fence(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a fence of four warps, less the store before it."""
+    both = each(rows, op="fence_async_shared", warps=4)
+    return scaled(both, 1, each(rows, op="no_fence", warps=4).value)
+
+
+def cluster_barrier(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a barrier of two CTAs, less that of one."""
+    alone = each(rows, op="cluster_barrier", warps=4, ctas=1)
+    return scaled(each(rows, op="cluster_barrier", warps=4, ctas=2), 1, alone.value)
+
+
+# -- wgmma ---------------------------------------------------------------------------------------------------
+
+
+def wgmma_latency(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a batch of one wgmma beyond its own N/2, A in shared memory."""
+    widths = sorted({r["n"] for r in those(rows, place="ss", depth=1, warpgroups=1)})
+    found = [each(rows, place="ss", depth=1, warpgroups=1, n=n).value - n / 2 for n in widths]
+    return level(found)
+
+
+def wgmma_column(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a column of N, of two warpgroups that keep the tensor core busy."""
+    short = [r for r in rows if not r.get("long")]
+    widths = sorted({r["n"] for r in those(short, place="ss", depth=16, warpgroups=2)})
+    return level([each(short, place="ss", depth=16, warpgroups=2, n=n).value / (2 * 16 * n) for n in widths])
+
+
+def _step(rows: Sequence[Row], n: int, groups: int) -> float:
+    """Cycles of a step of four wgmmas, their descriptors through few uniform registers."""
+    return each(rows, kernel=f"step_{n}_held_none", warpgroups=groups).value
+
+
+def wgmma_issue(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a wgmma in a step whose products take less: its descriptors are moved to uniform registers first."""
+    rest = own(rows, "wait", "commit", "arrive", "loop") + each(rows, op="group_waits").value
+    return level([(_step(rows, n, 1) - rest) / 4 for n in (8, 16, 32, 64)])
+
+
+def wgmma_issue_beside(rows: Sequence[Row]) -> Fitted:
+    """Cycles by which each further warpgroup delays a wgmma of the least N that main loops have."""
+    alone = _step(rows, 64, 1)
+    return level([(_step(rows, 64, groups) - alone) / (4 * (groups - 1)) for groups in (2, 3)])
+
+
+def product_clock(rows: Sequence[Row]) -> Fitted:
+    """The clock that products of all SMs leave, in GHz."""
+    found = those(rows, long=1, warpgroups=2, n=256)
+    most = max(r["grid"] for r in found)
+    return level([r["ghz"] for r in those(found, grid=most)])

@@ -1,0 +1,60 @@
+"""TMA: what a command takes beyond the bytes that it moves, and how long until it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..fitting import Fitted, level
+from .memory import MIB, hops, sm_clock, sm_rate
+from .rows import LOAD, STORE, Row, commands, each, mid, own, scaled, those
+
+CLUSTER_ONE_WAY = 78  # cycles from an SM to its neighbour (``cluster_arrive``)
+
+
+def descriptor_fetch(rows: Sequence[Row]) -> Fitted:
+    """What the first copy by a map takes longer than the first bulk copy, of all SMs."""
+    most = max(r.get("sms", 0) for r in rows)
+    [bulk], [mapped] = (those(rows, kernel="first_copies", kind=kind, sms=most) for kind in (0, 1))
+    return scaled(level(mapped["a"]), 1, mid(bulk, "a"))
+
+
+def tma_row(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a row of a box of many short rows that one SM loads from L2; at most, since its loop takes as long."""
+    found = [r for r in those(rows, kernel="boxes", mode=LOAD, sms=1, slots=4) if r["rows"] == 256]
+    return level([mid(r) / r["trips"] / r["rows"] for r in found if r["row_bytes"] <= 32])
+
+
+def multicast_latency(rows: Sequence[Row]) -> Fitted:
+    """Cycles that slots of two CTAs, loaded by both, take longer than those of one, beyond an arrival at the peer."""
+    [one], [two] = (those(rows, ctas=n, bytes=8192, slots=1, footprint=16 * MIB) for n in (1, 2))
+    more = level(
+        [(b - a) * two["ghz"] / one["trips"] for a, b in zip(sorted(one["ns"]), sorted(two["ns"]), strict=False)]
+    )
+    return scaled(more, 1, CLUSTER_ONE_WAY)
+
+
+def tma_latency(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds of a bulk copy of a line in L2, behind the front end: a hop of a chase less what else is in it."""
+    hop, clock = hops(rows, 0, 1), sm_clock(rows).value
+    load = each(rows, pattern="chain").value
+    rest = own(rows, "expect", "issue", "wait") + load + commands(1, "cycles")(rows).value
+    return scaled(hop, 1, rest / clock)
+
+
+def _trips(rows: Sequence[Row], kernel: str) -> list[tuple[int, float]]:
+    """(bytes, cycles of a trip) of rings in L2 by one SM, whose loops are what takes time."""
+    found = [r for r in those(rows, kernel=kernel, sms=1) if r["bytes"] <= 4096]
+    return [(r["bytes"], mid(r) / r["trips"]) for r in found]
+
+
+def _ring(rows: Sequence[Row]) -> Fitted:
+    """Cycles of an iteration of a ring beyond its operations: addresses are made, and moved to uniform registers."""
+    trips = _trips(rows, "trips_load")
+    return scaled(level([t for _, t in trips]), 1, own(rows, "wait", "expect", "issue", "loop"))
+
+
+def tma_store_read(rows: Sequence[Row]) -> Fitted:
+    """Cycles until the source of a store was read, beyond its bytes at 32 a cycle."""
+    rest = own(rows, "wait", "issue", "commit", "arrive", "loop") + _ring(rows).value
+    port = sm_rate(STORE)(rows).value
+    return scaled(level([t - size / port for size, t in _trips(rows, "trips_copy")]), 1, rest)
