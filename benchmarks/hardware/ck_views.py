@@ -11,14 +11,12 @@ element differs or a run faults, 4 where there is no device.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,6 +50,8 @@ from symlayout.ck_tile import (
 from symlayout.errors import SymlayoutError
 from symlayout.kernel import Builder, Kernel
 from symlayout.semantics import execute
+
+from .command import NO_DEVICE, is_missing, parser_of
 
 Array = np.ndarray[Any, Any]
 Sizes = dict[str, int]
@@ -365,15 +365,12 @@ def outcomes(name: str, delays: tuple[int | None, ...], host: bool) -> Iterator[
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", nargs="*", choices=CASES, default=list(CASES))
+    parser = parser_of(__doc__, CASES)
     parser.add_argument("--delays", nargs="*", type=int, default=[1])
-    parser.add_argument("--out", type=Path)
     parser.add_argument("--host", action="store_true")
     options = parser.parse_args()
-    if not options.host and not gpu.availability():
-        print(gpu.availability())
-        return 4
+    if not options.host and is_missing():
+        return NO_DEVICE
     bad = 0
     device = contextlib.nullcontext() if options.host else gpu.Device()
     with device, open(options.out, "a") if options.out else contextlib.nullcontext(sys.stdout) as log:

@@ -14,7 +14,6 @@ exit status 1 where one that was let pass does otherwise, 4 where there is no de
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import functools
 import json
@@ -35,6 +34,8 @@ from gpu.differential import data
 from gpu.differential.cases import difference
 from gpu.running import Generated, run_unproved
 from symlayout.errors import LayoutError
+
+from .command import NO_DEVICE, is_missing, parser_of
 
 LIMIT_S = 20.0  # of one mutant on the device, its compilation included
 DELAYS = 1  # the seed of random waits, with which races show
@@ -115,17 +116,15 @@ def spread(items: Sequence[Mutant]) -> list[Mutant]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--family", choices=FAMILIES, nargs="*", default=list(FAMILIES))
     parser.add_argument("--every", type=float, default=0, help="seconds for mutants that were refuted or caught")
     parser.add_argument("--most", type=int, default=0, help="mutants of each family, evenly spread (default: all)")
     parser.add_argument("--judged", type=Path, help="judgements as by kernel_mutation --resume, to go on with")
-    parser.add_argument("--out", type=Path, help="rows, to go on with")
     parser.add_argument("--workers", type=int, default=12)
     options = parser.parse_args()
-    if not gpu.availability():
-        print(gpu.availability())
-        return 4
+    if is_missing():
+        return NO_DEVICE
     named = [m for f in options.family for m in spread([(f, i) for i in range(len(every(f)))])[: options.most or None]]
     began = time.monotonic()
     found = dict(judgements(named, options.judged, options.workers))

@@ -10,8 +10,6 @@ there is no device.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +19,8 @@ import gpu
 from gpu.cubin import Cubin
 from symlayout import dim, dims, kernels
 from symlayout.kernel import Kernel
+
+from .command import NO_DEVICE, is_missing, parser_of, write
 
 M, N, K = dims("M N K", at_most=1 << 20)
 CUBED, SQUARE = dict.fromkeys("MNK", 8192), {"M": 16384, "N": 16384}
@@ -79,26 +79,23 @@ def row(name: str, before: Path, rounds: int, device: gpu.Device) -> dict[str, A
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = parser_of(__doc__)
     parser.add_argument("--emit", type=Path)
     parser.add_argument("--before", type=Path)
     parser.add_argument("--rounds", type=int, default=16)
-    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.emit:
         emit(options.emit)
         return 0
-    if not gpu.availability():
-        print(gpu.availability())
-        return 4
+    if is_missing():
+        return NO_DEVICE
     rows = []
     with gpu.Device() as device:
         for name in CASES:
             rows.append(r := row(name, options.before, options.rounds, device))
             told = ", ".join(f"{p} {warm:.3f} warm, {cold:.3f} cold" for p, (warm, cold) in r["of_peer"].items())
             print(f"{name:18} {'same bytes' if r['same'] else 'OTHER BYTES'}; speed over {told}", flush=True)
-            if options.out:
-                options.out.write_text("".join(json.dumps(x) + "\n" for x in rows))
+            write(options.out, rows)
     return 1 if not all(r["same"] for r in rows) else 0
 
 
