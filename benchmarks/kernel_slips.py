@@ -111,7 +111,7 @@ def places(
 
 
 def _second(kernel: Kernel) -> Fact:
-    """That the thread is number 1, of which an election says nothing."""
+    """That the thread is number 1, whom elect.sync need not choose."""
     return eq(index("thread", kernel.threads), 1)
 
 
@@ -122,7 +122,8 @@ def _put(kernel: Kernel, path: Where, new: tuple[Op, ...], taken: int = 1) -> Ke
         i = path[0]
         if len(path) == 1:
             return (*body[:i], *new, *body[i + taken :])
-        return (*body[:i], replace(body[i], inside=put(body[i].body, path[1:])), *body[i + 1 :])  # type: ignore[call-arg]
+        around: Any = body[i]  # an operation with a body: the path goes on inside of it
+        return (*body[:i], replace(around, inside=put(around.body, path[1:])), *body[i + 1 :])
 
     return replace(kernel, body=put(kernel.body, path))
 

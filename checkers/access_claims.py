@@ -46,16 +46,16 @@ def access(
     base = tensor.base if tensor.space is MemorySpace.SHARED else 0
     to = align or nbytes
     start = at_any_base(tensor, at, to) if tensor.space is MemorySpace.GLOBAL else at
-    every: list[Claim] = [InBounds(at, tensor.layout.cosize() - width + 1)]
+    every: list[InBounds | Aligned] = [InBounds(at, tensor.layout.cosize() - width + 1)]
     if tensor.dtype.bits % 8 == 0:
         every.insert(0, Aligned(start, to, unit, base))
     else:
         yield from whole_bytes(site, tensor, start.offset, to, (*kernel.given, *given, *at.valid))
     slots = over_slots(at) or at
     for c in every:  # what numbers alone show needs no facts
-        wider = slots if c.layout is at else over_slots(c.layout) or c.layout  # type: ignore[attr-defined]
-        enough = _holds(replace(c, layout=wider))  # type: ignore[call-arg]
-        yield replace(c, layout=wider) if enough else replace(c, given=(*kernel.given, *given))  # type: ignore[call-arg]
+        wider = slots if c.layout is at else over_slots(start) or start
+        enough = _holds(replace(c, layout=wider))
+        yield replace(c, layout=wider) if enough else replace(c, given=(*kernel.given, *given))
 
 
 def whole_bytes(site: Site, tensor: KernelTensor, start: Any, to: int, given: tuple[Fact, ...]) -> Iterator[Claim]:

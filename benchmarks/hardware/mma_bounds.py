@@ -97,7 +97,10 @@ def without_barriers(kernel: Kernel) -> Kernel:
 
 def products_alone(kernel: Kernel) -> Kernel:
     """Operands are read once, before the main loop, for both sets of registers."""
-    reads = lambda op: isinstance(op, Copy) and op.atom.startswith("ldmatrix")  # noqa: E731
+
+    def reads(op: Op) -> bool:
+        return isinstance(op, Copy) and op.atom.startswith("ldmatrix")
+
     left = _left_out(without_barriers(kernel), reads)
 
     def twice(op: Op) -> tuple[Op, ...]:

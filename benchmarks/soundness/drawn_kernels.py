@@ -188,14 +188,13 @@ def resized(r: random.Random, kernel: Kernel, parts: tuple[int, ...]) -> Kernel:
         ]
         return replace(kernel, tensors=tuple(rows))
     step, n = r.choice((0, 8, 15, 16)), r.choice((24, 40, 232, 240, 260))
-    change: Callable[[Any], list[Any]] = lambda op: [  # noqa: E731
-        replace(op, number=op.number + step)
-        if isinstance(op, Barrier)
-        else replace(op, registers=n)
-        if isinstance(op, Role)
-        else op
-    ]
-    return kernel.edited(change)
+
+    def changed(op: Any) -> list[Any]:
+        if isinstance(op, Barrier):
+            return [replace(op, number=op.number + step)]
+        return [replace(op, registers=n) if isinstance(op, Role) else op]
+
+    return kernel.edited(changed)
 
 
 def limits(make: Callable[[Kernel], Claim], parts: tuple[int, ...], names: tuple[str, ...] = ()) -> tuple[Any, Any]:

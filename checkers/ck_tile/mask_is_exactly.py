@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -61,8 +61,13 @@ class MaskIsExactly(Claim):
         return descriptor_of(self.layout)
 
     @property
+    def _condition(self) -> AddressMap:
+        """The predicate as the map that ``__post_init__`` made of it."""
+        return cast(AddressMap, self.predicate)
+
+    @property
     def _wanted(self) -> tuple[Fact, ...]:
-        return self.predicate.valid  # type: ignore[union-attr]
+        return self._condition.valid
 
     def masked(self) -> bool:
         return True
@@ -116,7 +121,7 @@ class MaskIsExactly(Claim):
 
     def _differs(self, at: tuple[int, ...]) -> Witness | None:
         """The failure at one index, where the mask and the predicate differ."""
-        masked, holds = self._map.valid_at(at), self.predicate.valid_at(at)  # type: ignore[union-attr]  # a map since __post_init__
+        masked, holds = self._map.valid_at(at), self._condition.valid_at(at)
         words = "admits it, and the predicate does not" if masked else "drops it, and the predicate holds"
         return None if masked == holds else Witness({}, (at,), f"at index {at_text(at)} the mask {words}")
 

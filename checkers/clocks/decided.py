@@ -211,7 +211,7 @@ class Clocks:
         return [c for c in every if any(c.event.site.places[: len(p)] == p for p in places)]
 
     def told_ring(self, tensor: str) -> RingParts | None:
-        """The ring whose slots copies by cp.async fill, of which arrivals tell; None if anything else writes there."""
+        """The ring whose slots cp.async alone fills, with mbarriers that await the copies; None if there is none."""
         try:
             barriers = self.protocol.barriers
         except (Open, Uncounted, AssumptionError):

@@ -113,8 +113,8 @@ def m11(sms: int) -> Points:
                 return [Mapped(over, lab.src), Mapped(over, lab.dst), lab.src, u32(kind), u32(ahead)]
 
             facts = {"kind": kind, "ahead": ahead, "sms": some}
-            warm = lambda lab, r: lab.touch(32 * MIB)  # noqa: E731
-            yield Point("M11", "boxes", "first_copies", some, 32, args, facts, 8192, before=warm, maps_first=True)
+            yield Point("M11", "boxes", "first_copies", some, 32, args, facts, 8192,
+                        before=lambda lab, r: lab.touch(32 * MIB), maps_first=True)  # fmt: skip
 
 
 def m12(sms: int) -> Points:
@@ -128,7 +128,7 @@ def m12(sms: int) -> Points:
 
 
 def _partly(some: int, slots: int, rows: int, columns: int, stride: int = 1) -> Point:
-    """Loads of boxes of 64 rows of 64 words in L2, of which the tensor has so many; of every n-th row."""
+    """Loads from L2 of boxes of 64 x 64 words, in a tensor of *rows* x *columns* a box; of every *stride*-th row."""
     from symlayout import Layout, TensorMap
 
     tiles, nbytes = 1024, 4 * 64 * 64 // stride

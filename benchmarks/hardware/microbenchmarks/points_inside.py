@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,16 @@ import numpy as np
 from . import products, steps
 from .lab import KIB, Lab, Point, Points, f32, u32
 from .patterns import PATTERNS
+
+
+def _numbers(*values: int) -> Callable[[Lab, int], list[Any]]:
+    """The arguments of a kernel that takes these numbers."""
+    return lambda lab, repeat: [u32(x) for x in values]
+
+
+def _source(*values: int) -> Callable[[Lab, int], list[Any]]:
+    """The arguments of a kernel that takes the source and these numbers."""
+    return lambda lab, repeat: [lab.src, *(u32(x) for x in values)]
 
 
 def m1(sms: int) -> Points:
@@ -60,7 +71,7 @@ def m9(sms: int) -> Points:
         count = trips // 8 if kernel.startswith("failing") else trips
         yield Point(
             *("M9", "core", kernel, 1, 32),
-            lambda lab, r, c=count: [lab.src, u32(c)],
+            _source(count),
             {"op": kernel, "count": 8 * count},
         )
 
@@ -75,8 +86,8 @@ def m20(sms: int) -> Points:
     """Divisions of indices in chains, by what is known at run time only and by a constant, and the trip of a loop."""
     del sms
     for kernel, count in itertools.product(INDEX, (8, 24)):
-        args = lambda lab, r, c=count, kind=INDEX[kernel]: [u32(c), kind(37)]  # noqa: E731
-        yield Point("M20", "core", kernel, 1, 32, args, {"op": kernel, "count": 8 * count})
+        yield Point("M20", "core", kernel, 1, 32, lambda lab, r, c=count, kind=INDEX[kernel]: [u32(c), kind(37)],
+                    {"op": kernel, "count": 8 * count})  # fmt: skip
 
 
 def m10(sms: int) -> Points:
@@ -84,10 +95,9 @@ def m10(sms: int) -> Points:
     del sms
     for distance, kind, count in itertools.product((32, 128), (0, 1), (64, 192)):
         yield Point("M10", "core", "hand_over", 1, 2 * distance,
-                    lambda lab, r, c=count, d=distance, k=kind: [u32(c), u32(d), u32(k)],
-                    {"distance": distance, "kind": kind, "count": count})  # fmt: skip
+                    _numbers(count, distance, kind), {"distance": distance, "kind": kind, "count": count})  # fmt: skip
     for warps, count in itertools.product((1, 2, 4, 8, 12, 16, 32), (64, 192)):
-        yield Point("M10", "core", "meet", 1, 32 * warps, lambda lab, r, c=count: [u32(c)],
+        yield Point("M10", "core", "meet", 1, 32 * warps, _numbers(count),
                     {"kind": 2, "warps": warps, "count": count})  # fmt: skip
 
 
@@ -103,8 +113,8 @@ def m16(sms: int) -> Points:
     for kernel, warps, count in itertools.product(FENCES, (1, 4), (64, 192)):
         for ctas in (1, 2, 4, 8) if kernel == "cluster_barrier" else (1,):
             facts = {"op": kernel, "warps": warps, "ctas": ctas, "count": count}
-            args = lambda lab, r, c=count: [u32(c)]  # noqa: E731
-            yield Point("M16", "core", kernel, ctas, 32 * warps, args, facts, cluster=ctas if ctas > 1 else 0)
+            cluster = ctas if ctas > 1 else 0
+            yield Point("M16", "core", kernel, ctas, 32 * warps, _numbers(count), facts, cluster=cluster)
 
 
 def m14(sms: int) -> Points:
@@ -113,11 +123,11 @@ def m14(sms: int) -> Points:
         _, place, n, depth = name.split("_")
         for groups, count in itertools.product((1, 2, 3), (16, 64)):
             facts = {"place": place, "n": int(n), "depth": int(depth), "warpgroups": groups, "count": count}
-            yield Point("M14", "products", name, 1, 128 * groups, lambda lab, r, c=count: [u32(c)], facts,
+            yield Point("M14", "products", name, 1, 128 * groups, _numbers(count), facts,
                         shared=3 * 8192 + 32768 + KIB)  # fmt: skip
     for n, groups, grid in itertools.product((128, 256), (1, 2), (sms // 2, sms)):
         facts = {"place": "ss", "n": n, "depth": 16, "warpgroups": groups, "count": 60000, "long": 1}
-        yield Point("M14", "products", f"wgmma_ss_{n}_16", grid, 128 * groups, lambda lab, r: [u32(60000)], facts,
+        yield Point("M14", "products", f"wgmma_ss_{n}_16", grid, 128 * groups, _numbers(60000), facts,
                     shared=3 * 8192 + 32768 + KIB)  # fmt: skip
 
 
@@ -134,10 +144,9 @@ def m15(sms: int) -> Points:
         for groups, count in itertools.product((1, 2, 3), (64, 192)):
             for beside in (0, 1, 2) if word == "traffic" else (0,):
                 facts = {"n": int(n), "held": held, "op": kind, "warpgroups": groups, "count": count, "beside": beside}
-                args = lambda lab, r, c=count, g=groups, k=beside: [lab.src, u32(c), u32(g), u32(k)]  # noqa: E731
                 more_bytes = steps.SLOTS * TRAFFIC_BYTES if word == "traffic" else 0
-                yield Point("M15", "steps", name, 1, 128 * (groups + (beside > 0)), args, facts,
-                            shared=nbytes + more_bytes)  # fmt: skip
+                yield Point("M15", "steps", name, 1, 128 * (groups + (beside > 0)),
+                            _source(count, groups, beside), facts, shared=nbytes + more_bytes)  # fmt: skip
 
 
 def m30(sms: int) -> Points:
@@ -146,19 +155,17 @@ def m30(sms: int) -> Points:
         n = int(name.split("_")[1])
         shared = slots * (8192 * groups + 128 * max(n, 64)) + KIB
         facts = {"n": n, "warpgroups": groups, "slots": slots, "count": count}
-        args = lambda lab, r, c=count, g=groups, k=slots: [lab.src, u32(c), u32(g), u32(k)]  # noqa: E731
         for some in (1, sms) if shared < 220 * KIB and (n < 256 or groups < 3) else ():
-            yield Point("M30", "steps", name, some, 128 * (groups + 1), args, {**facts, "sms": some}, shared=shared,
-                        before=lambda lab, r: lab.touch(16 << 20))  # fmt: skip
+            yield Point("M30", "steps", name, some, 128 * (groups + 1), _source(count, groups, slots),
+                        {**facts, "sms": some}, shared=shared, before=lambda lab, r: lab.touch(16 << 20))  # fmt: skip
 
 
 def m29(sms: int) -> Points:
     """One thread hands over to some warps and back, by arrivals of each of them or by one."""
     del sms
     for warps, kind, count in itertools.product((1, 2, 4, 8, 12), (0, 1), (64, 192)):
-        args = lambda lab, r, c=count, w=warps, k=kind: [u32(c), u32(w), u32(k)]  # noqa: E731
         facts = {"warps": warps, "kind": kind, "count": count}
-        yield Point("M29", "core", "hand_to_many", 1, 32 + 32 * warps, args, facts)
+        yield Point("M29", "core", "hand_to_many", 1, 32 + 32 * warps, _numbers(count, warps, kind), facts)
 
 
 def m3(sms: int) -> Points:

@@ -147,7 +147,10 @@ def m22(sms: int) -> Points:
         (*kernels, "counted_load_6", "counted_copy_6"), (256, 512, KIB, 4 * KIB, 16 * KIB), (1, sms)
     ):
         mask = 16 * MIB // nbytes - 1
-        args = lambda lab, r, b=nbytes, m=mask: [lab.src, lab.dst, np.int32(b), np.int64(400), np.int64(m)]  # noqa: E731
+
+        def args(lab: Lab, repeat: int, nbytes: int = nbytes, mask: int = mask) -> list[Any]:
+            return [lab.src, lab.dst, np.int32(nbytes), np.int64(400), np.int64(mask)]
+
         facts = {"bytes": nbytes, "trips": 400, "sms": some}
         shared = (6 if kernel.endswith("_6") else 4) * nbytes
         yield Point("M22", "ring", kernel, some, 64, args, facts, shared, before=lambda lab, r: lab.touch(16 * MIB))
