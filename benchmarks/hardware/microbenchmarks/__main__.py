@@ -47,7 +47,7 @@ def about() -> Row:
 def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     """The rows of some points of a sweep, and the conditions afterwards."""
     on = lab()
-    if name in ("M4", "M7"):  # which check their sums
+    if name in ("M4", "M7", "M34", "M35"):  # which check their sums
         on.reset()
     points = list(SWEEPS[name](on.sms))[first : first + PART]
     rows = [on.row(p, repeats) for p in points]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import points_boxes as boxes
+from . import points_flows as flows
 from . import points_inside as inside
 from . import points_rings as rings
 from . import points_threads as threads
@@ -140,4 +141,8 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M28": rings.m28,
     "M29": inside.m29,
     "M30": inside.m30,
+    "M34": flows.m34,
+    "M35": flows.m35,
+    "M36": flows.m36,
+    "M37": flows.m37,
 }
