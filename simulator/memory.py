@@ -90,11 +90,11 @@ class GlobalMemory:
         if dram_bytes:
             start, last = self.dram.read(dram_bytes)
             end = max(end, max(start, self.engine.now + waits) + round(mean * (last - start)))
-        self.power.take(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
+        self.power.end(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
         after = self.latency(late, boxed)
         if late and after:
             after += apart
-        found = [max(end, port.take(port_ps)[1]) + after for port in ports]
+        found = [max(end, port.end(port_ps)) + after for port in ports]
         return tuple(found if len(found) == 1 else [t + self.multicast for t in found])
 
     def latency(self, late: bool, boxed: bool = False) -> int:
@@ -110,5 +110,5 @@ class GlobalMemory:
         end = max(start + round(mean * (last - start)) for start, last in services)
         if dram_bytes:
             self.dram.write(dram_bytes)
-        self.power.take(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
+        self.power.end(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
         return end + self.written

@@ -29,49 +29,50 @@ class Pipe:
     all servers, ``queued`` what requests waited for one.
     """
 
-    __slots__ = ("_free", "busy", "engine", "free", "log", "name", "queued", "served", "servers")
+    __slots__ = ("_free", "_others", "busy", "engine", "free", "log", "name", "queued", "served", "servers")
 
     def __init__(self, name: str, engine: Engine, servers: int = 1, free: bool = False) -> None:
         if servers < 1:
             raise SimulationError(f"expected at least 1 server of {name}, got {servers}")
         self.name, self.engine, self.servers, self.free = name, engine, servers, free
-        self._free = [0] * servers
+        self._free, self._others = 0, [0] * (servers - 1)  # when the first of them is free, and the others, as a heap
         self.busy = self.queued = self.served = 0
         self.log: Callable[[str, int, int], None] | None = None  # called with each service, for a timeline
 
-    def take(self, occupancy: int) -> tuple[int, int]:
-        """(start, end) of the service of a request that comes now. Raises SimulationError for a time below 0."""
+    def end(self, occupancy: int) -> int:
+        """The end of the service of a request that comes now. Raises SimulationError for a time below 0."""
         now = self.engine.now
         if self.free:
-            return now, now
+            return now
         if occupancy < 0:
             raise SimulationError(f"expected an occupancy of at least 0 ps of {self.name}, got {occupancy} ps")
-        servers = self._free
-        start = servers[0]
+        start = self._free
         if start < now:
             start = now
         else:
             self.queued += start - now
         end = start + occupancy
-        if len(servers) == 1:
-            servers[0] = end
-        else:
-            heapq.heapreplace(servers, end)
+        self._free = heapq.heappushpop(self._others, end) if self._others else end
         self.busy += occupancy
         self.served += 1
         if self.log is not None:
             self.log(self.name, start, end)
-        return start, end
+        return end
+
+    def take(self, occupancy: int) -> tuple[int, int]:
+        """(start, end) of the service of a request that comes now. Raises SimulationError for a time below 0."""
+        end = self.end(occupancy)
+        return (end if self.free else end - occupancy), end
 
     def state(self, now: int) -> Hashable:
         """For how long each server is busy yet, in order: what the services to come depend on."""
-        servers = self._free
-        return max(0, servers[0] - now) if len(servers) == 1 else tuple(sorted(max(0, f - now) for f in servers))
+        first = self._free - now if self._free > now else 0
+        return (first, *sorted(max(0, f - now) for f in self._others)) if self._others else first
 
     @property
     def over(self) -> int:
         """The time at which all that was asked of it is over."""
-        return max(self._free)
+        return max(self._free, *self._others) if self._others else self._free
 
     def utilisation(self, time: int) -> float:
         """The part of a time in which its servers are busy, 0 to 1."""

@@ -125,7 +125,7 @@ class Load(Transfer):
 
     def start(self) -> None:
         """The load/store unit takes the addresses."""
-        self.at(self.sm.lsu.take(self.step.unit_ps)[1], self.ask)
+        self.at(self.sm.lsu.end(self.step.unit_ps), self.ask)
 
     def ask(self) -> None:
         """Memory is asked for the bytes."""
@@ -146,7 +146,7 @@ class Load(Transfer):
     def arrived(self) -> None:
         """The bytes are at the SM: those of the first warp, where each waits for its own."""
         if self.number:
-            self.at(self.sm.shared.take(self.step.shared_ps)[1], self.landed)
+            self.at(self.sm.shared.end(self.step.shared_ps), self.landed)
         else:
             self.warps.lags(self._lag)
             self.over()
@@ -164,11 +164,11 @@ class Store(Transfer):
 
     def start(self) -> None:
         """The load/store unit takes the addresses and the bytes."""
-        self.at(self.sm.lsu.take(self.step.unit_ps)[1], self.leave)
+        self.at(self.sm.lsu.end(self.step.unit_ps), self.leave)
 
     def leave(self) -> None:
         """Bytes leave the SM from now on."""
-        self.at(self.sm.stores.take(self.step.port_ps)[1], self.written)
+        self.at(self.sm.stores.end(self.step.port_ps), self.written)
 
     def written(self) -> None:
         """Bytes are at L2."""
@@ -203,7 +203,7 @@ class BoxLoad(Transfer):
         ctas = (cta,) if len(step.ranks) == 1 and step.ranks[0] < 0 else tuple(cta.cluster[rank] for rank in step.ranks)
         window, now = sm.in_flight, sm.engine.now
         if not sm.port.free:
-            sm.stores.take(step.port_ps)  # while TMA takes bytes in, it sends none (M22: both times add up)
+            sm.stores.end(step.port_ps)  # while TMA takes bytes in, it sends none (M22: both times add up)
         last = window.last(step.bytes) + sm.memory.latency(step.late, boxed=True)  # of the last byte to ask for
         times = [max(self.end, last, time) for time in self._read(ctas)]
         for there, time in zip(ctas, times, strict=True):
@@ -226,7 +226,7 @@ class Landing:
     def comes(self) -> None:
         """They are written to its shared memory as they come, until the last has come at the earliest."""
         box = self.box
-        box.at(max(self.last, self.cta.sm.shared.take(box.step.shared_ps)[1]), self.landed)
+        box.at(max(self.last, self.cta.sm.shared.end(box.step.shared_ps)), self.landed)
 
     def landed(self) -> None:
         """They are there, and the mbarrier is told."""
@@ -262,7 +262,7 @@ class BoxStore(Transfer):
     def begin(self) -> None:
         """The front end is at it."""
         sm, step = self.sm, self.step
-        gone = max(sm.shared.take(step.shared_ps)[1], sm.stores.take(step.port_ps)[1], self.end) + sm.source_read
+        gone = max(sm.shared.end(step.shared_ps), sm.stores.end(step.port_ps), self.end) + sm.source_read
         self.at(gone, self.read)
 
     def read(self) -> None:

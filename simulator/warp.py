@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
-from typing import Any, TypeAlias
 
 from symlayout.ops import Arrive, BarrierArrive, ClusterArrive, Commit, CpAsyncArrive, ExpectTx, WaitGroup
 from symlayout.ops import Barrier as CtaBarrier
@@ -62,7 +61,7 @@ class Warps:
     def run(self) -> Steps:
         """All steps in order."""
         engine, sm, log = self.engine, self.sm, self.sm.log
-        take, stalls, handlers = sm.slots.take, self.stalls, sm.handlers
+        issued, stalls, handlers = sm.slots.end, self.stalls, sm.handlers
         follower, steps = self.follower, self.team.steps
         while self.at < len(steps):
             step = steps[self.at]
@@ -70,13 +69,15 @@ class Warps:
             handler = handlers.get(what)
             if handler is None:
                 handler = handlers[what] = _handler(what)
-            operands, effect, blocks = handler
+            operands, effect = handler
             if operands:
-                yield from self._operands(step)
+                if self._awaits(what):
+                    yield from self._operands(what)
+                if what.writes and what.row.unit in RESULTS:
+                    self._results(what)
             since = engine.now
-            _, end = take(step.slot_ps)
             own = step.issue_ps
-            taken = end - since
+            taken = issued(step.slot_ps) - since
             self.stage = ISSUE
             if taken > own:
                 stalls["issue slots"] += taken - own
@@ -88,10 +89,9 @@ class Warps:
                 log.span(self.name, step.label, since)
             if follower is not None and what.row.unit is not Unit.LOOP and not what.ahead:
                 self.cargo = follower.do(what.op)
-            if blocks:
-                yield from effect(self, step)
-            else:
-                effect(self, step)
+            waits = effect(self, step)
+            if waits is not None:
+                yield from waits
             self.at += 1
         if follower is not None:
             follower.end()
@@ -151,9 +151,17 @@ class Warps:
         yield time - self.since
         self._stalled(cause)
 
-    def _operands(self, step: Step) -> Steps:
-        """Wait for the registers that a step reads."""
-        what = step.what
+    def _awaits(self, what: What) -> bool:
+        """Whether registers that an operation reads are not there yet."""
+        now = self.engine.now
+        for name in what.reads:
+            flight = self.loads.get(name)
+            if (flight is not None and flight.pending) or self.ready.get(name, 0) > now:
+                return True
+        return False
+
+    def _operands(self, what: What) -> Steps:
+        """Wait for the registers that an operation reads."""
         for name in what.reads:
             flight = self.loads.get(name)
             if flight is not None and not flight.over():
@@ -161,15 +169,17 @@ class Warps:
             at = self.ready.get(name, 0)
             if at > self.engine.now:
                 yield from self._sleep(at, "results", name)
-        if what.writes and what.row.unit in RESULTS:
-            latency = self.sm.latency(what)
-            for name in what.writes:
-                self.ready[name] = self.engine.now + latency
+
+    def _results(self, what: What) -> None:
+        """The registers that it writes are there after the latency."""
+        ready = self.engine.now + self.sm.latency(what)
+        for name in what.writes:
+            self.ready[name] = ready
 
     # -- what happens then ----------------------------------------------------------------------------
 
     def _registers(self, step: Step) -> None:
-        """The results are there after the latency, which ``_operands`` has noted."""
+        """The results are there after the latency, which ``_results`` has noted."""
 
     def _loop(self, step: Step) -> None:
         """An iteration begins."""
@@ -179,7 +189,7 @@ class Warps:
     def _shared(self, step: Step) -> None:
         """Loads and stores of shared memory: the port takes a wavefront at a time."""
         sm = self.sm
-        _, end = sm.shared.take(step.unit_ps)
+        end = sm.shared.end(step.unit_ps)
         for name in step.what.writes:
             if name in self.ready:
                 self.ready[name] = end + sm.latency(step.what)
@@ -220,7 +230,7 @@ class Warps:
 
     def _mma(self, step: Step) -> None:
         sm = self.sm
-        _, end = sm.tensor.take(step.unit_ps)
+        end = sm.tensor.end(step.unit_ps)
         for name in step.what.writes:
             self.ready[name] = end + sm.latency(step.what)
 
@@ -231,28 +241,40 @@ class Warps:
         for name in step.what.writes:
             self.ready[name] = start + max(0, sm.latency(step.what) - step.issue_ps)
 
-    def _wgmma(self, step: Step) -> Steps:
+    def _wgmma(self, step: Step) -> Steps | None:
         """The tensor core takes N/2 cycles for each warpgroup, and shared memory delivers the operands meanwhile.
 
         An SM has so many products under way: the next waits to be issued.
         """
-        sm, engine, each = self.sm, self.engine, max(1, step.warps // WARPGROUP)
-        group, queue = self._flight(self.open, step.what.member_of), sm.products
-        while queue and queue[0] <= engine.now:
+        sm, now = self.sm, self.engine.now
+        queue = sm.products
+        while queue and queue[0] <= now:
             queue.popleft()
-        more = len(queue) + each - sm.most_products
-        if more > 0 and queue:
-            yield from self._sleep(queue[min(more, len(queue)) - 1], "wgmma queue", 0)
-        power = sm.memory.power.take(round(step.power_ps * sm.stands_for))[1]
-        end = max(sm.tensor.take(step.unit_ps)[1], sm.shared.take(step.shared_ps)[1], power)
-        queue.extend((end,) * each)
-        group.until = max(group.until, end + sm.latency(step.what))
+        if queue and (more := len(queue) + max(1, step.warps // WARPGROUP) - sm.most_products) > 0:
+            return self._queued(step, queue[min(more, len(queue)) - 1])
+        self._multiply(step)
+        return None
+
+    def _queued(self, step: Step, until: int) -> Steps:
+        """Wait for a place among the products under way."""
+        yield from self._sleep(until, "wgmma queue", 0)
+        self._multiply(step)
+
+    def _multiply(self, step: Step) -> None:
+        """A product goes to the tensor core."""
+        sm = self.sm
+        group = self._flight(self.open, step.what.member_of)
+        power = sm.memory.power.end(round(step.power_ps * sm.stands_for))
+        end = max(sm.tensor.end(step.unit_ps), sm.shared.end(step.shared_ps), power)
+        sm.products.extend((end,) * max(1, step.warps // WARPGROUP))
+        until = end + sm.latency(step.what)
+        group.until = max(group.until, until)
         if self.follower is not None:
-            engine.at(end + sm.latency(step.what), self.cargo.complete)
+            self.engine.at(until, self.cargo.complete)
 
     def _mbarrier(self, step: Step) -> None:
         sm = self.sm
-        sm.mbarriers.take(step.unit_ps)
+        sm.mbarriers.end(step.unit_ps)
         op = step.op
         how = (op.count, op.complete) if isinstance(op, Arrive) else ()
         for rank in step.ranks:
@@ -269,7 +291,7 @@ class Warps:
 
     def _cp_async_arrive(self, step: Step) -> None:
         """The arrival comes when the copies before have landed; the phase may await one more of each lane till then."""
-        self.sm.mbarriers.take(step.unit_ps)
+        self.sm.mbarriers.end(step.unit_ps)
         barrier = self.cta.barriers[step.barrier]
         assert isinstance(step.op, CpAsyncArrive)
         if not step.op.noinc:
@@ -280,7 +302,7 @@ class Warps:
 
     def _wait(self, step: Step) -> Steps:
         """A wait costs the same whether the phase is over or ends later: the warp sleeps until it does."""
-        self.sm.mbarriers.take(step.unit_ps)
+        self.sm.mbarriers.end(step.unit_ps)
         barrier, self.since = self.cta.barriers[step.barrier], self.engine.now
         state, parity = barrier.state, step.number
         while not state.passes(parity):
@@ -376,7 +398,7 @@ class Warps:
         return found
 
 
-EFFECTS: Mapping[Unit, Callable[[Warps, Step], Any]] = {
+EFFECTS: Mapping[Unit, Callable[[Warps, Step], Steps | None]] = {  # with the steps of what is waited for, if any
     Unit.LOOP: Warps._loop,
     Unit.REGISTERS: Warps._registers,
     Unit.SPECIAL: Warps._special,
@@ -393,8 +415,6 @@ EFFECTS: Mapping[Unit, Callable[[Warps, Step], Any]] = {
     Unit.MBARRIER: Warps._mbarrier,
     Unit.CP_ASYNC_ARRIVE: Warps._cp_async_arrive,
     Unit.COMMIT: Warps._commit,
-}
-BLOCKING: Mapping[Unit, Callable[[Warps, Step], Steps]] = {
     Unit.WAIT: Warps._wait,
     Unit.WGMMA: Warps._wgmma,
     Unit.CTA_BARRIER: Warps._meet,
@@ -404,11 +424,8 @@ BLOCKING: Mapping[Unit, Callable[[Warps, Step], Steps]] = {
     Unit.CLUSTER_WAIT: Warps._cluster_wait,
 }
 RESULTS = (Unit.REGISTERS, Unit.SHARED, Unit.MATRIX)  # whose results are there after a latency
-Handler: TypeAlias = "tuple[bool, Callable[[Warps, Step], Any], bool]"
 
 
-def _handler(what: What) -> Handler:
-    """Whether it has registers, what happens, and whether that may have to be waited for."""
-    unit = what.row.unit
-    effect = EFFECTS.get(unit)
-    return bool(what.reads or what.writes), effect or BLOCKING[unit], effect is None
+def _handler(what: What) -> tuple[bool, Callable[[Warps, Step], Steps | None]]:
+    """Whether it has registers, and what happens."""
+    return bool(what.reads or what.writes), EFFECTS[what.row.unit]
