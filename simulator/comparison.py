@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -159,13 +159,25 @@ def against(p: Prediction, machine: Machine, file: Path, update: bool = False) -
 def _baselines(file: Path) -> dict[str, Any]:
     if not file.exists():
         return {}
+    wanted = f"expected baselines of symlayout simulate --baseline in {file}"
+    if not file.is_file():
+        raise SimulationError(f"{wanted}, got no regular file")
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-        rows = data["baselines"] if data["schema"] == SCHEMA else None
-        if not isinstance(rows, Mapping) or not all(
-            row["seconds"] > 0 and isinstance(row["numbers"], str) for row in rows.values()
-        ):
-            raise ValueError("other rows")
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise SimulationError(f"expected baselines of symlayout simulate --baseline in {file}, got {_told(e)}") from e
-    return dict(rows)
+    except (OSError, ValueError) as e:
+        raise SimulationError(f"{wanted}, got {unread(e)}") from e
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA or not isinstance(data.get("baselines"), dict):
+        raise SimulationError(f"{wanted}, got no object with schema {SCHEMA} and baselines")
+    rows: dict[str, Any] = data["baselines"]
+    wrong = next((name for name, row in rows.items() if not _is_baseline(row)), None)
+    if wrong is not None:
+        raise SimulationError(f"{wanted}, got {rows[wrong]!r} for {wrong}")
+    return rows
+
+
+def _is_baseline(row: Any) -> bool:
+    """Whether a row has a time and the digest of a machine's numbers."""
+    if not isinstance(row, dict) or not isinstance(row.get("numbers"), str):
+        return False
+    seconds: Any = row.get("seconds")
+    return type(seconds) in (int, float) and bool(0 < seconds < float("inf"))

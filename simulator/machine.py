@@ -12,8 +12,9 @@ The rows stand in ``simulator/machines``; a file may name one of them as its *ba
 
 from __future__ import annotations
 
+import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,9 @@ FOLDER = Path(__file__).parent / "machines"
 GRADES = ("measured", "documented", "guessed", "given")
 TIMES, RATES = ("cycles", "ns"), ("B/cycle", "B/ns")
 UNITS = (*TIMES, *RATES, "GHz", "bytes", "count", "part", "W", "pJ/B", "pJ/FLOP")
+# What a number may be at most: a second, and what is far above every chip; a rate or a clock has a least one too.
+MOST = {**dict.fromkeys(TIMES, 1e9), "bytes": 2.0**53, "count": 2.0**31, "part": 1.0}
+MOST_OF_OTHERS, LEAST_RATE = 1e9, 1e-4
 
 
 @dataclass(frozen=True)
@@ -43,11 +47,24 @@ class Number:
         for what, got, known in (("unit", self.unit, UNITS), ("grade", self.grade, GRADES)):
             if got not in known:
                 raise SimulationError(f"expected a {what} of {', '.join(known)} for {self.name}, got {got!r}")
-        if type(self.value) not in (int, float) or not 0 < self.value < float("inf"):
+        if type(self.source) is not str:
+            raise SimulationError(f"expected the source of {self.name} as text, got {self.source!r}")
+        if not _is_number(self.value) or not 0 < self.value < float("inf"):
             raise SimulationError(f"expected a number above 0 for {self.name}, got {self.value!r} {self.unit}")
+        least = LEAST_RATE if self.unit in (*RATES, "GHz") else 0.0
+        most = MOST.get(self.unit, MOST_OF_OTHERS)
+        if not least <= self.value <= most:
+            wanted = f"{least:g} to {most:g} {self.unit}"
+            raise SimulationError(f"expected {wanted} for {self.name}, got {self.value:g} {self.unit}")
+        if not _is_number(self.uncertainty) or not 0 <= self.uncertainty < 1:
+            raise SimulationError(f"expected an uncertainty of {self.name} from 0 to 1, got {self.uncertainty!r}")
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value:g} {self.unit}, {self.grade}, +-{100 * self.uncertainty:g} %: {self.source}"
+
+
+def _is_number(x: object) -> bool:
+    return type(x) in (int, float)
 
 
 @dataclass(frozen=True)
@@ -106,6 +123,10 @@ class Machine:
 
     def replacing(self, **values: float) -> Machine:
         """The machine with other values. Raises SimulationError for a number that it does not have."""
+        unknown = next((k for k in values if k not in self.numbers), None)
+        if unknown is not None:
+            hint = _near(unknown, self.numbers)
+            raise SimulationError(f"expected a number {unknown!r} of {self.name}, got none{hint}")
         new = {k: replace(self[k], value=x, grade="given", source="given", uncertainty=0.0) for k, x in values.items()}
         return replace(self, numbers={**self.numbers, **new})
 
@@ -133,19 +154,37 @@ def load(path: Path) -> Machine:
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as e:
         raise SimulationError(f"expected a machine as TOML in {path}, got {unread(e)}") from e
     base, name = rows.pop("base", None), rows.pop("name", path.stem)
-    of = machine(base) if base else Machine(name, {})
-    numbers, capability = dict(of.numbers), rows.pop("compute_capability", list(of.compute_capability))
-    lacks = tuple(rows.pop("lacks", of.lacks))
-    if any(type(word) is not str for word in lacks):
-        raise SimulationError(f"expected words of instructions that {name} lacks in {path}, got {lacks}")
+    of = machine(base) if base is not None else Machine(name, {})
+    capability, lacks = rows.pop("compute_capability", list(of.compute_capability)), rows.pop("lacks", list(of.lacks))
+    if type(name) is not str:
+        raise SimulationError(f"expected a name as text in {path}, got {name!r}")
+    if type(lacks) is not list or any(type(word) is not str for word in lacks):
+        raise SimulationError(f"expected a list of words of instructions that {name} lacks in {path}, got {lacks!r}")
     if type(capability) is not list or [type(n) for n in capability] != [int, int]:
         raise SimulationError(f"expected a compute_capability such as [9, 0] in {path}, got {capability!r}")
+    if path.parent != FOLDER:
+        _expect_known(rows, path)
+    numbers = dict(of.numbers)
     for key, row in rows.items():
         try:
             numbers[key] = Number(key, **row)
         except TypeError as e:
             raise SimulationError(f"expected value, unit, grade and source of {key} in {path}, got {row}") from e
-    return Machine(name, numbers, (capability[0], capability[1]), lacks)
+    return Machine(name, numbers, (capability[0], capability[1]), tuple(lacks))
+
+
+def _expect_known(keys: Iterable[str], path: Path) -> None:
+    """Raise SimulationError for a number that no machine has: nothing would ask for it."""
+    known = H200.numbers
+    unknown = next((key for key in keys if key not in known), None)
+    if unknown is not None:
+        raise SimulationError(f"expected numbers that the model has in {path}, got {unknown!r}{_near(unknown, known)}")
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    """A hint at what was meant."""
+    near = difflib.get_close_matches(name, known, 1)
+    return f"; did you mean {near[0]}?" if near else "; symlayout machines h200 lists them"
 
 
 def machines() -> tuple[str, ...]:

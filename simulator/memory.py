@@ -50,7 +50,7 @@ class GlobalMemory:
         self._l2, self._l2_writes = machine.exact("l2_rate"), machine.exact("l2_write_rate")
         self._l2_beside = machine.exact("l2_beside_rate")
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
-        hit = machine.ps("l2_shared_latency" if reused else "l2_latency")
+        hit = machine.ps("l2_latency") + reused * machine.ps("l2_half_latency")
         miss = hit + machine.ps("dram_latency") + far * machine.ps("translation_latency")
         self.hit, self.miss = (0, 0) if LATENCY in free else (hit, miss)
         # a tensor or bulk copy counts from the front end on, and until the mbarrier is told

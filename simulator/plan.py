@@ -315,6 +315,11 @@ class _Chosen:
 
     def _walk(self, clusters: range) -> tuple[Walk, tuple[tuple[int, ...], ...]]:
         """The steps of some clusters, and the blocks of their CTAs."""
+        ctas = len(clusters) * self.grid.size
+        if ctas > MAX_STEPS:
+            raise SimulationError(
+                f"expected at most {MAX_STEPS} CTAs of the SMs in detail, got {ctas} of {self.kernel.name}"
+            )
         blocks = tuple(self.grid.every(clusters))
         walk = self.programs.walk(blocks)
         self.limit -= walk.steps

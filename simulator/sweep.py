@@ -35,6 +35,13 @@ from .simulate import simulate
 MAX_POINTS = 100_000
 BEST = 10
 LEGAL = "legal"
+FIRST = '{"options"'  # how the line of a row begins
+KINDS = {  # what a row of a file holds
+    **dict.fromkeys(("options", "sizes"), (dict,)),
+    **dict.fromkeys(("seconds", "busy"), (int, float)),
+    **dict.fromkeys(("shared_bytes", "threads", "ctas"), (int,)),
+    **dict.fromkeys(("busiest", "key", "why", "legal"), (str,)),
+}
 Legal = Callable[[Kernel, Mapping[str, int]], str]
 
 
@@ -269,7 +276,8 @@ def _numbers(machine: tuple[tuple[str, float, str], ...]) -> str:
 
 def _key(bound: Kernel, machine: Machine, cache: str) -> str:
     numbers = _numbers(tuple(sorted((n.name, n.value, n.unit) for n in machine.numbers.values())))
-    return hashlib.sha256(f"{bound.digest} {numbers} {cache} {_version()}".encode()).hexdigest()[:32]
+    has = f"{machine.compute_capability} {machine.lacks}"
+    return hashlib.sha256(f"{bound.digest} {numbers} {has} {cache} {_version()}".encode()).hexdigest()[:32]
 
 
 @functools.lru_cache(4)
@@ -277,20 +285,32 @@ def _rows_of(path: Path) -> dict[str, Row]:
     """The rows of a file by key. The last line may be cut off, where a sweep was killed."""
     if not path.exists():
         return {}
-    found = {}
+    found = dict[str, Row]()
+    if not path.is_file():
+        raise SimulationError(f"expected rows of a sweep in {path}, got no regular file")
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeError) as e:
         raise SimulationError(f"expected rows of a sweep in {path}, got {unread(e)}") from e
+    lines = text.splitlines()
+    if text and not text.endswith("\n") and lines[-1].startswith(FIRST):
+        lines.pop()
     for number, line in enumerate(lines, 1):
-        try:
-            row = Row(**json.loads(line))
-        except (ValueError, TypeError) as e:
-            if number == len(lines):
-                break
-            raise SimulationError(f"expected rows of a sweep in {path}, got line {number}: {line[:80]!r}") from e
+        row = _row(line)
+        if row is None:
+            raise SimulationError(f"expected rows of a sweep in {path}, got line {number}: {line[:80]!r}")
         found[row.key] = row
     return found
+
+
+def _row(line: str) -> Row | None:
+    """The row of a line, or None for a line of something else."""
+    try:
+        row = Row(**json.loads(line))
+    except (ValueError, TypeError):
+        return None
+    right = all(type(getattr(row, name)) in kinds for name, kinds in KINDS.items())
+    return row if right and 0 < row.seconds < float("inf") and not row.why else None
 
 
 @dataclass(frozen=True)

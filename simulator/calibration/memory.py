@@ -147,10 +147,10 @@ def dram_latency(rows: Sequence[Row]) -> Fitted:
     return scaled(hops(rows, 1, 0), 1, hops(rows, 0, 0).value)
 
 
-def l2_shared_latency(rows: Sequence[Row]) -> Fitted:
-    """A hop through lines that all SMs have read, which some find in the other half of L2."""
+def l2_half_latency(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds that a hop takes longer through lines that all SMs have read: some are in the other half of L2."""
     found = [r for r in those(rows, kernel="chase", how="all") if 4 * MIB <= r["footprint"] <= 32 * MIB]
-    return level([mid(r, "ns") / r["hops"] for r in found])
+    return scaled(level([mid(r, "ns") / r["hops"] for r in found]), 1, hops(rows, 0, 0).value)
 
 
 def translation_latency(rows: Sequence[Row]) -> Fitted:

@@ -20,9 +20,9 @@ from .memory import (
     l2_beside_rate,
     l2_bytes,
     l2_fade_bytes,
+    l2_half_latency,
     l2_merged,
     l2_rate,
-    l2_shared_latency,
     sm_clock,
     sm_port_rate,
     sm_rate,
@@ -90,7 +90,7 @@ NUMBERS: dict[str, Source] = {
     "l2_bytes": Source("M7", "bytes", "loops over footprints: what L2 holds as a whole", l2_bytes),
     "l2_fade_bytes": Source("M7", "bytes", "loops over footprints: where a 1/e of what is more is left", l2_fade_bytes),
     "l2_latency": Source("M8", "ns", "a chase by loads of lines in L2", lambda rows: hops(rows, 0, 0)),
-    "l2_shared_latency": Source("M27", "ns", "a chase through lines that all SMs have read", l2_shared_latency),
+    "l2_half_latency": Source("M8 M27", "ns", "the same of lines that all SMs have read, less that", l2_half_latency),
     "tma_latency": Source(
         "M8 M2 M4 M5 M9 M13 M20", "ns", "a chase by bulk copies, less the rest of a hop", tma_latency
     ),

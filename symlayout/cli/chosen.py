@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,10 @@ def chosen(target: str, pairs: Iterable[str], partly: bool = False) -> Chosen:
 
     Sizes are all named or none, unless something else tells the others (*partly*).
     """
-    named = dict(_pair(p) for p in pairs)
+    named = dict[str, str]()
+    for name, text in map(_pair, pairs):
+        if named.setdefault(name, text) != text:
+            fail(f"expected one value of {name}, got {named[name]} and {text}")
     if ":" in target:
         kernel = _own(target)
         return Chosen(kernel, _sizes(kernel, named, partly), False)
@@ -64,7 +66,7 @@ def _sizes(kernel: Kernel, named: dict[str, str], partly: bool) -> dict[str, int
     if named and missing and not partly:
         fail(f"expected all sizes of {kernel.name}, got none for {', '.join(missing)}")
     for k, text in named.items():
-        if not text.isdecimal():
+        if not (text.isascii() and text.isdecimal()):
             fail(f"expected a number for {k}, got {text!r}")
     return {k: int(named[k]) for k in wanted if k in named}
 
@@ -74,16 +76,9 @@ def _own(target: str) -> Kernel:
     from ..finding.importer import IMPORTER
 
     where, _, name = target.rpartition(":")
-    path, before = Path(where), list(sys.path)
-    if path.suffix == ".py":
-        if not path.is_file():
-            fail(f"expected a file before :{name}, got {where}, which does not exist")
-        sys.path.insert(0, str(path.parent.resolve()))
-        target = f"{path.stem}:{name}"
-    try:
-        found = list(IMPORTER.claims(target, named=True))
-    finally:
-        sys.path[:] = before
+    if where.endswith(".py") and not Path(where).is_file():
+        fail(f"expected a file before :{name}, got {where}, which does not exist")
+    found = list(IMPORTER.claims(target, named=True))
     for f in found:
         if f.error:
             fail(f"{f.place}: {f.error}")

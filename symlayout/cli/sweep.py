@@ -18,7 +18,7 @@ from ..errors import SymlayoutError
 from ..kernel import Kernel
 from ..kernels.families import Family, family
 from .exits import OK, UNEXPECTED, check_target, fail
-from .machines import MACHINE_HELP, chosen_machine
+from .machines import MACHINE_HELP, chosen_machine, numbers_among
 from .simulate import Cache, Style
 from .verify import repaired
 
@@ -41,7 +41,10 @@ def sweep(
     kernel: Annotated[str, typer.Argument(metavar="FAMILY", help="A kernel family (symlayout kernels lists them).")],
     pairs: Annotated[list[str] | None, typer.Argument(metavar="[NAME=VALUES...]", help=AXES_HELP)] = None,
     dims: Annotated[list[str] | None, typer.Option("--dims", metavar="NAME=VALUES", help="Sizes.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUES", help="Values of an option.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUES", help="Values of an option, or a number of the machine."),
+    ] = None,
     machine: Annotated[str, typer.Option(metavar="NAME|FILE", help=MACHINE_HELP)] = "h200",
     number: Annotated[
         list[str] | None, typer.Option("--number", metavar="NAME=VALUE", help="Another value of a machine's number.")
@@ -67,7 +70,9 @@ def sweep(
     try:
         of = family(kernel)
         where = chosen_machine(machine, number or [])
-        sizes, axes = axes_of(of, [*(pairs or ()), *(dims or ()), *(set_ or ())])
+        given, numbers = numbers_among([*(pairs or ()), *(dims or ()), *(set_ or ())], kernel, where)
+        where = chosen_machine(where, numbers)
+        sizes, axes = axes_of(of, given)
         total = len(points(of, sizes, axes))
         with console.progress(total, "schedules") as show:
             found = run(
@@ -105,12 +110,12 @@ def axes_of(of: Family, pairs: Sequence[str]) -> tuple[dict[str, list[int]], dic
             fail(f"expected the values of {name} once, separated by commas, got them twice")
         values = [value for part in text.split(",") for value in _expanded(part)]
         if name in of.dims:
-            wrong = next((v for v in values if not v.isdecimal()), None)
+            wrong = next((v for v in values if not (v.isascii() and v.isdecimal())), None)
             if wrong is not None:
                 fail(f"expected numbers for {name}, got {wrong!r}")
-            sizes[name] = [int(v) for v in values]
+            sizes[name] = list(dict.fromkeys(int(v) for v in values))
         elif name in of.options:
-            axes[name] = [of.read(name, v) for v in values]
+            axes[name] = list(dict.fromkeys(of.read(name, v) for v in values))
         else:
             known = f"a size ({', '.join(of.dims)}) or an option ({', '.join(of.options)}) of {of.name}"
             fail(f"expected {known}, got {name!r}")

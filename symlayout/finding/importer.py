@@ -186,7 +186,10 @@ def serve() -> None:
     threading.Thread(target=receive, daemon=True).start()
     _send(answers, b"ready")
     while (data := requests.get()) is not None:
-        _send(answers, _answer(pickle.loads(data)))
+        try:
+            _send(answers, _answer(pickle.loads(data)))
+        except KeyboardInterrupt:  # the module raised it: an interrupt of ours does not come here
+            os._exit(130)
 
 
 def _answer(request: Request) -> bytes:

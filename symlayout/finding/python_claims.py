@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import difflib
 import hashlib
 import importlib
 import importlib.util
@@ -119,25 +120,39 @@ def _load(path: Path) -> ModuleType:
 
 
 def of_name(target: str, kind: Kinds, seconds: float) -> Iterator[Found]:
-    """The claims of ``module:name``, with the current folder on the path, as ``python -m`` has it."""
-    module_name, _, name = target.partition(":")
+    """The claims of ``FILE.py:name``, or of ``module:name`` with the current folder on the path, as ``python -m``."""
+    where, _, name = target.rpartition(":")
+    path = Path(where) if where.endswith(".py") else None
+    place = Place(name=target)
     try:
         with limited(target, seconds):
-            if "" not in sys.path and os.getcwd() not in sys.path:
-                sys.path.insert(0, os.getcwd())
-            found: Any = importlib.import_module(module_name)
-            for part in name.split("."):
-                found = getattr(found, part)
+            found: Any = _load(path) if path else _imported_module(where)
     except KeyboardInterrupt:
         raise
     except BaseException as e:  # an import can raise anything
-        yield Found(Place(name=target), error=f"expected {target} to be importable, got {type(e).__name__}: {e}")
+        told = f"expected {target} to be importable, got {_named(e)}"
+        yield _failure(path, e) if path else Found(place, error=told)
         return
-    place = Place(name=target)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            yield Found(place, error=f"expected {part!r} in {where}, got no such name{_close(part, found)}")
+            return
+        found = getattr(found, part)
     claims = list(_claims(place, found, kind, seconds))
     if not claims and callable(found):
         claims = list(_claims(place, found, kind, seconds, called=True))
     yield from claims or [Found(place, error=f"expected a claim or a kernel at {target}, got {reprlib.repr(found)}")]
+
+
+def _imported_module(name: str) -> ModuleType:
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    return importlib.import_module(name)
+
+
+def _close(name: str, owner: object) -> str:
+    near = difflib.get_close_matches(name, vars(owner) if hasattr(owner, "__dict__") else (), 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _claims(place: Place, value: Any, kind: Kinds, seconds: float, called: bool = False) -> Iterator[Found]:

@@ -209,8 +209,10 @@ class Kernel:
         return replace(self, given=(*self.given, *new), converged_warps=converged)
 
     def bind(self, **sizes: int) -> Kernel:
-        """The kernel at these sizes. Raises AssumptionError where they do not meet its assumptions."""
+        """The kernel at these sizes; a bound one is itself. Raises AssumptionError where they break its assumptions."""
         wanted = {s.name for s in self.dims}
+        if self.origin is not None and not sizes:
+            return self
         if set(sizes) != wanted:
             raise AssumptionError(f"expected sizes {', '.join(sorted(wanted))}, got {', '.join(sorted(sizes))}")
         env: dict[Any, int] = {s: sizes[s.name] for s in self.dims}

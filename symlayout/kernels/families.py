@@ -70,7 +70,10 @@ class Family:
             return None
         try:
             if isinstance(usual, tuple) or (usual is None and "x" in text):
-                return tuple(int(n) for n in text.replace(",", "x").split("x"))
+                values = tuple(int(n) for n in text.replace(",", "x").split("x"))
+                if len(values) != len(usual or (0, 0)):
+                    raise ValueError
+                return values
             return text if isinstance(usual, str) else int(text)
         except ValueError:
             wanted = "integers such as 64x64" if isinstance(usual, tuple) else "an integer"

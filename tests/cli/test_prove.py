@@ -275,9 +275,9 @@ def test_a_folder_that_is_named_is_searched_whatever_its_name(tmp_path):
         ("a.txt", "expected"),
         ("no_such_module_at_all:x", "No module named 'no_such_module_at_all'"),
         (":x", "expected :x to be importable"),
-        ("json:nothing", "expected json:nothing to be importable, got AttributeError"),
+        ("json:nothing", "expected 'nothing' in json, got no such name"),
         ("json:loads", "expected"),
-        ("json.decoder:nothing", "has no attribute 'nothing'"),
+        ("json.decoder:nothing", "expected 'nothing' in json.decoder, got no such name"),
     ],
 )
 def test_what_is_no_place_is_bad_input(tmp_path, monkeypatch, target, message):

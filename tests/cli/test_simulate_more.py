@@ -87,6 +87,13 @@ def test_an_own_kernel_is_simulated(tmp_path, monkeypatch):
     assert "vector_copy(N = 1048576) on NVIDIA H200" in result.output
 
 
+def test_an_own_kernel_may_have_its_sizes_and_the_name_of_a_module_of_python(tmp_path):
+    (tmp_path / "copy.py").write_text(f"{OWN}small = mine.bind(N=1024)\n")
+    result = run("simulate", f"{tmp_path / 'copy.py'}:small", "--quick")
+
+    assert result.output.startswith("vector_copy(N = 1024) on NVIDIA H200\n")
+
+
 def test_a_number_of_the_machine_may_be_set():
     slow = json.loads(run("simulate", *KERNEL, "dram_rate=100", "--format", "json", "--quick").output)
     also = json.loads(run("simulate", *KERNEL, "--number", "dram_rate=100", "--format", "json", "--quick").output)
@@ -111,6 +118,10 @@ def test_a_number_of_the_machine_may_be_set():
         (("--set", "dram_rate=much"), "expected NAME=NUMBER such as dram_rate=4100, got 'dram_rate=much'"),
         (("--set", "dram_rate=-4"), "expected a number above 0 for dram_rate"),
         (("--set", "dram_rat=4"), "or an option, got 'dram_rat'"),
+        (("--number", "dram_rat=4"), "got none; did you mean dram_rate?"),
+        (("--set", "slots=4"), "expected one value of slots, got 3 and 4"),
+        (("N=٣",), "expected one value of N, got 1048576 and ٣"),
+        (("--baseline", "/dev/null"), "in /dev/null, got no regular file"),
     ],
 )
 def test_bad_input_is_one_message(args, message):
@@ -120,7 +131,11 @@ def test_bad_input_is_one_message(args, message):
     assert message in " ".join(result.stderr.split())
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"schema": 7}', '{"schema": 1, "baselines": {"k": {"seconds": -1}}}'])
+TIMES = ('"a"', "-1", "NaN", "Infinity", "true", "null")
+WRONG = [f'{{"schema": 1, "baselines": {{"k": {{"seconds": {x}, "numbers": ""}}}}}}' for x in TIMES]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "5", "{", '{"schema": 7}', '{"schema": 1, "baselines": {"k": 5}}', *WRONG])
 def test_a_file_without_baselines_is_refused(tmp_path, text):
     (tmp_path / "b.json").write_text(text)
     result = run("simulate", *KERNEL, "--quick", "--baseline", tmp_path / "b.json")
@@ -131,14 +146,25 @@ def test_a_file_without_baselines_is_refused(tmp_path, text):
 
 
 @pytest.mark.parametrize(
-    "name, message", [("number", "expected a claim or a kernel at own:number, got 5"), ("none", "none")]
+    "more, name, message",
+    [
+        ("", "number", "expected a claim or a kernel at {file}:number, got 5"),
+        ("", "min", "expected 'min' in {file}, got no such name; did you mean mine?"),
+        ("def f(:\n", "mine", "{file}:7:7: expected a module that can be imported, got SyntaxError"),
+        ("import none\n", "mine", "{file}:7:1: expected a module that can be imported, got ModuleNotFoundError"),
+        ("vector_copy(8, threads=33)\n", "mine", "{file}:7:1: expected 32 to 1024 threads in whole warps, got 33"),
+        ("raise KeyboardInterrupt\n", "mine", "got the end of the process, with status 130"),
+        ("def f(x):\n    return mine\n", "f", "expected claims from {file}:f(), got TypeError"),
+    ],
 )
-def test_what_is_no_kernel_is_refused(tmp_path, name, message):
-    (tmp_path / "own.py").write_text(OWN)
-    result = run("simulate", f"{tmp_path / 'own.py'}:{name}", "N=1024")
+def test_what_is_no_kernel_is_refused(tmp_path, more, name, message):
+    file = tmp_path / "own.py"
+    file.write_text(OWN + "\n" + more)
+    result = run("simulate", f"{file}:{name}", "N=1024")
 
     assert result.exit_code == 2
-    assert message in result.stderr
+    assert message.format(file=file) in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_a_machine_that_lacks_a_number_is_named(tmp_path):

@@ -78,6 +78,27 @@ def test_a_sweep_resumes(tmp_path):
     assert "3 kept, 3 reused\n" in second.output
 
 
+@pytest.mark.parametrize("text", ["my notes", "null\n", '{"options": {}, "sizes": {}, "seconds": "a"}\n', "\n"])
+def test_a_file_of_something_else_is_refused_and_kept(tmp_path, text):
+    (tmp_path / "notes").write_text(text)
+    result = run(*SMALL, "--prove", "none", "--resume", tmp_path / "notes")
+
+    assert (result.exit_code, (tmp_path / "notes").read_text()) == (2, text)
+    assert "got line 1:" in " ".join(result.stderr.split())
+
+
+def test_a_number_of_the_machine_may_be_set_and_values_come_once():
+    slow, fast = (
+        json.loads(
+            run("bulk_copy", "N=65536,65536", *more, "--workers", "1", "--prove", "none", "--format", "json").output
+        )
+        for more in (("dram_rate=100",), ())
+    )
+
+    assert slow["points"] == 1
+    assert slow["rows"][0]["seconds"] > 1.2 * fast["rows"][0]["seconds"]
+
+
 @pytest.mark.parametrize(
     "args, message",
     [
@@ -93,6 +114,8 @@ def test_a_sweep_resumes(tmp_path):
         (("bulk_copy", "N=5", "--machine", "h300"), "expected a machine (a100, h100_sxm, h200, mi300x), got 'h300'"),
         (("bulk_copy", "N=5", "--workers", "0"), "expected at least 1 worker, or -1 for all cores, got 0"),
         (("bulk_copy", "N=5,6", "--scheduler", "tcp://127.0.0.1:1"), NO_CLUSTER),
+        (("tma_copy", "M=5", "N=64", "tile=64"), "expected integers such as 64x64 for tile of tma_copy, got '64'"),
+        (("bulk_copy", "N=5", "--resume", "/dev/full"), "got no regular file"),
         (("bulk_copy", "N=5", "--resume", "no/such/f"), "expected a file in a folder that exists"),
     ],
 )

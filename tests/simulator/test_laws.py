@@ -20,6 +20,7 @@ KERNELS = {
     "tiles through registers": lambda: tma_transpose(512, 2112, blocks=66).bind(),
     "groups of cp.async": lambda: cp_async_copy(1 << 17, stages=3, blocks=16).bind(),
     "products in clusters": lambda: gemm(512, 512, 256, cluster=2, blocks=8).bind(),
+    "sectors that several SMs read": lambda: bulk_copy(864, chunk=4, blocks=133).bind(),
 }
 ONLY = {"what_if": False, "uncertainty": False}
 

@@ -12,6 +12,7 @@ from symlayout import ops
 from symlayout.atoms import ATOMS
 from symlayout.atoms.functions import FUNCTIONS
 from symlayout.kernel import Builder
+from symlayout.kernels import bulk_copy
 from symlayout.ops import Copy, Map, Op, Ref
 
 OPERATIONS = [x for name in ops.__all__ if isinstance(x := getattr(ops, name), type) and issubclass(x, Op)]
@@ -86,6 +87,13 @@ def test_cycles_and_rates_become_picoseconds():
         ({"grade": "hoped"}, "expected a grade of measured, .*, got 'hoped'"),
         ({"value": 0}, "expected a number above 0 for x, got 0 ns"),
         ({"value": "4"}, "expected a number above 0 for x, got '4' ns"),
+        ({"value": 1e300}, r"expected 0 to 1e\+09 ns for x, got 1e\+300 ns"),
+        ({"value": 1e-9, "unit": "B/ns"}, "expected 0.0001 to .* B/ns for x, got 1e-09 B/ns"),
+        ({"value": 2, "unit": "part"}, "expected 0 to 1 part for x, got 2 part"),
+        ({"uncertainty": "5 %"}, "expected an uncertainty of x from 0 to 1, got '5 %'"),
+        ({"uncertainty": -0.1}, "expected an uncertainty of x from 0 to 1, got -0.1"),
+        ({"uncertainty": float("nan")}, "expected an uncertainty of x from 0 to 1, got nan"),
+        ({"source": 5}, "expected the source of x as text, got 5"),
     ],
 )
 def test_a_wrong_number_is_refused(row, message):
@@ -117,19 +125,33 @@ def test_a_machine_has_the_instructions_of_its_architecture(tmp_path):
     assert load(tmp_path / "old.toml").compute_capability == (8, 0)
 
 
-def test_a_file_that_is_no_machine_is_refused(tmp_path):
-    (tmp_path / "a.toml").write_text("[dram_rate]\nspeed = 5\n")
-    (tmp_path / "b.toml").write_text("[")
+NUMBER = 'value = 5\nunit = "B/ns"\ngrade = "given"\nsource = "s"\n'
 
-    (tmp_path / "d.toml").write_text('base = "d"')
-    (tmp_path / "e.toml").write_text("compute_capability = 8\n")
 
-    for name, message in (
-        ("d", "expected a machine .*, got 'd'"),
-        ("a", "of dram_rate in .*speed"),
-        ("b", "a machine as TOML"),
-        ("c", "got one that does not exist"),
-        ("e", r"expected a compute_capability such as \[9, 0\] in .*, got 8"),
-    ):
-        with pytest.raises(SimulationError, match=message):
-            load(tmp_path / f"{name}.toml")
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ('base = "d"', "expected a machine .*, got 'd'"),
+        ("[dram_rate]\nspeed = 5\n", "of dram_rate in .*speed"),
+        ("[", "a machine as TOML"),
+        (None, "got one that does not exist"),
+        ("compute_capability = 8\n", r"expected a compute_capability such as \[9, 0\] in .*, got 8"),
+        ("lacks = 5", "expected a list of words of instructions that a lacks in .*, got 5"),
+        ('lacks = "wgmma"', "expected a list of words .*, got 'wgmma'"),
+        ("name = 5", "expected a name as text in .*, got 5"),
+        (f"[dram_rat]\n{NUMBER}", "expected numbers that the model has in .*, got 'dram_rat'; did you mean dram_rate"),
+    ],
+)
+def test_a_file_that_is_no_machine_is_refused(tmp_path, text, message):
+    file = tmp_path / "a.toml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(SimulationError, match=message):
+        load(file)
+
+
+@pytest.mark.parametrize("extreme", [{"sm_clock": 1e-4}, {"dram_rate": 1e-4}, {"launch": 1e9}, {"tma_issue": 1e9}])
+def test_numbers_at_the_ends_of_what_they_may_be_are_simulated(extreme):
+    bound = bulk_copy(1 << 14, chunk=256, slots=2, blocks=2).bind()
+
+    assert simulate(bound, H200.replacing(**extreme), uncertainty=False).seconds > 1e-6
