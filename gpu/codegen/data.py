@@ -117,14 +117,14 @@ def mma(p: Page, site: Site) -> None:
     operands = [_operand(p, x) for x in (op.a, op.b)]
     if not row.completion:
         _start_anew(p, op, row)
-        p.call(name, p.place(op.acc), *operands)
+        p.call(name, _words(p, op.acc), *operands)
         return
     if not (isinstance(op.acc.offset, int) and op.acc.offset == 0):
         raise LayoutError(f"expected sums of wgmma from the first register of a tensor on, got {op.acc} in {op}")
     majors = [int(x.descriptor.major == "MN") for x in (op.a, op.b) if isinstance(x, Matrix)]
     flags = f"<{', '.join(map(str, majors))}>" if any(majors) else ""
     accumulate = "1" if isinstance(op.zero, int) and op.zero == 0 else _kept(p, op.zero)
-    p.call(name, p.array(op.acc.tensor), *operands, accumulate, template=flags)
+    p.call(name, p.sums(op.acc.tensor), *operands, accumulate, template=flags)
 
 
 def _start_anew(p: Page, op: Mma, row: MmaAtom) -> None:
@@ -139,6 +139,12 @@ def _operand(p: Page, x: Ref | Matrix) -> str:
         return f"descriptor<{x.descriptor.encode():#x}>({p.place(x.start)})"
     held = p.place(x)
     return held if p.dtype(x).bits == 64 else f"reinterpret_cast<const uint32_t*>({held})"
+
+
+def _words(p: Page, sums: Ref) -> str:
+    """Sums of mma.sync as its function takes them: those of 16 bits two to a register."""
+    held = p.place(sums)
+    return f"reinterpret_cast<int32_t*>({held})" if p.dtype(sums).bits == 16 else held
 
 
 def _kept(p: Page, zero: Int) -> str:

@@ -147,4 +147,4 @@ def wait_group(p: Page, site: Site) -> None:
     if op.group == Completion.WGMMA and op.pending == 0:
         sums = (o.acc.tensor for o in p.kernel.walk() if isinstance(o, Mma) and o.completion is Completion.WGMMA)
         for name in dict.fromkeys(sums):
-            p.call("settled", p.array(name))
+            p.call("settled", p.sums(name))

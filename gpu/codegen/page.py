@@ -72,6 +72,11 @@ class Page(Visitor[None]):
         """The name of a tensor in the text."""
         return self.locals.get(tensor, tensor)
 
+    def sums(self, tensor: str) -> str:
+        """An array of sums as instructions of a warpgroup take it: those of 16 bits two to a register."""
+        name, held = self.array(tensor), self.kernel.tensor(tensor)
+        return f"reinterpret_cast<int32_t (&)[{held.layout.cosize() // 2}]>({name})" if held.dtype.bits == 16 else name
+
     # -- lines ------------------------------------------------------------------------------------------
 
     def line(self, text: str = "") -> None:

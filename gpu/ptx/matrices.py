@@ -50,7 +50,7 @@ def product(word: str) -> Function:
 def _register(dtype: DType) -> tuple[str, str, int]:
     """(C type, constraint, elements) of one register of sums: 32 bits, or 64 of f64."""
     if dtype.bits < 32:
-        return "uint32_t", "r", 32 // dtype.bits
+        return "int32_t", "r", 32 // dtype.bits
     if dtype.bits == 64:
         return "double", "d", 1
     return ("float", "f", 1) if dtype.kind == "float" else ("int32_t", "r", 1)

@@ -14,6 +14,7 @@ from symlayout.dtype import i32
 from symlayout.facts import Facts
 from symlayout.kernel.specification import dot, element
 from symlayout.semantics.expected import expect_results
+from tests.support.atom_products import warpgroup
 from tests.support.compilers import NEEDS_MACHINE_CODE
 from tests.support.warp_products import product
 
@@ -57,6 +58,8 @@ def test_sums_that_start_anew_are_cleared_in_the_code():
         ("mma.m16n8k256.b1.and", ["BMMA.168256.AND.POPC"]),
         ("mma.m16n8k128.b1.xor", 2 * ["BMMA.168128.AND.POPC"]),
         ("mma.m16n8k32.e4m3.e5m2", 2 * ["HMMA.16816.F32"]),
+        ("mma.m16n8k8.f16.f16", ["HMMA.1688.F16"]),
+        ("mma.m16n8k16.f16.f16", ["HMMA.16816.F16"]),
     ],
 )
 def test_the_code_has_the_instruction(word, opcodes):
@@ -65,6 +68,16 @@ def test_the_code_has_the_instruction(word, opcodes):
 
 
 @NEEDS_MACHINE_CODE
+@NEEDS_MACHINE_CODE
+@pytest.mark.parametrize("word, opcode", [("f16", "HGMMA.64x8x16.F16"), ("bf16", "HGMMA.64x8x16.F32.BF16")])
+def test_sums_of_warpgroups_are_whole_registers(word, opcode):
+    """Sums of 16 bits lie two to a register: the function of the instruction takes words."""
+    kernel = warpgroup(f"wgmma.m64n8k16.{word}" + (".f16" if word == "f16" else ""))
+    code = gpu.compile(emit(kernel).text, "sm_90a").instructions("warpgroup").every
+
+    assert [i.opcode for i in code if "MMA" in i.opcode] == [opcode]
+
+
 @pytest.mark.parametrize(
     "arch, word, opcode",
     [
