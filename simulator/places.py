@@ -38,7 +38,7 @@ class Clusters:
 class Place:
     """One place on some SMs.
 
-    Each cluster is dispatched before, with those of the SMs that these stand for, at an *interval* from CTA to CTA.
+    Each cluster is dispatched before, with those of the SMs that these stand for: all of them in an *interval*.
     *key* is the number of the group of SMs, and that of the place on them.
     """
 
@@ -48,7 +48,7 @@ class Place:
         sms: list[Sm],
         clusters: Clusters,
         dispatch: Pipe,
-        interval: float,
+        interval: int,
         memories: Memories | None = None,
     ) -> None:
         self.key, self.sms, self.clusters, self.memories = key, sms, clusters, memories
@@ -68,7 +68,7 @@ class Place:
                 self.stage = "turnover"
                 yield sms[0].turnover
             first = False
-            start, last = self.dispatch.take(round(self.interval * sms[0].stands_for * len(sms)))
+            start, last = self.dispatch.take(self.interval)
             self.stage = "dispatch"
             yield start + round(sms[0].mean * (last - start)) - engine.now
             self._start(courses)

@@ -53,6 +53,7 @@ class Kind:
     walk: Walk
     blocks: tuple[tuple[int, ...], ...]  # of its CTAs, cluster by cluster; none where another hands out its clusters
     share: float = 1.0  # of its work that these groups have on average
+    begun: float = 1.0  # of as many clusters on each of them as here, those that there are
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +266,8 @@ class _Chosen:
         if found is None:
             walk, blocks = self._walk(range(0, grid.clusters, grid.groups))
             total, dram = spread(self.kernel, self.cache, walk, grid.clusters * grid.size / len(blocks))
-            kind = Kind(grid.groups, walk, blocks, grid.clusters * grid.size / (grid.groups * len(blocks)))
+            share = grid.clusters * grid.size / (grid.groups * len(blocks))
+            kind = Kind(grid.groups, walk, blocks, share, share)
             return self._plan((kind,), total, dram, f"one of {sms} SMs stands for all")
         most = int(found.signs.sum(axis=1).argmax())
         kinds, which = 1, np.zeros(grid.groups, dtype=np.int64)
@@ -295,7 +297,8 @@ class _Chosen:
             walk, blocks = self._walk(range(chosen, grid.clusters, grid.groups))
             found.put(walk, group, chosen)
             share = float(found.signs[group].sum(axis=1).mean() / found.signs[chosen].sum())
-            out.append(Kind(len(group), walk, blocks, share))
+            begun = float(np.mean([len(range(k, grid.clusters, grid.groups)) for k in group])) * grid.size / len(blocks)
+            out.append(Kind(len(group), walk, blocks, share, begun))
         return self._plan(tuple(out), found.bytes, found.dram_bytes, told)
 
     def _all_steps(self) -> int:

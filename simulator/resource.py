@@ -115,7 +115,10 @@ class Window:
             self._next()
 
     def _next(self) -> None:
-        time = self._arrival(self._cum - self.capacity + 1)
+        byte, arriving = self._cum - self.capacity + 1, self._arriving
+        while len(arriving) > 1 and arriving[0][1] < byte:  # no later request waits for these
+            arriving.popleft()
+        time = self._arrival(byte)
         if time > self.engine.now:
             self.engine.at(time, self._begin)
         else:
@@ -137,6 +140,7 @@ class Window:
         if self.free:
             return
         self._arriving.append((self._cum, self._cum + nbytes, first, end))
+        self.held_time -= self._asked_later(self._cum - self.capacity, nbytes)
         self._cum += nbytes
         self._waiting.popleft()
         if self._waiting:
@@ -144,15 +148,27 @@ class Window:
 
     def _arrival(self, byte: int) -> int:
         """When a byte, counted from 1, has arrived."""
-        arriving = self._arriving
-        if byte <= 0:
-            return 0
-        while len(arriving) > 1 and arriving[0][1] < byte:
-            arriving.popleft()
-        if not arriving:
-            return 0
-        start, stop, first, end = arriving[0]
-        return end if byte >= stop else first + (end - first) * max(0, byte - start) // (stop - start)
+        found = 0
+        if byte > 0:
+            for start, stop, first, end in self._arriving:
+                found = end
+                if stop >= byte:
+                    return end if byte == stop else first + (end - first) * max(0, byte - start) // (stop - start)
+        return found
+
+    def _asked_later(self, low: int, nbytes: int) -> int:
+        """For how long, in all, some bytes are not asked for yet: until those *capacity* before them arrive."""
+        now, high, found = self.engine.now, low + nbytes, 0
+        for start, stop, first, end in self._arriving:
+            since, until = max(start, low), min(stop, high)
+            if end <= now or until <= since:
+                continue
+            left, right = (first - now + (end - first) * (x - start) // (stop - start) for x in (since, until))
+            if left >= 0:
+                found += (until - since) * (left + right) // 2
+            elif right > 0:
+                found += (until - since) * right * right // (2 * (right - left))
+        return found
 
     def state(self, now: int, name: Callable[[Callable[[], None]], Hashable]) -> Hashable:
         """Who waits, and when the bytes arrive on which those to come depend; *name* tells what is called."""

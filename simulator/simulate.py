@@ -183,7 +183,7 @@ class Chip:
     @property
     def over(self) -> int:
         """When all that was asked of the units is over."""
-        return max(p.over for p in (*self.memory.pipes, *(p for sm in self.sms for p in sm.pipes)))
+        return max(p.over for p in (*self.memory.pipes, self.dispatch, *(p for sm in self.sms for p in sm.pipes)))
 
     def stalls(self) -> Iterator[Stall]:
         """What the teams of each name spend their time on, on all SMs."""
@@ -266,10 +266,11 @@ def _run(
     """The time until all is done and written, or until the first SM has issued so many steps, and the chip then."""
     engine = Engine()
     chip = Chip(engine, plan, machine, free, timeline)
-    interval = machine.exact("cta_dispatch" if plan.at_once > 1 else "cta_dispatch_alone")
+    each = machine.exact("cta_dispatch" if plan.at_once > 1 else "cta_dispatch_alone")
+    intervals = [round(each * kind.weight * kind.begun * plan.size) for kind in plan.kinds]
     waiting = [Clusters(clusters) for clusters in plan.courses(machine)]
     places = [
-        Place((k, n), group, waiting[0 if plan.shared else k], chip.dispatch, interval, memories)
+        Place((k, n), group, waiting[0 if plan.shared else k], chip.dispatch, intervals[k], memories)
         for n in range(plan.at_once)  # the first of each SM before the second of any
         for k, group in enumerate(chip.groups)
     ]

@@ -21,6 +21,7 @@ KERNELS = {
     "groups of cp.async": lambda: cp_async_copy(1 << 17, stages=3, blocks=16).bind(),
     "products in clusters": lambda: gemm(512, 512, 256, cluster=2, blocks=8).bind(),
     "sectors that several SMs read": lambda: bulk_copy(864, chunk=4, blocks=133).bind(),
+    "more CTAs than work": lambda: cp_async_copy(656, threads=256, stages=2, blocks=1000).bind(),
 }
 ONLY = {"what_if": False, "uncertainty": False}
 
@@ -59,6 +60,15 @@ def test_no_server_is_above_its_rate_and_what_is_free_costs_no_more(name):
         H200.transfer("dram_rate", trace.dram_bytes / 2), H200.transfer("l2_rate", trace.bytes)
     )
     assert all(time <= 1.01 * trace.time_ps for time in trace.what_if.values())
+
+
+def test_bytes_in_flight_are_no_more_than_a_window_holds():
+    """Boxes of 64 KB, of which a window of 8 KB holds an eighth at a time."""
+    bound = tma_copy(2048, 512, tile=(64, 256), slots=3, blocks=8).bind()
+    trace = simulate(bound, H200.replacing(tma_bytes_in_flight=8192, tma_latency=1000), **ONLY)
+
+    [held] = [u.utilisation for u in trace.uses if u.name == "TMA bytes in flight"]
+    assert 0.9 < held <= 1
 
 
 @pytest.mark.parametrize("name", KERNELS)

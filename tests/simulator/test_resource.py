@@ -142,6 +142,34 @@ def test_a_ring_is_monotone_in_latency_and_occupancies(n, slots, load, latency, 
     assert ring(n, slots + 1, load, latency, work)[-1] <= ring(n, slots, load, latency, work)[-1]
 
 
+bytes_at_once = st.lists(st.tuples(times, st.integers(1, 40), times, times), min_size=1, max_size=12)
+
+
+@given(bytes_at_once, st.integers(1, 30))
+def test_bytes_in_flight_are_those_asked_for_byte_by_byte(requests, capacity):
+    """Of requests that come *gap* apart, however large: none is asked for before that *capacity* before it has come."""
+    engine, scale = Engine(), 1000
+    window, arrivals, asked = Window("bytes", engine, capacity), [], []
+    at = 0
+    for gap, nbytes, latency, port in requests:
+        at += gap * scale
+
+        def begin(nbytes=nbytes, latency=latency, port=port):
+            first = int(max([window.last(nbytes), *arrivals[-1:]])) + latency * scale
+            end = first + port * scale
+            arrivals.extend(first + (end - first) * (k + 0.5) / nbytes for k in range(nbytes))
+            behind = (k - capacity for k in range(len(arrivals) - nbytes, len(arrivals)))
+            asked.extend(max(engine.now, arrivals[k] if k >= 0 else 0) for k in behind)
+            window.begun(nbytes, first, end)
+
+        engine.at(at, lambda nbytes=nbytes, begin=begin: window.ask(nbytes, begin))
+    engine.run()
+
+    held = sum(a - b for a, b in zip(arrivals, asked, strict=True))
+    assert window.held_time == pytest.approx(held, abs=100 * scale * len(requests))  # a byte comes in a time
+    assert window.held_time <= (capacity + 0.5) * max(arrivals) + 100 * scale * len(requests)
+
+
 def test_a_free_pipe_takes_no_time():
     pipe = Pipe("pipe", Engine(), free=True)
 
