@@ -23,7 +23,7 @@ from .resource import Pipe
 
 __all__ = ["H200", "Dram"]
 
-STEP = 20 * NS
+STEP = NS // 20
 
 
 class Dram:
@@ -62,7 +62,7 @@ class Dram:
         return self.pipe.take(ps)
 
     def _remembered(self, direction: int) -> int:
-        """How long it was busy in a direction lately, in coarse steps, so that a steady state repeats."""
+        """How long it was busy in a direction lately, in steps that are short, so that steady states repeat."""
         since, busy = self._busy[direction]
         if not busy:
             return 0
