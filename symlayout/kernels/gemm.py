@@ -190,6 +190,11 @@ def _expect(kind: DType, rows: int, columns: int, stages: int, cluster: int, blo
         raise LayoutError(f"expected a tile of 64, 128 or 192 rows, got {rows}")
     if columns % STORE_COLUMNS or not STORE_COLUMNS <= columns <= 256:
         raise LayoutError(f"expected a tile of 64, 128, 192 or 256 columns, got {columns}")
+    if rows == 192 and columns > 192:
+        raise LayoutError(
+            f"expected a tile of at most 192 columns with 192 rows, got {columns}: a thread of 4 warpgroups has 128 "
+            f"registers, {columns // 2} of them for sums; 128 or 64 rows leave it more"
+        )
     if cluster < 1 or columns % (8 * cluster):
         raise LayoutError(f"expected a cluster whose CTAs share {columns} rows of B in eights, got {cluster}")
     if isinstance(blocks, int):
