@@ -140,6 +140,18 @@ class Machine:
         new = {k: replace(self[k], uncertainty=max(self[k].uncertainty, u)) for k, u in known.items()}
         return replace(self, numbers={**self.numbers, **new})
 
+    def clocked(self, by: str) -> Machine:
+        """The machine whose SMs run at most at another of its clocks, if it has that.
+
+        >>> H200["sm_clock"].value, H200.clocked("wgmma_clock")["sm_clock"].value
+        (1.9782, 1.7015)
+        """
+        other, own = self.numbers.get(by), self.numbers.get("sm_clock")
+        if other is None or own is None or own.value <= other.value:
+            return self
+        rest = {k: n for k, n in self.numbers.items() if k != by}
+        return replace(self, numbers={**rest, "sm_clock": replace(other, name="sm_clock")})
+
     def _of(self, key: str, units: tuple[str, ...]) -> Number:
         row = self[key]
         if row.unit not in units:

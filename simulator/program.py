@@ -23,11 +23,12 @@ from symlayout.atoms.access import MemorySpace
 from symlayout.banks import LANES
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import masked
-from symlayout.ops import Arrive, Copy, For, Mma, Op, PeerCopy, Role, Wait
+from symlayout.ops import Arrive, Copy, For, Map, Mma, Op, PeerCopy, Ref, Role, Wait
 from symlayout.rules.tma import violations
 
 from .ahead import ahead
 from .arithmetic import Divisions, divisions
+from .commands import between
 from .engine import SimulationError
 from .footprints import Footprints
 from .indices import Indices
@@ -40,6 +41,7 @@ from .upkeep import unrolled as without_jump
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
 UNASKED = 2  # iterations of a loop without waits that generated code has between jumps
 PLACE = 1024  # bytes in a row that one place of DRAM has
+PAIRED = ("bf16", "f16")  # to which generated code converts two elements at once
 HERE = -1  # the rank of the CTA itself
 
 
@@ -70,13 +72,16 @@ class Programs:
             for first, end in itertools.pairwise(sorted(cuts))
         ]
         self.footprints = Footprints(kernel)
+        self._dtypes = {t.name: t.dtype.name for t in kernel.tensors}
         self._requests: Walk | None = None
         self.indices = Indices(kernel, inputs or {})
         self._short = short_loops(kernel)
         self.divisions, self.upkeep = divisions(kernel), upkeep(kernel, self._short)
+        self.between = between(kernel)
         self.ahead = ahead(kernel, self._short)
         self._behind = frozenset(x for top in self.body for x in _behind_waits(top))
         self._rows = {id(op): timing_class(op) for top in self.body for op in top.walk()}
+        self._multiplies = any(row.unit is Unit.WGMMA for row in self._rows.values())
         self._global = {id(op) for top in self.body for op in top.walk() if isinstance(op, Copy) and self._moves(op)}
         self._around = frozenset(
             id(op)
@@ -128,7 +133,7 @@ class Programs:
             before = None if moves else self.divisions.get(id(op))
             for k, points in self._parts(here):
                 if before is not None:
-                    parts[k].append(self._arithmetic(op, points, before, jumps=0))
+                    parts[k] += (self._arithmetic(op, points, one, jumps=0) for one in self._one_by_one(before))
                 parts[k].append(self._part(row, op, places, points))
                 parts[k][-1].ahead = loops.get(self.ahead.get(id(op), 0))
         return Walk(teams, parts, [placed(start.scope, rows) for rows in parts])
@@ -138,10 +143,18 @@ class Programs:
         for loop, here in trips:
             if not without_jump(loop, self._short) and here.anyone:
                 cost, beside = self.divisions[id(loop)], self.upkeep.get(id(loop), Upkeep())
+                first, *more = self._one_by_one(cost)
                 for k, points in self._parts(here):
-                    part = self._arithmetic(loop, points, cost, jumps=beside.jumps + 1 / self._at_once(loop))
+                    part = self._arithmetic(loop, points, first, jumps=beside.jumps + 1 / self._at_once(loop))
                     part.columns |= {"shared_bytes": beside.instructions, "bytes": beside.constants}
+                    part.columns["apart"] = self.between.get(id(loop), 0)
                     yield k, part
+                    yield from ((k, self._arithmetic(loop, points, one, jumps=0)) for one in more)
+
+    def _one_by_one(self, cost: Divisions) -> list[Divisions]:
+        """Divisions that products may hold up are steps of their own."""
+        each = [name for name, n in zip(cost._fields, cost, strict=True) for _ in range(n)]
+        return [Divisions(**{name: 1}) for name in each] if self._multiplies and len(each) > 1 else [cost]
 
     def _at_once(self, loop: For) -> int:
         """Iterations between jumps: compilers take two together of a loop that does not wait, if not told."""
@@ -160,7 +173,7 @@ class Programs:
             "barrier": ("", 0),
             "tensor": "",
         }
-        found.columns |= {"bytes": 0, "shared_bytes": 0, "ranks": (HERE,)}
+        found.columns |= {"bytes": 0, "shared_bytes": 0, "apart": 0, "ranks": (HERE,)}
         return found
 
     def _parts(self, here: Points) -> Iterator[tuple[int, Points]]:
@@ -186,7 +199,7 @@ class Programs:
             lanes = here.here.sum(axis=1)
             each = here.lanes // LANES
             warps = sum((here.here[:, each == w].any(axis=1).astype(np.int64) for w in np.unique(each)), start=0)
-        count = 1 if isinstance(op, Arrive) else getattr(op, "count", 1)  # an arrival for many is one instruction
+        count = self._instructions(op)
         columns: dict[str, Any] = {"warps": warps, "lanes": lanes, "count": count}
         columns |= {"served": 0, "bytes": 0, "shared_bytes": 0, "tensor": ""}
         slot = op.waits or op.arrives or op.credits
@@ -219,6 +232,19 @@ class Programs:
             if isinstance(x, np.ndarray):
                 columns[name] = np.ascontiguousarray(x) if x.ndim else int(x)  # columns in the order of ``Step``
         return Part(row, op, places, here.scope, columns, moved, id(op) in self._behind)
+
+    def _instructions(self, op: Op) -> int:
+        """Instructions of each warp: one for an arrival for many, and for two elements that become 16-bit floats."""
+        if isinstance(op, Arrive):
+            return 1
+        count = int(getattr(op, "count", 1))
+        if isinstance(op, Map) and op.function == "convert" and count % 2 == 0:
+            (first, *_), out = op.srcs, op.dst
+            whole = isinstance(out.offset, int) and out.offset % 2 == 0
+            kinds = [self._dtypes.get(x.tensor) if isinstance(x, Ref) else None for x in (first, out)]
+            if whole and kinds[0] == "f32" and kinds[1] in PAIRED:
+                return count // 2
+        return count
 
     def _ranks(self, op: Op, here: Points) -> Any:
         """The CTAs of the cluster that an arrival or a multicast reaches."""

@@ -39,6 +39,7 @@ CACHES = ("cold", "warm")
 DETAILS = ("auto", "kinds", "all")
 SLOTS = UNITS[0]
 PRODUCTS = {Unit.WGMMA, Unit.MMA}
+WGMMA_CLOCK = "wgmma_clock"  # that SMs fall to as soon as they have a wgmma (M15, M30)
 CLOCK_SPREAD = "product_clock_spread"  # beside products each SM has a clock of its own
 LEFT_OUT = "not modelled: docs/simulator/deviations.md"
 
@@ -75,6 +76,8 @@ def simulate(
     for what, got, known in (("a cache", cache, CACHES), ("a detail", detail, DETAILS)):
         if got not in known:
             raise SimulationError(f"expected {what} of {' or '.join(known)}, got {got!r}")
+    if Unit.WGMMA in _units(bound):
+        machine = machine.clocked(WGMMA_CLOCK)
     programs = Programs(bound, inputs)
     memories = Memories(bound, inputs or {}, frozenset(programs.ahead)) if values else None
     plans = Plans(programs, cache == "warm", "all" if values else detail)

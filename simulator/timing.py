@@ -46,6 +46,7 @@ class Times:
         self.addresses = [machine.exact(f"{what}_address") for what in ("bulk", "tensor", "matrix")]
         self.divide = [machine.exact(x) for x in ("divide_32", "divide_64", "divide_fixed")]
         self.simple, self.constant = machine.exact("alu_interval"), machine.exact("constant_read")
+        self.chained = machine.exact("alu_latency")
         self.spread, self.beside = machine.exact("dram_spread"), machine.exact("wgmma_issue_beside")
         self.product = machine.power("wgmma_energy")
 
@@ -57,7 +58,7 @@ class Times:
             made = (x["served"], x["number"], x["lanes"])
             trip = self.trip * count + sum(each * n for each, n in zip(self.divide, made, strict=True))
             simple, constants = x["shared_bytes"], x["bytes"]
-            trip = trip + self.simple * simple + self.constant * constants
+            trip = trip + self.simple * simple + self.constant * constants + self.chained * x["apart"]
             return _whole((self.slot * warps * (1 + simple), trip, 0, 0, 0, 0, 0), n)  # warps wait side by side
         issue = self.machine.exact(row.issue) if row.issue and row.unit is not Unit.WAIT else 0  # a wait's comes last
         if part.behind:

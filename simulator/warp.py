@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
 
+from symlayout.banks import LANES
 from symlayout.ops import Arrive, BarrierArrive, ClusterArrive, Commit, CpAsyncArrive, ExpectTx, WaitGroup
 from symlayout.ops import Barrier as CtaBarrier
 
@@ -20,8 +21,8 @@ from .values import NOTHING, Follower
 
 WARPGROUP = 4  # warps
 CLUSTER_BARRIER = 0  # the key of the barrier of all threads of a cluster
-START, ISSUE, SLEEP, WAKE, COME, MEET, LEAVE = (
-    (word, 0) for word in ("start", "issue", "sleep", "wake", "come", "meet", "leave")
+START, ISSUE, SLEEP, WAKE, RELEASE, COME, MEET, LEAVE = (
+    (word, 0) for word in ("start", "issue", "sleep", "wake", "release", "come", "meet", "leave")
 )
 
 
@@ -181,10 +182,14 @@ class Warps:
     def _registers(self, step: Step) -> None:
         """The results are there after the latency, which ``_results`` has noted."""
 
-    def _loop(self, step: Step) -> None:
-        """An iteration begins."""
+    def _loop(self, step: Step) -> Steps | None:
+        """An iteration begins. The wide products of a division wait for the wgmmas under way (M15)."""
         if self.mark is not None and step.count:
             self.mark(self)
+        products = self.sm.products
+        if products and products[-1] > self.engine.now and (step.served or step.number or step.lanes):
+            return self._sleep(products[-1], "wgmmas before a division", 0)
+        return None
 
     def _shared(self, step: Step) -> None:
         """Loads and stores of shared memory: the port takes a wavefront at a time."""
@@ -242,7 +247,7 @@ class Warps:
             self.ready[name] = start + max(0, sm.latency(step.what) - step.issue_ps)
 
     def _wgmma(self, step: Step) -> Steps | None:
-        """The tensor core takes N/2 cycles for each warpgroup, and shared memory delivers the operands meanwhile.
+        """The tensor core takes N/2 cycles for each warpgroup, or as long as its operands take to come.
 
         An SM has so many products under way: the next waits to be issued.
         """
@@ -265,7 +270,7 @@ class Warps:
         sm = self.sm
         group = self._flight(self.open, step.what.member_of)
         power = sm.memory.power.end(round(step.power_ps * sm.stands_for))
-        end = max(sm.tensor.end(step.unit_ps), sm.shared.end(step.shared_ps), power)
+        end = max(sm.tensor.end(max(step.unit_ps, step.shared_ps)), power)
         sm.products.extend((end,) * max(1, step.warps // WARPGROUP))
         until = end + sm.latency(step.what)
         group.until = max(group.until, until)
@@ -324,7 +329,12 @@ class Warps:
         yield from self._met(self.cta.meetings, op.number, wanted, step, "CTA barriers")
 
     def _cluster(self, step: Step) -> Steps:
-        wanted = self.sm.kernel.threads * len(self.cta.cluster)
+        """What was written before is made visible first, by the warps of a scheduler one after another."""
+        wanted, sm = self.sm.kernel.threads * len(self.cta.cluster), self.sm
+        more = (-(-sm.kernel.threads // LANES) - 1) // sm.machine.count("schedulers")
+        if more and not getattr(step.op, "relaxed", False):
+            self.stage = RELEASE
+            yield sm.machine.ps("cluster_release", more)
         yield from self._met(self.cta.neighbours, CLUSTER_BARRIER, wanted, step, "cluster barriers")
 
     def _cluster_arrive(self, step: Step) -> Steps:

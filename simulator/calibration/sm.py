@@ -51,8 +51,22 @@ def fence(rows: Sequence[Row]) -> Fitted:
 
 def cluster_barrier(rows: Sequence[Row]) -> Fitted:
     """Cycles of a barrier of two CTAs, less that of one."""
-    alone = each(rows, op="cluster_barrier", warps=4, ctas=1)
-    return scaled(each(rows, op="cluster_barrier", warps=4, ctas=2), 1, alone.value)
+    return _cluster(rows, 4)
+
+
+def cluster_release(rows: Sequence[Row]) -> Fitted:
+    """Cycles by which a further warp of each scheduler delays it, since each makes visible what it wrote."""
+    return scaled(_cluster(rows, 12), 2, _cluster(rows, 4).value)
+
+
+def _cluster(rows: Sequence[Row], warps: int) -> Fitted:
+    alone = each(rows, op="cluster_barrier", warps=warps, ctas=1)
+    return scaled(each(rows, op="cluster_barrier", warps=warps, ctas=2), 1, alone.value)
+
+
+def division(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a division of 32 bits by a number that is new each time: a mask and a sum make it."""
+    return scaled(each(rows, op="divisor_32"), 1, 2 * each(rows, kernel="fma_1", warps=1).value)
 
 
 # -- wgmma ---------------------------------------------------------------------------------------------------
@@ -87,6 +101,13 @@ def wgmma_issue_beside(rows: Sequence[Row]) -> Fitted:
     """Cycles by which each further warpgroup delays a wgmma of the least N that main loops have."""
     alone = _step(rows, 64, 1)
     return level([(_step(rows, 64, groups) - alone) / (4 * (groups - 1)) for groups in (2, 3)])
+
+
+def wgmma_clock(rows: Sequence[Row]) -> Fitted:
+    """The clock of SMs that all multiply, in GHz, whatever part of their time: not the one that power leaves later."""
+    found = [r for r in those(rows, count=max(r["count"] for r in rows)) if r["n"] > 0]
+    most = max(r["sms"] for r in found)
+    return level([r["ghz"] for r in those(found, sms=most)])
 
 
 def product_clock(rows: Sequence[Row]) -> Fitted:

@@ -37,10 +37,11 @@ def asked(plan):
             work["issue slots"] += s.slot_ps
             work["load/store unit"] += s.unit_ps * (s.unit in (Unit.LOAD, Unit.STORE, Unit.CP_ASYNC))
             work["TMA front end"] += s.unit_ps * (s.unit in TMA)
-            work["tensor core"] += s.unit_ps * (s.unit in (Unit.MMA, Unit.WGMMA))
+            work["tensor core"] += s.unit_ps * (s.unit is Unit.MMA)
+            work["tensor core"] += max(s.unit_ps, s.shared_ps) * (s.unit is Unit.WGMMA)
             work["mbarrier unit"] += s.unit_ps * (s.unit in (Unit.MBARRIER, Unit.WAIT))
             work["shared memory"] += s.unit_ps * (s.unit in (Unit.SHARED, Unit.MATRIX))
-            work["shared memory"] += s.shared_ps * len(s.ranks) * (s.unit in (*TMA, Unit.CP_ASYNC, Unit.WGMMA))
+            work["shared memory"] += s.shared_ps * len(s.ranks) * (s.unit in (*TMA, Unit.CP_ASYNC))
             work["SM port"] += s.port_ps * len(s.ranks) * reads
             work["SM port, stores"] += s.port_ps * (writes or s.unit is Unit.TMA_LOAD)
             work["L2"] += round(H200.exact("l2_rate") * s.l2_bytes) * reads
@@ -128,7 +129,8 @@ def test_a_time_counts_as_often_as_the_kernel_says(what):
     bound = build().bind()
     found = []
     for us in (100, 200, 300):
-        value = us * US * (1 if H200[number].unit == "ns" else H200["sm_clock"].value)
+        machine = H200.clocked("wgmma_clock") if number.startswith("wgmma") else H200
+        value = us * US * (1 if H200[number].unit == "ns" else machine["sm_clock"].value)
         found.append(simulate(bound, H200.replacing(**others, **{number: value}), **ONLY).time_ps)
 
     grown = [b - a for a, b in itertools.pairwise(found)]

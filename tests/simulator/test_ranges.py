@@ -110,7 +110,7 @@ def test_a_simulation_has_a_range_from_few_runs(bound):
     trace = simulate(bound, what_if=False)
     products = bound.name == "gemm"
     gaps = ("model", *(("model_products",) if products else ()))
-    machine = H200.less_certain(sm_clock="product_clock_spread") if products else H200
+    machine = H200.clocked("wgmma_clock").less_certain(sm_clock="product_clock_spread") if products else H200
     found = time_range(counted, machine, gaps=gaps)
 
     assert runs <= MAX_RUNS + 1

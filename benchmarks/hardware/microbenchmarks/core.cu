@@ -50,6 +50,11 @@ INDEX(fixed_32, int, x = x / 3 + 1234567 + k)
 INDEX(slot_64, i64, x = x % 3 + (x / 3 & 1) + 1234567 + k)
 INDEX(slot_32, int, x = x % 3 + (x / 3 & 1) + 1234567 + k)
 INDEX(both_32, int, x = x / y + x % y + 1234567 + k)
+// By what is new each time: the reciprocal of the divisor is computed too. Then what tells where a tile of a product lies.
+INDEX(divisor_32, int, x = (1234567 + k) / ((x & 1023) + y))
+INDEX(divisor_64, i64, x = (1234567 + k) / ((x & 1023) + y))
+INDEX(tile_32, int, const int w = x / (8 * y); const int v = x % (8 * y); const int h = min(8, 100 * y - 8 * w);
+      x = 8 * w + v % h - (v % h != 0 && v < 0) + 16 * (v / h) + 1234567 + k)
 
 extern "C" __global__ void loop_trips(Stamp* out, u32 count, int y) {
     u32 x = y;

@@ -79,6 +79,7 @@ def m9(sms: int) -> Points:
 INDEX = {
     **dict.fromkeys(("divide_32", "remainder_32", "both_32", "fixed_32", "slot_32", "loop_trips"), np.int32),
     **dict.fromkeys(("divide_64", "remainder_64", "both_64", "fixed_64", "slot_64"), np.int64),
+    **{"divisor_32": np.int32, "divisor_64": np.int64, "tile_32": np.int32},
 }
 
 
@@ -110,7 +111,7 @@ FENCES = (
 def m16(sms: int) -> Points:
     """Fences after a store to shared memory, and the barrier of a cluster."""
     del sms
-    for kernel, warps, count in itertools.product(FENCES, (1, 4), (64, 192)):
+    for kernel, warps, count in itertools.product(FENCES, (1, 4, 12), (64, 192)):
         for ctas in (1, 2, 4, 8) if kernel == "cluster_barrier" else (1,):
             facts = {"op": kernel, "warps": warps, "ctas": ctas, "count": count}
             cluster = ctas if ctas > 1 else 0
