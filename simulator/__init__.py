@@ -12,7 +12,7 @@ from __future__ import annotations
 from .engine import SimulationError
 from .machine import GRADES, H200, Machine, load, machine, machines
 from .simulate import simulate
-from .trace import Trace, expect_writable
+from .trace import Trace, expect_writable, stopped
 
 __all__ = [
     "GRADES",
@@ -25,4 +25,5 @@ __all__ = [
     "machine",
     "machines",
     "simulate",
+    "stopped",
 ]

@@ -27,6 +27,7 @@ from symlayout.errors import SymlayoutError
 
 NS = 1000  # picoseconds
 MAX_EVENTS = 50_000_000  # of one run: about a minute
+TOLD = 8  # of the processes that cannot go on, so many are told
 
 
 class SimulationError(SymlayoutError):
@@ -41,7 +42,7 @@ class SimulationError(SymlayoutError):
 class Signal:
     """What processes wait for. ``fire`` resumes all that wait now; who comes later waits for the next time.
 
-    *told* is a word or a function of none, for the message of a deadlock.
+    *told* is a word or a function of none, for the message of a deadlock; who waits for "" is not told.
     """
 
     __slots__ = ("told", "waiting")
@@ -158,5 +159,6 @@ class Engine:
             self.now, _, action = pop(queue)
             action()
         if self.live:
-            stuck = "; ".join(f"{p.name} waits for {p.waits_for}" for p in self.live)
-            raise SimulationError(f"no process can go on at {self.now / NS:.3f} ns: {stuck}")
+            stuck = [f"{p.name} waits for {what}" for p in self.live if (what := str(p.waits_for))]
+            more = f"; and {len(stuck) - TOLD} more wait" if len(stuck) > TOLD else ""
+            raise SimulationError(f"no process can go on at {self.now / NS:.3f} ns: {'; '.join(stuck[:TOLD])}{more}")

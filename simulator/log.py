@@ -81,6 +81,13 @@ class Log:
         if self.engine.now > since:
             self.spans.append(Span(who, what, since, self.engine.now))
 
+    def stuck(self) -> None:
+        """The run cannot go on: those of its teams that are shown wait until now for what does not come."""
+        until = {s.who: s.end for s in self.spans}
+        for process in self.engine.live:
+            if process.name in until:
+                self.span(process.name, f"wait: {process.waits_for}, which does not come", until[process.name])
+
     def served(self, unit: str, start: int, end: int) -> None:
         """A unit serves the process that runs now, from one time to another."""
         if end > start:

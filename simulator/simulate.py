@@ -286,7 +286,9 @@ def _run(
     try:
         engine.run()
     except SimulationError as e:
-        e.timeline = chip.log.timeline if chip.log else None
+        if chip.log is not None:
+            chip.log.stuck()
+            e.timeline = chip.log.timeline
         raise
     chip.repeated, chip.why, chip.reached = repeats.steps, repeats.why, repeats.reached
     return max(engine.now, chip.over) + repeats.skipped, chip

@@ -48,7 +48,7 @@ class Barrier:
 
     def _told(self) -> str:
         s = self.state
-        return f"{s.name}, in phase {s.phase} with {s.pending} of {s.arrivals} arrivals and {s.tx} bytes pending"
+        return f"{s.name}, in phase {s.phase}: {s.pending} of {s.arrivals} arrivals pending, {s.tx} bytes pending"
 
     @property
     def phase(self) -> Hashable:

@@ -15,14 +15,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from symlayout.kernel import Kernel
+
 from .engine import SimulationError
 from .log import Span, Timeline
+from .machine import Machine
 from .prediction import Prediction, Stall, Use
 from .trace_events import chrome
 from .trace_page import page, picture
 from .trace_text import steps, table
 
-__all__ = ["Stall", "Trace", "Use"]
+__all__ = ["Stall", "Trace", "Use", "stopped"]
 
 SCHEMA = 1  # of ``Trace.row``
 
@@ -95,6 +98,20 @@ class Trace(Prediction):
         if self.timeline is None:
             raise SimulationError(f"expected a simulation of {self.kernel} with timeline=True, got one without")
         return self.timeline
+
+
+def stopped(bound: Kernel, machine: Machine, error: SimulationError) -> Trace:
+    """What a kernel did until a run of it stopped, from the timeline of the error, for its picture and its page.
+
+    Raises SimulationError for an error without a timeline.
+    """
+    timeline = error.timeline
+    if timeline is None:
+        raise error
+    until = max((x.end for x in (*timeline.spans, *timeline.services)), default=0)
+    told = (str(error),)
+    own = bound.name, bound.digest, machine.name, dict(bound.sizes)
+    return Trace(*own, until, 0, machine.cycle, 0, 0, (), (), {}, told, timeline=timeline)
 
 
 def expect_writable(path: str | Path) -> Callable[[Trace], bytes]:

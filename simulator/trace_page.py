@@ -205,7 +205,7 @@ def page(p: Prediction, timeline: Timeline) -> str:
         _table("Resources", ("resource", "if free", "busy", "mean wait"), resource_rows(p)),
         _table("What makes the range", ("uncertain numbers", "fast end", "slow end"), uncertainty_rows(p)),
         "</div>",
-        "".join(f"<p><small>{escape(note)}</small></p>" for note in p.notes),
+        "".join(f"<p><small>{escape(note)}</small></p>" for note in p.notes if p.uses),
     ]
     return PAGE.format(title=escape(title(p)), body="\n".join(filter(None, parts)))
 

@@ -27,7 +27,9 @@ def title(p: Prediction) -> str:
 
 
 def facts(p: Prediction) -> list[str]:
-    """Time, range, bytes and the limiting resource, a line each."""
+    """Time, range, bytes and the limiting resource, a line each; of a run that stopped, why."""
+    if not p.uses:
+        return [title(p), *(f"stopped     {note}" for note in p.notes)]
     around = p.around
     spread = f"p10-p90 {around.p10_ps / US:.2f} .. {around.p90_ps / US:.2f} us, " if around else ""
     rate = p.bytes / max(p.time_ps, 1)

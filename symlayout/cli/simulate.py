@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,12 +12,13 @@ import typer
 
 from ..answers import console
 from ..errors import SymlayoutError
+from ..kernel import Kernel
 from .chosen import KERNEL_HELP, PAIRS_HELP, Chosen, chosen
 from .exits import UNEXPECTED, check_target, fail
 from .machines import MACHINE_HELP, chosen_machine, numbers_among
 
 if TYPE_CHECKING:
-    from simulator import Machine, Trace
+    from simulator import Machine, SimulationError, Trace
 
 OUTPUT_HELP = "Write the timeline: .json or .json.gz for Perfetto, .html, .svg or .txt."
 BASELINE_HELP = "Fail (status 1) where the prediction is slower than the one there; a file without one gets it."
@@ -79,15 +81,20 @@ def simulate(
         slower = parse_tolerance(tolerance)
         for file in output or ():
             simulator.expect_writable(file)
+        bound = bound_at(one)
         with console.working(f"simulating {one.kernel.name}"):
-            trace = simulator.simulate(
-                bound_at(one),
-                where,
-                cache=cache.value,
-                what_if=not quick,
-                uncertainty=not quick,
-                timeline=bool(output),
-            )
+            try:
+                trace = simulator.simulate(
+                    bound,
+                    where,
+                    cache=cache.value,
+                    what_if=not quick,
+                    uncertainty=not quick,
+                    timeline=bool(output),
+                )
+            except simulator.SimulationError as e:
+                fail(_stopped(e, bound, where, output or []))
+                raise
         found = _against(trace, where, baseline, update_baseline)
         for file in output or ():
             trace.save(file)
@@ -118,6 +125,18 @@ def bound_at(one: Chosen) -> Any:
         names = [s.name for s in one.kernel.dims]
         fail(f"expected sizes of {one.kernel.name} such as {names[0]}=4096, got none for {', '.join(names)}")
     return one.kernel.bind(**one.sizes)
+
+
+def _stopped(error: SimulationError, bound: Kernel, machine: Machine, files: Sequence[Path]) -> str:
+    """Why there is no prediction; where a run stopped, files get the timeline until then."""
+    import simulator
+
+    if error.timeline is None or not files:
+        return str(error)
+    trace = simulator.stopped(bound, machine, error)
+    for file in files:
+        trace.save(file)
+    return f"{error}; the timeline until then is in {', '.join(map(str, files))}"
 
 
 def _against(trace: Trace, machine: Machine, file: Path | None, update: bool) -> Any:

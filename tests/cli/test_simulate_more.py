@@ -94,6 +94,32 @@ def test_an_own_kernel_may_have_its_sizes_and_the_name_of_a_module_of_python(tmp
     assert result.output.startswith("vector_copy(N = 1024) on NVIDIA H200\n")
 
 
+STUCK = """
+from symlayout.kernels import bulk_copy
+from symlayout.ops import Arrive
+mine = bulk_copy(1 << 20, chunk=256, slots=2, blocks=40).edited(lambda op: () if isinstance(op, Arrive) else (op,))
+"""
+
+
+def test_a_kernel_that_stops_says_who_waits_and_leaves_its_timeline(tmp_path):
+    (tmp_path / "own.py").write_text(STUCK)
+    files = [tmp_path / f"t.{ending}" for ending in ("json", "txt", "html", "svg")]
+    result = run("simulate", f"{tmp_path / 'own.py'}:mine", *(x for file in files for x in ("-o", file)))
+    events = json.loads(files[0].read_text())["traceEvents"]
+
+    assert result.exit_code == 2
+    waits = [
+        f"{name}[0], in phase {n}: 1 of 1 arrivals pending, 0 bytes pending" for n, name in enumerate(("empty", "full"))
+    ]
+    who = [f"CTA 0, role {role} waits for {what}" for role, what in zip(("producer", "consumer"), waits, strict=True)]
+    told = " ".join(result.stderr.split())
+    assert f"{'; '.join(who)}; the timeline until then is in {files[0]}" in told
+    found = [e["name"] for e in events if "does not come" in e.get("name", "")]
+    assert found == [f"wait: {what}, which does not come" for what in waits]
+    assert "wait: empty[0], in phase 0" in files[1].read_text()
+    assert "<dt>stopped</dt><dd>no process can go on at" in files[2].read_text()
+
+
 def test_a_number_of_the_machine_may_be_set():
     slow = json.loads(run("simulate", *KERNEL, "dram_rate=100", "--format", "json", "--quick").output)
     also = json.loads(run("simulate", *KERNEL, "--number", "dram_rate=100", "--format", "json", "--quick").output)

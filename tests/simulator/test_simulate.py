@@ -123,8 +123,8 @@ def test_a_ring_that_gives_no_slot_back_stops_with_who_waits_for_what():
 
     told = str(e.value)
     assert "no process can go on at" in told
-    assert "CTA 0, role producer waits for empty[0], in phase 0 with 1 of 1 arrivals and 0 bytes pending" in told
-    assert "CTA 0, role consumer waits for full[0], in phase 1 with 1 of 1 arrivals and 0 bytes pending" in told
+    assert "CTA 0, role producer waits for empty[0], in phase 0: 1 of 1 arrivals pending, 0 bytes pending" in told
+    assert "CTA 0, role consumer waits for full[0], in phase 1: 1 of 1 arrivals pending, 0 bytes pending" in told
 
 
 def test_each_thread_executes_what_is_its_own():

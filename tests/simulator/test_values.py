@@ -141,13 +141,20 @@ def test_a_slot_that_does_not_come_back_stops_the_run_with_its_timeline(name):
         )
         inputs = lambda: {"a": bf16(0, 200, 1000), "b": bf16(1, 136, 1000)}  # noqa: E731
 
-    with pytest.raises(SimulationError, match=r"role producer waits for empty\[0\], in phase 0 with") as e:
+    with pytest.raises(SimulationError, match=r"role producer waits for empty\[0\], in phase 0: ") as e:
         run(broken, inputs())
 
     assert e.value.timeline.spans
     landed = [x for x in e.value.timeline.events if x.what == "land"]
     waited = [x for x in e.value.timeline.events if x.what == "wait" and x.barrier[0] == "full"]
     assert len(landed) >= len(waited) > 0  # what was waited for had come
+
+
+def test_who_waits_is_told_of_a_few_of_many_ctas():
+    broken = bulk_copy(1 << 16, chunk=256, slots=2, blocks=20).edited(without(Arrive))
+
+    with pytest.raises(SimulationError, match=r"ns: CTA 0, role producer waits .*; and 32 more wait$"):
+        run(broken, {"src": numbers(0, 1 << 16)})
 
 
 def test_a_deadlock_without_values_has_its_timeline_too():
