@@ -12,7 +12,7 @@ from typing import Any
 
 from symlayout.answers.report import Outcome, Report, Verdict
 from symlayout.errors import ClaimError, SerialError
-from symlayout.expr import Fact, Symbol
+from symlayout.expr import Fact, Substitution, Symbol
 from symlayout.facts import NOTHING, Facts, symbols_in
 from symlayout.facts.scope import ranges_in_words
 from symlayout.kernel import Kernel
@@ -29,6 +29,7 @@ from .claims.holds import Holds
 from .divisors import at_least_1
 from .methods import ClaimRun, admits_some
 from .repairs.weakest import joint
+from .trusted.certificate_json import Setting
 from .trusted.statements.bound import bound
 
 __all__ = ["Budget", "decide", "forget", "report_on", "verdicts"]
@@ -151,6 +152,8 @@ def decide(claim: Claim, budget: Budget) -> Verdict:
 def forget() -> None:
     """Drop what is kept from earlier claims, so that a measurement starts afresh."""
     Facts.forget()
+    Setting.forget()
+    Substitution.forget()
     admits_some.cache_clear()
     at_least_1.cache_clear()
 

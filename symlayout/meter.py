@@ -97,6 +97,12 @@ def step(work: int = 1) -> None:
         meter.take(work)
 
 
+def spent() -> int:
+    """The steps that the budget around has given so far, to compare with those after some work; 0 without one."""
+    meter = _here.meter
+    return 0 if meter is None else meter.allowed - meter.steps
+
+
 def attempt(search: Callable[[], R], steps: int) -> tuple[tuple[R, ...], int]:
     """The result of a search within some steps, or nothing if it has not ended by then; and the steps that it took.
 

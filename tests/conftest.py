@@ -36,9 +36,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     option = config.option
     asked = getattr(option, "numprocesses", 0)  # no such option without pytest-xdist
     if asked is None and not option.tx and not _in_one_process(config):
-        option.numprocesses = "auto"
-        if option.dist == "no":
-            option.dist = "worksteal"  # tests of one file stay together until a worker has nothing left
+        asked = option.numprocesses = "auto"
+    if asked and option.dist == "no":
+        option.dist = "worksteal"  # tests of one file stay together until a worker has nothing left
 
 
 def _in_one_process(config: pytest.Config) -> bool:

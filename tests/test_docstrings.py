@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import linecache
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ def modules() -> list[str]:
 @pytest.mark.parametrize("name", modules())
 def test_the_examples_of_a_module_run(name):
     module = importlib.import_module(name)
+    linecache.clearcache()  # doctest asks for the time of each file in it, for every docstring
 
     found = doctest.testmod(module, globs={**PUBLIC, **vars(module)}, optionflags=doctest.NORMALIZE_WHITESPACE)
 

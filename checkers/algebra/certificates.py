@@ -40,7 +40,7 @@ def _json(modes: Modes) -> list[list[Any]]:
 def nonneg(p: Int, facts: Facts) -> Certificate | None:
     """p >= 0 for all sizes (T9); where that fails, by numbers that quotients do not pass."""
     for ceilings in (False, True):
-        setting = Setting(facts, p, ceilings=ceilings)
+        setting = Setting.of(facts, p, ceilings=ceilings)
         if not setting.usable or (ceilings and not setting.ceilings):
             return None
         found = setting.facts.nonneg(p)
@@ -51,7 +51,7 @@ def nonneg(p: Int, facts: Facts) -> Certificate | None:
 
 def nonneg_by_factors(p: Int, facts: Facts) -> Certificate | None:
     """p >= 0 as x*q + r for a size x, with q and r at least 0, and q so again: rows of a matrix, places in a row."""
-    setting = Setting(facts, p, ends=True)
+    setting = Setting.of(facts, p, ends=True)
     if not setting.usable or not isinstance(p, Expr):
         return None
     found = _by_factors(p, setting.facts, FACTORS)
@@ -138,7 +138,7 @@ def _sign(n: Any, s: Any, facts: Facts) -> tuple[int, Evidence] | None:
 
 def injective(modes: Modes, facts: Facts) -> Certificate | None:
     """Different digits give different offsets: a chain of strides (T2), else residues (T5)."""
-    setting = Setting(facts, *_polys(modes))
+    setting = Setting.of(facts, *_polys(modes))
     if not setting.usable:
         return None
     known = setting.facts.with_rows(*_extent_rows(modes))
@@ -272,7 +272,7 @@ def bijective(modes: Modes, facts: Facts, onto: Int) -> Certificate | None:
         return None
     if all(type(n) is int for n, _ in kept):
         return {"claim": {"kind": "bijective", "modes": kept, "onto": onto}, "proof": {"order": order}}
-    setting = Setting(facts, *_polys(kept), onto)
+    setting = Setting.of(facts, *_polys(kept), onto)
     extents = _extent_hints(kept, setting)
     if extents is None:
         return None
@@ -298,7 +298,7 @@ def _running_product(modes: Modes, onto: Int) -> list[int] | None:
 
 def covers(modes: Modes, facts: Facts, onto: Int) -> Certificate | None:
     """Every value of [0, onto) is reached, perhaps more than once: strides that leave no gap."""
-    setting = Setting(facts, *_polys(modes), onto)
+    setting = Setting.of(facts, *_polys(modes), onto)
     if not setting.usable:
         return None
     known = setting.facts
@@ -347,7 +347,7 @@ def _extent_hints(modes: Modes, setting: Setting) -> list[Any] | None:
 
 def bounds(modes: Modes, base: Any, low: Any, high: Any, facts: Facts) -> Certificate | None:
     """low <= base + offset <= high at every coordinate: two corners (T8)."""
-    setting = Setting(facts, *_polys(modes), base, low, high)
+    setting = Setting.of(facts, *_polys(modes), base, low, high)
     if not setting.usable:
         return None
     known = setting.facts.with_rows(*_extent_rows(modes))
@@ -381,7 +381,7 @@ def equal(a: Modes, base_a: Any, b: Modes, base_b: Any, facts: Facts) -> Certifi
     if all(type(n) is int and type(s) is int for n, s in (*a, *b)):
         claim = {"kind": "equal", "a": list(a), "b": list(b), "base_a": poly(base_a), "base_b": poly(base_b)}
         return {"claim": claim, "proof": {}}
-    setting = Setting(facts, *_polys(a), *_polys(b), base_a)
+    setting = Setting.of(facts, *_polys(a), *_polys(b), base_a)
     left, right = _extent_hints(a, setting), _extent_hints(b, setting)
     if left is None or right is None:
         return None
@@ -396,7 +396,7 @@ def divisible(modes: Modes, base: Any, modulus: int, facts: Facts) -> Certificat
     moving = [(n, s) for n, s in modes if not is_one(n)]
     if not all(residues_vanish(p, modulus) for p in (base, *(s for _, s in moving))):
         return None
-    setting = Setting(facts, *_polys(moving), base)
+    setting = Setting.of(facts, *_polys(moving), base)
     claim = setting.claim("divisible", modes=_json(moving), base=poly(base), modulus=modulus)
     return {"claim": claim, "proof": {}}
 

@@ -70,7 +70,7 @@ def _certificate(says: str, x: AddressMap, facts: Facts, **goal: Sequence[Int]) 
     guesses = ((DIGITS, g) for g in (recombinations(x, facts, _end(says, goal)) if ranged else ()))
     for way, guess in itertools.chain([(first, None)], guesses, ((way, None) for way in others)):
         m = Map.of(x, facts, {k: [moved(p, facts) for p in ps] for k, ps in goal.items()})
-        setting = Setting(facts, *m.polys())
+        setting = Setting.of(facts, *m.polys())
         m.rows = list(setting.facts.rows)
         claim = setting.claim("map", says=says, **m.json())
         hints = {} if guess is None else {"recombine": _recombined(m, says, guess, facts)}

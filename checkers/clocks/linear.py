@@ -42,11 +42,11 @@ def implied(p: Any, facts: Facts, scale: Any = 1) -> list[Certificate] | None:
     if type(p) is not int:
         found = facts.nonneg(p)
         if found is not None:
-            setting = Setting(facts, p)
+            setting = Setting.of(facts, p)
             again = setting.facts.nonneg(p) if setting.usable else None
             if again is not None:
                 return [{"claim": setting.claim("nonneg", poly=poly(p)), "proof": hint(again)}]
-    setting = Setting(facts, p)
+    setting = Setting.of(facts, p)
     if not setting.usable:
         return None
     rows = [terms_of(r.poly) for r in setting.facts.rows]

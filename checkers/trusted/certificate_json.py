@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -42,9 +43,24 @@ class Setting:
     dividends of symbolic quotients; few proofs need these.
     """
 
-    def __init__(self, facts: Facts, *polys: Any, ceilings: bool = False, ends: bool = False) -> None:
-        rows = [r.poly for r in facts.rows]
-        self.atoms = inner_first(opaque_atoms(*polys, *rows))
+    @classmethod
+    def of(cls, facts: Facts, *polys: Any, ceilings: bool = False, ends: bool = False) -> Setting:
+        """That of some polynomials, made once for the quotients in them: claims of one kernel meet the same few."""
+        atoms = inner_first(opaque_atoms(*polys, *(r.poly for r in facts.rows)))
+        return cls._of(facts, tuple(atoms), ceilings, ends)
+
+    @classmethod
+    @functools.lru_cache(maxsize=1 << 8)
+    def _of(cls, *args: Any) -> Setting:
+        return cls(*args)
+
+    @classmethod
+    def forget(cls) -> None:
+        """Drop what was made for earlier claims, so that a measurement starts afresh."""
+        cls._of.cache_clear()
+
+    def __init__(self, facts: Facts, atoms: tuple[Any, ...], ceilings: bool, ends: bool) -> None:
+        self.atoms = atoms
         defined = [Row(g, f"definition of {a}", a) for a in self.atoms for g in definition(a)]
         self.assumed = facts
         self.floors = facts.floors(self.atoms)

@@ -119,6 +119,11 @@ class Integers:
 class Substitution(Integers):
     """Expressions again, with some symbols replaced."""
 
+    @staticmethod
+    def forget() -> None:
+        """Drop what earlier calls of ``subs`` have found, so that a measurement starts afresh."""
+        _put.cache_clear()
+
     def symbol(self, symbol: Symbol) -> Any:
         value = self.env.get(symbol, self.env.get(symbol.name))
         return symbol if value is None else integer(value)
@@ -176,7 +181,17 @@ def evaluate(x: Any, env: Mapping[Any, int]) -> int:
 @defines
 def substituted(x: Expr, values: Mapping[Any, Any]) -> Any:
     """*x* with symbols replaced, which its method ``subs`` gives."""
-    return interpret(x, Substitution(values))
+    put = tuple([values.get(s, values.get(s.name)) for s in x.symbols])
+    for value in put:
+        if value is not None and type(value) is not int and not isinstance(value, Expr):  # 1.0 and True equal 1
+            return interpret(x, Substitution(values))
+    return _put(x, put)
+
+
+@functools.lru_cache(maxsize=1 << 14)  # provers ask four times in five what they have asked before
+def _put(x: Expr, values: tuple[Int | None, ...]) -> Any:
+    """*x* with a value, where it is not None, for each of its symbols."""
+    return interpret(x, Substitution(dict(zip(x.symbols, values, strict=True))))
 
 
 def substitute(x: Int, values: Mapping[Any, Any]) -> Any:

@@ -18,6 +18,7 @@ from typing import Any, Self, cast
 
 from ..expr import Atom, Expr, Fact, Int, Quotient, Symbol, divides, terms_of
 from ..expr.nonlinear import definition, inner_first, opaque_atoms
+from ..meter import spent, step
 from . import samples
 from .assumptions import Row, symbols_in, tightened
 from .positivity import Bound, Ceiling, Evidence, Floor, Meet, Search, Terms, bounds_by_variable
@@ -238,6 +239,21 @@ class Signs:
         plain = self.plain
         if min(p.terms.values()) > 0 and all(a in plain for m in p.terms for a in m):
             return Evidence(tuple((c, tuple(plain[a] for a in m)) for m, c in p.terms.items()))
+        if p not in self._found:
+            begin = spent()
+            evidence = self._sought(p)
+            self._found[p] = evidence, spent() - begin
+            return evidence
+        evidence, steps = self._found[p]
+        step(steps)  # what is known costs as much as it did: a budget ends where it would have ended
+        return evidence
+
+    @cached_property
+    def _found(self) -> dict[Expr, tuple[Evidence | None, int]]:
+        """The evidence for each polynomial that was asked about, and the steps that it took."""
+        return {}
+
+    def _sought(self, p: Expr) -> Evidence | None:
         for i, r in enumerate(self.rows):
             if r.poly == p:
                 return Evidence(((1, (i,)),))

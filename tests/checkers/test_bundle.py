@@ -12,7 +12,6 @@ import re
 from dataclasses import fields, replace
 
 import pytest
-from typer.testing import CliRunner
 
 from checkers import Bijective, Computes, Equal, HappensBefore, Injective, prove
 from checkers import bundle as bundles
@@ -22,6 +21,7 @@ from symlayout.cli import app
 from symlayout.errors import CertificateError
 from symlayout.kernels import tma_copy, vector_copy
 from symlayout.ops import WaitGroup
+from tests.support.command import CliRunner
 
 M, N = dims("M N")
 KERNEL = tma_copy(M, N, tile=(16, 64), slots=4, blocks=132).assuming(N.multiple_of(4))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from symlayout.cli import app
+from tests.support.command import CliRunner
 
 HEAD = """from symlayout import dim, dims
 from symlayout.kernels import tma_copy, vector_copy

@@ -7,11 +7,11 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from symlayout import Layout, Swizzle
 from symlayout.atoms import atom
 from symlayout.cli import app
+from tests.support.command import CliRunner
 from tests.support.draw import Draw
 from tests.support.plain import within
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from simulator import H200, simulate
 from symlayout import dims
 from symlayout.cli import app
 from symlayout.kernels import tma_copy
 from symlayout.kernels.families import family
+from tests.support.command import CliRunner
 from tests.support.plain import within
 
 SIZES = ("M=1056", "N=1024")

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import simulator
 from symlayout.cli import app
+from tests.support.command import CliRunner
 from tests.support.plain import within
 
 ONE = ("slots=1", "blocks=132", "chunk=4096")

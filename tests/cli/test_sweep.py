@@ -6,11 +6,11 @@ import importlib.util
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from symlayout.cli import app
 from symlayout.cli.sweep import axes_of
 from symlayout.kernels.families import family
+from tests.support.command import CliRunner
 from tests.support.plain import within
 
 HAS_DASK = importlib.util.find_spec("distributed") is not None  # the extra "cluster"

@@ -6,12 +6,12 @@ import gzip
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from symlayout.cli import app
 from symlayout.rules.tma import violations
 from symlayout.tma.recorded import columns
 from symlayout.tma.recorded_report import PROFILES, UNKNOWN_TO_ROWS, judged
+from tests.support.command import CliRunner
 from tests.support.plain import within
 
 TILED = {

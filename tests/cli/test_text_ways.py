@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from checkers import Claim, Injective
 from checkers.claim_fields import Subject, Value
@@ -21,6 +20,7 @@ from symlayout.errors import ClaimError, InternalError
 from symlayout.expr import Fact
 from symlayout.finding.comments import PYTHON_SUFFIXES, SUFFIXES
 from symlayout.text.notation import Declared, parse_fact
+from tests.support.command import CliRunner
 
 ROOT = Path(__file__).parents[2]
 M, N, ld = dims("M N ld")

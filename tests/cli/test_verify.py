@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import gpu
 from gpu import measuring, running
@@ -16,6 +15,7 @@ from symlayout.cli import app
 from symlayout.errors import LayoutError
 from symlayout.kernels.families import families, family
 from tests.support import cuda_stand_in as stand_in
+from tests.support.command import CliRunner
 from tests.support.plain import within
 
 NAMES = [f.name for f in families()]

@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from gpu import running
 from gpu.codegen.stamps import Place
@@ -23,6 +22,7 @@ from symlayout.cli.timelines import beside
 from symlayout.kernels import bulk_copy
 from tests.gpu.test_stamps import BOUND, PLAN, filled
 from tests.support.chrome_events import broken
+from tests.support.command import CliRunner
 from tests.support.plain import within
 
 

@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from simulator import H200, SimulationError, load, machine
 from simulator.calibrate import calibrated, rows_of, toml
 from simulator.calibration import NUMBERS
 from simulator.fitting import level, line
 from symlayout.cli import app
+from tests.support.command import CliRunner
 
 STORED = Path(__file__).parents[2] / "benchmarks/results/microbenchmarks"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from simulator import H200, SimulationError, machine, simulate
 from symlayout.cli import app
@@ -14,6 +13,7 @@ from symlayout.kernel.instructions import FEATURES, missing
 from symlayout.kernels import bulk_copy, cp_async_copy, gemm, tma_copy, vector_copy
 from symlayout.layout import Layout
 from symlayout.ops import Slot
+from tests.support.command import CliRunner
 from tests.support.plain import within
 
 A100 = machine("a100")

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from checkers import TensorMapValid, TmaCopySafe, prove
 from symlayout import Layout
@@ -21,6 +20,7 @@ from symlayout.errors import CertificateError
 from symlayout.finding.collect import Found
 from symlayout.finding.place import Place
 from symlayout.tma import TensorMap
+from tests.support.command import CliRunner
 
 
 @dataclass(frozen=True)

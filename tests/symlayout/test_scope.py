@@ -11,7 +11,6 @@ import pickle
 from xml.etree import ElementTree
 
 import pytest
-from typer.testing import CliRunner
 
 from checkers import Aligned, Injective, prove
 from symlayout import Layout, dim, dims
@@ -22,6 +21,7 @@ from symlayout.cli import app
 from symlayout.draw import html_page
 from symlayout.facts.scope import Phrase, ranges_in_words, usual
 from symlayout.kernels import tma_copy
+from tests.support.command import CliRunner
 
 M, N, ld = dims("M N ld")
 PADDED = Layout((M, N), (1, ld))

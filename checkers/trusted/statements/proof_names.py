@@ -93,12 +93,12 @@ def _assumed(setting: Setting) -> dict[str, Any]:
 
 def _setting(facts: Facts, polys: list[Any]) -> Setting:
     """The premises of lemmas, without quotients whose divisor is not shown to be at least 1: no lemma covers these."""
-    out = Setting(facts, *polys)
+    out = Setting.of(facts, *polys)
     if out.usable:
         return out
     unsafe = {a for a in out.atoms if isinstance(a, Quotient) and isinstance(a.args[1], Expr)}
     unsafe = {a for a in unsafe if a.key not in out.positive}
-    return Setting(facts, *(p for p in polys if not unsafe & set(opaque_atoms(p))))
+    return Setting.of(facts, *(p for p in polys if not unsafe & set(opaque_atoms(p))))
 
 
 def _in_map(inner: Mapping[str, Any]) -> bool:

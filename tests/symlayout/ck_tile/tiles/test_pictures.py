@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
 
 from symlayout import LayoutError, dim
 from symlayout.ck_tile import (
@@ -17,6 +16,7 @@ from symlayout.ck_tile.tiles.pictures import distribution_grid, window_grid
 from symlayout.cli import app
 from symlayout.draw.svg import svg
 from tests.support.ck_tiles import ACCUMULATOR, DOCUMENT, FRAGMENTS, GEMM_A
+from tests.support.command import CliRunner
 
 
 def command(*args):
