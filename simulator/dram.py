@@ -23,7 +23,9 @@ from .resource import Pipe
 
 __all__ = ["H200", "Dram"]
 
-STEP = NS // 20
+PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that a steady state repeats
+STEP = 20 * NS  # in which it keeps others waiting, for the same reason
+FORGOTTEN = NS // 10  # of time that DRAM was busy: shorter ones keep nobody waiting
 
 
 class Dram:
@@ -58,15 +60,14 @@ class Dram:
         return self._take(1, round(self._write * nbytes + self._turn * paired))
 
     def _take(self, direction: int, ps: int) -> tuple[int, int]:
-        self._busy[direction] = self.pipe.engine.now, self._remembered(direction) + ps
+        step = max(1, ps // PARTS)
+        self._busy[direction] = self.pipe.engine.now, step * round(self._remembered(direction) / step) + ps
         return self.pipe.take(ps)
 
-    def _remembered(self, direction: int) -> int:
-        """How long it was busy in a direction lately, in steps that are short, so that steady states repeat."""
+    def _remembered(self, direction: int) -> float:
+        """How long it was busy in a direction lately."""
         since, busy = self._busy[direction]
-        if not busy:
-            return 0
-        return STEP * round(busy / STEP * exp((since - self.pipe.engine.now) / self._memory))
+        return busy * exp((since - self.pipe.engine.now) / self._memory) if busy else 0.0
 
     def waits(self, lines: int) -> int:
         """What the last of some lines that are asked for now waits for its channel, whatever the bus does.
@@ -75,13 +76,14 @@ class Dram:
         """
         if self.pipe.free:
             return 0
-        read, write = (min(1.0, self._remembered(k) / self._memory) for k in (0, 1))
+        read, write = (min(1.0, STEP * round(self._remembered(k) / STEP) / self._memory) for k in (0, 1))
         longest = self._waits[0] * read + self._waits[1] * write
         return round(longest * lines / (lines + 1))
 
     def state(self, now: int) -> Hashable:
         """What ``waits`` depends on."""
-        return tuple([(now - since, busy) if self._remembered(k) else 0 for k, (since, busy) in enumerate(self._busy)])
+        lately = enumerate(self._busy)
+        return tuple([(now - since, busy) if self._remembered(k) > FORGOTTEN else 0 for k, (since, busy) in lately])
 
     @property
     def ledger(self) -> tuple[int, int, int]:
