@@ -8,6 +8,9 @@ what each team does and waits for, mbarriers, what is under way, how long each s
 come. What follows is then the same again, as long as the steps to come are those that came. So many periods are
 skipped at once, and all counters get what these periods would add: the result is that of each step simulated.
 
+A state is that of before where rings of mbarriers have turned: each slot is what another one was (``rotation``).
+Periods are skipped until each ring is where it was, so that what is under way is at its slots.
+
 >>> import simulator
 >>> from symlayout.kernels import bulk_copy
 >>> bound = bulk_copy(1 << 20, chunk=1024, slots=3, blocks=1).bind()
@@ -20,7 +23,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +31,9 @@ from .engine import Engine, Process
 from .places import Clusters, Place
 from .points import Array
 from .resource import Pipe, Window
+from .rotation import Rings, cycle, rings_of, turning
 from .sm import Sm
+from .steps import Step
 from .warp import Warps
 
 if TYPE_CHECKING:
@@ -44,16 +49,36 @@ class Unknown(Exception):
     """An event whose state is not known."""
 
 
+Turned = dict[tuple[int, int], dict[str, int]]  # how far each ring has turned, for each place on SMs
+
+
+class _Names(dict[int, Hashable]):
+    """Names of what is there, by identity, seen from how far the rings have *turned*."""
+
+    def __init__(self, rings: Rings, turned: Turned) -> None:
+        super().__init__()
+        self.rings, self.turned = rings, turned
+
+    def step(self, warps: Warps, step: Step) -> Hashable:
+        """The kind of a step, and the place on its ring; where its CTA is over, the step itself."""
+        if id(warps) not in self:
+            return id(step)
+        kind, ring, place, places = turning(warps.team, self.rings).of[id(step)]
+        return kind, (place - self.turned[warps.key[:2]].get(ring, 0)) % places
+
+
 @dataclass(frozen=True)
 class Moment:
     """What was counted when a state was there, and how far teams and clusters were."""
 
     time: int
+    looks: int
     counts: tuple[int, ...]  # of units
     stalls: dict[tuple[int, str, str], int]
     teams: tuple[tuple[Warps, int, int, int, int], ...]  # with the step at hand, and the times that are counted up
     taken: tuple[int, ...]
     dram: tuple[int, int, int]  # its ledger
+    turned: Turned
 
 
 class Recurrence:
@@ -81,10 +106,11 @@ class Recurrence:
         self.clusters: tuple[Clusters, ...] = tuple({id(p.clusters): p.clusters for p in places}.values())
         self.pipes = (*(p for sm in sms for p in sm.pipes), *memory.pipes, dispatch)
         self.windows = tuple(sm.in_flight for sm in sms)
+        self.rings = rings_of(sms[0].kernel)
         self.units: tuple[Any, ...] = (*self.pipes, *self.windows)
         self._units: set[Hashable] = set()
         self._seen: dict[Hashable, dict[Hashable, Moment]] = {}  # by what is told at once
-        self._next, self._gap, self._vain = 0, GAP, 0
+        self._next, self._gap, self._vain, self._quiet = 0, GAP, 0, 0
         self._lead: int | None = None
         places[0].mark = self.mark
 
@@ -102,8 +128,10 @@ class Recurrence:
         if self.each_step or self._unknown:
             return
         self.looks += 1
+        if self.looks < self._quiet:
+            return
         units = tuple([pipe.state(self.engine.now) for pipe in self.pipes])
-        place = units, 0 if warps is None else id(warps.team.steps[min(warps.at + 1, len(warps.team.steps) - 1)])
+        place = units, 0 if warps is None else self._next_kind(warps)
         known = self._seen.get(place)
         if known is None or self._vain > PATIENCE:
             if units not in self._units:  # most states are new, and the units are the least that tells
@@ -113,18 +141,24 @@ class Recurrence:
                 return
             self._gap *= 2
             self._next = self.looks + self._gap
+        turned = self._turned()
         try:
-            state = self._state(units)
+            state = self._state(units, turned)
         except Unknown:
             self._unknown = True
             return
-        now, before = self._moment(), known.get(state) if known else None
+        now, before = self._moment(turned), known.get(state) if known else None
         self._vain += 1
-        if before is not None and (times := self._repeats(before, now)):
-            self._skip(before, now, min(times, self._wanted(before)))
+        if before is None:
+            self._seen.setdefault(place, {})[state] = now
+            return
+        times, more = self._repeats(before, now)
+        self._quiet = self.looks + more * (now.looks - before.looks)  # until then steps to come are no others
+        if times:
+            self._skip(before, now, times)
             self._next, self._gap, self._vain = self.looks, GAP, 0
         else:
-            self._seen.setdefault(place, {})[state] = now
+            self._seen[place][state] = now
 
     @property
     def why(self) -> str:
@@ -139,9 +173,26 @@ class Recurrence:
 
     # -- the state ------------------------------------------------------------------------------------
 
-    def _state(self, units: Hashable) -> Hashable:
+    def _next_kind(self, warps: Warps) -> int:
+        """The kind of the step of a team that comes next."""
+        kinds = turning(warps.team, self.rings).kinds
+        return int(kinds[min(warps.at + 1, len(kinds) - 1)])
+
+    def _turned(self) -> Turned:
+        """How far the rings of each place have turned: where the next wait stands of the first team that has any."""
+        found: Turned = {}
+        for place in self.places:
+            here = found[place.key] = dict[str, int]()
+            for warps in place.teams:
+                ahead = turning(warps.team, self.rings).ahead
+                for ring in self.rings:
+                    if ring not in here and (at := ahead(ring, warps.at)) is not None:
+                        here[ring] = at
+        return found
+
+    def _state(self, units: Hashable, turned: Turned) -> Hashable:
         """All that the future depends on, seen from now, with that of the units. Raises Unknown."""
-        now, names = self.engine.now, self._names()
+        now, names = self.engine.now, self._names(turned)
 
         def name(action: Callable[[], None]) -> Hashable:
             owner = getattr(action, "__self__", None)
@@ -160,28 +211,32 @@ class Recurrence:
             tuple([(time - now, name(action)) for time, _, action in sorted(self.engine.queue, key=_order)]),
             tuple([place.state() for place in self.places]),
             tuple([warps.state(now, names) for place in self.places for warps in place.teams]),
-            tuple([cta.state() for place in self.places for cta in place.ctas]),
+            tuple([cta.state(names) for place in self.places for cta in place.ctas]),
             tuple([window.state(now, name) for window in self.windows]),
         )
 
-    def _names(self) -> dict[int, Hashable]:
-        """Names of what is there, by identity."""
-        names: dict[int, Hashable] = {id(w): k for k, w in enumerate(self.windows)}
+    def _names(self, turned: Turned) -> _Names:
+        """Names of what is there, by identity. Mbarriers are at places of a ring, as waits that do not pass are."""
+        names, rings = _Names(self.rings, turned), self.rings
+        names.update((id(w), k) for k, w in enumerate(self.windows))
         for place in self.places:
+            here = turned[place.key]
             for cta in place.ctas:
                 names[id(cta)] = place.key, cta.rank
-                for slot, barrier in cta.barriers.items():
-                    names[id(barrier)] = place.key, cta.rank, slot
+                for (ring, slot), barrier in cta.barriers.items():
+                    at = slot + rings[ring] * (barrier.state.phase % 2) - here.get(ring, 0)
+                    names[id(barrier)] = place.key, cta.rank, ring, at % (2 * rings[ring])
             for warps in place.teams:
                 names[id(warps)] = warps.key
                 for k, flight in enumerate(warps.flights()):
                     names[id(flight)] = warps.key, k
         return names
 
-    def _moment(self) -> Moment:
+    def _moment(self, turned: Turned) -> Moment:
         now = self.engine.now
         return Moment(
             now + self.skipped,
+            self.looks,
             tuple([getattr(unit, counter) for unit in self.units for counter in COUNTERS[type(unit)]]),
             {
                 (k, role, cause): ps
@@ -192,37 +247,51 @@ class Recurrence:
             tuple([(w, w.at, w.busy, now - w.began, now - w.since) for p in self.places for w in p.teams]),
             tuple([c.taken for c in self.clusters]),
             self.memory.dram.ledger,
+            turned,
         )
 
     # -- what repeats ---------------------------------------------------------------------------------
 
-    def _repeats(self, before: Moment, now: Moment) -> int:
-        """How often what was done since *before* comes again: as far as steps and clusters to come are alike."""
-        return max(0, min(self._limits(before, now), default=0))
+    def _repeats(self, before: Moment, now: Moment) -> tuple[int, int]:
+        """How often what was done since *before* is done again until rings are where they were, and how often more.
 
-    def _wanted(self, before: Moment) -> int:
-        """How often it may be done again until so many steps are issued."""
-        served = self.sms[0].slots.served
-        each = served - before.counts[SERVED]
-        return max(0, self.until - served) // each + 1 if self.until and each > 0 else 1 << 62
+        It is as far as steps and clusters to come are alike, and at most as far as is asked for.
+        """
+        turns = self._turns(before, now)
+        most = self._most(before, now, turns)
+        each = (served := self.sms[0].slots.served) - before.counts[SERVED]
+        if self.until and each > 0:
+            most = min(most, max(0, self.until - served) // each)
+        more = most % cycle((n, 2 * self.rings[ring]) for x in turns.values() for ring, n in x.items())
+        return most - more, more
 
-    def _limits(self, before: Moment, now: Moment) -> Iterator[int]:
+    def _turns(self, before: Moment, now: Moment) -> Turned:
+        """How far the rings of each place have turned since then."""
+        return {
+            place: {
+                ring: (here.get(ring, 0) - before.turned[place].get(ring, 0)) % (2 * slots)
+                for ring, slots in self.rings.items()
+            }
+            for place, here in now.turned.items()
+        }
+
+    def _most(self, before: Moment, now: Moment, turns: Turned) -> int:
+        """How often steps and clusters to come are those since *before*, where rings have turned so far meanwhile."""
         if not self.memory.dram.repeat(before.dram, 0):
-            yield 0
-        moved = False
+            return 0
+        most: list[int] = []
         for (old, at, *_), (warps, here, *_) in zip(before.teams, now.teams, strict=True):
-            if old is not warps:
-                if at != here:
-                    yield 0
-            elif here > at:
-                moved = True
-                yield (_alike(warps.team.numbers, at, here - at) - 1) // (here - at)
+            turn, team = turns[warps.key[:2]], turning(warps.team, self.rings)
+            if old is warps and here > at:
+                most.append((team.alike(at, here - at, turn) - 1) // (here - at))
+            elif at != here or any(turn[ring] for ring, last in team.used if old is not warps or last >= at):
+                return 0
+            if most and most[-1] <= 0:
+                return 0
         for clusters, at, here in zip(self.clusters, before.taken, now.taken, strict=True):
             if here > at:
-                moved = True
-                yield _alike(clusters.numbers, at, here - at) // (here - at)
-        if not moved:
-            yield 0
+                most.append(_alike(clusters.numbers, at, here - at) // (here - at))
+        return min(most, default=0)
 
     def _skip(self, before: Moment, now: Moment, times: int) -> None:
         """Count what was done since *before* so many times more."""

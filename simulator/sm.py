@@ -19,6 +19,7 @@ from .machine import Machine
 from .memory import GlobalMemory
 from .resource import Pipe, Window
 from .steps import Team, What
+from .tracked import Names
 from .values import Follow
 
 UNITS = (
@@ -49,12 +50,6 @@ class Barrier:
     def _told(self) -> str:
         s = self.state
         return f"{s.name}, in phase {s.phase}: {s.pending} of {s.arrivals} arrivals pending, {s.tx} bytes pending"
-
-    @property
-    def phase(self) -> Hashable:
-        """Its phase as waits see it, what that awaits, and who waits for it."""
-        s = self.state
-        return s.phase % 2, s.pending, s.tx, self.signal.state
 
     def change(self, change: Callable[..., None], *numbers: int) -> None:
         """Arrive, expect or complete; a phase that ends so resumes those who wait for it.
@@ -114,10 +109,11 @@ class Cta:
     meetings: dict[int, Meeting] = field(default_factory=dict)
     together: dict[int, Meeting] = field(default_factory=dict)  # barriers of the cluster, those of rank 0
 
-    def state(self) -> Hashable:
-        """Its barriers of both kinds."""
+    def state(self, names: Names) -> Hashable:
+        """Its barriers of both kinds; an mbarrier has its phase in its name."""
         own, all_of_them = ([(k, m.state) for k, m in x.items()] for x in (self.meetings, self.together))
-        return tuple([b.phase for b in self.barriers.values()]), tuple(own), tuple(all_of_them)
+        rings = ((names.get(id(b)), b.state.pending, b.state.tx, b.signal.state) for b in self.barriers.values())
+        return frozenset(rings), tuple(own), tuple(all_of_them)
 
     @property
     def neighbours(self) -> dict[int, Meeting]:

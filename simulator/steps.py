@@ -102,6 +102,7 @@ class Team:
     warps: int
     steps: list[Step]
     numbers: Array
+    known: dict[str, Any] = field(default_factory=dict)  # what others have found out about it
 
 
 @dataclass(eq=False)

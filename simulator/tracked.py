@@ -14,15 +14,25 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import Protocol
+from collections.abc import Hashable
+from typing import Any, Protocol
+
+
+class Names(Protocol):
+    """Names of what is there, the same for what is alike up to the slots of rings."""
+
+    def get(self, identity: int, /) -> Hashable:
+        """That of a team, a CTA, an mbarrier or a flight; None of one that is not there."""
+
+    def step(self, warps: Any, step: Any) -> Hashable:
+        """That of a step of a team."""
 
 
 class Comes(Protocol):
     """What comes once copies have landed."""
 
     def come(self) -> None: ...
-    def state(self, now: int, names: Mapping[int, Hashable]) -> Hashable: ...
+    def state(self, now: int, names: Names) -> Hashable: ...
 
 
 class Tracked:
@@ -55,7 +65,7 @@ class Tracked:
         else:
             action.come()
 
-    def state(self, now: int, names: Mapping[int, Hashable]) -> Hashable:
+    def state(self, now: int, names: Names) -> Hashable:
         """What is under way and who waits, by how many copies began behind."""
         waiting = [(self.count - last, action.state(now, names)) for last, action in self.waiting]
         return tuple(sorted(self.count - number for number in self.flying)), tuple(waiting)

@@ -7,18 +7,17 @@ Data that move with it (``cargo``) are those of a run with values.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Protocol
 
 from .sm import Barrier, Cta, Flight, Sm
 from .steps import Step
 from .timing_classes import Unit
-from .tracked import Tracked
+from .tracked import Names, Tracked
 from .values import Cargo
 
 LINE = 128
-Names = Mapping[int, Hashable]  # of teams, CTAs, mbarriers and flights that are there, by identity
 
 
 class Issuer(Protocol):
@@ -53,7 +52,8 @@ class Transfer:
     def state(self, now: int, names: Names) -> Hashable:
         """What its future depends on, but for the event to come. Of a CTA that is over, nobody waits for it."""
         flights = tuple(names.get(id(f)) for f in self.flights)
-        return type(self), self.warps.key, names.get(id(self.warps)), id(self.step), flights
+        step = names.step(self.warps, self.step)
+        return type(self), self.warps.key, names.get(id(self.warps)), step, flights
 
     def at(self, time: int, action: Callable[[], None]) -> None:
         """Do something later, in the name of the team."""
@@ -295,4 +295,4 @@ class Arrival:
             self.told()
 
 
-__all__ = ["Arrival", "BoxLoad", "BoxStore", "Landing", "Load", "Names", "Store", "Transfer"]
+__all__ = ["Arrival", "BoxLoad", "BoxStore", "Landing", "Load", "Store", "Transfer"]

@@ -15,8 +15,8 @@ from .program import HERE
 from .sm import ALL, ISSUING, Cta, Flight, Meeting
 from .steps import Step, Team, What
 from .timing_classes import Unit
-from .tracked import Tracked
-from .transfers import Arrival, BoxLoad, BoxStore, Load, Names, Store
+from .tracked import Names, Tracked
+from .transfers import Arrival, BoxLoad, BoxStore, Load, Store
 from .values import NOTHING, Follower
 
 WARPGROUP = 4  # warps
@@ -106,7 +106,7 @@ class Warps:
         at, steps = self.at, self.team.steps
         return (
             id(self.team),
-            id(steps[at]) if at < len(steps) else 0,
+            names.step(self, steps[at]) if at < len(steps) else 0,
             self.stage,
             tuple([(name, t - now) for name, t in self.ready.items() if t > now]),
             tuple([(k, f.state(now)) for k, f in self.loads.items()]),
