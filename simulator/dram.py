@@ -25,7 +25,7 @@ __all__ = ["H200", "Dram"]
 
 PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that a steady state repeats
 STEP = 20 * NS  # in which it keeps others waiting, for the same reason
-FORGOTTEN = NS // 10  # of time that DRAM was busy: shorter ones keep nobody waiting
+FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not remembered
 
 
 class Dram:
@@ -67,7 +67,8 @@ class Dram:
     def _remembered(self, direction: int) -> float:
         """How long it was busy in a direction lately."""
         since, busy = self._busy[direction]
-        return busy * exp((since - self.pipe.engine.now) / self._memory) if busy else 0.0
+        left = busy * exp((since - self.pipe.engine.now) / self._memory) if busy else 0.0
+        return left if left > FORGOTTEN else 0.0
 
     def waits(self, lines: int) -> int:
         """What the last of some lines that are asked for now waits for its channel, whatever the bus does.
@@ -83,7 +84,7 @@ class Dram:
     def state(self, now: int) -> Hashable:
         """What ``waits`` depends on."""
         lately = enumerate(self._busy)
-        return tuple([(now - since, busy) if self._remembered(k) > FORGOTTEN else 0 for k, (since, busy) in lately])
+        return tuple([(now - since, busy) if self._remembered(k) else 0 for k, (since, busy) in lately])
 
     @property
     def ledger(self) -> tuple[int, int, int]:
