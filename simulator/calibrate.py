@@ -74,9 +74,9 @@ class Calibrated:
 
 
 def calibrated(rows: Sequence[Row], base: Machine, name: str) -> Calibrated:
-    """Fit every number that the rows tell."""
+    """Fit every number that the rows tell; the others are those of the base, and say so."""
     answers = tuple(_answer(number, source, rows, base) for number, source in NUMBERS.items())
-    numbers = dict(base.numbers)
+    numbers = base.inherited(name)
     for a in answers:
         if a.fit is None or a.refused:
             continue
@@ -145,7 +145,7 @@ def toml(machine: Machine, base: str = "") -> str:
     >>> print(toml(H200.replacing(launch=9), base="h200").splitlines()[4:8])
     ['base = "h200"', '', '[launch]', 'value = 9']
     """
-    same = named(base).numbers if base else {}
+    same = named(base).inherited(machine.name) if base else {}
     lines = [*HEAD, "", f"name = {json.dumps(machine.name)}", *([f"base = {json.dumps(base)}"] if base else [])]
     for n in machine.numbers.values():
         if same.get(n.name) == n:
@@ -155,5 +155,6 @@ def toml(machine: Machine, base: str = "") -> str:
             f"grade = {json.dumps(n.grade)}",
             f"uncertainty = {n.uncertainty!r}",
             f"source = {json.dumps(n.source)}",
+            *([f"of = {json.dumps(n.of)}"] if n.of else []),
         ]
     return "\n".join(lines) + "\n"

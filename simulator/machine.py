@@ -34,7 +34,10 @@ MOST_OF_OTHERS, LEAST_RATE = 1e9, 1e-4
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a machine; *uncertainty* is half the width of its range, relative to it."""
+    """A number of a machine; *uncertainty* is half the width of its range, relative to it.
+
+    *of* is the machine whose number it is, where that is another one: grade and source are those there.
+    """
 
     name: str
     value: float
@@ -42,13 +45,15 @@ class Number:
     grade: str
     source: str
     uncertainty: float = 0.0
+    of: str = ""
 
     def __post_init__(self) -> None:
         for what, got, known in (("unit", self.unit, UNITS), ("grade", self.grade, GRADES)):
             if got not in known:
                 raise SimulationError(f"expected a {what} of {', '.join(known)} for {self.name}, got {got!r}")
-        if type(self.source) is not str:
-            raise SimulationError(f"expected the source of {self.name} as text, got {self.source!r}")
+        for what, text in (("source", self.source), ("machine", self.of)):
+            if type(text) is not str:
+                raise SimulationError(f"expected the {what} of {self.name} as text, got {text!r}")
         if not _is_number(self.value) or not 0 < self.value < float("inf"):
             raise SimulationError(f"expected a number above 0 for {self.name}, got {self.value!r} {self.unit}")
         least = LEAST_RATE if self.unit in (*RATES, "GHz") else 0.0
@@ -60,7 +65,8 @@ class Number:
             raise SimulationError(f"expected an uncertainty of {self.name} from 0 to 1, got {self.uncertainty!r}")
 
     def __str__(self) -> str:
-        return f"{self.name} = {self.value:g} {self.unit}, {self.grade}, +-{100 * self.uncertainty:g} %: {self.source}"
+        where = f"{self.of}: {self.source}" if self.of else self.source
+        return f"{self.name} = {self.value:g} {self.unit}, {self.grade}, +-{100 * self.uncertainty:g} %: {where}"
 
 
 def _is_number(x: object) -> bool:
@@ -130,6 +136,17 @@ class Machine:
         new = {k: replace(self[k], value=x, grade="given", source="given", uncertainty=0.0) for k, x in values.items()}
         return replace(self, numbers={**self.numbers, **new})
 
+    def inherited(self, by: str, least: float = 0.0) -> dict[str, Number]:
+        """Its numbers as those of the machine *by* that is not known better: times and rates are at least so uncertain.
+
+        >>> machine("a100")["alu_latency"].of, machine("a100")["sm_clock"].of
+        ('NVIDIA H200', '')
+        """
+        own = self.name if by != self.name else ""
+        found = {k: replace(n, of=n.of or own) for k, n in self.numbers.items()}
+        unsure = [n for n in found.values() if n.unit in (*TIMES, *RATES) and n.uncertainty < least]
+        return {**found, **{n.name: replace(n, uncertainty=least) for n in unsure}}
+
     def less_certain(self, **by: str) -> Machine:
         """The machine with numbers that are at least as uncertain as others say, which are parts, if it has them.
 
@@ -167,6 +184,7 @@ def load(path: Path) -> Machine:
         raise SimulationError(f"expected a machine as TOML in {path}, got {unread(e)}") from e
     base, name = rows.pop("base", None), rows.pop("name", path.stem)
     of = machine(base) if base is not None else Machine(name, {})
+    apart = rows.pop("base_uncertainty", 0.0)
     capability, lacks = rows.pop("compute_capability", list(of.compute_capability)), rows.pop("lacks", list(of.lacks))
     if type(name) is not str:
         raise SimulationError(f"expected a name as text in {path}, got {name!r}")
@@ -174,9 +192,11 @@ def load(path: Path) -> Machine:
         raise SimulationError(f"expected a list of words of instructions that {name} lacks in {path}, got {lacks!r}")
     if type(capability) is not list or [type(n) for n in capability] != [int, int]:
         raise SimulationError(f"expected a compute_capability such as [9, 0] in {path}, got {capability!r}")
+    if not _is_number(apart) or not 0 <= apart < 1:
+        raise SimulationError(f"expected a base_uncertainty from 0 to 1 in {path}, got {apart!r}")
     if path.parent != FOLDER:
         _expect_known(rows, path)
-    numbers = dict(of.numbers)
+    numbers = of.inherited(name, apart)
     for key, row in rows.items():
         try:
             numbers[key] = Number(key, **row)

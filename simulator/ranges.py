@@ -139,7 +139,7 @@ def _end(n: Number, end: float) -> float:
     """The value of a number at the slow end (1) or the fast end (-1) of its range: more of a time, less of a rate."""
     sign = end if n.unit in MORE_IS_SLOWER or n.name in MORE_IS_SLOWER else -end
     value = n.value * (1 + sign * n.uncertainty)
-    return max(1, round(value)) if n.unit in WHOLE else value
+    return max(1, round(value)) if n.unit in WHOLE else min(1.0, value) if n.unit == "part" else value
 
 
 def _quantiles(base: int, effects: list[Effect]) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict
 from enum import StrEnum
@@ -48,15 +49,25 @@ def machines(
         return
     if not name:
         for key, m in zip(simulator.machines(), shown, strict=True):
-            counts = {g: sum(n.grade == g for n in m.numbers.values()) for g in simulator.GRADES}
-            told = ", ".join(f"{n} {grade}" for grade, n in counts.items() if n)
+            counts = Counter(f"of {n.of}" if n.of else n.grade for n in m.numbers.values())
+            told = ", ".join(f"{n} {what}" for what, n in sorted(counts.items(), key=_order))
             console.out.print(f"{key:10} {m.name}: {len(m.numbers)} numbers, {told}", markup=False)
         return
     (m,) = shown
     console.out.print(m.name, markup=False)
     for n in m.numbers.values():
         spread = f"+-{100 * n.uncertainty:g} %" if n.uncertainty else ""
-        console.out.print(f"  {n.name:22} {n.value:>11g} {n.unit:8} {n.grade:11} {spread:8} {n.source}", markup=False)
+        console.out.print(
+            f"  {n.name:22} {n.value:>11g} {n.unit:8} {n.grade:11} {spread:8} {n.of and f'{n.of}: '}{n.source}",
+            markup=False,
+        )
+
+
+def _order(row: tuple[str, int]) -> tuple[int, str]:
+    """Grades in their order, then the numbers of other machines."""
+    from simulator import GRADES
+
+    return GRADES.index(row[0]) if row[0] in GRADES else len(GRADES), row[0]
 
 
 def chosen_machine(machine: str | Machine, numbers: Iterable[str]) -> Machine:

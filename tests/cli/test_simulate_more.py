@@ -206,6 +206,8 @@ def test_machines_are_listed():
     lines = run("machines").output.splitlines()
 
     assert [line.split()[0] for line in lines] == list(simulator.machines())
+    assert all(f" of {simulator.H200.name}" in line for line in lines if not line.startswith("h200"))
+    assert not any(" measured," in line for line in lines if line.startswith(("a100", "mi300x")))
 
 
 def test_the_numbers_of_a_machine_have_their_grades_and_sources():

@@ -39,7 +39,7 @@ def test_a_rate_is_that_of_the_rows():
 def test_what_rows_do_not_tell_stays():
     found = calibrated([ring(4, 30000)], H200, "test")
 
-    assert found.machine["l2_latency"] == H200["l2_latency"]
+    assert found.machine["l2_latency"] == H200.inherited("test")["l2_latency"]
     assert of([], "dram_rate").refused == "expected the rows of M4 that determine it, got 0"
 
 
@@ -49,7 +49,7 @@ def test_a_fit_whose_residuals_follow_a_pattern_is_refused():
 
     assert [a.number for a in found.refused] == ["dram_rate"]
     assert "changes of sign in 14 residuals along slots" in found.refused[0].refused
-    assert found.machine["dram_rate"] == H200["dram_rate"]
+    assert found.machine["dram_rate"] == H200.inherited("test")["dram_rate"]
 
 
 def test_noise_is_no_pattern():

@@ -94,6 +94,7 @@ def test_cycles_and_rates_become_picoseconds():
         ({"uncertainty": -0.1}, "expected an uncertainty of x from 0 to 1, got -0.1"),
         ({"uncertainty": float("nan")}, "expected an uncertainty of x from 0 to 1, got nan"),
         ({"source": 5}, "expected the source of x as text, got 5"),
+        ({"of": 5}, "expected the machine of x as text, got 5"),
     ],
 )
 def test_a_wrong_number_is_refused(row, message):
@@ -110,12 +111,26 @@ def test_a_number_that_a_machine_lacks_is_named():
         Machine("bare", {}).cycle
 
 
+NUMBER = 'value = 5\nunit = "B/ns"\ngrade = "given"\nsource = "s"\n'
+
+
 def test_a_file_of_a_user_may_change_some_numbers_of_a_machine(tmp_path):
     row = 'value = 60\nunit = "count"\ngrade = "documented"\nsource = "data sheet"\n'
     (tmp_path / "half.toml").write_text(f'base = "h200"\n[sms]\n{row}')
     half = load(tmp_path / "half.toml")
 
-    assert (half.name, half.count("sms"), half["dram_rate"]) == ("half", 60, H200["dram_rate"])
+    assert (half.name, half.count("sms"), half["dram_rate"].value) == ("half", 60, H200["dram_rate"].value)
+
+
+def test_numbers_of_another_machine_say_so_and_are_less_certain(tmp_path):
+    (tmp_path / "new.toml").write_text('base = "h200"\nbase_uncertainty = 0.3\n' + f"[dram_rate]\n{NUMBER}")
+    new = load(tmp_path / "new.toml")
+
+    assert {n.of for n in new.numbers.values()} == {"", H200.name}
+    assert [n.name for n in new.numbers.values() if not n.of] == ["dram_rate"]
+    assert (new["launch"].uncertainty, new["sms"].uncertainty, new["launch"].value) == (0.3, 0.0, H200["launch"].value)
+    assert machine("a100")["alu_latency"].uncertainty >= 0.2
+    assert not any(n.of for n in H200.numbers.values())
 
 
 def test_a_machine_has_the_instructions_of_its_architecture(tmp_path):
@@ -123,9 +138,6 @@ def test_a_machine_has_the_instructions_of_its_architecture(tmp_path):
 
     assert H200.compute_capability == (9, 0)
     assert load(tmp_path / "old.toml").compute_capability == (8, 0)
-
-
-NUMBER = 'value = 5\nunit = "B/ns"\ngrade = "given"\nsource = "s"\n'
 
 
 @pytest.mark.parametrize(
@@ -138,6 +150,7 @@ NUMBER = 'value = 5\nunit = "B/ns"\ngrade = "given"\nsource = "s"\n'
         ("compute_capability = 8\n", r"expected a compute_capability such as \[9, 0\] in .*, got 8"),
         ("lacks = 5", "expected a list of words of instructions that a lacks in .*, got 5"),
         ('lacks = "wgmma"', "expected a list of words .*, got 'wgmma'"),
+        ("base_uncertainty = 20", "expected a base_uncertainty from 0 to 1 in .*, got 20"),
         ("name = 5", "expected a name as text in .*, got 5"),
         (f"[dram_rat]\n{NUMBER}", "expected numbers that the model has in .*, got 'dram_rat'; did you mean dram_rate"),
     ],
