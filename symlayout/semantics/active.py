@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,35 @@ class Active(Threads):
         """The same scope for other threads of the CTA, which count from *base* on."""
         active = lanes[(lanes >= self.first) & (lanes < self.first + self.count)]
         env = {**self.env, THREAD: active - base}
-        env |= {name: every[active - self.first] for name, every in self.varying.items()}
-        return replace(self, env=env, lanes=lanes, base=base, active=active)
+        if self.varying:
+            mine = active - self.first
+            env |= {name: every[mine] for name, every in self.varying.items()}
+        return Active(  # ``replace`` takes longer than all of this
+            env, lanes, base, self.first, self.count, active, self.indices, self.varying, self.found
+        )
+
+    def teams(self, size: int) -> tuple[Active, ...]:
+        """The active threads by warps, or by other runs of so many threads; the last may be a part of one."""
+        if size not in self._teams:
+            kinds = self.active // size
+            self._teams[size] = tuple(self.among(self.active[kinds == k], self.base) for k in np.unique(kinds))
+        return self._teams[size]
+
+    @cached_property
+    def _teams(self) -> dict[int, tuple[Active, ...]]:
+        return {}
+
+    def leading(self, count: int) -> Active:
+        """The first *count* of those who are here."""
+        return self if count >= len(self.lanes) else self.among(self.lanes[:count], self.base)
+
+    @cached_property
+    def run(self) -> slice | None:
+        """The active threads as they count in the agent, where they follow one another."""
+        if not self.anyone:
+            return None
+        begin, end = int(self.active[0]), int(self.active[-1]) + 1
+        return slice(begin - self.first, end - self.first) if end - begin == len(self.active) else None
 
     def where(self, which: Array, base: int | None = None) -> Active:
         return self.among(self.lanes[which], self.base if base is None else base)
@@ -76,9 +104,12 @@ class Active(Threads):
         return keep
 
     def iterations(self, loop: For) -> Iterator[Active]:
-        name = loop.index.name
+        name, indices = loop.index.name, (*self.indices, loop.index.name)
         for i in range(self.number(loop.extent)):
-            yield replace(self, env={**self.env, name: i}, indices=(*self.indices, name))
+            env = {**self.env, name: i}
+            yield Active(
+                env, self.lanes, self.base, self.first, self.count, self.active, indices, self.varying, self.found
+            )
 
     def after(self, op: Op) -> Active:
         if not isinstance(op, Let | LoadIndex):

@@ -9,7 +9,7 @@ and ``agent.store`` move bytes of these threads, and the codes that travel with 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,36 +83,40 @@ class Agent:
     # -- who is here --------------------------------------------------------------------------------
 
     def _enter(self, here: Active) -> None:
-        self._now = here
+        self.now = here
         self.base, self.active, self.env = here.base, here.active, here.values
 
     @property
     def here(self) -> Array:
         """The threads of the CTA that are here, those of other agents too, as they count."""
-        return self._now.lanes - self.base
+        return self.now.lanes - self.base
 
     @contextmanager
-    def scope(self, base: int, here: Array) -> Iterator[None]:
-        """Inside, these threads are active; they count from *base*."""
-        before = self._now
-        self._enter(before.among(here + base, base))
+    def within(self, here: Active) -> Iterator[None]:
+        """Inside, these threads are active."""
+        before = self.now
+        self._enter(here)
         try:
             yield
         finally:
             self._enter(before)
+
+    def scope(self, base: int, here: Array) -> AbstractContextManager[None]:
+        """Inside, these threads are active; they count from *base*."""
+        return self.within(self.now.among(here + base, base))
 
     def define(self, name: str, found: Any) -> None:
         """A name for an integer, or for one of each active thread, until the body at hand is over."""
         if isinstance(found, np.ndarray):
             every = np.zeros(self.count, dtype=np.int64)
             every[self.active - self.first] = found
-            self._now.found[name] = every
+            self.now.found[name] = every
         else:
-            self._now.found[name] = int(found)
+            self.now.found[name] = int(found)
 
     def told(self) -> str:
         """``CTA 3, role consumer, i = 2``."""
-        at = "".join(f", {name} = {self.env[name]}" for name in self._now.indices)
+        at = "".join(f", {name} = {self.env[name]}" for name in self.now.indices)
         rank = f", rank {self.cta.rank}" if len(self.cta.cluster.ctas) > 1 else ""
         return f"{self.cta}{rank}{self.name and f', {self.name}'}{at}"
 
@@ -124,13 +128,13 @@ class Agent:
 
     def run(self, handlers: Handlers) -> Iterator[Blocked | None]:
         """All operations of the kernel, in order. Raises ExecutionError, which says what went wrong and where."""
-        executions, last = unrolled(self.machine.kernel.body, self._now), NOWHERE
+        executions, last = unrolled(self.machine.kernel.body, self.now), NOWHERE
         while (found := self._next(executions)) is not None:
             places, self.op, here = found
             if self.pausing:
                 yield from (None for _ in range(_ended(last, places)))
             last = places
-            if here is not self._now:
+            if here is not self.now:
                 self._enter(here)
             if self.machine.log is not None:
                 self.machine.log.note(self, self.op)
@@ -176,7 +180,7 @@ class Agent:
 
     def uniform(self, x: Any) -> int:
         """An expression that is the same for all active threads. Raises LayoutError where it is not."""
-        return self._now.number(x)
+        return self.now.number(x)
 
     def grouped(self, *xs: Any) -> list[tuple[Array, tuple[int, ...]]]:
         """(threads, values of the expressions), for each combination of values that active threads have."""
@@ -241,12 +245,12 @@ class Agent:
 
     def load(self, ref: Ref, nbytes: int, alignment: int = 1, proxy: str = GENERIC) -> tuple[Array, Array]:
         """(bytes, codes) of *nbytes* from a place on, a row for each active thread."""
-        tensor, at = self.tensor(ref), self.addresses(ref, nbytes, alignment)
+        tensor = self.tensor(ref)
         if tensor.space is MemorySpace.REGISTER:
             data, codes = self.fragment(tensor.name)
-            lane = (self.active - self.first)[:, None]
-            self._touch(tensor.name, lane, at)
-            return data[lane, at], codes[lane, at]
+            where = self._registers(tensor, ref, nbytes, alignment)
+            return data[where].copy(), codes[where].copy()
+        at = self.addresses(ref, nbytes, alignment)
         if tensor.space is MemorySpace.GLOBAL:
             memory = self.machine.memory[tensor.name]
             return memory.bytes[at], memory.codes[at]
@@ -258,13 +262,14 @@ class Agent:
 
     def store(self, ref: Ref, data: Array, codes: Array, alignment: int = 1) -> None:
         """Put bytes from a place on, a row for each active thread. Raises LayoutError for poison in global memory."""
-        tensor, at = self.tensor(ref), self.addresses(ref, data.shape[1], alignment)
+        tensor = self.tensor(ref)
         if tensor.space is MemorySpace.REGISTER:
             fragment = self.fragment(tensor.name)
-            lane = (self.active - self.first)[:, None]
-            self._touch(tensor.name, lane, at, writes=True)
-            fragment[0][lane, at], fragment[1][lane, at] = data, codes
-        elif tensor.space is MemorySpace.GLOBAL:
+            where = self._registers(tensor, ref, data.shape[1], alignment, writes=True)
+            fragment[0][where], fragment[1][where] = data, codes
+            return
+        at = self.addresses(ref, data.shape[1], alignment)
+        if tensor.space is MemorySpace.GLOBAL:
             self.expect_written(
                 codes, lambda i, j: f"{self.thread(i)} puts poison into byte {at[i, j]} of {tensor.name}"
             )
@@ -279,11 +284,31 @@ class Agent:
                 number = self.machine.number(self.op)
                 shared.order.wrote(at, self.active[:, None], self.knows.epoch(self.row), number)
 
-    def _touch(self, name: str, lane: Array, at: Array, writes: bool = False) -> None:
-        """Registers are used by other than wgmma. Raises LayoutError for those of one that is under way."""
-        if self.fences is not None and touches(self.op):
-            expect_unused(name, writes, lane, at, self.pending.get(Completion.WGMMA, ()))
-            self.fences.touch(name, self.machine.sizes[name], lane, at)
+    def _registers(self, tensor: KernelTensor, ref: Ref, nbytes: int, alignment: int, writes: bool = False) -> Any:
+        """The index of registers that other than wgmma use, a row for each active thread.
+
+        Threads that follow one another, and use the same registers, have two slices as their index. Raises LayoutError
+        for bytes outside the tensor, and for those that a wgmma uses that is under way.
+        """
+        fences = self.fences if touches(self.op) else None
+        works = self.pending.get(Completion.WGMMA) if fences else None
+        lane: Any = self.now.run
+        at: Any = self._span(tensor, ref, nbytes, alignment)
+        if at is None or lane is None or works:
+            at, lane = self.addresses(ref, nbytes, alignment), (self.active - self.first)[:, None]
+            expect_unused(tensor.name, writes, lane, at, works or ())
+        if fences:
+            fences.touch(tensor.name, self.machine.sizes[tensor.name], lane, at)
+        return lane, at
+
+    def _span(self, tensor: KernelTensor, ref: Ref, nbytes: int, alignment: int) -> slice | None:
+        """The bytes from a place on, where they are the same of all active threads and may be used."""
+        first = self.value(ref.offset)
+        if not isinstance(first, int):
+            return None
+        first = first * tensor.dtype.bits // 8
+        inside = 0 <= first <= self.machine.sizes[tensor.name] - nbytes
+        return slice(first, first + nbytes) if inside and (first + tensor.base) % alignment == 0 else None
 
     def unfenced(self, ref: Ref, count: int) -> bool:
         """Whether active threads have touched *count* elements from a place on since their last fence wgmma."""

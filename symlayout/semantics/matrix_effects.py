@@ -6,6 +6,7 @@ of one accumulator are done in order. Where registers were touched since the las
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -14,6 +15,8 @@ import numpy as np
 
 from ..atoms import ATOMS, Atom, Completion, MatrixCopy, MemorySpace, MmaAtom
 from ..atoms.atom import REGISTER, SHARED
+from ..atoms.descriptor import MatrixDescriptor
+from ..dtype import DType
 from ..errors import LayoutError
 from ..int_tuple import size
 from ..layout import Layout
@@ -32,12 +35,11 @@ Row = TypeVar("Row", MatrixCopy, MmaAtom)
 
 def _groups(agent: Agent, row: MatrixCopy | MmaAtom) -> Iterator[None]:
     """The active threads by warps or warpgroups, each in a scope. Raises LayoutError for one in part."""
-    threads = agent.active
-    for group in np.unique(threads // row.threads):
-        mine = threads[threads // row.threads == group]
-        if len(mine) != row.threads:
-            raise LayoutError(f"expected all {row.threads} threads that issue {row.word} together, got {len(mine)}")
-        with agent.scope(agent.base, mine - agent.base):
+    for team in agent.now.teams(row.threads):
+        got = len(team.active)
+        if got != row.threads:
+            raise LayoutError(f"expected all {row.threads} threads that issue {row.word} together, got {got}")
+        with agent.within(team):
             yield
 
 
@@ -61,7 +63,7 @@ def _ldmatrix(agent: Agent, op: Copy) -> None:
     row = _row(op.atom, MatrixCopy)
     src, dst = _place(agent, op.src, SHARED), _place(agent, op.dst, REGISTER)
     for _ in _groups(agent, row):
-        with agent.scope(agent.base, agent.here[: _lanes(row.src_tv)]):
+        with agent.within(agent.now.leading(_lanes(row.src_tv))):
             found = agent.load(src, row.align_bytes, row.align_bytes)
         data, codes = (to_registers(row, x) for x in found)
         agent.store(dst, data, codes)
@@ -73,7 +75,7 @@ def _stmatrix(agent: Agent, op: Copy) -> None:
     for _ in _groups(agent, row):
         found = agent.load(src, 2 * size(row.src_tv.shape[1]))
         data, codes = (to_rows(row, x) for x in found)
-        with agent.scope(agent.base, agent.here[: _lanes(row.dst_tv)]):
+        with agent.within(agent.now.leading(_lanes(row.dst_tv))):
             agent.store(dst, data, codes, row.align_bytes)
 
 
@@ -100,21 +102,32 @@ class Held:
         if kind.numpy() != dtype.numpy():
             raise LayoutError(f"expected registers of {dtype}, got {ref} of {kind}")
         data, codes = agent.load(ref, kind.bytes * size(row.words[which].shape[1]))
-        worst, values = codes.reshape(len(codes), -1, kind.bytes).max(axis=2), data.view(kind.numpy())
-        if which < 2 and row.packed > 1:
-            values, worst = unpacked(values, row.types[which]), np.repeat(worst, row.packed, axis=1)
+        values, packed = data.view(kind.numpy()), which < 2 and row.packed > 1
+        if packed:
+            values = unpacked(values, row.types[which])
+        if not codes.any():
+            return cls(to_matrix(table.tv, values, table.tile), np.zeros(table.tile, np.uint8))
+        worst = codes.reshape(len(codes), -1, kind.bytes).max(axis=2)
+        if packed:
+            worst = np.repeat(worst, row.packed, axis=1)
         return cls(to_matrix(table.tv, values, table.tile), to_matrix(table.tv, worst, table.tile))
 
     def put(self, agent: Agent, ref: Ref, tv: Layout) -> None:
-        values, codes = to_threads(tv, self.values), to_threads(tv, self.codes)
-        agent.store(ref, np.ascontiguousarray(values).view(np.uint8), np.repeat(codes, values.itemsize, axis=1))
+        values = np.ascontiguousarray(to_threads(tv, self.values)).view(np.uint8)
+        if not self.codes.any():
+            codes = np.zeros(values.shape, np.uint8)
+        else:
+            codes = np.repeat(to_threads(tv, self.codes), self.values.itemsize, axis=1)
+        agent.store(ref, values, codes)
 
 
 def _product(sums: Sums, row: MmaAtom, a: Held, b: Held, c: Held, zero: bool) -> Held:
     """Sums of poison are poison."""
     start = Held(np.zeros_like(c.values), np.zeros_like(c.codes)) if zero else c
-    codes = np.maximum(a.codes.max(axis=1)[:, None], b.codes.max(axis=1)[None, :])
-    return Held(sums(row, a.values, b.values, start.values), np.maximum(codes, start.codes))
+    codes = start.codes
+    if a.codes.any() or b.codes.any():
+        codes = np.maximum(codes, np.maximum(a.codes.max(axis=1)[:, None], b.codes.max(axis=1)[None, :]))
+    return Held(sums(row, a.values, b.values, start.values), codes)
 
 
 def _mma(agent: Agent, op: Mma) -> None:
@@ -135,9 +148,7 @@ class SharedOperand:
         base = tensor.base + start * tensor.dtype.bits // 8
         if base % row.align_bytes:
             raise LayoutError(f"expected a multiple of {row.align_bytes} bytes for the start of {x}, got {base}")
-        at = x.descriptor.addresses(row.mnk[which], row.mnk[2], self.kind, base)
-        self.at = at[..., None] + np.arange(self.kind.bytes)
-        self.low, self.high = int(self.at.min()), int(self.at.max())
+        self.at, self.low, self.high = _bytes_of(x.descriptor, row.mnk[which], row.mnk[2], self.kind, base)
         if self.low < tensor.base or self.high >= tensor.base + int(tensor.bytes):
             got = f"{self.low - tensor.base} .. {self.high - tensor.base}"
             raise LayoutError(f"expected bytes of 0 .. {int(tensor.bytes) - 1} of {tensor.name}, got {got}")
@@ -170,6 +181,13 @@ class SharedOperand:
     def held(self) -> Held:
         values = self.shared.bytes[self.at].view(self.kind.numpy())
         return Held(values.reshape(self.codes.shape), self.codes)
+
+
+@functools.lru_cache(maxsize=64)  # a loop comes back to the slots of its ring
+def _bytes_of(descriptor: MatrixDescriptor, rows: int, columns: int, kind: DType, base: int) -> tuple[Array, int, int]:
+    """The bytes of each element of an operand, the first and the last."""
+    at = descriptor.addresses(rows, columns, kind, base)[..., None] + np.arange(kind.bytes)
+    return at, int(at.min()), int(at.max())
 
 
 class Wgmma(Pending):

@@ -82,7 +82,8 @@ def _map(agent: Agent, op: Map) -> None:
         kind = agent.tensor(ref, MemorySpace.REGISTER).dtype
         data, codes = agent.load(ref, kind.bytes * (count or op.count))
         sources.append((kind, data.view(kind.numpy())))
-        poison = np.maximum(poison, codes.reshape(len(codes), -1, kind.bytes).max(axis=2))
+        if codes.any():
+            poison = np.maximum(poison, codes.reshape(len(codes), -1, kind.bytes).max(axis=2))
     result = row.result(sources, out, op.count)
     agent.store(op.dst, result.view(np.uint8), np.repeat(poison, out.bytes, axis=1))
 
