@@ -207,7 +207,7 @@ class Recurrence:
         return (
             units,
             self.memory.state(now),
-            tuple([tuple([t - now for t in sm.products if t > now]) for sm in self.sms]),
+            tuple([(*[t - now for t in sm.products if t > now], max(0, sm.multiplying - now)) for sm in self.sms]),
             tuple([(time - now, name(action)) for time, _, action in sorted(self.engine.queue, key=_order)]),
             tuple([place.state() for place in self.places]),
             tuple([warps.state(now, names) for place in self.places for warps in place.teams]),

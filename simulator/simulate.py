@@ -137,7 +137,7 @@ def _gaps(kernel: Kernel) -> Iterator[str]:
     """The numbers of a machine that stand for what the model leaves out of a kernel."""
     yield MODEL
     units = _units(kernel)
-    if units & PRODUCTS:
+    if Unit.MMA in units:
         yield f"{MODEL}_products"
     elif Unit.SHARED in units and Unit.TMA_STORE in units:
         yield f"{MODEL}_turned"

@@ -159,6 +159,7 @@ class Sm:
         self.spread = machine.ps("dram_spread")
         self.source_read, self.turnover = machine.ps("tma_store_read"), machine.ps("cta_turnover")
         self.products: deque[int] = deque()  # when those that are under way leave the tensor core
+        self.multiplying = 0  # until when some product is under way
         self.most_products = machine.count("wgmma_queue")
         self.stalls: dict[str, Counter[str]] = {}  # of each team, picoseconds by cause
         self.log = log

@@ -186,10 +186,14 @@ class Warps:
         """An iteration begins. The wide products of a division wait for the wgmmas under way (M15)."""
         if self.mark is not None and step.count:
             self.mark(self)
-        products = self.sm.products
-        if products and products[-1] > self.engine.now and (step.served or step.number or step.lanes):
-            return self._sleep(products[-1], "wgmmas before a division", 0)
+        if self.sm.multiplying > self.engine.now and (step.served or step.number or step.lanes):
+            return self._behind_wgmmas()
         return None
+
+    def _behind_wgmmas(self) -> Steps:
+        """Wait until no wgmma is under way."""
+        while self.sm.multiplying > self.engine.now:
+            yield from self._sleep(self.sm.multiplying, "wgmmas before a division", 0)
 
     def _shared(self, step: Step) -> None:
         """Loads and stores of shared memory: the port takes a wavefront at a time."""
@@ -274,6 +278,7 @@ class Warps:
         sm.products.extend((end,) * max(1, step.warps // WARPGROUP))
         until = end + sm.latency(step.what)
         group.until = max(group.until, until)
+        sm.multiplying = max(sm.multiplying, until)
         if self.follower is not None:
             self.engine.at(until, self.cargo.complete)
 

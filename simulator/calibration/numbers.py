@@ -116,7 +116,7 @@ NUMBERS: dict[str, Source] = {
     "l2_merged": Source("M21", "part", "two SMs of a GPC that load the same", l2_merged),
     "wgmma_column": Source("M14", "cycles", "chains of 16 by two warpgroups", wgmma_column),
     "wgmma_latency": Source("M14", "cycles", "one wgmma and its wait, less N/2", wgmma_latency),
-    "wgmma_issue": Source("M15 M5 M9 M20", "cycles", "one of four wgmmas of a step, N up to 64", wgmma_issue),
+    "wgmma_issue": Source("M15 M5 M9 M20", "cycles", "one of four wgmmas of a step, N = 64", wgmma_issue),
     "wgmma_issue_beside": Source("M15", "cycles", "the same of more warpgroups, for each further", wgmma_issue_beside),
     "wgmma_clock": Source("M30", "GHz", "the clock of all SMs in main loops", wgmma_clock),
     "product_clock": Source("M14", "GHz", "the clock that long products of all SMs leave", product_clock),

@@ -86,21 +86,21 @@ def wgmma_column(rows: Sequence[Row]) -> Fitted:
     return level([each(short, place="ss", depth=16, warpgroups=2, n=n).value / (2 * 16 * n) for n in widths])
 
 
-def _step(rows: Sequence[Row], n: int, groups: int) -> float:
-    """Cycles of a step of four wgmmas, their descriptors through few uniform registers."""
-    return each(rows, kernel=f"step_{n}_held_none", warpgroups=groups).value
+def _step(rows: Sequence[Row], groups: int) -> float:
+    """Cycles of a step of four wgmmas of the least N that main loops have, their descriptors made in each step."""
+    return each(rows, kernel="step_64_ring_none", warpgroups=groups).value
 
 
 def wgmma_issue(rows: Sequence[Row]) -> Fitted:
     """Cycles of a wgmma in a step whose products take less: its descriptors are moved to uniform registers first."""
     rest = own(rows, "wait", "commit", "arrive", "loop") + each(rows, op="group_waits").value
-    return level([(_step(rows, n, 1) - rest) / 4 for n in (8, 16, 32, 64)])
+    return level([(_step(rows, 1) - rest) / 4])
 
 
 def wgmma_issue_beside(rows: Sequence[Row]) -> Fitted:
-    """Cycles by which each further warpgroup delays a wgmma of the least N that main loops have."""
-    alone = _step(rows, 64, 1)
-    return level([(_step(rows, 64, groups) - alone) / (4 * (groups - 1)) for groups in (2, 3)])
+    """Cycles by which each further warpgroup delays a wgmma of a step."""
+    alone = _step(rows, 1)
+    return level([(_step(rows, groups) - alone) / (4 * (groups - 1)) for groups in (2, 3)])
 
 
 def wgmma_clock(rows: Sequence[Row]) -> Fitted:

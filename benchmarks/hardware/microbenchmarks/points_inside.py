@@ -143,7 +143,7 @@ def m15(sms: int) -> Points:
         held, kind = more or ("ring", "none")
         nbytes = steps.SLOTS * (8192 * steps.GROUPS + 128 * int(n)) + KIB
         for groups, count in itertools.product((1, 2, 3), (64, 192)):
-            for beside in (0, 1, 2) if word == "traffic" else (0,):
+            for beside in range(7) if word == "traffic" else (0,):
                 facts = {"n": int(n), "held": held, "op": kind, "warpgroups": groups, "count": count, "beside": beside}
                 more_bytes = steps.SLOTS * TRAFFIC_BYTES if word == "traffic" else 0
                 yield Point("M15", "steps", name, 1, 128 * (groups + (beside > 0)),

@@ -93,7 +93,8 @@ PRODUCTS = """asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         asm volatile("wgmma.wait_group.sync.aligned 1;" ::: "memory");"""
 
-# Kind 1: four warps load 16 bytes a lane of shared memory without conflicts; 2: one thread keeps copies from L2 coming.
+# Kind 1: four warps load 16 bytes a lane of shared memory without conflicts; 2: one thread keeps copies from L2 coming;
+# 3 to 6: one warp makes chains of eight sums, products, upper halves of products, or divisions an iteration.
 EXTRA = """ else {
         u32 sum = 0;
         begin(s);
@@ -104,8 +105,21 @@ EXTRA = """ else {
                              : "r"(tiles + 16 * (threadIdx.x % 32)) : "memory");
                 sum ^= a ^ b ^ c ^ e;
             }
+        } else if (kind > 2 && threadIdx.x / 32 == 4 * groups) {
+            u32 v = threadIdx.x + 1234567;
+#pragma unroll 1
+            for (u32 i = 0; i < count; ++i) {
+#pragma unroll
+                for (u32 k = 0; k < 8; ++k) {
+                    if (kind == 3) asm volatile("add.u32 %0, %0, %1;" : "+r"(v) : "r"(count));
+                    else if (kind == 4) asm volatile("mad.lo.u32 %0, %0, %1, %0;" : "+r"(v) : "r"(count));
+                    else if (kind == 5) asm volatile("mul.hi.u32 %0, %0, %1;" : "+r"(v) : "r"(count));
+                    else v = (1234567 + k) / ((v & 1023) + count);
+                }
+            }
+            sum ^= v;
         } else if (threadIdx.x / 32 == 4 * groups && elect_one()) {
-                        for (u32 i = 0; i < count; ++i) {
+            for (u32 i = 0; i < count; ++i) {
                 if (i >= SLOTS) wait(other + 8 * (i % SLOTS), (i / SLOTS + 1) & 1);
                 expect(other + 8 * (i % SLOTS), 16384);
                 bulk_load(tiles + SLOTS * bytes + 16384 * (i % SLOTS), src + 16384 * i % (8 << 20), 16384,
