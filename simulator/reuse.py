@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .sorting import stable_order
+
 if TYPE_CHECKING:
     from .points import Array
 
@@ -26,11 +28,14 @@ __all__ = ["distinct", "windows"]
 def windows(time: Array, key: Array, nbytes: Array) -> tuple[Array, Array]:
     """The distinct bytes in the window since the last request for the bytes of a key, infinite for the first; and for
     each request the number of the group of those that ask for the same bytes at the same time.
+
+    Times and keys are whole numbers.
     """
     n = len(time)
-    order = np.argsort(time, kind="stable")
-    by_key = np.argsort(key[order], kind="stable")
-    sorted_key, sorted_time = key[order][by_key], time[order][by_key]
+    order = stable_order(time)
+    by_key = stable_order(key[order])
+    at = order[by_key]
+    sorted_key, sorted_time = key[at], time[at]
     same = np.zeros(n, dtype=bool)
     same[1:] = sorted_key[1:] == sorted_key[:-1]
     alike = same.copy()
@@ -38,9 +43,8 @@ def windows(time: Array, key: Array, nbytes: Array) -> tuple[Array, Array]:
     gaps = np.zeros(n, dtype=np.int64)
     gaps[1:] = by_key[1:] - by_key[:-1]
     since = np.where(same, gaps, 0)  # requests since the last one of the same key; 0 for the first
-    lengths, held = distinct(since, by_key, same, nbytes[order][by_key])
+    lengths, held = distinct(since, by_key, same, nbytes[at])
     window, group = np.empty(n), np.empty(n, dtype=np.int64)
-    at = order[by_key]
     window[at] = np.where(same, np.interp(since, lengths, held), np.inf)
     group[at] = np.cumsum(~alike) - 1
     return window, group

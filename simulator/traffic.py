@@ -14,6 +14,7 @@ from symlayout.kernel import Kernel
 from .footprints import Moved
 from .machine import Machine
 from .reuse import windows
+from .sorting import alike, among, stable_order
 from .steps import Part, Walk
 from .timing_classes import Unit
 
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
     from .points import Array
 
 READS = (Unit.LOAD, Unit.CP_ASYNC, Unit.TMA_LOAD)
-KEYS = 44  # bits of an address in a tensor
+KEYS, BITS = 44, 62  # bits of an address in a tensor, and of a number that a time and an address fit
+MOMENTS = 1000  # of a request: in these times are whole numbers
 LINE, LATE = 128, 0.5  # a request waits for DRAM if it misses half a line or more
 READ_RUN, LONE_RUN = 128, 256  # bytes from which on a run costs DRAM nothing more (M6, rows of boxes)
 
@@ -103,8 +105,8 @@ class Traffic:
                 continue
             cta = found.part.cta
             group = self.group[cta]
-            inside = np.flatnonzero(np.isin(group, members))
-            inside = inside[np.lexsort((inside, cta[inside], group[inside]))]
+            inside = np.flatnonzero(np.isin(group, members)) if len(members) < len(self.signs) else np.arange(len(cta))
+            inside = inside[stable_order(group[inside] * len(self.group) + cta[inside])]
             counts = np.bincount(group[inside])
             nth = np.arange(len(inside)) - np.repeat(np.cumsum(counts) - counts, counts)
             n = int(counts[chosen])
@@ -168,17 +170,20 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
         moved, cta = part.moved, part.cta
         assert moved is not None
         assert moved.at is not None
-        time.append(start[cta] + np.round(part.place * (longest[cta] / lengths[team][cta]), 3))
-        key.append(moved.at + (numbers[moved.tensor] << KEYS))
+        place = np.rint(MOMENTS * part.place * (longest[cta] / lengths[team][cta])).astype(np.int64)
+        time.append(MOMENTS * start[cta] + place)
+        key.append(moved.at)
         load.append(np.full(len(cta), part.row.unit in READS))
         gpc.append(sm[cta] // neighbours)
     nothing = np.zeros(0, dtype=np.int64)
     if not parts:
         return Asked(parts, time, *(nothing,) * 5)
     nbytes, near = np.concatenate([p.columns["bytes"] for _, p in parts]), np.concatenate(gpc)
-    window, together = windows(np.concatenate(time), np.concatenate(key), nbytes)
+    span = 1 + max(int(x.max(initial=0)) for x in key)
+    keys = [x + numbers[part.columns["tensor"]] * span for x, (_, part) in zip(key, parts, strict=True)]
+    window, together = windows(np.concatenate(time), np.concatenate(keys), nbytes)
     those = together * (int(near.max()) + 1) + near
-    return Asked(parts, time, nbytes, np.concatenate(load), window, together, np.bincount(those)[those])
+    return Asked(parts, time, nbytes, np.concatenate(load), window, together, alike(those))
 
 
 def _starts(lengths: Array, group: Array, nth: Array, rank: Array, at_once: int) -> Array:
@@ -188,7 +193,7 @@ def _starts(lengths: Array, group: Array, nth: Array, rank: Array, at_once: int)
     place = np.stack([group, rank, nth % at_once])[:, order]
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = (place[:, 1:] != place[:, :-1]).any(axis=0)
-    out = np.empty(len(order), dtype=np.float64)
+    out = np.empty(len(order), dtype=np.int64)
     out[order] = before - before[np.flatnonzero(fresh)][np.cumsum(fresh) - 1]
     return out
 
@@ -260,16 +265,24 @@ def _runs(part: Part, length: Any, time: Array) -> Runs | None:
     apart = moved.run_bytes != moved.pitch  # rows that fill their tensor lie together
     if not (apart & (moved.run_bytes < LONE_RUN)).any():
         return None
-    _, step = np.unique(time, return_inverse=True)
-    here = (step.reshape(-1) << KEYS) + moved.at
+    here = _together(time, moved.at, int(np.max(length, initial=0)))
     alone = np.broadcast_to(apart & (length < LONE_RUN), len(here)).copy()
     alone[:-1] &= (part.cta[1:] != part.cta[:-1]) | (moved.at[1:] != (moved.at + length)[:-1])  # nor this CTA next
-    alone[alone] = ~np.isin((here + length)[alone], here)
+    alone[alone] = ~among((here + length)[alone], here)
     together = moved.runs * moved.run_bytes / np.maximum(length, 1)  # rows of all boxes side by side
     written = (
-        together if part.row.unit in READS else np.where(np.isin(here + moved.run_bytes, here), 0.5, 1.0) * moved.runs
+        together if part.row.unit in READS else np.where(among(here + moved.run_bytes, here), 0.5, 1.0) * moved.runs
     )
     return Runs(length, together, alone, written)
+
+
+def _together(time: Array, at: Array, most: int) -> Array:
+    """A number for each time and place, such that places up to *most* bytes apart at a time are as far apart in it."""
+    span = int(at.max(initial=0)) + most + 1
+    if int(time.max(initial=0)) * span < 1 << BITS:
+        return np.asarray(time * span + at)
+    _, step = np.unique(time, return_inverse=True)
+    return np.asarray((step.reshape(-1) << KEYS) + at)
 
 
 def _capped(kernel: Kernel, cache: Cache, part: Part, dram: Array) -> Array:
