@@ -66,7 +66,9 @@ class Programs:
         for op in kernel.walk():
             timing_class(op)
         roles = [op for op in kernel.walk() if isinstance(op, Role)]
-        cuts = {0, -(-kernel.threads // LANES), *(w for r in roles for w in (r.first_warp, r.first_warp + r.warps))}
+        warps = -(-kernel.threads // LANES)
+        ends = (min(w, warps) for r in roles for w in (r.first_warp, r.first_warp + r.warps))  # none is beyond
+        cuts = {0, warps, *ends}
         self.teams = [
             (", ".join(f"role {r.name}" for r in roles if r.first_warp <= first < r.first_warp + r.warps), first, end)
             for first, end in itertools.pairwise(sorted(cuts))

@@ -85,10 +85,15 @@ class Flight:
 
 @dataclass(slots=True)
 class Meeting:
-    """A barrier of threads of a CTA or a cluster: those who have come."""
+    """A barrier of threads of a CTA or a cluster: those who have come, of those who are wanted."""
 
-    signal: Signal
+    what: object
+    wanted: int
     threads: int = 0
+    signal: Signal = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.signal = Signal(lambda: f"{self.what}: {self.threads} of {self.wanted} threads have come")
 
     @property
     def state(self) -> Hashable:

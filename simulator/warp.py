@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
+from itertools import dropwhile
 
 from symlayout.banks import LANES
 from symlayout.ops import Arrive, BarrierArrive, ClusterArrive, Commit, CpAsyncArrive, ExpectTx, WaitGroup
@@ -368,7 +369,7 @@ class Warps:
         yield from self._gathered()
         self.stage = COME
         yield step.unit_ps
-        meeting = meetings.setdefault(number, Meeting(Signal(lambda: f"{step.op} of {wanted} threads")))
+        meeting = meetings.setdefault(number, Meeting(step.op, wanted))
         meeting.threads += step.lanes
         if isinstance(step.op, ClusterArrive):
             self.arrived = meeting
@@ -398,7 +399,8 @@ class Warps:
                 yield from self._until(partial(flight.over, op.read), flight.signal, cause, k)
             if flight.until > self.engine.now:
                 yield from self._sleep(flight.until, f"{op.group} groups", -1 - k)
-        self.groups[op.group] = [f for f in groups if f.pending or f.reading or f.until > self.engine.now]
+        now = self.engine.now  # a group that is over, or empty, counts as long as one before it is under way
+        self.groups[op.group] = list(dropwhile(lambda f: not (f.pending or f.reading or f.until > now), groups))
 
     def note(self, what: str, step: Step, since: int = 0) -> None:
         """What happened to an mbarrier, for a timeline."""

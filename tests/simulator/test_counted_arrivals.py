@@ -14,7 +14,7 @@ def test_one_arrival_of_32_takes_no_longer_than_one_of_one() -> None:
 
 
 def test_one_arrival_less_stops_the_run() -> None:
-    with pytest.raises(SimulationError, match=r"waits for empty\[0\], in phase 0 with 1 of 32 arrivals"):
+    with pytest.raises(SimulationError, match=r"waits for empty\[0\], in phase 0: 1 of 32 arrivals"):
         simulate(counted(31).bind(L=6))
 
 

@@ -115,6 +115,48 @@ def test_what_is_not_waited_for_is_not_there(what):
     assert same(run(build(), inputs(), slow), wanted)
 
 
+def test_groups_without_copies_count_as_long_as_one_before_them_is_under_way():
+    """The last iterations of a ring commit nothing: each of them has still its own tile to wait for."""
+    k = Builder("ring", grid=(1,), threads=32)
+    src, dst = (k.global_tensor(n, "f32", Layout(32 * 8)) for n in ("src", "dst"))
+    tile, x = k.shared_tensor("tile", "f32", Layout(32 * 4)), k.registers("x", "f32", 1)
+    for i in range(8 + 3):
+        if i < 8:
+            k.copy("cp.async.4", src(32 * i + k.thread), tile(32 * (i % 4) + k.thread))
+        k.commit("cp.async")
+        if i >= 3:
+            k.wait_group("cp.async", 3)
+            k.copy("ld.shared.4", tile(32 * ((i - 3) % 4) + k.thread), x())
+            k.copy("st.global.4", x(), dst(32 * (i - 3) + k.thread))
+    src = numbers(4, 256)
+
+    found = run(k.kernel(), {"src": src}, H200.replacing(l2_latency=5000))
+    assert np.array_equal(found.arrays["dst"], src)
+
+
+def test_a_role_of_warps_that_a_cta_does_not_have_is_none():
+    k = Builder("half", grid=(1,), threads=64)
+    src, dst = (k.global_tensor(n, "f32", Layout(32)) for n in ("src", "dst"))
+    x = k.registers("x", "f32", 1)
+    with k.role("copier", 1):
+        k.copy("ld.global.4", src(k.thread), x())
+        k.copy("st.global.4", x(), dst(k.thread))
+    with k.role("nobody", 1):
+        k.copy("st.global.4", x(), dst(k.thread))
+    inputs = {"src": numbers(5, 32)}
+
+    assert np.array_equal(run(replace(k.kernel(), threads=32), inputs).arrays["dst"], inputs["src"])
+
+
+def test_who_waits_at_a_barrier_of_threads_says_how_many_have_come():
+    k = Builder("alone", grid=(1,), threads=64)
+    with k.role("one", 1):
+        k.sync(1, 64)
+
+    with pytest.raises(SimulationError, match="role one waits for barrier 1 of 64 threads: 32 of 64 threads have come"):
+        simulate(k.kernel().bind())
+
+
 def test_the_wrong_slot_is_another_tile():
     kernel = tma_copy(64, 64, tile=(16, 64), slots=2, blocks=1)
     src = numbers(0, 64, 64)
