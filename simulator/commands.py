@@ -22,7 +22,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.sites import as_written
 from symlayout.ops import Copy, For
 
-from .upkeep import Counter, Upkeep
+from .instructions import Counter, Upkeep
 
 
 def between(kernel: Kernel) -> dict[int, int]:
@@ -32,8 +32,8 @@ def between(kernel: Kernel) -> dict[int, int]:
         op = site.op
         if not isinstance(op, Copy) or op.box is None or not any(_around_loops(x) for x in site.loops):
             continue
-        rows = tuple(found.setdefault(id(x), Upkeep()) for x in at_sizes.loops)
-        counter = Counter(rows, {x.index.name: k + 1 for k, x in enumerate(site.loops)}, frozenset(), 1)
+        rows = (Upkeep(), *(found.setdefault(id(x), Upkeep()) for x in at_sizes.loops))
+        counter = Counter(rows, {x.index.name: k + 1 for k, x in enumerate(site.loops)}, frozenset(), 1, started=0)
         for x in op.box.coordinate:
             if isinstance(x, Expr):
                 interpret(x, counter)

@@ -32,16 +32,18 @@ from .commands import between
 from .engine import SimulationError
 from .footprints import Footprints
 from .indices import Indices
+from .instructions import Upkeep
 from .points import Points, Scope, unrolled
 from .steps import Part, Team, Walk, placed
 from .timing_classes import LOOP, TimingClass, Unit, timing_class
-from .upkeep import Upkeep, short_loops, upkeep
+from .upkeep import ENTRY, short_loops, upkeep
 from .upkeep import unrolled as without_jump
 
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
 UNASKED = 2  # iterations of a loop without waits that generated code has between jumps
 PLACE = 1024  # bytes in a row that one place of DRAM has
 PAIRED = ("bf16", "f16")  # to which generated code converts two elements at once
+NO_DIVISIONS, NOTHING = Divisions(), Upkeep()
 HERE = -1  # the rank of the CTA itself
 
 
@@ -121,6 +123,9 @@ class Programs:
         start = Points.of_blocks(self.kernel, table, self.indices.read, self._around if moves else None)
         teams = [(name or f"warps {first} .. {end - 1}", end - first) for name, first, end in self.teams]
         parts: list[list[Part]] = [[] for _ in teams]
+        if not moves and self.upkeep[ENTRY].instructions:
+            for k, points in self._parts(start):
+                parts[k].append(self._arithmetic(self.body[0], points, NO_DIVISIONS, self.upkeep[ENTRY]))
         loops: dict[int, Scope] = {}
         assert start.trips is not None
         for places, op, here in unrolled(self.body, start):
@@ -130,12 +135,14 @@ class Programs:
                 for k, part in self._trips(start.trips):
                     parts[k].append(part)
             start.trips.clear()
-            if row.unit in (Unit.NONE, Unit.LOOP) or not here.anyone or (moves and id(op) not in self._global):
+            if not here.anyone or (moves and id(op) not in self._global):
                 continue
-            before = None if moves else self.divisions.get(id(op))
+            if row.unit is not Unit.LOOP and not moves:
+                for k, part in self._before(op, here):
+                    parts[k].append(part)
+            if row.unit in (Unit.NONE, Unit.LOOP):
+                continue
             for k, points in self._parts(here):
-                if before is not None:
-                    parts[k] += (self._arithmetic(op, points, one, jumps=0) for one in self._one_by_one(before))
                 parts[k].append(self._part(row, op, places, points))
                 parts[k][-1].ahead = loops.get(self.ahead.get(id(op), 0))
         return Walk(teams, parts, [placed(start.scope, rows) for rows in parts])
@@ -144,19 +151,27 @@ class Programs:
         """A step for each iteration of the loops that were entered, those aside that leave no jump."""
         for loop, here in trips:
             if not without_jump(loop, self._short) and here.anyone:
-                cost, beside = self.divisions[id(loop)], self.upkeep.get(id(loop), Upkeep())
-                first, *more = self._one_by_one(cost)
+                first, *more = self._one_by_one(self.divisions[id(loop)])
+                beside = self.upkeep.get(id(loop), NOTHING)
                 for k, points in self._parts(here):
-                    part = self._arithmetic(loop, points, first, jumps=beside.jumps + 1 / self._at_once(loop))
-                    part.columns |= {"shared_bytes": beside.instructions, "bytes": beside.constants}
+                    part = self._arithmetic(loop, points, first, beside, 1 / self._at_once(loop))
                     part.columns["apart"] = self.between.get(id(loop), 0)
                     yield k, part
-                    yield from ((k, self._arithmetic(loop, points, one, jumps=0)) for one in more)
+                    yield from ((k, self._arithmetic(loop, points, one)) for one in more)
 
     def _one_by_one(self, cost: Divisions) -> list[Divisions]:
         """Divisions that products may hold up are steps of their own."""
         each = [name for name, n in zip(cost._fields, cost, strict=True) for _ in range(n)]
         return [Divisions(**{name: 1}) for name in each] if self._multiplies and len(each) > 1 else [cost]
+
+    def _before(self, op: Op, here: Points) -> Iterator[tuple[int, Part]]:
+        """Steps for what is made out before an operation."""
+        cost, beside = self.divisions.get(id(op)), self.upkeep.get(id(op))
+        if cost is not None or beside is not None:
+            first, *more = self._one_by_one(cost or NO_DIVISIONS)
+            for k, points in self._parts(here):
+                yield k, self._arithmetic(op, points, first, beside or NOTHING)
+                yield from ((k, self._arithmetic(op, points, one)) for one in more)
 
     def _at_once(self, loop: For) -> int:
         """Iterations between jumps: compilers take two together of a loop that does not wait, if not told."""
@@ -164,8 +179,8 @@ class Programs:
             return int(loop.unroll)
         return 1 if any(isinstance(x, Wait) for x in _own(loop)) else UNASKED
 
-    def _arithmetic(self, op: Op, here: Points, cost: Divisions, jumps: float) -> Part:
-        """A step for divisions, and for a part of a jump."""
+    def _arithmetic(self, op: Op, here: Points, cost: Divisions, beside: Upkeep = NOTHING, jumps: float = 0) -> Part:
+        """A step for divisions, for other instructions, and for a part of a jump."""
         found = self._part(LOOP, op, (), here)
         found.columns |= {
             "served": cost.narrow,
@@ -175,7 +190,8 @@ class Programs:
             "barrier": ("", 0),
             "tensor": "",
         }
-        found.columns |= {"bytes": 0, "shared_bytes": 0, "apart": 0, "ranks": (HERE,)}
+        found.columns |= {"bytes": 0, "shared_bytes": beside.instructions, "apart": 0, "ranks": (HERE,)}
+        found.columns |= {"constants": beside.constants, "branches": beside.branches}
         return found
 
     def _parts(self, here: Points) -> Iterator[tuple[int, Points]]:
@@ -214,6 +230,7 @@ class Programs:
             columns["barrier"] = table[slots]
         columns["number"] = 0 if number is None or op.credits else here.number(number)
         columns |= {"ranks": self._ranks(op, here), "l2_bytes": 0.0, "dram_bytes": 0.0, "late": False, "apart": 1}
+        columns |= {"constants": 0, "branches": 0}
         moved = None
         if isinstance(op, Copy):
             moved = self.footprints.moved(op, here)

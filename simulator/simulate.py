@@ -37,7 +37,7 @@ REUSED = 1.5  # times that each byte moves, from which on several SMs read the s
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")
 DETAILS = ("auto", "kinds", "all")
-SLOTS = UNITS[0]
+SLOTS, DISPATCH = UNITS[0], "CTA dispatch"
 PRODUCTS = {Unit.WGMMA, Unit.MMA}
 WGMMA_CLOCK = "wgmma_clock"  # that SMs fall to as soon as they have a wgmma (M15, M30)
 CLOCK_SPREAD = "product_clock_spread"  # beside products each SM has a clock of its own
@@ -92,6 +92,8 @@ def simulate(
     tried = [u.name for u in uses if u.utilisation >= TRIED] + [LATENCY]
     again = _Again(plans, machine, time, chip, each_step)
     others = {name: again.time(machine, name) for name in tried} if what_if else {}
+    if DISPATCH in others:  # CTAs that begin together may come in each other's way, which is no cost of their dispatch
+        others[DISPATCH] = min(others[DISPATCH], time)
     around = None
     if uncertainty:
         launched = time + _launch(machine)
@@ -149,7 +151,7 @@ class Chip:
     def __init__(self, engine: Engine, plan: Plan, machine: Machine, free: frozenset[str], timeline: bool) -> None:
         far = plan.footprint > machine.count("translation_bytes")
         self.memory = GlobalMemory(engine, machine, far=far, reused=plan.bytes > REUSED * plan.footprint, free=free)
-        self.dispatch = Pipe("CTA dispatch", engine, free="CTA dispatch" in free)
+        self.dispatch = Pipe(DISPATCH, engine, free=DISPATCH in free)
         self.log = Log(engine, plan.kernel.rings) if timeline else None
         self.groups = [
             [

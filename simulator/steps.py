@@ -68,6 +68,8 @@ class Step:
     dram_bytes: float
     late: bool  # its bytes come from DRAM
     apart: int  # places of DRAM in which they lie
+    constants: int  # of what code does beside operations
+    branches: int
     slot_ps: int = 0  # see ``timing.NAMES``
     issue_ps: int = 0
     unit_ps: int = 0
@@ -235,7 +237,8 @@ def placed(start: Scope, parts: list[Part]) -> Array:
         key = scope, ahead is not None
         if key not in items:
             assert scope.around is not None
-            attach(scope.around, None if scope is ahead else ahead).append(key)
+            outer = attach(scope.around, None if scope is ahead else ahead)
+            outer.insert(outer.index((scope, False)) if (scope, False) in outer else len(outer), key)
             items[key] = []
         return items[key]
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from symlayout.atoms import MmaAtom
+from symlayout.ops import Reduce
 
 from .machine import H200, Machine
 from .points import Array
@@ -25,6 +26,7 @@ from .timing_classes import Unit
 WAVEFRONT_BYTES = 128
 WARPGROUP = 4  # warps
 STORES = (Unit.STORE, Unit.TMA_STORE)
+LOOPED, BRANCHED = 3, 2  # instructions of a jump back (a sum and a condition with it), and of a branch and what joins
 
 __all__ = ["H200", "NAMES", "Times"]
 
@@ -45,8 +47,9 @@ class Times:
         self.trip = machine.exact("loop_trip")
         self.addresses = [machine.exact(f"{what}_address") for what in ("bulk", "tensor", "matrix")]
         self.divide = [machine.exact(x) for x in ("divide_32", "divide_64", "divide_fixed")]
-        self.simple, self.constant = machine.exact("alu_interval"), machine.exact("constant_read")
-        self.chained = machine.exact("alu_latency")
+        self.simple, self.constant = machine.exact("index_interval"), machine.exact("constant_read")
+        self.branch, self.chained = machine.exact("branch"), machine.exact("alu_latency")
+        self.exchange = machine.exact("shuffle_latency")
         self.spread, self.beside = machine.exact("dram_spread"), machine.exact("wgmma_issue_beside")
         self.product = machine.power("wgmma_energy")
 
@@ -57,9 +60,15 @@ class Times:
         if row.unit is Unit.LOOP:
             made = (x["served"], x["number"], x["lanes"])
             trip = self.trip * count + sum(each * n for each, n in zip(self.divide, made, strict=True))
-            simple, constants = x["shared_bytes"], x["bytes"]
+            simple, constants, branches = x["shared_bytes"], x["constants"], x["branches"]
             trip = trip + self.simple * simple + self.constant * constants + self.chained * x["apart"]
-            return _whole((self.slot * warps * (1 + simple), trip, 0, 0, 0, 0, 0), n)  # warps wait side by side
+            trip = trip + self.branch * branches
+            issued = simple + LOOPED * count + BRANCHED * branches
+            return _whole((self.slot * warps * issued, trip, 0, 0, 0, 0, 0), n)  # warps wait side by side
+        if isinstance(part.op, Reduce):
+            sums, steps = part.op.count - 1, part.op.lanes.bit_length() - 1
+            chain = self.chained * sums + (self.exchange + self.chained) * steps
+            return _whole((self.slot * warps * (sums + 2 * steps), chain, 0, 0, 0, 0, 0), n)
         issue = self.machine.exact(row.issue) if row.issue and row.unit is not Unit.WAIT else 0  # a wait's comes last
         if part.behind:
             issue += self.addresses[2 if row.unit is Unit.WGMMA else getattr(part.op, "box", None) is not None]

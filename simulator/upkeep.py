@@ -3,139 +3,49 @@
 >>> from symlayout.kernels import cp_async_copy
 >>> kernel = cp_async_copy(1 << 20, stages=8, threads=128, blocks=8).bind()
 >>> ops = {id(op): op for top in kernel.plain.body for op in top.walk()}
->>> for loop, found in upkeep(kernel).items():
-...     print(ops[loop], found)
-for i < ceil((7*block_x)/8) - block_x + 256: 25 instructions, 1 constant
+>>> for place, found in upkeep(kernel).items():
+...     print(str(ops[place])[:22] if place in ops else "before all", found, sep=": ")
+before all: 34 instructions, 1 constant, 1 branch
+if ceil((7*block_x)/8): 12 instructions
+for i < ceil((7*block_: 15 instructions
+if ceil((7*block_x)/8): 14 instructions, 2 branches
 
-An expression is split where its parts change: a part that no loop around changes is computed once, before; what changes
-with a loop is computed in each of its iterations, one instruction for each sum, quotient, digit or xor that is new
-there. Multiples of an index advance by a sum, constants and the indices of unrolled loops are immediate operands. An
-address is one more instruction in shared memory and two in global memory, a condition one; 64 bits take twice as many.
-The base of an asynchronous copy by threads under a condition is read from constant memory; a condition around a loop is
-jumped over. The counts are within a fifth of machine code of the copies and sums (nvdisasm, NVRTC 13). Loops whose
-copies are commands have none of this here: M22 has measured theirs.
+An expression is split where its parts change: a part that no loop around changes is computed once, before all or where
+it is needed first; what changes with a loop is computed in each of its iterations, one instruction for each sum,
+quotient, digit or xor that is new there. Multiples of an index advance by a sum that starts before the loop; constants
+and the indices of unrolled loops are immediate operands. An address is one more instruction in shared memory and two in
+global memory, a condition one; 64 bits take twice as many. What an asynchronous copy by threads needs is made out where
+it stands, behind the barrier of its iteration: it reads the bases of both memories, and is jumped over; the condition
+of a load is waited for. The counts are within a tenth of machine code of rings of three slots or more by more than one
+CTA; two slots, or one CTA, make it a fifth shorter (nvdisasm, NVRTC 13). Loops whose copies are commands have none of
+this here: M22 has measured theirs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
 from symlayout.atoms.access import MemorySpace
-from symlayout.expr import Symbol, interpret
 from symlayout.kernel import Kernel
+from symlayout.kernel.cursors import cursors
 from symlayout.kernel.integer_widths import evaluations
 from symlayout.kernel.sites import Site, as_written
-from symlayout.ops import Copy, For, If, LoadIndex, Op
+from symlayout.ops import Copy, For, If, Init, LoadIndex, Op
 from symlayout.ops.structure import UNROLLED
 
+from .instructions import Counter, Upkeep, interpret
 from .timing_classes import Unit, timing_class
 
 WIDE = 64
 BY_THREADS = (Unit.LOAD, Unit.STORE, Unit.SHARED, Unit.MATRIX)
 THREADS = (*BY_THREADS, Unit.CP_ASYNC)
+ENTRY = 0  # the key of what is done before all
+ENTERED, ENTERED_CONSTANTS = 10, 1  # the stack, the window of global memory, thread, block, parameters; the end
+BASES = 4  # of an asynchronous copy under a condition: of both kinds of memory, where it is executed
+ROUND = 2  # whether a loop is entered
+SLOTS = 4  # of a ring that code counts, for the next iteration
 FEW_TRIPS, FEW_INSTRUCTIONS = 8, 340  # of a loop that compilers unroll unasked: machine code of 71 transpositions
-
-
-@dataclass
-class Upkeep:
-    """What an iteration of a loop does beside its operations."""
-
-    instructions: int = 0
-    constants: int = 0  # that are read and waited for
-    jumps: int = 0  # over what nobody executes
-    known: set[Any] = field(default_factory=set, repr=False)  # what is computed already
-
-    def __str__(self) -> str:
-        told = ((self.instructions, "instruction"), (self.constants, "constant"), (self.jumps, "jump"))
-        return ", ".join(f"{n} {what}{'s' * (n > 1)}" for n, what in told if n) or "nothing"
-
-
-class Term(NamedTuple):
-    """A part of an expression as text, and how deep the loop stands that changes it: 0 for none.
-
-    It *varies* where it differs between the copies of the body of an unrolled loop; it is *bent* where it does so by
-    more than a constant that is added, which instructions take as an immediate operand.
-    """
-
-    text: str
-    depth: int = 0
-    constant: bool = False
-    varies: bool = False
-    bent: bool = False
-
-
-@dataclass
-class Counter:
-    """A domain of ``interpret`` that counts instructions, by the loop that changes their result."""
-
-    loops: tuple[Upkeep, ...]  # around, outermost first
-    depths: dict[str, int]  # of the names that they change
-    immediate: frozenset[str]  # indices of unrolled loops
-    copies: int  # of the body, by these
-
-    def count(self, what: str, depth: int, number: int, copied: bool = False) -> None:
-        """Instructions whose result a loop changes, unless it is there already."""
-        if depth and number and what not in self.loops[depth - 1].known:
-            self.loops[depth - 1].known.add(what)
-            self.loops[depth - 1].instructions += number * (self.copies if copied else 1)
-
-    def const(self, value: int) -> Term:
-        return Term(str(value), constant=True)
-
-    def symbol(self, symbol: Symbol) -> Term:
-        name = symbol.name
-        if name in self.immediate:
-            return Term(name, constant=True, varies=True)
-        return Term(name, self.depths.get(name, 0))
-
-    def add(self, terms: list[Term]) -> Term:
-        parts = [t for t in terms if not t.constant]
-        varies, bent = any(t.varies for t in terms), any(t.varies for t in parts)
-        text = f"({' + '.join(t.text for t in parts or terms)})"
-        depths = {t.depth for t in parts}
-        self.count(text, max(depths, default=0), len(depths) - 1, bent)
-        return Term(text, max(depths, default=0), not parts, varies, bent)
-
-    def mul(self, factors: list[Term]) -> Term:
-        parts = [t for t in factors if not t.constant]
-        found = self._of("*", *factors)
-        if len(parts) > 1:
-            self.count(found.text, found.depth, 1, found.varies)
-        return found
-
-    def _of(self, word: str, *args: Term) -> Term:
-        varies, constant = any(t.varies for t in args), all(t.constant for t in args)
-        text = f"{word}({', '.join(t.text for t in args)})"
-        return Term(text, max(t.depth for t in args), constant, varies, varies and not constant)
-
-    def _made(self, word: str, *args: Term) -> Term:
-        found = self._of(word, *args)
-        self.count(found.text, found.depth, 1, found.bent)
-        return found
-
-    def floordiv(self, a: Term, b: Term) -> Term:
-        return self._made("div", a, b)
-
-    def xor(self, *args: Term) -> Term:
-        return self._made("xor", *args)
-
-    def minimum(self, *args: Term) -> Term:
-        return self._made("min", *args)
-
-    def maximum(self, *args: Term) -> Term:
-        return self._made("max", *args)
-
-    def bit_and(self, *args: Term) -> Term:
-        return self._made("and", *args)
-
-    def power_of_two(self, count: Term) -> Term:
-        return self._made("two", count)
-
-    def select(self, test: Term, a: Term, b: Term) -> Term:
-        return self._made("if", test, a, b)
 
 
 def unrolled(loop: For, short: frozenset[int]) -> bool:
@@ -153,11 +63,11 @@ def short_loops(kernel: Kernel) -> frozenset[int]:
     written, here = ([op for top in k.body for op in top.walk()] for k in (origin, kernel.plain))
     for op, there in zip(reversed(written), reversed(here), strict=True):  # inner ones first
         if isinstance(op, For) and isinstance(op.extent, int):
-            beside = each.get(id(there))
-            if beside is None:
+            if id(there) not in each:
                 small = op.extent <= FEW_TRIPS
             else:
-                small = op.extent * (beside.instructions + _instructions(there.body, found)) <= FEW_INSTRUCTIONS
+                beside = sum(each[id(x)].instructions for x in there.walk() if id(x) in each)
+                small = op.extent * (beside + _instructions(there.body, found)) <= FEW_INSTRUCTIONS
             if small:
                 found.add(id(there))
     return frozenset(found)
@@ -175,68 +85,88 @@ def _instructions(body: tuple[Op, ...], short: set[int]) -> int:
 
 
 def upkeep(kernel: Kernel, short: frozenset[int] | None = None) -> dict[int, Upkeep]:
-    """The upkeep of each loop of a bound kernel in whose body threads move data, by identity.
+    """The upkeep of a bound kernel: by identity of the loop, in each of its iterations, or of the operation, before it.
 
-    *short* are its ``short_loops``, where they are known.
+    That of ``ENTRY`` is done before all. *short* are its ``short_loops``, where they are known.
     """
     return _counted(kernel, short_loops(kernel) if short is None else short)
 
 
 def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
-    """The upkeep of each loop that code has a jump of."""
-    origin, found = (kernel.origin or kernel).plain, dict[int, Upkeep]()
+    """The upkeep before all, of each loop that code has a jump of, and of operations."""
+    origin = (kernel.origin or kernel).plain
+    fenced = any(isinstance(op, Init) for op in origin.walk())  # which includes what comes before
+    found = {ENTRY: Upkeep() if fenced else Upkeep(ENTERED, ENTERED_CONSTANTS)}
     spaces = {t.name: t.space for t in origin.tensors}
     loaded: dict[str, int] = {}  # names of indices that are read, by how deep
-    for wide, site, loops in _by_threads_in_loops(kernel, origin):
-        jumps = [not unrolled(x, short) for x in loops]
-        rows = tuple(found.setdefault(id(x), Upkeep()) for x, jump in zip(loops, jumps, strict=True) if jump)
-        if not rows:
-            continue
+    counted = {c.begins for c in cursors(origin)}
+    for wide, site, at_sizes in _by_threads(kernel, origin):
+        jumps = [not unrolled(x, short) for x in at_sizes.loops]
+        loops = [id(x) for x, jump in zip(at_sizes.loops, jumps, strict=True) if jump]
+        rows = (found[ENTRY], *(found.setdefault(x, Upkeep()) for x in loops))
         real, inside = ([x for x, j in zip(site.loops, jumps, strict=True) if j is jump] for jump in (True, False))
         depths = loaded | {x.index.name: k + 1 for k, x in enumerate(real)}
-        copies = math.prod(x.extent for x in inside if isinstance(x.extent, int))
-        counter, op = Counter(rows, depths, frozenset(x.index.name for x in inside), copies), site.op
+        copies, op = math.prod(x.extent for x in inside if isinstance(x.extent, int)), site.op
+        here, asynchronous = None, any(_unit(x) is Unit.CP_ASYNC for x in _at(op))
+        if (not loops or (asynchronous and not inside)) and not isinstance(op, For):
+            here = found.setdefault(id(_place(at_sizes)), Upkeep())
+        counter = Counter(rows, depths, frozenset(x.index.name for x in inside), copies, here)
         if isinstance(op, LoadIndex):
-            loaded[op.name.name] = len(rows)
+            loaded[op.name.name] = len(loops)
+        elif isinstance(op, For) and isinstance(at_sizes.op, For) and not unrolled(at_sizes.op, short):
+            interpret(op.extent, counter)
+            rows[-1].instructions += ROUND
+            rows[-1].branches += 1
+            if site.places in counted:
+                found.setdefault(id(at_sizes.op), Upkeep()).instructions += SLOTS
         elif isinstance(op, If):
             for fact in op.condition:
                 term = interpret(fact.expr, counter)
                 number = 1 + (term.varies and not term.bent)  # a sum with the immediate operand before the comparison
                 counter.count(f"{term.text} {fact.relation}", term.depth, number * (1 + wide), term.varies)
-            if any(isinstance(x, For) and any(map(_loads, x.walk())) for x in op.walk()):
-                rows[-1].jumps += 1
+            if asynchronous and here is not None:
+                here.instructions += BASES
+                here.branches += len(op.condition) * bool(loops)
+            elif loops and not inside and any(map(_loads, _at(op))):
+                rows[-1].branches += 1
         elif isinstance(op, Copy):
             for ref in (*op.sources, *op.targets):
                 if (space := spaces[ref.tensor]) is not MemorySpace.REGISTER:
                     term = interpret(ref.offset, counter)
-                    number = 2 if space is MemorySpace.GLOBAL else 1
-                    counter.count(f"{ref.tensor}[{term.text}]", term.depth, number, term.bent)
-            if timing_class(op).unit is Unit.CP_ASYNC and any(isinstance(x, If) for x in site.around):
-                rows[-1].constants = 1
+                    apart = asynchronous and term.varies and not term.bent  # sums of 64 bits for each copy
+                    number = 2 + apart if space is MemorySpace.GLOBAL else 1
+                    counter.count(f"{ref.tensor}[{term.text}]", term.depth, number, term.bent or apart)
     return found
 
 
-def _by_threads_in_loops(kernel: Kernel, origin: Kernel) -> Iterator[tuple[bool, Site, tuple[For, ...]]]:
-    """What threads do for their copies in loops: whether with 64 bits, where it is written, the loops at sizes."""
+def _place(site: Site) -> Op:
+    """Before which operation code evaluates what a site needs: its outermost condition inside the innermost loop."""
+    path = (*site.around, site.op)
+    inner = max((k + 1 for k, x in enumerate(path) if isinstance(x, For)), default=0)
+    return next((x for x in path[inner:] if isinstance(x, If)), site.op)
+
+
+def _by_threads(kernel: Kernel, origin: Kernel) -> Iterator[tuple[bool, Site, Site]]:
+    """What threads do for their copies: whether with 64 bits, where it is written, and where it is at sizes."""
     sites = [
-        (k, site, at_sizes.loops)
+        (k, site, at_sizes)
         for k, (site, at_sizes) in enumerate(zip(as_written(origin), as_written(kernel.plain), strict=True))
-        if at_sizes.loops and (isinstance(site.op, LoadIndex) or any(map(_by_threads, _at(site.op))))
+        if isinstance(site.op, LoadIndex) or any(_unit(x) in THREADS for x in _at(site.op))
     ]
     wide: set[int] = set()
     if any(isinstance(site.op, If) for _, site, _ in sites):
         wide = {k for k, e in enumerate(evaluations(origin)) if WIDE in e.widths.values()}
-    return ((k in wide, site, loops) for k, site, loops in sites)
+    return ((k in wide, site, at_sizes) for k, site, at_sizes in sites)
 
 
 def _at(op: Op) -> Iterator[Op]:
-    """An operation, or all in the body of a condition."""
-    return op.walk() if isinstance(op, If) else iter((op,))
+    """An operation, or all in the body of a condition or of a loop."""
+    return op.walk() if isinstance(op, If | For) else iter((op,))
+
+
+def _unit(op: Op) -> Unit:
+    return timing_class(op).unit if isinstance(op, Copy) else Unit.NONE
 
 
 def _loads(op: Op) -> bool:
-    return isinstance(op, Copy) and timing_class(op).unit is Unit.LOAD
-
-
-def _by_threads(op: Op) -> bool:
-    return isinstance(op, Copy) and timing_class(op).unit in THREADS
+    return _unit(op) is Unit.LOAD

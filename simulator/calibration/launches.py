@@ -1,22 +1,48 @@
-"""Launches: how long an empty one takes, and how CTAs begin and follow one another."""
+"""Launches: how long an empty one takes, how CTAs begin and follow one another, and what code does beside."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ..fitting import Fitted, level, line
-from .rows import Row, mid, scaled, those
+from .rows import Row, each, mid, scaled, those
+
+SHIFT = 4  # cycles of a product or a shift, whose result is waited for (M1)
+ADDRESS = 4  # instructions of an address in M38: the sign, a sum of 64 bits, and what makes an index of it
 
 
 def launch(rows: Sequence[Row]) -> Fitted:
     """Nanoseconds of an empty launch of one CTA in a stream."""
-    return level([mid(r, "ns") for r in those(rows, kernel="nothing", grid=1)])
+    return level([mid(r, "ns") for r in those(rows, id="M18", kernel="nothing", grid=1)])
 
 
 def launch_drain(rows: Sequence[Row]) -> Fitted:
     """What a launch of one CTA that writes takes longer than an empty one, beyond the time that it stays."""
-    [stay], [empty] = (those(rows, kernel=k, grid=1, block=32, waves=None, shared=0) for k in ("stay", "nothing"))
-    return scaled(level(stay["ns"]), 1, stay["stay_ns"] + mid(empty, "ns"))
+    [stay], [empty] = (
+        those(rows, id="M18", kernel=k, grid=1, block=32, waves=None, shared=0) for k in ("stay", "nothing")
+    )
+    return level([mid(stay, "ns") - stay["stay_ns"] - mid(empty, "ns") - _leaving(rows)])
+
+
+def _leaving(rows: Sequence[Row]) -> float:
+    """Nanoseconds of the code of a CTA that stays, after that: it reads two special registers, one on a condition."""
+    cycles = 2 * constant_read(rows).value + 2 * branch(rows).value
+    return cycles / mid(those(rows, op="constants")[0], "ghz")
+
+
+def constant_read(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a load from constant memory: of a chain, less the shift that makes an address."""
+    return scaled(each(rows, op="constants"), 1, SHIFT)
+
+
+def branch(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a branch: half of what a body costs that is entered on a condition, and at whose end lanes join."""
+    return scaled(each(rows, op="entered"), 2, each(rows, op="bodies").value)
+
+
+def index_interval(rows: Sequence[Row]) -> Fitted:
+    """Cycles of an instruction of an address of 64 bits, of which code has two chains side by side."""
+    return scaled(each(rows, op="addresses"), 2 * ADDRESS)
 
 
 def cta_dispatch(rows: Sequence[Row]) -> Fitted:
@@ -28,7 +54,7 @@ def cta_dispatch(rows: Sequence[Row]) -> Fitted:
 def cta_turnover(rows: Sequence[Row]) -> Fitted:
     """From the end of a CTA to the begin of the next in its place, where an SM has room for one."""
     found = []
-    for r in those(rows, kernel="stay", at_once=1, waves=(4, 10)):
-        [first] = those(rows, kernel="stay", at_once=1, waves=1, stay_ns=r["stay_ns"], block=r["block"])
-        found.append((mid(r, "ns") - mid(first, "ns")) / (r["waves"] - 1) - r["stay_ns"])
+    for r in those(rows, id="M18", kernel="stay", at_once=1, waves=(4, 10)):
+        [first] = those(rows, id="M18", kernel="stay", at_once=1, waves=1, stay_ns=r["stay_ns"], block=r["block"])
+        found.append((mid(r, "ns") - mid(first, "ns")) / (r["waves"] - 1) - r["stay_ns"] - _leaving(rows))
     return level(found)

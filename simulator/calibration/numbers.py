@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .launches import cta_dispatch, cta_turnover, launch, launch_drain
+from .launches import branch, constant_read, cta_dispatch, cta_turnover, index_interval, launch, launch_drain
 from .memory import (
     dram_latency,
     dram_rate,
@@ -121,9 +121,23 @@ NUMBERS: dict[str, Source] = {
     "wgmma_clock": Source("M30", "GHz", "the clock of all SMs in main loops", wgmma_clock),
     "product_clock": Source("M14", "GHz", "the clock that long products of all SMs leave", product_clock),
     "launch": Source("M18", "ns", "empty kernels of one CTA in a stream", launch),
-    "launch_drain": Source("M18", "ns", "a launch that stays and writes, less that and an empty one", launch_drain),
+    "launch_drain": Source(
+        "M18 M38", "ns", "a launch that stays and writes, less that, an empty one, and what its code does", launch_drain
+    ),
     "cta_dispatch": Source("M18", "ns", "one more CTA of an empty launch", cta_dispatch),
-    "cta_turnover": Source("M18", "ns", "from the end of a CTA to the begin of the next in its place", cta_turnover),
+    "cta_turnover": Source(
+        "M18 M38",
+        "ns",
+        "from the end of a CTA to the begin of the next in its place, less what its code does",
+        cta_turnover,
+    ),
+    "constant_read": Source(
+        "M38", "cycles", "a chain of loads from constant memory, less their addresses", constant_read
+    ),
+    "branch": Source("M38", "cycles", "half of what a body on a condition takes longer than without one", branch),
+    "index_interval": Source(
+        "M38", "cycles", "addresses of 64 bits in a chain, by their instructions, two at a time", index_interval
+    ),
     "divide_32": Source("M20 M1", "cycles", "a chain of divisions of 32 bits, each by another number", division),
     "divide_fixed": Source("M20", "cycles", "a chain of divisions of 64 bits by 3", by("fixed_64")),
     "divide_64": Source("M20", "cycles", "a chain of divisions of 64 bits", by("divide_64")),

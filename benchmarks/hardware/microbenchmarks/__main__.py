@@ -15,7 +15,7 @@ from gpu import child
 from gpu.processes import run
 
 from .lab import REPEATS, Lab, Row, hashes
-from .launches import gaps, gaps_of_code
+from .launches import gaps, gaps_of_code, gaps_of_little
 from .points import SWEEPS
 
 PART = 40  # points that one call of the child measures
@@ -55,6 +55,8 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
         rows += gaps(on, repeats)
     if name == "M24" and first == 0:
         rows += gaps_of_code(on, repeats)
+    if name == "M39" and first == 0:
+        rows += gaps_of_little(on, repeats)
     return rows, on.conditions()
 
 

@@ -1,4 +1,4 @@
-"""M18: launches one after another in a stream, behind a kernel that holds the device until the host has sent them."""
+"""M18, M24, M39: launches one after another in a stream, behind a kernel that holds the device until they are sent."""
 
 from __future__ import annotations
 
@@ -56,4 +56,19 @@ def gaps_of_code(lab: Lab, repeats: int) -> list[Row]:
         kernel = lab.modules["code"].prepare(f"code_{instructions}", grid, 32, [lab.out, np.float32(1)])
         ns = [_nanoseconds(lab, kernel) for _ in range(repeats // 2 + 1)]
         out.append({"id": "M24", "kernel": "gap", "instructions": instructions, "grid": grid, "block": 32, "ns": ns})
+    return out
+
+
+LITTLE = ("parameters_1", "parameters_8", "parameters_32", "constant_first", "load_first", "store_last")
+
+
+def gaps_of_little(lab: Lab, repeats: int) -> list[Row]:
+    """M39: nanoseconds of a launch among MANY that reads parameters or a constant, loads or stores."""
+    out = []
+    for kernel, (per_sm, block) in itertools.product(("nothing", *LITTLE), ((0, 32), (1, 32), (1, 512), (4, 512))):
+        grid = per_sm * lab.sms or 1
+        file, args = ("memory", [lab.out]) if kernel == "nothing" else ("prologue", [lab.out, bytes(256)])
+        prepared = lab.modules[file].prepare(kernel, grid, block, args)
+        ns = [_nanoseconds(lab, prepared) for _ in range(repeats // 2 + 1)]
+        out.append({"id": "M39", "kernel": kernel, "grid": grid, "per_sm": per_sm, "block": block, "ns": ns})
     return out

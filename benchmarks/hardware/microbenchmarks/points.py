@@ -16,6 +16,7 @@ import numpy as np
 from . import points_boxes as boxes
 from . import points_flows as flows
 from . import points_inside as inside
+from . import points_prologue as prologue
 from . import points_rings as rings
 from . import points_threads as threads
 from .lab import GIB, KIB, Lab, Point, Points, u32, u64
@@ -145,4 +146,6 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M35": flows.m35,
     "M36": flows.m36,
     "M37": flows.m37,
+    "M38": prologue.m38,
+    "M39": prologue.m39,
 }
