@@ -7,23 +7,20 @@ those of the proof notes: T2 chain, T3 mixed radix, T5 residues, T8 corners, T17
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from symlayout.algebra import coalesced_modes
-from symlayout.expr import Expr, Int, Quotient, Symbol, divides, split, terms_of
-from symlayout.facts import Evidence, Facts, Row, residues_vanish, tightened
+from symlayout.expr import Int, divides, split, terms_of
+from symlayout.facts import Evidence, Facts, Row, residues_vanish
 from symlayout.int_tuple import is_one, is_zero
 
 from ..trusted.certificate_json import Setting, hint, poly
 
-FACTORS = 4  # sizes that are taken out one after the other: one more than a tensor of four modes has strides
-WAYS = 8  # to take a size out that are tried
 BLOCK = 1 << 12  # offsets of numbers that a chain starts with, written out
 
 Modes: TypeAlias = "Sequence[tuple[Any, Any]]"
 Certificate: TypeAlias = "dict[str, Any]"
-Terms: TypeAlias = "tuple[tuple[int, tuple[int, ...]], ...]"  # of ``Evidence``
 
 
 def _polys(modes: Modes) -> list[Any]:
@@ -47,74 +44,6 @@ def nonneg(p: Int, facts: Facts) -> Certificate | None:
         if found is not None:
             return {"claim": setting.claim("nonneg", poly=poly(p)), "proof": hint(found)}
     return None
-
-
-def nonneg_by_factors(p: Int, facts: Facts) -> Certificate | None:
-    """p >= 0 as x*q + r for a size x, with q and r at least 0, and q so again: rows of a matrix, places in a row."""
-    setting = Setting.of(facts, p, ends=True)
-    if not setting.usable or not isinstance(p, Expr):
-        return None
-    found = _by_factors(p, setting.facts, FACTORS)
-    if found is None:
-        return None
-    return {"claim": setting.claim("nonneg", poly=poly(p)), "proof": hint(Evidence(found))}
-
-
-def _by_factors(p: Expr, known: Facts, depth: int) -> Terms | None:
-    """Rests that are rows come first, then short ones: what lies inside a row says least of the other sizes."""
-    sizes = dict.fromkeys(a for m in p.terms if len(m) > 1 for a in m if isinstance(a, Symbol))
-    ways = [(x, *way) for x in sizes for way in _taken_out(p, x)]
-    ways.sort(key=lambda way: (_as_row(known, way[2]) is None, len(terms_of(way[2]))))
-    for x, quotient, rest in ways[:WAYS]:
-        inside = _sum(known, rest)
-        times = None if inside is None else _sum(known, x)
-        if inside is None or times is None:
-            continue
-        rows = _as_row(known, quotient)
-        if rows is None and depth > 1 and isinstance(quotient, Expr):
-            rows = _by_factors(quotient, known, depth - 1)
-        rows = rows or _sum(known, quotient)
-        if rows is not None:
-            return (*((a * b, (*i, *j)) for a, i in times for b, j in rows), *inside)
-    return None
-
-
-def _as_row(known: Facts, p: Int) -> Terms | None:
-    """A multiple of a row, with a number that rounding left."""
-    if not isinstance(p, Expr):
-        return None
-    whole = tightened(p)
-    found = next((i for i, r in enumerate(known.rows) if r.poly == whole), None)
-    if found is None:
-        return None
-    times = math.gcd(*(c for m, c in p.terms.items() if m))
-    return _rounded(((1, (found,)),), p, times)
-
-
-def _rounded(terms: Terms, p: Int, times: int) -> Terms:
-    """Evidence of q as that of p == times*q + r."""
-    left = terms_of(p).get((), 0) % times
-    return (*((c * times, rows) for c, rows in terms), *(((left, ()),) if left else ()))
-
-
-def _taken_out(p: Expr, x: Symbol) -> Iterator[tuple[Any, Any]]:
-    """(q, r) with p == x*q + r: all that x divides, and a row less; where y//x is in it, with y % x in the rest too."""
-    q, r = split(p, x)
-    held = {m: c for m, c in terms_of(q).items() if len(m) == 1 and isinstance(m[0], Quotient) and m[0].args[1] == x}
-    for out in (held, {}) if held else ({},):
-        least = sum((c * m[0] for m, c in out.items()), start=cast(Any, 0))
-        quotient, rest = q - least, r + x * least
-        row = math.gcd(*terms_of(quotient).values())  # x*row is one row of the matrix
-        yield from ((quotient, rest), (quotient - row, rest + row * x))
-
-
-def _sum(known: Facts, p: Int) -> Terms | None:
-    """A number that is at least 0 as a sum of products of rows, where it needs no rounding by a divisor."""
-    row = _as_row(known, p)
-    found = known.nonneg(p) if row is None else None
-    if found is None or found.scale != 1:
-        return row
-    return _rounded(found.terms, p, found.multiple)
 
 
 def _extent_rows(modes: Modes) -> list[Row]:
@@ -406,48 +335,3 @@ def together(parts: Iterable[Mapping[str, Any]], because: str) -> Certificate:
     parts = list(parts)
     claim = {"kind": "all", "because": because, "parts": [p["claim"] for p in parts]}
     return {"claim": claim, "proof": {"parts": [p["proof"] for p in parts]}}
-
-
-def f2_injective(modes: Modes, swizzle: tuple[int, int, int]) -> Certificate | None:
-    """Injective by a left inverse over GF(2), for numbers (T13 to T15)."""
-    columns: list[int] = []
-    for n, s in modes:
-        if type(n) is not int or type(s) is not int or n < 1 or n & (n - 1) or s < 0:
-            return None
-        columns += [s << t for t in range(n.bit_length() - 1)]
-    seen = 0
-    for c in columns:
-        if c & seen:
-            return None
-        seen |= c
-    bits, base, shift = swizzle
-    source = ((1 << bits) - 1) << (base + max(shift, 0))
-    moved = [c ^ ((c & source) >> shift if shift >= 0 else (c & source) << -shift) for c in columns]
-    rows = _left_inverse(moved)
-    if rows is None:
-        return None
-    claim = {"kind": "f2", "modes": [list(m) for m in modes], "swizzle": list(swizzle)}
-    return {"claim": claim, "proof": {"left_inverse": rows}}
-
-
-def _left_inverse(columns: list[int]) -> list[int] | None:
-    """Row masks T with T A = I, by Gauss-Jordan elimination on (column, unit vector) pairs; None if rank falls."""
-    basis: list[tuple[int, int]] = []  # (reduced column, combination of inputs), pivots in ascending position
-    for j, c in enumerate(columns):
-        combination = 1 << j
-        for b, m in basis:
-            if c & (b & -b):
-                c, combination = c ^ b, combination ^ m
-        if not c:
-            return None
-        pivot = c & -c
-        basis = [(b ^ c, m ^ combination) if b & pivot else (b, m) for b, m in basis]
-        basis.append((c, combination))
-    # Now pivots are unit: reading the pivot bits of A x gives the combinations back.
-    rows = [0] * len(columns)
-    for b, m in basis:
-        pivot = b & -b
-        for j in range(len(columns)):
-            if m >> j & 1:
-                rows[j] ^= pivot
-    return rows

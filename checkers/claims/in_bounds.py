@@ -17,8 +17,9 @@ from symlayout.int_tuple import checked, leaves, text, unflatten
 
 from ..algebra import digits
 from ..algebra import probes as far
-from ..algebra.certificates import Certificate, bounds, nonneg, nonneg_by_factors, together
+from ..algebra.certificates import Certificate, bounds, nonneg, together
 from ..algebra.digits import by_digits
+from ..algebra.factors import nonneg_by_factors
 from ..algebra.subject_form import (
     Component,
     at_model,

@@ -17,8 +17,9 @@ from symlayout.int_tuple import is_one, leaves, text
 
 from ..algebra import digits
 from ..algebra import probes as far
-from ..algebra.certificates import Certificate, f2_injective, injective, together
+from ..algebra.certificates import Certificate, injective, together
 from ..algebra.digits import by_digits
+from ..algebra.f2 import f2_injective
 from ..algebra.subject_form import Linear, at_model, at_text, check_subject, expression, linear, points, table
 from ..claim import Claim, Proof, Query, TooLarge
 from ..claim_fields import Subject

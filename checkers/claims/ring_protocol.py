@@ -24,11 +24,12 @@ from ..claim import Claim, Proof, TooLarge
 from ..clocks.decided import Clocks, clocks
 from ..orders.initialised import init_orders
 from ..overlaps import unsettled
-from ..rings.abstract_machine import Exhausted, Fault
+from ..rings.abstract_machine import Exhausted
 from ..rings.programs import Absent, OutsideTheModel, machine
 from ..rings.recognised import RingParts, rings_of
 from ..rings.ring_lemmas import lemmas
 from ..rings.shown import Open
+from ..rings.steps import Fault
 from .of_kernel import AtAllSizes
 
 MODEL = "atomic steps; memory ordering is HappensBefore's"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
-from symlayout.expr import Fact, Int, Symbol, build, digit, intern, terms_of
+from symlayout.expr import Fact, Int, Symbol, build, digit, intern, symbols_of, terms_of
 from symlayout.facts import Facts
 from symlayout.meter import step
 
@@ -88,7 +88,7 @@ class Under:
         if fact.relation == "==":
             return self._shows(fact.expr, scales) and self._shows(-fact.expr, scales)
         if fact.relation == "%":
-            return Facts.about(fact.expr, given=self.given).divisible(fact.expr, fact.modulus)
+            return self._about(fact.expr).divisible(fact.expr, fact.modulus)
         return self._shows(fact.expr, scales)
 
     def at_least_0(self, x: Any, scales: tuple[Any, ...] = ()) -> bool:
@@ -99,7 +99,7 @@ class Under:
         key = self.given, x
         if key not in self.shelf.shown:
             step()
-            facts = Facts.about(x, given=self.given)
+            facts = self._about(x)
             found = next((c for s in (1, *scales) if (c := implied(x, facts, s)) is not None), None)
             self.shelf.certificates += found or ()
             self.shelf.shown[key] = found is not None
@@ -107,7 +107,15 @@ class Under:
 
     def normal(self, x: Any) -> Any:
         """An expression in normal form under these facts."""
-        return Facts.about(x, given=self.given).normal(x)
+        return self._about(x).normal(x)
+
+    def _about(self, x: Any) -> Facts:
+        """These facts, and those of the symbols of an expression that has others."""
+        return self.facts if self._symbols.issuperset(symbols_of(x)) else Facts.about(x, given=self.given)
+
+    @cached_property
+    def _symbols(self) -> frozenset[Symbol]:
+        return frozenset(self.facts.symbols)
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.given))

@@ -9,83 +9,20 @@ CTA may reach it before or after. Memory order and proxies are outside of the mo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from symlayout.errors import ExpressionError, InternalError
+from symlayout.errors import InternalError
 from symlayout.meter import step
-from symlayout.ops import Op, rewritten
+
+from .steps import Agent, Fault, Memory, Step, place
 
 STATES = 5_000  # explored before a search gives up
 MANY = 10  # agents: so many interleave in too many ways to be searched far
 DEADLOCK = "deadlock"
 LONG = 250  # moves of a story that is not shortened
-
-Memory: TypeAlias = "tuple[str, int, int]"  # tensor, slot, and the place in the slot at which a fill starts
-Landing: TypeAlias = "tuple[int, tuple[str, int], tuple[Memory, ...]]"  # CTA, barrier, memory of a copy
-
-
-@dataclass(frozen=True)
-class Step:
-    """One instruction of an agent: wait, arrive, copy, read, write, sync or done.
-
-    *memory* is what it touches, of an arrival what it gives back; a copy touches what it *lands* in, CTA by CTA.
-    """
-
-    kind: str
-    op: Op = field(compare=False)
-    env: Mapping[str, int] = field(compare=False)
-    barrier: tuple[str, int] = ("", 0)
-    parity: int = 0
-    arrivals: int = 0
-    nbytes: int = 0
-    memory: tuple[Memory, ...] = ()
-    until: int = -1  # the place in the program where an asynchronous read is over
-    lands: tuple[Landing, ...] = ()
-    cta: int = 0  # whose barrier it is
-    extents: tuple[int, ...] = field(default=(), compare=False)  # elements read from each place in *memory* on
-
-    def __str__(self) -> str:
-        try:
-            return str(rewritten(self.op, lambda x: x.subs(self.env)))
-        except ExpressionError:  # a coordinate that means nothing there
-            return str(self.op)
-
-
-@dataclass(frozen=True)
-class Agent:
-    """A warp of a CTA and what it does; *whole* unless its program was cut off."""
-
-    name: str
-    program: tuple[Step, ...]
-    whole: bool = True
-    cta: int = 0
-
-    @cached_property
-    def reads(self) -> frozenset[Memory]:
-        return frozenset(m for s in self.program if s.kind == "read" for m in s.memory)
-
-    @cached_property
-    def open(self) -> tuple[frozenset[Memory], ...]:
-        """For each place in the program the memory whose reading has begun and need not be over."""
-        begun = [(i, s) for i, s in enumerate(self.program) if s.kind == "read" and s.until != i]
-        places = range(len(self.program) + 1)
-        return tuple(frozenset(m for i, s in begun if i < at <= s.until for m in s.memory) for at in places)
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A failure and its history: (agent, what it did), step by step."""
-
-    what: str
-    steps: tuple[tuple[str, str], ...]
-    about: frozenset[str] = frozenset()  # barriers and tensors
-
-    def __str__(self) -> str:
-        return f"{self.what}, after {len(self.steps)} steps: {'; '.join(f'{who}: {did}' for who, did in self.steps)}"
-
 
 # State: places of the agents, barriers, memory, copies under way, warps at named barriers.
 State: TypeAlias = "tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]"
@@ -131,14 +68,34 @@ class Machine:
         for k in range(len(flights)):
             if k == 0 or flights[k] != flights[k - 1]:
                 yield -1, k
-        for i, a in enumerate(self.agents):
-            if at[i] < len(a.program):
-                s = a.program[at[i]]
-                if s.kind == "wait" and bars[self._number[s.barrier]][0] == s.parity:
-                    continue
-                if s.kind == "sync" and any(i in who for _, who in met):
-                    continue
+        for i, stops in enumerate(self._stops):
+            stop = stops[at[i]]
+            if stop is None or (stop and self._goes_on(stop, i, bars, met)):
                 yield i, 0
+
+    def _may(self, state: State, move: tuple[int, int]) -> bool:
+        """Whether a move is one of ``moves``."""
+        i, k = move
+        at, bars, _, flights, met = state
+        if i < 0:
+            return k < len(flights) and (k == 0 or flights[k] != flights[k - 1])
+        stop = self._stops[i][at[i]]
+        return stop is None or (stop != () and self._goes_on(stop, i, bars, met))
+
+    @cached_property
+    def _stops(self) -> tuple[tuple[tuple[int, ...] | None, ...], ...]:
+        """What may hold an agent at each place: None, nothing; (), the end; (barrier, parity); (-1,), other warps."""
+        held: dict[str, Callable[[Step], tuple[int, ...]]] = {
+            "wait": lambda s: (self._number[s.barrier], s.parity),
+            "sync": lambda s: (-1,),
+        }
+        return tuple((*(held[s.kind](s) if s.kind in held else None for s in a.program), ()) for a in self.agents)
+
+    @staticmethod
+    def _goes_on(stop: tuple[int, ...], i: int, bars: tuple[Any, ...], met: tuple[Any, ...]) -> bool:
+        if stop[0] >= 0:
+            return bool(bars[stop[0]][0] != stop[1])
+        return not any(i in who for _, who in met)
 
     def after(self, state: State, move: tuple[int, int]) -> tuple[State, Any, str]:
         """(state, what was done, what is wrong with it) after a move."""
@@ -336,17 +293,28 @@ class Machine:
     def _shortened(self, what: str, moves: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """The moves without those that the fault does not need: each is left out once, the last ones first."""
         if len(moves) <= LONG:
-            for i in reversed(range(len(moves) - 1)):
-                fewer = [*moves[:i], *moves[i + 1 :]]
-                if self._leads(fewer) == what:
-                    moves = fewer
+            before = self._before(moves)  # these stay as they are while later moves are left out
+            for i in reversed(range(len(before))):
+                fewer = moves[i + 1 :]
+                if self._leads(before[i], fewer) == what:
+                    moves = [*moves[:i], *fewer]
         return moves
 
-    def _leads(self, moves: list[tuple[int, int]]) -> str:
-        """The fault at the end of some moves; "" where there is none or they cannot be taken."""
-        state, wrong = self.begin(), ""
+    def _before(self, moves: list[tuple[int, int]]) -> list[State]:
+        """The state before each move but the last, up to the first at which something else is wrong."""
+        states = [self.begin()]
+        for move in moves[:-2]:
+            new, _, wrong = self.after(states[-1], move)
+            if wrong or self.ended(new):
+                break
+            states.append(new)
+        return states[: len(moves) - 1]
+
+    def _leads(self, state: State, moves: list[tuple[int, int]]) -> str:
+        """The fault at the end of some moves from a state; "" where there is none or they cannot be taken."""
+        wrong = ""
         for move in moves:
-            if wrong or move not in self.moves(state):
+            if wrong or not self._may(state, move):
                 return ""
             state, _, wrong = self.after(state, move)
             wrong = wrong or self.ended(state)
@@ -365,18 +333,13 @@ class Machine:
         """The story of some moves, taken again from the start."""
         state, steps, wrong = self.begin(), [], ""
         for move in moves:
-            if move not in list(self.moves(state)):
+            if not self._may(state, move):
                 raise InternalError(f"the interleaving to {what} does not replay")
             state, text, wrong = self.after(state, move)
             steps.append((self.agents[move[0]].name if move[0] >= 0 else "copy engine", str(text)))
         if what not in (wrong, self.ended(state), "" if list(self.moves(state)) else self.stuck(state)):
             raise InternalError(f"the interleaving to {what} does not replay")
         return Fault(what, tuple(steps), about)
-
-
-def place(m: Memory) -> str:
-    """A part of a slot in words."""
-    return f"{m[0]} slot {m[1]}" + (f" from element {m[2]}" if m[2] else "")
 
 
 class Exhausted(Exception):

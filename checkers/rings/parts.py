@@ -11,8 +11,8 @@ from symlayout.dtype import DType
 from symlayout.kernel import Kernel
 from symlayout.ops import Matrix, Mma, Op, Ref
 
-from .abstract_machine import Agent, Memory, Step
 from .recognised import RingParts
+from .steps import Agent, Memory, Step
 
 
 def fillers_of(agents: list[Agent]) -> dict[str, dict[int, set[int]]]:

@@ -45,9 +45,10 @@ from symlayout.ops import (
     WaitGroup,
 )
 
-from .abstract_machine import Agent, Fault, Landing, Machine, Memory, Step
+from .abstract_machine import Machine
 from .parts import extent_of, fillers_of, in_parts
 from .recognised import RingParts, landed_bytes, rings_of, slot_elements
+from .steps import Agent, Fault, Landing, Memory, Step
 
 MEETING = ("cluster", -1)  # the barrier at which all warps of a cluster meet
 
