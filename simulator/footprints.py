@@ -12,6 +12,7 @@ import numpy as np
 
 from symlayout.atoms import MatrixCopy
 from symlayout.atoms.access import MemorySpace
+from symlayout.atoms.bulk import SIZE_UNIT_BYTES
 from symlayout.banks import LANES, SECTOR_BYTES, ldmatrix_rows, lines, sectors, wavefronts
 from symlayout.kernel import Kernel
 from symlayout.ops import Copy
@@ -72,6 +73,11 @@ class Footprints:
         found.shared_bytes = found.credited = (each * here.here).sum(axis=1)
         ref = next(r for r in (*op.sources, *op.targets) if r.tensor == found.tensor)
         at = here.table(ref.offset) * self.tensors[ref.tensor].dtype.bits // 8
+        for what, numbers in ("size", each), ("address in global memory", at):
+            wrong = numbers[here.here & (numbers % SIZE_UNIT_BYTES != 0)]
+            if wrong.size:
+                told = f"expected a {what} of whole {SIZE_UNIT_BYTES} bytes in {op} of {self.kernel.name}"
+                raise SimulationError(f"{told}, got {wrong[0]} bytes")
         found.bytes = (_sectors(at, each) * here.here).sum(axis=1)
         found.at, found.run_bytes, found.runs = _first(here, at), found.bytes, np.ones_like(found.bytes)
 

@@ -83,6 +83,8 @@ def test_a_machine_of_a_file(tmp_path):
         (("tma_copy", *SIZES, "--number", "dram=5"), "expected a number 'dram' of NVIDIA H200, got none"),
         (("tma_copy", *SIZES, "--number", "dram_rate=fast"), "expected NAME=NUMBER such as dram_rate=4100"),
         (("tma_copy", *SIZES, "--number", "dram_rate=-1"), "expected a number above 0 for dram_rate, got -1.0"),
+        (("bulk_copy", "N=1001"), "expected a size of whole 16 bytes in bulk.load src[1024*block_x] -> ring"),
+        (("bulk_copy", "N=1024", "chunk=6"), "of bulk_copy, got 24 bytes"),
         (("tma_copy", *SIZES, "tile=64"), "expected integers such as 64x64 for tile of tma_copy, got '64'"),
         (("tma_copy", "M=٣", "N=64"), "expected a number for M, got '٣'"),
         (("tma_copy", *SIZES, "blocks=999999999"), "expected at most 1000000 CTAs of the SMs in detail, got 7575758"),
