@@ -22,8 +22,8 @@ from .values import NOTHING, Follower
 
 WARPGROUP = 4  # warps
 CLUSTER_BARRIER = 0  # the key of the barrier of all threads of a cluster
-START, ISSUE, SLEEP, WAKE, RELEASE, COME, MEET, LEAVE = (
-    (word, 0) for word in ("start", "issue", "sleep", "wake", "release", "come", "meet", "leave")
+START, ISSUE, SLEEP, WAKE, DIVIDE, RELEASE, COME, MEET, LEAVE = (
+    (word, 0) for word in ("start", "issue", "sleep", "wake", "divide", "release", "come", "meet", "leave")
 )
 
 
@@ -184,17 +184,22 @@ class Warps:
         """The results are there after the latency, which ``_results`` has noted."""
 
     def _loop(self, step: Step) -> Steps | None:
-        """An iteration begins. The wide products of a division wait for the wgmmas under way (M15)."""
+        """An iteration begins, and divisions of it are made while no wgmma is under way."""
         if self.mark is not None and step.count:
             self.mark(self)
         if self.sm.multiplying > self.engine.now and (step.served or step.number or step.lanes):
-            return self._behind_wgmmas()
+            return self._between_wgmmas(step)
         return None
 
-    def _behind_wgmmas(self) -> Steps:
-        """Wait until no wgmma is under way."""
+    def _between_wgmmas(self, step: Step) -> Steps:
+        """The products of a division make no way beside them (M15): its second half, behind the reciprocal.
+
+        That takes its time when there are none for so long.
+        """
         while self.sm.multiplying > self.engine.now:
             yield from self._sleep(self.sm.multiplying, "wgmmas before a division", 0)
+            self.stage = DIVIDE
+            yield step.issue_ps // 2
 
     def _shared(self, step: Step) -> None:
         """Loads and stores of shared memory: the port takes a wavefront at a time."""

@@ -42,6 +42,16 @@ def test_divisions_wait_for_the_wgmmas_under_way():
     assert stalls["role producer"].share > 0
 
 
+def test_a_division_is_made_when_wgmmas_are_over_for_as_long_as_it_takes():
+    late = H200.replacing(wgmma_latency=5000)  # products are under way as long as the ring has data
+    shares = []
+    for machine in (H200, late):
+        stalls = simulate(product(), machine, **ONLY).stalls
+        shares.append(sum(s.share for s in stalls if s.cause == "wgmmas before a division"))
+
+    assert shares[1] > 1.5 * shares[0] > 0
+
+
 @pytest.mark.parametrize("kernel, steps", [(product(), 2), (tma_copy(M, N, blocks=16).bind(M=1024, N=512), 1)])
 def test_each_division_beside_products_is_a_step(kernel, steps):
     producer = Programs(kernel).of((0,))[0].steps
