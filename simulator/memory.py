@@ -16,6 +16,7 @@ its way at once (cut-through): it is over when the slowest has served it, and it
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from math import exp
 
 from .dram import Dram
 from .engine import Engine
@@ -26,6 +27,37 @@ LATENCY = "latency of memory"  # a what-if by name, though no server
 POWER = "power"
 
 __all__ = ["H200", "LATENCY", "POWER", "GlobalMemory"]
+
+
+class Lately:
+    """The part of the time for which something was busy, by an average that forgets exponentially.
+
+    >>> lately = Lately(1000)
+    >>> lately.add(0, 500)
+    >>> lately.part(0), lately.part(1000) < 0.2
+    (0.5, True)
+    """
+
+    MOST, STEPS = 0.75, 8
+
+    def __init__(self, memory: float) -> None:
+        self._memory, self._since, self._busy = memory, 0, 0
+
+    def add(self, now: int, ps: int) -> None:
+        """It is busy for so long from now on."""
+        step = max(1, ps // self.STEPS)  # what is remembered is rounded, so that a steady state repeats
+        self._since, self._busy = now, step * round(self._now(now) / step) + ps
+
+    def part(self, now: int) -> float:
+        """The part that it is busy, up to one that no queue survives."""
+        return min(self.MOST, self._now(now) / self._memory)
+
+    def _now(self, now: int) -> float:
+        return self._busy * exp((self._since - now) / self._memory) if self._busy else 0.0
+
+    def state(self, now: int) -> Hashable:
+        """What the parts to come depend on."""
+        return (now - self._since, self._busy) if self._now(now) > 1 else 0
 
 
 class GlobalMemory:
@@ -49,7 +81,10 @@ class GlobalMemory:
         self.dram = Dram(engine, machine, "DRAM" in free)
         self._l2, self._l2_writes = machine.exact("l2_rate"), machine.exact("l2_write_rate")
         self._l2_beside = machine.exact("l2_beside_rate")
+        self._request, self._write_request = machine.exact("l2_request"), machine.exact("l2_write_request")
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
+        self._wrote = Lately(machine.exact("dram_memory"))
+        self._behind = 0.0 if LATENCY in free else machine.exact("l2_write_wait")
         hit = machine.ps("l2_latency") + reused * machine.ps("l2_half_latency")
         miss = hit + machine.ps("dram_latency") + far * machine.ps("translation_latency")
         self.hit, self.miss = (0, 0) if LATENCY in free else (hit, miss)
@@ -64,7 +99,7 @@ class GlobalMemory:
 
     def state(self, now: int) -> Hashable:
         """What services to come depend on, seen from now, but for the pipes and the ledger of DRAM."""
-        return self.dram.state(now)
+        return self.dram.state(now), self._wrote.state(now)
 
     def read(
         self,
@@ -74,6 +109,7 @@ class GlobalMemory:
         l2_bytes: float,
         dram_bytes: float,
         late: bool,
+        requests: float = 0,
         apart: int = 0,
         lines: int = 1,
         mean: float = 1.0,
@@ -82,9 +118,10 @@ class GlobalMemory:
         """When bytes that are asked for now have arrived at each of some SMs. *late* says that DRAM has them.
 
         *apart* is what the last of their places in DRAM comes later than one place would, and *lines* are waited for
-        together. *mean* is the part of the service of the bytes of all after which those of an SM come on average.
+        together; *requests* is how many rows of boxes they are. *mean* is the part of the service of the bytes of all
+        after which those of an SM come on average.
         """
-        start, end = self.l2.take(round(self._l2 * l2_bytes))
+        start, end = self.l2.take(round(max(self._l2 * l2_bytes, self._request * requests)))
         end = start + round(mean * (end - start))
         waits = self.dram.waits(lines) if late else 0
         if dram_bytes:
@@ -94,6 +131,9 @@ class GlobalMemory:
         after = self.latency(late, boxed)
         if late and after:
             after += apart
+        elif boxed and self._behind:
+            busy = self._wrote.part(self.engine.now)
+            after += round(self._behind * busy / (1 - busy))
         found = [max(end, port.end(port_ps)) + after for port in ports]
         return tuple(found if len(found) == 1 else [t + self.multicast for t in found])
 
@@ -101,14 +141,18 @@ class GlobalMemory:
         """From the end of the service of a request until its bytes arrive; *boxed* is one of TMA."""
         return (self.miss if late else self.hit) + (self.boxed if boxed else 0)
 
-    def write(self, l2_bytes: float, dram_bytes: float, mean: float = 1.0) -> int:
-        """When bytes that are sent now are visible in L2; DRAM takes them in the background, where it has to."""
+    def write(self, l2_bytes: float, requests: float = 0, mean: float = 1.0) -> int:
+        """When L2 has taken bytes, in so many rows, that are sent from now on."""
+        least = self._write_request * requests
+        self._wrote.add(self.engine.now, round(max(self._l2_writes * l2_bytes, least)))
         services = (
-            self.l2.take(round(self._l2_beside * l2_bytes)),
-            self.l2_writes.take(round(self._l2_writes * l2_bytes)),
+            self.l2.take(round(max(self._l2_beside * l2_bytes, least))),
+            self.l2_writes.take(round(max(self._l2_writes * l2_bytes, least))),
         )
-        end = max(start + round(mean * (last - start)) for start, last in services)
+        return max(start + round(mean * (last - start)) for start, last in services)
+
+    def write_back(self, l2_bytes: float, dram_bytes: float) -> None:
+        """DRAM takes what came to L2 in the background, where it has to; both draw power."""
         if dram_bytes:
             self.dram.write(dram_bytes)
         self.power.end(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
-        return end + self.written

@@ -13,7 +13,7 @@ one of 132 SMs stands for all, of which 116 end before it; up to 3 CTAs at once 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -294,12 +294,22 @@ class _Chosen:
         out = []
         for group in members:
             chosen = most if kinds == 1 else int(group[np.argmax(found.signs[group].sum(axis=1))])
-            walk, blocks = self._walk(range(chosen, grid.clusters, grid.groups))
+            taken = self._taken(found, chosen, bool((found.signs < found.signs[most]).any()))
+            walk, blocks = self._walk(taken)
             found.put(walk, group, chosen)
             share = float(found.signs[group].sum(axis=1).mean() / found.signs[chosen].sum())
-            begun = float(np.mean([len(range(k, grid.clusters, grid.groups)) for k in group])) * grid.size / len(blocks)
+            each = [min(len(range(k, grid.clusters, grid.groups)), len(taken)) for k in group]
+            begun = float(np.mean(each)) * grid.size / len(blocks)
             out.append(Kind(len(group), walk, blocks, share, begun))
         return self._plan(tuple(out), found.bytes, found.dram_bytes, told)
+
+    def _taken(self, found: Traffic, group: int, others_end: bool) -> list[int]:
+        """The clusters that a group runs: those that wait for a place, and move nothing, are taken by others.
+
+        *others_end* says that some groups have less to do, which become free before.
+        """
+        own, moving = range(group, self.grid.clusters, self.grid.groups), found.moving(self.grid.size)
+        return [k for n, k in enumerate(own) if n < self.grid.at_once or not others_end or moving[k]]
 
     def _all_steps(self) -> int:
         """About the steps of all CTAs, by those of the first and the last cluster."""
@@ -316,7 +326,7 @@ class _Chosen:
         told = f"each of {grid.groups * grid.size} SMs is simulated"
         return self._plan(kinds, found.bytes, found.dram_bytes, told, shared=True)
 
-    def _walk(self, clusters: range) -> tuple[Walk, tuple[tuple[int, ...], ...]]:
+    def _walk(self, clusters: Sequence[int]) -> tuple[Walk, tuple[tuple[int, ...], ...]]:
         """The steps of some clusters, and the blocks of their CTAs."""
         ctas = len(clusters) * self.grid.size
         if ctas > MAX_STEPS:

@@ -229,7 +229,8 @@ class Programs:
             table[:] = [(slot.barrier, k) for k in range(len(table))]
             columns["barrier"] = table[slots]
         columns["number"] = 0 if number is None or op.credits else here.number(number)
-        columns |= {"ranks": self._ranks(op, here), "l2_bytes": 0.0, "dram_bytes": 0.0, "late": False, "apart": 1}
+        columns |= {"ranks": self._ranks(op, here), "l2_bytes": 0.0, "l2_requests": 0.0}
+        columns |= {"dram_bytes": 0.0, "late": False, "apart": 1}
         columns |= {"constants": 0, "branches": 0}
         moved = None
         if isinstance(op, Copy):

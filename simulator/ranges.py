@@ -5,7 +5,7 @@
 >>> print(found)
 736 .. 891 ns
 >>> print(*found.effects[:2], sep="; ")
-model -12.0 % .. +12.0 %; l2_latency and 1 more -2.0 % .. +2.0 %
+model -12.0 % .. +12.0 %; dram_latency and 1 more -2.0 % .. +2.0 %
 
 Each number is somewhere in its range, all places alike, whatever the others are. What a number does to the time is
 found by running again with it at the slow end of its range, and, where that matters, half way there and at the fast

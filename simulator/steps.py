@@ -65,6 +65,7 @@ class Step:
     number: int  # a parity, or the bytes that a phase awaits or that a copy credits
     ranks: tuple[int, ...]  # the CTAs of the cluster at whose mbarriers it arrives, or in which it lands
     l2_bytes: float  # of all CTAs that this one stands for
+    l2_requests: float  # for these
     dram_bytes: float
     late: bool  # its bytes come from DRAM
     apart: int  # places of DRAM in which they lie

@@ -94,9 +94,12 @@ class Times:
         return 2 * math.prod(atom.mnk) * np.maximum(1, part.kinds["warps"] // WARPGROUP)
 
     def _port(self, unit: Unit, x: dict[str, Any]) -> Any:
-        """A box that is loaded comes as a whole, what lies outside of its tensor as zeros (M12)."""
+        """A box comes as a whole, outside of its tensor as zeros (M12); what it stores there is dropped (M32)."""
         if unit is Unit.TMA_LOAD:
             return self.port * np.maximum(x["bytes"], x["shared_bytes"])
+        if unit is Unit.TMA_STORE:
+            outside = np.maximum(x["shared_bytes"] - x["bytes"], 0)
+            return self.stores * x["bytes"] + self.wavefront * -(-outside // WAVEFRONT_BYTES)
         return (self.stores if unit in STORES else self.port) * x["bytes"]
 
     def _unit(self, unit: Unit, x: dict[str, Any], occupancy: float) -> Any:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from symlayout import ops
 from symlayout.atoms import ATOMS
-from symlayout.atoms.access import Proxy, Word
+from symlayout.atoms.access import Completion, Proxy, Word
 from symlayout.ops import Op
 
 from .engine import SimulationError
@@ -88,6 +88,7 @@ TMA_STORE = TimingClass(Unit.TMA_STORE, "tma_issue", "tma_command")
 MMA = TimingClass(Unit.MMA, "alu_interval", "mma_interval", "mma_latency")
 WGMMA = TimingClass(Unit.WGMMA, "wgmma_issue", "wgmma_column", "wgmma_latency")
 WGMMA_REGISTERS = TimingClass(Unit.WGMMA, "wgmma_issue_registers", "wgmma_column", "wgmma_latency")
+SETUP = TimingClass(Unit.REGISTERS, "mbarrier_setup")  # the fence behind all that is initialised
 CLUSTER = TimingClass(Unit.CLUSTER, "alu_interval", "barrier_interval", "cluster_barrier")
 
 # The words of atoms, as patterns of whole words; the first that fits counts.
@@ -130,7 +131,7 @@ OPERATION_ROWS: dict[type[Op], TimingClass] = {
     ops.Fence: TimingClass(Unit.REGISTERS, "fence"),
     ops.Init: REGISTERS,
     ops.Inval: REGISTERS,
-    ops.Prefetch: REGISTERS,
+    ops.Prefetch: TimingClass(Unit.REGISTERS, "map_prefetch"),
     ops.PrefetchL2: REGISTERS,  # its issue; that later loads find their bytes in L2 is not modelled
     ops.Commit: TimingClass(Unit.COMMIT, "group_commit"),
     ops.WaitGroup: TimingClass(Unit.WAIT_GROUP, "group_wait"),
@@ -153,7 +154,7 @@ def timing_class(op: Op) -> TimingClass:
     """The timing class of an operation. Raises SimulationError, with its name, for one that has no row."""
     word = getattr(op, "atom", None)
     if isinstance(op, ops.Fence) and op.about != Proxy.ASYNC:
-        return REGISTERS  # of registers, or once before all
+        return REGISTERS if op.about == Completion.WGMMA else SETUP
     if isinstance(op, ops.Map) and re.fullmatch(SPECIAL_FUNCTIONS, op.function):
         return SPECIAL
     found = ATOM_CLASSES.get(word) if isinstance(word, str) else OPERATION_ROWS.get(type(op))

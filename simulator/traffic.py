@@ -76,6 +76,7 @@ class Requests:
     key: tuple[int, tuple[int, ...]]  # of the part: its team, and the places of its operation
     part: Part
     l2: Array  # bytes that L2 is asked for
+    asked: Array  # requests for these: rows of boxes
     dram: Array  # bytes
     busy: Array  # bytes that DRAM could move in the time that it takes
     late: Array  # whether DRAM has them
@@ -97,6 +98,13 @@ class Traffic:
     def dram_bytes(self) -> int:
         return round(sum(float(r.dram.sum()) for r in self.requests.values()))
 
+    def moving(self, size: int) -> Array:
+        """For each cluster of so many CTAs, whether it moves anything."""
+        found = np.zeros(len(self.group) // size, dtype=bool)
+        for r in self.requests.values():
+            found[r.part.cta // size] = True
+        return found
+
     def put(self, walk: Walk, members: Array, chosen: int) -> None:
         """Let the n-th request of a group in detail be that of all *members*: those that have as many."""
         for key, part in walk.keyed():
@@ -111,7 +119,7 @@ class Traffic:
             nth = np.arange(len(inside)) - np.repeat(np.cumsum(counts) - counts, counts)
             n = int(counts[chosen])
             part.columns["late"] = found.late[inside[group[inside] == chosen]]
-            for name, x in (("l2_bytes", found.l2), ("dram_bytes", found.busy)):
+            for name, x in (("l2_bytes", found.l2), ("l2_requests", found.asked), ("dram_bytes", found.busy)):
                 each = np.bincount(nth, weights=x[inside], minlength=n)
                 part.columns[name] = each[:n] * (each.sum() / max(each[:n].sum(), 1))  # the bytes of all, none left out
 
@@ -128,11 +136,12 @@ def traffic_of(
     if asked.parts:
         found = _sources(cache, asked)
         each = (np.split(x, np.cumsum([len(x) for x in asked.time])[:-1]) for x in found)
-        for (name, part), runs, missed, late, answered in zip(asked.parts, asked.runs, *each, strict=True):
+        of_parts = zip(asked.parts, asked.runs, asked.rows, *each, strict=True)
+        for (name, part), runs, rows, missed, late, answered in of_parts:
             dram = _capped(kernel, cache, part, part.columns["bytes"] * missed)
             l2 = part.columns["bytes"] * answered
             lost = missed * runs.lost(cache, part) if runs else 0.0
-            requests[name] = Requests(name, part, l2, dram, dram + lost, late)
+            requests[name] = Requests(name, part, l2, rows * answered, dram, dram + lost, late)
     signs = np.zeros((groups, 1 + len(walk.lengths)), dtype=np.int64)
     lengths = [np.ones(len(group), dtype=np.int64), *walk.lengths]
     np.add.at(signs, group, np.stack(lengths, axis=1))
@@ -156,6 +165,11 @@ class Asked:
         """The runs of each part in DRAM; None where they cost nothing."""
         lengths = _lengths([part for _, part in self.parts])
         return [_runs(part, n, at) for (_, part), n, at in zip(self.parts, lengths, self.time, strict=True)]
+
+    @cached_property
+    def rows(self) -> list[Array]:
+        """The requests of L2 that each part makes at least: one for each row of a box."""
+        return [_rows_of(part) for _, part in self.parts]
 
 
 def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, size: int, neighbours: int) -> Asked:
@@ -236,6 +250,13 @@ def _length(one: Moved, every: list[Moved]) -> Any:
     return end - first
 
 
+def _rows_of(part: Part) -> Array:
+    """The rows of boxes that each execution of a copy moves, where they have bytes inside of their tensor."""
+    assert part.moved is not None
+    assert part.moved.run_bytes is not None
+    return np.asarray(part.columns["bytes"] / np.maximum(part.moved.run_bytes, 1))
+
+
 @dataclass(frozen=True, eq=False)
 class Runs:
     """How the bytes of each execution of a copy lie in DRAM, and which of them are moved at about the time."""
@@ -313,7 +334,7 @@ def spread(kernel: Kernel, cache: Cache, walk: Walk, scale: float) -> tuple[int,
             dram = nbytes * late
         else:
             late, dram = np.zeros(len(nbytes), dtype=bool), nbytes * cache.written_back
-        part.columns |= {"l2_bytes": nbytes, "dram_bytes": dram, "late": late}
+        part.columns |= {"l2_bytes": nbytes, "l2_requests": 0.0, "dram_bytes": dram, "late": late}
         total, dram_total = total + float(nbytes.sum()), dram_total + float(dram.sum())
     return round(total), round(dram_total)
 
@@ -323,4 +344,5 @@ def own(walk: Walk, traffic: Traffic) -> None:
     for key, part in walk.keyed():
         found: Requests | None = traffic.requests.get(key)
         if found is not None:
-            part.columns |= {"l2_bytes": found.l2, "dram_bytes": found.busy, "late": found.late}
+            part.columns |= {"l2_bytes": found.l2, "l2_requests": found.asked}
+            part.columns |= {"dram_bytes": found.busy, "late": found.late}

@@ -73,14 +73,17 @@ class Transfer:
             flight.pending -= 1
             flight.signal.fire(self.sm.engine)
 
-    def _write(self) -> None:
-        """Bytes of a store come to L2, and are visible later."""
+    def _write(self) -> int:
+        """Bytes of a store come to L2 from now on: when it has taken them."""
         sm, step = self.sm, self.step
-        end = sm.memory.write(step.l2_bytes, step.dram_bytes, sm.mean)
-        if self.flights:
-            self.at(end, self.over)
+        end = sm.memory.write(step.l2_bytes, step.l2_requests, sm.mean)
         if sm.log is not None:
             sm.log.moved("write", step.bytes, end)
+        return end
+
+    def _written(self) -> None:
+        """They are in L2."""
+        self.sm.memory.write_back(self.step.l2_bytes, self.step.dram_bytes)
 
     def _read(self, ctas: tuple[Cta, ...]) -> tuple[int, ...]:
         """When the bytes of a load that are asked for now have arrived at some CTAs."""
@@ -93,6 +96,7 @@ class Transfer:
             ports,
             step.port_ps,
             l2_bytes=step.l2_bytes,
+            requests=step.l2_requests,
             dram_bytes=step.dram_bytes,
             late=step.late,
             apart=self._apart,
@@ -171,8 +175,9 @@ class Store(Transfer):
         self.at(self.sm.stores.end(self.step.port_ps), self.written)
 
     def written(self) -> None:
-        """Bytes are at L2."""
+        """Bytes are at L2, which nobody waits for."""
         self._write()
+        self._written()
 
 
 class BoxLoad(Transfer):
@@ -204,8 +209,8 @@ class BoxLoad(Transfer):
         window, now = sm.in_flight, sm.engine.now
         if not sm.port.free:
             sm.stores.end(step.port_ps)  # while TMA takes bytes in, it sends none (M22: both times add up)
-        last = window.last(step.bytes) + sm.memory.latency(step.late, boxed=True)  # of the last byte to ask for
-        times = [max(self.end, last, time) for time in self._read(ctas)]
+        last = max(self.end, window.last(step.bytes)) + sm.memory.latency(step.late, boxed=True)  # byte to ask for
+        times = [max(last, time) for time in self._read(ctas)]
         for there, time in zip(ctas, times, strict=True):
             self.at(max(now, time - step.shared_ps), Landing(self, there, time).comes)
         window.begun(step.bytes, max(now, max(times) - step.port_ps), max(times))
@@ -260,10 +265,11 @@ class BoxStore(Transfer):
         return super().state(now, names), max(0, self.end - now)
 
     def begin(self) -> None:
-        """The front end is at it."""
+        """The front end is at it: the source was read when L2 has taken the bytes, for which SMs in step wait."""
         sm, step = self.sm, self.step
-        gone = max(sm.shared.end(step.shared_ps), sm.stores.end(step.port_ps), self.end) + sm.source_read
-        self.at(gone, self.read)
+        taken, in_step = self._write(), not step.dram_bytes
+        through = max(sm.shared.end(step.shared_ps), sm.stores.end(step.port_ps), self.end)
+        self.at(max(through, taken if in_step else 0) + sm.source_read, self.read)
 
     def read(self) -> None:
         """The source may be written again."""
@@ -271,7 +277,8 @@ class BoxStore(Transfer):
         for flight in self.flights:
             flight.reading -= 1
             flight.signal.fire(self.sm.engine)
-        self._write()
+        self._written()
+        self.at(self.sm.engine.now + self.sm.memory.written, self.over)
 
 
 class Arrival:

@@ -46,6 +46,7 @@ from .sm import (
     wgmma_issue_beside,
     wgmma_latency,
 )
+from .tiles import l2_request, l2_write_request, l2_write_wait, map_prefetch, mbarrier_setup
 from .tma import descriptor_fetch, multicast_latency, tma_latency, tma_row, tma_store_read
 
 
@@ -112,6 +113,13 @@ NUMBERS: dict[str, Source] = {
     "dram_write_wait": Source(
         "M4 M7 M19", "ns", "rings that copy less those that load, by its writes", dram_write_wait
     ),
+    "l2_request": Source("M32", "ns", "rows of a sector that all SMs load", l2_request),
+    "l2_write_request": Source("M32", "ns", "rows of a sector that all SMs store", l2_write_request),
+    "l2_write_wait": Source(
+        "M33 M7", "ns", "one chunk under way that all SMs copy in L2, by what L2 writes", l2_write_wait
+    ),
+    "mbarrier_setup": Source("M31 M10", "cycles", "a launch until all have met behind its mbarriers", mbarrier_setup),
+    "map_prefetch": Source("M31", "cycles", "the same with two maps that are prefetched, less that", map_prefetch),
     "l2_beside_rate": Source("M7", "B/ns", "stores of copies in L2, beside their loads", l2_beside_rate),
     "l2_merged": Source("M21", "part", "two SMs of a GPC that load the same", l2_merged),
     "wgmma_column": Source("M14", "cycles", "chains of 16 by two warpgroups", wgmma_column),

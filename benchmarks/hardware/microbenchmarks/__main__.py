@@ -17,6 +17,7 @@ from gpu.processes import run
 from .lab import REPEATS, Lab, Row, hashes
 from .launches import gaps, gaps_of_code, gaps_of_little
 from .points import SWEEPS
+from .points_tiles import gaps_of_steps
 
 PART = 40  # points that one call of the child measures
 PART_S = 90.0
@@ -47,7 +48,7 @@ def about() -> Row:
 def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     """The rows of some points of a sweep, and the conditions afterwards."""
     on = lab()
-    if name in ("M4", "M7", "M34", "M35"):  # which check their sums
+    if name in ("M4", "M7", "M33", "M34", "M35"):  # which check their sums
         on.reset()
     points = list(SWEEPS[name](on.sms))[first : first + PART]
     rows = [on.row(p, repeats) for p in points]
@@ -57,6 +58,8 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
         rows += gaps_of_code(on, repeats)
     if name == "M39" and first == 0:
         rows += gaps_of_little(on, repeats)
+    if name == "M31" and first == 0:
+        rows += gaps_of_steps(on, repeats)
     return rows, on.conditions()
 
 

@@ -23,7 +23,10 @@ from gpu.measuring import SWEEP
 from . import products, steps
 
 HERE = Path(__file__).parent
-FILES = ("ring", "boxes", "memory", "core", "banks", "threads", "flows", "code", "prologue", "products", "steps")
+FILES = (
+    *("ring", "boxes", "memory", "core", "banks", "threads", "flows"),
+    *("code", "prologue", "tiles", "products", "steps"),
+)
 MADE = {"products": products.source, "steps": steps.source}
 KIB, GIB = 1 << 10, 1 << 30
 u32, u64, f32 = np.uint32, np.uint64, np.float32

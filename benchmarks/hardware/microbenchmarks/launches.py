@@ -24,21 +24,22 @@ def _rows(lab: Lab, repeats: int) -> Iterator[Row]:
     for grid in (1, lab.sms, 8 * lab.sms, 32 * lab.sms, 128 * lab.sms, 512 * lab.sms):
         for block, shared in ((32, 0), (128, 0), (384, 0), (384, 200 << 10)):
             empty = lab.modules["memory"].prepare("nothing", grid, block, [lab.out], shared=shared)
-            ns = [_nanoseconds(lab, empty) for _ in range(repeats // 2 + 1)]
+            ns = [nanoseconds(lab, empty) for _ in range(repeats // 2 + 1)]
             yield {"id": "M18", "kernel": "nothing", "grid": grid, "block": block, "shared": shared, "ns": ns}
     for cluster in (1, 2, 4):
         args = "nothing", lab.sms // 4 * 4, 384, [lab.out]
         empty = lab.modules["memory"].prepare(*args, shared=200 << 10, **({"cluster": cluster} if cluster > 1 else {}))
-        ns = [_nanoseconds(lab, empty) for _ in range(repeats // 2 + 1)]
+        ns = [nanoseconds(lab, empty) for _ in range(repeats // 2 + 1)]
         row = {"id": "M18", "kernel": "nothing in clusters", "grid": args[1], "block": 384, "shared": 200 << 10}
         yield {**row, "cluster": cluster, "ns": ns}
     for grid in (1, lab.sms, 8 * lab.sms):
         stay = lab.modules["memory"].prepare("stay", grid, 32, [lab.out, np.uint64(2000)])
-        ns = [_nanoseconds(lab, stay) for _ in range(repeats // 2 + 1)]
+        ns = [nanoseconds(lab, stay) for _ in range(repeats // 2 + 1)]
         yield {"id": "M18", "kernel": "stay", "grid": grid, "block": 32, "shared": 0, "stay_ns": 2000, "ns": ns}
 
 
-def _nanoseconds(lab: Lab, prepared: Any) -> int:
+def nanoseconds(lab: Lab, prepared: Any) -> int:
+    """Of a launch among many."""
     driver, count = lab.device.driver, MANY
     lab.modules["measuring"].prepare("hold", 1, 1, [np.uint64(HELD_NS)]).send()
     first = driver.stamp()
@@ -54,7 +55,7 @@ def gaps_of_code(lab: Lab, repeats: int) -> list[Row]:
     out = []
     for instructions, grid in itertools.product(CODE, (1, lab.sms)):
         kernel = lab.modules["code"].prepare(f"code_{instructions}", grid, 32, [lab.out, np.float32(1)])
-        ns = [_nanoseconds(lab, kernel) for _ in range(repeats // 2 + 1)]
+        ns = [nanoseconds(lab, kernel) for _ in range(repeats // 2 + 1)]
         out.append({"id": "M24", "kernel": "gap", "instructions": instructions, "grid": grid, "block": 32, "ns": ns})
     return out
 
@@ -69,6 +70,6 @@ def gaps_of_little(lab: Lab, repeats: int) -> list[Row]:
         grid = per_sm * lab.sms or 1
         file, args = ("memory", [lab.out]) if kernel == "nothing" else ("prologue", [lab.out, bytes(256)])
         prepared = lab.modules[file].prepare(kernel, grid, block, args)
-        ns = [_nanoseconds(lab, prepared) for _ in range(repeats // 2 + 1)]
+        ns = [nanoseconds(lab, prepared) for _ in range(repeats // 2 + 1)]
         out.append({"id": "M39", "kernel": kernel, "grid": grid, "per_sm": per_sm, "block": block, "ns": ns})
     return out

@@ -19,6 +19,7 @@ from . import points_inside as inside
 from . import points_prologue as prologue
 from . import points_rings as rings
 from . import points_threads as threads
+from . import points_tiles as tiles
 from .lab import GIB, KIB, Lab, Point, Points, u32, u64
 from .points_rings import MIB
 
@@ -142,6 +143,9 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M28": rings.m28,
     "M29": inside.m29,
     "M30": inside.m30,
+    "M31": tiles.m31,
+    "M32": tiles.m32,
+    "M33": tiles.m33,
     "M34": flows.m34,
     "M35": flows.m35,
     "M36": flows.m36,

@@ -77,7 +77,7 @@ def ring(
     )  # fmt: skip
 
 
-def _fits(nbytes: int, slots: int, per_sm: int) -> bool:
+def fits(nbytes: int, slots: int, per_sm: int) -> bool:
     return (slots * (nbytes + 16) + KIB) * per_sm <= SHARED + KIB
 
 
@@ -85,15 +85,15 @@ def m4(sms: int) -> Points:
     """Loads from DRAM: what a chunk takes, and the bytes in flight that reach the rate; copies and stores beside."""
     sizes, slots = (512, KIB, 2 * KIB, 4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB), (1, 2, 3, 4, 6, 8, 12, 16)
     for nbytes, n, per_sm in itertools.product(sizes, slots, (1, 2, 4)):
-        if _fits(nbytes, n, per_sm):
+        if fits(nbytes, n, per_sm):
             yield ring("M4", nbytes, n, per_sm, sms)
     for nbytes, n, some in itertools.product((2 * KIB, 8 * KIB, 16 * KIB), (1, 2, 4, 8), (1, 8, 33, 66)):
-        if _fits(nbytes, n, 1):
+        if fits(nbytes, n, 1):
             yield ring("M4", nbytes, n, 1, some)
     for nbytes, n, per_sm in itertools.product(
         (2 * KIB, 4 * KIB, 8 * KIB, 16 * KIB, 32 * KIB), (2, 3, 4, 6, 8), (1, 2, 4)
     ):
-        if _fits(nbytes, n, per_sm):
+        if fits(nbytes, n, per_sm):
             yield ring("M4", nbytes, n, per_sm, sms, mode=3)
     for nbytes, per_sm in itertools.product((2 * KIB, 8 * KIB, 16 * KIB), (1, 2)):
         yield ring("M4", nbytes, 4, per_sm, sms, mode=2)
@@ -109,7 +109,7 @@ def m7(sms: int) -> Points:
     for mode, per_sm, n in itertools.product((2, 3), (2, 3), (2, 4)):
         yield ring("M7", 16 * KIB, n, per_sm, sms, mode, footprint=16 * MIB)
     for nbytes, mode, per_sm in itertools.product((512, KIB, 2 * KIB, 4 * KIB), (1, 2, 3), (4, 8)):
-        if _fits(nbytes, 6, per_sm):
+        if fits(nbytes, 6, per_sm):
             yield ring("M7", nbytes, 6, per_sm, sms, mode, footprint=16 * MIB)
     for mib in (4, 8, 24, 32, 40, 48, 56, 64, 96, 128):
         yield ring("M7", 16 * KIB, 8, 1, sms, 1, footprint=mib * MIB)
@@ -161,7 +161,7 @@ def m17(sms: int) -> Points:
     for ctas, nbytes, n, footprint in itertools.product(
         (1, 2, 4), (8 * KIB, 16 * KIB, 32 * KIB), (1, 2, 4, 6), (16 * MIB, 4 * GIB)
     ):
-        if _fits(nbytes, n, 1):
+        if fits(nbytes, n, 1):
             yield _multicast(nbytes, n, ctas, sms // 4 * 4, footprint)
 
 

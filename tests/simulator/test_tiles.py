@@ -1,0 +1,95 @@
+"""Boxes of short rows and single tiles: requests of L2, the front end, what is stored outside, launches and waits."""
+
+from __future__ import annotations
+
+import pytest
+
+from simulator import H200, simulate
+from simulator.engine import Engine
+from simulator.memory import GlobalMemory
+from simulator.plan import plan_of
+from simulator.program import Programs
+from simulator.resource import Pipe
+from simulator.timing import Times
+from simulator.timing_classes import Unit
+from simulator.traffic import Cache
+from symlayout.kernels import bulk_copy, tma_copy
+
+CYCLE = H200.cycle
+
+
+def time_of(kernel, machine=H200, **options):
+    return simulate(kernel.bind(), machine, what_if=False, uncertainty=False, cache="warm", **options).time_ps
+
+
+def test_a_box_of_many_rows_comes_a_latency_after_its_last_row():
+    """M6, M32: 256 rows of one SM take 256 cycles beyond what one row takes, however few bytes they are."""
+    few, many = (time_of(tma_copy(rows, 8, tile=(rows, 8))) for rows in (16, 256))
+    row = H200.exact("tma_row")
+
+    assert many - few == pytest.approx(2 * row * (256 - 16), rel=0.1)  # of the load, and of the store
+
+
+@pytest.mark.parametrize("number, mode", [("l2_request", "read"), ("l2_write_request", "write")])
+def test_a_row_of_a_sector_is_a_request_of_l2(number, mode):
+    """M32: all SMs are bound by requests, which take as long as some 50 bytes."""
+    memory = GlobalMemory(Engine(), H200)
+    rows, each = 100_000, 32
+    if mode == "read":
+        memory.read((Pipe("port", memory.engine),), 0, l2_bytes=rows * each, requests=rows, dram_bytes=0, late=False)
+    else:
+        memory.write(rows * each, rows)
+
+    assert memory.l2.busy == pytest.approx(rows * H200.exact(number), rel=1e-6)
+    assert memory.l2.busy > rows * each * H200.exact("l2_rate") * 1.5
+
+
+def test_the_requests_of_all_sms_are_asked_for():
+    kernel = tma_copy(2048, 512, tile=(128, 8), slots=2, blocks=132).bind()
+    plan = plan_of(Programs(kernel), H200, Cache.of(kernel, H200, True))
+    teams = [t for kind in plan.courses(H200) for cluster in kind for course in cluster for t in course.teams]
+    loads = sum(s.l2_requests for t in teams for s in t.steps if s.unit is Unit.TMA_LOAD)
+
+    assert loads == pytest.approx(2048 * 512 // 8)
+
+
+def test_what_is_stored_outside_takes_a_wavefront_a_line():
+    """M32: of a box of 64 rows of 256 bytes, of which 16 are inside, the store takes 232 cycles, not 128 or 513."""
+    walk = Programs(tma_copy(16, 64, tile=(64, 64)).bind()).walk([(0,)])
+    [store] = [p for parts in walk.parts for p in parts if p.row.unit is Unit.TMA_STORE]
+    [port] = Times(H200).of(store)[4].tolist()
+
+    assert port / CYCLE == pytest.approx(232, rel=0.05)
+
+
+def test_reads_by_tma_wait_for_writes_of_l2():
+    engine = Engine()
+    memory = GlobalMemory(engine, H200)
+
+    def arrival():
+        return memory.read((Pipe("port", engine),), 0, l2_bytes=128, dram_bytes=0, late=False, boxed=True)[0]
+
+    quiet = arrival()
+    memory.write(0.5e-6 * H200["l2_write_rate"].value * 1e9)  # half of a microsecond
+    wait = arrival() - quiet - H200.exact("l2_beside_rate") * 0.5e-6 * H200["l2_write_rate"].value * 1e9
+
+    assert wait == pytest.approx(H200.exact("l2_write_wait"), rel=0.05)
+
+
+def test_mbarriers_and_maps_are_set_up_before_all_else():
+    """M31: 164 cycles before a launch has its mbarriers, and 28 for each map that is prefetched."""
+    times = []
+    for kernel in (tma_copy(16, 256), bulk_copy(4096, chunk=4096)):
+        without = H200.replacing(mbarrier_setup=1, map_prefetch=1)
+        times.append(time_of(kernel) - time_of(kernel, without))
+
+    setup, maps = (H200.ps(x) - round(CYCLE) for x in ("mbarrier_setup", "map_prefetch"))
+    assert times == pytest.approx([setup + 2 * maps, setup], rel=0.02)
+
+
+def test_ctas_that_move_nothing_are_run_by_sms_that_are_free():
+    """Of 528 CTAs, one at a time on an SM, 24 have a tile: no SM with a tile waits for three that have none."""
+    sizes = {"tile": (256, 128), "dtype": "f32"}
+    few, many = (time_of(tma_copy(24 * 256, 128, blocks=n, **sizes)) for n in (24, 528))
+
+    assert many - few < H200.ps("cta_turnover")
