@@ -5,10 +5,10 @@
 >>> ops = {id(op): op for top in kernel.plain.body for op in top.walk()}
 >>> for place, found in upkeep(kernel).items():
 ...     print(str(ops[place])[:22] if place in ops else "before all", found, sep=": ")
-before all: 34 instructions, 1 constant, 1 branch
+before all: 42 instructions, 1 constant, 2 branches
 if ceil((7*block_x)/8): 12 instructions
 for i < ceil((7*block_: 15 instructions
-if ceil((7*block_x)/8): 14 instructions, 2 branches
+if ceil((7*block_x)/8): 14 instructions, 3 branches
 
 An expression is split where its parts change: a part that no loop around changes is computed once, before all or where
 it is needed first; what changes with a loop is computed in each of its iterations, one instruction for each sum,
@@ -31,7 +31,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.cursors import cursors
 from symlayout.kernel.integer_widths import evaluations
 from symlayout.kernel.sites import Site, as_written
-from symlayout.ops import Copy, For, If, Init, LoadIndex, Op
+from symlayout.ops import Copy, For, If, Init, LoadIndex, Op, Wait
 from symlayout.ops.structure import UNROLLED
 
 from .instructions import Counter, Upkeep, interpret
@@ -44,6 +44,7 @@ ENTRY = 0  # the key of what is done before all
 ENTERED, ENTERED_CONSTANTS = 10, 1  # the stack, the window of global memory, thread, block, parameters; the end
 BASES = 4  # of an asynchronous copy under a condition: of both kinds of memory, where it is executed
 ROUND = 2  # whether a loop is entered
+REST = 8  # behind a loop that compilers take two iterations of at once: whether one is left, and where
 SLOTS = 4  # of a ring that code counts, for the next iteration
 FEW_TRIPS, FEW_INSTRUCTIONS = 8, 340  # of a loop that compilers unroll unasked: machine code of 71 transpositions
 
@@ -115,8 +116,9 @@ def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
             loaded[op.name.name] = len(loops)
         elif isinstance(op, For) and isinstance(at_sizes.op, For) and not unrolled(at_sizes.op, short):
             interpret(op.extent, counter)
-            rows[-1].instructions += ROUND
-            rows[-1].branches += 1
+            rest = op.unroll is None and not any(isinstance(x, Wait) for x in op.walk())
+            rows[-1].instructions += ROUND + REST * rest
+            rows[-1].branches += 1 + rest
             if site.places in counted:
                 found.setdefault(id(at_sizes.op), Upkeep()).instructions += SLOTS
         elif isinstance(op, If):
@@ -126,7 +128,7 @@ def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
                 counter.count(f"{term.text} {fact.relation}", term.depth, number * (1 + wide), term.varies)
             if asynchronous and here is not None:
                 here.instructions += BASES
-                here.branches += len(op.condition) * bool(loops)
+                here.branches += (len(op.condition) + 1) * bool(loops)  # one where lanes join
             elif loops and not inside and any(map(_loads, _at(op))):
                 rows[-1].branches += 1
         elif isinstance(op, Copy):

@@ -8,7 +8,7 @@ from simulator import H200, simulate
 from simulator.ahead import ahead
 from simulator.program import Programs
 from simulator.timing_classes import Unit
-from simulator.upkeep import ENTRY, short_loops, upkeep
+from simulator.upkeep import ENTRY, REST, short_loops, upkeep
 from symlayout import dim
 from symlayout.kernel import Builder
 from symlayout.kernels import axpby, cp_async_copy, row_sum, tma_transpose, vector_copy
@@ -45,11 +45,11 @@ def test_instructions_of_a_copy_are_those_of_machine_code(schedule):
     first, later = (next(op for op in x.body if isinstance(op, If)) for x in (ring, loop))
     found = upkeep(kernel)
     before, copy, own, ahead_ = (found[k] for k in (ENTRY, id(first), id(loop), id(later)))
-    entry = before.instructions + BRANCHED * before.branches + (stages - 1) * copy.instructions
+    entry = before.instructions - REST + BRANCHED * (before.branches - 1) + (stages - 1) * copy.instructions
     iteration = own.instructions + ahead_.instructions + BRANCHED * ahead_.branches + LOOPED
 
     assert (entry, iteration) == pytest.approx(MACHINE_CODE[schedule], rel=0.1)
-    assert ahead_.branches == len(later.condition)
+    assert ahead_.branches == len(later.condition) + 1
 
 
 # Whether the loop of a consumer has no jump, of 71 transpositions: dtype, tile, swizzle.
@@ -171,7 +171,7 @@ def test_fewer_groups_than_may_be_under_way_are_not_waited_for():
         time_of(cp_async_copy(n, stages=8, threads=128, blocks=1).bind(), cache="warm") for n in (1 << 16, 1 << 17)
     ]
 
-    assert (times[1] - times[0]) / ((1 << 16) // 512) == pytest.approx(99_000, rel=0.1)
+    assert (times[1] - times[0]) / ((1 << 16) // 512) == pytest.approx(99_000, rel=0.05)
 
 
 def test_each_warp_waits_for_its_own_loads():
