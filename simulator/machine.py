@@ -176,8 +176,9 @@ class Machine:
         return row
 
 
-def load(path: Path) -> Machine:
+def load(path: str | Path) -> Machine:
     """The machine of a TOML file. Raises SimulationError for a file that is none."""
+    path = Path(path)
     try:
         rows: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeError, tomllib.TOMLDecodeError) as e:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .engine import SimulationError
 from .log import Timeline
 from .ranges import Range
 
@@ -82,5 +83,11 @@ class Prediction:
         return best if best and self.what_if[best] < self.time_ps else ""
 
     def gain(self, name: str) -> float:
-        """The change of the time with a resource made free, as a part of it: -0.31 is 31 % less."""
+        """The change of the time with a resource made free, as a part of it: -0.31 is 31 % less.
+
+        Raises SimulationError for a resource that was not tried.
+        """
+        if name not in self.what_if:
+            tried = ", ".join(self.what_if) or "none"
+            raise SimulationError(f"expected a resource that was tried ({tried}), got {name!r}")
         return self.what_if[name] / max(self.time_ps, 1) - 1

@@ -14,7 +14,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from symlayout.atoms.access import MemorySpace
 from symlayout.kernel import Kernel
+from symlayout.ops import LoadIndex
 
 from .engine import NS, Engine, SimulationError
 from .log import Log
@@ -76,6 +78,7 @@ def simulate(
     for what, got, known in (("a cache", cache, CACHES), ("a detail", detail, DETAILS)):
         if got not in known:
             raise SimulationError(f"expected {what} of {' or '.join(known)}, got {got!r}")
+    _expect_given(bound, machine, inputs or {}, values)
     if Unit.WGMMA in _units(bound):
         machine = machine.clocked(WGMMA_CLOCK)
     programs = Programs(bound, inputs)
@@ -123,6 +126,22 @@ def simulate(
         arrays=memories.arrays if memories else None,
         timeline=chip.log.timeline if chip.log and timeline else None,
     )
+
+
+def _expect_given(bound: Kernel, machine: Machine, inputs: Mapping[str, Any], values: bool) -> None:
+    """Raise SimulationError for arguments of other kinds, and for inputs of other names."""
+    if not isinstance(bound, Kernel) or not isinstance(machine, Machine):
+        wanted = "a kernel, and a machine such as simulator.H200 or simulator.machine('h100_sxm')"
+        raise SimulationError(f"expected {wanted}, got {type(bound).__name__} and {type(machine).__name__}")
+    names = [x.name for x in bound.tensors if x.space is MemorySpace.GLOBAL] + [x.name for x in bound.parameters]
+    unknown = next((name for name in inputs if name not in names), None)
+    if unknown is not None:
+        raise SimulationError(f"expected inputs of {bound.name} ({', '.join(names)}), got {unknown!r}")
+    indices = dict.fromkeys(op.src.tensor for op in bound.walk() if isinstance(op, LoadIndex))
+    missing = [name for name in indices if values and name not in inputs]
+    if missing:
+        told = f"expected {', '.join(missing)} among the inputs, whose values {bound.name} takes for indices"
+        raise SimulationError(f"{told}, got none: a run with values draws none")
 
 
 def _launch(machine: Machine) -> int:

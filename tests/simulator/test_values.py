@@ -232,7 +232,17 @@ def test_a_store_is_there_when_it_has_arrived_and_not_before():
 
 
 def test_inputs_that_do_not_fit_are_refused():
-    with pytest.raises(LayoutError, match="expected a global tensor"):
+    with pytest.raises(SimulationError, match=r"expected inputs of vector_copy \(src, dst\), got 'source'"):
         run(vector_copy(64), {"source": numbers(0, 64)})
+    with pytest.raises(LayoutError, match=r"expected an array of shape \(64,\) and type float32 for src, got \(3,\)"):
+        run(vector_copy(64), {"src": numbers(0, 3)})
+    with pytest.raises(
+        SimulationError, match="expected idx among the inputs, whose values gather_rows takes for indices"
+    ):
+        run(CASES["gather_rows"][0](), {})
+    with pytest.raises(SimulationError, match=r"expected a kernel, and a machine such as .*, got Kernel and str"):
+        simulate(vector_copy(64).bind(), "h200")
+    with pytest.raises(SimulationError, match=r"expected a resource that was tried .*, got 'L3'"):
+        simulate(vector_copy(64).bind()).gain("L3")
     with pytest.raises(SimulationError, match="expected a grid that can be simulated CTA by CTA"):
         run(vector_copy(1 << 22), {"src": np.zeros(1 << 22, np.float32)})
