@@ -80,6 +80,7 @@ class GlobalMemory:
         self.l2, self.l2_writes, self.power = (Pipe(x, engine, free=x in free) for x in ("L2", "L2 writes", POWER))
         self.dram = Dram(engine, machine, "DRAM" in free)
         self._l2, self._l2_writes = machine.exact("l2_rate"), machine.exact("l2_write_rate")
+        self._l2_fill = self._l2 * machine.share("l2_fill")
         self._l2_beside = machine.exact("l2_beside_rate")
         self._request, self._write_request = machine.exact("l2_request"), machine.exact("l2_write_request")
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
@@ -125,6 +126,7 @@ class GlobalMemory:
         end = start + round(mean * (end - start))
         waits = self.dram.waits(lines) if late else 0
         if dram_bytes:
+            self.l2.take(round(self._l2_fill * min(l2_bytes, dram_bytes)))  # it keeps what comes; some is time alone
             start, last = self.dram.read(dram_bytes)
             end = max(end, max(start, self.engine.now + waits) + round(mean * (last - start)))
         self.power.end(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))

@@ -25,6 +25,10 @@ READS = (Unit.LOAD, Unit.CP_ASYNC, Unit.TMA_LOAD)
 KEYS, BITS = 44, 62  # bits of an address in a tensor, and of a number that a time and an address fit
 MOMENTS = 1000  # of a request: in these times are whole numbers
 LINE, LATE = 128, 0.5  # a request waits for DRAM if it misses half a line or more
+# Of windows that are larger than L2 a part m is missed. If what is missed takes places by lot, a line that was there is
+# there again with exp(-m x), where x is the window in capacities: so m = 1 - exp(-m x), and x = -log(1 - m) / m.
+MISSED = np.linspace(0, 1, 1001)
+WINDOWS = np.concatenate([[1.0], -np.log1p(-MISSED[1:-1]) / MISSED[1:-1], [8.0]])  # of so many nothing is left
 READ_RUN, LONE_RUN = 128, 256  # bytes from which on a run costs DRAM nothing more (M6, rows of boxes)
 
 
@@ -33,7 +37,6 @@ class Cache:
     """What L2 does for a kernel: whether all tensors fit, what it holds, and what it has at first."""
 
     capacity: int  # up to which a window is there as a whole
-    fade: int  # bytes more by which the part that is there falls to 1/e
     footprint: int  # of all tensors
     warm: bool
     read_run: float = 0.0  # bytes of time that a separate run of a read costs DRAM, and one of a write
@@ -45,18 +48,17 @@ class Cache:
     @classmethod
     def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:
         footprint = sum(int(t.bytes) for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
-        sizes = machine.count("l2_bytes"), machine.count("l2_fade_bytes")
         runs = (
             machine.count("dram_read_run_bytes"),
             machine.count("dram_run_bytes"),
             machine.count("dram_lone_run_bytes"),
         )
         neighbours = -(-machine.count("sms") // machine.count("gpcs"))
-        return cls(*sizes, footprint, warm, *runs, machine.share("l2_merged"), neighbours)
+        return cls(machine.count("l2_bytes"), footprint, warm, *runs, machine.share("l2_merged"), neighbours)
 
     def there(self, window: Any) -> Any:
         """The part of a window of distinct bytes that is still there at its end."""
-        return np.exp(-np.maximum(0.0, (window - self.capacity) / self.fade))
+        return 1.0 - np.interp(np.asarray(window) / self.capacity, WINDOWS, MISSED)
 
     @property
     def at_first(self) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..fitting import Fitted, level, line
+from ..traffic import MISSED, WINDOWS
 from .rows import COPY, LOAD, STORE, Row, Rule, mid, rate, scaled, those
 
 MIB = 1 << 20
@@ -89,33 +90,37 @@ def l2_rate(mode: int) -> Rule:
     return rule
 
 
-def _fading(rows: Sequence[Row]) -> tuple[float, float, Fitted]:
-    """(bytes that L2 holds as a whole, bytes more by which the part it holds falls to 1/e, what that leaves over).
+def _passes(rows: Sequence[Row]) -> tuple[float, float, Fitted]:
+    """(bytes that L2 holds, the part of its time for a read that a byte from DRAM takes more, what that leaves over).
 
-    Loops over a footprint run at the rate of L2, or at that of DRAM for what L2 does not hold, whichever is less.
+    Loops over a footprint run at the rate of L2, which writes what it has missed, or at that of DRAM for that.
     """
     most = max(r.get("sms", 0) for r in rows)
-    found = those(rows, kernel="ring", mode=LOAD, sms=most, bytes=16384, slots=8, per_sm=1)
+    found = those(rows, id="M7", kernel="ring", mode=LOAD, sms=most, bytes=16384, slots=8, per_sm=1)
     sizes = np.array([r["footprint"] for r in found], dtype=float)
     rates = np.array([rate(r) for r in found])
-    high, low = float(np.median(rates[sizes <= 24 * MIB])), float(rates[sizes >= 128 * MIB].min())
-    whole = float(sizes[rates >= 0.95 * high].max())
-    tried = np.arange(4, 100) * MIB
-    missed = -np.expm1(-np.maximum(0.0, (sizes - whole)[None, :] / tried[:, None]))
-    left = np.sqrt(np.mean((np.minimum(high, low / np.maximum(missed, 1e-9)) / rates - 1) ** 2, axis=1))
-    best = int(np.argmin(left))
-    return whole, float(tried[best]), Fitted(whole, float(left[best]), len(found))
+    low = dram_rate(LOAD)(those(rows, id="M4")).value
+    high = level([float(x) for x in rates[sizes <= 24 * MIB]]).value
+    best, value = np.inf, (0.0, 0.0)
+    for whole in np.arange(16, 64, 0.5) * MIB:
+        missed = np.interp(sizes / whole, WINDOWS, MISSED)
+        for fill in np.arange(0, 1.5, 0.05):
+            time = np.maximum((1 + fill * missed) / high, missed / low)
+            left = float(np.sqrt(np.mean((1 / time / rates - 1) ** 2)))
+            if left < best:
+                best, value = left, (float(whole), float(fill))
+    return *value, Fitted(value[0], best, len(found))
 
 
 def l2_bytes(rows: Sequence[Row]) -> Fitted:
     """Bytes that L2 holds as a whole."""
-    return _fading(rows)[2]
+    return _passes(rows)[2]
 
 
-def l2_fade_bytes(rows: Sequence[Row]) -> Fitted:
-    """Bytes more by which the part that L2 holds falls to 1/e."""
-    _, fade, fit = _fading(rows)
-    return Fitted(fade, fit.residual, fit.points)
+def l2_fill(rows: Sequence[Row]) -> Fitted:
+    """What a byte from DRAM takes of L2's time beside that of reading it, as a part of that."""
+    _, fill, fit = _passes(rows)
+    return Fitted(fill, fit.residual, fit.points)
 
 
 def l2_beside_rate(rows: Sequence[Row]) -> Fitted:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from simulator import H200
 from simulator.dram import Dram
 from simulator.engine import NS, Engine
+from simulator.memory import GlobalMemory
+from simulator.traffic import Cache
 
 WRITTEN = 1 << 22  # bytes in 4 us: DRAM is busy with them for a quarter of the time
 
@@ -21,3 +25,21 @@ def test_writes_make_reads_wait_however_small_they_are(piece):
     whole = H200.exact("dram_write_wait")
     part = WRITTEN * H200.exact("dram_write_rate") / (4000 * NS)
     assert dram.waits(1000) == pytest.approx(min(1, part) * whole, rel=0.1)  # as steps leave it
+
+
+@pytest.mark.parametrize("x", [0.5, 1.0, 1.2, 2.0, 5.0, 20.0])
+def test_what_is_missed_takes_places_by_lot(x):
+    cache = Cache(capacity=1 << 20, footprint=0, warm=True)
+    missed = 1 - float(cache.there(x * cache.capacity))
+
+    assert missed == pytest.approx(0 if x <= 1 else 1 - math.exp(-missed * x), abs=0.002)
+
+
+def test_l2_keeps_what_comes_from_dram():
+    """Reads that miss keep it busy longer than those that hit, and arrive as soon as DRAM has them."""
+    busy = []
+    for missed in (0.0, 1.0):
+        memory = GlobalMemory(Engine(), H200)
+        memory.read((), 0, l2_bytes=1 << 20, dram_bytes=missed * (1 << 20), late=False)
+        busy.append(memory.l2.busy)
+    assert busy[1] / busy[0] == pytest.approx(1 + H200.share("l2_fill"), rel=1e-4)
