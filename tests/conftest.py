@@ -14,8 +14,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -75,6 +76,18 @@ def share(request: pytest.FixtureRequest) -> Callable[[int], int]:
     What a test expects to see of each outcome goes by the same share.
     """
     return _share(request.config)
+
+
+@pytest.fixture(scope="session")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """The verdicts that workers share, for tests that need reports and ask nothing of the prover."""
+    from checkers.cache import Cache  # not in the process that only hands out tests
+
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    cache = Cache(shared / "verdicts.sqlite")
+    yield cache
+    cache.close()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

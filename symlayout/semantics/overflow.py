@@ -43,24 +43,37 @@ class Doubt:
             )
 
 
-@lru_cache(maxsize=8)  # a kernel runs under several schedules
 def doubts(kernel: Kernel) -> dict[int, tuple[Doubt, ...]]:
     """The partial results that may not fit, by the identity of the operation of a bound kernel that computes them."""
     source, body = kernel.unbound or (kernel, kernel.body)
     if body is not kernel.body:  # it was edited since
         source = kernel
+    left = _open(source)
+    if not left:
+        return {}
     sizes: dict[Any, Int] = {s: n for s in source.dims for name, n in kernel.sizes if name == s.name}
-    put = substitution(sizes)
+    put, ops = substitution(sizes), tuple(kernel.walk())
     out: dict[int, tuple[Doubt, ...]] = {}
+    for at, names, held in left:
+        ranges = Intervals((), {s: put(x) for s, x in names.items()})
+        found = ((x, put(x), bits) for x, bits in held)
+        mine = tuple(Doubt(str(x), bound, bits) for x, bound, bits in found if not within(ranges.of(bound), bits))
+        if mine:
+            out[id(ops[at])] = mine
+    return out
+
+
+@lru_cache(maxsize=8)  # a kernel runs at several sizes and under several schedules
+def _open(source: Kernel) -> tuple[tuple[int, Mapping[Symbol, Int], tuple[tuple[Int, int], ...]], ...]:
+    """(the place of an operation, names in its scope, results with their bits) that may not fit at some size."""
     known: dict[tuple[tuple[Symbol, int], ...], Intervals] = {}
-    for e, op in zip(evaluations(source), kernel.walk(), strict=True):
+    out = []
+    for at, e in enumerate(evaluations(source)):
         names = e.scope.written
         scope = tuple((s, id(x)) for s, x in names.items())
         if scope not in known:
-            known[scope] = Intervals((), {s: put(x) for s, x in names.items()})
-        ranges = known[scope]
-        found = ((str(x), put(x), bits) for x, bits in e.held)
-        mine = tuple(Doubt(code, x, bits) for code, x, bits in found if not within(ranges.of(x), bits))
-        if mine:
-            out[id(op)] = mine
-    return out
+            known[scope] = Intervals((), dict(names))
+        held = tuple((x, bits) for x, bits in e.held if not within(known[scope].of(x), bits))
+        if held:
+            out.append((at, names, held))
+    return tuple(out)

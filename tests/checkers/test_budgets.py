@@ -25,7 +25,7 @@ from symlayout.meter import Exhausted, metered, remaining, step
 from tests.support.plain import within
 
 M, N, ld = dims("M N ld")
-SHORT = Budget(steps=30_000, seconds=2, solver_ms=200)
+SHORT = Budget(steps=10_000, seconds=2, solver_ms=100)
 
 
 def chain(x: Any, steps: int = 60) -> Any:

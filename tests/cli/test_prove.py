@@ -66,23 +66,23 @@ def test_the_status_of_one_claim(tmp_path, name):
 
 
 @pytest.fixture(scope="module")
-def decided(tmp_path_factory):
+def remembered(tmp_path_factory):
     """A cache, so that what stays open for half a second of a solver does so once for all combinations."""
-    return tmp_path_factory.mktemp("decided") / "verdicts.sqlite"
+    return tmp_path_factory.mktemp("remembered") / "verdicts.sqlite"
 
 
 @pytest.mark.parametrize("bad", [False, True], ids=["", "and a broken file"])
 @pytest.mark.parametrize(
     "names", [*itertools.combinations(("proved", "refuted", "unknown", "known bug"), 2)], ids=" and ".join
 )
-def test_the_status_is_the_first_that_applies(tmp_path, decided, names, bad):
+def test_the_status_is_the_first_that_applies(tmp_path, remembered, names, bad):
     """2 before 1 before 3."""
     files = [module(tmp_path, f"c = {CLAIMS[name]}\n", f"{i}.py") for i, name in enumerate(names)]
     if bad:
         files.append(tmp_path / "none.py")
     found = {STATUS[n] for n in names}
 
-    assert run("--cache", decided, *files).exit_code == (2 if bad else 1 if 1 in found else 3 if 3 in found else 0)
+    assert run("--cache", remembered, *files).exit_code == (2 if bad else 1 if 1 in found else 3 if 3 in found else 0)
 
 
 def test_an_obligation_counts(tmp_path):
@@ -127,10 +127,10 @@ def test_claims_come_in_the_order_of_their_lines(tmp_path):
     ]
 
 
-def test_json_is_all_there_is_on_the_output(tmp_path, decided):
+def test_json_is_all_there_is_on_the_output(tmp_path, remembered):
     good = module(tmp_path, "".join(f"c{i} = {c}\n" for i, c in enumerate(CLAIMS.values())) + "print('hello')\n")
 
-    result = run("--format", "json", "--cache", decided, good, tmp_path / "none.py")
+    result = run("--format", "json", "--cache", remembered, good, tmp_path / "none.py")
     data = json.loads(result.stdout)
 
     assert [v["outcome"] for v in data["verdicts"]] == [

@@ -246,9 +246,9 @@ def test_sizes_that_are_none(machine, sizes, error, words):
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.word)
-def test_edges_are_admissible_and_around_the_tiles(family):
+def test_edges_are_admissible_and_around_the_tiles(family, decided):
     kernel = family.build()
-    kernel = kernel.assuming(*prove(kernel).repairs)
+    kernel = kernel.assuming(*prove(kernel, cache=decided).repairs)
     tile = tiles(kernel)
     found = edges(kernel, large_bytes=1 << 20)
 
