@@ -21,12 +21,14 @@ from collections.abc import Iterator
 
 from symlayout.atoms.access import MemorySpace
 from symlayout.kernel import Kernel
+from symlayout.kernel.cursors import cursors
 from symlayout.ops import Copy, Fill, For, If, Let, Map, Op
 
-from .timing_classes import timing_class
+from .timing_classes import Unit, timing_class
 from .upkeep import BY_THREADS, unrolled
 
 REGISTERS = 32  # of a thread, that loads ahead may fill
+FEW_THREADS = 256
 
 
 def ahead(kernel: Kernel, short: frozenset[int]) -> dict[int, int]:
@@ -39,12 +41,19 @@ def ahead(kernel: Kernel, short: frozenset[int]) -> dict[int, int]:
 
     within = set[int]()  # a loop whose loads go ahead, by identity
     for op in kernel.plain.walk():
-        if isinstance(op, For) and id(op) not in within and _straight(op, short):
+        if isinstance(op, For) and id(op) not in within and _straight(op, short) and not _by_turns(kernel):
             loads = list(_loads(kernel, op, written))
             if loads and _registers(op, loads) <= REGISTERS:
                 found.update((id(x), id(op)) for x in loads)
                 within.update(id(inner) for inner in op.walk())
     return found
+
+
+def _by_turns(kernel: Kernel) -> bool:
+    """Whether loads and stores stand by turns: in rings of one CTA of few threads that count slots (16 of 56 rings)."""
+    alone = all(n == 1 for n in (kernel.origin or kernel).grid) and kernel.threads <= FEW_THREADS
+    ring = alone and any(isinstance(op, Copy) and timing_class(op).unit is Unit.CP_ASYNC for op in kernel.walk())
+    return ring and bool(cursors((kernel.origin or kernel).plain))
 
 
 def _straight(loop: For, short: frozenset[int]) -> bool:

@@ -133,6 +133,15 @@ def test_loads_of_an_unrolled_loop_come_before_its_stores(family, loads):
     assert all(ops[loop].index.name == "j" for loop in found.values())
 
 
+@pytest.mark.parametrize(
+    "stages, threads, blocks, loads", [(7, 128, 1, 0), (7, 512, 1, 1), (4, 128, 1, 1), (7, 128, 8, 1)]
+)
+def test_rings_of_one_cta_that_count_slots_load_and_store_by_turns(stages, threads, blocks, loads):
+    kernel = cp_async_copy(dim("N"), stages=stages, threads=threads, blocks=blocks).bind(N=8192)
+
+    assert len(ahead(kernel, short_loops(kernel))) == loads
+
+
 def test_loads_do_not_pass_stores_that_may_be_to_the_same_bytes():
     """Through shared memory, and of a global tensor that the kernel writes."""
     turned = tma_transpose(512, 512, tile=(64, 64), blocks=4).bind()
