@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
 
 from symlayout.expr import Expr, Fact, Int, Symbol, interpret
@@ -62,6 +62,23 @@ class Finder:
     wide: frozenset[str]
     found: list[tuple[Term, Term]]
     held: frozenset[str] = frozenset()  # indices of loops that have 64 bits
+    _texts: dict[Int, str] = field(default_factory=dict)
+    _quotients: dict[tuple[int, Int], list[tuple[str, str]]] = field(default_factory=dict)
+
+    def text(self, x: Int) -> str:
+        """An expression as text, whatever its width."""
+        found = self._texts.get(x)
+        if found is None:
+            found = self._texts[x] = interpret(x, self).text
+        return found
+
+    def quotients(self, cursor: Cursor, count: Int) -> list[tuple[str, str]]:
+        """Those that a cursor stands for, as text."""
+        key = id(cursor), count
+        found = self._quotients.get(key)
+        if found is None:
+            found = self._quotients[key] = [(self.text(x), str(d)) for x, d in cursor.quotients(count)]
+        return found
 
     def const(self, value: int) -> Term:
         return Term(str(value), frozenset(), False)
@@ -121,7 +138,7 @@ def divisions(kernel: Kernel) -> dict[int, Divisions]:
             if e.widths.get(site.op.extent) == WIDE and not ranges.fit(e, site.op.extent):
                 long.add(id(site.op))
         finder.held = frozenset(x.index.name for x in site.loops if id(x) in long)
-        finder.wide = frozenset(interpret(x, finder).text for x in _wide(e, finder.held))
+        finder.wide = frozenset(finder.text(x) for x in _wide(e, finder.held))
         free = set(_counted(counted, site.places, finder))
         begun = [x for c in counted if c.begins == site.places for x in c.values(c.start)]
         finder.found.clear()
@@ -145,8 +162,8 @@ def _counted(every: Iterable[Cursor], place: tuple[int, ...], finder: Finder) ->
     """The quotients that cursors stand for at a place."""
     for c in every:
         count = c.at(place)
-        for x, d in () if count is None else c.quotients(count):
-            yield interpret(x, finder).text, str(d)
+        if count is not None:
+            yield from finder.quotients(c, count)
 
 
 def _wide(e: Evaluation, held: frozenset[str]) -> Iterator[Int]:
