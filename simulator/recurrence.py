@@ -39,7 +39,7 @@ from .warp import Warps
 if TYPE_CHECKING:
     from .memory import GlobalMemory
 
-GAP = 2  # iterations until another state is kept, twice as many each time
+GAP = 2  # iterations until another state is kept, half as many more each time
 PATIENCE = 64  # states that are looked at in vain until fewer are
 COUNTERS: dict[type, tuple[str, ...]] = {Pipe: ("busy", "queued", "served"), Window: ("held_time", "queued")}
 SERVED = COUNTERS[Pipe].index("served")  # of the first unit, the issue slots of the first SM
@@ -139,7 +139,7 @@ class Recurrence:
                 return
             if self.looks < self._next:
                 return
-            self._gap *= 2
+            self._gap += self._gap // 2
             self._next = self.looks + self._gap
         turned = self._turned()
         try:
