@@ -53,11 +53,12 @@ class Lately:
         return min(self.MOST, self._now(now) / self._memory)
 
     def _now(self, now: int) -> float:
-        return self._busy * exp((self._since - now) / self._memory) if self._busy else 0.0
+        left = self._busy * exp((self._since - now) / self._memory) if self._busy else 0.0
+        return left if left > 1 else 0.0
 
     def state(self, now: int) -> Hashable:
         """What the parts to come depend on."""
-        return (now - self._since, self._busy) if self._now(now) > 1 else 0
+        return (now - self._since, self._busy) if self._now(now) else 0
 
 
 class GlobalMemory:
