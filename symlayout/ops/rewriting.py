@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any
@@ -76,8 +77,14 @@ def rewritten(op: Any, change: Any) -> Any:
     if isinstance(op, Expr | Fact):
         return change(op)
     if isinstance(op, Op | Ref | Param | Matrix | Box | Slot):
-        return type(op)(**{f.name: _field(f.name, getattr(op, f.name), change) for f in fields(op)})
+        return type(op)(**{name: _field(name, getattr(op, name), change) for name in _names(type(op))})
     return op
+
+
+@functools.cache
+def _names(kind: type[Any]) -> tuple[str, ...]:
+    """The fields of a class of operations or operands."""
+    return tuple(f.name for f in fields(kind))
 
 
 def _field(name: str, x: Any, change: Any) -> Any:
