@@ -4,8 +4,8 @@
 >>> kernel = bulk_copy(4096, chunk=1024, slots=2, blocks=2).bind()
 >>> for team in Programs(kernel).of((0,)):
 ...     print(team.name, len(team.steps), *(f"{s.unit} {s.bytes}" for s in team.steps if s.bytes), sep="; ")
-role producer; 12; TMA load 4096; TMA load 4096
-role consumer; 14; TMA store 4096; TMA store 4096
+role producer; 13; TMA load 4096; TMA load 4096
+role consumer; 15; TMA store 4096; TMA store 4096
 
 A team is a run of warps with the same roles; its warps proceed together.
 """
@@ -170,6 +170,8 @@ class Programs:
         if cost is not None or beside is not None:
             first, *more = self._one_by_one(cost or NO_DIVISIONS)
             for k, points in self._parts(here):
+                if isinstance(op, Role) and not 0 <= self.teams[k][1] - op.first_warp < op.warps:
+                    continue  # who does not have the role jumps over it
                 yield k, self._arithmetic(op, points, first, beside or NOTHING)
                 yield from ((k, self._arithmetic(op, points, one)) for one in more)
 

@@ -17,7 +17,7 @@ Periods are skipped until each ring is where it was, so that what is under way i
 >>> trace, whole = (simulator.simulate(bound, each_step=x, what_if=False, uncertainty=False) for x in (False, True))
 >>> trace.time_ps == whole.time_ps, trace.uses == whole.uses, trace.stalls == whole.stalls
 (True, True, True)
->>> "of 10246 steps repeat those before to the picosecond" in trace.notes[1]
+>>> "of 10248 steps repeat those before to the picosecond" in trace.notes[1]
 True
 """
 

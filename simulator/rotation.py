@@ -7,7 +7,7 @@
 >>> rings = rings_of(kernel)
 >>> turning(producer, rings).ahead("empty", 0), turning(consumer, rings).ahead("full", 0)  # of 6 places each
 (3, 0)
->>> first, each = 4, 4  # steps before the loop, and of one of its 8 iterations
+>>> first, each = 5, 4  # steps before the loop, and of one of its 8 iterations
 >>> [turning(producer, rings).alike(first, each, {"full": n, "empty": n}) for n in (1, 2)]
 [28, 1]
 

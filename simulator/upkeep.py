@@ -18,7 +18,7 @@ global memory, a condition one; 64 bits take twice as many. What an asynchronous
 it stands, behind the barrier of its iteration: it reads the bases of both memories, and is jumped over; the condition
 of a load is waited for. The counts are within a tenth of machine code of rings of three slots or more by more than one
 CTA; two slots, or one CTA, make it a fifth shorter (nvdisasm, NVRTC 13). Loops whose copies are commands have none of
-this here: M22 has measured theirs.
+this here, since M22 has measured theirs; what roles do before their first loop is counted.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ import math
 from collections.abc import Iterator
 
 from symlayout.atoms.access import MemorySpace
+from symlayout.expr import Expr
 from symlayout.kernel import Kernel
 from symlayout.kernel.cursors import cursors
 from symlayout.kernel.integer_widths import evaluations
 from symlayout.kernel.sites import Site, as_written
-from symlayout.ops import Copy, For, If, Init, LoadIndex, Op, Wait
+from symlayout.ops import Copy, For, If, Init, LoadIndex, Op, Role, Wait
 from symlayout.ops.structure import UNROLLED
 
 from .instructions import Counter, Upkeep, interpret
@@ -42,6 +43,7 @@ BY_THREADS = (Unit.LOAD, Unit.STORE, Unit.SHARED, Unit.MATRIX)
 THREADS = (*BY_THREADS, Unit.CP_ASYNC)
 ENTRY = 0  # the key of what is done before all
 ENTERED, ENTERED_CONSTANTS = 10, 1  # the stack, the window of global memory, thread, block, parameters; the end
+ROLE_BRANCHES = 2  # whether a warp has the role, and whether a thread is elected
 BASES = 4  # of an asynchronous copy under a condition: of both kinds of memory, where it is executed
 ROUND = 2  # whether a loop is entered
 REST = 8  # behind a loop that compilers take two iterations of at once: whether one is left, and where
@@ -138,7 +140,28 @@ def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
                     apart = asynchronous and term.varies and not term.bent  # sums of 64 bits for each copy
                     number = 2 + apart if space is MemorySpace.GLOBAL else 1
                     counter.count(f"{ref.tensor}[{term.text}]", term.depth, number, term.bent or apart)
+    if fenced:
+        _count_roles(kernel, origin, found)
     return found
+
+
+def _count_roles(kernel: Kernel, origin: Kernel, found: dict[int, Upkeep]) -> None:
+    """What a role does behind the barrier of all threads, before its first loop: who it is, and how many iterations.
+
+    Sizes are parameters, and numbers of iterations have 64 bits.
+    """
+    row: Upkeep | None = None
+    for site, at_sizes in zip(as_written(origin), as_written(kernel.plain), strict=True):
+        if isinstance(site.op, Role):
+            row = found.setdefault(id(at_sizes.op), Upkeep())
+            row.instructions += ENTERED
+            row.constants += ENTERED_CONSTANTS
+            row.branches += ROLE_BRANCHES
+        elif isinstance(site.op, For) and not site.loops and row is not None and isinstance(site.op.extent, Expr):
+            counted = Upkeep()
+            interpret(site.op.extent, Counter((counted,), {}, frozenset(), 1))
+            row.instructions += 2 * counted.instructions
+            row.branches += 1
 
 
 def _place(site: Site) -> Op:

@@ -16,7 +16,7 @@ from symlayout.layout import Layout
 
 run = sys.modules["simulator.simulate"]._run
 SLOTS, EACH = 4, 96
-BEFORE, OF_ONE = 4, 4  # steps of the producer before its loops, and of an iteration
+BEFORE, OF_ONE = 5, 4  # steps of the producer before its loops, and of an iteration
 
 
 def ring(*orders):

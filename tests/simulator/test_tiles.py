@@ -13,7 +13,9 @@ from simulator.resource import Pipe
 from simulator.timing import Times
 from simulator.timing_classes import Unit
 from simulator.traffic import Cache
+from simulator.upkeep import upkeep
 from symlayout.kernels import bulk_copy, tma_copy
+from symlayout.ops import Role
 
 CYCLE = H200.cycle
 
@@ -85,6 +87,18 @@ def test_mbarriers_and_maps_are_set_up_before_all_else():
 
     setup, maps = (H200.ps(x) - round(CYCLE) for x in ("mbarrier_setup", "map_prefetch"))
     assert times == pytest.approx([setup + 2 * maps, setup], rel=0.02)
+
+
+def test_a_role_is_entered_before_its_first_loop():
+    """Machine code of copies: 150 to 200 cycles from the barrier of all threads to the first wait of a role."""
+    kernel = tma_copy(4096, 4096, slots=2, blocks=132).bind()
+    found, roles = upkeep(kernel), [op for top in kernel.plain.body for op in top.walk() if isinstance(op, Role)]
+
+    assert len(roles) == 2
+    for role in roles:
+        assert found[id(role)].constants == 1
+        assert found[id(role)].branches == 3
+        assert 15 <= found[id(role)].instructions <= 40
 
 
 def test_ctas_that_move_nothing_are_run_by_sms_that_are_free():
