@@ -77,7 +77,8 @@ def rewritten(op: Any, change: Any) -> Any:
     if isinstance(op, Expr | Fact):
         return change(op)
     if isinstance(op, Op | Ref | Param | Matrix | Box | Slot):
-        return type(op)(**{name: _field(name, getattr(op, name), change) for name in _names(type(op))})
+        kind: Any = type(op)
+        return kind(**{name: _field(name, getattr(op, name), change) for name in _names(kind)})
     return op
 
 
