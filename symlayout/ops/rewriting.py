@@ -12,6 +12,7 @@ from .data import Let
 from .op import Op
 from .operands import Box, Matrix, Param, Ref, Slot
 
+PLAIN = (str, int, bool, float)  # what holds no expression
 BINDERS = ("name", "index")  # the fields by which operations make names: ``Let``, ``LoadIndex``, ``For``
 
 
@@ -51,6 +52,8 @@ def substitution(env: Mapping[Any, Int]) -> Callable[[Any], Any]:
     2*i + 4 3
     """
 
+    seen: dict[Symbol, Any] = {}  # operations have a few symbols, all of them again and again
+
     def put(x: Any) -> Any:
         if isinstance(x, Symbol):
             return moved(x)
@@ -58,6 +61,11 @@ def substitution(env: Mapping[Any, Int]) -> Callable[[Any], Any]:
         return x.subs(known) if known else x
 
     def moved(s: Symbol) -> Any:
+        if s not in seen:
+            seen[s] = _moved(s)
+        return seen[s]
+
+    def _moved(s: Symbol) -> Any:
         if s in env:
             return env[s]
         if isinstance(s.lower, Expr) or isinstance(s.upper, Expr):
@@ -89,5 +97,7 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 
 def _field(name: str, x: Any, change: Any) -> Any:
+    if x is None or type(x) in PLAIN:
+        return x
     changed = rewritten(x, change)
     return x if name in BINDERS and isinstance(x, Symbol) and not isinstance(changed, Symbol) else changed
