@@ -44,9 +44,12 @@ def asked(plan):
             work["shared memory"] += s.shared_ps * len(s.ranks) * (s.unit in (*TMA, Unit.CP_ASYNC))
             work["SM port"] += s.port_ps * len(s.ranks) * reads
             work["SM port, stores"] += s.port_ps * (writes or s.unit is Unit.TMA_LOAD)
-            work["L2"] += round(H200.exact("l2_rate") * s.l2_bytes) * reads
-            work["L2"] += round(H200.exact("l2_beside_rate") * s.l2_bytes) * writes
-            work["L2 writes"] += round(H200.exact("l2_write_rate") * s.l2_bytes) * writes
+            rows, written = H200.exact("l2_request"), H200.exact("l2_write_request") * s.l2_requests
+            work["L2"] += round(max(H200.exact("l2_rate") * s.l2_bytes, rows * s.l2_requests)) * reads
+            kept = H200.exact("l2_rate") * H200.share("l2_fill") * min(s.l2_bytes, s.dram_bytes)
+            work["L2"] += round(kept) * (reads and s.dram_bytes > 0)
+            work["L2"] += round(max(H200.exact("l2_beside_rate") * s.l2_bytes, written)) * writes
+            work["L2 writes"] += round(max(H200.exact("l2_write_rate") * s.l2_bytes, written)) * writes
             power = H200.power("l2_energy") * s.l2_bytes + H200.power("dram_energy") * s.dram_bytes
             work["power"] += round(power) * (reads or writes)
             work["power"] += round(s.power_ps * kind.weight * kind.share) * (s.unit is Unit.WGMMA)
