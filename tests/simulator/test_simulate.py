@@ -131,9 +131,9 @@ def test_each_thread_executes_what_is_its_own():
     producer, consumer = Programs(bulk_copy(4096, chunk=1024, slots=2, blocks=2).bind()).of((0,))
     words = [[str(step.op).split()[0] for step in team.steps] for team in (producer, consumer)]
 
-    assert words[0] == ["init", "init", "fence", "barrier", *["for", "wait", "expect_tx", "bulk.load"] * 2]
+    assert words[0] == ["init", "init", "fence", "barrier", "role", *["for", "wait", "expect_tx", "bulk.load"] * 2]
     trip = ["for", "wait", "bulk.store", "commit", "wait_group.read", "arrive"]
-    assert words[1] == ["barrier", *trip * 2, "wait_group"]
+    assert words[1] == ["barrier", "role", *trip * 2, "wait_group"]
 
 
 def test_a_slot_that_is_given_back_early_is_faster():
