@@ -127,7 +127,7 @@ class GlobalMemory:
         end = start + round(mean * (end - start))
         waits = self.dram.waits(lines) if late else 0
         if dram_bytes:
-            self.l2.take(round(self._l2_fill * min(l2_bytes, dram_bytes)))  # it keeps what comes; some is time alone
+            self.l2.end(round(self._l2_fill * min(l2_bytes, dram_bytes)))  # it keeps what comes; some is time alone
             start, last = self.dram.read(dram_bytes)
             end = max(end, max(start, self.engine.now + waits) + round(mean * (last - start)))
         self.power.end(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))

@@ -160,9 +160,11 @@ class Window:
         """For how long, in all, some bytes are not asked for yet: until those *capacity* before them arrive."""
         now, high, found = self.engine.now, low + nbytes, 0
         for start, stop, first, end in self._arriving:
-            since, until = max(start, low), min(stop, high)
-            if end <= now or until <= since:
+            if start >= high:
+                break
+            if end <= now or stop <= low:
                 continue
+            since, until = max(start, low), min(stop, high)
             left, right = (first - now + (end - first) * (x - start) // (stop - start) for x in (since, until))
             if left >= 0:
                 found += (until - since) * (left + right) // 2

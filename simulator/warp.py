@@ -265,7 +265,7 @@ class Warps:
         queue = sm.products
         while queue and queue[0] <= now:
             queue.popleft()
-        if queue and (more := len(queue) + max(1, step.warps // WARPGROUP) - sm.most_products) > 0:
+        if queue and (more := len(queue) + (step.warps // WARPGROUP or 1) - sm.most_products) > 0:
             return self._queued(step, queue[min(more, len(queue)) - 1])
         self._multiply(step)
         return None
@@ -281,29 +281,31 @@ class Warps:
         group = self._flight(self.open, step.what.member_of)
         power = sm.memory.power.end(round(step.power_ps * sm.stands_for))
         end = max(sm.tensor.end(max(step.unit_ps, step.shared_ps)), power)
-        sm.products.extend((end,) * max(1, step.warps // WARPGROUP))
+        sm.products.extend((end,) * (step.warps // WARPGROUP or 1))
         until = end + sm.latency(step.what)
-        group.until = max(group.until, until)
-        sm.multiplying = max(sm.multiplying, until)
+        if group.until < until:
+            group.until = until
+        if sm.multiplying < until:
+            sm.multiplying = until
         if self.follower is not None:
             self.engine.at(until, self.cargo.complete)
 
     def _mbarrier(self, step: Step) -> None:
-        sm = self.sm
+        sm, op, lanes, cta = self.sm, step.what.op, step.lanes, self.cta
         sm.mbarriers.end(step.unit_ps)
-        op = step.op
+        expects = isinstance(op, ExpectTx)
         how = (op.count, op.complete) if isinstance(op, Arrive) else ()
         for rank in step.ranks:
-            if rank in (HERE, self.cta.rank):
-                barrier = self.cta.barriers[step.barrier]
-                if isinstance(step.op, ExpectTx):
-                    barrier.change(barrier.state.expect_tx, step.number * step.lanes)
-                Arrival(barrier, step.lanes, how).come()
+            if rank in (HERE, cta.rank):
+                barrier = cta.barriers[step.barrier]
+                if expects:
+                    barrier.change(barrier.state.expect_tx, step.number * lanes)
+                barrier.change(barrier.state.arrive, lanes, *how)
             else:
-                there = self.cta.cluster[rank].barriers[step.barrier]
-                self.engine.at(self.engine.now + sm.remote, Arrival(there, step.lanes, how).come)
+                there = cta.cluster[rank].barriers[step.barrier]
+                self.engine.at(self.engine.now + sm.remote, Arrival(there, lanes, how).come)
         if sm.log is not None:
-            self.note("expect" if isinstance(step.op, ExpectTx) else "arrive", step)
+            self.note("expect" if expects else "arrive", step)
 
     def _cp_async_arrive(self, step: Step) -> None:
         """The arrival comes when the copies before have landed; the phase may await one more of each lane till then."""
