@@ -36,15 +36,20 @@ class _Counted(Mbarrier):
     def _learn(self) -> None:
         pass
 
+    def fresh(self) -> _Counted:
+        """Another one like this, of which nothing has happened yet, nor here."""
+        made = _Counted.__new__(_Counted)
+        made.__dict__.update(self.__dict__)  # clocks too, which do not change
+        return made
+
 
 class Barrier:
     """An mbarrier, and those who wait for its phase; what it does is what the untimed run says."""
 
     __slots__ = ("engine", "signal", "state")
 
-    def __init__(self, engine: Engine, name: str, arrivals: int) -> None:
-        self.engine = engine
-        self.state = _Counted(name, arrivals, np.zeros(1, np.int64), 0)
+    def __init__(self, engine: Engine, state: _Counted) -> None:
+        self.engine, self.state = engine, state
         self.signal = Signal(self._told)
 
     def _told(self) -> str:
@@ -173,6 +178,8 @@ class Sm:
                 pipe.log = log.served
         self.handlers: dict[What, Any] = {}  # how ``Warps`` takes the steps of an operation
         self._latency: dict[What, int] = {}
+        rows, clock = ((b, k) for b in kernel.barriers for k in range(b.slots)), np.zeros(1, np.int64)
+        self._fresh = {(b.name, k): _Counted(f"{b.name}[{k}]", b.arrivals, clock, 0) for b, k in rows}
 
     def latency(self, what: What) -> int:
         """The latency of an operation, in picoseconds."""
@@ -184,9 +191,7 @@ class Sm:
 
     def cta(self, name: str, rank: int, cluster: list[Cta]) -> Cta:
         """A CTA with fresh mbarriers."""
-        rows = ((b, k) for b in self.kernel.barriers for k in range(b.slots))
-        barriers = {(b.name, k): Barrier(self.engine, f"{b.name}[{k}]", b.arrivals) for b, k in rows}
-        return Cta(name, self, rank, cluster, barriers)
+        return Cta(name, self, rank, cluster, {key: Barrier(self.engine, b.fresh()) for key, b in self._fresh.items()})
 
 
 class Course(NamedTuple):
