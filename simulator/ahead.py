@@ -12,8 +12,8 @@ A load of a register goes ahead of what the loop stores where no store of the lo
 stores are to the other kind of memory, or are global and the kernel writes no byte of what is loaded (code has
 ``__restrict__`` then, and loads through the read-only path). What stands in the way of all memory (waits, barriers,
 fences, asynchronous copies) stands in the way of loads too. Machine code of the copies, the transposition and the tails
-of vectors shows this (nvdisasm, NVRTC 13), for as many loads as registers are at hand for: 6 to 8 words of a tail. Rings
-of one CTA that count their slots are an exception: there each load waits for the store before it.
+of vectors shows this (nvdisasm, NVRTC 13), for as many loads as registers are at hand for: 6 to 8 words of a tail.
+Rings of one CTA that count their slots are an exception: there each load waits for the store before it.
 """
 
 from __future__ import annotations
