@@ -93,9 +93,9 @@ class Counter:
     def add(self, terms: list[Term]) -> Term:
         parts = [t for t in terms if not t.constant]
         varies, bent = any(t.varies for t in terms), any(t.varies for t in parts)
-        text = f"({' + '.join(t.text for t in parts or terms)})"
+        text = f"({' + '.join(sorted(t.text for t in parts or terms))})"  # whatever the order in which terms stand
         depths = {t.depth for t in parts}
-        fixed = tuple(t.text for t in parts if not t.depth)
+        fixed = sorted(t.text for t in parts if not t.depth)
         self.count(" + ".join(fixed), 0, len(fixed) - 1)
         depth = max(depths, default=0)
         self.count(text, depth, len(depths) - 1, bent)
@@ -105,7 +105,7 @@ class Counter:
 
     def mul(self, factors: list[Term]) -> Term:
         parts = [t for t in factors if not t.constant]
-        found = self._of("*", *factors)
+        found = self._of("*", *sorted(factors, key=lambda t: t.text))
         if len(parts) > 1:
             self.count(found.text, found.depth, 1, found.varies)
         return found

@@ -6,10 +6,11 @@ import pytest
 
 from simulator import H200, simulate
 from simulator.ahead import ahead
+from simulator.instructions import Counter, Upkeep
 from simulator.program import Programs
 from simulator.timing_classes import Unit
 from simulator.upkeep import ENTRY, REST, short_loops, upkeep
-from symlayout import dim
+from symlayout import dim, dims
 from symlayout.kernel import Builder
 from symlayout.kernels import axpby, cp_async_copy, row_sum, tma_transpose, vector_copy
 from symlayout.layout import Layout
@@ -80,6 +81,16 @@ def test_the_conditions_of_loads_are_waited_for():
     assert upkeep(kernel)[id(loop)].branches == 2
 
 
+def test_the_order_of_terms_changes_no_count():
+    N, i = dims("N i")
+    rows = Upkeep(), Upkeep()
+    for terms in ((N, i, 3), (i, 3, N)):
+        counter = Counter(rows, {"i": 1}, frozenset(), 1)
+        counter.add([counter.const(x) if isinstance(x, int) else counter.symbol(x) for x in terms])
+
+    assert [x.instructions for x in rows] == [2, 1]
+
+
 def test_what_no_loop_changes_is_made_out_once():
     """A vector copy: 23 instructions of machine code, of which four are loads, stores and the end."""
     found = upkeep(vector_copy(dim("N"), vector_bytes=4, threads=512).bind(N=4096))
@@ -106,7 +117,7 @@ def test_warps_share_the_issue_slots_of_what_comes_before_all():
     """Of a ring of four, 100 instructions before the loop: 64 warps of an SM take four times as long as 16."""
     times = [time_of(cp_async_copy(4, stages=4, threads=512, blocks=n).bind(), cache="warm") for n in (132, 528)]
 
-    assert times[1] - times[0] > 3 * 4 * 75 * H200.cycle
+    assert times[1] - times[0] > 3 * 4 * 70 * H200.cycle
 
 
 def test_a_fold_over_lanes_waits_for_each_exchange():
