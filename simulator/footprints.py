@@ -5,7 +5,7 @@ All executions are looked at together, each pattern of addresses once: a count d
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from .points import Array, Points
 
 LINE = 128
 AWAY = -(1 << 40)  # the address of a lane that is not here
+AT_ONCE = 1 << 18  # addresses that are looked at together, which a cache holds
 MIX = np.random.default_rng(0).integers(1, 1 << 62, LANES, dtype=np.int64) | 1
 
 
@@ -53,6 +54,10 @@ class Footprints:
 
     def moved(self, op: Copy, here: Points) -> Moved:
         """What a copy moves: by tensor map, by a number of bytes, or by each thread."""
+        at_once = max(1, AT_ONCE // len(here.lanes))
+        if here.rows > at_once:
+            rows = np.arange(here.rows)
+            return _joined([self.moved(op, here.only(rows[k : k + at_once])) for k in rows[::at_once]])
         zero = np.zeros(here.rows, dtype=np.int64)
         found = Moved(zero, zero, zero, zero)
         for touch in op.touches():
@@ -116,7 +121,7 @@ class Footprints:
             if tensor.space is MemorySpace.REGISTER:
                 continue
             in_global = tensor.space is MemorySpace.GLOBAL
-            at = np.asarray(here.of(ref.offset)) * tensor.dtype.bits // 8 + (0 if in_global else tensor.base)
+            at = _in_bytes(here.of(ref.offset), tensor.dtype.bits) + (0 if in_global else tensor.base)
             if in_global:
                 found.at = _first(here, np.broadcast_to(at, (here.rows, len(here.lanes))))
                 found.bytes = found.bytes + SECTOR_BYTES * self._counted("sectors", here, at, atom.bytes)
@@ -181,6 +186,19 @@ class Footprints:
         if found is None:
             found = self._known[key] = _count(what, at, width)
         return found
+
+
+def _in_bytes(offset: Any, bits: int) -> Array:
+    """Offsets of elements in bytes."""
+    at = np.asarray(offset)
+    return at * bits // 8 if bits % 8 else at * (bits // 8)
+
+
+def _joined(parts: list[Moved]) -> Moved:
+    """What parts of the rows move, one behind the other."""
+    columns = ((f.name, [getattr(x, f.name) for x in parts]) for f in fields(Moved))
+    whole: dict[str, Any] = {k: np.concatenate(xs) for k, xs in columns if isinstance(xs[0], np.ndarray)}
+    return replace(parts[0], **whole)
 
 
 def _sectors(first: Array, nbytes: Array) -> Array:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from simulator import footprints, simulate
 from simulator.footprints import Footprints
-from symlayout.kernels import vector_copy
+from symlayout.kernels import cp_async_copy, gemm_mma, row_sum, vector_copy
 
 
 @pytest.mark.parametrize("what, width", [("sectors", 4), ("lines", 16), ("wavefronts", 4), ("wavefronts", 16)])
@@ -28,3 +29,15 @@ def test_rows_that_are_one_row_shifted_are_counted_as_each_row(what, width, seed
     ]
     assert found.tolist() == wanted
     assert len(set(wanted)) > 1
+
+
+def test_addresses_looked_at_in_parts_are_those_looked_at_together(monkeypatch):
+    builds = (
+        lambda: gemm_mma(256, 256, 256, tile=(64, 64)),
+        lambda: row_sum(70, 300, 304),
+        lambda: cp_async_copy(20_000),
+    )
+    whole = [simulate(build().bind(), uncertainty=False).row() for build in builds]
+    monkeypatch.setattr(footprints, "AT_ONCE", 1000)
+
+    assert [simulate(build().bind(), uncertainty=False).row() for build in builds] == whole
