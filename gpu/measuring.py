@@ -308,13 +308,18 @@ class _Bench:
         return n, host
 
     def seconds(self, call: Callable[[], Any], launches: int, held_s: float = 0.0, cold: bool = False) -> float:
-        """The time of one of some launches, behind all work that there is; cold ones behind a sweep of L2."""
+        """The time of one of some launches, behind all work that there is; cold ones behind a sweep of L2.
+
+        Warm ones are behind another launch of the same: where a sample has few, the first would find what others left.
+        """
         driver = self._device.driver
         self._device.synchronize()
         if cold:
             self._sweep.send()
         if held_s:
             self._module.prepare("hold", 1, 1, [np.uint64(1e9 * held_s)]).send()
+        if not cold:
+            call()
         first = driver.stamp()
         for _ in range(launches):
             call()

@@ -153,7 +153,7 @@ def test_a_measurement_has_a_sample_of_each_round(machine, device):
     assert found.copy.warm.median == pytest.approx(0.5e-3 / launches)
     assert found.copy.cold.median == pytest.approx(0.5e-3)
     assert found.of_copy(cold=True) == pytest.approx(800 / (4 << 20))
-    assert len(called) == 1 + 2 * few + 3 * (launches + 1)
+    assert len(called) == 2 + 2 * few + 1 + 3 * (1 + launches + 1)  # warm ones are behind one more
     assert "vector_copy(N = 100) on Stand-in H200: 0.0 MB moved" in str(found)
     assert "  L2 cold" in str(found)
     assert found.digest == KERNEL.digest
@@ -169,14 +169,27 @@ def test_a_cold_launch_comes_behind_a_sweep_within_the_events(machine, device):
     assert "memcpy_dtod" in launches
 
 
+def test_warm_launches_come_behind_one_of_the_same_outside_the_events(machine, device):
+    """A sample of a long kernel has one launch, which would find in L2 what the copy of the device left there."""
+    machine.calls.clear()
+    samples = measured(device).timed.warm.samples
+
+    names = [call[1] if call[0] == "launch" else call[0] for call in machine.calls]
+    warm = [
+        i for i, name in enumerate(names) if name == "Event.record" and names[i + 1] == names[i - 1] == "vector_copy"
+    ]
+    assert len(warm) >= len(samples) == 3
+
+
 def test_the_device_is_held_until_the_host_has_sent_all(machine, device):
     machine.calls.clear()
     measured(device)
 
     sent = [call[1] if call[0] == "launch" else call[0] for call in machine.calls]
     at = next(i for i, name in enumerate(sent) if name == "hold")
-    assert sent[at + 1] == "Event.record"
-    assert sent[at + 2 : at + 2 + measuring.FEW] in (["vector_copy"] * measuring.FEW, ["memcpy_dtod"] * measuring.FEW)
+    name = sent[at + 1]
+    assert name in ("vector_copy", "memcpy_dtod")
+    assert sent[at + 1 : at + 4 + measuring.FEW] == [name, "Event.record", *measuring.FEW * [name], "Event.record"]
 
 
 def test_a_measurement_gives_back_what_it_took(machine, device):
