@@ -56,7 +56,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Timeline:
-    """The records of a run that is over, in the order in which they were made."""
+    """The records of a run that is over, in the order in which they were made; spans by team, as teams began."""
 
     spans: tuple[Span, ...]
     services: tuple[Span, ...]  # of units; *what* is the process that is served
@@ -75,6 +75,11 @@ class Log:
     services: list[Span] = field(default_factory=list)
     events: list[Happened] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
+    teams: dict[str, int] = field(default_factory=dict)  # by name, the how many-th to begin
+
+    def begins(self, who: str) -> None:
+        """A team begins, in the order of the kernel's roles."""
+        self.teams.setdefault(who, len(self.teams))
 
     def span(self, who: str, what: str, since: int) -> None:
         """A team did something until now."""
@@ -104,4 +109,5 @@ class Log:
     @property
     def timeline(self) -> Timeline:
         """What is there to show."""
-        return Timeline(tuple(self.spans), tuple(self.services), tuple(self.events), tuple(self.moves), self.rings)
+        spans = sorted(self.spans, key=lambda s: self.teams.get(s.who, len(self.teams)))
+        return Timeline(tuple(spans), tuple(self.services), tuple(self.events), tuple(self.moves), self.rings)

@@ -65,6 +65,8 @@ class Warps:
         engine, sm, log = self.engine, self.sm, self.sm.log
         issued, stalls, handlers = sm.slots.end, self.stalls, sm.handlers
         follower, steps = self.follower, self.team.steps
+        if log is not None:
+            log.begins(self.name)
         while self.at < len(steps):
             step = steps[self.at]
             what = step.what

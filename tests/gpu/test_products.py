@@ -68,7 +68,6 @@ def test_the_code_has_the_instruction(word, opcodes):
 
 
 @NEEDS_MACHINE_CODE
-@NEEDS_MACHINE_CODE
 @pytest.mark.parametrize("word, opcode", [("f16", "HGMMA.64x8x16.F16"), ("bf16", "HGMMA.64x8x16.F32.BF16")])
 def test_sums_of_warpgroups_are_whole_registers(word, opcode):
     """Sums of 16 bits lie two to a register: the function of the instruction takes words."""
@@ -78,6 +77,7 @@ def test_sums_of_warpgroups_are_whole_registers(word, opcode):
     assert [i.opcode for i in code if "MMA" in i.opcode] == [opcode]
 
 
+@NEEDS_MACHINE_CODE
 @pytest.mark.parametrize(
     "arch, word, opcode",
     [
