@@ -25,6 +25,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from symlayout.process import prepare
+
 COMMAND = "simulate tma_copy --dims M=8192 N=8192 --set slots=4 --machine h200 -o"
 CUBE = {"M": 8192, "N": 8192, "K": 8192}
 SWEPT = {"M": 4096, "N": 4096, "K": 4096}
@@ -121,6 +123,7 @@ def main() -> int:
     parser.add_argument("--points", type=int, default=50)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
+    prepare()
     late, found = 0, []
     for row in rows(given.rounds, given.points):
         print(row, flush=True)

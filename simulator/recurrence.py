@@ -108,6 +108,7 @@ class Recurrence:
         self.windows = tuple(sm.in_flight for sm in sms)
         self.rings = rings_of(sms[0].kernel)
         self.units: tuple[Any, ...] = (*self.pipes, *self.windows)
+        self._due: set[Hashable] = set()
         self._units: set[Hashable] = set()
         self._seen: dict[Hashable, dict[Hashable, Moment]] = {}  # by what is told at once
         self._next, self._gap, self._vain, self._quiet = 0, GAP, 0, 0
@@ -130,11 +131,16 @@ class Recurrence:
         self.looks += 1
         if self.looks < self._quiet:
             return
-        units = tuple([pipe.state(self.engine.now) for pipe in self.pipes])
-        place = units, 0 if warps is None else self._next_kind(warps)
+        now = self.engine.now
+        due = tuple(sorted([event[0] - now for event in self.engine.queue]))
+        if due not in self._due:  # most states are new, and when events come is the least that tells
+            self._due.add(due)
+            return
+        units = tuple([pipe.state(now) for pipe in self.pipes])
+        place = due, units, 0 if warps is None else self._next_kind(warps)
         known = self._seen.get(place)
         if known is None or self._vain > PATIENCE:
-            if units not in self._units:  # most states are new, and the units are the least that tells
+            if units not in self._units:
                 self._units.add(units)
                 return
             if self.looks < self._next:
@@ -147,18 +153,18 @@ class Recurrence:
         except Unknown:
             self._unknown = True
             return
-        now, before = self._moment(turned), known.get(state) if known else None
+        here, before = self._moment(turned), known.get(state) if known else None
         self._vain += 1
         if before is None:
-            self._seen.setdefault(place, {})[state] = now
+            self._seen.setdefault(place, {})[state] = here
             return
-        times, more = self._repeats(before, now)
-        self._quiet = self.looks + more * (now.looks - before.looks)  # until then steps to come are no others
+        times, more = self._repeats(before, here)
+        self._quiet = self.looks + more * (here.looks - before.looks)  # until then steps to come are no others
         if times:
-            self._skip(before, now, times)
+            self._skip(before, here, times)
             self._next, self._gap, self._vain = self.looks, GAP, 0
         else:
-            self._seen[place][state] = now
+            self._seen[place][state] = here
 
     @property
     def why(self) -> str:

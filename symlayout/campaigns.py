@@ -17,6 +17,8 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass
 from typing import Any
 
+from .process import prepare
+
 _turn = threading.Lock()  # expressions are interned per process, so its threads take turns
 CONNECT_SECONDS = 2.0  # a scheduler that does not answer within this is not there
 WATCH_SECONDS = 0.5  # how often a worker looks whether its parent is alive
@@ -122,8 +124,9 @@ def _remote(function: Callable[[Any], Any], i: int, data: bytes) -> tuple[int, b
 
 
 def _follow(parent: int) -> None:
-    """In a worker process as it starts: end with the parent, and leave Ctrl-C to it."""
+    """In a worker process as it starts: end with the parent, leave Ctrl-C to it, and expect much to do."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    prepare()
 
     def look() -> None:
         while os.getppid() == parent:

@@ -10,17 +10,16 @@ help.
 
 from __future__ import annotations
 
-import gc
 import platform
 import sys
 from collections.abc import Callable
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from ..answers import console
 from ..errors import InternalError
+from ..process import prepare
 from ..siblings import expect_ours
 from .calibrate import calibrate
 from .certificates import check_certificate
@@ -54,10 +53,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "calibrate": calibrate,
     "machines": machines,
 }
-
-YOUNG = 50_000  # objects between looks for circles: proofs and runs make millions, hardly any of them in circles
-
-KEPT = 31 << 20  # bytes, below the largest size that moves glibc's threshold: pages that are kept need no new ones
 
 app = typer.Typer(
     name="symlayout",
@@ -93,8 +88,7 @@ def _options(
 
 def main() -> None:
     """The entry point; a defect of ours ends in one line and status 70, a broken pipe in silence."""
-    gc.set_threshold(YOUNG)
-    np.empty(KEPT, np.uint8)  # freed at once: from then on glibc keeps memory of arrays up to twice that size
+    prepare()
     try:
         expect_ours()
         app()

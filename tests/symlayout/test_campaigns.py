@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import functools
+import gc
 import importlib.util
 import math
 import pickle
@@ -24,6 +25,7 @@ from symlayout import (
     make_identity_layout,
     maximum,
     minimum,
+    process,
     zipped_divide,
 )
 from symlayout.address_map import AddressMap
@@ -130,6 +132,14 @@ def test_claims_give_reports_with_their_obligations():
 
 def test_the_docstring_runs():
     assert doctest.testmod(campaigns).failed == 0
+
+
+def young(_):
+    return gc.get_threshold()[0]
+
+
+def test_workers_are_prepared_as_the_command_is():
+    assert run(young, range(2), workers=2) == [process.YOUNG] * 2
 
 
 def test_nothing_to_do():
