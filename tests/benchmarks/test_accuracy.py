@@ -21,6 +21,7 @@ REPLAYED = (  # the mean error of those points
     ("round2_h200", "h200", 0.085, DIVIDES),
     *(("round3_h200", "h200", 0.075, DIVIDES), ("round3_h100", "h100_sxm", 0.075, DIVIDES)),
     *(("round4_h200", "h200", 0.06, COUNTS), ("round4_h100", "h100_sxm", 0.06, COUNTS)),
+    *(("round6_h200", "h200", 0.065, COUNTS), ("round6_h100", "h100_sxm", 0.075, COUNTS)),
 )
 RESULTS = Path(__file__).parents[2] / "benchmarks/results/accuracy"
 
@@ -71,7 +72,8 @@ def test_a_space_of_schedules_has_its_regret():
 
 ROUNDS = (
     *("round1_h200", "round2_h200", "round2_h100", "spaces_h200", "round3_h200", "round3_h100", "spaces3_h200"),
-    *("round4_h200", "round4_h100", "spaces4_h200"),
+    *("round4_h200", "round4_h100", "spaces4_h200", "round5_h200", "round5_h100", "spaces5_h200"),
+    *("round6_h200", "round6_h100"),
 )
 UNMEASURED = {"round3_h200": 4, "round3_h100": 4, "spaces3_h200": 14}  # told in the README
 UNMEASURED |= {"round4_h200": 2, "round4_h100": 6, "spaces4_h200": 4}
