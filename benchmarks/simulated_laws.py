@@ -17,6 +17,7 @@ Exit status 1 where a law is broken; what is drawn that makes no kernel is count
 from __future__ import annotations
 
 import argparse
+import importlib
 import random
 import sys
 from collections import Counter
@@ -26,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-import simulator.simulate  # noqa: F401  the module, whose runs are compared
 from benchmarks import cluster_protocols, protocol_kernels
 from benchmarks.value_kernels import KINDS
 from simulator import H200, SimulationError, simulate
@@ -46,7 +46,7 @@ SPREAD = 4  # the largest factor of a number that is drawn
 
 STOPPED = ("no process can go on", "arrivals in phase")  # of runs that begin and do not end
 
-run = sys.modules["simulator.simulate"]._run
+run = importlib.import_module("simulator.simulate")._run  # the package has a function of that name
 
 Draw = Callable[[random.Random], Any]
 TILES: tuple[Draw, ...] = (

@@ -1,6 +1,7 @@
 """The instructions of expressions: how many code takes for each, and which loop changes their result.
 
 >>> from symlayout import dims
+>>> from symlayout.expr import interpret
 >>> N, i = dims("N i")
 >>> entry, loop = Upkeep(), Upkeep()
 >>> term = interpret(4 * i + N + 7, Counter((entry, loop), {"i": 1}, frozenset(), 1))
@@ -13,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from symlayout.expr import Symbol, interpret
+from symlayout.expr import Symbol
 
 
 @dataclass
@@ -142,6 +143,3 @@ class Counter:
 
     def select(self, test: Term, a: Term, b: Term) -> Term:
         return self._made("if", test, a, b)
-
-
-__all__ = ["Counter", "Term", "Upkeep", "interpret"]

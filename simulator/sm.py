@@ -37,7 +37,7 @@ class _Counted(Mbarrier):
         pass
 
     def fresh(self) -> _Counted:
-        """Another one like this, of which nothing has happened yet, nor here."""
+        """A copy of this one, which must still be in its first phase."""
         made = _Counted.__new__(_Counted)
         made.__dict__.update(self.__dict__)  # clocks too, which do not change
         return made

@@ -27,7 +27,7 @@ import math
 from collections.abc import Iterator
 
 from symlayout.atoms.access import MemorySpace
-from symlayout.expr import Expr
+from symlayout.expr import Expr, interpret
 from symlayout.kernel import Kernel
 from symlayout.kernel.cursors import cursors
 from symlayout.kernel.integer_widths import evaluations
@@ -35,7 +35,7 @@ from symlayout.kernel.sites import Site, as_written
 from symlayout.ops import Copy, For, If, Init, LoadIndex, Op, Role, Wait
 from symlayout.ops.structure import UNROLLED
 
-from .instructions import Counter, Upkeep, interpret
+from .instructions import Counter, Upkeep
 from .timing_classes import Unit, timing_class
 
 WIDE = 64

@@ -41,7 +41,7 @@ def branch(rows: Sequence[Row]) -> Fitted:
 
 
 def index_interval(rows: Sequence[Row]) -> Fitted:
-    """Cycles of an instruction of an address of 64 bits, of which code has two chains side by side."""
+    """Cycles of an instruction that computes a 64-bit address: half of one chain's, since code runs two at once."""
     return scaled(each(rows, op="addresses"), 2 * ADDRESS)
 
 

@@ -119,6 +119,6 @@ def test_a_device_multiplies_as_the_run_does(word):
     """Integers bit for bit; floats within the bound of the sums, which the reference of the test holds them to."""
     there = gpu.availability()
     if not there.ok:
-        pytest.skip(there.reason)
+        pytest.skip(there.reason)  # no PyCUDA, no driver or no device, in words
     kernel = product(word, steps=3)
     assert gpu.differential_test(kernel, prove(kernel).certificate, [{}])

@@ -63,7 +63,7 @@ def test_no_server_is_above_its_rate_and_what_is_free_costs_no_more(name):
 
 
 def test_bytes_in_flight_are_no_more_than_a_window_holds():
-    """Boxes of 64 KB, of which a window of 8 KB holds an eighth at a time."""
+    """Each box has 64 KB, so a window of 8 KB holds an eighth of a box at a time."""
     bound = tma_copy(4096, 512, tile=(64, 256), slots=3, blocks=8).bind()
     trace = simulate(bound, H200.replacing(tma_bytes_in_flight=8192, tma_latency=1000), **ONLY)
 

@@ -56,7 +56,7 @@ def test_the_requests_of_all_sms_are_asked_for():
 
 
 def test_what_is_stored_outside_takes_a_wavefront_a_line():
-    """M32: of a box of 64 rows of 256 bytes, of which 16 are inside, the store takes 232 cycles, not 128 or 513."""
+    """M32: a box has 64 rows of 256 bytes and 16 of them lie inside. Its store takes 232 cycles, not 128 or 513."""
     walk = Programs(tma_copy(16, 64, tile=(64, 64)).bind()).walk([(0,)])
     [store] = [p for parts in walk.parts for p in parts if p.row.unit is Unit.TMA_STORE]
     [port] = Times(H200).of(store)[4].tolist()

@@ -92,7 +92,7 @@ def test_the_order_of_terms_changes_no_count():
 
 
 def test_what_no_loop_changes_is_made_out_once():
-    """A vector copy: 23 instructions of machine code, of which four are loads, stores and the end."""
+    """A vector copy has 23 machine instructions. Four of them are loads, stores and the exit."""
     found = upkeep(vector_copy(dim("N"), vector_bytes=4, threads=512).bind(N=4096))
 
     assert sum(x.instructions for x in found.values()) == pytest.approx(20, abs=3)
