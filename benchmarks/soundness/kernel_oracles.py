@@ -28,7 +28,7 @@ from symlayout.expr import evaluate
 from symlayout.facts import symbols_in
 from symlayout.kernel import Kernel
 from symlayout.kernel.integer_widths import evaluations, in_memory
-from symlayout.ops import Barrier, Role
+from symlayout.ops import Barrier, Mma, Role
 from symlayout.semantics import execute
 from symlayout.semantics.telling import telling_inputs
 
@@ -148,7 +148,7 @@ def apart(claim: Any, env: Env) -> bool:
 def registers_fit(claim: Any, _: Env) -> bool:
     """Registers counted role by role; those of all warps together."""
     k = claim.kernel
-    launched = min(65536 // k.threads, 255) // 8 * 8
+    launched = min(65536 // (k.threads * (k.ctas_per_sm or 1)), 255) // 8 * 8
     roles = [op for op in k.walk() if isinstance(op, Role)]
     asked = [x for x in roles if x.registers]
     plain = 255 if not asked and launched + 8 > 255 else launched
@@ -164,8 +164,19 @@ def registers_fit(claim: Any, _: Env) -> bool:
         return False
     if any(x.registers % 8 or not 24 <= x.registers <= 256 or x.first_warp % 4 or x.warps % 4 for x in asked):
         return False
+    if any(_at_launch(op.atom) > launched for op in k.walk() if isinstance(op, Mma)):
+        return False
     own = {w: x.registers for x in roles for w in range(x.first_warp, x.first_warp + x.warps)}
     return sum(32 * (own.get(w) or launched) for w in range(k.threads // 32)) <= launched * k.threads
+
+
+def _at_launch(word: str) -> int:
+    """Registers of a thread without which ptxas refuses a product: for wgmma its part of 64 x N sums, A, and 26."""
+    name, shape, *kinds = word.split(".")
+    if name == "mma":
+        return 64 if kinds == ["f64"] and shape.startswith("m16") else 0
+    n, half = int(shape.split("n")[1].split("k")[0]), "f16" in kinds[1:]
+    return n // (4 if half else 2) + 4 * ("rs" in kinds) + 26
 
 
 def shared_fits(claim: Any, env: Env) -> bool:

@@ -1,4 +1,4 @@
-"""The registers of each role suffice for its tensors, and what roles ask for is there."""
+"""The registers of each role suffice for its tensors, and what roles and instructions ask for is there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.arch import SM90, Arch
-from symlayout.atoms import MemorySpace
+from symlayout.atoms import MemorySpace, MmaAtom
 from symlayout.kernel import Kernel
 from symlayout.ops import Role
 
@@ -23,9 +23,10 @@ class RegistersFit(OfProgram):
     """The register tensors of each role take at most the registers of its threads, and setmaxnreg can give them.
 
     A role with a number of registers changes to it with setmaxnreg. That takes whole warpgroups and a multiple of 8
-    from 24 to 256, and all warps together have at most the registers of the launch (PTX ISA, setmaxnreg). The
-    registers that the compiler needs for other values, such as addresses and indices, are not counted: the compiler's
-    report shows whether it spills.
+    from 24 to 256, and all warps together have at most the registers of the launch (PTX ISA, setmaxnreg). An
+    instruction needs its registers at the launch already, as setmaxnreg does not change what ptxas takes an
+    instruction with (``MmaAtom.launch_registers``). The registers that the compiler needs for other values, such as
+    addresses and indices, are not counted: the compiler's report shows whether it spills.
 
     >>> from symlayout import dims
     >>> from symlayout.kernels import gemm
@@ -90,6 +91,12 @@ class RegistersFit(OfProgram):
             if taken > n:
                 of = f"role {name}" if name else self.kernel.name
                 yield f"the tensors of {of} take {taken} registers of each thread, {taken - n} more than it has"
+        for row in self._products():
+            if row.launch_registers > self.launched:
+                yield (
+                    f"{row.word} needs {row.launch_registers} registers of each thread at the launch, "
+                    f"{row.launch_registers - self.launched} more than {self.arch} gives {self._threads()}"
+                )
         for r in _roles(self.kernel) if self.arch.setmaxnreg is None else ():
             if r.registers:
                 yield f"role {r.name} asks for {r.registers} registers, and {self.arch} has no setmaxnreg"
@@ -103,15 +110,23 @@ class RegistersFit(OfProgram):
                 yield f"{str(r).rstrip(':')}: expected whole warpgroups for setmaxnreg"
         all_, pool = self._sum()
         if all_ > pool:
-            of = f"a launch of {self.kernel.threads} threads has"
-            yield f"the roles ask for {all_} registers, {all_ - pool} more than {of}"
+            yield f"the roles ask for {all_} registers, {all_ - pool} more than a launch of {self._threads()} has"
+
+    def _products(self) -> list[MmaAtom]:
+        rows = dict.fromkeys(op.row for op in self.kernel.walk())
+        return [row for row in rows if isinstance(row, MmaAtom)]
+
+    def _threads(self) -> str:
+        """The threads that share the registers of an SM, as text."""
+        ctas = self.kernel.ctas_per_sm or 1
+        return f"{f'{ctas} CTAs of ' if ctas > 1 else ''}{self.kernel.threads} threads"
 
     def counterexample(self) -> Witness | None:
         fault = next(self._faults(), None)
         return None if fault is None else Witness({}, (), fault)
 
     def lemma(self, facts: Any) -> str:
-        return "the registers of all roles together are at most those of the launch"
+        return "the registers of each instruction, and of all roles together, are at most those of the launch"
 
 
 def _roles(kernel: Kernel) -> list[Role]:

@@ -138,6 +138,7 @@ class MmaAtom(Atom):
     tv_c: Layout
     combines: Combines = Combines.PRODUCT
     extent: Extent = Extent.SHAPE
+    launch_registers: int = 0  # of a thread: a launch with fewer has an instruction that the assembler refuses
 
     @property
     def packed(self) -> int:

@@ -46,6 +46,7 @@ TV: dict[tuple[int, int, int], tuple[Layout, Layout]] = {
     (8, 64, 4): (SCALAR, SCALAR),
 }
 TV |= {(16, 64, k): TV[16, 32, k] for k in (4, 8)}  # f64 is dealt as tf32
+F64_REGISTERS = 64  # ptxas 13.0 refuses products of 16 rows of f64 with fewer, whatever k
 SINCE = {e4m3: (8, 9), e5m2: (8, 9)}  # PTX ISA, mma: target ISA notes
 
 
@@ -96,6 +97,7 @@ def _row(
         tv_c=TV_C[m],
         combines=combines,
         made_of=made_of,
+        launch_registers=F64_REGISTERS if (dtype, m) == (f64, 16) else 0,
     )
 
 

@@ -7,6 +7,8 @@ wgmma.m64n256k16.bf16: shared -> register, by 128 threads, asynchronous, complet
 ((4,8,4),(2,2,2)):((128,1,16),(64,8,512))
 >>> print(atom("wgmma.m64n64k32.e4m3").acc_dtype, atom("wgmma.m64n64k16.f16.f16").acc_dtype)
 f32 f16
+>>> print(atom("wgmma.m64n256k16.bf16").launch_registers, atom("wgmma.m64n256k16.bf16.rs").launch_registers)
+154 158
 
 Both tiles lie in shared memory, each said by a ``MatrixDescriptor``; with ``.rs`` A is in registers. K is 32 bytes.
 16-bit types may be K-major or MN-major there, others are K-major. Sums are f32, or i32 of integers; another type stands
@@ -21,10 +23,11 @@ import functools
 from ..dtype import DType, bf16, e4m3, e5m2, f16, f32, i8, i32, tf32, u8
 from ..layout import Layout
 from .access import Completion, Issuer, Proxy
-from .atom import HOPPER, REGISTER, SHARED, MmaAtom
+from .atom import HOPPER, REGISTER, SHARED, WORD_BITS, MmaAtom, values_of
 from .descriptor import STEP_BYTES
 
 THREADS, M = 128, 64
+MORE_REGISTERS = 26  # than its operands: ptxas 13.0, error C7602, whatever setmaxnreg gives a role later
 N = range(8, 257, 8)
 N_INTEGER = (8, 16, 24, 32, *range(48, 257, 16))
 
@@ -34,6 +37,8 @@ TV_A_REGISTERS = {
     16: Layout(((4, 8, 4), (2, 2, 2)), ((128, 1, 16), (64, 8, 512))),
     8: Layout(((4, 8, 4), (4, 2, 2)), ((256, 1, 16), (64, 8, 1024))),
 }
+
+A_BITS = 8 * M * STEP_BYTES // THREADS  # of a thread, of A in registers
 
 
 @functools.cache
@@ -68,6 +73,7 @@ def _row(n: int, dtype: DType, sums: DType, registers: bool) -> MmaAtom:
         tv_a=TV_A_REGISTERS[dtype.bits] if registers else tv_shared(M, k),
         tv_b=tv_shared(n, k),
         tv_c=tv_c(n),
+        launch_registers=(sums.bits * values_of(tv_c(n)) + A_BITS * registers) // WORD_BITS + MORE_REGISTERS,
     )
 
 

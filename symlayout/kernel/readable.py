@@ -23,6 +23,7 @@ from ..ops import (
     OPERATIONS,
     WARP,
     Box,
+    ByAtom,
     Copy,
     Elect,
     If,
@@ -90,7 +91,7 @@ def unread(kernel: Kernel, op: Op) -> Iterator[str]:
     if wrong:
         return
     yield from _names(kernel, op)
-    if isinstance(op, Copy | Mma | PeerCopy):
+    if isinstance(op, ByAtom):
         yield from _instruction(kernel, op)
     if isinstance(op, Map):
         yield from _function(op)
@@ -147,7 +148,7 @@ def _declared(what: str, name: str, x: Any, known: Iterable[str]) -> Iterator[st
         yield f"expected {what} of {', '.join(known) or 'none that there are'}, got {x}"
 
 
-def _instruction(kernel: Kernel, op: Copy | Mma | PeerCopy) -> Iterator[str]:
+def _instruction(kernel: Kernel, op: ByAtom) -> Iterator[str]:
     """An instruction that there is, boxes where a tensor copy takes them, bytes where they are an operand."""
     row = op.row
     if row is None:

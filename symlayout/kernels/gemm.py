@@ -14,11 +14,12 @@ at once share rows of A and B in L2.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ..atoms import MatrixDescriptor, atom
+from ..arch import SM90
+from ..atoms import MatrixDescriptor, MmaAtom, atom
 from ..dtype import DType, DTypeLike, f32
 from ..errors import LayoutError
 from ..expr import Int, Symbol, divides, minimum, xor
@@ -72,8 +73,7 @@ def gemm(
     kind, consumers = DType.of(dtype), rows // 64
     _expect(kind, rows, columns, stages, cluster, blocks)
     sizes = (*(x for x in (M, N, K) if not isinstance(x, int)), *sorted(symbols_in((blocks,)), key=str))
-    threads = 128 * (1 + consumers)
-    k = Builder("gemm", *sizes, grid=(blocks,), threads=threads, cluster=(cluster,), ctas_per_sm=1)
+    k = Builder("gemm", *sizes, grid=(blocks,), threads=_threads(rows), cluster=(cluster,), ctas_per_sm=1)
     share = columns // cluster  # rows of B that a CTA loads for all
     a = _operand(k, "a", kind, (M, K), (rows, STEP_K))
     b = _operand(k, "b", kind, (N, K), (share, STEP_K))
@@ -127,7 +127,7 @@ def _multiply(
     rows, columns = tile
     of_a = MatrixDescriptor.of(tile_to_shape(ROWS, (rows, STEP_K)), kind, rows=64)
     of_b = MatrixDescriptor.of(tile_to_shape(ROWS, (columns, STEP_K)), kind)
-    word = atom(f"wgmma.m64n{columns}k{INSTRUCTION_K}.{kind}").word
+    word = _product(kind, columns).word
     with k.loop("i", steps) as i:
         use = wave * steps + i
         slot = ring.acquire(use)
@@ -183,6 +183,15 @@ def _raster(
     return tiles_m * tiles_n, corner
 
 
+def _threads(rows: int) -> int:
+    """A warpgroup that loads, and one for each 64 rows."""
+    return 128 * (1 + rows // 64)
+
+
+def _product(kind: DType, columns: int) -> MmaAtom:
+    return cast(MmaAtom, atom(f"wgmma.m64n{columns}k{INSTRUCTION_K}.{kind}"))
+
+
 def _expect(kind: DType, rows: int, columns: int, stages: int, cluster: int, blocks: Int) -> None:
     if kind.bits != 16 or kind.kind != "float":
         raise LayoutError(f"expected bf16 or f16, got {kind}")
@@ -190,10 +199,11 @@ def _expect(kind: DType, rows: int, columns: int, stages: int, cluster: int, blo
         raise LayoutError(f"expected a tile of 64, 128 or 192 rows, got {rows}")
     if columns % STORE_COLUMNS or not STORE_COLUMNS <= columns <= 256:
         raise LayoutError(f"expected a tile of 64, 128, 192 or 256 columns, got {columns}")
-    if rows == 192 and columns > 192:
+    threads, product = _threads(rows), _product(kind, columns)
+    if product.launch_registers > (each := SM90.registers_at(threads)):
         raise LayoutError(
-            f"expected a tile of at most 192 columns with 192 rows, got {columns}: a thread of 4 warpgroups has 128 "
-            f"registers, {columns // 2} of them for sums; 128 or 64 rows leave it more"
+            f"expected a tile of fewer rows or columns, got {rows} x {columns}: {product.word} needs "
+            f"{product.launch_registers} registers of each thread, and a launch of {threads} threads has {each}"
         )
     if cluster < 1 or columns % (8 * cluster):
         raise LayoutError(f"expected a cluster whose CTAs share {columns} rows of B in eights, got {cluster}")

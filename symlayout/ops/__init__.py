@@ -11,7 +11,7 @@ of an instruction a field of its row in ``symlayout.atoms``.
 from __future__ import annotations
 
 from .data import FOLDS, SHUFFLES, Copy, Fill, Let, LoadIndex, Map, Mma, Reduce, Shuffle, number_text
-from .op import WARP, Op
+from .op import WARP, ByAtom, Op
 from .operands import Box, Matrix, Operand, Param, Ref, Slot
 from .peers import PeerCopy
 from .prefetches import Prefetch, PrefetchL2
@@ -57,6 +57,7 @@ __all__ = [
     "Barrier",
     "BarrierArrive",
     "Box",
+    "ByAtom",
     "ClusterArrive",
     "ClusterBarrier",
     "ClusterWait",

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from ..atoms import ATOMS
 from ..atoms.access import AccessKind, Extent, Issuer, MemorySpace, Proxy
 from ..atoms.atom import Atom, MatrixCopy, MmaAtom, values_of
 from ..atoms.cache import CachePolicy
@@ -17,7 +16,7 @@ from ..errors import LayoutError
 from ..expr import Fact, Int, Symbol, integer
 from ..facts import ranges
 from ..int_tuple import text
-from .op import WARP, Op, expect_word
+from .op import WARP, ByAtom, Op, expect_word
 from .operands import Box, Matrix, Operand, Param, Ref, Slot
 from .prefetches import with_policy
 from .touch import Touch
@@ -31,7 +30,7 @@ USUAL_NAN = 0x7FF8000000000000  # the bits of float("nan")
 
 
 @dataclass(frozen=True)
-class Copy(Op):
+class Copy(ByAtom):
     """Move data by an atom; an asynchronous load completes on *barrier*, a multicast goes to the CTAs of a mask.
 
     *bytes* is an operand of bulk copies only: how many they move. A *cache* policy changes no value. *when* is one of
@@ -39,7 +38,6 @@ class Copy(Op):
     cp.async: src-size).
     """
 
-    atom: str
     src: Operand
     dst: Operand
     barrier: Slot | None = None
@@ -47,14 +45,6 @@ class Copy(Op):
     bytes: Int | None = None
     cache: CachePolicy | None = None
     when: tuple[Fact, ...] = ()
-
-    @property
-    def row(self) -> Atom | None:
-        return ATOMS.get(self.atom)
-
-    @property
-    def credits(self) -> Slot | None:
-        return self.barrier
 
     @property
     def box(self) -> Box | None:
@@ -95,18 +85,13 @@ class Copy(Op):
 
 
 @dataclass(frozen=True)
-class Mma(Op):
+class Mma(ByAtom):
     """acc += a b by an atom; *zero* (an expression that is 0 or 1) makes it acc = a b."""
 
-    atom: str
     a: Ref | Matrix
     b: Ref | Matrix
     acc: Ref
     zero: Int = 0
-
-    @property
-    def row(self) -> Atom | None:
-        return ATOMS.get(self.atom)
 
     def _touched(self) -> Iterator[Touch]:
         row = self.row

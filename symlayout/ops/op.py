@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ..atoms.access import Completion, Issuer, Reduction
-from ..atoms.atom import Atom
+from ..atoms.atom import ATOMS, Atom
 from ..errors import LayoutError
 from .fields import Checked
 from .operands import Box, Ref, Slot
@@ -163,6 +163,26 @@ class Op(Checked):
     def credits_to(self, barrier: str) -> bool:
         """Whether the bytes that it moves are credited to one of these mbarriers."""
         return self.credits is not None and self.credits.barrier == barrier
+
+
+@dataclass(frozen=True)
+class ByAtom(Op):
+    """The base of operations by an instruction that has a row in the table of atoms."""
+
+    atom: str
+
+    @property
+    def barrier(self) -> Slot | None:
+        """The mbarrier that its completion is told to; a field where the instruction takes one."""
+        return None
+
+    @property
+    def row(self) -> Atom | None:
+        return ATOMS.get(self.atom)
+
+    @property
+    def credits(self) -> Slot | None:
+        return self.barrier
 
 
 def expect_word(x: str, known: tuple[str, ...], what: str) -> None:

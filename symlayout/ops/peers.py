@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..atoms import ATOMS
 from ..atoms.access import AccessKind, MemorySpace, Proxy
-from ..atoms.atom import Atom
 from ..expr import Int
-from .op import Op
+from .op import ByAtom
 from .operands import Ref, Slot
 from .touch import Touch
 
 
 @dataclass(frozen=True)
-class PeerCopy(Op):
+class PeerCopy(ByAtom):
     """Each thread moves bytes between its registers and the shared memory of the CTA of rank *peer* in its cluster.
 
     The place is that of the tensor in the peer: ``mapa`` of the own one. ``ld.cluster`` and ``st.cluster`` are loads
@@ -28,19 +26,10 @@ class PeerCopy(Op):
     st.async.8 x -> part[2] of CTA 1 on full[0]
     """
 
-    atom: str
     src: Ref
     dst: Ref
     peer: Int
     barrier: Slot | None = None
-
-    @property
-    def row(self) -> Atom | None:
-        return ATOMS.get(self.atom)
-
-    @property
-    def credits(self) -> Slot | None:
-        return self.barrier
 
     @property
     def place(self) -> Ref:

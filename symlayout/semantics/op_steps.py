@@ -17,6 +17,7 @@ from ..ops import (
     Barrier,
     BarrierArrive,
     Box,
+    ByAtom,
     ClusterArrive,
     ClusterBarrier,
     ClusterWait,
@@ -62,7 +63,7 @@ Steps = Iterator[Blocked | None]
 # -- data -----------------------------------------------------------------------------------------------
 
 
-def _instruction(agent: Agent, op: Copy | Mma | PeerCopy) -> None:
+def _instruction(agent: Agent, op: ByAtom) -> None:
     effect(op.atom)(agent, op)
 
 

@@ -10,12 +10,11 @@ from symlayout.ops import Matrix
 from symlayout.semantics.matrix import by_thread
 
 
-def registers(k, name, dtype, threads, values, load=True):
-    """Registers of each thread and the global tensor that they come from, or go to."""
+def registers(k, name, dtype, threads, values):
+    """Registers of each thread and the global tensor that they come from."""
     outside = k.global_tensor(name, dtype, Layout((values, threads)))
     held = k.registers(f"{name}_held", dtype, values)
-    if load:
-        copied(k, outside, held, dtype, values, "ld")
+    copied(k, outside, held, dtype, values, "ld")
     return outside, held
 
 
@@ -27,7 +26,7 @@ def copied(k, outside, held, dtype, values, name):
 
 
 def finished(k, acc, sums, threads, values):
-    out, _ = registers(k, "out", sums, threads, values, load=False)
+    out = k.global_tensor("out", sums, Layout((values, threads)))
     copied(k, out, acc, sums, values, "st")
     return k.kernel()
 
