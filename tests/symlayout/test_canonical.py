@@ -38,6 +38,7 @@ from symlayout.ops import (
     Arrive,
     Barrier,
     Box,
+    ByAtom,
     ClusterArrive,
     ClusterBarrier,
     ClusterWait,
@@ -87,7 +88,7 @@ MODULES = (
     *("ops", "results", "kernel", "tma", "tma_copy", "dtype", "arch", "linear", "atoms.descriptor"),
     *("rules.tma_copy", "rules.tma_tile"),
 )
-BASES = (Op,)  # which have no values of their own
+BASES = (Op, ByAtom)  # which have no values of their own
 
 EXAMPLES = [
     *(HERE, FULL, Box("map", (I, 0)), Param("alpha"), Matrix(Ref("a"), MatrixDescriptor(0))),
