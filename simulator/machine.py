@@ -69,6 +69,10 @@ class Number:
         return f"{self.name} = {self.value:g} {self.unit}, {self.grade}, +-{100 * self.uncertainty:g} %: {where}"
 
 
+class MachineError(SimulationError):
+    """A machine without a number that a kernel needs, or with one of another unit."""
+
+
 def _is_number(x: object) -> bool:
     return type(x) in (int, float)
 
@@ -85,14 +89,15 @@ class Machine:
     def __getitem__(self, key: str) -> Number:
         found = self.numbers.get(key)
         if found is None:
-            raise SimulationError(f"expected a number {key!r} of {self.name}, got none; add it to its file")
+            how = 'add it to its file, or say base = "h200" in its first line'
+            raise MachineError(f"expected a number {key!r} of {self.name}, got none; {how}")
         return found
 
     def count(self, key: str) -> int:
         """A number of things or of bytes."""
         found = self._of(key, ("count", "bytes")).value
         if found != int(found):
-            raise SimulationError(f"expected a whole number of {key} of {self.name}, got {found}")
+            raise MachineError(f"expected a whole number of {key} of {self.name}, got {found}")
         return int(found)
 
     def share(self, key: str) -> float:
@@ -124,7 +129,7 @@ class Machine:
         """Picoseconds for which a byte, or an operation, takes up the power that is not drawn in any case."""
         free = self._of("power_limit", ("W",)).value - self._of("power_static", ("W",)).value
         if free <= 0:
-            raise SimulationError(f"expected a power_limit of {self.name} above its power_static, got {free} W more")
+            raise MachineError(f"expected a power_limit of {self.name} above its power_static, got {free} W more")
         return self._of(key, ("pJ/B", "pJ/FLOP")).value / free
 
     def replacing(self, **values: float) -> Machine:
@@ -172,7 +177,7 @@ class Machine:
     def _of(self, key: str, units: tuple[str, ...]) -> Number:
         row = self[key]
         if row.unit not in units:
-            raise SimulationError(f"expected {key} of {self.name} in {' or '.join(units)}, got {row.unit}")
+            raise MachineError(f"expected {key} of {self.name} in {' or '.join(units)}, got {row.unit}")
         return row
 
 

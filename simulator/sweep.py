@@ -29,7 +29,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernels.families import Family, shown
 
 from .engine import SimulationError
-from .machine import H200, Machine
+from .machine import H200, Machine, MachineError
 from .simulate import simulate
 
 MAX_POINTS = 100_000
@@ -150,7 +150,8 @@ def sweep(
     *legal* takes a kernel for all sizes, and sizes, and says why it must not be used at these, or "". It and the
     family travel to *workers*, or to the workers of a Dask *scheduler*. With *best* None it is asked about every point.
     *resume* is a file in which rows are kept by content (kernel, sizes, machine, cache, version of the simulator) and
-    looked up before a simulation. Raises SimulationError for axes that are none, or of too many points.
+    looked up before a simulation. Raises SimulationError for axes that are none, or of too many points, and
+    MachineError for a machine without a number that a point needs.
     """
     sizes = {k: sizes[k] for k in family.dims if k in sizes} | dict(sizes)
     axes = {k: axes[k] for k in family.options if k in axes} | dict(axes)
@@ -161,6 +162,8 @@ def sweep(
     before = 0
     for done, (i, found) in enumerate(campaigns.each(work, todo, workers, scheduler), 1):
         row, was_known = (_failed(todo[i], found), False) if isinstance(found, campaigns.Failed) else found
+        if isinstance(row, MachineError):
+            raise row
         before += was_known
         rows[i] = row
         if not was_known:
@@ -201,8 +204,8 @@ def points(family: Family, sizes: Mapping[str, Sequence[int]], axes: Mapping[str
 
 def predicted(
     family: Family, machine: Machine, cache: str, known: Callable[[str], Row | None], point: Point
-) -> tuple[Row, bool]:
-    """The row of a point, and whether it was known before."""
+) -> tuple[Row | MachineError, bool]:
+    """The row of a point, or what the machine does not have, and whether it was known before."""
     told, sizes = {k: shown(x) for k, x in point.options}, dict(point.sizes)
     try:
         bound = family.build(**dict(point.options)).bind(**sizes)
@@ -211,6 +214,8 @@ def predicted(
         if found is not None:
             return replace(found, options=told, sizes=sizes), True
         trace = simulate(bound, machine, cache=cache, what_if=False, uncertainty=False)
+    except MachineError as e:
+        return e, False
     except SymlayoutError as e:
         return Row(told, sizes, why=str(e)), False
     busiest = max(trace.uses, key=lambda u: u.utilisation)

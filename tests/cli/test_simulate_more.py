@@ -193,10 +193,11 @@ def test_what_is_no_kernel_is_refused(tmp_path, more, name, message):
     assert "Traceback" not in result.stderr
 
 
-def test_a_machine_that_lacks_a_number_is_named(tmp_path):
+@pytest.mark.parametrize("command", [("simulate",), ("sweep", "vector_bytes=4,8", "--workers", "1")])
+def test_a_machine_that_lacks_a_number_is_named(tmp_path, command):
     row = 'value = 132\nunit = "count"\ngrade = "documented"\nsource = "data sheet"\n'
     (tmp_path / "bare.toml").write_text(f"[sms]\n{row}")
-    result = run("simulate", "vector_copy", "N=1024", "--machine", tmp_path / "bare.toml")
+    result = run(command[0], "vector_copy", "N=1024", *command[1:], "--machine", tmp_path / "bare.toml")
 
     assert result.exit_code == 2
     assert "of bare, got none; add it to its file" in " ".join(result.stderr.split())
