@@ -5,11 +5,13 @@ from __future__ import annotations
 import collections
 import contextlib
 import itertools
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
@@ -27,8 +29,61 @@ STYLES = {
 
 ACCESSES = ("aligned", "in bounds", "fits in")  # kinds of claims about one access of a kernel
 
-out = Console(highlight=False, soft_wrap=True)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+LABEL = re.compile(r"\s*\S+(?: \S+)*?\s{2,}(?:\S+\s{2,})?")  # what stands before a column of text
+ROOM = 40  # columns that words at the end of a row need
+STEP = 4  # columns by which the rest of a line without a label is indented
+
+
+class Lines(Console):
+    """Lines as they are; on a terminal, the rest of one that is too long is indented as its text is."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """Print as ``rich`` does, each line of a text, or of a string without markup, broken at its spaces."""
+        plain = not how.get("markup", True)
+        if self.is_terminal:
+            objects = tuple(
+                folded(x if isinstance(x, Text) else Text(x), self.width)
+                if isinstance(x, Text) or (plain and isinstance(x, str))
+                else x
+                for x in objects
+            )
+        super().print(*objects, **how)
+
+
+def folded(x: Text, columns: int, indent: int | None = None) -> Text:
+    """Text of which no line is wider than so many columns, where it has spaces.
+
+    The rest of a line is indented by *indent*, or as what stands behind its label.
+
+    >>> print(folded(Text("moved       536870912 bytes, 2020.4 per cycle"), 32))
+    moved       536870912 bytes,
+                2020.4 per cycle
+    """
+    return Text("\n").join(part for line in x.split("\n", allow_blank=True) for part in _parts(line, columns, indent))
+
+
+def _indent(line: str, columns: int) -> int:
+    label = LABEL.match(line)
+    if label is not None and label.end() <= columns // 2:
+        return label.end()
+    return len(line) - len(line.lstrip()) + STEP
+
+
+def _parts(line: Text, columns: int, indent: int | None) -> Iterator[Text]:
+    indent = _indent(line.plain, columns) if indent is None else indent
+    while cell_len(line.plain) > columns:
+        cut = line.plain.rfind(" ", indent + 1, columns + 1)
+        if cut < 0 or not line.plain[:cut].strip():
+            break
+        part, rest = line[:cut], line[cut:]
+        part.rstrip()
+        yield part
+        line = Text(" " * indent).append(rest[len(rest.plain) - len(rest.plain.lstrip()) :])
+    yield line
+
+
+out = Lines(highlight=False, soft_wrap=True)
+err = Lines(stderr=True, highlight=False, soft_wrap=True)
 
 
 def width() -> int:
@@ -145,6 +200,16 @@ def show_summary(report: Report, seconds: float) -> None:
     out.print(line)
 
 
+def show_row(numbers: str, words: str) -> None:
+    """A row of a table that ends in words; on a terminal without room for them they stand below."""
+    if not out.is_terminal:
+        out.print(f"{numbers} {words}", markup=False)
+    elif out.width < len(numbers) + ROOM:
+        out.print(f"{numbers.rstrip()}\n      {words}", markup=False)
+    else:
+        out.print(folded(Text(f"{numbers} {words}"), out.width, len(numbers) + 1))
+
+
 def show_error(message: str) -> None:
     """A message on the error stream."""
     err.print(Text("error: ", style="bold red").append(message))
@@ -162,14 +227,23 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def progress(total: int, what: str = "claims") -> Iterator[Callable[[int], None]]:
-    """On a terminal, a bar on the error stream, once the claims, or what else there is, take a second."""
+def progress(total: int, what: str = "claims", then: str = "") -> Iterator[Callable[[int], None]]:
+    """On a terminal, a bar on the error stream, once the claims, or what else there is, take a second.
+
+    When all are done the bar says *then* what is being done, for which nobody knows how long it takes.
+    """
     from rich.progress import Progress
 
     bar = Progress(console=err, transient=True, disable=not err.is_terminal)
     task = bar.add_task(what, total=total)
     with _late(bar.start, bar.stop):
-        yield lambda done: bar.update(task, completed=done)
+
+        def step(done: int) -> None:
+            bar.update(task, completed=done)
+            if then and done == total:
+                bar.reset(task, description=then, total=None)
+
+        yield step
 
 
 @contextlib.contextmanager

@@ -57,10 +57,9 @@ def machines(
     console.out.print(m.name, markup=False)
     for n in m.numbers.values():
         spread = f"+-{100 * n.uncertainty:g} %" if n.uncertainty else ""
-        console.out.print(
-            f"  {n.name:22} {n.value:>11g} {n.unit:8} {n.grade:11} {spread:8} {n.of and f'{n.of}: '}{n.source}",
-            markup=False,
-        )
+        numbers = f"  {n.name:22} {n.value:>11g} {n.unit:8} {n.grade:11} {spread:8}"
+        source = f"{n.of and f'{n.of}: '}{n.source}"
+        console.show_row(numbers, source)
 
 
 def _order(row: tuple[str, int]) -> tuple[int, str]:

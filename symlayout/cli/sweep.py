@@ -74,7 +74,8 @@ def sweep(
         where = chosen_machine(where, numbers)
         sizes, axes = axes_of(of, given)
         total = len(points(of, sizes, axes))
-        with console.progress(total, "schedules") as show:
+        then = "" if prove is Prove.NONE else "asking the prover"
+        with console.progress(total, "schedules", then) as show:
             found = run(
                 of,
                 sizes,
