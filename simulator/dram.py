@@ -21,17 +21,34 @@ from .engine import NS, Engine
 from .machine import H200, Machine
 from .resource import Pipe
 
-__all__ = ["H200", "Dram"]
+__all__ = ["H200", "Dram", "whole"]
 
 PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that a steady state repeats
 STEP = 20 * NS  # in which it keeps others waiting, for the same reason
 FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not remembered
 
 
+def whole(wait: float) -> int:
+    """A wait in whole nanoseconds: one that depends on what was before settles then, and a steady state repeats."""
+    return NS * round(wait / NS)
+
+
 class Dram:
     """The bus of DRAM. What one direction has moved lately pairs with what the other moves."""
 
-    __slots__ = ("_busy", "_memory", "_near", "_read", "_turn", "_unpaired", "_waits", "_write", "moved", "pipe")
+    __slots__ = (
+        "_lately",
+        "_memory",
+        "_near",
+        "_read",
+        "_turn",
+        "_unpaired",
+        "_waits",
+        "_write",
+        "busy",
+        "moved",
+        "pipe",
+    )
 
     def __init__(self, engine: Engine, machine: Machine, free: bool = False) -> None:
         self.pipe = Pipe("DRAM", engine, free=free)
@@ -41,7 +58,8 @@ class Dram:
         self.moved = (0, 0)  # bytes that were read and written
         self._waits = machine.exact("dram_read_wait"), machine.exact("dram_write_wait")
         self._memory = machine.exact("dram_memory")
-        self._busy = [(0, 0), (0, 0)]  # of reads and of writes: a time, and how long it was busy, as remembered then
+        self.busy = [0, 0]  # with reads and with writes, in all
+        self._lately = [(0, 0), (0, 0)]  # of reads and of writes: a time, and how long it was busy, as remembered then
 
     def read(self, nbytes: float) -> tuple[int, int]:
         """(start, end) of the service of bytes that are read. Some may be time alone, see ``traffic``."""
@@ -61,29 +79,32 @@ class Dram:
 
     def _take(self, direction: int, ps: int) -> tuple[int, int]:
         step = max(1, ps // PARTS)
-        self._busy[direction] = self.pipe.engine.now, step * round(self._remembered(direction) / step) + ps
+        self.busy[direction] += ps
+        self._lately[direction] = self.pipe.engine.now, step * round(self._remembered(direction) / step) + ps
         return self.pipe.take(ps)
 
     def _remembered(self, direction: int) -> float:
         """How long it was busy in a direction lately."""
-        since, busy = self._busy[direction]
+        since, busy = self._lately[direction]
         left = busy * exp((since - self.pipe.engine.now) / self._memory) if busy else 0.0
         return left if left > FORGOTTEN else 0.0
 
-    def waits(self, lines: int) -> int:
+    def waits(self, lines: int, beside: tuple[float, float] | None = None) -> int:
         """What the last of some lines that are asked for now waits for its channel, whatever the bus does.
 
-        A line waits for a time that is anywhere up to the longest: the last of n for n/(n + 1) of it on average.
+        It reads and writes *beside* for these parts of the time, lately if they are not known. A line waits for a time
+        that is anywhere up to the longest: the last of n for n/(n + 1) of it on average.
         """
         if self.pipe.free:
             return 0
-        read, write = (min(1.0, STEP * round(self._remembered(k) / STEP) / self._memory) for k in (0, 1))
+        lately = beside or [STEP * round(self._remembered(k) / STEP) / self._memory for k in (0, 1)]
+        read, write = (min(1.0, part) for part in lately)
         longest = self._waits[0] * read + self._waits[1] * write
-        return round(longest * lines / (lines + 1))
+        return whole(longest * lines / (lines + 1))
 
     def state(self, now: int) -> Hashable:
         """What ``waits`` depends on."""
-        lately = enumerate(self._busy)
+        lately = enumerate(self._lately)
         return tuple([(now - since, busy) if self._remembered(k) else 0 for k, (since, busy) in lately])
 
     @property

@@ -16,9 +16,9 @@ its way at once (cut-through): it is over when the slowest has served it, and it
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from math import exp
+from typing import NamedTuple
 
-from .dram import Dram
+from .dram import Dram, whole
 from .engine import Engine
 from .machine import H200, Machine
 from .resource import Pipe
@@ -29,36 +29,55 @@ POWER = "power"
 __all__ = ["H200", "LATENCY", "POWER", "GlobalMemory"]
 
 
-class Lately:
-    """The part of the time for which something was busy, by an average that forgets exponentially.
+class Beside(NamedTuple):
+    """The parts of the time for which L2 writes, and for which DRAM reads and writes."""
 
-    >>> lately = Lately(1000)
-    >>> lately.add(0, 500)
-    >>> lately.part(0), lately.part(1000) < 0.2
-    (0.5, True)
+    l2_writes: float
+    dram: tuple[float, float]
+
+
+class Since:
+    """What memory does beside, since the same slot of a ring was filled before.
+
+    A mean over an iteration does not depend on when in it the SMs ask, which is not the same for all of them.
+
+    >>> engine = Engine()
+    >>> memory = GlobalMemory(engine, H200)
+    >>> slot = Since(memory)
+    >>> slot.asked(0), slot.asked(0)  # for two boxes of the first phase
+    (None, None)
+    >>> engine.at(2000, lambda: print(slot.asked(1))); memory.wrote += 1000; engine.run()
+    Beside(l2_writes=0.5, dram=(0.0, 0.0))
     """
 
-    MOST, STEPS = 0.75, 8
+    __slots__ = ("_before", "_last", "_memory", "_phase")
 
-    def __init__(self, memory: float) -> None:
-        self._memory, self._since, self._busy = memory, 0, 0
+    def __init__(self, memory: GlobalMemory) -> None:
+        self._memory, self._phase = memory, -1
+        self._before: tuple[int, ...] = ()  # of the phase before: a time, and for how long each had been busy
+        self._last: tuple[int, ...] = ()
 
-    def add(self, now: int, ps: int) -> None:
-        """It is busy for so long from now on."""
-        step = max(1, ps // self.STEPS)  # what is remembered is rounded, so that a steady state repeats
-        self._since, self._busy = now, step * round(self._now(now) / step) + ps
+    def asked(self, phase: int) -> Beside | None:
+        """The parts, where bytes of a phase are asked for now; None for the first."""
+        now = self._memory.clocks
+        if phase != self._phase:
+            self._phase, self._before, self._last = phase, self._last, now
+        if not self._before or now[0] == self._before[0]:
+            return None
+        time, wrote, *dram = (b - a for a, b in zip(self._before, now, strict=True))
+        return Beside(wrote / time, (dram[0] / time, dram[1] / time))
 
-    def part(self, now: int) -> float:
-        """The part that it is busy, up to one that no queue survives."""
-        return min(self.MOST, self._now(now) / self._memory)
+    def again(self) -> Since:
+        """That of the slot in the next CTA, whose phases are counted anew."""
+        found = Since(self._memory)
+        found._last = self._last
+        return found
 
-    def _now(self, now: int) -> float:
-        left = self._busy * exp((self._since - now) / self._memory) if self._busy else 0.0
-        return left if left > 1 else 0.0
-
-    def state(self, now: int) -> Hashable:
-        """What the parts to come depend on."""
-        return (now - self._since, self._busy) if self._now(now) else 0
+    def state(self, phase: int) -> Hashable:
+        """What the parts to come depend on, in this phase and later."""
+        now = self._memory.clocks
+        seen = (self._before, self._last) if phase == self._phase else (self._last,)
+        return tuple([tuple([b - a for a, b in zip(x, now, strict=True)]) if x else x for x in seen])
 
 
 class GlobalMemory:
@@ -67,6 +86,8 @@ class GlobalMemory:
 
     L2 serves reads and writes together; writes come to it at a rate of their own.
     """
+
+    MOST = 0.75  # of the time that L2 writes: beyond it no queue survives
 
     def __init__(
         self,
@@ -85,7 +106,7 @@ class GlobalMemory:
         self._l2_beside = machine.exact("l2_beside_rate")
         self._request, self._write_request = machine.exact("l2_request"), machine.exact("l2_write_request")
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
-        self._wrote = Lately(machine.exact("dram_memory"))
+        self.wrote = 0  # for how long L2 was busy with writes
         self._behind = 0.0 if LATENCY in free else machine.exact("l2_write_wait")
         hit = machine.ps("l2_latency") + reused * machine.ps("l2_half_latency")
         miss = hit + machine.ps("dram_latency") + far * machine.ps("translation_latency")
@@ -99,9 +120,14 @@ class GlobalMemory:
     def pipes(self) -> tuple[Pipe, ...]:
         return self.l2, self.l2_writes, self.dram.pipe, self.power
 
+    @property
+    def clocks(self) -> tuple[int, ...]:
+        """The time, and for how long L2 wrote, and DRAM read and wrote, until now."""
+        return self.engine.now, self.wrote, *self.dram.busy
+
     def state(self, now: int) -> Hashable:
         """What services to come depend on, seen from now, but for the pipes and the ledger of DRAM."""
-        return self.dram.state(now), self._wrote.state(now)
+        return self.dram.state(now)
 
     def read(
         self,
@@ -116,16 +142,17 @@ class GlobalMemory:
         lines: int = 1,
         mean: float = 1.0,
         boxed: bool = False,
+        beside: Beside | None = None,
     ) -> tuple[int, ...]:
         """When bytes that are asked for now have arrived at each of some SMs. *late* says that DRAM has them.
 
         *apart* is what the last of their places in DRAM comes later than one place would, and *lines* are waited for
         together; *requests* is how many rows of boxes they are. *mean* is the part of the service of the bytes of all
-        after which those of an SM come on average.
+        after which those of an SM come on average. It waits for what is *beside*, if that is known.
         """
         start, end = self.l2.take(round(max(self._l2 * l2_bytes, self._request * requests)))
         end = start + round(mean * (end - start))
-        waits = self.dram.waits(lines) if late else 0
+        waits = self.dram.waits(lines, beside and beside.dram) if late else 0
         if dram_bytes:
             self.l2.end(round(self._l2_fill * min(l2_bytes, dram_bytes)))  # it keeps what comes; some is time alone
             start, last = self.dram.read(dram_bytes)
@@ -134,9 +161,9 @@ class GlobalMemory:
         after = self.latency(late, boxed)
         if late and after:
             after += apart
-        elif boxed and self._behind:
-            busy = self._wrote.part(self.engine.now)
-            after += round(self._behind * busy / (1 - busy))
+        elif beside is not None and self._behind:
+            writes = min(self.MOST, beside.l2_writes)
+            after += whole(self._behind * writes / (1 - writes))
         found = [max(end, port.end(port_ps)) + after for port in ports]
         return tuple(found if len(found) == 1 else [t + self.multicast for t in found])
 
@@ -147,11 +174,9 @@ class GlobalMemory:
     def write(self, l2_bytes: float, requests: float = 0, mean: float = 1.0) -> int:
         """When L2 has taken bytes, in so many rows, that are sent from now on."""
         least = self._write_request * requests
-        self._wrote.add(self.engine.now, round(max(self._l2_writes * l2_bytes, least)))
-        services = (
-            self.l2.take(round(max(self._l2_beside * l2_bytes, least))),
-            self.l2_writes.take(round(max(self._l2_writes * l2_bytes, least))),
-        )
+        writing = round(max(self._l2_writes * l2_bytes, least))
+        self.wrote += writing
+        services = self.l2.take(round(max(self._l2_beside * l2_bytes, least))), self.l2_writes.take(writing)
         return max(start + round(mean * (last - start)) for start, last in services)
 
     def write_back(self, l2_bytes: float, dram_bytes: float) -> None:

@@ -81,7 +81,9 @@ class Place:
     def _start(self, courses: Cluster) -> None:
         """Start the teams of the CTAs of a cluster."""
         cluster: list[Cta] = []
-        cluster += [sm.cta(c.name, k, cluster) for k, (sm, c) in enumerate(zip(self.sms, courses, strict=True))]
+        before: Sequence[Cta | None] = self.ctas or [None] * len(self.sms)
+        of_each = enumerate(zip(self.sms, courses, before, strict=True))
+        cluster += [sm.cta(c.name, k, cluster, old) for k, (sm, c, old) in of_each]
         if self.memories is not None:
             for cta, follow in zip(cluster, self.memories.cluster([c.block for c in courses]), strict=True):
                 cta.follow = follow

@@ -16,7 +16,7 @@ from symlayout.semantics.mbarrier import Mbarrier
 from .engine import NS, Engine, Signal, SimulationError
 from .log import Log
 from .machine import Machine
-from .memory import GlobalMemory
+from .memory import GlobalMemory, Since
 from .resource import Pipe, Window
 from .steps import Team, What
 from .tracked import Names
@@ -44,12 +44,15 @@ class _Counted(Mbarrier):
 
 
 class Barrier:
-    """An mbarrier, and those who wait for its phase; what it does is what the untimed run says."""
+    """An mbarrier, and those who wait for its phase; what it does is what the untimed run says.
 
-    __slots__ = ("engine", "signal", "state")
+    *since* knows what memory does since bytes that it awaits were asked for last.
+    """
 
-    def __init__(self, engine: Engine, state: _Counted) -> None:
-        self.engine, self.state = engine, state
+    __slots__ = ("engine", "signal", "since", "state")
+
+    def __init__(self, engine: Engine, state: _Counted, since: Since) -> None:
+        self.engine, self.state, self.since = engine, state, since
         self.signal = Signal(self._told)
 
     def _told(self) -> str:
@@ -122,7 +125,10 @@ class Cta:
     def state(self, names: Names) -> Hashable:
         """Its barriers of both kinds; an mbarrier has its phase in its name."""
         own, all_of_them = ([(k, m.state) for k, m in x.items()] for x in (self.meetings, self.together))
-        rings = ((names.get(id(b)), b.state.pending, b.state.tx, b.signal.state) for b in self.barriers.values())
+        rings = (
+            (names.get(id(b)), b.state.pending, b.state.tx, b.signal.state, b.since.state(b.state.phase))
+            for b in self.barriers.values()
+        )
         return frozenset(rings), tuple(own), tuple(all_of_them)
 
     @property
@@ -189,9 +195,12 @@ class Sm:
             found = self._latency[what] = self.machine.ps(name) if name else 0
         return found
 
-    def cta(self, name: str, rank: int, cluster: list[Cta]) -> Cta:
-        """A CTA with fresh mbarriers."""
-        return Cta(name, self, rank, cluster, {key: Barrier(self.engine, b.fresh()) for key, b in self._fresh.items()})
+    def cta(self, name: str, rank: int, cluster: list[Cta], before: Cta | None = None) -> Cta:
+        """A CTA with fresh mbarriers; *before* is the one whose place it has."""
+        since = {k: before.barriers[k].since.again() if before else Since(self.memory) for k in self._fresh}
+        return Cta(
+            name, self, rank, cluster, {k: Barrier(self.engine, b.fresh(), since[k]) for k, b in self._fresh.items()}
+        )
 
 
 class Course(NamedTuple):

@@ -29,6 +29,7 @@ class Unit(Word):
     NONE = "none"  # structure: no instruction of its own is counted
     LOOP = "loop"  # an iteration: the jump, and divisions by run-time values
     REGISTERS = "registers"
+    FENCE = "fence of asynchronous accesses"
     SPECIAL = "special functions"
     SHARED = "shared memory"
     MATRIX = "matrix copy"
@@ -128,7 +129,7 @@ OPERATION_ROWS: dict[type[Op], TimingClass] = {
     ops.ClusterBarrier: CLUSTER,
     ops.ClusterArrive: TimingClass(Unit.CLUSTER_ARRIVE, "alu_interval", "barrier_interval"),
     ops.ClusterWait: TimingClass(Unit.CLUSTER_WAIT, "alu_interval", "barrier_interval", "cluster_barrier"),
-    ops.Fence: TimingClass(Unit.REGISTERS, "fence"),
+    ops.Fence: TimingClass(Unit.FENCE, "fence"),
     ops.Init: REGISTERS,
     ops.Inval: REGISTERS,
     ops.Prefetch: TimingClass(Unit.REGISTERS, "map_prefetch"),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Protocol
 
+from .memory import Beside
 from .sm import Barrier, Cta, Flight, Sm
 from .steps import Step
 from .timing_classes import Unit
@@ -103,6 +104,7 @@ class Transfer:
             lines=max(1, lines),
             mean=sm.mean,
             boxed=step.unit is Unit.TMA_LOAD,
+            beside=self._beside,
         )
         if sm.log is not None:
             sm.log.moved("read", step.bytes, max(times))
@@ -112,6 +114,11 @@ class Transfer:
     def _apart(self) -> int:
         """What the last of its places in DRAM comes later than one place would."""
         return self.step.apart_ps
+
+    @property
+    def _beside(self) -> Beside | None:
+        """What memory does beside, where that is known."""
+        return None
 
 
 class Load(Transfer):
@@ -214,6 +221,12 @@ class BoxLoad(Transfer):
         for there, time in zip(ctas, times, strict=True):
             self.at(max(now, time - step.shared_ps), Landing(self, there, time).comes)
         window.begun(step.bytes, max(now, max(times) - step.port_ps), max(times))
+
+    @property
+    def _beside(self) -> Beside | None:
+        """That since the slot was filled last."""
+        barrier = self.warps.cta.barriers[self.step.barrier]
+        return barrier.since.asked(barrier.state.phase)
 
 
 class Landing:

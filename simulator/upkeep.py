@@ -18,7 +18,7 @@ global memory, a condition one; 64 bits take twice as many. What an asynchronous
 it stands, behind the barrier of its iteration: it reads the bases of both memories, and is jumped over; the condition
 of a load is waited for. The counts are within a tenth of machine code of rings of three slots or more by more than one
 CTA; two slots, or one CTA, make it a fifth shorter (nvdisasm, NVRTC 13). Loops whose copies are commands have none of
-this here, since M22 has measured theirs; what roles do before their first loop is counted.
+this here, since M22 has measured theirs, but for elections; what roles do before their first loop is counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernel.cursors import cursors
 from symlayout.kernel.integer_widths import evaluations
 from symlayout.kernel.sites import Site, as_written
-from symlayout.ops import Copy, For, If, Init, LoadIndex, Op, Role, Wait
+from symlayout.ops import Arrive, Copy, Elect, For, If, Init, LoadIndex, Op, Role, Wait
 from symlayout.ops.structure import UNROLLED
 
 from .instructions import Counter, Upkeep
@@ -44,6 +44,7 @@ THREADS = (*BY_THREADS, Unit.CP_ASYNC)
 ENTRY = 0  # the key of what is done before all
 ENTERED, ENTERED_CONSTANTS = 10, 1  # the stack, the window of global memory, thread, block, parameters; the end
 ROLE_BRANCHES = 2  # whether a warp has the role, and whether a thread is elected
+ELECTED_BRANCHES = 2  # of an election in a loop: whether a thread is elected, and where lanes join
 BASES = 4  # of an asynchronous copy under a condition: of both kinds of memory, where it is executed
 ROUND = 2  # whether a loop is entered
 REST = 8  # behind a loop that compilers take two iterations of at once: whether one is left, and where
@@ -148,7 +149,8 @@ def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
 def _count_roles(kernel: Kernel, origin: Kernel, found: dict[int, Upkeep]) -> None:
     """What a role does behind the barrier of all threads, before its first loop: who it is, and how many iterations.
 
-    Sizes are parameters, and numbers of iterations have 64 bits.
+    Sizes are parameters, and numbers of iterations have 64 bits. In its loops it elects: lanes that are not chosen go
+    round the body, by branches, but an arrival is predicated (nvdisasm).
     """
     row: Upkeep | None = None
     for site, at_sizes in zip(as_written(origin), as_written(kernel.plain), strict=True):
@@ -162,6 +164,9 @@ def _count_roles(kernel: Kernel, origin: Kernel, found: dict[int, Upkeep]) -> No
             interpret(site.op.extent, Counter((counted,), {}, frozenset(), 1))
             row.instructions += 2 * counted.instructions
             row.branches += 1
+        elif isinstance(site.op, Elect) and site.loops and not all(isinstance(x, Arrive) for x in site.op.body):
+            among = not site.op.each_warp and any(isinstance(x, Role) and x.warps > 1 for x in site.around)
+            found.setdefault(id(at_sizes.op), Upkeep()).branches += ELECTED_BRANCHES + among
 
 
 def _place(site: Site) -> Op:

@@ -58,6 +58,7 @@ class Warps:
         self.groups: dict[str, list[Flight]] = {}
         self.copies = Tracked()  # by cp.async
         self.arrived: Meeting | None = None  # at the barrier of the cluster
+        self.through = 0  # when the port of shared memory is through with its last access
         self.lag = 0  # what the last warp is behind the first, since each waits for its own loads
 
     def run(self) -> Steps:
@@ -117,6 +118,7 @@ class Warps:
             tuple([(k, *[f.state(now) for f in flights]) for k, flights in self.groups.items()]),
             self.copies.state(now, names),
             self._cluster_pending,
+            max(0, self.through - now),
             self.lag,
         )
 
@@ -206,10 +208,15 @@ class Warps:
     def _shared(self, step: Step) -> None:
         """Loads and stores of shared memory: the port takes a wavefront at a time."""
         sm = self.sm
-        end = sm.shared.end(step.unit_ps)
+        end = self.through = sm.shared.end(step.unit_ps)
         for name in step.what.writes:
             if name in self.ready:
                 self.ready[name] = end + sm.latency(step.what)
+
+    def _fence(self, step: Step) -> Steps | None:
+        """Accesses to shared memory are over: the port is through with the last, and as long as after a single one."""
+        until = self.through + step.issue_ps
+        return self._sleep(until, "fences", 0) if until > self.engine.now else None
 
     def _peer(self, step: Step) -> None:
         """A load from a peer is there after a way to it and back; a store is not waited for."""
@@ -427,6 +434,7 @@ class Warps:
 EFFECTS: Mapping[Unit, Callable[[Warps, Step], Steps | None]] = {  # with the steps of what is waited for, if any
     Unit.LOOP: Warps._loop,
     Unit.REGISTERS: Warps._registers,
+    Unit.FENCE: Warps._fence,
     Unit.SPECIAL: Warps._special,
     Unit.SHARED: Warps._shared,
     Unit.MATRIX: Warps._shared,

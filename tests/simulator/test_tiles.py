@@ -6,7 +6,7 @@ import pytest
 
 from simulator import H200, simulate
 from simulator.engine import Engine
-from simulator.memory import GlobalMemory
+from simulator.memory import Beside, GlobalMemory
 from simulator.plan import plan_of
 from simulator.program import Programs
 from simulator.resource import Pipe
@@ -14,7 +14,7 @@ from simulator.timing import Times
 from simulator.timing_classes import Unit
 from simulator.traffic import Cache
 from simulator.upkeep import upkeep
-from symlayout.kernels import bulk_copy, tma_copy
+from symlayout.kernels import bulk_copy, tma_copy, tma_transpose
 from symlayout.ops import Role
 
 CYCLE = H200.cycle
@@ -65,17 +65,34 @@ def test_what_is_stored_outside_takes_a_wavefront_a_line():
 
 
 def test_reads_by_tma_wait_for_writes_of_l2():
-    engine = Engine()
-    memory = GlobalMemory(engine, H200)
+    memory, port = GlobalMemory(Engine(), H200), Pipe("port", Engine())
+    how = {"l2_bytes": 128, "dram_bytes": 0, "late": False, "boxed": True}
+    [quiet] = memory.read((port,), 0, **how)
+    [wait] = memory.read((port,), 0, **how, beside=Beside(0.5, (0.0, 0.0)))
 
-    def arrival():
-        return memory.read((Pipe("port", engine),), 0, l2_bytes=128, dram_bytes=0, late=False, boxed=True)[0]
+    assert wait - quiet == pytest.approx(H200.exact("l2_write_wait"), rel=0.01)
 
-    quiet = arrival()
-    memory.write(0.5e-6 * H200["l2_write_rate"].value * 1e9)  # half of a microsecond
-    wait = arrival() - quiet - H200.exact("l2_beside_rate") * 0.5e-6 * H200["l2_write_rate"].value * 1e9
 
-    assert wait == pytest.approx(H200.exact("l2_write_wait"), rel=0.05)
+@pytest.mark.parametrize("beside, kind", [((0.1, 0.0), "dram_read_wait"), ((0.0, 0.1), "dram_write_wait")])
+def test_reads_of_dram_wait_for_what_it_does_meanwhile(beside, kind):
+    """One line waits half of the longest wait, on average, in whole nanoseconds."""
+    dram = GlobalMemory(Engine(), H200).dram
+
+    assert dram.waits(1, (0.0, 0.0)) == dram.waits(1) == 0
+    assert dram.waits(1, beside) == pytest.approx(0.1 * H200.exact(kind) / 2, abs=500)
+
+
+@pytest.mark.parametrize("cache", ["warm", "cold"])
+def test_a_ring_of_one_slot_is_no_faster_by_what_its_iterations_take(cache):
+    """Wherever stores of all SMs come in an iteration, loads wait for as much of them."""
+    small = 2048 if cache == "warm" else 8192
+    kernel = tma_transpose(small, small, tile=(64, 64), swizzle=64, blocks=132).bind()
+    times = [
+        simulate(kernel, H200.replacing(fence=n), cache=cache, what_if=False, uncertainty=False).time_ps
+        for n in (4, 24, 60, 120)
+    ]
+
+    assert times == sorted(times)
 
 
 def test_mbarriers_and_maps_are_set_up_before_all_else():

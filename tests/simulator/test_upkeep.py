@@ -14,7 +14,7 @@ from symlayout import dim, dims
 from symlayout.kernel import Builder
 from symlayout.kernels import axpby, cp_async_copy, row_sum, tma_transpose, vector_copy
 from symlayout.layout import Layout
-from symlayout.ops import Copy, For, If, Map
+from symlayout.ops import Copy, Elect, Fence, For, If, Map
 
 
 def loops(kernel):
@@ -199,3 +199,24 @@ def test_each_warp_waits_for_its_own_loads():
     few, many = (time_of(row_sum(n, 1 << 14, 1 << 14, warps=n).bind(), cache="warm") for n in (2, 16))
 
     assert many / few < 1.25
+
+
+def test_elections_in_loops_are_branches_but_arrivals_are_not():
+    """Consumers of a transposition: four warps elect one for a group and one for a store, and each warp arrives."""
+    kernel = tma_transpose(dim("M"), dim("N"), blocks=132).bind(M=512, N=512)
+    [loop] = (x for x in loops(kernel) if {type(y) for y in x.walk()} >= {Elect, Fence})
+    found = upkeep(kernel)
+    elections = [x for x in loop.walk() if isinstance(x, Elect)]
+
+    assert [found[id(x)].branches if id(x) in found else 0 for x in elections] == [3, 0, 3]
+
+
+def test_a_fence_waits_for_the_stores_before_it():
+    """What one store leaves is part of the fence; of more, and of conflicts, each wavefront is waited for."""
+    kernel = tma_transpose(64, 64, tile=(64, 64), swizzle=0, blocks=1).bind()
+    waits = []
+    for cycles in (1, 2):
+        trace = simulate(kernel, H200.replacing(wavefront_interval=cycles), what_if=False, uncertainty=False)
+        waits.append(sum(s.share * trace.time_ps for s in trace.stalls if s.cause == "fences"))
+
+    assert waits[1] > 1.5 * waits[0] > 0
