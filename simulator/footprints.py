@@ -5,6 +5,7 @@ All executions are looked at together, each pattern of addresses once: a count d
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -73,9 +74,9 @@ class Footprints:
         return found
 
     def _bulk(self, found: Moved, op: Copy, here: Points) -> None:
-        found.served = here.here.sum(axis=1)
+        found.served = here.count
         each = here.table(op.bytes)
-        found.shared_bytes = found.credited = (each * here.here).sum(axis=1)
+        found.shared_bytes = found.credited = here.total(each)
         ref = next(r for r in (*op.sources, *op.targets) if r.tensor == found.tensor)
         at = here.table(ref.offset) * self.tensors[ref.tensor].dtype.bits // 8
         for what, numbers in ("size", each), ("address in global memory", at):
@@ -83,7 +84,7 @@ class Footprints:
             if wrong.size:
                 told = f"expected a {what} of whole {SIZE_UNIT_BYTES} bytes in {op} of {self.kernel.name}"
                 raise SimulationError(f"{told}, got {wrong[0]} bytes")
-        found.bytes = (_sectors(at, each) * here.here).sum(axis=1)
+        found.bytes = here.total(_sectors(at, each))
         found.at, found.run_bytes, found.runs = _first(here, at), found.bytes, np.ones_like(found.bytes)
 
     def _box(self, found: Moved, op: Copy, here: Points) -> None:
@@ -93,22 +94,17 @@ class Footprints:
         m: TensorMap = self.kernel.map(box.tensor_map).tensor_map
         if m.is_im2col or m.interleave or any(int(n) != 1 for n in m.element_stride):
             raise SimulationError(f"expected a tiled box without strides, which is modelled, got {op} of {m}")
-        copies = here.here.sum(axis=1)
+        copies = here.count
         found.served = copies * int(np.prod([int(n) for n in m.box_dim[1:]], dtype=np.int64))
         found.shared_bytes = found.credited = copies * int(m.transaction_bytes)  # not the gaps of narrow swizzled rows
         corner = [here.table(x) for x in box.coordinate]
-        inside = [
-            np.clip(np.minimum(x + int(n), int(end)) - np.maximum(x, 0), 0, None)
-            for x, n, end in zip(corner, m.box_dim, m.global_dim, strict=True)
-        ]
-        first, nbytes = np.maximum(corner[0], 0) * m.unit_bytes, inside[0] * m.unit_bytes
-        whole = _sectors(first, nbytes)
-        runs = np.ones_like(nbytes)
-        for n in inside[1:]:
-            runs = runs * n
-        found.bytes = (whole * runs * here.here).sum(axis=1)
+        inside = [_inside(x, int(n), int(end)) for x, n, end in zip(corner, m.box_dim, m.global_dim, strict=True)]
+        corner = [np.maximum(x, 0) for x in corner]
+        whole = _sectors(corner[0] * m.unit_bytes, inside[0] * m.unit_bytes)
+        runs = np.broadcast_to(math.prod(inside[1:]), whole.shape)
+        found.bytes = here.total(whole * runs)
         strides = (m.unit_bytes, *map(int, m.global_stride_bytes))
-        start = sum(np.maximum(x, 0) * d for x, d in zip(corner, strides, strict=True))
+        start = sum(x * d for x, d in zip(corner, strides, strict=True))
         found.at, found.run_bytes, found.runs = (_first(here, x) for x in (np.asarray(start), whole, runs))
         found.pitch = int(m.global_stride_bytes[0]) if m.rank > 1 else 0
 
@@ -201,7 +197,14 @@ def _joined(parts: list[Moved]) -> Moved:
     return replace(parts[0], **whole)
 
 
-def _sectors(first: Array, nbytes: Array) -> Array:
+def _inside(corner: Array, extent: int, end: int) -> Any:
+    """How far boxes reach inside of a dimension: a number for each corner, or for all of them."""
+    if corner.size and corner.min() >= 0 and corner.max() + extent <= end:
+        return extent
+    return np.clip(np.minimum(corner + extent, end) - np.maximum(corner, 0), 0, None)
+
+
+def _sectors(first: Array, nbytes: Any) -> Array:
     """The bytes of the sectors in which some bytes lie."""
     return (-(-(first + nbytes) // SECTOR_BYTES) - first // SECTOR_BYTES) * SECTOR_BYTES * (nbytes > 0)
 

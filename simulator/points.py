@@ -116,6 +116,17 @@ class Points:
         shape = (self.rows, len(self.lanes))
         return np.ones(shape, dtype=bool) if self.mask is None else np.broadcast_to(self.mask, shape)
 
+    @property
+    def count(self) -> Array:
+        """How many lanes are here, for each row."""
+        return np.full(self.rows, len(self.lanes)) if self.mask is None else self.here.sum(axis=1)
+
+    def total(self, table: Array) -> Array:
+        """The sum over the lanes that are here, for each row."""
+        if self.mask is not None:
+            return np.asarray((table * self.here).sum(axis=1))
+        return np.asarray(table.sum(axis=1) if len(self.lanes) > 1 else table[:, 0])
+
     def number(self, x: Any) -> Array:
         """The one value for all threads that are here, for each row. Raises SimulationError where there are several."""
         found = np.asarray(self.of(x))

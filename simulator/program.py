@@ -143,8 +143,9 @@ class Programs:
             if row.unit in (Unit.NONE, Unit.LOOP):
                 continue
             for k, points in self._parts(here):
-                parts[k].append(self._part(row, op, places, points))
-                parts[k][-1].ahead = loops.get(self.ahead.get(id(op), 0))
+                part = self._moved(row, op, places, points) if moves else self._part(row, op, places, points)
+                part.ahead = loops.get(self.ahead.get(id(op), 0))
+                parts[k].append(part)
         return Walk(teams, parts, [placed(start.scope, rows) for rows in parts])
 
     def _trips(self, trips: list[tuple[For, Points]]) -> Iterator[tuple[int, Part]]:
@@ -210,6 +211,12 @@ class Programs:
                     part = part.only(np.flatnonzero(part.here.any(axis=1)))
                 if part.rows:
                     yield k, part
+
+    def _moved(self, row: TimingClass, op: Op, places: tuple[int, ...], here: Points) -> Part:
+        """A copy by what it moves alone: of all CTAs that is what counts."""
+        assert isinstance(op, Copy)
+        moved = self.footprints.moved(op, here)
+        return Part(row, op, places, here.scope, {"bytes": moved.bytes, "tensor": moved.tensor}, moved)
 
     def _part(self, row: TimingClass, op: Op, places: tuple[int, ...], here: Points) -> Part:
         if here.mask is None:

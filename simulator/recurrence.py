@@ -132,11 +132,11 @@ class Recurrence:
         if self.looks < self._quiet:
             return
         now = self.engine.now
-        due = tuple(sorted([event[0] - now for event in self.engine.queue]))
+        due = sum([event[0] - now for event in self.engine.queue])
         if due not in self._due:  # most states are new, and when events come is the least that tells
             self._due.add(due)
             return
-        units = tuple([pipe.state(now) for pipe in self.pipes])
+        units = self.memory.state(now), *[pipe.state(now) for pipe in self.pipes]
         place = due, units, 0 if warps is None else self._next_kind(warps)
         known = self._seen.get(place)
         if known is None or self._vain > PATIENCE:
@@ -212,7 +212,6 @@ class Recurrence:
 
         return (
             units,
-            self.memory.state(now),
             tuple([(*[t - now for t in sm.products if t > now], max(0, sm.multiplying - now)) for sm in self.sms]),
             tuple([(time - now, name(action)) for time, _, action in sorted(self.engine.queue, key=_order)]),
             tuple([place.state() for place in self.places]),

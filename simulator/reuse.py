@@ -35,37 +35,44 @@ def windows(time: Array, key: Array, nbytes: Array) -> tuple[Array, Array]:
     order = stable_order(time)
     by_key = stable_order(key[order])
     at = order[by_key]
-    sorted_key, sorted_time = key[at], time[at]
-    same = np.zeros(n, dtype=bool)
-    same[1:] = sorted_key[1:] == sorted_key[:-1]
-    alike = same.copy()
-    alike[1:] &= sorted_time[1:] == sorted_time[:-1]
-    gaps = np.zeros(n, dtype=np.int64)
-    gaps[1:] = by_key[1:] - by_key[:-1]
-    since = np.where(same, gaps, 0)  # requests since the last one of the same key; 0 for the first
-    lengths, held = distinct(since, by_key, same, nbytes[at])
+    fresh = _new(key[at])
+    since = np.diff(by_key, prepend=0)  # requests since the last one of the same key; 0 for the first
+    since[fresh] = 0
+    sizes = nbytes[at]
+    asked = np.bincount(since, weights=sizes)  # bytes that are asked for after so many requests
+    table = np.full(len(asked), np.inf)
+    gaps = np.flatnonzero(asked[1:]) + 1
+    starts = np.flatnonzero(fresh)
+    table[gaps] = np.interp(gaps, *distinct(gaps, asked[gaps], by_key, starts, sizes[starts]))
     window, group = np.empty(n), np.empty(n, dtype=np.int64)
-    window[at] = np.where(same, np.interp(since, lengths, held), np.inf)
-    group[at] = np.cumsum(~alike) - 1
+    window[at] = table[since]
+    group[at] = np.cumsum(fresh | _new(time[at])) - 1
     return window, group
 
 
-def distinct(since: Array, by_key: Array, same: Array, sizes: Array) -> tuple[Array, Array]:
+def _new(numbers: Array) -> Array:
+    """Whether each of some numbers differs from the one before; the first does."""
+    found = np.ones(len(numbers), dtype=bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=found[1:])
+    return found
+
+
+def distinct(gaps: Array, asked: Array, by_key: Array, starts: Array, sizes: Array) -> tuple[Array, Array]:
     """Lengths of windows, in requests, and the distinct bytes that one of them holds on average.
 
-    All arrays are in the order of keys, and of time for each key; *by_key* is the place of each in time.
+    So many bytes are *asked* for again after each of some *gaps*, in order. Requests are in the order of their keys:
+    *by_key* is the place of each in time, and that of a key *starts* there, for bytes of these *sizes*.
     """
-    n = len(since)
+    n = len(by_key)
     lengths = np.unique(np.geomspace(1, n, WINDOWS).astype(np.int64))
-    starts = np.flatnonzero(~same)
-    ends = np.append(starts[1:], n) - 1
-    weights = np.zeros(n + 1)  # of gaps in which a key is not asked for, by their length
-    for gaps, those in ((since[same] - 1, same), (by_key[starts], starts), (n - 1 - by_key[ends], ends)):
-        weights += np.bincount(gaps, weights=sizes[those], minlength=n + 1)
-    count = np.cumsum(weights[::-1])[::-1]
-    total = np.cumsum((weights * np.arange(n + 1))[::-1])[::-1]
-    absent = (
-        total[lengths] - (lengths - 1) * count[lengths]
-    )  # gaps of at least the length leave the key out of a window
-    held = float(sizes[starts].sum()) - absent / (n - lengths + 1)
+    last = np.append(starts[1:], n) - 1
+    # requests in a row by which a key is not asked for, before its first one, behind its last one, and between
+    without = np.concatenate([gaps - 1, by_key[starts], n - 1 - by_key[last]])
+    weights = np.bincount(without, weights=np.concatenate([asked, sizes, sizes]))
+    long = np.flatnonzero(weights)
+    weights = weights[long]
+    count, total = (np.append(np.cumsum(x[::-1])[::-1], 0.0) for x in (weights, weights * long))
+    first = np.searchsorted(long, lengths)  # what is at least as long leaves the key out of a window
+    absent = total[first] - (lengths - 1) * count[first]
+    held = float(sizes.sum()) - absent / (n - lengths + 1)
     return lengths, np.maximum.accumulate(held)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .points import Array
 
 BITS = 62
+DENSE = 4  # numbers so many times as large as there are of them are counted without being put in order
 
 __all__ = ["alike", "among", "stable_order"]
 
@@ -46,6 +47,11 @@ def among(some: Array, numbers: Array) -> Array:
 
 def alike(numbers: Array) -> Array:
     """How many are equal to each of some whole numbers, itself among them."""
+    if not len(numbers):
+        return np.zeros(0, dtype=np.int64)
+    low = int(numbers.min())
+    if int(numbers.max()) - low < DENSE * len(numbers):
+        return np.asarray(np.bincount(numbers - low)[numbers - low])
     order = stable_order(numbers)
     first = np.flatnonzero(np.diff(numbers[order], prepend=numbers[order[:1]] - 1))
     counts = np.diff(first, append=len(numbers))

@@ -109,21 +109,30 @@ class Traffic:
 
     def put(self, walk: Walk, members: Array, chosen: int) -> None:
         """Let the n-th request of a group in detail be that of all *members*: those that have as many."""
+        known: dict[int, tuple[Array, Array, Array]] = {}  # of each scope, by identity
         for key, part in walk.keyed():
             found = self.requests.get(key)
             if found is None:
                 continue
-            cta = found.part.cta
-            group = self.group[cta]
-            inside = np.flatnonzero(np.isin(group, members)) if len(members) < len(self.signs) else np.arange(len(cta))
-            inside = inside[stable_order(group[inside] * len(self.group) + cta[inside])]
-            counts = np.bincount(group[inside])
-            nth = np.arange(len(inside)) - np.repeat(np.cumsum(counts) - counts, counts)
-            n = int(counts[chosen])
-            part.columns["late"] = found.late[inside[group[inside] == chosen]]
+            scope = found.part.scope
+            if id(scope) not in known:
+                known[id(scope)] = self._in_turn(scope.cta, members, chosen)
+            inside, nth, own = known[id(scope)]
+            n = len(own)
+            part.columns["late"] = found.late[own]
             for name, x in (("l2_bytes", found.l2), ("l2_requests", found.asked), ("dram_bytes", found.busy)):
                 each = np.bincount(nth, weights=x[inside], minlength=n)
                 part.columns[name] = each[:n] * (each.sum() / max(each[:n].sum(), 1))  # the bytes of all, none left out
+
+    def _in_turn(self, cta: Array, members: Array, chosen: int) -> tuple[Array, Array, Array]:
+        """The requests of some groups in their order, the how many-th of its group each is, and those of one group."""
+        group = self.group[cta]
+        inside = np.flatnonzero(np.isin(group, members)) if len(members) < len(self.signs) else np.arange(len(cta))
+        inside = inside[stable_order(group[inside] * len(self.group) + cta[inside])]
+        counts = np.bincount(group[inside], minlength=chosen + 1)
+        before = np.cumsum(counts) - counts
+        nth = np.arange(len(inside)) - np.repeat(before, counts)
+        return inside, nth, inside[before[chosen] : before[chosen] + counts[chosen]]
 
 
 def traffic_of(

@@ -8,8 +8,9 @@ M % 8 ceil(M/8)
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -122,17 +123,18 @@ def compared(x: Int) -> str:
     return factor(x) if isinstance(x, Xor | And | PowerOfTwo) else str(x)
 
 
-def terms_as_read(x: Expr) -> list[Term]:
+@functools.lru_cache(maxsize=1 << 14)  # partial results of sums ask for those of their parts again
+def terms_as_read(x: Expr) -> tuple[Term, ...]:
     """The terms of a sum in the order in which its text has them: a positive one first, where there is one.
 
     >>> from symlayout import dims
     >>> M, N = dims("M N")
     >>> terms_as_read(3 - 2 * M + N % 8)
-    [(1, (Remainder(x=N, d=8),)), (-2, (M,)), (3, ())]
+    ((1, (Remainder(x=N, d=8),)), (-2, (M,)), (3, ()))
     """
     parts = list(_terms(x))
     first = next((i for i, (c, _) in enumerate(parts) if c > 0), 0)
-    return [parts[first], *parts[:first], *parts[first + 1 :]]
+    return parts[first], *parts[:first], *parts[first + 1 :]
 
 
 def _terms(x: Expr) -> Iterator[Term]:
@@ -180,7 +182,7 @@ def _nested(inner: Quotient, outer: Quotient) -> bool:
     return inner is not outer and inner.args[0] == outer.args[0] and divides(inner.args[1], outer.args[1]) is not None
 
 
-def _sum_text(parts: list[Term]) -> str:
+def _sum_text(parts: Sequence[Term]) -> str:
     out = ""
     for c, found in parts:
         factors = [str(f) if isinstance(f, Remainder | Ceiling) else factor(f) for f in found]

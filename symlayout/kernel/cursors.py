@@ -21,10 +21,10 @@ remainder by a power of two are a shift and a mask, and stay as they are.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 from ..expr import Atom, Expr, Int, Symbol, floordiv, integer, mod
@@ -79,7 +79,7 @@ class Cursor:
         found = (a for x in self.values(count) for m in terms_of(x) for a in m if isinstance(a, Quotient))
         return frozenset(a.args for a in found if a.args[1] in (self.slots, 2 * self.slots))
 
-    @cached_property
+    @functools.cached_property
     def covered(self) -> frozenset[Int]:
         """The expressions that it stands for, in the loop and behind it."""
         counts = self.forms if self.behind is None else (*self.forms, self.behind)
@@ -97,6 +97,7 @@ def _values(count: Int, slots: int, phase: bool) -> tuple[Int, ...]:
     return mod(count, slots), *parities
 
 
+@functools.lru_cache(maxsize=16)  # whoever prints or times a kernel asks several times
 def cursors(kernel: Kernel) -> tuple[Cursor, ...]:
     """The cursors of a kernel's loops, in their order; of one loop in the order of their first use."""
     ranges = Ranges(kernel)

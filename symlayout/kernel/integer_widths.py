@@ -197,16 +197,18 @@ def widened(kernel: Kernel, fits: Callable[[Evaluation, Int], bool] | None = Non
     judge = fits or Ranges(kernel).fit
     known = Ranges(kernel)
     kernel = replace(kernel, index_bits=32, wide=tuple(s for s in kernel.dims if not within(known.of(s), 32)))
+    first = 0  # evaluation that may have a value that is too long: those before are right, with more that are wide too
     while True:
-        narrow = (tuple(_too_long(e, judge)) for e in evaluations(kernel))
-        found = next((some for some in narrow if some), None)
+        narrow = ((k, _too_long(e, judge)) for k, e in enumerate(evaluations(kernel)) if k >= first)
+        first, found = next(((k, value) for k, value in narrow if value is not None), (0, None))
         if found is None:
             return kernel
-        kernel = replace(kernel, wide=(*kernel.wide, found[0]))
+        kernel = replace(kernel, wide=(*kernel.wide, found))
 
 
-def _too_long(e: Evaluation, fits: Callable[[Evaluation, Int], bool]) -> Iterator[Int]:
-    return (value for value, bits in e.held if bits == 32 and not fits(e, value))
+def _too_long(e: Evaluation, fits: Callable[[Evaluation, Int], bool]) -> Int | None:
+    """The first value of 32 bits that does not fit, if any."""
+    return next((value for value, bits in e.held if bits == 32 and not fits(e, value)), None)
 
 
 class Ranges:
