@@ -38,7 +38,7 @@ class Clusters:
 class Place:
     """One place on some SMs.
 
-    Each cluster is dispatched before, with those of the SMs that these stand for: all of them in an *interval*.
+    Each cluster is dispatched before and retired after, with those of the SMs that these stand for: all in *intervals*.
     *key* is the number of the group of SMs, and that of the place on them.
     """
 
@@ -47,12 +47,12 @@ class Place:
         key: tuple[int, int],
         sms: list[Sm],
         clusters: Clusters,
-        dispatch: Pipe,
-        interval: int,
+        pipes: tuple[Pipe, Pipe],
+        intervals: tuple[int, int],
         memories: Memories | None = None,
     ) -> None:
         self.key, self.sms, self.clusters, self.memories = key, sms, clusters, memories
-        self.dispatch, self.interval = dispatch, interval
+        (self.dispatch, self.retire), self.intervals = pipes, intervals
         self.mark: Mark | None = None
         self.stage = ""
         self.running = 0
@@ -62,21 +62,25 @@ class Place:
 
     def run(self) -> Steps:
         """All clusters that it gets."""
-        sms, engine, first = self.sms, self.sms[0].engine, True
+        engine, turnover, retired = self.sms[0].engine, self.sms[0].turnover, 0
         while (courses := self.clusters.take()) is not None:
-            if not first:
+            if retired:
                 self.stage = "turnover"
-                yield sms[0].turnover
-            first = False
-            start, last = self.dispatch.take(self.interval)
+                yield max(turnover, retired - engine.now)
             self.stage = "dispatch"
-            yield start + round(sms[0].mean * (last - start)) - engine.now
+            yield self._middle(self.dispatch, self.intervals[0]) - engine.now
             self._start(courses)
             self.stage = "full"
             if self.mark is not None:
                 self.mark(None)
             yield self.over
+            retired = self._middle(self.retire, self.intervals[1])
         self.stage, self.ctas, self.teams = "empty", [], []
+
+    def _middle(self, pipe: Pipe, interval: int) -> int:
+        """When a pipe is through with the cluster, on average over those that it stands for."""
+        start, last = pipe.take(interval)
+        return start + round(self.sms[0].mean * (last - start))
 
     def _start(self, courses: Cluster) -> None:
         """Start the teams of the CTAs of a cluster."""

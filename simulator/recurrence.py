@@ -93,8 +93,8 @@ class Recurrence:
         engine: Engine,
         places: Sequence[Place],
         sms: Sequence[Sm],
+        pipes: Sequence[Pipe],
         memory: GlobalMemory,
-        dispatch: Pipe,
         until: int = 0,
         each_step: bool = False,
     ) -> None:
@@ -104,7 +104,7 @@ class Recurrence:
         self.reached: tuple[int, int] | None = None
         self.looks, self._unknown = 0, False
         self.clusters: tuple[Clusters, ...] = tuple({id(p.clusters): p.clusters for p in places}.values())
-        self.pipes = (*(p for sm in sms for p in sm.pipes), *memory.pipes, dispatch)
+        self.pipes = (*(p for sm in sms for p in sm.pipes), *pipes)
         self.windows = tuple(sm.in_flight for sm in sms)
         self.rings = rings_of(sms[0].kernel)
         self.units: tuple[Any, ...] = (*self.pipes, *self.windows)

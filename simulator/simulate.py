@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from symlayout.atoms.access import MemorySpace
+from symlayout.banks import LANES
 from symlayout.kernel import Kernel
 from symlayout.ops import LoadIndex
 
@@ -40,7 +41,7 @@ REUSED = 1.5  # times that each byte moves, from which on several SMs read the s
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")
 DETAILS = ("auto", "kinds", "all")
-SLOTS, DISPATCH = UNITS[0], "CTA dispatch"
+SLOTS, DISPATCH, RETIRE = UNITS[0], "CTA dispatch", "CTA retirement"
 PRODUCTS = {Unit.WGMMA, Unit.MMA}
 WGMMA_CLOCK = "wgmma_clock"  # that SMs fall to as soon as they have a wgmma (M15, M30)
 CLOCK_SPREAD = "product_clock_spread"  # beside products each SM has a clock of its own
@@ -171,7 +172,7 @@ class Chip:
     def __init__(self, engine: Engine, plan: Plan, machine: Machine, free: frozenset[str], timeline: bool) -> None:
         far = plan.footprint > machine.count("translation_bytes")
         self.memory = GlobalMemory(engine, machine, far=far, reused=plan.bytes > REUSED * plan.footprint, free=free)
-        self.dispatch = Pipe(DISPATCH, engine, free=DISPATCH in free)
+        self.dispatch, self.retire = (Pipe(x, engine, free=x in free) for x in (DISPATCH, RETIRE))
         self.log = Log(engine, plan.kernel.rings) if timeline else None
         self.groups = [
             [
@@ -206,9 +207,14 @@ class Chip:
         return [f"{self.repeated} of {self.steps} steps {told}"]
 
     @property
+    def pipes(self) -> tuple[Pipe, ...]:
+        """Those that all SMs share."""
+        return *self.memory.pipes, self.dispatch, self.retire
+
+    @property
     def over(self) -> int:
         """When all that was asked of the units is over."""
-        return max(p.over for p in (*self.memory.pipes, self.dispatch, *(p for sm in self.sms for p in sm.pipes)))
+        return max(p.over for p in (*self.pipes, *(p for sm in self.sms for p in sm.pipes)))
 
     def stalls(self) -> Iterator[Stall]:
         """What the teams of each name spend their time on, on all SMs."""
@@ -228,7 +234,7 @@ class Chip:
         weights = [sm.weight for sm in self.sms]
         for pipes in zip(*(sm.pipes for sm in self.sms), strict=True):
             yield _use(pipes, weights, time)
-        for pipe in (*self.memory.pipes, self.dispatch):
+        for pipe in self.pipes:
             yield _use((pipe,), [1], time)
         pools = [sm.in_flight for sm in self.sms]
         held = sum(w * p.mean(time) / p.capacity for w, p in zip(weights, pools, strict=True)) / sum(weights)
@@ -292,16 +298,17 @@ def _run(
     """The time until all is done and written, or until the first SM has issued so many steps, and the chip then."""
     engine = Engine()
     chip = Chip(engine, plan, machine, free, timeline)
-    each = machine.exact("cta_dispatch" if plan.at_once > 1 else "cta_dispatch_alone")
-    intervals = [round(each * kind.weight * kind.begun * plan.size) for kind in plan.kinds]
+    each = machine.exact("cta_dispatch") + machine.exact("warp_dispatch") * -(-plan.kernel.threads // LANES)
+    ctas = [kind.weight * kind.begun * plan.size for kind in plan.kinds]
+    intervals = [(round(each * n), round(machine.exact("cta_retire") * n)) for n in ctas]
     waiting = [Clusters(clusters) for clusters in plan.courses(machine)]
     places = [
-        Place((k, n), group, waiting[0 if plan.shared else k], chip.dispatch, intervals[k], memories)
+        Place((k, n), group, waiting[0 if plan.shared else k], (chip.dispatch, chip.retire), intervals[k], memories)
         for n in range(plan.at_once)  # the first of each SM before the second of any
         for k, group in enumerate(chip.groups)
     ]
     repeats = Recurrence(
-        engine, places, chip.sms, chip.memory, chip.dispatch, until, each_step or timeline or bool(memories)
+        engine, places, chip.sms, chip.pipes, chip.memory, until, each_step or timeline or bool(memories)
     )
     for place in places:
         k, n = place.key

@@ -174,16 +174,12 @@ class Store(Transfer):
     __slots__ = ()
 
     def start(self) -> None:
-        """The load/store unit takes the addresses and the bytes."""
-        self.at(self.sm.lsu.end(self.step.unit_ps), self.leave)
-
-    def leave(self) -> None:
-        """Bytes leave the SM from now on."""
-        self.at(self.sm.stores.end(self.step.port_ps), self.written)
+        """Warp by warp, the load/store unit takes the bytes, and they leave the SM for L2, from now on."""
+        sm, step = self.sm, self.step
+        self.at(max(sm.lsu.end(step.unit_ps), sm.stores.end(step.port_ps), self._write()), self.written)
 
     def written(self) -> None:
-        """Bytes are at L2, which nobody waits for."""
-        self._write()
+        """They are in L2, which nobody waits for."""
         self._written()
 
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from symlayout.banks import LANES
+
 from ..fitting import Fitted, level, line
-from .rows import Row, each, mid, scaled, those
+from .rows import Row, Rule, each, mid, scaled, those
 
 SHIFT = 4  # cycles of a product or a shift, whose result is waited for (M1)
 ADDRESS = 4  # instructions of an address in M38: the sign, a sum of 64 bits, and what makes an index of it
@@ -45,8 +49,22 @@ def index_interval(rows: Sequence[Row]) -> Fitted:
     return scaled(each(rows, op="addresses"), 2 * ADDRESS)
 
 
-def cta_dispatch(rows: Sequence[Row]) -> Fitted:
-    """Nanoseconds of one more CTA of an empty launch, where an SM has room for many."""
+def dispatch(key: int) -> Rule:
+    """Nanoseconds until one more CTA has begun, and one more warp: of CTAs that all have room, until the last ends."""
+
+    def rule(rows: Sequence[Row]) -> Fitted:
+        some = [r for r in those(rows, id="M18", kernel="stay", waves=1, shared=0) if "cycles" in r]
+        until = np.array([mid(r, "ns") - mid(r) / r["ghz"] for r in some])
+        counts = np.array([(r["grid"] - 1, (r["grid"] - 1) * -(-r["block"] // LANES)) for r in some])
+        each, *_ = np.linalg.lstsq(counts, until, rcond=None)
+        left = float(np.sqrt(np.mean((counts @ each / until - 1) ** 2)))
+        return Fitted(float(each[key]), left, len(some))
+
+    return rule
+
+
+def cta_retire(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds of one more CTA of an empty launch, where an SM has room for many: they begin faster."""
     some = [r for r in those(rows, kernel="nothing", shared=0) if r["grid"] >= 4000]
     return line([r["grid"] for r in some], [mid(r, "ns") for r in some])
 

@@ -13,6 +13,7 @@ from .rows import COPY, LOAD, STORE, Row, Rule, mid, rate, scaled, those
 MIB = 1 << 20
 IN_FLIGHT = 96 << 10  # bytes of each SM, from which on DRAM is busy all the time
 FEW_IN_FLIGHT = 8192  # bytes of each SM, up to which a ring waits for latencies alone
+COPIED = 12 * MIB  # of each of two tensors that L2 holds both: of 16 MB an H100 copies a sixth slower
 PLACE = 1024  # bytes in a row that one place of DRAM has
 
 
@@ -124,9 +125,9 @@ def l2_fill(rows: Sequence[Row]) -> Fitted:
 
 
 def l2_beside_rate(rows: Sequence[Row]) -> Fitted:
-    """Bytes of a nanosecond that L2 writes in the time that copies take beyond their loads."""
+    """Bytes of a nanosecond that L2 writes in what copies take beyond their loads, both tensors well inside."""
     most = max(r.get("sms", 0) for r in rows)
-    copies = those(rows, mode=COPY, sms=most, bytes=16384, slots=(4, 8), per_sm=1, footprint=16 * MIB)
+    copies = [r for r in those(rows, mode=COPY, sms=most, bytes=16384, slots=8, per_sm=1) if r["footprint"] <= COPIED]
     loads = l2_rate(LOAD)(rows).value
     return level([1 / (2 / rate(r) - 1 / loads) for r in copies])
 

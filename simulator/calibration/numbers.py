@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .launches import branch, constant_read, cta_dispatch, cta_turnover, index_interval, launch, launch_drain
+from .launches import branch, constant_read, cta_retire, cta_turnover, dispatch, index_interval, launch, launch_drain
 from .memory import (
     dram_latency,
     dram_rate,
@@ -132,7 +132,9 @@ NUMBERS: dict[str, Source] = {
     "launch_drain": Source(
         "M18 M38", "ns", "a launch that stays and writes, less that, an empty one, and what its code does", launch_drain
     ),
-    "cta_dispatch": Source("M18", "ns", "one more CTA of an empty launch", cta_dispatch),
+    "cta_dispatch": Source("M18", "ns", "until one more CTA has begun, by CTAs and warps", dispatch(0)),
+    "warp_dispatch": Source("M18", "ns", "the same of one more warp", dispatch(1)),
+    "cta_retire": Source("M18", "ns", "one more CTA of an empty launch", cta_retire),
     "cta_turnover": Source(
         "M18 M38",
         "ns",

@@ -107,6 +107,7 @@ COUNTS = {  # a kernel, what makes one path the longest, a time that grows, and 
     "a load and a store by threads": (lambda: vector_copy(128 * 4), SLOW_STORES, "l2_latency", 1),
     "a miss": (lambda: vector_copy(128 * 4), SLOW_STORES, "dram_latency", 1),
     "a dispatched CTA": (lambda: bulk_copy(1024, chunk=1024, blocks=1), ALONE, "cta_dispatch", 1),
+    "a retired CTA": (lambda: bulk_copy(1024, chunk=1024, blocks=1), ALONE, "cta_retire", 1),
     "CTAs in one place": (
         lambda: bulk_copy(132 * 49152 * 3, chunk=49152, blocks=132 * 3),
         ALONE | {"dram_read_wait": 0.001, "dram_write_wait": 0.001},  # less, the longer DRAM has nothing to do

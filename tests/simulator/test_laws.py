@@ -23,6 +23,7 @@ KERNELS = {
     "sectors that several SMs read": lambda: bulk_copy(864, chunk=4, blocks=133).bind(),
     "more CTAs than work": lambda: cp_async_copy(656, threads=256, stages=2, blocks=1000).bind(),
 }
+BEGIN = ("cta_dispatch", "warp_dispatch")
 ONLY = {"what_if": False, "uncertainty": False}
 
 
@@ -39,11 +40,14 @@ def test_the_time_of_a_plan_is_that_of_a_simulation():
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_number_that_gets_worse_makes_nothing_faster(name):
-    """Servers take turns in another order then, which may gain a percent: anomalies of schedules (Graham 1969)."""
+    """Servers take turns in another order then, which may gain a percent: anomalies of schedules (Graham 1969).
+
+    CTAs that begin later are less in each other's way: the one that has work may end earlier then.
+    """
     plans = Plans(Programs(KERNELS[name]()), warm=False)
     base, worse = time_on(plans, H200), {}
     for n in H200.numbers.values():
-        if n.unit in (*TIMES, *RATES):
+        if n.unit in (*TIMES, *RATES) and n.name not in BEGIN:
             value = n.value * 3 if n.unit in TIMES else n.value / 3
             worse[n.name] = time_on(plans, H200.replacing(**{n.name: value}))
 

@@ -11,8 +11,10 @@ import numpy as np
 from .lab import Lab, Row
 from .points_inside import CODE
 
-MANY = 100
-HELD_NS = 4_000_000  # more than the host needs for so many launches
+MANY = 500  # as many as ``gpu.measure`` times together: the first of a batch takes some microseconds more
+NOTHING, STORES, COPIES = 0, 2, 3  # what a CTA does beside staying
+SPUN = 1024  # cycles, over which a launch is looked at: it ends in steps of some 0.1 us
+HELD_NS = 8_000_000  # more than the host needs for so many launches
 
 
 def gaps(lab: Lab, repeats: int) -> list[Row]:
@@ -36,6 +38,13 @@ def _rows(lab: Lab, repeats: int) -> Iterator[Row]:
         stay = lab.modules["memory"].prepare("stay", grid, 32, [lab.out, np.uint64(2000)])
         ns = [nanoseconds(lab, stay) for _ in range(repeats // 2 + 1)]
         yield {"id": "M18", "kernel": "stay", "grid": grid, "block": 32, "shared": 0, "stay_ns": 2000, "ns": ns}
+    shapes = ((1, 32, 0), (lab.sms, 32, 0), (4 * lab.sms, 128, 0), (8 * lab.sms, 1024, 0), (4 * lab.sms, 32, 200 << 10))
+    for mode, (grid, block, shared), at in itertools.product((NOTHING, STORES, COPIES), shapes, range(16)):
+        args = lab.out, np.uint32(cycles := at * SPUN // 16), np.uint32(mode)
+        spin = lab.modules["prologue"].prepare("spin", grid, block, args, shared=shared)
+        ns = [nanoseconds(lab, spin) for _ in range(3)]
+        facts = {"kernel": "spin", "grid": grid, "block": block, "shared": shared, "mode": mode, "spin": cycles}
+        yield {"id": "M18", **facts, "ns": ns}
 
 
 def nanoseconds(lab: Lab, prepared: Any) -> int:

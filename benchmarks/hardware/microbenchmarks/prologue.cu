@@ -70,3 +70,14 @@ extern "C" __global__ void load_first(u64* out, Words words) {
 extern "C" __global__ void store_last(u64* out, Words words) {
     out[32 + blockIdx.x * blockDim.x + threadIdx.x] = words.word[0];
 }
+
+// Launches whose CTAs load if *mode* has 1, then stay for some cycles, and store if it has 2.
+extern "C" __global__ void spin(u64* out, u32 cycles, u32 mode) {
+    const u32 at = (blockIdx.x * blockDim.x + threadIdx.x) & 0x7ffff;  // 4 MB, half of what is there
+    u64 word = cycles;
+    if (mode & 1) word = out[at];
+    if (word == 0x5eed5eed5eed5eed) return;
+    const u32 first = u32(clock64());
+    while (u32(clock64()) - first < cycles) {}
+    if (mode & 2) out[at] = word;
+}
