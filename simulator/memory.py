@@ -15,9 +15,10 @@ its way at once (cut-through): it is over when the slowest has served it, and it
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
+from .crossbar import Crossbar
 from .dram import Dram, whole
 from .engine import Engine
 from .machine import H200, Machine
@@ -108,6 +109,7 @@ class GlobalMemory:
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
         self.wrote = 0  # for how long L2 was busy with writes
         self._behind = 0.0 if LATENCY in free else machine.exact("l2_write_wait")
+        self._crossbar = Crossbar(machine, LATENCY in free)
         hit = machine.ps("l2_latency") + reused * machine.ps("l2_half_latency")
         miss = hit + machine.ps("dram_latency") + far * machine.ps("translation_latency")
         self.hit, self.miss = (0, 0) if LATENCY in free else (hit, miss)
@@ -127,11 +129,11 @@ class GlobalMemory:
 
     def state(self, now: int) -> Hashable:
         """What services to come depend on, seen from now, but for the pipes and the ledger of DRAM."""
-        return self.dram.state(now)
+        return self.dram.state(now), self._crossbar.state(now)
 
     def read(
         self,
-        ports: Iterable[Pipe],
+        ports: Sequence[Pipe],
         port_ps: int,
         *,
         l2_bytes: float,
@@ -159,6 +161,8 @@ class GlobalMemory:
             end = max(end, max(start, self.engine.now + waits) + round(mean * (last - start)))
         self.power.end(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
         after = self.latency(late, boxed)
+        if boxed:
+            after += max([self._crossbar.wait(port, port_ps, self.engine.now) for port in ports])
         if late and after:
             after += apart
         elif beside is not None and self._behind:

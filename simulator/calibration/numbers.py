@@ -46,7 +46,7 @@ from .sm import (
     wgmma_issue_beside,
     wgmma_latency,
 )
-from .tiles import l2_request, l2_write_request, l2_write_wait, map_prefetch, mbarrier_setup
+from .tiles import crossbar_wait, l2_request, l2_write_request, l2_write_wait, map_prefetch, mbarrier_setup
 from .tma import descriptor_fetch, multicast_latency, tma_latency, tma_row, tma_store_read
 
 
@@ -117,6 +117,9 @@ NUMBERS: dict[str, Source] = {
     "l2_write_request": Source("M32", "ns", "rows of a sector that all SMs store", l2_write_request),
     "l2_write_wait": Source(
         "M33 M7", "ns", "one chunk under way that all SMs copy in L2, by what L2 writes", l2_write_wait
+    ),
+    "crossbar_wait": Source(
+        "M30 M23", "ns", "rings without products of all SMs, less those of one, by what their ports take", crossbar_wait
     ),
     "mbarrier_setup": Source("M31 M10", "cycles", "a launch until all have met behind its mbarriers", mbarrier_setup),
     "map_prefetch": Source("M31", "cycles", "the same with two maps that are prefetched, less that", map_prefetch),

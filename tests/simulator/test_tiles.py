@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from simulator import H200, simulate
-from simulator.engine import Engine
+from simulator.crossbar import Crossbar
+from simulator.engine import NS, Engine
 from simulator.memory import Beside, GlobalMemory
 from simulator.plan import plan_of
 from simulator.program import Programs
@@ -93,6 +94,34 @@ def test_a_ring_of_one_slot_is_no_faster_by_what_its_iterations_take(cache):
     ]
 
     assert times == sorted(times)
+
+
+def test_loads_by_tma_wait_for_others_in_the_crossbar():
+    """M30: 228 ns r^2 / (1 - r), where r is the part of its time for which a port takes bytes in."""
+    wanted = H200.exact("crossbar_wait")
+    for percent in (30, 50, 70):
+        crossbar, port = Crossbar(H200), Pipe("port", Engine())
+        waits = [crossbar.wait(port, percent * NS, 100 * NS * k) for k in range(60)]
+
+        assert waits[0] == crossbar.wait(Pipe("other", port.engine), NS, 0) == 0
+        part = percent / 100
+        most, least = (wanted * r * r / (1 - r) for r in (part, part - 0.08))  # a step of what is remembered
+        assert least <= waits[-1] <= most
+        assert waits[-1] == waits[-20]
+
+
+def test_only_bytes_of_tma_wait_in_the_crossbar():
+    for boxed in (True, False):
+        engine = Engine()
+        memory, port = GlobalMemory(engine, H200), Pipe("port", engine)
+        ends = []
+        for k in range(30):
+            engine.now = 100 * NS * k
+            [end] = memory.read((port,), 70 * NS, l2_bytes=0, dram_bytes=0, late=False, boxed=boxed)
+            ends.append(end - engine.now)
+
+        assert (ends[-1] > ends[0] + 200 * NS) == boxed
+        assert boxed or len(set(ends)) == 1
 
 
 def test_mbarriers_and_maps_are_set_up_before_all_else():
