@@ -68,6 +68,11 @@ class Since:
         time, wrote, *dram = (b - a for a, b in zip(self._before, now, strict=True))
         return Beside(wrote / time, (dram[0] / time, dram[1] / time))
 
+    @property
+    def known(self) -> bool:
+        """Whether the slot was filled before."""
+        return bool(self._last)
+
     def again(self) -> Since:
         """That of the slot in the next CTA, whose phases are counted anew."""
         found = Since(self._memory)

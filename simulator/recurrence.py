@@ -27,6 +27,8 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from symlayout.kernel import Kernel
+
 from .engine import Engine, Process
 from .places import Clusters, Place
 from .points import Array
@@ -34,6 +36,7 @@ from .resource import Pipe, Window
 from .rotation import Rings, cycle, rings_of, turning
 from .sm import Sm
 from .steps import Step
+from .timing_classes import Unit, timing_class
 from .warp import Warps
 
 if TYPE_CHECKING:
@@ -106,13 +109,14 @@ class Recurrence:
         self.clusters: tuple[Clusters, ...] = tuple({id(p.clusters): p.clusters for p in places}.values())
         self.pipes = (*(p for sm in sms for p in sm.pipes), *pipes)
         self.windows = tuple(sm.in_flight for sm in sms)
-        self.rings = rings_of(sms[0].kernel)
+        self.rings, self._filled = rings_of(sms[0].kernel), _filled_by_tma(sms[0].kernel)
         self.units: tuple[Any, ...] = (*self.pipes, *self.windows)
         self._due: set[Hashable] = set()
         self._units: set[Hashable] = set()
         self._seen: dict[Hashable, dict[Hashable, Moment]] = {}  # by what is told at once
         self._next, self._gap, self._vain, self._quiet = 0, GAP, 0, 0
         self._lead: int | None = None
+        self._forgotten = False
         places[0].mark = self.mark
 
     def mark(self, warps: Warps | None) -> None:
@@ -136,7 +140,8 @@ class Recurrence:
         if due not in self._due:  # most states are new, and when events come is the least that tells
             self._due.add(due)
             return
-        units = self.memory.state(now), *[pipe.state(now) for pipe in self.pipes]
+        lately = self.memory.state(now) if self._asks_lately() else ()
+        units = lately, *[pipe.state(now) for pipe in self.pipes]
         place = due, units, 0 if warps is None else self._next_kind(warps)
         known = self._seen.get(place)
         if known is None or self._vain > PATIENCE:
@@ -178,6 +183,15 @@ class Recurrence:
         return f"no state of the SMs came back in {self.looks} iterations of a role"
 
     # -- the state ------------------------------------------------------------------------------------
+
+    def _asks_lately(self) -> bool:
+        """Whether a load may yet ask what DRAM did lately: not those of TMA to a slot that was filled before."""
+        if self._filled:
+            ctas = [cta for place in self.places for cta in place.ctas]
+            every = (b.since.known for cta in ctas for (ring, _), b in cta.barriers.items() if ring in self._filled)
+            if all(every) and all(place.ctas for place in self.places):
+                self._filled, self._forgotten = (), True  # for good: the slots of a CTA know what those before it did
+        return not self._forgotten
 
     def _next_kind(self, warps: Warps) -> int:
         """The kind of the step of a team that comes next."""
@@ -316,6 +330,15 @@ class Recurrence:
                 warps.at += times * (here - at)
         for clusters, at, here in zip(self.clusters, before.taken, now.taken, strict=True):
             clusters.taken += times * (here - at)
+
+
+def _filled_by_tma(kernel: Kernel) -> tuple[str, ...]:
+    """The rings that loads by TMA fill; none where threads load too."""
+    units = {id(op): timing_class(op).unit for op in kernel.walk()}
+    if {Unit.LOAD, Unit.CP_ASYNC} & set(units.values()):
+        return ()
+    slots = (op.credits for op in kernel.walk() if units[id(op)] is Unit.TMA_LOAD)
+    return tuple(dict.fromkeys(slot.barrier for slot in slots if slot is not None))
 
 
 def _order(event: tuple[int, int, Any]) -> tuple[int, int]:
