@@ -117,9 +117,16 @@ class Computes(AtAllSizes):
             except (Differs, Open) as e:
                 if not e.stale and not behind:
                     return 0, e
-                return self._walked(not behind, memo), self._parted()
+                return self._again(e, not behind, memo), self._parted()
         except (Differs, Open, Uncounted, AssumptionError) as e:
             return 0, e
+
+    def _again(self, why: Differs | Open, windows: bool, memo: Memo) -> int:
+        """The other way to walk loops. Raises the reason that is not just about what this way does not see."""
+        try:
+            return self._walked(windows, memo)
+        except (Differs, Open) as e:
+            raise why if e.stale and not why.stale else e from None
 
     def _parted(self) -> str:
         """Why it is open that threads combine one value of each part with an element; "" where that is proved."""

@@ -93,7 +93,7 @@ class Matcher:
             self._held(value, origin.kept or {origin.dtype}, target)
             target.expect_bound(*(s for t in origin.terms for s, _ in t.loops))
             try:
-                return expect_all(origins, origin, deltas[:, 0], value, target, self._entry)
+                return expect_all(origins, origin, deltas[:, 0], value, target, self._entry, self._shape(value.element))
             except NotAll as e:
                 raise Differs(str(e)) from None
         if isinstance(value, Dot) and isinstance(origin, Sum):
@@ -121,7 +121,8 @@ class Matcher:
         if not isinstance(value, Applied) or (value.function, len(value.args)) != (origin.function, len(origin.args)):
             raise Differs(f"expected {value}, got {_told(origin)}")
         if origin.dtype != self._type(value):
-            raise Differs(f"{value.function} is rounded to {origin.dtype}, not to {self._type(value)}")
+            hint = "" if value.dtype else f', the type of the output; dtype="{origin.dtype}" in the result says so'
+            raise Differs(f"{value.function} is rounded to {origin.dtype}, not to {self._type(value)}{hint}")
         if origin.function in COMMUTE:
             try:
                 return self._each(origins, origin, deltas, value, value.args, target)
@@ -192,9 +193,12 @@ class Matcher:
         target.expect_bound(*(s for t in origin.terms for s, _ in t.loops))
         parts = tuple((b, extent_of(b)) for b in parts_of(self.kernel, op))
         try:
-            expect_all(origins, origin, deltas[:, 0], fold, target, self._entry, parts)
+            expect_all(origins, origin, deltas[:, 0], fold, target, self._entry, self._shape(fold.element), parts)
         except NotAll as e:
             raise Differs(str(e)) from None
+
+    def _shape(self, element: Element) -> tuple[Any, ...]:
+        return tuple(leaves(self.kernel.tensor(element.tensor).layout.shape))
 
     # -- elements -----------------------------------------------------------------------------------
 
@@ -323,7 +327,7 @@ class Matcher:
     def _zeros(self, origins: Origins, segment: Segment, value: Dot) -> None:
         """Terms behind the last one are products of zeros: outside of both tensors, where loads give zero."""
         for element, numbers in ((value.a, [s.a for s in segment.slices]), (value.b, [s.b for s in segment.slices])):
-            shape = tuple(leaves(self.kernel.tensor(element.tensor).layout.shape))
+            shape = self._shape(element)
             (d,) = (i for i, x in enumerate(element.at) if x is value.index)
             outside = {getattr(origins[i], "outside", "") for s in numbers for i in s}
             if outside != {"zero"} or shape[d] - value.extent != 0:

@@ -30,11 +30,13 @@ def expect_all(
     value: Total,
     target: Target,
     entry: Callable[..., None],
+    shape: tuple[Any, ...],
     parts: tuple[tuple[Symbol, Any], ...] = (),
 ) -> None:
     """Raise NotAll unless each element of *value* is folded once into each row, and nothing else.
 
-    With *parts*, (index, extent), unless that is so for the folds of all values of these indices together.
+    *shape* is that of its tensor: what loads give outside of it may be zeros, which add nothing. With *parts*, (index,
+    extent), unless that is so for the folds of all values of these indices together.
 
     The members of all terms are elements at K + r. In each iteration of the loop K grows by the number of different
     r. Those that count for one r, under conditions about how far K is from the end, are exactly one where K + r is
@@ -50,7 +52,11 @@ def expect_all(
     if len(at) != 1 or len(loops) != 1:
         raise NotAll(f"terms of {value.index} at {', '.join(map(str, at)) or 'no place'}")
     corner, around = at.pop(), (*parts, *loops.pop())
-    members = [_members(t, rows, corner, place, value, target) for t in origin.terms]
+    members = []
+    for t in origin.terms:
+        zeros = value.function == "add" and getattr(origins[t.origin], "outside", "") == "zero"
+        beyond = target.number(shape[place] - value.extent) if zeros else None
+        members.append(_members(t, rows, corner, place, value, target, beyond))
     for t in origin.terms:
         _expect_others(origins, t, rows, place, value, target, entry)
     for i in {tuple(np.concatenate([m[j].ravel() for m in members])): j for j in range(len(rows))}.values():
@@ -89,10 +95,16 @@ def _expect_others(
             raise NotAll(f"coordinate {d} of {value.element} is {base}, and {element.at[d]} is loaded")
 
 
-def _members(t: Term, rows: Numbers, corner: Any, place: int, value: Total, target: Target) -> Numbers:
-    """(row, member, 3): r, and the least and greatest distance of the end from the corner at which it counts."""
+def _members(
+    t: Term, rows: Numbers, corner: Any, place: int, value: Total, target: Target, beyond: int | None
+) -> Numbers:
+    """(row, member, 3): r, and the least and greatest distance of the end from the corner at which it counts.
+
+    Elements that are *beyond* the end by as much are zeros: they do not count.
+    """
     r = t.deltas[rows][:, :, place]
-    low, high = np.full_like(r, ALL[0]), np.full_like(r, ALL[1])
+    low = np.full_like(r, ALL[0]) if beyond is None else r + 1 - beyond
+    high = np.full_like(r, ALL[1])
     left = value.extent - corner  # how far the end is from the corner
     for i, condition in enumerate(t.conditions):
         held = t.condition_deltas[rows][:, :, i]
@@ -145,9 +157,11 @@ def _expect_once(
     for r, ranges in found.items():
         at = least = per if no_tail else r + 1
         inside = [(max(low, least), high) for low, high in ranges if high >= least] if no_tail else ranges
-        at += (rest - at) % unit
+        first = at = at + (rest - at) % unit
         met = [(low + (rest - low) % unit, high - (high - rest) % unit) for low, high in inside]
         for low, high in sorted((low, high) for low, high in met if low <= high):
+            if low < at == first:
+                raise NotAll(f"{corner + r} is folded where it is not below {value.extent}, too: expected a condition")
             if low != at:
                 times = "twice" if low < at else "never"
                 raise NotAll(f"{corner + r} is folded {times} where {value.extent} - ({corner}) is {min(low, at)}")
