@@ -11,6 +11,7 @@ from symlayout.answers.report import Witness
 from symlayout.errors import ClaimError
 from symlayout.expr import integer
 from symlayout.kernel import Kernel
+from symlayout.kernel.specification import Total
 from symlayout.layout import Layout
 from symlayout.ops import Box, Copy, Op, Ref
 
@@ -65,7 +66,8 @@ def updates(kernel: Kernel) -> Iterator[UpdatedOnce]:
     }
     for r in kernel.results:
         fold = combined(r)
-        if fold is not None and (fold.element.tensor in loaded or _of_threads(kernel, r.tensor)):
+        by_boxes = isinstance(fold, Total) and fold.element.tensor in loaded
+        if fold is not None and (by_boxes or _of_threads(kernel, r.tensor)):
             yield updated_once(kernel, r.tensor)
 
 
@@ -82,6 +84,8 @@ def updated_once(kernel: Any, output: str) -> UpdatedOnce:
     parted = by_threads(kernel, output)
     if parted is not None:
         return parted
+    if not isinstance(fold, Total):
+        raise ClaimError(f"expected threads that add products to {output!r}, by red.global.add, got none")
     source = fold.element.tensor
 
     def stored(op: Op) -> tuple[Op, ...]:

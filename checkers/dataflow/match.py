@@ -32,11 +32,11 @@ from symlayout.ops import Op
 from .accumulators import Narrow, expect_held, types_of
 from .contents import Computed, Constant, Given, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
 from .folds import Fold
-from .match_folds import NotAll, expect_all, picks
+from .match_folds import NotAll, expect_all, nested, picks
 from .rounding import exact, is_number
 from .state import Open, State
 from .target import Differs, Target
-from .updates import combined, of_index, parts_of
+from .updates import combined, function_of, of_index, parts_of
 
 COMMUTE = ("add", "mul", "fma", "eq", "ne", "and", "or", "xor")  # functions whose first two arguments may be exchanged
 
@@ -158,11 +158,11 @@ class Matcher:
         """Check that elements combined with the output are terms of the fold of the result, whichever index."""
         fold, origin = combined(self.result), origins[number]
         value = self.result.value
-        if fold is None or op.reduction.function != fold.function:
+        if fold is None or op.reduction.function != function_of(fold):
             raise Differs(f"expected {value}, got {op.atom}")
         if isinstance(value, Applied) and self._type(value) != self.dtype:
             raise Differs(f"it is rounded to {self.dtype}, not to {self._type(value)}")
-        if fold.function == "add" and self.dtype.kind != "float":
+        if function_of(fold) == "add" and self.dtype.kind != "float":
             raise Differs(f"sums of {self.dtype} may wrap")
         if op.reduction.dtype not in (None, self.dtype) and op.targets:
             raise Differs(f"it combines numbers of {op.reduction.dtype}, not of {self.dtype}")
@@ -170,6 +170,8 @@ class Matcher:
             self._parts(origins, origin, deltas, fold, op, target)
             return
         self._held(fold, {self.dtype}, target)
+        if isinstance(fold, Dot):
+            raise Differs(f"expected {value}, got {_told(origin)}")
         if not isinstance(origin, Loaded) or origin.tensor != fold.element.tensor or origin.dtype != self.dtype:
             raise Differs(f"expected {fold.element}, got {_told(origin)}")
         free = of_index(fold)
@@ -185,17 +187,21 @@ class Matcher:
         if facts.le(0, low) is not True or facts.le(high, fold.extent - 1) is not True:
             raise Differs(f"{fold.index} may be {low} .. {high}, expected 0 .. {fold.extent - 1}")
 
-    def _parts(self, origins: Origins, origin: Any, deltas: Numbers, fold: Total, op: Op, target: Target) -> None:
+    def _parts(self, origins: Origins, origin: Any, deltas: Numbers, fold: Total | Dot, op: Op, target: Target) -> None:
         """Check that the folds which threads combine with an element are, part after part, the fold of the result."""
-        if not isinstance(origin, Fold):
+        parts = tuple((b, extent_of(b)) for b in parts_of(self.kernel, op))
+        if isinstance(fold, Dot) and isinstance(origin, Sum):
+            self._held(fold, {self.dtype}, target)
+            return self._dot(origins, origin, deltas, fold, target, parts)
+        if not isinstance(origin, Fold) or not isinstance(fold, Total):
             raise Differs(f"expected a part of {fold}, got {_told(origin)}")
         self._held(fold, {*origin.kept, origin.dtype, self.dtype}, target)
         target.expect_bound(*(s for t in origin.terms for s, _ in t.loops))
-        parts = tuple((b, extent_of(b)) for b in parts_of(self.kernel, op))
         try:
             expect_all(origins, origin, deltas[:, 0], fold, target, self._entry, self._shape(fold.element), parts)
         except NotAll as e:
             raise Differs(str(e)) from None
+        return None
 
     def _shape(self, element: Element) -> tuple[Any, ...]:
         return tuple(leaves(self.kernel.tensor(element.tensor).layout.shape))
@@ -247,8 +253,16 @@ class Matcher:
         except Narrow as e:
             raise Differs(str(e), narrow=True, repair=e.repair) from None
 
-    def _dot(self, origins: Origins, origin: Sum, deltas: Numbers, value: Dot, target: Target) -> None:
-        """Each product of a sum is one of the result's, and each of those is there once."""
+    def _dot(
+        self,
+        origins: Origins,
+        origin: Sum,
+        deltas: Numbers,
+        value: Dot,
+        target: Target,
+        parts: tuple[tuple[Symbol, Any], ...] = (),
+    ) -> None:
+        """Each product of a sum is one of the result's, and each of those is there once, in one of the parts."""
         ra, rb = origin.ranks
         if origin.words != (value.words if isinstance(value, PackedDot) else ""):
             raise Differs(f"expected {value}, got products of {origin.words or 'elements'}")
@@ -270,7 +284,7 @@ class Matcher:
             if len(steps) != 1:
                 raise Differs(f"terms of {value.index} at {', '.join(map(str, steps))}")
             terms.append((segment, steps.pop(), sorted(i for _, i in found)))
-        self._all(origins, value, target, terms)
+        self._all(origins, value, target, terms, parts)
 
     def _terms(
         self,
@@ -307,18 +321,29 @@ class Matcher:
             out.append((origin.at[place], int(deltas[0, place] + step[place])))
         return out
 
-    def _all(self, origins: Origins, value: Dot, target: Target, terms: list[tuple[Segment, Any, list[int]]]) -> None:
-        """Check that the terms are those of 0 .. extent - 1, each once, and zeros."""
+    def _all(
+        self,
+        origins: Origins,
+        value: Dot,
+        target: Target,
+        terms: list[tuple[Segment, Any, list[int]]],
+        parts: tuple[tuple[Symbol, Any], ...],
+    ) -> None:
+        """Check that the terms of all parts are those of 0 .. extent - 1, each once, and zeros."""
         if len(terms) != 1:
             raise Differs("a sum of several loops")
         [(segment, at, found)] = terms
         per = len(found)
         if found != list(range(per)):
             raise Differs(f"terms of {value.index} at {at} + {found[0]} .. {found[-1]}, {per} of them")
-        wanted = 0 if segment.loop is None else per * segment.loop
-        if target.number(at - wanted) != 0:
-            raise Differs(f"terms of {value.index} from {at} on, expected {wanted}")
-        n = per * segment.extent
+        loops = () if segment.loop is None else ((segment.loop, segment.extent),)
+        try:
+            iteration, extent = nested((*parts, *loops))
+        except NotAll as e:
+            raise Differs(str(e)) from None
+        if target.number(at - per * iteration) != 0:
+            raise Differs(f"terms of {value.index} from {at} on, expected {per * iteration}")
+        n = per * extent
         if target.known.facts.le(value.extent, n) is not True:
             raise Differs(f"terms of {value.index} below {n} of {value.extent}")
         if target.number(n - value.extent) != 0:

@@ -147,7 +147,7 @@ def _expect_once(
     per = len(found)
     if set(found) != set(range(per)) or len(loops) > parts + 1:
         raise NotAll(f"terms of {value.index} at {corner} + {min(found, default=0)} .. {max(found, default=0)}")
-    iteration, extent = _nested(loops)
+    iteration, extent = nested(loops)
     if target.number(corner - per * iteration) != 0:
         raise NotAll(f"terms of {value.index} from {corner} on, expected {per * iteration}")
     if target.known.facts.le(value.extent, per * extent) is not True:
@@ -170,7 +170,7 @@ def _expect_once(
             raise NotAll(f"{corner + r} is not folded where {value.extent} - ({corner}) is {at}")
 
 
-def _nested(loops: tuple[Any, ...]) -> tuple[Any, Any]:
+def nested(loops: tuple[Any, ...]) -> tuple[Any, Any]:
     """(number of an iteration, how many there are) of loops inside each other, the innermost counted fastest.
 
     Raises NotAll if the trip count of one depends on another.

@@ -13,7 +13,7 @@ from symlayout.expr import Expr, Symbol
 from symlayout.facts import Facts, symbols_in
 from symlayout.kernel import Kernel
 from symlayout.kernel.counting import Counter
-from symlayout.kernel.specification import Applied, Element, Result, Total
+from symlayout.kernel.specification import Applied, Dot, Element, Result, Total
 from symlayout.ops import Box, Copy, Op, Ref
 
 from ..rings.recognised import RingParts
@@ -24,8 +24,8 @@ from .tensor_boxes import corner_of, landing, singles
 from .value_walk import Walk
 
 
-def combined(result: Result) -> Total | None:
-    """The fold with which a result combines what an output held before; None for a result of another form.
+def combined(result: Result) -> Total | Dot | None:
+    """The fold, or sum of products, with which a result combines what an output held before; None for another form.
 
     >>> from symlayout.results import applied, element, result, total
     >>> y = result("y", 8, lambda i: applied("add", element("y", i), total(4, lambda s: element("x", s, i))))
@@ -36,8 +36,14 @@ def combined(result: Result) -> Total | None:
     if not isinstance(value, Applied) or len(value.args) != 2:
         return None
     before, fold = value.args
-    same = before == Element(result.tensor, result.coords) and isinstance(fold, Total)
-    return fold if same and isinstance(fold, Total) and fold.function == value.function else None
+    if before != Element(result.tensor, result.coords) or not isinstance(fold, Total | Dot):
+        return None
+    return fold if function_of(fold) == value.function else None
+
+
+def function_of(fold: Total | Dot) -> str:
+    """The function by which terms are joined: products are added."""
+    return fold.function if isinstance(fold, Total) else "add"
 
 
 def update(walk: Walk, state: State, op: Copy) -> None:
