@@ -117,15 +117,15 @@ def _second(kernel: Kernel) -> Fact:
 
 def _put(kernel: Kernel, path: Where, new: tuple[Op, ...], taken: int = 1) -> Kernel:
     """The kernel with other operations for the *taken* ones from a path on."""
+    return replace(kernel, body=_put_in(kernel.body, path, new, taken))
 
-    def put(body: tuple[Op, ...], path: Where) -> tuple[Op, ...]:
-        i = path[0]
-        if len(path) == 1:
-            return (*body[:i], *new, *body[i + taken :])
-        around: Any = body[i]  # an operation with a body: the path goes on inside of it
-        return (*body[:i], replace(around, inside=put(around.body, path[1:])), *body[i + 1 :])
 
-    return replace(kernel, body=put(kernel.body, path))
+def _put_in(body: tuple[Op, ...], path: Where, new: tuple[Op, ...], taken: int) -> tuple[Op, ...]:
+    i = path[0]
+    if len(path) == 1:
+        return (*body[:i], *new, *body[i + taken :])
+    around: Any = body[i]  # an operation with a body: the path goes on inside of it
+    return (*body[:i], replace(around, inside=_put_in(around.body, path[1:], new, taken)), *body[i + 1 :])
 
 
 def changes(op: Op, kernel: Kernel) -> Iterator[Change]:

@@ -176,16 +176,15 @@ def unflatten(flat: IntTuple, profile: IntTuple) -> IntTuple:
     if hasattr(flat, "stride"):
         return by_parts(lambda t: unflatten(t, profile), flat)
     items = leaves(flat)
-    rest = iter(items)
-
-    def fill(p: IntTuple) -> IntTuple:
-        return tuple(map(fill, p)) if isinstance(p, tuple) else next(rest)
-
     if len(items) != len(leaves(profile)):
         raise LayoutError(
             f"expected {len(leaves(profile))} leaves for the profile {text(profile)}, got {len(items)} in {text(flat)}"
         )
-    return fill(profile)
+    return _filled(profile, iter(items))
+
+
+def _filled(profile: IntTuple, rest: Iterator[Any]) -> IntTuple:
+    return tuple([_filled(p, rest) for p in profile]) if isinstance(profile, tuple) else next(rest)
 
 
 def by_parts(f: Callable[[IntTuple], IntTuple], layout: Any) -> Any:

@@ -25,7 +25,8 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("unhurried", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("unhurried")
 
-# Imports leave little garbage: at the usual thresholds a quarter of the collection of tests went into looking for it.
+# What is made is seldom in a circle, so there is little to find: at the usual thresholds a quarter of the collection of
+# tests went into looking for it.
 gc.set_threshold(100_000, 20, 50)
 
 PART = 5  # of each campaign, what is run without --campaign
@@ -60,7 +61,6 @@ def pytest_collection_finish() -> None:
     """Keep the collector off what lasts: modules and thousands of tests, seen by each of its passes, took 7 % of a run."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 50)  # rarer passes would leave hundreds of megabytes of arrays in cycles
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -116,10 +116,10 @@ class Computes(AtAllSizes):
                 return self._walked(behind, memo), self._parted()
             except (Differs, Open) as e:
                 if not e.stale and not behind:
-                    return 0, e
+                    return 0, _alone(e)
                 return self._again(e, not behind, memo), self._parted()
         except (Differs, Open, Uncounted, AssumptionError) as e:
-            return 0, e
+            return 0, _alone(e)
 
     def _again(self, why: Differs | Open, windows: bool, memo: Memo) -> int:
         """The other way to walk loops. Raises the reason that is not just about what this way does not see."""
@@ -243,3 +243,9 @@ def _values(s: Symbol, steps: list[int], given: Iterable[Fact]) -> list[int]:
     wanted = (n for d in steps for n in (d - unit, d, d + unit, 2 * d + unit, 4 * d + unit))
     found = {low, low + unit, 3 * low, *(n // unit * unit for n in wanted)}
     return sorted(n for n in found if low <= n <= STEPS)
+
+
+def _alone(e: Exception) -> Exception:
+    """A reason without the frames of the walk, which hold it: all that they know would wait for the collector."""
+    e.__context__ = None
+    return e.with_traceback(None)

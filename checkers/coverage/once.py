@@ -51,13 +51,13 @@ def argued(kernel: Kernel, name: str, facts: Facts) -> Proof:
 
 def _first(*ways: Callable[[], Proof]) -> Proof:
     """The result of the first method that has one. Raises Open with what the first lacked."""
-    reasons = []
+    lacked = None
     for way in ways:
         try:
             return way()
         except Open as e:
-            reasons.append(e)
-    raise reasons[0]
+            lacked = lacked or str(e)
+    raise Open(lacked or "a way to show it")
 
 
 def _stored(p: Places, facts: Facts) -> Proof:

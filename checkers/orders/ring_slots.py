@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from symlayout.atoms import Completion, MemorySpace
@@ -28,11 +29,11 @@ class RingOrders:
 
     def __init__(self, kernel: Kernel, every: list[Site], meetings: Mapping[int, Meeting], runs: Runs) -> None:
         self.kernel, self.every = kernel, every
-        self.lanes = Lanes(kernel, meetings, runs, self._met)
         self.place = {id(s): i for i, s in enumerate(self.every)}
         self.shared = {t.name for t in kernel.tensors if t.space is MemorySpace.SHARED}
         self.rings = rings_of(kernel)
         self.shown = Known()
+        self.lanes = Lanes(kernel, meetings, runs, partial(_met, kernel, self.shown))
         self.late: dict[RingParts, str] = {}
 
     def orders(self) -> Iterator[Order]:
@@ -103,22 +104,9 @@ class RingOrders:
     def _late(self, ring: RingParts) -> str:
         """Why asynchronous reads of slots may be under way when those are given back; "" where they are over."""
         if ring not in self.late:
-            why = self._open(ring, Reading.retired)
+            why = _open(self.kernel, self.shown, ring, Reading.retired)
             self.late[ring] = why and f"whether reads are over when {ring} is given back: {why}"
         return self.late[ring]
-
-    def _met(self, ring: RingParts, arrive: Site) -> bool:
-        """Whether a barrier of the warp stands between the wait for the next use and an arrival."""
-        return not self._open(ring, lambda reading: reading.lanes_meet(arrive.places))
-
-    def _open(self, ring: RingParts, check: Callable[[Reading], None]) -> str:
-        """The open hypotheses of a ring in some CTA; "" if there are none."""
-        try:
-            for cta in ctas(self.kernel):
-                check(Reading(cta, ring, self.kernel.given, self.shown))
-        except (Open, Uncounted, AssumptionError) as e:
-            return str(e)
-        return ""
 
     def _never_written(self) -> Iterator[Order]:
         """Reads of shared memory that nothing writes."""
@@ -182,6 +170,21 @@ class RingOrders:
             inside = [s for s in self.every if any(x is loop for x in s.around)]
             window = [s for s in inside if self.place[id(s)] > i] + [s for s in inside if self.place[id(s)] < j]
         return [s for s in window if s.role in (a.role, b.role, "")]
+
+
+def _met(kernel: Kernel, shown: Known, ring: RingParts, arrive: Site) -> bool:
+    """Whether a barrier of the warp stands between the wait for the next use and an arrival."""
+    return not _open(kernel, shown, ring, lambda reading: reading.lanes_meet(arrive.places))
+
+
+def _open(kernel: Kernel, shown: Known, ring: RingParts, check: Callable[[Reading], None]) -> str:
+    """The open hypotheses of a ring in some CTA; "" if there are none."""
+    try:
+        for cta in ctas(kernel):
+            check(Reading(cta, ring, kernel.given, shown))
+    except (Open, Uncounted, AssumptionError) as e:
+        return str(e)
+    return ""
 
 
 def _within(s: Site, known: list[Op]) -> bool:

@@ -151,14 +151,14 @@ class Map:
 def _inner_first(polys: Sequence[Int]) -> list[Atom]:
     """The quotients and extrema in polynomials, each after those inside it."""
     out: dict[Atom, None] = {}
-
-    def visit(p: Any) -> None:
-        for a in (a for m in terms_of(p) for a in m if not isinstance(a, Symbol)):
-            if a not in out:
-                for e in a.args:
-                    visit(e)
-                out[a] = None
-
     for p in polys:
-        visit(p)
+        _visit(p, out)
     return list(out)
+
+
+def _visit(p: Any, out: dict[Atom, None]) -> None:
+    for a in (a for m in terms_of(p) for a in m if not isinstance(a, Symbol)):
+        if a not in out:
+            for e in a.args:
+                _visit(e, out)
+            out[a] = None

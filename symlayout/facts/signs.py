@@ -194,16 +194,8 @@ class Signs:
                 if x is not None and x in atoms:
                     needs.setdefault(x, set()).update(atoms - {x})
         ranks = dict(known)
-
-        def rank(x: Atom, above: tuple[Atom, ...]) -> int:
-            if x in above:
-                return 0
-            if x not in ranks:
-                ranks[x] = 1 + max((rank(y, (*above, x)) for y in needs.get(x, ())), default=0)
-            return ranks[x]
-
         for x in needs:
-            rank(x, ())
+            _rank(x, needs, ranks, ())
         return ranks
 
     @cached_property
@@ -315,6 +307,15 @@ class Signs:
             if alone and len(t) == 1 + (() in t) and (alone[0] not in out or t.get((), 0) < out[alone[0]][1]):
                 out[alone[0]] = i, t.get((), 0)
         return out
+
+
+def _rank(x: Atom, needs: Mapping[Atom, set[Atom]], ranks: dict[Atom, int], above: tuple[Atom, ...]) -> int:
+    """1 more than the deepest variable that the bounds of this one reach; none of those *above*."""
+    if x in above:
+        return 0
+    if x not in ranks:
+        ranks[x] = 1 + max((_rank(y, needs, ranks, (*above, x)) for y in needs.get(x, ())), default=0)
+    return ranks[x]
 
 
 def met_bits(a: Atom, args: Sequence[Any], known: Signs) -> Meet:

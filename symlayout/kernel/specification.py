@@ -352,12 +352,13 @@ def _rewritten(value: Value, change: Callable[[Any], Any]) -> Value:
 
 
 def _element(x: Element, change: Callable[[Any], Any]) -> Element:
-    def moved(i: Any) -> Any:
-        if isinstance(i, Entry):
-            return Entry(i.tensor, tuple(map(moved, i.at)))
-        return change(i) if isinstance(i, Expr) else i
+    return Element(x.tensor, tuple(_index(i, change) for i in x.at))
 
-    return Element(x.tensor, tuple(map(moved, x.at)))
+
+def _index(i: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(i, Entry):
+        return Entry(i.tensor, tuple(_index(k, change) for k in i.at))
+    return change(i) if isinstance(i, Expr) else i
 
 
 def _placed(tensor: str, at: tuple[Any, ...]) -> str:

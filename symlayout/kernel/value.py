@@ -169,10 +169,15 @@ class Kernel:
         own = self.tensor(name).may_alias
         return tuple(t.name for t in self.tensors if t.name in own or name in t.may_alias)
 
-    @functools.cached_property
+    @property
     def plain(self) -> Kernel:
         """The kernel with each ``Let`` replaced by its value: the input of provers."""
-        return replace(self, body=named(self.body)) if any(isinstance(op, Let) for op in self.walk()) else self
+        return self._without_names or self
+
+    @functools.cached_property
+    def _without_names(self) -> Kernel | None:
+        """None for a kernel without names: one that held itself would wait for the collector."""
+        return replace(self, body=named(self.body)) if any(isinstance(op, Let) for op in self.walk()) else None
 
     @functools.cached_property
     def distinct(self) -> Kernel:

@@ -51,28 +51,35 @@ def substitution(env: Mapping[Any, Int]) -> Callable[[Any], Any]:
     >>> print(substitution({n: 4})(2 * index("i", n) + n), substitution({n: 4})(index("i", n)).upper)
     2*i + 4 3
     """
+    return _Substitution(env).put
 
-    seen: dict[Symbol, Any] = {}  # operations have a few symbols, all of them again and again
 
-    def put(x: Any) -> Any:
+class _Substitution:
+    """Values for symbols. No closure that knows itself: what it has seen would wait for the collector."""
+
+    __slots__ = ("env", "seen")
+
+    def __init__(self, env: Mapping[Any, Int]) -> None:
+        self.env = env
+        self.seen: dict[Symbol, Any] = {}  # operations have a few symbols, all of them again and again
+
+    def put(self, x: Any) -> Any:
         if isinstance(x, Symbol):
-            return moved(x)
-        known = {s: to for s in getattr(x, "symbols", ()) if (to := moved(s)) is not s}
+            return self._of(x)
+        known = {s: to for s in getattr(x, "symbols", ()) if (to := self._of(s)) is not s}
         return x.subs(known) if known else x
 
-    def moved(s: Symbol) -> Any:
-        if s not in seen:
-            seen[s] = _moved(s)
-        return seen[s]
+    def _of(self, s: Symbol) -> Any:
+        if s not in self.seen:
+            self.seen[s] = self._moved(s)
+        return self.seen[s]
 
-    def _moved(s: Symbol) -> Any:
-        if s in env:
-            return env[s]
+    def _moved(self, s: Symbol) -> Any:
+        if s in self.env:
+            return self.env[s]
         if isinstance(s.lower, Expr) or isinstance(s.upper, Expr):
-            return s.ranged(*(None if x is None else integer(put(x)) for x in (s.lower, s.upper)))
+            return s.ranged(*(None if x is None else integer(self.put(x)) for x in (s.lower, s.upper)))
         return s
-
-    return put
 
 
 def rewritten(op: Any, change: Any) -> Any:

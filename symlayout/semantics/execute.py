@@ -209,8 +209,17 @@ class Scheduler:
     def run(self, clusters: Iterator[list[tuple[int, ...]]]) -> None:
         """Run all clusters. Raises ExecutionError where no agent can go on."""
         live: list[Cluster] = []
+        try:
+            self._run(clusters, live)
+        finally:
+            for c in live:
+                c.dissolve()
+
+    def _run(self, clusters: Iterator[list[tuple[int, ...]]], live: list[Cluster]) -> None:
         while True:
-            live = [c for c in live if not all(cta.over for cta in c.ctas)]
+            for c in [c for c in live if all(cta.over for cta in c.ctas)]:
+                live.remove(c)
+                c.dissolve()
             for blocks in itertools.islice(clusters, self.together - len(live)):
                 cluster = Cluster(self.machine, blocks)
                 live.append(cluster)

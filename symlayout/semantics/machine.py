@@ -322,6 +322,12 @@ class Cluster:
         self.meeting = Meeting("the cluster barrier", self.entries.new())
         self.ctas = [Cta(self, rank, block) for rank, block in enumerate(blocks)]
 
+    def dissolve(self) -> None:
+        """Let the CTAs go, and their agents, which know them: nothing of a cluster waits for the collector."""
+        for cta in self.ctas:
+            cta.agents.clear()
+        self.ctas.clear()
+
     def cta(self, rank: int) -> Cta:
         """The CTA of a rank. Raises LayoutError for one that the cluster does not have, or that is over."""
         if not 0 <= rank < len(self.ctas):

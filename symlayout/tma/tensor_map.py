@@ -382,13 +382,10 @@ class TensorMap:
 
     def subs(self, env: Mapping[Any, Any]) -> TensorMap:
         """The map at these sizes."""
-
-        def at(x: Any) -> Any:
-            return tuple(map(at, x)) if isinstance(x, tuple) else x.subs(env) if isinstance(x, Expr) else x
-
-        moved = {f.name: at(getattr(self, f.name)) for f in fields(self) if f.name not in ("im2col", *ENUMERATIONS)}
+        kept = ("im2col", *ENUMERATIONS)
+        moved = {f.name: _at(getattr(self, f.name), env) for f in fields(self) if f.name not in kept}
         if self.im2col is not None:
-            moved["im2col"] = Im2col(*(at(getattr(self.im2col, f.name)) for f in fields(Im2col)))
+            moved["im2col"] = Im2col(*(_at(getattr(self.im2col, f.name), env) for f in fields(Im2col)))
         return replace(self, **moved)
 
     @property
@@ -426,6 +423,12 @@ def _type(x: Any) -> TmaType:
     if row in TYPE_OF or row.bits == 8:
         return TYPE_OF.get(row, TmaType.UINT8)
     raise LayoutError(f"expected an element type that a tensor map has, got {row}")
+
+
+def _at(x: Any, env: Mapping[Any, Any]) -> Any:
+    if isinstance(x, tuple):
+        return tuple(_at(part, env) for part in x)
+    return x.subs(env) if isinstance(x, Expr) else x
 
 
 def _steps(box: Any, every: Any) -> Any:
