@@ -132,9 +132,12 @@ class GlobalMemory:
         """The time, and for how long L2 wrote, and DRAM read and wrote, until now."""
         return self.engine.now, self.wrote, *self.dram.busy
 
-    def state(self, now: int) -> Hashable:
-        """What services to come depend on, seen from now, but for the pipes and the ledger of DRAM."""
-        return self.dram.state(now), self._crossbar.state(now)
+    def state(self, now: int, lately: bool = True) -> Hashable:
+        """What services to come depend on, seen from now, but for the pipes and the ledger of DRAM.
+
+        *lately* says that what DRAM did in the last microseconds is among it.
+        """
+        return self.dram.state(now) if lately else (), self._crossbar.state(now)
 
     def read(
         self,

@@ -140,8 +140,7 @@ class Recurrence:
         if due not in self._due:  # most states are new, and when events come is the least that tells
             self._due.add(due)
             return
-        lately = self.memory.state(now) if self._asks_lately() else ()
-        units = lately, *[pipe.state(now) for pipe in self.pipes]
+        units = self.memory.state(now, self._asks_lately()), *[pipe.state(now) for pipe in self.pipes]
         place = due, units, 0 if warps is None else self._next_kind(warps)
         known = self._seen.get(place)
         if known is None or self._vain > PATIENCE:
