@@ -109,7 +109,7 @@ class ClaimRun:
                 return self._refuted(said) if isinstance(said, Failure) else said
         return self._end(
             Outcome.UNKNOWN,
-            reason="; ".join(self.reasons),
+            reason="; ".join(self.reasons) or "neither a proof nor a failure was found",
             open=self.claim.lemma(self.facts),
             checked=self.refuter.checked,
             closing=self._closing(),
@@ -277,7 +277,6 @@ class ClaimRun:
     def _solver(self) -> Verdict | None:
         queries = self.claim.violations(self.facts)
         if queries is None:
-            self.reasons.append("this claim has no solver form")
             return None
         if any(not set(views.own_symbols(self.claim)).issuperset(f.symbols) for f in self.claim.given):
             own = views.solved(self.claim, queries, self.facts.ranges, self.budget.solver_ms, 1)

@@ -40,7 +40,7 @@ def _land(walk: Walk, state: State, op: Copy, src: Ref, dst: Ref, tile: Words) -
     guarded = state.origins.number(Guarded(number, tuple(g.condition for g in guards))) if guards else number
     words = Words.of(guarded, n)
     if len(at) + len(guards) > WIDTH:
-        raise Open("values under many conditions")
+        raise Open(f"values under {len(guards)} conditions, more than are followed at once")
     words.deltas[:, : len(at)] = deltas[0]
     for i, g in enumerate(guards):
         words.deltas[:, len(at) + i] = g.deltas

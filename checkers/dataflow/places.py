@@ -195,7 +195,7 @@ def under(state: State, words: Words) -> Words:
         base, known = (origin.origin, origin.conditions) if isinstance(origin, Guarded) else (number, ())
         first = state.origins.width(number)
         if first + len(state.guards) > WIDTH:
-            raise Open("values under many conditions")
+            raise Open(f"values under {len(known) + len(state.guards)} conditions, more than are followed at once")
         conditions = (*known, *(g.condition for g in state.guards))
         out.ids[mine] = state.origins.number(Guarded(base, conditions))
         for i, g in enumerate(state.guards):
