@@ -247,15 +247,18 @@ class _Executions:
         def put(f: Fact) -> Fact:
             return Fact(facts.resolved(f.expr), f.relation, f.modulus)
 
+        ordered = [g for f in guards for g in _orders(put(f), facts)]
+        mine = {i for i, _ in self.lanes}
+        of_lanes = [g for g in ordered if g.symbols and mine.issuperset(g.symbols)]  # such as those about the rank
         out = Store(
             self.site,
             tuple(map(facts.resolved, at)),
             width,
             tuple(self.steps),
             tuple(self.lanes),
-            tuple(f.subs(env) for f in self.chosen),
+            (*(f.subs(env) for f in self.chosen), *of_lanes),
             tuple(map(put, reached)),
-            tuple(g for f in guards for g in _orders(put(f), facts)),
+            tuple(g for g in ordered if g not in of_lanes),
         )
         used = symbols_in((out.start, out.chosen, out.reached, out.guards))
         if anyone in used:

@@ -27,7 +27,7 @@ from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import Site, sites, top
 from symlayout.kernel.touched import written
 from symlayout.kernel.visitor import Visitor
-from symlayout.ops import Copy, Elect, For, If, Map, Mma, Op, Ref, Role
+from symlayout.ops import Copy, Elect, For, If, Map, Mma, Op, PeerCopy, Ref, Role
 
 from ..clocks.decided import clocks
 from ..rings.recognised import RingParts, rings_of, slot_elements
@@ -93,6 +93,9 @@ class Walk(Visitor[None]):
         ctas = math.prod(self.kernel.cluster)
         if ctas > 1 and (len(self.kernel.cluster) > 1 or len(self.kernel.grid) > 1):
             raise Open("clusters of several dimensions")
+        peers = next((s.op for s in self.site.values() if isinstance(s.op, PeerCopy)), None)
+        if peers is not None:
+            raise Open(f"values that peers of a cluster bring are not followed: {peers}")
         filling = {s.role for s in self.site.values() if isinstance(s.op, Copy) and s.op.barrier is not None}
         filling |= {s.role for s in self.site.values() if any(r.tensor in self.told for r in s.op.targets)}
         for rank in range(ctas):
