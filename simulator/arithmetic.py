@@ -9,7 +9,8 @@
 Divisions(narrow=0, wide=0, fixed=0)
 
 A quotient and the remainder of the same operands are one division. It is made in the innermost loop on whose index it
-depends, as compilers move it out of others: there before the first operation that needs it, which may be behind a wait.
+depends, as compilers move it out of others: there before the operation that needs it, which may be behind a wait, or
+before all else where several do, since generated code names at the top what an iteration computes more than once.
 Sizes that are numbers in the kernel before it is bound are constants of the code: divisions by powers of two are
 shifts, those of 32 bits by others cost little, those of 64 bits a chain of products with carries. A loop that goes
 round a ring counts its slots (``kernel.cursors``), and divides by them before it, if at all.
@@ -129,7 +130,8 @@ def divisions(kernel: Kernel) -> dict[int, Divisions]:
     origin = (kernel.origin or kernel).plain
     finder, ranges, long, counted = Finder(frozenset(), []), Ranges(origin), set(), cursors(origin)
     made: dict[int, Counter[str]] = {}
-    known: dict[int, set[tuple[str, str]]] = {}  # of each loop, from whichever place
+    places: dict[tuple[int, tuple[str, str]], list[int]] = {}  # of a quotient in a loop: where it is needed, in order
+    kinds: dict[tuple[int, tuple[str, str]], str] = {}
 
     for e, site, at_sizes in zip(evaluations(origin), as_written(origin), as_written(kernel.plain), strict=True):
         there = at_sizes.op
@@ -151,10 +153,15 @@ def divisions(kernel: Kernel) -> dict[int, Divisions]:
                 continue
             inside = at_sizes.loops[loop] if loop is not None else there
             quotient = a.text, b.text if b.names else str(_odd(int(b.text)))  # the parity of a quotient is a bit of it
-            if quotient not in known.setdefault(id(inside), set()):
-                known[id(inside)].add(quotient)
-                outer = loop is not None and loop != len(site.loops) - 1
-                made.setdefault(id(inside if outer or _structure(there) else there), Counter())[kind] += 1
+            outer = loop is not None and loop != len(site.loops) - 1
+            place = id(inside if outer or _structure(there) else there)
+            key = id(inside), quotient
+            kinds.setdefault(key, kind)
+            if place not in (needed := places.setdefault(key, [])):
+                needed.append(place)
+    for (loop_id, quotient), needed in places.items():
+        first = loop_id if len(needed) > 1 else needed[0]
+        made.setdefault(first, Counter())[kinds[loop_id, quotient]] += 1
     return {place: Divisions(**found) for place, found in made.items()}
 
 

@@ -51,22 +51,22 @@ class Since:
     Beside(l2_writes=0.5, dram=(0.0, 0.0))
     """
 
-    __slots__ = ("_before", "_last", "_memory", "_phase")
+    __slots__ = ("_last", "_memory", "_phase", "_told")
 
     def __init__(self, memory: GlobalMemory) -> None:
         self._memory, self._phase = memory, -1
-        self._before: tuple[int, ...] = ()  # of the phase before: a time, and for how long each had been busy
-        self._last: tuple[int, ...] = ()
+        self._last: tuple[int, ...] = ()  # when it was asked for last: a time, and for how long each had been busy
+        self._told: Beside | None = None  # of this phase, the same for all its boxes
 
     def asked(self, phase: int) -> Beside | None:
         """The parts, where bytes of a phase are asked for now; None for the first."""
-        now = self._memory.clocks
         if phase != self._phase:
-            self._phase, self._before, self._last = phase, self._last, now
-        if not self._before or now[0] == self._before[0]:
-            return None
-        time, wrote, *dram = (b - a for a, b in zip(self._before, now, strict=True))
-        return Beside(wrote / time, (dram[0] / time, dram[1] / time))
+            before, now = self._last, self._memory.clocks
+            self._phase, self._last, self._told = phase, now, None
+            if before and now[0] > before[0]:
+                time, wrote, *dram = (b - a for a, b in zip(before, now, strict=True))
+                self._told = Beside(wrote / time, (dram[0] / time, dram[1] / time))
+        return self._told
 
     @property
     def known(self) -> bool:
@@ -82,8 +82,8 @@ class Since:
     def state(self, phase: int) -> Hashable:
         """What the parts to come depend on, in this phase and later."""
         now = self._memory.clocks
-        seen = (self._before, self._last) if phase == self._phase else (self._last,)
-        return tuple([tuple([b - a for a, b in zip(x, now, strict=True)]) if x else x for x in seen])
+        passed = tuple([b - a for a, b in zip(self._last, now, strict=True)]) if self._last else ()
+        return passed, self._told if phase == self._phase else None
 
 
 class GlobalMemory:

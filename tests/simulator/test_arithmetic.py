@@ -10,8 +10,8 @@ from simulator.program import Programs
 from simulator.timing_classes import Unit
 from symlayout import Layout, dims
 from symlayout.kernel import Builder
-from symlayout.kernels import bulk_copy, gemm, tma_copy, vector_copy
-from symlayout.ops import For
+from symlayout.kernels import bulk_copy, gemm, tma_copy, tma_transpose, vector_copy
+from symlayout.ops import Copy, For
 
 
 def test_a_quotient_and_its_remainder_are_one_division_of_the_loop_that_they_depend_on():
@@ -57,10 +57,21 @@ def test_a_cursor_is_divided_for_where_it_begins_and_nowhere_else(each, rounds, 
     found = divisions(kernel)
     [outside] = (op for op in kernel.walk() if isinstance(op, For) and op.index.name == "wave")
     [inside] = outside.inside
-    charged = {"wave": outside, "i": inside.inside[0]}
+    charged = {"wave": outside, "i": inside}  # at its top, as two operations need it
 
     assert [name for name, op in charged.items() if id(op) in found and found[id(op)].fixed == 1] == made
     assert sum(d.fixed for d in found.values()) == len(made)
+
+
+def test_a_quotient_that_several_boxes_need_is_made_at_the_top_of_an_iteration():
+    """Generated code names it there, before all waits: I2F of its machine code stands before DEPBAR and TRYWAIT."""
+    M, N = dims("M N")
+    for swizzle, kind in ((64, For), (128, Copy)):
+        kernel = tma_transpose(M, N, tile=(64, 64), swizzle=swizzle, blocks=132).bind(M=1024, N=1024)
+        found = divisions(kernel)
+        places = [op for top in kernel.plain.body for op in top.walk() if any(found.get(id(op), ()))]
+
+        assert [type(op) for op in places] == [kind, kind]
 
 
 def test_divisions_by_numbers_of_the_code_cost_little():
