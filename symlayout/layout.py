@@ -79,11 +79,22 @@ class Layout:
     def __call__(self, *coord: Any) -> Any:
         c = coord[0] if len(coord) == 1 else coord
         if type(c) is int:
-            return resolved(offset_at(c, self.shape, self.stride))
+            found = self._value(c) if c >= 0 and self.static else None
+            return resolved(offset_at(c, self.shape, self.stride)) if found is None else found
         c = checked_coordinate(c)
         if has_none(c):
             return slice_layout(c, self)[0]
         return resolved(offset_at(c, self.shape, self.stride))
+
+    def _value(self, c: int) -> int | None:
+        """The offset of a coordinate by numbers alone; None past the size, and for strides that are bases."""
+        out = 0
+        for n, d in self._modes:
+            if type(d) is not int:
+                return None
+            c, k = divmod(c, n)
+            out += k * d
+        return None if c else out
 
     def offsets(self) -> np.ndarray[Any, Any]:
         """Every offset in linear order, as an array of int64: modes are broadcast, not looped over.

@@ -6,7 +6,8 @@ would start for longer than it runs). Without pytest-xdist all is as it was.
 
 Campaigns: tests that draw at random take a fifth of their draws, and all of them under ``--campaign``. Their seeds are
 fixed: to draw the same again and again would tell nothing new. The fixture ``share`` says how many draws a test takes;
-the mark ``seeds(60)`` makes a case of each of them.
+the mark ``seeds(60)`` makes a case of each of them. The mark ``campaign`` is for a case that says once more, at other
+sizes, what a case beside it says: it runs under ``--campaign`` alone.
 """
 
 from __future__ import annotations
@@ -50,11 +51,18 @@ def _in_one_process(config: pytest.Config) -> bool:
     return "PYTEST_XDIST_WORKER" in os.environ or bool(watched) or (len(files) == 1 and files.pop().suffix == ".py")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse names of tests that hold an address: each worker has another one, and xdist then runs no test at all."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse names of tests that hold an address: each worker has another one, and xdist then runs no test at all.
+
+    Leave cases of campaigns to these.
+    """
     unnamed = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if unnamed:
         raise pytest.UsageError(f"expected names of tests without addresses, got {unnamed[0]}: give its rows ids")
+    if not config.getoption("--campaign"):
+        left = [item for item in items if item.get_closest_marker("campaign")]
+        items[:] = [item for item in items if not item.get_closest_marker("campaign")]
+        config.hook.pytest_deselected(items=left)
 
 
 def pytest_collection_finish() -> None:
@@ -65,7 +73,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--campaign``."""
-    about = f"random tests take all of their draws, not one in {PART}"
+    about = f"random tests take all of their draws, not one in {PART}, and cases marked campaign run too"
     parser.getgroup("symlayout").addoption("--campaign", action="store_true", help=about)
 
 

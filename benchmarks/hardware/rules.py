@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -133,6 +134,7 @@ def pairs(rule: str, make: Pair, count: int) -> Iterator[Case]:
         yield bad | names | {"side": "fault", "phase": 2}
 
 
+@functools.cache
 def every_case() -> list[Case]:
     """All cases in the order in which they run: by phase, and within a phase every family at the same pace."""
     found: list[tuple[tuple[int, float], Case]] = []

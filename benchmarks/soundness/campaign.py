@@ -63,16 +63,17 @@ def code_version() -> str:
 
 
 def trials(
-    row: Row, mode: str, count: int, seed: str, solver_ms: int = 400
+    row: Row, mode: str, count: int, seed: str, solver_ms: int = 400, repairs: bool = True
 ) -> tuple[collections.Counter[str], list[str]]:
     """The outcomes of *count* random claims of a kind, and every verdict that the oracle contradicts.
 
-    The claims depend on the seed alone, not on verdicts, so that two versions of the code judge the same ones.
+    The claims depend on the seed alone, not on verdicts, so that two versions of the code judge the same ones. Nobody
+    judges the *repairs* of refuted claims here.
     """
     r, sizes = random.Random(seed), random.Random(f"sizes of {seed}")
     counts: collections.Counter[str] = collections.Counter()
     wrong: list[str] = []
-    budget = Budget() if mode == "static" else Budget(solver_ms=solver_ms)
+    budget = Budget(repairs=repairs) if mode == "static" else Budget(solver_ms=solver_ms, repairs=repairs)
     for _ in range(count):
         claim = stated(getattr(row, mode), r)
         try:

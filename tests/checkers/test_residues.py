@@ -104,10 +104,10 @@ def test_a_certificate_of_other_strides_lanes_or_assumptions_is_refused():
     assert layout["shape"] == [32, 32]
 
 
-def test_what_is_proved_holds_lane_by_lane():
-    r = random.Random(11)
+def test_what_is_proved_holds_lane_by_lane(share):
+    r, count = random.Random(11), share(600)
     proved = 0
-    for _ in range(250):
+    for _ in range(count):
         element, width = r.choice((1, 2, 4)), r.choice((2, 4, 16))
         lanes = r.choice((8, 32, (4, 8), (8, 4)))
         strides = [ld, r.choice((1, 2, 4, k, 2 * ld, 8 * k + 4, 16))]
@@ -137,4 +137,4 @@ def test_what_is_proved_holds_lane_by_lane():
                     assert oracle._degree(request, width) <= claim.degree, (claim, sizes)
                 else:
                     assert oracle._sectors(request, width) <= claim.sectors, (claim, sizes)
-    assert proved > 25
+    assert proved > count // 10

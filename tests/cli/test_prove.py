@@ -60,15 +60,15 @@ def module(folder: Path, text: str, name: str = "claims.py") -> Path:
 # -- exit status ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CLAIMS)
-def test_the_status_of_one_claim(tmp_path, name):
-    assert run(module(tmp_path, f"c = {CLAIMS[name]}\n")).exit_code == STATUS[name]
-
-
 @pytest.fixture(scope="module")
 def remembered(tmp_path_factory):
     """A cache, so that what stays open for half a second of a solver does so once for all combinations."""
     return tmp_path_factory.mktemp("remembered") / "verdicts.sqlite"
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_the_status_of_one_claim(tmp_path, remembered, name):
+    assert run("--cache", remembered, module(tmp_path, f"c = {CLAIMS[name]}\n")).exit_code == STATUS[name]
 
 
 @pytest.mark.parametrize("bad", [False, True], ids=["", "and a broken file"])

@@ -117,8 +117,8 @@ def said(kernel, sizes, block):
 
 
 @pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler here")
-def test_loops_wait_where_the_value_says(tmp_path):
-    kernels = [kernel_of(seed) for seed in range(60)]
+def test_loops_wait_where_the_value_says(tmp_path, share):
+    kernels = [kernel_of(seed) for seed in range(share(150))]
     texts = [emit(k) for k in kernels]
     counting = [k for k in kernels if cursors(k)]
     sizes = ({"A": 0, "B": 1}, {"A": 1, "B": 2**31 - 2}, {"A": 3, "B": 2**31 - 1}, {"A": 7, "B": 5}, {"A": 9, "B": 0})
@@ -138,7 +138,7 @@ def test_loops_wait_where_the_value_says(tmp_path):
     found = subprocess.run([tmp_path / "t"], check=True, capture_output=True, text=True, timeout=20).stdout
 
     assert [line.strip() for line in found.splitlines()] == wanted
-    assert len(counting) > 40
+    assert len(counting) > 0.6 * len(kernels)
     assert any(len(c.begins) < len(c.loop) for k in counting for c in cursors(k))
     assert any(c.behind is None for k in counting for c in cursors(k))
 

@@ -110,9 +110,10 @@ def test_composition_and_inverses_act_through_the_swizzle():
 @pytest.mark.parametrize("n", [1, 2, 4, 8, 16])
 def test_recasting_a_swizzle_commutes_with_evaluation(n):
     for sw in SWIZZLES:
-        assert all(upcast(n, sw)(x // n) == sw(x) // n for x in range(0, 2048, n)), (n, sw)
-        assert all(downcast(n, sw)(x * n) == sw(x) * n for x in range(128))
-        assert upcast(n, downcast(n, sw)) == sw
+        up, down = upcast(n, sw), downcast(n, sw)
+        assert all(up(x // n) == sw(x) // n for x in range(0, 2048, n)), (n, sw)
+        assert all(down(x * n) == sw(x) * n for x in range(128))
+        assert upcast(n, down) == sw
         assert bytes_of(sw, n) == downcast(n, sw)
 
 

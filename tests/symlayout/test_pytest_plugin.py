@@ -77,7 +77,7 @@ def run(pytester, monkeypatch):
     return call
 
 
-@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "2")], ids=["one process", "xdist"])
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n", "1")], ids=["one process", "xdist"])
 def test_verdicts_decide_and_junit_carries_them(run, pytester, workers):
     if workers and not importlib.util.find_spec("xdist"):
         pytest.skip("pytest-xdist is not installed")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -39,21 +39,21 @@ def wrong_at(kernel: Kernel, name: str, sizes: Iterator[dict[str, int]]) -> str:
 
 
 @pytest.mark.parametrize("family", MUTATED)
-def test_no_mutant_is_proved_that_writes_wrongly(family: str) -> None:
+def test_no_mutant_is_proved_that_writes_wrongly(family: str, share: Callable[[int], int]) -> None:
     chance = random.Random(family)
     every = list(mutants(MUTATED[family].build()))
     drawn = ((n, k) for n, k in chance.sample(every, len(every)) if outputs(k) and not reduced(k))
-    for name, kernel in itertools.islice(drawn, 12):
+    for name, kernel in itertools.islice(drawn, share(30)):
         for tensor in outputs(kernel):
             (v,) = prove(WrittenOnce(kernel, tensor), budget=PROOFS).verdicts
             if v.outcome is Outcome.PROVED:
                 assert not wrong_at(kernel, tensor, iter(MUTATED[family].sizes)), name
 
 
-def test_drawn_kernels_are_judged_as_enumeration_does() -> None:
-    chance = random.Random(7)
+def test_drawn_kernels_are_judged_as_enumeration_does(share: Callable[[int], int]) -> None:
+    chance, count = random.Random(7), share(90)
     judged = dict.fromkeys(Outcome, 0)
-    for _ in range(30):
+    for _ in range(count):
         width = chance.choice((1, 2, 4))
         kernel = chunked(
             width,
@@ -73,15 +73,15 @@ def test_drawn_kernels_are_judged_as_enumeration_does() -> None:
         if v.outcome is Outcome.REFUTED:
             assert v.witness is not None
             assert Writes(kernel.bind(**v.witness.sizes), "dst").wrong() == v.witness.story
-    assert judged[Outcome.PROVED] >= 10
-    assert judged[Outcome.REFUTED] >= 3
+    assert judged[Outcome.PROVED] >= count // 3
+    assert judged[Outcome.REFUTED] >= count // 10
 
 
-def test_drawn_rasters_are_judged_as_enumeration_does() -> None:
+def test_drawn_rasters_are_judged_as_enumeration_does(share: Callable[[int], int]) -> None:
     """Tiles by blocks in some order, boxes of warps in some order, one number wrong now and then."""
     chance = random.Random(11)
     judged = dict.fromkeys(Outcome, 0)
-    for _ in range(16):
+    for _ in range(share(50)):
         warps, parts, blocks, group = (chance.choice(x) for x in ((1, 2, 4), (1, 2), (1, 3), (1, 2, 8)))
         rows = chance.choice((8 * warps, 8 * warps, 8 * warps, 8 * warps - 4, 16 * warps))
         columns = 16 * parts
@@ -106,5 +106,5 @@ def test_drawn_rasters_are_judged_as_enumeration_does() -> None:
         wrong = wrong_at(kernel, "dst", ({"M": m, "N": n} for m, n in sizes))
         assert not (v.outcome is Outcome.PROVED and wrong), (kernel, wrong)
         assert v.outcome is not Outcome.UNKNOWN or wrong or rows != 8 * warps, v
-    assert judged[Outcome.PROVED] >= 5
-    assert judged[Outcome.REFUTED] >= 3
+    assert judged[Outcome.PROVED] >= 3
+    assert judged[Outcome.REFUTED] >= 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -29,17 +31,20 @@ def numbers(shape, dtype, seed=1):
     return (found.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32) if str(dtype) == "tf32" else found
 
 
+@functools.cache
+def places(tv):
+    """The element of each thread and value."""
+    return np.array([[tv(t, v) for v in range(tv[1].size())] for t in range(tv[0].size())])
+
+
 def dealt(tv, matrix):
     """A matrix as the registers of a thread-value layout."""
-    flat = matrix.reshape(-1, order="F")
-    return np.array([[flat[tv(t, v)] for v in range(tv[1].size())] for t in range(tv[0].size())])
+    return matrix.reshape(-1, order="F")[places(tv)]
 
 
 def gathered(tv, registers, shape):
     out = np.empty(registers.size, dtype=registers.dtype)
-    for t, row in enumerate(registers):
-        for v, x in enumerate(row):
-            out[tv(t, v)] = x
+    out[places(tv)] = registers
     return out.reshape(shape, order="F")
 
 

@@ -15,6 +15,7 @@ from symlayout.kernel import Builder, Kernel
 from symlayout.kernels import bulk_copy, cp_async_copy, gather_rows, gemm, tma_copy, tma_reduce_add, tma_transpose
 from symlayout.semantics import expect_reference
 from tests.support.kernel_families import inputs
+from tests.support.rows import telling
 
 B = dim("B", at_most=1 << 16)
 M, N = dims("M N", multiple_of=8, at_most=1 << 16)
@@ -60,7 +61,7 @@ CONTIGUOUS: dict[str, tuple[Callable[..., Kernel], dict[str, int]]] = {
 
 
 @pytest.mark.parametrize("name", CONTIGUOUS)
-@pytest.mark.parametrize("blocks", [B, 5], ids=["size", "number"])
+@pytest.mark.parametrize("blocks", [B, pytest.param(5, marks=pytest.mark.campaign)], ids=["size", "number"])
 def test_a_stretch_of_tiles_for_each_cta_is_proved(name: str, blocks: Any) -> None:
     build, sizes = CONTIGUOUS[name]
     kernel = build(blocks)
@@ -131,7 +132,7 @@ def test_a_schedule_that_there_is_not_is_named() -> None:
         tma_copy(M, N, blocks=3, order="zigzag")
 
 
-@pytest.mark.parametrize("cluster", [1, 2])
+@pytest.mark.parametrize("cluster", telling([1, 2], 2))
 def test_a_product_is_proved_for_all_numbers_of_clusters(cluster: int) -> None:
     n = dim("clusters", at_most=1 << 14)
     sizes = dims("M N K", multiple_of=8, at_most=1 << 16)
