@@ -157,6 +157,7 @@ class Programs:
                 for k, points in self._parts(here):
                     part = self._arithmetic(loop, points, first, beside, 1 / self._at_once(loop))
                     part.columns["apart"] = self.between.get(id(loop), 0)
+                    part.early = _waits(loop)
                     yield k, part
                     yield from ((k, self._arithmetic(loop, points, one)) for one in more)
 
@@ -180,7 +181,7 @@ class Programs:
         """Iterations between jumps: compilers take two together of a loop that does not wait, if not told."""
         if loop.unroll is not None:
             return int(loop.unroll)
-        return 1 if any(isinstance(x, Wait) for x in _own(loop)) else UNASKED
+        return 1 if _waits(loop) else UNASKED
 
     def _arithmetic(self, op: Op, here: Points, cost: Divisions, beside: Upkeep = NOTHING, jumps: float = 0) -> Part:
         """A step for divisions, for other instructions, and for a part of a jump."""
@@ -286,6 +287,11 @@ class Programs:
         table = np.empty(len(found), dtype=object)
         table[:] = [known[x] for x in found.tolist()]
         return table
+
+
+def _waits(loop: For) -> bool:
+    """Whether its iterations wait for an mbarrier."""
+    return any(isinstance(x, Wait) for x in _own(loop))
 
 
 def _behind_waits(top: Op) -> Iterator[int]:

@@ -119,6 +119,7 @@ class Part:
     columns: dict[str, Any]  # those of ``Step``: a number for all, or one for each row
     moved: Moved | None = None
     behind: bool = False  # whether it is a command behind a wait, whose addresses are made then
+    early: bool = False  # of a jump: whether its condition is made out before, beside a wait
     ahead: Scope | None = None  # the iterations of which it comes first, before all else of them
     place: Array = field(default_factory=lambda: np.zeros(0, np.int64))  # in the course of the team in its CTA
 

@@ -59,7 +59,8 @@ class Times:
         warps, count = x["warps"], x["count"]
         if row.unit is Unit.LOOP:
             made = (x["served"], x["number"], x["lanes"])
-            trip = self.trip * count + sum(each * n for each, n in zip(self.divide, made, strict=True))
+            trip = (self.branch if part.early else self.trip) * count
+            trip = trip + sum(each * n for each, n in zip(self.divide, made, strict=True))
             simple, constants, branches = x["shared_bytes"], x["constants"], x["branches"]
             trip = trip + self.simple * simple + self.constant * constants + self.chained * x["apart"]
             trip = trip + self.branch * branches

@@ -211,7 +211,7 @@ class BoxLoad(Transfer):
         ctas = (cta,) if len(step.ranks) == 1 and step.ranks[0] < 0 else tuple(cta.cluster[rank] for rank in step.ranks)
         window, now = sm.in_flight, sm.engine.now
         if not sm.port.free:
-            sm.stores.end(step.port_ps)  # while TMA takes bytes in, it sends none (M22: both times add up)
+            sm.stores.end(step.shared_ps)  # while TMA writes what comes to shared memory, it sends nothing
         last = max(self.end, window.last(step.bytes)) + sm.memory.latency(step.late, boxed=True)  # byte to ask for
         times = [max(last, time) for time in self._read(ctas)]
         for there, time in zip(ctas, times, strict=True):

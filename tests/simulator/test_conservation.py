@@ -43,7 +43,7 @@ def asked(plan):
             work["shared memory"] += s.unit_ps * (s.unit in (Unit.SHARED, Unit.MATRIX))
             work["shared memory"] += s.shared_ps * len(s.ranks) * (s.unit in (*TMA, Unit.CP_ASYNC))
             work["SM port"] += s.port_ps * len(s.ranks) * reads
-            work["SM port, stores"] += s.port_ps * (writes or s.unit is Unit.TMA_LOAD)
+            work["SM port, stores"] += s.port_ps * writes + s.shared_ps * (s.unit is Unit.TMA_LOAD)
             rows, written = H200.exact("l2_request"), H200.exact("l2_write_request") * s.l2_requests
             work["L2"] += round(max(H200.exact("l2_rate") * s.l2_bytes, rows * s.l2_requests)) * reads
             kept = H200.exact("l2_rate") * H200.share("l2_fill") * min(s.l2_bytes, s.dram_bytes)

@@ -26,7 +26,7 @@ ONLY = {"what_if": False, "uncertainty": False}
 PIPELINES = {
     "a ring": lambda: bulk_copy(1 << 14, chunk=256, slots=3, blocks=1),
     "a ring with a rest": lambda: bulk_copy(20_000, chunk=512, slots=2, blocks=1),
-    "a ring for each SM": lambda: bulk_copy(132 * 128 * 80, chunk=128, slots=4, blocks=132),
+    "a ring for each SM": lambda: bulk_copy(132 * 128 * 120, chunk=128, slots=4, blocks=132),
     "CTAs one after another": lambda: bulk_copy(132 * 8192 * 40, chunk=8192, slots=3, blocks=132 * 40),
     "boxes": lambda: tma_copy(32 * 64, 512, tile=(32, 64), slots=3, blocks=8),
     "boxes of CTAs that differ": lambda: tma_copy(2112, 2000, slots=2, blocks=900),

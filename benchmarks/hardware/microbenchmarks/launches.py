@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,8 @@ from .points_inside import CODE
 MANY = 500  # as many as ``gpu.measure`` times together: the first of a batch takes some microseconds more
 NOTHING, STORES, COPIES = 0, 2, 3  # what a CTA does beside staying
 SPUN = 1024  # cycles, over which a launch is looked at: it ends in steps of some 0.1 us
-HELD_NS = 8_000_000  # more than the host needs for so many launches
+HELD_NS, MOST_HELD_NS = 6_000_000, 100_000_000  # that the device is held at first, and at most
+HOLD_BEGINS = 500_000  # nanoseconds, at most, until it is held: the rest is left for the host
 
 
 def gaps(lab: Lab, repeats: int) -> list[Row]:
@@ -48,15 +50,20 @@ def _rows(lab: Lab, repeats: int) -> Iterator[Row]:
 
 
 def nanoseconds(lab: Lab, prepared: Any) -> int:
-    """Of a launch among many."""
-    driver, count = lab.device.driver, MANY
-    lab.modules["measuring"].prepare("hold", 1, 1, [np.uint64(HELD_NS)]).send()
-    first = driver.stamp()
-    for _ in range(count):
-        prepared.send()
-    last = driver.stamp()
-    lab.device.synchronize()
-    return round(driver.seconds_between(first, last) * 1e9 / count)
+    """Of a launch among many, for which the device is held until all are sent: longer where the host needs that."""
+    driver, held = lab.device.driver, HELD_NS
+    while True:
+        lab.modules["measuring"].prepare("hold", 1, 1, [np.uint64(held)]).send()
+        since = time.perf_counter_ns()
+        first = driver.stamp()
+        for _ in range(MANY):
+            prepared.send()
+        last = driver.stamp()
+        host = time.perf_counter_ns() - since
+        lab.device.synchronize()
+        if host < held - HOLD_BEGINS or held >= MOST_HELD_NS:
+            return round(driver.seconds_between(first, last) * 1e9 / MANY)
+        held = min(MOST_HELD_NS, 2 * max(host, held))
 
 
 def gaps_of_code(lab: Lab, repeats: int) -> list[Row]:
