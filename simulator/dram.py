@@ -9,7 +9,9 @@ True
 Controllers hold writes back and write many at once, so the bus changes direction once for so many bytes of both. What
 that costs is a time for each byte of the direction that there is less of, as long as requests of both are near. A read
 waits longer, too, the larger the part of the time is for which DRAM writes, and for which it reads for others: its
-channel may be at either. These parts are those of the last microseconds, by averages that forget exponentially.
+channel may be at either. Channels are not asked evenly, so queues grow before some while others have nothing to do:
+waits are longer by 1/sqrt(1 - busy), and DRAM reaches its rate only with more under way than its latency asks for.
+These parts are those of the last microseconds, by averages that forget exponentially.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ __all__ = ["H200", "Dram", "whole"]
 
 PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that a steady state repeats
 STEP = 20 * NS  # in which it keeps others waiting, for the same reason
+MOST = 0.9  # of the time that DRAM is busy, beyond which the bus itself makes requests wait
+PLACE = 8  # lines of a place in DRAM, of 1 KB: one load of fewer finds shorter queues
 FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not remembered
 
 
@@ -89,18 +93,29 @@ class Dram:
         left = busy * exp((since - self.pipe.engine.now) / self._memory) if busy else 0.0
         return left if left > FORGOTTEN else 0.0
 
-    def waits(self, lines: int, beside: tuple[float, float] | None = None) -> int:
+    def waits(
+        self, lines: int, beside: tuple[tuple[float, float], float] | None = None, service: int = 0, alone: bool = False
+    ) -> int:
         """What the last of some lines that are asked for now waits for its channel, whatever the bus does.
 
-        It reads and writes *beside* for these parts of the time, lately if they are not known. A line waits for a time
-        that is anywhere up to the longest: the last of n for n/(n + 1) of it on average.
+        It reads and writes *beside* for these parts of the time, and has queues as when busy for such a part: lately if
+        that is not known. A line waits for a time that is anywhere up to the longest: the last of n for n/(n + 1) of it
+        on average. Half of the *service* of what is asked for now comes before it. *alone* says that nobody awaits it
+        with other lines, such as those of a ring.
         """
         if self.pipe.free:
             return 0
-        lately = beside or [STEP * round(self._remembered(k) / STEP) / self._memory for k in (0, 1)]
-        read, write = (min(1.0, part) for part in lately)
-        longest = self._waits[0] * read + self._waits[1] * write
-        return whole(longest * lines / (lines + 1))
+        parts, busy = beside or self._parts(service)
+        longest = sum([each * min(1.0, part) for each, part in zip(self._waits, parts, strict=True)])
+        queues = (1 - min(MOST, busy)) ** -0.5 - 1
+        last = lines / (lines + 1)
+        return whole(longest * (last + queues * (lines / (lines + PLACE) if alone else last)))
+
+    def _parts(self, service: int) -> tuple[tuple[float, float], float]:
+        """The parts of the time for which it read and wrote lately, and their sum."""
+        read, write = self._remembered(0) - service / 2, self._remembered(1)
+        parts = STEP * round(read / STEP) / self._memory, STEP * round(write / STEP) / self._memory
+        return parts, sum(parts)
 
     def state(self, now: int) -> Hashable:
         """What ``waits`` depends on."""

@@ -31,16 +31,19 @@ __all__ = ["H200", "LATENCY", "POWER", "GlobalMemory"]
 
 
 class Beside(NamedTuple):
-    """The parts of the time for which L2 writes, and for which DRAM reads and writes."""
+    """The parts of the time for which L2 writes, for which DRAM reads and writes, and after which its queues are."""
 
     l2_writes: float
     dram: tuple[float, float]
+    queues: float = 0.0
 
 
 class Since:
     """What memory does beside, since the same slot of a ring was filled before.
 
-    A mean over an iteration does not depend on when in it the SMs ask, which is not the same for all of them.
+    A mean over an iteration does not depend on when in it the SMs ask, which is not the same for all of them. Queues of
+    DRAM make iterations longer, which makes queues shorter: their part is held until it is off by more than a step, and
+    then goes some of the way, so it settles.
 
     >>> engine = Engine()
     >>> memory = GlobalMemory(engine, H200)
@@ -48,14 +51,17 @@ class Since:
     >>> slot.asked(0), slot.asked(0)  # for two boxes of the first phase
     (None, None)
     >>> engine.at(2000, lambda: print(slot.asked(1))); memory.wrote += 1000; engine.run()
-    Beside(l2_writes=0.5, dram=(0.0, 0.0))
+    Beside(l2_writes=0.5, dram=(0.0, 0.0), queues=0.0)
     """
 
-    __slots__ = ("_last", "_memory", "_phase", "_told")
+    STEP, SOME = 0.04, 0.5  # of the time of DRAM, and of the way
+
+    __slots__ = ("_last", "_memory", "_phase", "_queues", "_told")
 
     def __init__(self, memory: GlobalMemory) -> None:
         self._memory, self._phase = memory, -1
         self._last: tuple[int, ...] = ()  # when it was asked for last: a time, and for how long each had been busy
+        self._queues: float | None = None
         self._told: Beside | None = None  # of this phase, the same for all its boxes
 
     def asked(self, phase: int) -> Beside | None:
@@ -65,8 +71,15 @@ class Since:
             self._phase, self._last, self._told = phase, now, None
             if before and now[0] > before[0]:
                 time, wrote, *dram = (b - a for a, b in zip(before, now, strict=True))
-                self._told = Beside(wrote / time, (dram[0] / time, dram[1] / time))
+                self._told = Beside(wrote / time, (dram[0] / time, dram[1] / time), self._held(sum(dram) / time))
         return self._told
+
+    def _held(self, busy: float) -> float:
+        if self._queues is None:
+            self._queues = busy
+        elif abs(busy - self._queues) > self.STEP:
+            self._queues += self.SOME * (busy - self._queues)
+        return self._queues
 
     @property
     def known(self) -> bool:
@@ -76,14 +89,14 @@ class Since:
     def again(self) -> Since:
         """That of the slot in the next CTA, whose phases are counted anew."""
         found = Since(self._memory)
-        found._last = self._last
+        found._last, found._queues = self._last, self._queues
         return found
 
     def state(self, phase: int) -> Hashable:
         """What the parts to come depend on, in this phase and later."""
         now = self._memory.clocks
         passed = tuple([b - a for a, b in zip(self._last, now, strict=True)]) if self._last else ()
-        return passed, self._told if phase == self._phase else None
+        return passed, self._queues, self._told if phase == self._phase else None
 
 
 class GlobalMemory:
@@ -153,19 +166,21 @@ class GlobalMemory:
         mean: float = 1.0,
         boxed: bool = False,
         beside: Beside | None = None,
+        alone: bool = False,
     ) -> tuple[int, ...]:
         """When bytes that are asked for now have arrived at each of some SMs. *late* says that DRAM has them.
 
         *apart* is what the last of their places in DRAM comes later than one place would, and *lines* are waited for
         together; *requests* is how many rows of boxes they are. *mean* is the part of the service of the bytes of all
-        after which those of an SM come on average. It waits for what is *beside*, if that is known.
+        after which those of an SM come on average. It waits for what is *beside*, if that is known; *alone*
+        says that nobody awaits these lines together with others.
         """
         start, end = self.l2.take(round(max(self._l2 * l2_bytes, self._request * requests)))
         end = start + round(mean * (end - start))
-        waits = self.dram.waits(lines, beside and beside.dram) if late else 0
         if dram_bytes:
             self.l2.end(round(self._l2_fill * min(l2_bytes, dram_bytes)))  # it keeps what comes; some is time alone
             start, last = self.dram.read(dram_bytes)
+            waits = self.dram.waits(lines, beside and beside[1:], last - start, alone) if late else 0
             end = max(end, max(start, self.engine.now + waits) + round(mean * (last - start)))
         self.power.end(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
         after = self.latency(late, boxed)

@@ -105,6 +105,7 @@ class Transfer:
             mean=sm.mean,
             boxed=step.unit is Unit.TMA_LOAD,
             beside=self._beside,
+            alone=step.unit is Unit.LOAD,
         )
         if sm.log is not None:
             sm.log.moved("read", step.bytes, max(times))

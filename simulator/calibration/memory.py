@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,10 +11,16 @@ from ..fitting import Fitted, level, line
 from ..traffic import MISSED, WINDOWS
 from .rows import COPY, LOAD, STORE, Row, Rule, mid, rate, scaled, those
 
+if TYPE_CHECKING:
+    from ..points import Array
+
 MIB = 1 << 20
 IN_FLIGHT = 96 << 10  # bytes of each SM, from which on DRAM is busy all the time
-FEW_IN_FLIGHT = 8192  # bytes of each SM, up to which a ring waits for latencies alone
 COPIED = 12 * MIB  # of each of two tensors that L2 holds both: of 16 MB an H100 copies a sixth slower
+FEW_SMS = 8  # that leave DRAM idle
+FEW_SLOTS, SHORT = 3, 2048  # up to so many, and from such a chunk on, a ring waits for memory, not for its own loop
+FULL = 0.94  # of the time that DRAM is busy: nearer to its rate the rest is not known well
+LINE = 128
 PLACE = 1024  # bytes in a row that one place of DRAM has
 
 
@@ -182,32 +189,39 @@ def dram_spread(rows: Sequence[Row]) -> Fitted:
     return line(x, [_cycle_of_a_slot(r) - r["bytes"] / port for r in few])
 
 
-def dram_read_wait(rows: Sequence[Row]) -> Fitted:
-    """What loads of some SMs take longer than those of a few, by the part of the time for which DRAM reads."""
-    reads, found = dram_rate(LOAD)(rows).value, []
-    for r in those(rows, kernel="ring", mode=LOAD, per_sm=1, bytes=8192, slots=(2, 4), sms=(33, 66)):
-        [few] = those(rows, kernel="ring", mode=LOAD, per_sm=1, bytes=8192, slots=r["slots"], sms=8)
-        if (busy := rate(r) / reads) < 0.5:
-            found.append((_cycle_of_a_slot(r) - _cycle_of_a_slot(few)) / busy)
-    return level(found)
+def _longer(rows: Sequence[Row], mode: int) -> Array:
+    """Of rings of more SMs than 8, columns: the parts of the time for which DRAM reads and writes, each by what the
+    last of a chunk's lines waits as queues are then; what the cycle of a slot is longer than with 8 SMs; the cycle.
 
-
-def dram_write_wait(rows: Sequence[Row]) -> Fitted:
-    """What loads of rings that copy take longer than those of rings that load, by the part of the time of writes.
-
-    The store itself is that of rings in L2 by one SM.
+    Where DRAM is busy all the time, its bus makes them wait.
     """
-    most = max(r.get("sms", 0) for r in rows)
     large = [r for r in rows if r.get("footprint", 0) > 1 << 30]
-    writes, turn = dram_rate(STORE)(large).value, dram_turnaround(large).value
-    warm = [those(rows, kernel="ring", mode=m, sms=1, slots=1, footprint=16 * MIB) for m in (LOAD, COPY)]
-    stores = {a["bytes"]: _cycle_of_a_slot(b) - _cycle_of_a_slot(a) for a, b in zip(*warm, strict=True)}
+    reads, writes, turn = dram_rate(LOAD)(large).value, dram_rate(STORE)(large).value, dram_turnaround(large).value
+    rings = [r for r in those(large, kernel="ring", mode=mode) if r["slots"] <= FEW_SLOTS and r["bytes"] >= SHORT]
+    few = {(r["bytes"], r["slots"]): _cycle_of_a_slot(r) for r in rings if r["sms"] == FEW_SMS}
     found = []
-    for r in those(rows, kernel="ring", mode=COPY, sms=most, footprint=4 << 30):
-        if r["slots"] > 1 and r["bytes"] * r["slots"] * r["per_sm"] <= FEW_IN_FLIGHT:
-            knobs = {k: r[k] for k in ("bytes", "slots", "per_sm", "sms")}
-            [loads] = those(rows, kernel="ring", mode=LOAD, footprint=4 << 30, **knobs)
-            store = np.interp(r["bytes"], list(stores), list(stores.values()))
-            busy = rate(r) / 2 * (1 / writes + 1 / turn)
-            found.append((_cycle_of_a_slot(r) - _cycle_of_a_slot(loads) - store) / busy)
-    return level(found)
+    for r in rings:
+        key, cycle = (r["bytes"], r["slots"]), _cycle_of_a_slot(r)
+        moved = r["bytes"] * r["trips"] * r["grid"] / mid(r, "ns")
+        parts = np.array([moved / reads, moved * (1 / writes + 1 / turn) if mode == COPY else 0.0])
+        if r["sms"] > FEW_SMS and key in few and parts.sum() < FULL:
+            lines = r["bytes"] / LINE
+            found.append([*parts * lines / (lines + 1) / np.sqrt(1 - parts.sum()), cycle - few[key], cycle])
+    return np.array(found).T
+
+
+def dram_wait(direction: int) -> Rule:
+    """What a line waits longer, by the part of the time for which DRAM reads (0) or writes (1).
+
+    By the least squares of what is left over, relative to cycles; the residual is relative to the waits.
+    """
+
+    def rule(rows: Sequence[Row]) -> Fitted:
+        *parts, longer, cycle = _longer(rows, COPY if direction else LOAD)
+        x, y = parts[direction] / cycle, longer / cycle
+        if direction:
+            y = y - dram_wait(0)(rows).value * parts[0] / cycle
+        value = float(x @ y / (x @ x))
+        return Fitted(value, float(np.sqrt(np.mean((value * x - y) ** 2) / np.mean(y**2))), len(y))
+
+    return rule

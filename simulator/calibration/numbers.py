@@ -12,10 +12,9 @@ from .launches import branch, constant_read, cta_retire, cta_turnover, dispatch,
 from .memory import (
     dram_latency,
     dram_rate,
-    dram_read_wait,
     dram_spread,
     dram_turnaround,
-    dram_write_wait,
+    dram_wait,
     hops,
     l2_beside_rate,
     l2_bytes,
@@ -109,10 +108,8 @@ NUMBERS: dict[str, Source] = {
         "M4 M19", "B/ns", "bytes stored in what copies take longer than both alone", dram_turnaround
     ),
     "dram_spread": Source("M4 M23", "ns", "one chunk under way by its places", dram_spread),
-    "dram_read_wait": Source("M4", "ns", "rings of more SMs, by what DRAM reads", dram_read_wait),
-    "dram_write_wait": Source(
-        "M4 M7 M19", "ns", "rings that copy less those that load, by its writes", dram_write_wait
-    ),
+    "dram_read_wait": Source("M4 M19 M35", "ns", "rings of more SMs, by what DRAM reads, and its queues", dram_wait(0)),
+    "dram_write_wait": Source("M4 M19 M35", "ns", "the same of rings that copy, by what it writes", dram_wait(1)),
     "l2_request": Source("M32", "ns", "rows of a sector that all SMs load", l2_request),
     "l2_write_request": Source("M32", "ns", "rows of a sector that all SMs store", l2_write_request),
     "l2_write_wait": Source(

@@ -6,11 +6,12 @@ import math
 
 import pytest
 
-from simulator import H200
+from simulator import H200, simulate
 from simulator.dram import Dram
 from simulator.engine import NS, Engine
 from simulator.memory import GlobalMemory
 from simulator.traffic import Cache
+from symlayout.kernels import bulk_copy
 
 WRITTEN = 1 << 22  # bytes in 4 us: DRAM is busy with them for a quarter of the time
 
@@ -24,7 +25,27 @@ def test_writes_make_reads_wait_however_small_they_are(piece):
     engine.run()
     whole = H200.exact("dram_write_wait")
     part = WRITTEN * H200.exact("dram_write_rate") / (4000 * NS)
-    assert dram.waits(1000) == pytest.approx(min(1, part) * whole, rel=0.1)  # as steps leave it
+    assert dram.waits(1000) == pytest.approx(part * whole / math.sqrt(1 - part), rel=0.1)  # as steps leave it
+
+
+def test_queues_of_dram_grow_faster_than_it_is_busy():
+    """M4, M35: by 1 / sqrt(1 - busy) for all lines of a ring, and less for a load that has few of its own."""
+    dram = Dram(Engine(), H200)
+    whole = H200.exact("dram_read_wait")
+    rings = [dram.waits(10**9, ((busy, 0.0), busy)) for busy in (0.36, 0.64, 0.84, 1.0)]
+
+    assert rings == pytest.approx([0.45 * whole, 16 / 15 * whole, 2.1 * whole, whole / math.sqrt(0.1)], abs=NS)
+    assert rings[2] / 2 > dram.waits(1, ((0.84, 0.0), 0.84), alone=True) > 0.84 * whole / 2
+
+
+def test_a_ring_settles_below_the_rate_of_dram():
+    """M4: 16 KB of each SM in flight copy at four fifths of what 64 KB reach, whose bus has no gaps."""
+    rates = []
+    for slots in (2, 8):
+        trace = simulate(bulk_copy(132 * 2048 * 200, chunk=2048, slots=slots, blocks=132).bind(), what_if=False)
+        rates.append(trace.bytes / trace.seconds)
+
+    assert rates[0] / rates[1] == pytest.approx(0.79, abs=0.05)
 
 
 @pytest.mark.parametrize("x", [0.5, 1.0, 1.2, 2.0, 5.0, 20.0])
