@@ -164,6 +164,11 @@ class Origins:
         """The number of deltas of an origin."""
         return self.rows[number].width(self)
 
+    def base(self, number: int) -> Origin:
+        """An origin without the conditions under which it is there."""
+        origin = self.rows[number]
+        return self.rows[origin.origin] if isinstance(origin, Guarded) else origin
+
 
 @dataclass(frozen=True, eq=False)
 class Words:

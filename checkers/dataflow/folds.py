@@ -77,10 +77,11 @@ def folds(state: State, function: str, acc: Words, x: Words) -> bool:
 
 
 def _of(origin: Any, function: str) -> bool:
-    return isinstance(origin, Carried) or _is_neutral(origin, function) or _is(origin, function)
+    return isinstance(origin, Carried) or is_neutral(origin, function) or _is(origin, function)
 
 
-def _is_neutral(origin: Any, function: str) -> bool:
+def is_neutral(origin: Any, function: str) -> bool:
+    """Whether an origin is the number that changes nothing in a fold."""
     return isinstance(origin, Constant) and origin.value == NEUTRAL[function] and _holds(origin.dtype, origin.value)
 
 
@@ -148,7 +149,7 @@ def reduced(state: State, function: str, dtype: DType, words: Words, lanes: int)
     terms: list[Term] = []
     for number in np.unique(ids[0]).tolist():
         origin, at = state.origins[number], ids[0] == number
-        if _is_neutral(origin, function):
+        if is_neutral(origin, function):
             continue
         if not isinstance(origin, Loaded) and not _is(origin, function):
             raise Open(f"a reduction by {function} of {type(origin).__name__}")
@@ -162,12 +163,7 @@ def reduced(state: State, function: str, dtype: DType, words: Words, lanes: int)
     return out
 
 
-def whole(
-    state: State, origin: Fold, before: Words | None, mine: Numbers, iteration: Symbol, extent: Any
-) -> Fold | None:
-    """The fold over all iterations of a loop; None if it does not begin with the neutral element."""
-    begun = [state.origins[i] for i in np.unique(before.ids[mine])] if before is not None else [None]
-    if any(not _is_neutral(o, origin.function) or o.dtype != origin.dtype for o in begun):  # type: ignore[union-attr]
-        return None
+def whole(origin: Fold, iteration: Symbol, extent: Any) -> Fold:
+    """The fold over all iterations of a loop, which began with the neutral element."""
     terms = tuple(replace(t, loops=((iteration, extent), *t.loops)) for t in origin.terms)
     return replace(origin, terms=terms, carry=None)

@@ -57,7 +57,7 @@ from .sums import adds_products, products, with_products
 from .tensor_boxes import load, store
 from .updates import combine, update
 from .value_walk import Walk
-from .zero_fill import read_or_zero
+from .zero_fill import over_zeros, read_or_zero
 
 # -- copies ---------------------------------------------------------------------------------------------
 
@@ -81,7 +81,8 @@ def _plain_copy(walk: Walk, state: State, op: Copy) -> None:
     if src.bits != dst.bits or rest:
         raise Open(f"a copy between {src} and {dst}: {op}")
     found = read_or_zero(walk, state, op, op.src, count) if op.when else read(walk, state, op, op.src, count)
-    write(walk, state, op, op.dst, found)
+    filled = over_zeros(walk, state, op, found)
+    write(walk, state, op, op.dst, found if filled is None else filled, whole=filled is not None)
 
 
 def _matrix_copy(walk: Walk, state: State, op: Copy) -> None:

@@ -15,12 +15,13 @@ import numpy as np
 
 from symlayout.atoms import MmaAtom
 from symlayout.dtype import DType
-from symlayout.expr import Symbol, extent_of
+from symlayout.expr import Symbol, extent_of, symbols_of
 from symlayout.layout import Layout
 from symlayout.semantics.matrix import by_thread
 
+from .conditions import Conditions
 from .contents import WIDTH, Carried, Constant, Loaded, Numbers, Origins, Segment, Slice, Sum, Unknown, Words, together
-from .folds import Fold, whole
+from .folds import Fold, is_neutral, whole
 from .state import NotKnown, Open, State
 
 # The origin of each k, deltas of each row at the first k, and the steps from there, which all rows share.
@@ -252,8 +253,7 @@ def closed(state: State, loop: Symbol, iteration: Symbol, before: dict[str, Word
     """
     out: set[str] = set()
     for name, words in state.registers.items():
-        origins = [state.origins[i] for i in words.kinds]
-        if any(_carries(o, loop) for o in origins):
+        if any(_carries(state.origins.base(i), loop) for i in words.kinds):
             _close(state, words, before.get(name), loop, iteration)
             out.add(name)
     return out
@@ -266,16 +266,24 @@ def _carries(origin: Any, loop: Symbol) -> bool:
 
 
 def _close(state: State, words: Words, before: Words | None, loop: Symbol, iteration: Symbol) -> None:
-    extent = extent_of(iteration)
+    steady = {*state.kernel.dims, *(s for _, x in state.loops for s in symbols_of(x))}
     lost = state.origins.number(Unknown(f"it was left there by the last iteration of the loop over {loop}", True))
     for number in words.kinds:
-        origin, mine = state.origins[number], words.ids == number
+        mine = words.ids == number
+        base, conditions = state.origins.base(number), Conditions.of(state.origins, number, words.deltas[mine])
         done: Any = None
-        if isinstance(origin, Fold) and _carries(origin, loop):
-            done = whole(state, origin, before, mine, iteration, extent)
-        elif isinstance(origin, Sum):
-            done = _whole(state, origin, before, mine, loop, iteration, extent)
-        words.ids[mine] = lost if done is None else state.origins.number(done)
+        if _carries(base, loop) and conditions.about(steady):
+            done = _whole(state, base, before, mine, loop, iteration)
+        if done is None:
+            words.ids[mine] = lost
+            continue
+        whole, begun = done
+        all_ = conditions.joined(begun)
+        width = whole.width(state.origins)
+        if width + len(all_.rows) > WIDTH:
+            raise Open(f"sums under {len(all_.rows)} conditions, more than are followed at once")
+        words.ids[mine] = all_.around(state.origins, state.origins.number(whole))
+        words.deltas[mine, width : width + len(all_.rows)] = all_.deltas
 
 
 def begins_at_zero(state: State, before: Words | None, mine: Numbers) -> bool:
@@ -284,15 +292,29 @@ def begins_at_zero(state: State, before: Words | None, mine: Numbers) -> bool:
 
 
 def _whole(
-    state: State, origin: Any, before: Words | None, mine: Numbers, loop: Symbol, iteration: Symbol, extent: Any
-) -> Sum | None:
-    """The sum over all iterations; None if it does not begin at zero."""
-    if not isinstance(origin, Sum) or origin.carry is None or origin.carry[1] != loop or len(origin.segments) != 1:
-        return None
-    if origin.carry[0] == "first":
+    state: State, origin: Any, before: Words | None, mine: Numbers, loop: Symbol, iteration: Symbol
+) -> tuple[Any, Conditions] | None:
+    """The sum or fold over all iterations, and the conditions under which it began; None if that was not at zero."""
+    extent = extent_of(iteration)
+    if isinstance(origin, Sum) and origin.carry is not None and origin.carry[0] == "first":
         if state.facts.le(1, extent) is not True:
             return None
-    elif not begins_at_zero(state, before, mine):
+        begun = Conditions.none(int(mine.sum()))
+    else:
+        kinds = [] if before is None else np.unique(before.ids[mine]).tolist()
+        if before is None or len(kinds) != 1 or not _neutral(state.origins.base(kinds[0]), origin):
+            return None
+        begun = Conditions.of(state.origins, kinds[0], before.deltas[mine])
+    if isinstance(origin, Fold):
+        return whole(origin, iteration, extent), begun
+    if len(origin.segments) != 1:
         return None
     (once,) = origin.segments
-    return replace(origin, segments=(replace(once, loop=iteration, extent=extent),), carry=None)
+    return replace(origin, segments=(replace(once, loop=iteration, extent=extent),), carry=None), begun
+
+
+def _neutral(begun: Any, origin: Any) -> bool:
+    """Whether what stood before a loop adds nothing to what its iterations add."""
+    if isinstance(origin, Fold):
+        return is_neutral(begun, origin.function) and begun.dtype == origin.dtype
+    return _is_zero(begun)

@@ -1,12 +1,17 @@
-"""cp.async that writes zeros where its conditions do not hold: elements of the tensor, and zeros outside of it."""
+"""Loads that leave zeros where their conditions do not hold: elements of the tensor, and zeros outside of it.
+
+cp.async writes the zeros itself; registers may hold them before.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from symlayout.atoms import MemorySpace
 from symlayout.expr import Expr
 from symlayout.int_tuple import leaves
 from symlayout.kernel import KernelTensor
@@ -39,6 +44,43 @@ def read_or_zero(walk: Walk, state: State, op: Copy, ref: Ref, count: int) -> Wo
                 _expect_outside(state, op, tensor, guard, at, deltas, state.team.threads[rows])
             out.ids[which[rows]] = state.origins.number(Loaded(tensor.name, at, tensor.dtype, "zero"))
             out.deltas[which[rows], :, : len(at)] = deltas
+    return out
+
+
+def over_zeros(walk: Walk, state: State, op: Copy, found: Words) -> Words | None:
+    """What registers hold that were zeros and are loaded under conditions: elements, and zeros outside of the tensor.
+
+    None where they were no zeros, or where a condition may fail for an element of the tensor, or hold outside of it.
+    """
+    src, dst = op.src, op.dst
+    if not state.guards or state.team.elected or not isinstance(src, Ref) or not isinstance(dst, Ref):
+        return None
+    source, into = state.kernel.tensor(src.tensor), state.kernel.tensor(dst.tensor)
+    if source.space is not MemorySpace.GLOBAL or into.space is not MemorySpace.REGISTER or source.name in walk.written:
+        return None
+    at = state.numbers(dst.offset)[:, None] + np.arange(found.ids.shape[1])
+    held = state.held(into)
+    if at.min() < 0 or at.max() >= held.ids.shape[1]:
+        return None
+    zero = state.origins.number(Constant(0, into.dtype))
+    if (held.ids[state.team.threads[:, None], at] != zero).any():
+        return None
+    out = found.copy()
+    for number in found.kinds:
+        origin, mine = state.origins[number], found.ids == number
+        if not isinstance(origin, Loaded) or origin.outside:
+            return None
+        deltas, threads = found.deltas[mine], state.team.threads[np.nonzero(mine)[0]]
+        for i, n in enumerate(leaves(source.layout.shape)):
+            below, above = (n - 1 - origin.at[i], -deltas[:, i]), (origin.at[i], deltas[:, i])
+            if not all(state.holds(x, d, threads) for x, d in (below, above)):
+                return None
+        try:
+            for guard in state.guards:
+                _expect_outside(state, op, source, guard, origin.at, deltas[:, None, : len(origin.at)], threads)
+        except Open:
+            return None
+        out.ids[mine] = state.origins.number(replace(origin, outside="zero"))
     return out
 
 
