@@ -130,10 +130,12 @@ def test_assumed_order(family):
     assert len(ends) == len(seen)
 
 
-@pytest.mark.parametrize("f", [f for f in FIXED if "asm" in f.body and f.name not in FREE], ids=lambda f: f.name)
-def test_assumed_kept(f):
-    assert f.body.count("asm volatile") == f.body.count("asm")
-    assert '"memory"' in f.body
+def test_assumed_kept():
+    kept = [f for f in FIXED if "asm" in f.body and f.name not in FREE]
+
+    assert len(kept) > 60
+    assert [f.name for f in kept if f.body.count("asm volatile") != f.body.count("asm")] == []
+    assert [f.name for f in kept if '"memory"' not in f.body] == []
 
 
 def test_assumed_shared():
@@ -211,16 +213,20 @@ def test_assumed_integers():
     assert "int64_t(" in emit(kernel).text
 
 
-@pytest.mark.parametrize("word", [w for w in ATOMS if not w.startswith(("ld.", "st."))])
-def test_assumed_instructions(word):
-    """The section of PTX of a function is that of the atom; ld and st are accesses of C++, of so many bytes."""
-    row, name = ATOMS[word], word.replace(".", "_")
-    if row.extent is Extent.BOX:
-        name += "_2d"
-    told = ptx.function(name).source.partition(":")[0]
+WORDS = sorted(w for w in ATOMS if not w.startswith(("ld.", "st.")))
 
-    assert told
-    assert f"PTX ISA, {told}".startswith(row.source) or row.source.startswith(f"PTX ISA, {told}")
+
+@pytest.mark.parametrize("kind", sorted({w.partition(".")[0] for w in WORDS}))
+def test_assumed_instructions(kind):
+    """The section of PTX of a function is that of the atom; ld and st are accesses of C++, of so many bytes."""
+    for word in (w for w in WORDS if w.partition(".")[0] == kind):
+        row, name = ATOMS[word], word.replace(".", "_")
+        if row.extent is Extent.BOX:
+            name += "_2d"
+        told = ptx.function(name).source.partition(":")[0]
+
+        assert told, word
+        assert f"PTX ISA, {told}".startswith(row.source) or row.source.startswith(f"PTX ISA, {told}"), word
 
 
 def test_assumed_groups():

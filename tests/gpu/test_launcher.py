@@ -12,6 +12,7 @@ from symlayout.errors import LayoutError
 from symlayout.kernel import Builder
 from symlayout.kernels import axpby, gemm, tma_copy, vector_copy
 from symlayout.kernels.families import families, family
+from tests.support.kernel_families import FAMILIES
 
 CUDA_H = r"""
 #pragma once
@@ -177,8 +178,9 @@ def test_products_of_sizes_have_room(tmp_path):
 @needs_compiler
 def test_the_launcher_of_every_family_compiles(tmp_path, decided):
     kernels = {f.name: f.build() for f in families()}
-    for name in kernels.keys() - {"gemm", "gemm_mma", "gemm_simt"}:  # which take seconds to prove
-        kernels[name] = kernels[name].assuming(*prove(kernels[name], cache=decided).repairs)
+    for f in FAMILIES[::-1]:  # small, and judged by others too; products take seconds to prove
+        kernels[f.name] = f.build()
+        kernels[f.name] = kernels[f.name].assuming(*prove(kernels[f.name], cache=decided).repairs)
 
     assert ran(tmp_path, list(kernels.values()), 0) == []
 

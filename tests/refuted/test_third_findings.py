@@ -16,6 +16,7 @@ import pytest
 
 from benchmarks.kernel_slips import mutants
 from checkers import Bijective, InBounds, prove
+from checkers.budget import Budget
 from checkers.bundle import Checked
 from checkers.cache import Cache
 from checkers.claims.happens_before import HappensBefore
@@ -33,6 +34,9 @@ from symlayout.semantics import execute
 
 N = dim("n")
 SLOTS = 2
+
+
+PROOFS = Budget(repairs=False)
 
 
 def outcome(report: Report) -> Outcome:
@@ -114,7 +118,7 @@ def test_a_role_in_a_loop_that_all_threads_take_is_none_of_these() -> None:
     *others, watcher = kernel.body
     looped = replace(kernel, body=(*others, For(index("once", 1), (watcher,))))
 
-    assert "well formed" not in refuted(prove(looped))
+    assert "well formed" not in refuted(prove(looped, budget=PROOFS))
     for order in ("eager", "lazy", 1):
         execute(looped.bind(n=3), {"x": np.zeros((256, 3), np.float32)}, order)
 
@@ -186,11 +190,11 @@ def refilled(*, waits: int = 1, late: bool = False, halves: int = 2) -> Kernel:
 
 def test_a_fill_of_a_whole_slot_fills_its_parts() -> None:
     """A copy filled the part in which it begins, so reads of the other half had nothing to read: a wrong refutation."""
-    assert outcome(prove(RingProtocol(refilled(), "full"))) is Outcome.PROVED
-    assert outcome(prove(RingProtocol(refilled(waits=2), "full"))) is Outcome.UNKNOWN
-    assert outcome(prove(RingProtocol(refilled(late=True), "full"))) is Outcome.REFUTED
+    assert outcome(prove(RingProtocol(refilled(), "full"), budget=PROOFS)) is Outcome.PROVED
+    assert outcome(prove(RingProtocol(refilled(waits=2), "full"), budget=PROOFS)) is Outcome.UNKNOWN
+    assert outcome(prove(RingProtocol(refilled(late=True), "full"), budget=PROOFS)) is Outcome.REFUTED
     bound = refilled(waits=2).bind(n=5)
-    assert outcome(prove(RingProtocol(bound, "full"))) is not Outcome.REFUTED
+    assert outcome(prove(RingProtocol(bound, "full"), budget=PROOFS)) is not Outcome.REFUTED
 
 
 # -- maps, numbers, bundles -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -190,6 +191,6 @@ def test_sums_of_rows_that_are_named_by_indices() -> None:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_slice_of_the_campaign(name: str) -> None:
-    wrong = [j for j in trials(name, 12, 2) if j.kind in ("wrong", "strict", "crash")]
+def test_a_slice_of_the_campaign(name: str, share: Callable[[int], int]) -> None:
+    wrong = [j for j in trials(name, share(40), 2) if j.kind in ("wrong", "strict", "crash")]
     assert not wrong

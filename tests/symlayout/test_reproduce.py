@@ -86,7 +86,6 @@ REFUTED = [
     SameBytes(A, Layout((64, 128), (1, 64))),
     SameBytes(COPY_A, TILE),
 ]
-VERDICTS = [v for claim in REFUTED for v in prove(claim).verdicts]
 
 
 def output(text):
@@ -95,15 +94,16 @@ def output(text):
     return out.getvalue()
 
 
-@pytest.mark.parametrize("verdict", VERDICTS, ids=lambda v: str(v.claim))
-def test_the_script_tells_the_story_again(verdict):
-    text = script(verdict)
+@pytest.mark.parametrize("claim", REFUTED, ids=str)
+def test_the_script_tells_the_story_again(claim):
+    for verdict in prove(claim).verdicts:
+        text = script(verdict)
 
-    assert verdict.witness is not None
-    assert f"# {verdict.witness}" in text
-    shown = output(text)
-    assert shown.splitlines()[-1].strip() == verdict.witness.story
-    assert shown.count("refuted ") == 1
+        assert verdict.witness is not None
+        assert f"# {verdict.witness}" in text
+        shown = output(text)
+        assert shown.splitlines()[-1].strip() == verdict.witness.story
+        assert shown.count("refuted ") == 1
 
 
 def test_values_at_the_coordinates_are_shown():

@@ -166,7 +166,7 @@ def test_a_compact_layout_and_its_complement_fill_the_range(case):
     ],
 )
 def test_examples_shrink_to_the_smallest(strategy, condition, least):
-    found = hypothesis.find(strategy, condition, settings=hypothesis.settings(SETTINGS, max_examples=2000))
+    found = hypothesis.find(strategy, condition, settings=hypothesis.settings(SETTINGS, max_examples=600))
     if least is None:
         assert str(found) == "S0:1"
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import random
 from pathlib import Path
 
 import pytest
@@ -34,17 +35,22 @@ def test_rows_of_a_family(family):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_pairs_of_a_rule(rule):
+def test_pairs_of_a_rule(rule, share):
+    """Of the pairs, which are drawn alike, a third, or all in a campaign."""
+    every = sorted({row["pair"] for row in ROWS if row.get("rule") == rule})
+    some = every if share(2) == 2 else random.Random(rule).sample(every, len(every) // 3)
     found = collections.defaultdict(dict)
     for row in ROWS:
-        if row.get("rule") == rule:
+        if row.get("rule") == rule and row["pair"] in some:
             found[row["pair"]][row["side"]] = replay(row).outcome
     outcomes = collections.Counter((pair["ok"], pair["fault"]) for pair in found.values())
 
+    assert len(every) == (64 if rule == "shared_end_by" else 210)
     if rule == "map_mode":  # corners that no store may have, in both cases of 64 pairs
-        assert outcomes == {(COPIED, FAULTED): 146, (FAULTED, FAULTED): 64}
+        assert outcomes.keys() == {(COPIED, FAULTED), (FAULTED, FAULTED)}
+        assert outcomes[FAULTED, FAULTED] == 64 or share(2) < 2
     else:
-        assert outcomes == {(COPIED, FAULTED): 64 if rule == "shared_end_by" else 210}
+        assert outcomes == {(COPIED, FAULTED): len(some)}
 
 
 CHANGES = [

@@ -31,9 +31,12 @@ KERNELS: dict[str, tuple[Callable[[], Kernel], tuple[dict[str, int], ...]]] = {
 def test_a_cta_for_each_tile_is_proved_and_leaves_the_bytes_of_the_reference(name: str) -> None:
     build, sizes = KERNELS[name]
     kernel = build()
-    kernel = kernel.assuming(*prove(kernel).repairs)
+    report = prove(kernel)
+    if report.repairs:
+        kernel = kernel.assuming(*report.repairs)
+        report = prove(kernel)
 
-    assert prove(kernel)
+    assert report
     for at in sizes:
         bound = kernel.bind(**at)
         for order in ("eager", "lazy", 1):
