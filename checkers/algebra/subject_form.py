@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -201,13 +202,16 @@ def points(x: Subject) -> int:
     return int(x.size())
 
 
+@functools.lru_cache(maxsize=2)  # one claim asks for it again and again: a collision, a value outside, one that lacks
 def table(x: Subject) -> tuple[Any, np.ndarray[Any, Any]]:
-    """(row -> coordinate, values as rows) of a subject without symbols, in linear order."""
+    """(row -> coordinate, values as rows) of a subject without symbols, in linear order. Nobody writes into it."""
     if isinstance(x, AddressMap):
         coords, values = x.table()
+        values.setflags(write=False)
         return (lambda i: tuple(int(c) for c in coords[i])), values
-    shape = x.shape
-    return (lambda i: idx2crd(i, shape)), rows(x)
+    shape, values = x.shape, rows(x)
+    values.setflags(write=False)
+    return (lambda i: idx2crd(i, shape)), values
 
 
 def numbers_in(parameters: tuple[Any, ...]) -> tuple[int, ...]:

@@ -21,7 +21,8 @@ from symlayout.errors import AssumptionError, LayoutError
 from symlayout.kernel import Builder
 from symlayout.kernels import axpby, gather_rows, gemm, vector_copy
 from tests.support import cuda_stand_in as stand_in
-from tests.support.kernel_families import FAMILIES
+from tests.support.kernel_families import BY_WORD, FAMILIES
+from tests.support.rows import telling
 
 KERNEL = vector_copy(dim("N"))
 CERTIFICATE = prove(KERNEL).certificate
@@ -245,7 +246,10 @@ def test_sizes_that_are_none(machine, sizes, error, words):
 # -- sizes and data ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.word)
+NAMED = {f.name: f for f in FAMILIES[::-1]}  # one of each: other types have their edges at other multiples
+
+
+@pytest.mark.parametrize("family", telling(FAMILIES, *NAMED.values(), BY_WORD["bulk_copy_bf16"]), ids=lambda f: f.word)
 def test_edges_are_admissible_and_around_the_tiles(family, decided):
     kernel = family.build()
     kernel = kernel.assuming(*prove(kernel, cache=decided).repairs)

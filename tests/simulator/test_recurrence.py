@@ -67,7 +67,7 @@ def drawn(seed):
 @pytest.mark.parametrize("name", PIPELINES)
 def test_random_pipelines_are_those_simulated_step_by_step(name, share):
     repeated = 0
-    for seed in range(share(100)):
+    for seed in range(share(60)):
         machine = drawn(seed)
         (found, skipped, steps), (wanted, none, all_of_them) = (counted(name, machine, each) for each in (False, True))
 

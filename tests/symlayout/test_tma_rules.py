@@ -91,7 +91,7 @@ def by_solver(record):
 def test_the_solver_reads_the_rules_alike(recorded, share):
     """Half of the sample are calls that the driver takes, whose facts must all be met at once."""
     table, taken = recorded
-    half = share(1000)
+    half = share(500)
     picked = [*np.flatnonzero(taken)[:: taken.sum() // half], *np.flatnonzero(~taken)[:: (~taken).sum() // half]]
 
     assert len(picked) >= 2 * half
