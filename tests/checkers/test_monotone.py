@@ -42,15 +42,16 @@ def test_what_is_proved_stays_proved(seed):
     assert lost == []
 
 
-def test_facts_cost_at_most_twice():
+def test_facts_cost_at_most_twice(share):
     """Steps repeat from run to run: twice as many and 1000, but for 1 % of the claims; 3 % on the code before."""
     dear = []
-    for row in PROVED[::3]:
+    some = PROVED[:: 3 if share(2) == 2 else 6]
+    for row in some:
         claim = with_more(row.claim, random.Random(row.name))
         more, plain = cost(claim), cost(row.claim)
         if more.steps > 2 * plain.steps + 1000:
             dear.append(f"{plain.steps} to {more.steps} steps: {row.name} given {claim.given}")
-    assert len(dear) <= 0.01 * len(PROVED[::3]), dear
+    assert len(dear) <= 0.01 * len(some), dear
 
 
 NEEDS_NONE = [r for r in PROVED if r.name in ("raster/grouped_16", "schedule/persistent", "raster/grouped_8_injective")]
