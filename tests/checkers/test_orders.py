@@ -171,7 +171,7 @@ SMALL = {"tile": (64, 64), "stages": 3, "blocks": 2}
 @pytest.mark.parametrize(
     "kernel",
     [
-        gemm(64, 128, dim("K"), **SMALL),
+        pytest.param(gemm(64, 128, dim("K"), **SMALL), marks=pytest.mark.campaign),
         gemm(128, 64, dim("K"), cluster=2, **SMALL),
         tma_copy(*dims("M N"), tile=(8, 64), slots=3, blocks=2),
     ],

@@ -139,27 +139,31 @@ def test_what_is_excluded_is_not_read(tmp_path, pattern):
 # -- modules that misbehave in ways that Python cannot catch --------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("import os\nos._exit(0)\n", "got the end of the process, with status 0"),
-        ("import os\nos.abort()\n", "got the end of the process, with signal 6"),
-        ("def claim_f():\n    import os\n    os._exit(7)\n", "got the end of the process, with status 7"),
-        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n", "with signal 9"),
-    ],
-    ids=["exit", "abort", "exit in a claim", "killed"],
-)  # fmt: skip
-def test_a_module_that_ends_its_process_is_one_error_and_the_rest_goes_on(tmp_path, text, message):
+ENDS = {  # what a module does to its process, and what is said of it
+    "exit": ("import os\nos._exit(0)\n", "got the end of the process, with status 0"),
+    "abort": ("import os\nos.abort()\n", "got the end of the process, with signal 6"),
+    "exit_in_a_claim": (
+        "def claim_f():\n    import os\n    os._exit(7)\n",
+        "got the end of the process, with status 7",
+    ),
+    "killed": ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n", "with signal 9"),
+}
+
+
+def test_each_module_that_ends_its_process_is_one_error_and_the_rest_goes_on(tmp_path):
     module(tmp_path, f"c = {CLAIMS['proved']}\n", "a.py")
-    module(tmp_path, text, "b.py")
-    module(tmp_path, f"c = {CLAIMS['proved']}\n", "c.py")
+    for name, (text, _) in ENDS.items():
+        module(tmp_path, text, f"{name}.py")
+    module(tmp_path, f"c = {CLAIMS['proved']}\n", "z.py")
 
     result = run(tmp_path)
 
     assert result.exit_code == 2
-    assert result.stderr.count("error: ") == 1
-    assert message in result.stderr
+    assert result.stderr.count("error: ") == len(ENDS)
     assert "2 proved" in result.stdout
+    errors = {part.partition(".py")[0]: part for part in result.stderr.split(f"{tmp_path}{os.sep}")[1:]}
+    for name, (_, message) in ENDS.items():
+        assert message in errors[name], result.stderr
 
 
 def test_a_module_that_hears_no_alarm_is_killed(tmp_path, monkeypatch):

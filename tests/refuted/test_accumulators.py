@@ -88,7 +88,14 @@ def test_a_result_may_state_the_type_of_its_sums(kept: str) -> None:
     assert "sum over n < N of src(m,n) in bf16" in str(verdict)
 
 
-@pytest.mark.parametrize("of, kept, most", [("i8", "i32", 2**24), ("u8", "i32", 8421504), ("i8", "f32", 2**17)])
+@pytest.mark.parametrize(
+    "of, kept, most",
+    [
+        pytest.param("i8", "i32", 2**24, marks=pytest.mark.campaign),
+        ("u8", "i32", 8421504),
+        ("i8", "f32", 2**17),
+    ],
+)
 def test_integers_fit_under_a_bound(of: str, kept: str, most: int) -> None:
     kernel = sums(of, kept, "i32")
     open_ = judged(kernel)

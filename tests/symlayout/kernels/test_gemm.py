@@ -17,6 +17,7 @@ from symlayout.errors import ExecutionError
 from symlayout.kernels.gemm import SIZES, STEP_K, bound, gemm, reference
 from symlayout.ops import Arrive, Copy, Fence, Matrix, Mma, Ref, Wait, WaitGroup
 from symlayout.semantics import execute, expect_reference
+from tests.support.rows import telling
 
 GOLDEN = Path(__file__).parent / "golden"
 REFRESH = "SYMLAYOUT_REFRESH_GOLDEN"  # set it to write the files anew
@@ -39,7 +40,7 @@ def operands(sizes, dtype=ml_dtypes.bfloat16, integers=False):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", telling(SMALL, "one warpgroup", "two", "cluster", "f16"))
 def test_exact_sums_are_the_reference_bit_by_bit(share, name, order):
     """Several tiles, which other orders than the latest run in a campaign, and less than one."""
     kind = np.float16 if name == "f16" else ml_dtypes.bfloat16
