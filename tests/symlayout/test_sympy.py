@@ -25,6 +25,7 @@ from symlayout import (
     minimum,
 )
 from symlayout.basis import ArithmeticTupleIterator, ScaledBasis
+from symlayout.expr.sympy_bridge import from_sympy
 
 M, N = dims("M N")
 
@@ -262,3 +263,12 @@ def test_sympy_functions_work_on_ours():
     assert (M * N)._repr_latex_() == "$M N$"
     assert isinstance(M + m, Expr)
     assert M + m == 2 * M
+
+
+@pytest.mark.parametrize("relation, least", [("Gt", 4), ("Ge", 3)])
+def test_a_choice_of_sympy_begins_where_its_condition_does(relation: str, least: int) -> None:
+    """``M > 3`` is ``M >= 4`` for integers."""
+    m = sp.Symbol("M", integer=True, positive=True)
+    ours = from_sympy(sp.Piecewise((2 * m, getattr(sp, relation)(m, 3)), (7, True)))
+
+    assert [evaluate(ours, {"M": at}) for at in (1, 2, 3, 4, 5)] == [2 * at if at >= least else 7 for at in range(1, 6)]

@@ -207,14 +207,14 @@ def test_sums_that_start_anew_at_another_time_are_not(name):
 
 @pytest.mark.parametrize("name", ["reads the next slot", "zeros above M", "a step too few"])
 def test_mutants_are_refuted_by_a_run(name):
-    [verdict] = prove(Computes(MUTANTS[name], "c")).verdicts
+    [verdict] = prove(Computes(MUTANTS[name], "c"), budget=Budget(repairs=False)).verdicts
     assert verdict.outcome.value == "refuted", str(verdict)
 
 
 @pytest.mark.parametrize("kind", [WaitGroup, Barrier])
 def test_use_before_the_copies_are_over_is_refuted(kind):
     early = KERNEL.edited(lambda op: () if isinstance(op, kind) else (op,))
-    [verdict] = prove(HappensBefore(early)).verdicts
+    [verdict] = prove(HappensBefore(early), budget=Budget(repairs=False)).verdicts
     assert verdict.outcome.value == "refuted", str(verdict)
 
 
