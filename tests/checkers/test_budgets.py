@@ -25,7 +25,7 @@ from symlayout.meter import Exhausted, metered, remaining, step
 from tests.support.plain import within
 
 M, N, ld = dims("M N ld")
-SHORT = Budget(steps=10_000, seconds=2, solver_ms=100)
+SHORT = Budget(steps=4_000, seconds=2, solver_ms=50)
 
 
 def chain(x: Any, steps: int = 60) -> Any:
