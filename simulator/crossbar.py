@@ -70,7 +70,7 @@ class Crossbar:
         if mine is None:
             mine = self._ports[port] = _Port()
         busy = mine.take(ps, now)
-        return round(self._each * busy * busy / (1 - busy))
+        return round(self._each * busy**3 / (1 - busy))
 
     def state(self, now: int) -> Hashable:
         """What waits to come depend on."""

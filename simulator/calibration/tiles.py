@@ -13,7 +13,6 @@ SECTOR, MANY = 32, 256  # bytes of a row, and rows of a box
 MET, BEGUN = 2, 0  # steps of M31: all have met behind the mbarriers, and at once
 WARPS, MAPS = 2, 2  # of these launches
 BUSY = 0.4  # part of the time for which L2 writes, from which on reads wait for more than a few nanoseconds
-BURDENED = 0.5  # part of the time of their ports for which SMs take bytes in, from which on the crossbar delays them
 HELD_UP = 0.95  # of its rate, from which on the port of an SM is what holds up a ring
 SLICE = 8192  # bytes of 64 rows of an operand of products
 MOST_BYTES = 4096  # of the chunks that say what a read waits for: longer ones wait for themselves
@@ -79,18 +78,20 @@ def l2_write_wait(rows: Sequence[Row]) -> Fitted:
 def crossbar_wait(rows: Sequence[Row]) -> Fitted:
     """Nanoseconds that a load by TMA waits for others: iterations of rings of all SMs, less those of one.
 
-    Of a part r of the time of ports it is r^2 / (1 - r) of this. Rings that the port of one SM holds up do not count.
+    Of a part r of the time of ports it is r^3 / (1 - r) of this. A slot is given back a step late, so a ring of S slots
+    has S - 1 under way. Rings that the port of one SM holds up do not count.
     """
     port = sm_port_rate(rows).value
     fed = those(rows, id="M30", kernel="fed_0")
     rings = those(fed, count=max(r["count"] for r in fed))
     most = max(r["sms"] for r in rings)
-    found = []
+    found, parts = [], []
     for r in those(rings, sms=most):
         [alone] = those(rings, sms=1, warpgroups=r["warpgroups"], slots=r["slots"])
         nbytes = (1 + r["warpgroups"]) * SLICE
         cycles, least = mid(r) / r["count"], mid(alone) / r["count"]
-        busy = nbytes / cycles / port
-        if busy >= BURDENED and nbytes / least < HELD_UP * port:
-            found.append((cycles - least) * r["slots"] / r["ghz"] * (1 - busy) / busy**2)
-    return level(found)
+        if nbytes / least < HELD_UP * port:
+            busy = nbytes / cycles / port
+            found.append((cycles - least) * (r["slots"] - 1) / r["ghz"] * (1 - busy) / busy**3)
+            parts.append(busy)
+    return level(found, {"the part": parts})

@@ -97,7 +97,7 @@ def test_a_ring_of_one_slot_is_no_faster_by_what_its_iterations_take(cache):
 
 
 def test_loads_by_tma_wait_for_others_in_the_crossbar():
-    """M30: 228 ns r^2 / (1 - r), where r is the part of its time for which a port takes bytes in."""
+    """M30: 280 ns r^3 / (1 - r), where r is the part of its time for which a port takes bytes in."""
     wanted = H200.exact("crossbar_wait")
     for percent in (30, 50, 70):
         crossbar, port = Crossbar(H200), Pipe("port", Engine())
@@ -105,7 +105,7 @@ def test_loads_by_tma_wait_for_others_in_the_crossbar():
 
         assert waits[0] == crossbar.wait(Pipe("other", port.engine), NS, 0) == 0
         part = percent / 100
-        most, least = (wanted * r * r / (1 - r) for r in (part, part - 0.08))  # a step of what is remembered
+        most, least = (wanted * r**3 / (1 - r) for r in (part, part - 0.08))  # a step of what is remembered
         assert least <= waits[-1] <= most
         assert waits[-1] == waits[-20]
 
@@ -120,7 +120,7 @@ def test_only_bytes_of_tma_wait_in_the_crossbar():
             [end] = memory.read((port,), 70 * NS, l2_bytes=0, dram_bytes=0, late=False, boxed=boxed)
             ends.append(end - engine.now)
 
-        assert (ends[-1] > ends[0] + 200 * NS) == boxed
+        assert (ends[-1] > ends[0] + 150 * NS) == boxed
         assert boxed or len(set(ends)) == 1
 
 
