@@ -41,6 +41,7 @@ class Moved:
     run_bytes: Array | None = None  # of global memory that lie together: a row of a box
     runs: Array | None = None
     pitch: int = 0  # bytes from one to the next
+    fetched: int = 0  # bytes of a row that L2 takes from DRAM together, see ``fetched``
 
 
 @dataclass
@@ -107,6 +108,7 @@ class Footprints:
         start = sum(x * d for x, d in zip(corner, strides, strict=True))
         found.at, found.run_bytes, found.runs = (_first(here, x) for x in (np.asarray(start), whole, runs))
         found.pitch = int(m.global_stride_bytes[0]) if m.rank > 1 else 0
+        found.fetched = fetched(m)
 
     def _threads(self, found: Moved, op: Copy, here: Points) -> None:
         """The wavefronts, or lines and sectors, of each warp."""
@@ -182,6 +184,15 @@ class Footprints:
         if found is None:
             found = self._known[key] = _count(what, at, width)
         return found
+
+
+def fetched(m: TensorMap) -> int:
+    """Bytes of a row that L2 takes from DRAM together, at places that they divide; 0 for no more than is asked for.
+
+    That is the L2 promotion of the map, where all rows lie at such places.
+    """
+    promoted = SECTOR_BYTES << int(m.l2_promotion)
+    return promoted if m.l2_promotion and all(int(x) % promoted == 0 for x in m.global_stride_bytes) else 0
 
 
 def _in_bytes(offset: Any, bits: int) -> Array:

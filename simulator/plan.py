@@ -26,6 +26,7 @@ from symlayout.kernel.instructions import missing
 from symlayout.ops import Copy, Mma, PrefetchL2, Role
 
 from .engine import SimulationError
+from .footprints import fetched
 from .machine import H200, Machine, Number
 from .points import TooManyRows
 from .program import Programs
@@ -228,8 +229,9 @@ def _outside(kernel: Kernel) -> Iterator[str]:
         yield "prefetches into L2"
     if any(op.reduction is not None for op in copies):
         yield "contention of reductions for the same bytes"
-    if any(m.tensor_map.l2_promotion for m in kernel.maps):
-        yield "L2 promotion of tensor maps"
+    maps = [m.tensor_map for m in kernel.maps]
+    if any(m.l2_promotion and not fetched(m) for m in maps):
+        yield "L2 promotion of tensor maps whose rows it does not divide"
 
 
 class _Chosen:

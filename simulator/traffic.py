@@ -147,9 +147,9 @@ def traffic_of(
     if asked.parts:
         found = _sources(cache, asked)
         each = (np.split(x, np.cumsum([len(x) for x in asked.time])[:-1]) for x in found)
-        of_parts = zip(asked.parts, asked.runs, asked.rows, *each, strict=True)
-        for (name, part), runs, rows, missed, late, answered in of_parts:
-            dram = _capped(kernel, cache, part, part.columns["bytes"] * missed)
+        of_parts = zip(asked.parts, asked.runs, asked.rows, asked.fetched, *each, strict=True)
+        for (name, part), runs, rows, fetched, missed, late, answered in of_parts:
+            dram = _capped(kernel, cache, part, part.columns["bytes"] * missed * fetched)
             l2 = part.columns["bytes"] * answered
             lost = missed * runs.lost(cache, part) if runs else 0.0
             requests[name] = Requests(name, part, l2, rows * answered, dram, dram + lost, late)
@@ -172,6 +172,11 @@ class Asked:
     alike: Array  # how many of these are of one GPC
 
     @cached_property
+    def fetched(self) -> list[Any]:
+        """What L2 takes from DRAM where it misses, as a multiple of the bytes that each part asks for."""
+        return [_fetched(part) for _, part in self.parts]
+
+    @cached_property
     def runs(self) -> list[Runs | None]:
         """The runs of each part in DRAM; None where they cost nothing."""
         lengths = _lengths([part for _, part in self.parts])
@@ -189,7 +194,7 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
     start = _starts(longest, group, nth, np.arange(len(group)) % size, at_once)
     numbers = {t.name: k for k, t in enumerate(kernel.tensors)}
     parts = list(walk.keyed())
-    time, key, load, gpc = [], [], [], []
+    time, key, sizes, load, gpc = [], [], [], [], []
     sm = group * size + np.arange(len(group)) % size
     for (team, _), part in parts:
         moved, cta = part.moved, part.cta
@@ -197,7 +202,9 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
         assert moved.at is not None
         place = np.rint(MOMENTS * part.place * (longest[cta] / lengths[team][cta])).astype(np.int64)
         time.append(MOMENTS * start[cta] + place)
-        key.append(moved.at)
+        more = _fetched(part)
+        key.append(np.where(more > 1, moved.at - moved.at % max(1, moved.fetched), moved.at))
+        sizes.append(part.columns["bytes"] * more)
         load.append(np.full(len(cta), part.row.unit in READS))
         gpc.append(sm[cta] // neighbours)
     nothing = np.zeros(0, dtype=np.int64)
@@ -206,9 +213,18 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
     nbytes, near = np.concatenate([p.columns["bytes"] for _, p in parts]), np.concatenate(gpc)
     span = 1 + max(int(x.max(initial=0)) for x in key)
     keys = [x + numbers[part.columns["tensor"]] * span for x, (_, part) in zip(key, parts, strict=True)]
-    window, together = windows(np.concatenate(time), np.concatenate(keys), nbytes)
+    window, together = windows(np.concatenate(time), np.concatenate(keys), np.concatenate(sizes))
     those = together * (int(near.max()) + 1) + near
     return Asked(parts, time, nbytes, np.concatenate(load), window, together, alike(those))
+
+
+def _fetched(part: Part) -> Any:
+    """What L2 takes from DRAM for each execution of a load, as a multiple of its bytes."""
+    assert part.moved is not None
+    assert part.moved.run_bytes is not None
+    if part.row.unit not in READS or not part.moved.fetched:
+        return 1.0
+    return np.maximum(1.0, part.moved.fetched / np.maximum(part.moved.run_bytes, 1))
 
 
 def _starts(lengths: Array, group: Array, nth: Array, rank: Array, at_once: int) -> Array:
@@ -295,7 +311,8 @@ def _runs(part: Part, length: Any, time: Array) -> Runs | None:
     assert moved.runs is not None
     assert moved.at is not None
     apart = moved.run_bytes != moved.pitch  # rows that fill their tensor lie together
-    if not (apart & (moved.run_bytes < LONE_RUN)).any():
+    fetched = part.row.unit in READS and moved.fetched >= LONE_RUN
+    if fetched or not (apart & (moved.run_bytes < LONE_RUN)).any():
         return None
     here = _together(time, moved.at, int(np.max(length, initial=0)))
     alone = np.broadcast_to(apart & (length < LONE_RUN), len(here)).copy()

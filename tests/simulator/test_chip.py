@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,9 +13,11 @@ from simulator.plan import plan_of
 from simulator.program import Programs
 from simulator.resource import Window
 from simulator.reuse import windows
+from simulator.timing_classes import Unit
 from simulator.traffic import Cache, _lengths
 from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_copy, tma_reduce_add, tma_transpose, vector_copy
 from symlayout.ops import Arrive, ClusterBarrier
+from symlayout.tma.tensor_map import TmaL2FetchSize
 
 APART = H200.replacing(l2_merged=1e-12)  # L2 answers each request by itself
 
@@ -198,12 +202,31 @@ def test_what_a_kernel_uses_beyond_the_model_is_said():
             ("plain", bulk_copy(4096)),
             ("reduction", tma_reduce_add(2, 16, 64)),
             ("promotion", gemm(512, 512, 512, cluster=1, blocks=2)),
+            ("rows between", gemm(512, 512, 520, cluster=1, blocks=2)),
         )
     }
 
     assert told["plain"] == []
     assert "contention of reductions" in told["reduction"][0]
-    assert "L2 promotion" in told["promotion"][0]
+    assert told["promotion"] == []
+    assert "L2 promotion" in told["rows between"][0]
+
+
+def test_l2_takes_a_row_of_a_box_from_dram_as_its_tensor_map_says():
+    """Boxes of products have rows of 128 bytes, and L2 takes 256: every other step finds its bytes there."""
+
+    def late(promotion):
+        bound = gemm(128, 128, 64 * 16, tile=(128, 128), stages=4, cluster=1, blocks=1).bind()
+        maps = tuple(replace(m, tensor_map=replace(m.tensor_map, l2_promotion=promotion)) for m in bound.maps)
+        made = plan(replace(bound, maps=maps))
+        [[course]] = [cluster for kind in made.courses(H200) for cluster in kind]
+        return made.dram_bytes, [s.late for team in course.teams for s in team.steps if s.unit is Unit.TMA_LOAD]
+
+    for promotion, steps in (("none", [True, True]), ("bytes128", [True, True]), ("bytes256", [True, False])):
+        read, loads = late(TmaL2FetchSize[promotion])
+
+        assert loads == [step for step in steps for _ in "ab"] * 8, promotion
+        assert read == 2 * 128 * 64 * 16 * 2
 
 
 def test_registers_of_roles_bound_the_ctas_at_once():
