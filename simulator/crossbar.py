@@ -3,7 +3,7 @@
 >>> crossbar, port = Crossbar(H200), Pipe("SM port", Engine())
 >>> waits = [crossbar.wait(port, 70 * NS, now * NS) for now in range(0, 3000, 100)]  # 70 of each 100 ns
 >>> waits[:3], waits[-1]
-([0, 0, 1201], 244415)
+([0, 0, 103], 189515)
 
 A row of M30 says what waits are where a port is busy for a part of its time. That part is the mean over the last loads,
 which goes back by no less than a time at the beginning. It is held until it is off by more than a step, and then goes
