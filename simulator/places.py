@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 import numpy as np
 
 from .engine import Signal, Steps
+from .lockstep import Lockstep
 from .points import Array
 from .resource import Pipe
 from .sm import Course, Cta, Sm
@@ -14,7 +15,7 @@ from .values import Memories
 from .warp import Warps
 
 Cluster = tuple[Course, ...]
-Mark = Callable[[Warps | None], None]  # called where an iteration or a cluster begins: see ``recurrence``
+Mark = Callable[[Lockstep | None], None]  # called where an iteration or a cluster begins: see ``recurrence``
 
 
 class Clusters:

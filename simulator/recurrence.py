@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from symlayout.kernel import Kernel
 
 from .engine import Engine, Process
+from .lockstep import Lockstep
 from .places import Clusters, Place
 from .points import Array
 from .resource import Pipe, Window
@@ -37,7 +38,6 @@ from .rotation import Rings, cycle, rings_of, turning
 from .sm import Sm
 from .steps import Step
 from .timing_classes import Unit, timing_class
-from .warp import Warps
 
 if TYPE_CHECKING:
     from .memory import GlobalMemory
@@ -62,7 +62,7 @@ class _Names(dict[int, Hashable]):
         super().__init__()
         self.rings, self.turned = rings, turned
 
-    def step(self, warps: Warps, step: Step) -> Hashable:
+    def step(self, warps: Lockstep, step: Step) -> Hashable:
         """The kind of a step, and the place on its ring; where its CTA is over, the step itself."""
         if id(warps) not in self:
             return id(step)
@@ -78,7 +78,7 @@ class Moment:
     looks: int
     counts: tuple[int, ...]  # of units
     stalls: dict[tuple[int, str, str], int]
-    teams: tuple[tuple[Warps, int, int, int, int], ...]  # with the step at hand, and the times that are counted up
+    teams: tuple[tuple[Lockstep, int, int, int, int], ...]  # with the step at hand, and the times that are counted up
     taken: tuple[int, ...]
     dram: tuple[int, int, int]  # its ledger
     turned: Turned
@@ -119,7 +119,7 @@ class Recurrence:
         self._forgotten = False
         places[0].mark = self.mark
 
-    def mark(self, warps: Warps | None) -> None:
+    def mark(self, warps: Lockstep | None) -> None:
         """An iteration begins, or a cluster: look whether the state was there before."""
         if warps is not None:
             if self._lead is None:
@@ -192,7 +192,7 @@ class Recurrence:
                 self._filled, self._forgotten = (), True  # for good: the slots of a CTA know what those before it did
         return not self._forgotten
 
-    def _next_kind(self, warps: Warps) -> int:
+    def _next_kind(self, warps: Lockstep) -> int:
         """The kind of the step of a team that comes next."""
         kinds = turning(warps.team, self.rings).kinds
         return int(kinds[min(warps.at + 1, len(kinds) - 1)])
