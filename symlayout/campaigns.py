@@ -7,6 +7,7 @@ import contextlib
 import functools
 import os
 import pickle
+import queue
 import signal
 import socket
 import threading
@@ -21,7 +22,9 @@ from .process import prepare
 
 _turn = threading.Lock()  # expressions are interned per process, so its threads take turns
 CONNECT_SECONDS = 2.0  # a scheduler that does not answer within this is not there
-WATCH_SECONDS = 0.5  # how often a worker looks whether its parent is alive
+WATCH_SECONDS = 0.5  # how often a worker looks whether its parent is alive, and this one whether a cluster is
+WORKERS_SECONDS = 30.0  # a cluster may start its workers again, but is not without any for so long
+LIMIT_SECONDS = 3600.0  # jobs of which none has ended for so long are taken to hang
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ def run(
     workers: int = 1,
     scheduler: str | None = None,
     progress: Callable[[int, int], None] | None = None,
+    limit_seconds: float = LIMIT_SECONDS,
 ) -> list[Any]:
     """The results of *function* on every job, in the order of the jobs, with a Failed where a job raised.
 
@@ -52,11 +56,14 @@ def run(
     within a budget. With more *workers* (-1 for all cores), processes of this machine share the jobs; with
     *scheduler*, such as "tcp://host:8786", the workers of a Dask cluster do, which need this version installed and
     one thread each. Jobs and results travel as pickles, which claims, verdicts and reports have. A worker that
-    dies costs only the job that killed it. *progress* is called with (done, total) after each job.
+    dies costs only the job that killed it. *progress* is called with (done, total) after each job. Where other
+    processes work and no job has ended for *limit_seconds*, those under way are given up: each is a Failed with a
+    TimeoutError. Raises ValueError for a number of workers or a scheduler that is none, ImportError without Dask, and
+    OSError for a scheduler that does not answer, or that is without workers for ``WORKERS_SECONDS``.
     """
     todo = list(jobs)
     results: list[Any] = [None] * len(todo)
-    for done, (i, result) in enumerate(each(function, todo, workers, scheduler), 1):
+    for done, (i, result) in enumerate(each(function, todo, workers, scheduler, limit_seconds), 1):
         results[i] = result
         if progress is not None:
             progress(done, len(todo))
@@ -64,7 +71,11 @@ def run(
 
 
 def each(
-    function: Callable[[Any], Any], jobs: Iterable[Any], workers: int = 1, scheduler: str | None = None
+    function: Callable[[Any], Any],
+    jobs: Iterable[Any],
+    workers: int = 1,
+    scheduler: str | None = None,
+    limit_seconds: float = LIMIT_SECONDS,
 ) -> Iterator[tuple[int, Any]]:
     """(place of the job, its result) of each job, as they end; otherwise as ``run``.
 
@@ -76,7 +87,7 @@ def each(
     """
     if workers < 1 and workers != -1:
         raise ValueError(f"expected at least 1 worker, or -1 for all cores, got {workers}")
-    yield from _results(function, list(jobs), workers, scheduler)
+    yield from _results(function, list(jobs), workers, scheduler, limit_seconds)
 
 
 def packed(x: Any) -> bytes:
@@ -91,7 +102,7 @@ def packed(x: Any) -> bytes:
 
 
 def _results(
-    function: Callable[[Any], Any], jobs: list[Any], workers: int, scheduler: str | None
+    function: Callable[[Any], Any], jobs: list[Any], workers: int, scheduler: str | None, limit: float
 ) -> Iterator[tuple[int, Any]]:
     """(place, result) of each job, as they end."""
     if workers == 1 and scheduler is None:
@@ -107,8 +118,11 @@ def _results(
             data[i] = packed(job)
         except Exception as e:
             yield i, _failed(job, e)
-    ended = _on_cores(function, data, workers) if scheduler is None else _on_cluster(function, data, scheduler)
-    for i, result in ended:
+    on_cores, on_cluster = (
+        _on_cores(function, data, workers, limit),
+        _on_cluster(function, data, scheduler or "", limit),
+    )
+    for i, result in on_cores if scheduler is None else on_cluster:
         yield i, pickle.loads(result) if isinstance(result, bytes) else _failed(jobs[i], result)
 
 
@@ -141,8 +155,12 @@ def _failed(job: Any, e: BaseException) -> Failed:
     return Failed(str(job), f"{type(e).__name__}: {e}", trace)
 
 
+def _late(limit: float, where: str) -> TimeoutError:
+    return TimeoutError(f"expected a job {where} to end within {limit:g} s of the one before, got none")
+
+
 def _on_cores(
-    function: Callable[[Any], Any], jobs: dict[int, bytes], workers: int
+    function: Callable[[Any], Any], jobs: dict[int, bytes], workers: int, limit: float
 ) -> Iterator[tuple[int, bytes | BaseException]]:
     waiting = collections.deque(jobs.items())
     pool: Any = None
@@ -157,13 +175,18 @@ def _on_cores(
                         i, data = waiting[0]
                         sent[pool.submit(_remote, function, i, data)] = i, data
                         waiting.popleft()  # only now: a pool that is broken takes no job
-                    for f in wait(sent, return_when=FIRST_COMPLETED).done:
+                    done = wait(sent, limit, FIRST_COMPLETED).done
+                    for f in done:
                         result = f.result()
                         del sent[f]
                         yield result
+                    if not done:
+                        _kill(pool)
+                        yield from ((i, _late(limit, "in a process of this machine")) for i, _ in sent.values())
+                        break
             except BrokenExecutor:  # one of those on their way killed its worker: each of them again, alone
                 for i, data in sent.values():
-                    yield _alone(function, i, data)
+                    yield _alone(function, i, data, limit)
         ended = True
     finally:
         if pool is not None and not ended:  # left early, by an interrupt perhaps: nobody waits for what is at work
@@ -188,36 +211,93 @@ def _kill(pool: Any) -> None:
     pool.shutdown(wait=True)
 
 
-def _alone(function: Callable[[Any], Any], i: int, data: bytes) -> tuple[int, bytes | BaseException]:
+def _alone(function: Callable[[Any], Any], i: int, data: bytes, limit: float) -> tuple[int, bytes | BaseException]:
+    pool = _pool(1)[0]
     try:
-        result: tuple[int, bytes] = _pool(1)[0].submit(_remote, function, i, data).result()
+        result: tuple[int, bytes] = pool.submit(_remote, function, i, data).result(limit)
         return result
     except BrokenExecutor as e:
         return i, e
+    except TimeoutError:
+        _kill(pool)
+        return i, _late(limit, "in a process of this machine")
 
 
 def _on_cluster(
-    function: Callable[[Any], Any], jobs: dict[int, bytes], scheduler: str
+    function: Callable[[Any], Any], jobs: dict[int, bytes], scheduler: str, limit: float
 ) -> Iterator[tuple[int, bytes | BaseException]]:
     try:
-        from dask.distributed import Client, as_completed
+        from dask.distributed import Client
     except ImportError as e:
         raise ImportError(f"expected Dask for {scheduler}, got none: pip install 'symlayout[cluster]'") from e
     _expect_answer(scheduler)
     with Client(scheduler, set_as_default=False, timeout=CONNECT_SECONDS) as client:
         task = functools.partial(_remote, function)
-        futures = client.map(task, list(jobs), list(jobs.values()), pure=False)
-        places = {f.key: i for f, i in zip(futures, jobs, strict=True)}
+        cluster = _Cluster(client, scheduler, limit)
         suspects = []
-        for f in as_completed(futures, loop=client.loop):
-            if f.status == "finished":
-                yield f.result()
+        for i, result in cluster.ended(task, jobs):
+            if isinstance(result, bytes | TimeoutError):
+                yield i, result
             else:
-                suspects.append(places[f.key])
+                suspects.append(i)
         for i in suspects:  # their worker died: each of them again, alone
-            f = client.submit(task, i, jobs[i], pure=False)
-            error = f.exception()
-            yield (i, error) if error else f.result()
+            yield from cluster.ended(task, {i: jobs[i]})
+
+
+@dataclass(frozen=True)
+class _Cluster:
+    """A client of a Dask cluster whose waits end: by a result, or by what is missing."""
+
+    client: Any
+    scheduler: str
+    limit: float
+
+    def ended(
+        self, task: Callable[[int, bytes], tuple[int, bytes]], jobs: dict[int, bytes]
+    ) -> Iterator[tuple[int, bytes | BaseException]]:
+        """(place, result or error) of each job as it ends. Raises OSError for a cluster without workers."""
+        over: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        futures = self.client.map(task, list(jobs), list(jobs.values()), pure=False)
+        places = dict(zip((f.key for f in futures), jobs, strict=True))
+        for f in futures:
+            f.add_done_callback(over.put)
+        while places:
+            try:
+                f = self._next(over, len(places))
+            except TimeoutError as e:
+                self.client.cancel(futures)
+                yield from ((i, e) for i in places.values())
+                return
+            yield places.pop(f.key), self._result(f)
+
+    def _next(self, over: queue.SimpleQueue[Any], left: int) -> Any:
+        """The next future that is done."""
+        since = seen = time.monotonic()
+        while True:
+            try:
+                return over.get(timeout=WATCH_SECONDS)
+            except queue.Empty:
+                now = time.monotonic()
+            if self.client.status == "running" and self.client.scheduler_info()["workers"]:
+                seen = now
+            if now - seen > WORKERS_SECONDS:
+                raise OSError(
+                    f"expected workers of the Dask scheduler at {self.scheduler} for {left} jobs, got none for "
+                    f"{WORKERS_SECONDS:g} s: start them with dask worker {self.scheduler} --nthreads 1"
+                )
+            if now - since > self.limit:
+                raise _late(self.limit, f"on the workers of {self.scheduler}")
+
+    def _result(self, future: Any) -> bytes | BaseException:
+        """What came back from a job, or why nothing did."""
+        try:
+            _, result = future.result(timeout=self.limit)
+        except TimeoutError:
+            return _late(self.limit, f"on the workers of {self.scheduler}")
+        except Exception as e:  # of a worker that died, or of the connection to it: the job itself returns its errors
+            return e
+        found: bytes = result
+        return found
 
 
 def _expect_answer(scheduler: str) -> None:

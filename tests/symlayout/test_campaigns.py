@@ -8,6 +8,7 @@ import gc
 import importlib.util
 import math
 import pickle
+import re
 import threading
 
 import pytest
@@ -201,3 +202,24 @@ def test_a_worker_that_dies_costs_one_job(elsewhere):
 
     assert [r for r in found if not isinstance(r, Failed)] == [1, 2, 4, 5, 6]
     assert isinstance(found[2], Failed)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_job_that_hangs_costs_one_job(elsewhere):
+    run(abs, [1, 2], **elsewhere)  # so that workers are there when the limit counts
+
+    found = run(eval, ["1", "__import__('time').sleep(4)", "3", "4"], **elsewhere, limit_seconds=1.5)
+
+    assert [r for r in found if not isinstance(r, Failed)] == [1, 3, 4]
+    assert re.match(r"TimeoutError: expected a job .* to end within 1.5 s of the one before, got none", found[1].error)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_without_workers_is_an_error(monkeypatch):
+    distributed = pytest.importorskip("dask.distributed")
+    monkeypatch.setattr(campaigns, "WORKERS_SECONDS", 0.2)
+
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None, silence_logs=50) as empty:
+        at = empty.scheduler_address
+        with pytest.raises(OSError, match=f"expected workers of the Dask scheduler at {at} for 2 jobs, got none for"):
+            run(abs, [1, 2], scheduler=at)
