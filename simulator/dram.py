@@ -17,13 +17,13 @@ These parts are those of the last microseconds, by averages that forget exponent
 from __future__ import annotations
 
 from collections.abc import Hashable
-from math import exp
+from math import exp, sqrt
 
 from .engine import NS, Engine
 from .machine import H200, Machine
 from .resource import Pipe
 
-__all__ = ["H200", "Dram", "whole"]
+__all__ = ["H200", "Dram", "queues", "whole"]
 
 PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that a steady state repeats
 STEP = 20 * NS  # in which it keeps others waiting, for the same reason
@@ -35,6 +35,11 @@ FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not rem
 def whole(wait: float) -> int:
     """A wait in whole nanoseconds: one that depends on what was before settles then, and a steady state repeats."""
     return NS * round(wait / NS)
+
+
+def queues(busy: float) -> float:
+    """By what part of themselves waits grow where DRAM is busy for such a part of the time."""
+    return 1 / sqrt(1 - min(MOST, busy)) - 1
 
 
 class Dram:
@@ -98,24 +103,23 @@ class Dram:
     ) -> int:
         """What the last of some lines that are asked for now waits for its channel, whatever the bus does.
 
-        It reads and writes *beside* for these parts of the time, and has queues as when busy for such a part: lately if
+        It reads and writes *beside* for these parts of the time, and its queues add such a part: lately if
         that is not known. A line waits for a time that is anywhere up to the longest: the last of n for n/(n + 1) of it
         on average. Half of the *service* of what is asked for now comes before it. *alone* says that nobody awaits it
         with other lines, such as those of a ring.
         """
         if self.pipe.free:
             return 0
-        parts, busy = beside or self._parts(service)
+        parts, more = beside or self._parts(service)
         longest = sum([each * min(1.0, part) for each, part in zip(self._waits, parts, strict=True)])
-        queues = (1 - min(MOST, busy)) ** -0.5 - 1
         last = lines / (lines + 1)
-        return whole(longest * (last + queues * (lines / (lines + PLACE) if alone else last)))
+        return whole(longest * (last + more * (lines / (lines + PLACE) if alone else last)))
 
     def _parts(self, service: int) -> tuple[tuple[float, float], float]:
-        """The parts of the time for which it read and wrote lately, and their sum."""
+        """The parts of the time for which it read and wrote lately, and by what waits grow."""
         read, write = self._remembered(0) - service / 2, self._remembered(1)
         parts = STEP * round(read / STEP) / self._memory, STEP * round(write / STEP) / self._memory
-        return parts, sum(parts)
+        return parts, queues(sum(parts))
 
     def state(self, now: int) -> Hashable:
         """What ``waits`` depends on."""

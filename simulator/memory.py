@@ -19,7 +19,7 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from .crossbar import Crossbar
-from .dram import Dram, whole
+from .dram import Dram, queues, whole
 from .engine import Engine
 from .machine import H200, Machine
 from .resource import Pipe
@@ -31,7 +31,7 @@ __all__ = ["H200", "LATENCY", "POWER", "GlobalMemory"]
 
 
 class Beside(NamedTuple):
-    """The parts of the time for which L2 writes, for which DRAM reads and writes, and after which its queues are."""
+    """The parts of the time for which L2 writes, and DRAM reads and writes, and by what part waits grow by queues."""
 
     l2_writes: float
     dram: tuple[float, float]
@@ -42,8 +42,8 @@ class Since:
     """What memory does beside, since the same slot of a ring was filled before.
 
     A mean over an iteration does not depend on when in it the SMs ask, which is not the same for all of them. Queues of
-    DRAM make iterations longer, which makes queues shorter: their part is held until it is off by more than a step, and
-    then goes some of the way, so it settles.
+    DRAM make iterations longer, which makes queues shorter: what they add is held until it is off by more than a step,
+    and then goes some of the way, so it settles.
 
     >>> engine = Engine()
     >>> memory = GlobalMemory(engine, H200)
@@ -54,7 +54,7 @@ class Since:
     Beside(l2_writes=0.5, dram=(0.0, 0.0), queues=0.0)
     """
 
-    STEP, SOME = 0.04, 0.5  # of the time of DRAM, and of the way
+    STEP, SOME = 0.1, 0.5  # of waits, and of the way
 
     __slots__ = ("_last", "_memory", "_phase", "_queues", "_told")
 
@@ -71,14 +71,16 @@ class Since:
             self._phase, self._last, self._told = phase, now, None
             if before and now[0] > before[0]:
                 time, wrote, *dram = (b - a for a, b in zip(before, now, strict=True))
-                self._told = Beside(wrote / time, (dram[0] / time, dram[1] / time), self._held(sum(dram) / time))
+                self._told = Beside(
+                    wrote / time, (dram[0] / time, dram[1] / time), self._held(queues(sum(dram) / time))
+                )
         return self._told
 
-    def _held(self, busy: float) -> float:
+    def _held(self, grown: float) -> float:
         if self._queues is None:
-            self._queues = busy
-        elif abs(busy - self._queues) > self.STEP:
-            self._queues += self.SOME * (busy - self._queues)
+            self._queues = grown
+        elif abs(grown - self._queues) > self.STEP:
+            self._queues += self.SOME * (grown - self._queues)
         return self._queues
 
     @property

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from simulator import H200, simulate
-from simulator.dram import Dram
+from simulator.dram import Dram, queues
 from simulator.engine import NS, Engine
 from simulator.memory import GlobalMemory
 from simulator.traffic import Cache
@@ -32,10 +32,10 @@ def test_queues_of_dram_grow_faster_than_it_is_busy():
     """M4, M35: by 1 / sqrt(1 - busy) for all lines of a ring, and less for a load that has few of its own."""
     dram = Dram(Engine(), H200)
     whole = H200.exact("dram_read_wait")
-    rings = [dram.waits(10**9, ((busy, 0.0), busy)) for busy in (0.36, 0.64, 0.84, 1.0)]
+    rings = [dram.waits(10**9, ((busy, 0.0), queues(busy))) for busy in (0.36, 0.64, 0.84, 1.0)]
 
     assert rings == pytest.approx([0.45 * whole, 16 / 15 * whole, 2.1 * whole, whole / math.sqrt(0.1)], abs=NS)
-    assert rings[2] / 2 > dram.waits(1, ((0.84, 0.0), 0.84), alone=True) > 0.84 * whole / 2
+    assert rings[2] / 2 > dram.waits(1, ((0.84, 0.0), queues(0.84)), alone=True) > 0.84 * whole / 2
 
 
 def test_a_ring_settles_below_the_rate_of_dram():
