@@ -73,6 +73,10 @@ class MachineError(SimulationError):
     """A machine without a number that a kernel needs, or with one of another unit."""
 
 
+class LackingError(MachineError):
+    """A machine without instructions that a kernel needs: other kernels of the family may do without."""
+
+
 def _is_number(x: object) -> bool:
     return type(x) in (int, float)
 

@@ -22,12 +22,12 @@ import numpy as np
 from symlayout.int_tuple import product
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import blocks_of
-from symlayout.kernel.instructions import missing
-from symlayout.ops import Copy, Mma, PrefetchL2, Role
+from symlayout.kernel.instructions import instructions, missing
+from symlayout.ops import Copy, PrefetchL2, Role
 
 from .engine import SimulationError
 from .footprints import fetched
-from .machine import H200, Machine, Number
+from .machine import H200, LackingError, Machine, Number
 from .points import TooManyRows
 from .program import Programs
 from .sm import Course
@@ -151,18 +151,19 @@ def plan_of(programs: Programs, machine: Machine, cache: Cache, detail: str = "a
 
 
 def _expect_instructions(kernel: Kernel, machine: Machine) -> None:
-    """Raise SimulationError for instructions that the machine's architecture does not have."""
+    """Raise LackingError for instructions that the machine's architecture does not have."""
     lacking = missing(kernel, machine.compute_capability)
     if lacking:
         have, least = (".".join(map(str, x)) for x in (machine.compute_capability, max(lacking.values())))
-        raise SimulationError(
+        raise LackingError(
             f"expected instructions that {machine.name} (compute capability {have}) has, got {', '.join(lacking)} of "
             f"{kernel.name}, which takes {least}"
         )
-    words = dict.fromkeys(op.atom for op in kernel.walk() if isinstance(op, Copy | Mma))
-    foreign = [word for word in words if word.startswith(machine.lacks)]
-    if foreign:
-        raise SimulationError(
+    if not machine.lacks:
+        return
+    words = dict.fromkeys(word for word, _ in instructions(kernel))
+    if foreign := [word for word in words if word.startswith(machine.lacks)]:
+        raise LackingError(
             f"expected instructions that {machine.name} has, got {', '.join(foreign)} of {kernel.name}: it has none of "
             f"{', '.join(machine.lacks)}"
         )

@@ -29,7 +29,7 @@ from symlayout.kernel import Kernel
 from symlayout.kernels.families import Family, shown
 
 from .engine import SimulationError
-from .machine import H200, Machine, MachineError
+from .machine import H200, LackingError, Machine, MachineError
 from .simulate import simulate
 
 MAX_POINTS = 100_000
@@ -151,7 +151,7 @@ def sweep(
     family travel to *workers*, or to the workers of a Dask *scheduler*. With *best* None it is asked about every point.
     *resume* is a file in which rows are kept by content (kernel, sizes, machine, cache, version of the simulator) and
     looked up before a simulation. Raises SimulationError for axes that are none, or of too many points, and
-    MachineError for a machine without a number that a point needs.
+    MachineError for a machine without a number that a point needs, or without instructions that all of them need.
     """
     sizes = {k: sizes[k] for k in family.dims if k in sizes} | dict(sizes)
     axes = {k: axes[k] for k in family.options if k in axes} | dict(axes)
@@ -159,9 +159,11 @@ def sweep(
     store = _Store(resume, machine, cache)
     work = functools.partial(predicted, family, machine, cache, store.known)
     rows: list[Row] = [Row({}, {})] * len(todo)
-    before = 0
+    before = lacking = 0
     for done, (i, found) in enumerate(campaigns.each(work, todo, workers, scheduler), 1):
-        row, was_known = (_failed(todo[i], found), False) if isinstance(found, campaigns.Failed) else found
+        row, was_known = (_excluded(todo[i], found.error), False) if isinstance(found, campaigns.Failed) else found
+        if isinstance(row, LackingError) and (lacking := lacking + 1) < len(todo):
+            row = _excluded(todo[i], str(row))
         if isinstance(row, MachineError):
             raise row
         before += was_known
@@ -227,8 +229,8 @@ def predicted(
     ), False
 
 
-def _failed(point: Point, failed: campaigns.Failed) -> Row:
-    return Row({k: shown(x) for k, x in point.options}, dict(point.sizes), why=failed.error)
+def _excluded(point: Point, why: str) -> Row:
+    return Row({k: shown(x) for k, x in point.options}, dict(point.sizes), why=why)
 
 
 # -- legality ----------------------------------------------------------------------------------------------------

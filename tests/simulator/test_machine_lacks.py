@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 
 from simulator import H200, SimulationError, machine, simulate
+from simulator.sweep import sweep
 from symlayout.cli import app
 from symlayout.kernel import Builder
 from symlayout.kernel.instructions import FEATURES, missing
 from symlayout.kernels import bulk_copy, cp_async_copy, gemm, tma_copy, vector_copy
+from symlayout.kernels.families import family
 from symlayout.layout import Layout
 from symlayout.ops import Slot
 from tests.support.command import CliRunner
@@ -83,15 +85,28 @@ def test_a_row_that_a_machine_lacks_is_named(name):
         simulate(bulk_copy(4096, blocks=2).bind(), lacking, **ONLY)
 
 
-def test_the_command_ends_with_one_line_and_status_2():
+@pytest.mark.parametrize("command", ["simulate", "sweep"])
+def test_the_command_ends_with_one_line_and_status_2(command):
     with within(20):
-        result = CliRunner().invoke(app, ["simulate", "tma_copy", "M=64", "N=64", "--machine", "a100"])
+        result = CliRunner().invoke(app, [command, "tma_copy", "M=64", "N=64", "--machine", "a100"])
 
     assert result.exit_code == 2
     assert "Traceback" not in result.output
     told = " ".join(result.stderr.split())
     assert told.count("expected") == 1
     assert "tma.load" in told
+
+
+def test_a_sweep_excludes_points_that_a_machine_has_no_instructions_for_and_ends_where_that_is_all():
+    alone = replace(H200, lacks=("tma.load.multicast",))
+    sizes = {"M": [256], "N": [256], "K": [256]}
+
+    found = sweep(family("gemm"), sizes, {"cluster": [1, 2]}, machine=alone)
+
+    assert [row.options["cluster"] for row in found.ranked] == ["1"]
+    assert "got tma.load.multicast of gemm" in found.rows[1].why
+    with pytest.raises(SimulationError, match=r"got tma\.load\.multicast of gemm: it has none of"):
+        sweep(family("gemm"), sizes, {"cluster": [2], "stages": [2, 3]}, machine=alone)
 
 
 def test_a_machine_of_another_maker_is_marked_and_refuses_what_it_has_no_words_for():
