@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.first_imports import Module, missing_names
 from tests.support.sources import nodes, tree
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -202,6 +203,52 @@ def test_no_circle_of_imports_between_files():
     )
 
     assert found == []
+
+
+def test_each_file_can_be_imported_first():
+    files = {
+        name: Module(name, path.read_text(encoding="utf-8"), path.name == "__init__.py")
+        for name, path in modules().items()
+    }
+
+    assert missing_names(files) == {}
+
+
+SOURCES = {  # a package that imports all of its files, one of which takes from a file that takes from the package
+    "p": "",
+    "p.all": "from .one import One\nfrom .two import Two",
+    "p.all.one": "from ..deep import found\nclass One: pass",
+    "p.all.two": "class Two: pass",
+    "p.deep": "from .all.two import Two\ndef found(): pass",
+}
+LAZY = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .one import One\ndef __getattr__(name): ..."
+
+
+def of_sources(**changed):
+    return {n: Module(n, s, is_package=n in ("p", "p.all")) for n, s in (SOURCES | changed).items()}
+
+
+def test_a_file_that_cannot_be_imported_first_is_found():
+    assert missing_names(of_sources()) == {"p.deep": "p.all.one finds no found in p.deep"}
+    assert missing_names(of_sources(**{"p.all": LAZY})) == {}
+    assert missing_names(of_sources(**{"p.all": LAZY, "p.deep": "from .all import One\ndef found(): pass"})) == {
+        "p.deep": "p.all.one finds no found in p.deep",
+        "p.all.one": "p.deep finds no One in p.all.one",
+    }
+
+
+@pytest.mark.parametrize("name", ["p.deep", "p.all", "p.all.one"])
+@pytest.mark.parametrize("of_all", [SOURCES["p.all"], LAZY])
+def test_python_imports_what_the_sources_say(tmp_path, name, of_all):
+    files = of_sources(**{"p.all": of_all})
+    for module in files.values():
+        file = tmp_path / (module.name.replace(".", "/") + ("/__init__.py" if module.is_package else ".py"))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(module.source)
+
+    run = subprocess.run([sys.executable, "-S", "-c", f"import {name}"], cwd=tmp_path, capture_output=True, text=True)
+
+    assert (run.returncode != 0) == (name in missing_names(files)), run.stderr
 
 
 def test_each_file_says_what_it_holds():

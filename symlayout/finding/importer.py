@@ -166,7 +166,7 @@ def _received(stream: IO[bytes], into: queue.Queue[bytes | None]) -> None:
 
 def serve() -> None:
     """Answer requests until the last."""
-    import checkers.claims  # noqa: F401  loaded before the time of a module is taken
+    from checkers.claims import CLAIMS, OTHERS  # noqa: F401  loaded before the time of a module is taken
 
     from .. import kernel  # noqa: F401
 
