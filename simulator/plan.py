@@ -28,7 +28,7 @@ from symlayout.ops import Copy, PrefetchL2, Role
 from .engine import SimulationError
 from .footprints import fetched
 from .machine import H200, LackingError, Machine, Number
-from .points import TooManyRows
+from .points import Array, TooManyRows
 from .program import Programs
 from .sm import Course
 from .steps import Team, Walk
@@ -272,39 +272,48 @@ class _Chosen:
             share = grid.clusters * grid.size / (grid.groups * len(blocks))
             kind = Kind(grid.groups, walk, blocks, share, share)
             return self._plan((kind,), total, dram, f"one of {sms} SMs stands for all")
-        most = int(found.signs.sum(axis=1).argmax())
-        kinds, which = 1, np.zeros(grid.groups, dtype=np.int64)
-        if (found.signs > found.signs[most]).any():  # no group has at least the requests of all others
-            _, which = np.unique(found.signs, axis=0, return_inverse=True)
-            which = which.reshape(-1)
-            kinds = int(which.max()) + 1
+        members = self._members(found)
+        kinds = len(members)
         if self.detail == "all" or (kinds > MAX_KINDS and self.detail == "auto" and self._all_steps() <= MAX_ALL):
             return self._all(found)
+        work = found.signs.sum(axis=1)
+        most = int(work.argmax())
         if kinds > MAX_KINDS:
-            order = np.argsort(found.signs.sum(axis=1), kind="stable")
-            members = np.array_split(order, MAX_KINDS)
+            members = np.array_split(np.argsort(work, kind="stable"), MAX_KINDS)
             told = f"{sms} SMs differ: {MAX_KINDS} stand for those with about as many requests"
-        else:
-            members = [np.flatnonzero(which == k) for k in range(kinds)]
+        elif kinds > 1:
             shares = ", ".join(str(len(x) * grid.size) for x in members)
             told = f"{sms} SMs of {kinds} kinds are simulated by one of each: {shares}"
-            fewer = int((found.signs.sum(axis=1) < found.signs[most].sum()).sum()) * grid.size
-            told = (
-                f"one of {sms} SMs stands for all" + (f", of which {fewer} end before it" if fewer else "")
-                if kinds == 1
-                else told
-            )
+        else:
+            fewer = int((work < work[most]).sum()) * grid.size
+            told = f"one of {sms} SMs stands for all" + (f", of which {fewer} end before it" if fewer else "")
+        others_end = bool((found.signs < found.signs[most]).any())
         out = []
         for group in members:
-            chosen = most if kinds == 1 else int(group[np.argmax(found.signs[group].sum(axis=1))])
-            taken = self._taken(found, chosen, bool((found.signs < found.signs[most]).any()))
+            chosen = int(group[np.argmax(work[group])])
+            taken = self._taken(found, chosen, others_end)
             walk, blocks = self._walk(taken)
             found.put(walk, group, chosen)
-            share = float(found.signs[group].sum(axis=1).mean() / found.signs[chosen].sum())
+            share = float(work[group].mean() / work[chosen])
             each = [min(len(range(k, grid.clusters, grid.groups)), len(taken)) for k in group]
             begun = float(np.mean(each)) * grid.size / len(blocks)
             out.append(Kind(len(group), walk, blocks, share, begun))
         return self._plan(tuple(out), found.bytes, found.dram_bytes, told)
+
+    def _members(self, found: Traffic) -> list[Array]:
+        """The groups of SMs that do alike: with requests of about as many bytes, and all of them no more than one has.
+
+        Where no group has at least the requests of all others, those with as many of each kind do alike.
+        """
+        out: list[Array] = []
+        for size in np.unique(found.sizes)[::-1]:
+            those = np.flatnonzero(found.sizes == size)
+            signs = found.signs[those]
+            which = np.zeros(len(those), dtype=np.int64)
+            if (signs > signs[signs.sum(axis=1).argmax()]).any():
+                which = np.unique(signs, axis=0, return_inverse=True)[1].reshape(-1)
+            out += [those[which == k] for k in range(int(which.max()) + 1)]
+        return out
 
     def _taken(self, found: Traffic, group: int, others_end: bool) -> list[int]:
         """The clusters that a group runs: those that wait for a place, and move nothing, are taken by others.

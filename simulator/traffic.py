@@ -29,6 +29,8 @@ LINE, LATE = 128, 0.5  # a request waits for DRAM if it misses half a line or mo
 # there again with exp(-m x), where x is the window in capacities: so m = 1 - exp(-m x), and x = -log(1 - m) / m.
 MISSED = np.linspace(0, 1, 1001)
 WINDOWS = np.concatenate([[1.0], -np.log1p(-MISSED[1:-1]) / MISSED[1:-1], [8.0]])  # of so many nothing is left
+FOURTHS = 4  # of the bytes of a request, by which SMs that ask for as many are told apart
+FOURTHS = 4  # of the bytes of a request: SMs whose requests differ by less do alike
 READ_RUN, LONE_RUN = 128, 256  # bytes from which on a run costs DRAM nothing more (M6, rows of boxes)
 
 
@@ -91,6 +93,7 @@ class Traffic:
     requests: dict[tuple[int, tuple[int, ...]], Requests]
     group: Array
     signs: Array  # for each group: its clusters, and the requests of each team
+    sizes: Array  # for each group: the bytes of its requests on average, in fourths of the most
 
     @property
     def bytes(self) -> int:
@@ -156,7 +159,18 @@ def traffic_of(
     signs = np.zeros((groups, 1 + len(walk.lengths)), dtype=np.int64)
     lengths = [np.ones(len(group), dtype=np.int64), *walk.lengths]
     np.add.at(signs, group, np.stack(lengths, axis=1))
-    return Traffic(requests, group, signs)
+    return Traffic(requests, group, signs, _sizes(requests, group, groups))
+
+
+def _sizes(requests: dict[tuple[int, tuple[int, ...]], Requests], group: Array, groups: int) -> Array:
+    """The bytes of the requests of each group on average, in fourths of the most; of one without any, the most."""
+    count, nbytes = np.zeros(groups), np.zeros(groups)
+    for r in requests.values():
+        count += np.bincount(group[r.part.cta], minlength=groups)
+        nbytes += np.bincount(group[r.part.cta], weights=r.part.columns["bytes"], minlength=groups)
+    each = nbytes / np.maximum(count, 1)
+    most = max(float(each.max()), 1.0)
+    return np.where(count > 0, np.rint(FOURTHS * each / most), FOURTHS).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

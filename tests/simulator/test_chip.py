@@ -75,6 +75,17 @@ def test_sms_with_fewer_tiles_end_before():
     assert loads == [132 * 16384] * 124 + [16 * 16384]  # 16384 tiles of 132 CTAs
 
 
+def test_sms_whose_requests_have_other_bytes_are_another_kind():
+    """SMs of even numbers have the whole boxes, the others those of which 64 of 256 columns are inside."""
+    bound = tma_copy(40_000, 320, dtype="f32", tile=(16, 256), slots=1, blocks=132).bind()
+    made = plan(bound)
+
+    assert [kind.weight for kind in made.kinds] == [66, 66]
+    loads = [[s.l2_bytes for s in kind[0][0].teams[0].steps if s.bytes] for kind in made.courses(H200)]
+    assert [sorted({*x}) for x in loads] == [[58 * 16384, 66 * 16384], [58 * 4096, 66 * 4096]]  # 2500 tiles of each
+    assert asked(made) == 2 * 40_000 * 320 * 4
+
+
 def test_all_sms_in_detail_are_as_one_where_they_do_alike():
     bound = tma_copy(132 * 16 * 16, 256, slots=2, blocks=132).bind()
     one, all_of_them = (
