@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from .accuracy_baselines import nearest
 
@@ -39,9 +40,9 @@ class Point:
 
 def kendall(x: Sequence[float], y: Sequence[float]) -> float:
     """Kendall's tau: pairs in the same order less those in the other, of all pairs."""
-    pairs = list(itertools.combinations(zip(x, y, strict=True), 2))
-    signs = [(a > c) - (a < c) == (b > d) - (b < d) for (a, b), (c, d) in pairs]
-    return round((2 * sum(signs) - len(signs)) / max(1, len(signs)), 3)
+    first, second = np.triu_indices(len(x), 1)
+    same = np.equal(*(np.sign(np.subtract(*np.asarray(v, float)[[first, second]])) for v in (x, y)))
+    return round(float(2 * same.sum() - len(same)) / max(1, len(same)), 3)
 
 
 def points(predictions: Sequence[Row], measurements: Sequence[Row], calibration: Sequence[Row] = ()) -> list[Point]:

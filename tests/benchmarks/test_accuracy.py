@@ -12,8 +12,10 @@ import simulator
 from benchmarks.accuracy import config_of, digest, predicted
 from benchmarks.accuracy_points import GROUPS, Config, draw, read
 from benchmarks.accuracy_report import Point, kendall, points, report, spaces, summary
+from benchmarks.accuracy_tables import choices, classes
 from simulator import H200
 
+LAST, LAST_SPACES = "round7", "spaces6"  # whose tables the pages have
 QUICK_S, RUNS = 0.08, 10  # of a prediction, when it was stored, and of one with its range
 FEW = 25  # points of a round that are predicted again
 DIVIDES, COUNTS = "divides", "counts"  # how the text that was measured finds the slot of a ring
@@ -96,6 +98,19 @@ def test_the_predicted_best_schedule_is_nearly_the_best():
         assert (space.schedules, space.spread > 4) == (30, True)
         assert space.regret <= 0.02
         assert space.regret_of_eight == 0
+
+
+def test_the_page_of_results_has_the_tables_of_the_last_rounds():
+    """The nearest microbenchmark aside, which takes seconds to find."""
+    page = [_without_nearest(line) for line in (RESULTS / "README.md").read_text().splitlines()]
+
+    for line in [*classes(LAST, near=False), *choices(LAST_SPACES)]:
+        assert _without_nearest(line) in page
+
+
+def _without_nearest(line):
+    cells = line.split(" | ")
+    return cells[:6] + cells[7:-1] if len(cells) == 13 else cells
 
 
 @pytest.mark.parametrize("name, machine, most, text", REPLAYED)
