@@ -3,11 +3,10 @@
 >>> crossbar, port = Crossbar(H200), Pipe("SM port", Engine())
 >>> waits = [crossbar.wait(port, 70 * NS, now * NS) for now in range(0, 3000, 100)]  # 70 of each 100 ns
 >>> waits[:3], waits[-1]
-([0, 0, 103], 189515)
+([0, 0, 64], 204203)
 
 A row of M30 says what waits are where a port is busy for a part of its time. That part is the mean over the last loads,
-which goes back by no less than a time at the beginning. It is held until it is off by more than a step, and then goes
-half the way: so waits of a pipeline settle, and its iterations repeat.
+which goes back by no less than a time at the beginning. It is ``held``, so waits of a pipeline settle.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from collections.abc import Hashable
 from .engine import NS, Engine
 from .machine import H200, Machine
 from .resource import Pipe
+from .settling import held
 
 __all__ = ["H200", "NS", "Crossbar", "Engine", "Pipe"]
 
@@ -42,8 +42,7 @@ class _Port:
         if loads:
             since = now - loads[0][0]
             part = min(MOST, self.busy / max(1, since if len(loads) == LOADS else max(since, LEAST)))
-            if abs(part - self.part) > STEP:
-                self.part = (self.part + part) / 2
+            self.part = held(self.part, part, STEP)
         loads.append((now, ps))
         self.busy += ps
         if len(loads) > LOADS:

@@ -22,8 +22,9 @@ from math import exp, sqrt
 from .engine import NS, Engine
 from .machine import H200, Machine
 from .resource import Pipe
+from .settling import held, whole
 
-__all__ = ["H200", "Dram", "queues", "whole"]
+__all__ = ["H200", "Dram", "Queues", "queues"]
 
 PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that a steady state repeats
 STEP = 20 * NS  # in which it keeps others waiting, for the same reason
@@ -32,14 +33,38 @@ PLACE = 8  # lines of a place in DRAM, of 1 KB: one load of fewer finds shorter 
 FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not remembered
 
 
-def whole(wait: float) -> int:
-    """A wait in whole nanoseconds: one that depends on what was before settles then, and a steady state repeats."""
-    return NS * round(wait / NS)
-
-
 def queues(busy: float) -> float:
     """By what part of themselves waits grow where DRAM is busy for such a part of the time."""
     return 1 / sqrt(1 - min(MOST, busy)) - 1
+
+
+class Queues:
+    """By what part of themselves waits grow, as rings see it that are filled again and again.
+
+    >>> queues = Queues()
+    >>> [queues.told(busy, since, now=since + 500) for since, busy in ((0, 0.36), (100, 0.75), (500, 0.75), (900, 0.0))]
+    [0.25, 0.25, 0.625, 0.625]
+
+    Queues make iterations longer, which makes queues shorter. So what they add is ``held``, by means over times in
+    which it was the same: what a change does is awaited before the next one.
+    """
+
+    STEP = 0.1  # of waits
+
+    __slots__ = ("added", "since")
+
+    def __init__(self) -> None:
+        self.added: float | None = None
+        self.since = 0  # when it has changed
+
+    def told(self, busy: float, since: int, now: int) -> float:
+        """What they add, where DRAM was busy for such a part of the time between two."""
+        seen = queues(busy)
+        if since >= self.since:
+            added = held(seen if self.added is None else self.added, seen, self.STEP)
+            if added != self.added:
+                self.added, self.since = added, now
+        return seen if self.added is None else self.added
 
 
 class Dram:
@@ -57,10 +82,11 @@ class Dram:
         "busy",
         "moved",
         "pipe",
+        "queues",
     )
 
     def __init__(self, engine: Engine, machine: Machine, free: bool = False) -> None:
-        self.pipe = Pipe("DRAM", engine, free=free)
+        self.pipe, self.queues = Pipe("DRAM", engine, free=free), Queues()
         self._read, self._write = machine.exact("dram_rate"), machine.exact("dram_write_rate")
         self._turn, self._near = machine.exact("dram_turnaround"), machine.count("dram_queue_bytes")
         self._unpaired = 0  # bytes: read if above 0, written if below
@@ -72,17 +98,17 @@ class Dram:
 
     def read(self, nbytes: float) -> tuple[int, int]:
         """(start, end) of the service of bytes that are read. Some may be time alone, see ``traffic``."""
-        before, whole = self._unpaired, round(nbytes)
-        self._unpaired = min(before + whole, self._near)
-        self.moved = self.moved[0] + whole, self.moved[1]
+        before, moved = self._unpaired, round(nbytes)
+        self._unpaired = min(before + moved, self._near)
+        self.moved = self.moved[0] + moved, self.moved[1]
         paired = min(nbytes, -before) if before < 0 else 0.0
         return self._take(0, round(self._read * nbytes + self._turn * paired))
 
     def write(self, nbytes: float) -> tuple[int, int]:
         """(start, end) of the service of bytes that are written."""
-        before, whole = self._unpaired, round(nbytes)
-        self._unpaired = max(before - whole, -self._near)
-        self.moved = self.moved[0], self.moved[1] + whole
+        before, moved = self._unpaired, round(nbytes)
+        self._unpaired = max(before - moved, -self._near)
+        self.moved = self.moved[0], self.moved[1] + moved
         paired = min(nbytes, before) if before > 0 else 0.0
         return self._take(1, round(self._write * nbytes + self._turn * paired))
 

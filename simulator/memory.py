@@ -19,10 +19,11 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from .crossbar import Crossbar
-from .dram import Dram, queues, whole
+from .dram import Dram
 from .engine import Engine
 from .machine import H200, Machine
 from .resource import Pipe
+from .settling import whole
 
 LATENCY = "latency of memory"  # a what-if by name, though no server
 POWER = "power"
@@ -41,9 +42,7 @@ class Beside(NamedTuple):
 class Since:
     """What memory does beside, since the same slot of a ring was filled before.
 
-    A mean over an iteration does not depend on when in it the SMs ask, which is not the same for all of them. Queues of
-    DRAM make iterations longer, which makes queues shorter: what they add is held until it is off by more than a step,
-    and then goes some of the way, so it settles.
+    A mean over an iteration does not depend on when in it the SMs ask, which is not the same for all of them.
 
     >>> engine = Engine()
     >>> memory = GlobalMemory(engine, H200)
@@ -54,14 +53,11 @@ class Since:
     Beside(l2_writes=0.5, dram=(0.0, 0.0), queues=0.0)
     """
 
-    STEP, SOME = 0.1, 0.5  # of waits, and of the way
-
-    __slots__ = ("_last", "_memory", "_phase", "_queues", "_told")
+    __slots__ = ("_last", "_memory", "_phase", "_told")
 
     def __init__(self, memory: GlobalMemory) -> None:
         self._memory, self._phase = memory, -1
         self._last: tuple[int, ...] = ()  # when it was asked for last: a time, and for how long each had been busy
-        self._queues: float | None = None
         self._told: Beside | None = None  # of this phase, the same for all its boxes
 
     def asked(self, phase: int) -> Beside | None:
@@ -71,17 +67,9 @@ class Since:
             self._phase, self._last, self._told = phase, now, None
             if before and now[0] > before[0]:
                 time, wrote, *dram = (b - a for a, b in zip(before, now, strict=True))
-                self._told = Beside(
-                    wrote / time, (dram[0] / time, dram[1] / time), self._held(queues(sum(dram) / time))
-                )
+                added = self._memory.dram.queues.told(sum(dram) / time, before[0], now[0])
+                self._told = Beside(wrote / time, (dram[0] / time, dram[1] / time), added)
         return self._told
-
-    def _held(self, grown: float) -> float:
-        if self._queues is None:
-            self._queues = grown
-        elif abs(grown - self._queues) > self.STEP:
-            self._queues += self.SOME * (grown - self._queues)
-        return self._queues
 
     @property
     def known(self) -> bool:
@@ -91,14 +79,16 @@ class Since:
     def again(self) -> Since:
         """That of the slot in the next CTA, whose phases are counted anew."""
         found = Since(self._memory)
-        found._last, found._queues = self._last, self._queues
+        found._last = self._last
         return found
 
     def state(self, phase: int) -> Hashable:
         """What the parts to come depend on, in this phase and later."""
-        now = self._memory.clocks
-        passed = tuple([b - a for a, b in zip(self._last, now, strict=True)]) if self._last else ()
-        return passed, self._queues, self._told if phase == self._phase else None
+        if not self._last:
+            return ()
+        passed = tuple([b - a for a, b in zip(self._last, self._memory.clocks, strict=True)])
+        fresh = self._last[0] >= self._memory.dram.queues.since
+        return passed, fresh, self._told if phase == self._phase else None
 
 
 class GlobalMemory:
@@ -152,7 +142,7 @@ class GlobalMemory:
 
         *lately* says that what DRAM did in the last microseconds is among it.
         """
-        return self.dram.state(now) if lately else (), self._crossbar.state(now)
+        return self.dram.state(now) if lately else (), self.dram.queues.added, self._crossbar.state(now)
 
     def read(
         self,

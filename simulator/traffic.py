@@ -14,6 +14,7 @@ from symlayout.kernel import Kernel
 from .footprints import Moved
 from .machine import Machine
 from .reuse import windows
+from .settling import coarse
 from .sorting import alike, among, stable_order
 from .steps import Part, Walk
 from .timing_classes import Unit
@@ -125,7 +126,8 @@ class Traffic:
             part.columns["late"] = found.late[own]
             for name, x in (("l2_bytes", found.l2), ("l2_requests", found.asked), ("dram_bytes", found.busy)):
                 each = np.bincount(nth, weights=x[inside], minlength=n)
-                part.columns[name] = each[:n] * (each.sum() / max(each[:n].sum(), 1))  # the bytes of all, none left out
+                here = coarse(each[:n]) if name == "dram_bytes" else each[:n]  # what misses changes little by little
+                part.columns[name] = here * (each.sum() / max(here.sum(), 1))  # the bytes of all, none left out
 
     def _in_turn(self, cta: Array, members: Array, chosen: int) -> tuple[Array, Array, Array]:
         """The requests of some groups in their order, the how many-th of its group each is, and those of one group."""

@@ -105,7 +105,7 @@ def test_loads_by_tma_wait_for_others_in_the_crossbar():
 
         assert waits[0] == crossbar.wait(Pipe("other", port.engine), NS, 0) == 0
         part = percent / 100
-        most, least = (wanted * r**3 / (1 - r) for r in (part, part - 0.08))  # a step of what is remembered
+        most, least = (round(wanted * r**3 / (1 - r)) for r in (part, part - 0.08))  # a step of what is remembered
         assert least <= waits[-1] <= most
         assert waits[-1] == waits[-20]
 
