@@ -53,18 +53,18 @@ class Since:
     Beside(l2_writes=0.5, dram=(0.0, 0.0), queues=0.0)
     """
 
-    __slots__ = ("_last", "_memory", "_phase", "_told")
+    __slots__ = ("_last", "_memory", "_told", "phase")
 
     def __init__(self, memory: GlobalMemory) -> None:
-        self._memory, self._phase = memory, -1
+        self._memory, self.phase = memory, -1
         self._last: tuple[int, ...] = ()  # when it was asked for last: a time, and for how long each had been busy
         self._told: Beside | None = None  # of this phase, the same for all its boxes
 
     def asked(self, phase: int) -> Beside | None:
         """The parts, where bytes of a phase are asked for now; None for the first."""
-        if phase != self._phase:
+        if phase != self.phase:
             before, now = self._last, self._memory.clocks
-            self._phase, self._last, self._told = phase, now, None
+            self.phase, self._last, self._told = phase, now, None
             if before and now[0] > before[0]:
                 time, wrote, *dram = (b - a for a, b in zip(before, now, strict=True))
                 added = self._memory.dram.queues.told(sum(dram) / time, before[0], now[0])
@@ -88,7 +88,7 @@ class Since:
             return ()
         passed = tuple([b - a for a, b in zip(self._last, self._memory.clocks, strict=True)])
         fresh = self._last[0] >= self._memory.dram.queues.since
-        return passed, fresh, self._told if phase == self._phase else None
+        return passed, fresh, self._told if phase == self.phase else None
 
 
 class GlobalMemory:

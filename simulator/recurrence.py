@@ -8,8 +8,8 @@ what each team does and waits for, mbarriers, what is under way, how long each s
 come. What follows is then the same again, as long as the steps to come are those that came. So many periods are
 skipped at once, and all counters get what these periods would add: the result is that of each step simulated.
 
-A state is that of before where rings of mbarriers have turned: each slot is what another one was (``rotation``).
-Periods are skipped until each ring is where it was, so that what is under way is at its slots.
+A state is that of before where rings of mbarriers have turned: each slot is what another one was (``rotation``). What
+is under way is moved to the slots where it is behind the periods that are skipped.
 
 >>> import simulator
 >>> from symlayout.kernels import bulk_copy
@@ -34,10 +34,11 @@ from .lockstep import Lockstep
 from .places import Clusters, Place
 from .points import Array
 from .resource import Pipe, Window
-from .rotation import Rings, cycle, rings_of, turning
+from .rotation import Rings, rings_of, turning
 from .sm import Sm
 from .steps import Step
 from .timing_classes import Unit, timing_class
+from .transfers import Landing, Transfer
 
 if TYPE_CHECKING:
     from .memory import GlobalMemory
@@ -114,7 +115,7 @@ class Recurrence:
         self._due: set[Hashable] = set()
         self._units: set[Hashable] = set()
         self._seen: dict[Hashable, dict[Hashable, Moment]] = {}  # by what is told at once
-        self._next, self._gap, self._vain, self._quiet = 0, GAP, 0, 0
+        self._next, self._gap, self._vain = 0, GAP, 0
         self._lead: int | None = None
         self._forgotten = False
         places[0].mark = self.mark
@@ -133,8 +134,6 @@ class Recurrence:
         if self.each_step or self._unknown:
             return
         self.looks += 1
-        if self.looks < self._quiet:
-            return
         now = self.engine.now
         due = sum([event[0] - now for event in self.engine.queue])
         if due not in self._due:  # most states are new, and when events come is the least that tells
@@ -162,10 +161,11 @@ class Recurrence:
         if before is None:
             self._seen.setdefault(place, {})[state] = here
             return
-        times, more = self._repeats(before, here)
-        self._quiet = self.looks + more * (here.looks - before.looks)  # until then steps to come are no others
+        turns = self._turns(before, here)
+        times = self._repeats(before, here, turns)
         if times:
             self._skip(before, here, times)
+            self._turn(turns, times)
             self._next, self._gap, self._vain = self.looks, GAP, 0
         else:
             self._seen[place][state] = here
@@ -270,18 +270,16 @@ class Recurrence:
 
     # -- what repeats ---------------------------------------------------------------------------------
 
-    def _repeats(self, before: Moment, now: Moment) -> tuple[int, int]:
-        """How often what was done since *before* is done again until rings are where they were, and how often more.
+    def _repeats(self, before: Moment, now: Moment, turns: Turned) -> int:
+        """How often what was done since *before* is done again, where rings have turned so far meanwhile.
 
         It is as far as steps and clusters to come are alike, and at most as far as is asked for.
         """
-        turns = self._turns(before, now)
         most = self._most(before, now, turns)
         each = (served := self.sms[0].slots.served) - before.counts[SERVED]
         if self.until and each > 0:
             most = min(most, max(0, self.until - served) // each)
-        more = most % cycle((n, 2 * self.rings[ring]) for x in turns.values() for ring, n in x.items())
-        return most - more, more
+        return most
 
     def _turns(self, before: Moment, now: Moment) -> Turned:
         """How far the rings of each place have turned since then."""
@@ -329,6 +327,20 @@ class Recurrence:
                 warps.at += times * (here - at)
         for clusters, at, here in zip(self.clusters, before.taken, now.taken, strict=True):
             clusters.taken += times * (here - at)
+
+    def _turn(self, turns: Turned, times: int) -> None:
+        """Let what is under way be at the slots where it is after so many periods more."""
+        by = {place: {ring: times * n for ring, n in x.items()} for place, x in turns.items()}
+        for place in self.places:
+            for cta in place.ctas:
+                cta.turn(self.rings, by[place.key])
+        here = {id(warps): warps for place in self.places for warps in place.teams}
+        actions = [*(event[-1] for event in self.engine.queue), *(then for w in self.windows for then in w.asking)]
+        owners = (getattr(action, "__self__", None) for action in actions)
+        transfers = {id(t): t for x in owners if isinstance(t := x.box if isinstance(x, Landing) else x, Transfer)}
+        for t in transfers.values():
+            if (warps := here.get(id(t.warps))) is not None:
+                t.step = turning(warps.team, self.rings).turned(t.step, by[warps.key[:2]])
 
 
 def _filled_by_tma(kernel: Kernel) -> tuple[str, ...]:

@@ -182,6 +182,11 @@ class Window:
         )
         return tuple((nbytes, since - now, name(then)) for nbytes, since, then in self._waiting), arriving
 
+    @property
+    def asking(self) -> list[Callable[[], None]]:
+        """What is called when those who wait may begin, in order."""
+        return [then for *_, then in self._waiting]
+
     def mean(self, time: int) -> float:
         """The bytes in flight on average over a run of this time, which is over."""
         return self.held_time / time if time else 0.0

@@ -20,10 +20,9 @@ slot, so what happens turns with it.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from math import gcd, lcm
 from operator import attrgetter
 
 import numpy as np
@@ -58,6 +57,7 @@ class Turning:
     places: Array
     rounds: Array
     of: Mapping[int, tuple[int, str, int, int]]  # of each step by identity: kind, ring, place, places
+    at: Mapping[tuple[int, int], Step]  # by kind and place
     waits: Mapping[str, tuple[list[int], list[int]]]  # at each ring: which steps, and where
 
     def ahead(self, ring: str, at: int) -> int | None:
@@ -65,6 +65,11 @@ class Turning:
         steps, places = self.waits.get(ring, ((), ()))
         k = bisect_left(steps, at)
         return places[k] if k < len(steps) else None
+
+    def turned(self, step: Step, turns: Mapping[str, int]) -> Step:
+        """The step that stands where one does, once rings have turned."""
+        kind, ring, place, places = self.of[id(step)]
+        return self.at[kind, (place + turns.get(ring, 0)) % places]
 
     def alike(self, first: int, shift: int, turns: Mapping[str, int]) -> int:
         """How many steps from the first on are those that stand a shift later, where rings have turned meanwhile."""
@@ -105,12 +110,12 @@ def _turning(team: Team, rings: Rings) -> Turning:
     names = tuple(rings)
     numbers = {name: k for k, name in enumerate(names)}
     known: dict[Hashable, int] = {}
-    of, rows = {}, []
+    of, at_place, rows = {}, {}, []
     _, first, which = np.unique(team.numbers, return_index=True, return_inverse=True)
     for k in first.tolist():
         kind, ring, place, rounds = _row(team.steps[k], rings)
         row = known.setdefault(kind, len(known)), ring, place, rounds
-        of[id(team.steps[k])] = row
+        of[id(team.steps[k])], at_place[row[0], place] = row, team.steps[k]
         rows.append((row[0], numbers.get(ring, -1), place, rounds))
     kinds, at, places, rounds_of = np.array(rows, dtype=np.int64).reshape(-1, 4)[which.reshape(-1)].T
     waits = {}
@@ -118,7 +123,7 @@ def _turning(team: Team, rings: Rings) -> Turning:
     for name, k in numbers.items():
         steps = (waiting & (at == k)).nonzero()[0]
         waits[name] = steps.tolist(), places[steps].tolist()
-    return Turning(names, kinds, at, places, rounds_of, of, waits)
+    return Turning(names, kinds, at, places, rounds_of, of, at_place, waits)
 
 
 def _row(step: Step, rings: Rings) -> tuple[Hashable, str, int, int]:
@@ -130,12 +135,3 @@ def _row(step: Step, rings: Rings) -> tuple[Hashable, str, int, int]:
     if step.unit is Unit.WAIT:
         return (id(step.what), name, *_columns(step)), name, slot + slots * step.number, 2 * slots
     return (id(step.what), name, step.number, *_columns(step)), name, slot, slots
-
-
-def cycle(turns: Iterable[tuple[int, int]]) -> int:
-    """After how many turns each ring is where it was: rings turn by so many of so many places at a time.
-
-    >>> cycle([(1, 6), (2, 8)]), cycle([(0, 6)]), cycle([])
-    (12, 1, 1)
-    """
-    return lcm(*(places // gcd(turn, places) for turn, places in turns))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -58,6 +58,14 @@ class Barrier:
     def _told(self) -> str:
         s = self.state
         return f"{s.name}, in phase {s.phase}: {s.pending} of {s.arrivals} arrivals pending, {s.tx} bytes pending"
+
+    def moved(self, slot: int, slots: int, by: int) -> int:
+        """The slot of a ring where it is, once that has turned by so many places: with the parity that it has there."""
+        place = slot + slots * (self.state.phase % 2) + by
+        flipped = (place // slots - self.state.phase) % 2
+        self.state.phase += flipped
+        self.since.phase += flipped
+        return place % slots
 
     def change(self, change: Callable[..., None], *numbers: int) -> None:
         """Arrive, expect or complete; a phase that ends so resumes those who wait for it.
@@ -130,6 +138,13 @@ class Cta:
             for b in self.barriers.values()
         )
         return frozenset(rings), tuple(own), tuple(all_of_them)
+
+    def turn(self, rings: Mapping[str, int], by: Mapping[str, int]) -> None:
+        """Let its mbarriers be those of other slots, once rings have turned by so many places."""
+        found = {(ring, b.moved(slot, rings[ring], by[ring])): b for (ring, slot), b in self.barriers.items()}
+        for (ring, slot), b in found.items():
+            b.state.name = f"{ring}[{slot}]"
+        self.barriers = found
 
     @property
     def neighbours(self) -> dict[int, Meeting]:

@@ -31,7 +31,6 @@ LINE, LATE = 128, 0.5  # a request waits for DRAM if it misses half a line or mo
 MISSED = np.linspace(0, 1, 1001)
 WINDOWS = np.concatenate([[1.0], -np.log1p(-MISSED[1:-1]) / MISSED[1:-1], [8.0]])  # of so many nothing is left
 FOURTHS = 4  # of the bytes of a request, by which SMs that ask for as many are told apart
-FOURTHS = 4  # of the bytes of a request: SMs whose requests differ by less do alike
 READ_RUN, LONE_RUN = 128, 256  # bytes from which on a run costs DRAM nothing more (M6, rows of boxes)
 
 

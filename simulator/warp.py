@@ -57,7 +57,7 @@ class Warps(Lockstep):
                 log.span(self.name, step.label, since)
             if follower is not None and what.row.unit is not Unit.LOOP and not what.ahead:
                 self.cargo = follower.do(what.op)
-            waits = effect(self, step)
+            waits = effect(self, steps[self.at])  # which may be another one by now: see ``recurrence``
             if waits is not None:
                 yield from waits
             self.at += 1
@@ -217,8 +217,8 @@ class Warps(Lockstep):
         """A wait costs the same whether the phase is over or ends later: the warp sleeps until it does."""
         self.sm.mbarriers.end(step.unit_ps)
         barrier, self.since = self.cta.barriers[step.barrier], self.engine.now
-        state, parity = barrier.state, step.number
-        while not state.passes(parity):
+        state, steps = barrier.state, self.team.steps
+        while not state.passes(steps[self.at].number):  # of an iteration to come, where some are skipped meanwhile
             self.stage = SLEEP
             yield barrier.signal
         self._stalled(f"mbarrier {step.barrier[0]}")

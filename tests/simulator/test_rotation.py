@@ -9,7 +9,7 @@ import pytest
 from simulator import H200
 from simulator.plan import plan_of
 from simulator.program import Programs
-from simulator.rotation import cycle, rings_of, turning
+from simulator.rotation import rings_of, turning
 from simulator.traffic import Cache
 from symlayout.kernel import Builder
 from symlayout.layout import Layout
@@ -98,10 +98,11 @@ def test_the_next_wait_says_where_a_ring_is():
     assert steps.ahead("empty", len(steps.kinds)) is None is steps.ahead("full", 0)
 
 
-def test_rings_are_where_they_were_after_a_cycle():
-    assert cycle([(1, 8), (3, 8)]) == 8
-    assert cycle([(2, 8), (2, 6)]) == 12
-    assert cycle([(0, 8)]) == 1
+@pytest.mark.parametrize("turn", range(10))
+def test_a_step_becomes_the_one_that_is_alike_where_its_ring_has_turned(turn):
+    team, rings = Programs(ring(in_turn)).of((0,))[0], rings_of(ring(in_turn))
+    for before, after in zip(team.steps[BEFORE:], team.steps[BEFORE + turn * OF_ONE :], strict=False):
+        assert turning(team, rings).turned(before, {"full": turn, "empty": turn}) is after
 
 
 @pytest.mark.parametrize("orders", [(in_turn,), (swapped,), (backwards,), (in_turn, swapped), (swapped, backwards)])
