@@ -20,6 +20,7 @@ from . import points_prologue as prologue
 from . import points_rings as rings
 from . import points_threads as threads
 from . import points_tiles as tiles
+from . import points_ways as ways
 from .lab import GIB, KIB, Lab, Point, Points, u32, u64
 from .points_rings import MIB
 
@@ -152,4 +153,5 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M37": flows.m37,
     "M38": prologue.m38,
     "M39": prologue.m39,
+    "M40": ways.m40,
 }
