@@ -12,7 +12,7 @@
 >>> _ = k.copy("ld.global.4", tile, x, when=Inside(coords, (M, N)))
 >>> print(*k.kernel().text().splitlines()[-3:], sep=chr(10))
   for copy_0 < 4, unrolled:
-    if M > 4*copy_0 + (thread//8) and N + 8*(thread//8) > thread:
+    if M > 4*copy_0 + (thread//8) and N > thread % 8:
       ld.global.4 src[4*N*copy_0 + N*(thread//8) + thread - 8*(thread//8)] -> x[copy_0]
 """
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
@@ -17,7 +18,7 @@ from typing import Any, TypeAlias, cast
 from .arithmetic import defines, key_of
 from .bits import And, PowerOfTwo, Xor
 from .choice import Max, Min, Select
-from .division import Quotient, divides, without
+from .division import Quotient, divides, floordiv, mod, without
 from .expression import LONGEST, Atom, Expr, Fact, Int, Monomial, Symbol, build, canonical, terms_of
 from .operands import decimal
 
@@ -67,10 +68,8 @@ def _atom_text(a: Atom) -> str:
         return a.name
     if isinstance(a, Quotient):
         x, d = a.args
-        whole = x - d + 1  # ceil(y/d) is (y + d - 1)//d
-        if isinstance(whole, Expr) and len(whole.terms) < len(terms_of(x)):
-            return f"ceil({factor(whole)}/{factor(d)})"
-        return f"{factor(x)}//{factor(d)}"
+        whole = _rounded_up(x, d)
+        return f"{factor(x)}//{factor(d)}" if whole is None else f"ceil({factor(whole)}/{factor(d)})"
     if isinstance(a, Xor | And):
         return (" ^ " if isinstance(a, Xor) else " & ").join(factor(b) for b in a.args)
     if isinstance(a, PowerOfTwo):
@@ -78,6 +77,12 @@ def _atom_text(a: Atom) -> str:
     if isinstance(a, Select):
         return f"select({', '.join((_condition(a.args[0]), *map(str, a.args[1:])))})"
     return f"{'min' if isinstance(a, Min) else 'max'}({', '.join(map(str, a.args))})"
+
+
+def _rounded_up(x: Int, d: Int) -> Expr | None:
+    """The y of a quotient x//d that reads as ceil(y/d), which is (y + d - 1)//d."""
+    whole = x - d + 1
+    return whole if isinstance(whole, Expr) and len(whole.terms) < len(terms_of(x)) else None
 
 
 def _condition(q: Int) -> str:
@@ -88,8 +93,7 @@ def _condition(q: Int) -> str:
             if found := _remainder(x - r):
                 return f"{found} == {-r}"
         return str(Fact(max(q.args, key=_lead), "=="))
-    found = _remainder(-q)
-    return f"{found} == 0" if found else str(Fact(q, ">="))
+    return str(Fact(q, ">="))
 
 
 def _remainder(x: Int) -> str:
@@ -107,15 +111,52 @@ def _lead(x: Int) -> int:
 
 @defines
 def fact_text(f: Fact) -> str:
-    """A relation with positive terms on both sides: ``M + 1 <= 8``, ``N % 8 == 0``."""
+    """A relation with positive terms on both sides: ``M + 1 <= 8``, ``N % 8 == 0``, which is ``N % 8 < 1``."""
     if f.relation == "%":
         return f"{factor(f.expr)} % {f.modulus} == 0"
-    t = terms_of(f.expr)
-    left = build({m: c for m, c in t.items() if c > 0})
-    right = build({m: -c for m, c in t.items() if c < 0})
-    if f.relation == ">=" and type(left) is int:
-        return f"{compared(right)} <= {left}"
+    left, right = sides(f.expr)
+    if left == 0 and (found := only_remainder(right)) is not None:
+        return f"{found} == 0"
+    if type(left) is int:
+        return f"{compared(right)} {'<=' if f.relation == '>=' else '=='} {left}"
     return f"{compared(left)} {f.relation} {compared(right)}"
+
+
+def sides(x: Int) -> tuple[Int, Int]:
+    """What a comparison of x with 0 has on its left and on its right: what is added, and what is subtracted.
+
+    A remainder stands whole on one side, but for one of what is rounded up elsewhere:
+
+    >>> from symlayout import dims
+    >>> i, N = dims("i N")
+    >>> sides(N - 4 * (i % 8) - 1)
+    (N, 4*(i % 8) + 1)
+    """
+    read = terms_as_read(x) if isinstance(x, Expr) else ()
+    remainders = [f for _, factors in read for f in factors if isinstance(f, Remainder)]
+    if not remainders or any(_rounded_up(f.x, f.d) is not None for f in remainders):
+        left, right = (build({m: abs(c) for m, c in terms_of(x).items() if c * sign > 0}) for sign in (1, -1))
+        return left, right
+    left = right = 0
+    for c, factors in read:
+        term = math.prod(map(value_of, factors), start=abs(c))
+        left, right = (left + term, right) if c > 0 else (left, right + term)
+    return left, right
+
+
+def value_of(f: Factor) -> Int:
+    """A factor in normal form."""
+    if isinstance(f, Remainder):
+        return mod(f.x, f.d)
+    return floordiv(f.x - 1, f.d) + 1 if isinstance(f, Ceiling) else f
+
+
+def only_remainder(x: Int) -> Int | None:
+    """The remainder of which an expression is a multiple, by a number, if any: neither is below 0."""
+    match terms_as_read(x) if isinstance(x, Expr) else ():
+        case ((_, (Remainder() as found,)),):
+            return value_of(found)
+    return None
 
 
 def compared(x: Int) -> str:

@@ -27,8 +27,8 @@ from typing import Any, TypeAlias
 
 from .choice import Min, Select
 from .division import Quotient, floordiv, mod
-from .expression import Atom, Expr, Fact, Int, Symbol, build, inside, terms_of
-from .infix_text import Ceiling, Factor, Remainder, terms_as_read
+from .expression import Atom, Expr, Fact, Int, Symbol, inside, terms_of
+from .infix_text import Ceiling, Factor, Remainder, only_remainder, sides, terms_as_read
 from .operands import integer
 
 Held: TypeAlias = "Callable[[Symbol], int]"  # the bits in which a symbol is held
@@ -70,19 +70,23 @@ def comparison(fact: Fact) -> Comparison:
     >>> i, N = dims("i N")
     >>> print(comparison(i < N), comparison(i + 8 <= N), comparison(i + 8 > N), comparison(i.multiple_of(4)), sep="; ")
     N > i; N >= i + 8; i + 7 >= N; i % 4 == 0
+    >>> print(comparison(8 * (i % 4) < N), comparison(i % 4 < 1), comparison(i % 4 < 2), sep="; ")
+    N > 8*(i % 4); i % 4 == 0; i % 4 <= 1
 
-    A difference of just 1 is the strict order: ``i < N`` adds nothing to i.
+    A difference of just 1 is the strict order: ``i < N`` adds nothing to i. No remainder is below 0.
     """
     if fact.relation == "%":
         return Comparison(mod(fact.expr, fact.modulus), "==", 0)
-    terms = dict(terms_of(fact.expr))
-    strict = fact.relation == ">=" and terms.get(()) == -1 and len(terms) > 1
-    if strict:
-        del terms[()]
-    left, right = (build({m: abs(c) for m, c in terms.items() if c * sign > 0}) for sign in (1, -1))
-    if strict and type(left) is int:  # nothing is added: 0 >= right + 1
-        return Comparison(-1, ">=", right)
-    return Comparison(left, ">" if strict else fact.relation, right)
+    left, right = sides(fact.expr)
+    if left == 0 and (found := only_remainder(right)) is not None:
+        return Comparison(found, "==", 0)
+    if fact.relation == "==":
+        return Comparison(right, "==", left) if type(left) is int else Comparison(left, "==", right)
+    if terms_of(right).get((), 0) != 1 or type(fact.expr) is int:
+        return Comparison(left, ">=", right)
+    if type(left) is int:  # nothing is added: 0 >= right
+        return Comparison(-1, ">=", right - 1)
+    return Comparison(left, ">", right - 1)
 
 
 @functools.lru_cache(maxsize=1 << 14)

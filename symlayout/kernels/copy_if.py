@@ -6,7 +6,7 @@
 ...     print(line.strip())
 for copy_0 < 4, unrolled:
 for copy_1 < 2, unrolled:
-if M > 8*copy_0 + m + (thread//32) and N + 32*(thread//32) > 32*copy_1 + n + thread:
+if M > 8*copy_0 + m + (thread//32) and N > (thread % 32) + 32*copy_1 + n:
 ld.global.4 src[8*copy_0*ld + ld*m + ld*(thread//32) + 32*copy_1 + n + thread - 32*(thread//32)] -> x[copy_0 + 4*copy_1]
 for copy_0 < 4, unrolled:
 
@@ -17,7 +17,7 @@ rows are known to be of whole vectors, and as far apart, a vector is inside or o
 >>> for line in copy_if(M, N, dim("ld", at_least=N, multiple_of=4)).text().splitlines()[-7:-4]:
 ...     print(line.strip())
 for copy_0 < 4, unrolled:
-if M > 8*copy_0 + m + (thread//32) and N + 128*(thread//32) >= n + 4*thread + 4:
+if M > 8*copy_0 + m + (thread//32) and N >= 4*(thread % 32) + n + 4:
 ld.global.16 src[8*copy_0*ld + ld*m + ld*(thread//32) + n + 4*thread - 128*(thread//32)] -> x[4*copy_0]
 """
 

@@ -16,7 +16,7 @@ copy_if(const float* __restrict__ src, float* __restrict__ dst, int32_t M, int32
     for (int copy_0 = 0; copy_0 < 4; ++copy_0) {
         #pragma unroll
         for (int copy_1 = 0; copy_1 < 2; ++copy_1) {
-            if (M > 8 * copy_0 + m + (thread >> 5) && N + 32 * (thread >> 5) > 32 * copy_1 + n + thread) {
+            if (M > 8 * copy_0 + m + (thread >> 5) && N > (thread & 31) + 32 * copy_1 + n) {
                 vector<4>(x + copy_0 + 4 * copy_1) = vector<4>(src + int64_t(8 * copy_0) * ld + int64_t(ld) * m
                           + int64_t(ld) * (thread >> 5) + 32 * copy_1 + n + thread - 32 * (thread >> 5));
             }
@@ -26,7 +26,7 @@ copy_if(const float* __restrict__ src, float* __restrict__ dst, int32_t M, int32
     for (int copy_0 = 0; copy_0 < 4; ++copy_0) {
         #pragma unroll
         for (int copy_1 = 0; copy_1 < 2; ++copy_1) {
-            if (M > 8 * copy_0 + m + (thread >> 5) && N + 32 * (thread >> 5) > 32 * copy_1 + n + thread) {
+            if (M > 8 * copy_0 + m + (thread >> 5) && N > (thread & 31) + 32 * copy_1 + n) {
                 vector<4>(dst + 8 * N * copy_0 + int64_t(N) * m + N * (thread >> 5) + 32 * copy_1 + n
                           + thread - 32 * (thread >> 5)) = vector<4>(x + copy_0 + 4 * copy_1);
             }

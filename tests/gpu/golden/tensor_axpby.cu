@@ -20,7 +20,7 @@ tensor_axpby(const float* __restrict__ x, const float* __restrict__ y, float* __
     for (int copy_0 = 0; copy_0 < 4; ++copy_0) {
         #pragma unroll
         for (int copy_1 = 0; copy_1 < 2; ++copy_1) {
-            if (M > 8 * copy_0 + m + (thread >> 5) && N + 32 * (thread >> 5) > 32 * copy_1 + n + thread) {
+            if (M > 8 * copy_0 + m + (thread >> 5) && N > (thread & 31) + 32 * copy_1 + n) {
                 vector<4>(of_x + copy_0 + 4 * copy_1) = vector<4>(x + int64_t(8 * copy_0) * ld + int64_t(ld) * m
                           + int64_t(ld) * (thread >> 5) + 32 * copy_1 + n + thread - 32 * (thread >> 5));
             }
@@ -32,7 +32,7 @@ tensor_axpby(const float* __restrict__ x, const float* __restrict__ y, float* __
     for (int copy_0 = 0; copy_0 < 4; ++copy_0) {
         #pragma unroll
         for (int copy_1 = 0; copy_1 < 2; ++copy_1) {
-            if (M > 8 * copy_0 + m + (thread >> 5) && N + 32 * (thread >> 5) > 32 * copy_1 + n + thread) {
+            if (M > 8 * copy_0 + m + (thread >> 5) && N > (thread & 31) + 32 * copy_1 + n) {
                 vector<4>(of_y + copy_0 + 4 * copy_1) = vector<4>(y + 32 * M * copy_1 + int64_t(M) * n
                           + M * thread - 32 * M * (thread >> 5) + 8 * copy_0 + m + (thread >> 5));
             }
@@ -46,7 +46,7 @@ tensor_axpby(const float* __restrict__ x, const float* __restrict__ y, float* __
     for (int copy_0 = 0; copy_0 < 4; ++copy_0) {
         #pragma unroll
         for (int copy_1 = 0; copy_1 < 2; ++copy_1) {
-            if (M > 8 * copy_0 + m + (thread >> 5) && N + 32 * (thread >> 5) > 32 * copy_1 + n + thread) {
+            if (M > 8 * copy_0 + m + (thread >> 5) && N > (thread & 31) + 32 * copy_1 + n) {
                 vector<4>(dst + 8 * N * copy_0 + int64_t(N) * m + N * (thread >> 5) + 32 * copy_1 + n
                           + thread - 32 * (thread >> 5)) = vector<4>(of_y + copy_0 + 4 * copy_1);
             }
