@@ -29,7 +29,7 @@ __all__ = ["H200", "Dram", "Queues", "queues"]
 PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that a steady state repeats
 STEP = 20 * NS  # in which it keeps others waiting, for the same reason
 MOST = 0.9  # of the time that DRAM is busy, beyond which the bus itself makes requests wait
-PLACE = 8  # lines of a place in DRAM, of 1 KB: one load of fewer finds shorter queues
+PLACE = 8  # lines of a place in DRAM, of 1 KB: one load of fewer finds shorter queues of writes
 FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not remembered
 
 
@@ -74,7 +74,6 @@ class Dram:
         "_lately",
         "_memory",
         "_near",
-        "_read",
         "_turn",
         "_unpaired",
         "_waits",
@@ -83,11 +82,12 @@ class Dram:
         "moved",
         "pipe",
         "queues",
+        "reading",
     )
 
     def __init__(self, engine: Engine, machine: Machine, free: bool = False) -> None:
         self.pipe, self.queues = Pipe("DRAM", engine, free=free), Queues()
-        self._read, self._write = machine.exact("dram_rate"), machine.exact("dram_write_rate")
+        self.reading, self._write = machine.exact("dram_rate"), machine.exact("dram_write_rate")
         self._turn, self._near = machine.exact("dram_turnaround"), machine.count("dram_queue_bytes")
         self._unpaired = 0  # bytes: read if above 0, written if below
         self.moved = (0, 0)  # bytes that were read and written
@@ -102,7 +102,7 @@ class Dram:
         self._unpaired = min(before + moved, self._near)
         self.moved = self.moved[0] + moved, self.moved[1]
         paired = min(nbytes, -before) if before < 0 else 0.0
-        return self._take(0, round(self._read * nbytes + self._turn * paired))
+        return self._take(0, round(self.reading * nbytes + self._turn * paired))
 
     def write(self, nbytes: float) -> tuple[int, int]:
         """(start, end) of the service of bytes that are written."""
@@ -131,15 +131,16 @@ class Dram:
 
         It reads and writes *beside* for these parts of the time, and its queues add such a part: lately if
         that is not known. A line waits for a time that is anywhere up to the longest: the last of n for n/(n + 1) of it
-        on average. Half of the *service* of what is asked for now comes before it. *alone* says that nobody awaits it
-        with other lines, such as those of a ring.
+        on average. Half of the *service* of what is asked for now comes before it. Lines that a warp awaits
+        *alone*, with no others under way, find shorter queues of writes.
         """
         if self.pipe.free:
             return 0
         parts, more = beside or self._parts(service)
-        longest = sum([each * min(1.0, part) for each, part in zip(self._waits, parts, strict=True)])
         last = lines / (lines + 1)
-        return whole(longest * (last + more * (lines / (lines + PLACE) if alone else last)))
+        of_writes = lines / (lines + PLACE) if alone else last
+        read, write = (each * min(1.0, part) for each, part in zip(self._waits, parts, strict=True))
+        return whole(read * last * (1 + more) + write * (last + of_writes * more))
 
     def _parts(self, service: int) -> tuple[tuple[float, float], float]:
         """The parts of the time for which it read and wrote lately, and by what waits grow."""

@@ -158,21 +158,22 @@ class GlobalMemory:
         mean: float = 1.0,
         boxed: bool = False,
         beside: Beside | None = None,
-        alone: bool = False,
+        parts: int = 0,
     ) -> tuple[int, ...]:
         """When bytes that are asked for now have arrived at each of some SMs. *late* says that DRAM has them.
 
         *apart* is what the last of their places in DRAM comes later than one place would, and *lines* are waited for
         together; *requests* is how many rows of boxes they are. *mean* is the part of the service of the bytes of all
-        after which those of an SM come on average. It waits for what is *beside*, if that is known; *alone*
-        says that nobody awaits these lines together with others.
+        after which those of an SM come on average. It waits for what is *beside*, if that is known. Where
+        each of some *parts* is awaited by itself, the times are those of the first.
         """
         start, end = self.l2.take(round(max(self._l2 * l2_bytes, self._request * requests)))
+        mean /= max(1, parts)
         end = start + round(mean * (end - start))
         if dram_bytes:
             self.l2.end(round(self._l2_fill * min(l2_bytes, dram_bytes)))  # it keeps what comes; some is time alone
             start, last = self.dram.read(dram_bytes)
-            waits = self.dram.waits(lines, beside and beside[1:], last - start, alone) if late else 0
+            waits = self.dram.waits(lines, beside and beside[1:], last - start, parts > 0) if late else 0
             end = max(end, max(start, self.engine.now + waits) + round(mean * (last - start)))
         self.power.end(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
         after = self.latency(late, boxed)
@@ -185,6 +186,11 @@ class GlobalMemory:
             after += whole(self._behind * writes / (1 - writes))
         found = [max(end, port.end(port_ps)) + after for port in ports]
         return tuple(found if len(found) == 1 else [t + self.multicast for t in found])
+
+    def service(self, l2_bytes: float, dram_bytes: float) -> int:
+        """For how long bytes that are read keep L2 or DRAM busy, whichever takes longer."""
+        l2, dram = (0 if pipe.free else 1 for pipe in (self.l2, self.dram.pipe))
+        return round(max(l2 * self._l2 * l2_bytes, dram * self.dram.reading * dram_bytes))
 
     def latency(self, late: bool, boxed: bool = False) -> int:
         """From the end of the service of a request until its bytes arrive; *boxed* is one of TMA."""

@@ -105,7 +105,7 @@ class Transfer:
             mean=sm.mean,
             boxed=step.unit is Unit.TMA_LOAD,
             beside=self._beside,
-            alone=step.unit is Unit.LOAD,
+            parts=step.warps if step.unit is Unit.LOAD else 0,
         )
         if sm.log is not None:
             sm.log.moved("read", step.bytes, max(times))
@@ -136,31 +136,40 @@ class Load(Transfer):
         return super().state(now, names), self.number and self.warps.copies.count - self.number
 
     def start(self) -> None:
-        """The load/store unit takes the addresses."""
-        self.at(self.sm.lsu.end(self.step.unit_ps), self.ask)
+        """The load/store unit takes the addresses: memory is asked when it has those that are waited for first."""
+        lsu, unit = self.sm.lsu, self.step.unit_ps
+        self.at(lsu.end(unit) - (0 if lsu.free else self._behind(unit)), self.ask)
 
     def ask(self) -> None:
         """Memory is asked for the bytes."""
-        self.at(self._read((self.warps.cta,))[0] - self._lag, self.arrived)
+        step, port = self.step, self.sm.port
+        self.at(self._read((self.warps.cta,))[0] - (0 if port.free else self._behind(step.port_ps)), self.arrived)
+
+    def _behind(self, ps: int) -> int:
+        """What the last warp comes later than the first, where each waits for its own part of what takes a time."""
+        warps = self.step.warps
+        return 0 if self.number else ps * (warps - 1) // warps
 
     @property
     def _apart(self) -> int:
-        """Copies that land in the order of their groups are as late as the latest of all places that are under way."""
-        many, own = len(self.warps.copies.flying) if self.number else 0, self.step.apart_ps
-        return own if many < 2 else round(math.hypot(own, math.sqrt(2 * math.log(many)) * self.sm.spread))
+        """Copies that land in the order of their groups are as late as the latest of all places that are under way.
 
-    @property
-    def _lag(self) -> int:
-        """What the bytes of the last warp come later than those of the first, in registers: the port's time."""
-        step = self.step
-        return 0 if self.number or self.sm.port.free else step.port_ps * (step.warps - 1) // step.warps
+        A warp that waits for its own has a place of its own.
+        """
+        many, own = len(self.warps.copies.flying), self.step.apart_ps
+        if not self.number:
+            return 0
+        return own if many < 2 else round(math.hypot(own, math.sqrt(2 * math.log(many)) * self.sm.spread))
 
     def arrived(self) -> None:
         """The bytes are at the SM: those of the first warp, where each waits for its own."""
+        sm, step = self.sm, self.step
         if self.number:
-            self.at(self.sm.shared.end(self.step.shared_ps), self.landed)
+            self.at(sm.shared.end(step.shared_ps), self.landed)
         else:
-            self.warps.lags(self._lag)
+            served = round(sm.mean * sm.memory.service(step.l2_bytes, step.dram_bytes))
+            times = (0 if sm.lsu.free else step.unit_ps, 0 if sm.port.free else step.port_ps, served)
+            self.warps.lags(self._behind(max(times)) + (step.apart_ps if step.late else 0))
             self.over()
 
     def landed(self) -> None:

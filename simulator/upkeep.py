@@ -47,6 +47,9 @@ ROLE_BRANCHES = 2  # whether a warp has the role, and whether a thread is electe
 ELECTED_BRANCHES = 2  # of an election in a loop: whether a thread is elected, and where lanes join
 BASES = 4  # of an asynchronous copy under a condition: of both kinds of memory, where it is executed
 ROUND = 2  # whether a loop is entered
+ENTERED_TAIL = 3  # instructions of an element of a tail, by lanes for which there may be none
+MANY_THREADS = 256  # of a CTA, from which on compilers keep fewer values in registers: what tails need is read again
+AGAIN = 3  # instructions from a base that is read again to an address
 REST = 8  # behind a loop that compilers take two iterations of at once: whether one is left, and where
 SLOTS = 4  # of a ring that code counts, for the next iteration
 FEW_TRIPS, FEW_INSTRUCTIONS = 8, 340  # of a loop that compilers unroll unasked: machine code of 71 transpositions
@@ -134,6 +137,8 @@ def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
                 here.branches += (len(op.condition) + 1) * bool(loops)  # one where lanes join
             elif loops and not inside and any(map(_loads, _at(op))):
                 rows[-1].branches += 1
+            elif loops and any(map(_loads, _at(op))):
+                _count_tail(kernel, rows[-1], found.setdefault(id(at_sizes.op), Upkeep()))
         elif isinstance(op, Copy):
             for ref in (*op.sources, *op.targets):
                 if (space := spaces[ref.tensor]) is not MemorySpace.REGISTER:
@@ -144,6 +149,20 @@ def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
     if fenced:
         _count_roles(kernel, origin, found)
     return found
+
+
+def _count_tail(kernel: Kernel, loop: Upkeep, element: Upkeep) -> None:
+    """What the elements of a tail take where they are looked at, and in each iteration because of them.
+
+    Code of CTAs of many threads reads the bases of addresses again, for each element and in every other iteration of
+    the loop, where two chains of constants take 69 cycles (nvdisasm: 14 of 15 sizes of CTA, of 1 to 32 warps).
+    """
+    element.instructions = ENTERED_TAIL
+    if kernel.threads >= MANY_THREADS:
+        element.constants = 1
+        if loop.constants == 0:
+            loop.constants = 1
+            loop.instructions += AGAIN
 
 
 def _count_roles(kernel: Kernel, origin: Kernel, found: dict[int, Upkeep]) -> None:
