@@ -345,16 +345,18 @@ class _Chosen:
             raise SimulationError(
                 f"expected at most {MAX_STEPS} CTAs of the SMs in detail, got {ctas} of {self.kernel.name}"
             )
+        self._expect_left(ctas * self.programs.least, "or more ")  # before they are made
         blocks = tuple(self.grid.every(clusters))
         walk = self.programs.walk(blocks)
+        self._expect_left(walk.steps, f"of CTAs up to {', '.join(map(str, blocks[-1]))} ")
         self.limit -= walk.steps
-        if self.limit < 0:
-            last = ", ".join(map(str, blocks[-1]))
-            raise SimulationError(
-                f"expected at most {MAX_STEPS} steps of the SMs in detail, got {MAX_STEPS - self.limit} of CTAs up to "
-                f"{last} of {self.kernel.name}"
-            )
         return walk, blocks
+
+    def _expect_left(self, steps: int, told: str) -> None:
+        """Raise SimulationError for more steps than are left of those of the SMs in detail."""
+        if steps > self.limit:
+            got = f"{MAX_STEPS - self.limit + steps} {told}of {self.kernel.name}"
+            raise SimulationError(f"expected at most {MAX_STEPS} steps of the SMs in detail, got {got}")
 
     def _plan(self, kinds: tuple[Kind, ...], total: int, dram: int, told: str, shared: bool = False) -> Plan:
         grid = self.grid

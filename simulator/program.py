@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from symlayout.atoms.access import MemorySpace
 from symlayout.banks import LANES
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import masked
-from symlayout.ops import Arrive, Copy, For, Map, Mma, Op, PeerCopy, Ref, Role, Wait
+from symlayout.ops import Arrive, Copy, Elect, For, If, Map, Mma, Op, PeerCopy, Ref, Role, Wait
 from symlayout.rules.tma import violations
 
 from .ahead import ahead
@@ -106,6 +107,20 @@ class Programs:
 
     def _copies(self) -> Iterator[Copy]:
         return (op for top in self.body for op in top.walk() if isinstance(op, Copy) and id(op) in self._global)
+
+    @cached_property
+    def least(self) -> int:
+        """The steps that each CTA has at least: of operations under no condition, in loops of known trip counts."""
+        return sum(map(self._least, self.body))
+
+    def _least(self, op: Op) -> int:
+        if isinstance(op, For):
+            return op.extent * sum(map(self._least, op.inside)) if isinstance(op.extent, int) else 0
+        if isinstance(op, Role | Elect):
+            beyond = isinstance(op, Role) and op.first_warp * LANES >= self.kernel.threads
+            return 0 if beyond else sum(map(self._least, op.inside))
+        asked = isinstance(op, If) or bool(getattr(op, "when", ()))
+        return int(not asked and self._rows[id(op)].unit not in (Unit.NONE, Unit.LOOP))
 
     def of(self, block: tuple[int, ...]) -> list[Team]:
         """The teams of a CTA, by its block index, x first."""

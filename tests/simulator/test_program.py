@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
+from simulator import SimulationError, simulate
 from simulator.points import Points
 from simulator.program import HERE, Programs
 from simulator.timing_classes import Unit, timing_class
@@ -17,6 +18,7 @@ from symlayout.kernels import (
     bulk_copy,
     cp_async_copy,
     gemm,
+    gemm_simt,
     row_sum,
     tma_copy,
     tma_reduce_add,
@@ -131,3 +133,19 @@ def test_elections_and_masks_keep_the_rows_that_are_left():
     assert (some.rows, some.env["block_x"].tolist(), some.scope.cta.tolist()) == (1, [[1]], [1])
     masked = start.meeting((kernel.block[0] * 64 + dims("thread")[0] * 0 - 1 >= 0,))
     assert masked.rows == 1
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: gemm_simt(128, 128, 64), lambda: gemm(256, 256, 256, blocks=2), lambda: bulk_copy(8192)]
+)
+def test_a_cta_has_the_steps_that_are_counted_before_or_more(make):
+    programs = Programs(make().bind())
+    steps = sum(programs.walk([tuple(0 for _ in programs.kernel.grid)]).lengths)
+
+    assert 0 < programs.least <= steps
+
+
+def test_too_many_steps_are_refused_before_they_are_made(monkeypatch):
+    monkeypatch.setattr(Programs, "walk", lambda *_: pytest.fail("steps were made"))
+    with pytest.raises(SimulationError, match=r"at most 1000000 steps .*, got 18624250 or more of gemm_simt"):
+        simulate(gemm_simt(8192, 8192, 8192).bind())
