@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from symlayout.atoms.access import MemorySpace
 from symlayout.atoms.bulk import SIZE_UNIT_BYTES
 from symlayout.banks import LANES, SECTOR_BYTES, ldmatrix_rows, lines, sectors, wavefronts
 from symlayout.kernel import Kernel
-from symlayout.ops import Copy
+from symlayout.ops import Copy, Ref
 from symlayout.tma import TensorMap
 
 from .engine import SimulationError
@@ -44,6 +44,17 @@ class Moved:
     fetched: int = 0  # bytes of a row that L2 takes from DRAM together, see ``fetched``
 
 
+class Sums(NamedTuple):
+    """Addresses that are sums of a *column*, one for each row, and a *row*, one for each lane."""
+
+    column: Array
+    row: Array
+
+    def of(self, rows: Array) -> Array:
+        """Those of some rows."""
+        return np.asarray(self.column[rows] + self.row)
+
+
 @dataclass
 class Footprints:
     """The counts of copies of a kernel; patterns that were counted are kept."""
@@ -57,7 +68,7 @@ class Footprints:
     def moved(self, op: Copy, here: Points) -> Moved:
         """What a copy moves: by tensor map, by a number of bytes, or by each thread."""
         at_once = max(1, AT_ONCE // len(here.lanes))
-        if here.rows > at_once:
+        if here.rows > at_once and not self._are_sums(op, here):
             rows = np.arange(here.rows)
             return _joined([self.moved(op, here.only(rows[k : k + at_once])) for k in rows[::at_once]])
         zero = np.zeros(here.rows, dtype=np.int64)
@@ -119,9 +130,9 @@ class Footprints:
             if tensor.space is MemorySpace.REGISTER:
                 continue
             in_global = tensor.space is MemorySpace.GLOBAL
-            at = _in_bytes(here.of(ref.offset), tensor.dtype.bits) + (0 if in_global else tensor.base)
+            at = self._addresses(ref, here)
             if in_global:
-                found.at = _first(here, np.broadcast_to(at, (here.rows, len(here.lanes))))
+                found.at = _first(here, at)
                 found.bytes = found.bytes + SECTOR_BYTES * self._counted("sectors", here, at, atom.bytes)
                 found.served = found.served + self._counted("lines", here, at, atom.bytes)
                 found.run_bytes, found.runs = found.bytes, np.ones_like(found.bytes)
@@ -132,29 +143,52 @@ class Footprints:
                 found.shared_bytes = found.shared_bytes + LINE * count
                 found.served = found.served + (0 if found.tensor else count)
 
-    def _counted(self, what: str, here: Points, at: Array, width: int, lanes: int = LANES) -> Array:
-        """A count of each warp's addresses, summed over the warps of each row."""
-        alike = here.mask is None and (at.ndim < 2 or at.shape[0] == 1)
-        rows = 1 if alike else here.rows
-        at = np.broadcast_to(at, (rows, len(here.lanes)))
-        mask = None if here.mask is None else here.here
-        if rows > 1:
-            return self._shifted(what, at, mask, here.lanes, width, lanes)
-        return np.broadcast_to(self._by_warp(what, at, mask, here.lanes, width, lanes), here.rows)
+    def _are_sums(self, op: Copy, here: Points) -> bool:
+        """Whether a copy by threads has sums for addresses, and few rows without some of the threads."""
+        if op.box is not None or op.bytes is not None:
+            return False
+        some = 0 if here.mask is None else int((~here.here.all(axis=1)).sum())
+        refs = [x for x in (*op.sources, *op.targets) if self.tensors[x.tensor].space is not MemorySpace.REGISTER]
+        return some * len(here.lanes) <= AT_ONCE and all(isinstance(self._addresses(x, here), Sums) for x in refs)
 
-    def _shifted(self, what: str, at: Array, mask: Array | None, *how: Any) -> Array:
+    def _addresses(self, ref: Ref, here: Points) -> Array | Sums:
+        """The bytes that threads access, in shared memory from its beginning."""
+        tensor = self.tensors[ref.tensor]
+        base = 0 if tensor.space is MemorySpace.GLOBAL else tensor.base
+        apart = here.apart(ref.offset) if tensor.dtype.bits % 8 == 0 else None
+        if apart is not None and len(apart[0]) == here.rows > 1:
+            column, row = (_in_bytes(x, tensor.dtype.bits) for x in apart)
+            return Sums(column + base, row)
+        return _in_bytes(here.of(ref.offset), tensor.dtype.bits) + base
+
+    def _counted(self, what: str, here: Points, at: Array | Sums, width: int, lanes: int = LANES) -> Array:
+        """A count of each warp's addresses, summed over the warps of each row."""
+        mask = None if here.mask is None else here.here
+        if not isinstance(at, Sums):
+            alike = mask is None and (at.ndim < 2 or at.shape[0] == 1)
+            at = np.broadcast_to(at, (1 if alike else here.rows, len(here.lanes)))
+            if len(at) == 1:
+                return np.broadcast_to(self._by_warp(what, at, mask, here.lanes, width, lanes), here.rows)
+        return self._shifted(what, at, mask, here.lanes, width, lanes)
+
+    def _shifted(self, what: str, at: Array | Sums, mask: Array | None, *how: Any) -> Array:
         """The count of each row: rows that are one row shifted by whole lines are counted once."""
-        whole = np.ones(len(at), dtype=bool) if mask is None else mask.all(axis=1)
+        n = len(at.column if isinstance(at, Sums) else at)
+        whole: Array = np.ones(n, dtype=bool) if mask is None else np.asarray(mask.all(axis=1))
+        if isinstance(at, Sums):
+            first, model = at.column[:, 0] + at.row[0, 0], at.row[0]
+        else:
+            first, model = at[:, 0], at[whole.argmax()]
+            whole &= (at - at[:, :1] == model - model[0]).all(axis=1)
         if not whole.any():
-            return self._by_warp(what, at, mask, *how)
-        model = at[whole.argmax()]
-        whole &= (at - at[:, :1] == model - model[0]).all(axis=1)
-        places, which = np.unique(at[whole, 0] % LINE, return_inverse=True)
-        total = np.zeros(len(at), dtype=np.int64)
+            return self._by_warp(what, at.of(np.arange(n)) if isinstance(at, Sums) else at, mask, *how)
+        places, which = np.unique(first[whole] % LINE, return_inverse=True)
+        total = np.zeros(n, dtype=np.int64)
         total[whole] = self._by_warp(what, places[:, None] + (model - model[0])[None, :], None, *how)[which]
         if not whole.all():
             rest = ~whole
-            total[rest] = self._by_warp(what, at[rest], None if mask is None else mask[rest], *how)
+            others = at.of(rest) if isinstance(at, Sums) else at[rest]
+            total[rest] = self._by_warp(what, others, None if mask is None else mask[rest], *how)
         return total
 
     def _by_warp(self, what: str, at: Array, mask: Array | None, lane: Array, width: int, lanes: int) -> Array:
@@ -220,11 +254,12 @@ def _sectors(first: Array, nbytes: Any) -> Array:
     return (-(-(first + nbytes) // SECTOR_BYTES) - first // SECTOR_BYTES) * SECTOR_BYTES * (nbytes > 0)
 
 
-def _first(here: Points, table: Array) -> Array:
+def _first(here: Points, at: Array | Sums) -> Array:
     """The value of the first thread that is here, for each row."""
-    if here.mask is None:
-        return table[:, 0]
-    return np.take_along_axis(table, here.here.argmax(axis=1)[:, None], axis=1)[:, 0]
+    first = 0 if here.mask is None else here.here.argmax(axis=1)
+    if isinstance(at, Sums):
+        return np.asarray(at.column[:, 0] + at.row[0, first])
+    return np.broadcast_to(at, (here.rows, len(here.lanes)))[np.arange(here.rows), first]
 
 
 def _count(what: str, at: Array, width: int) -> int:

@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from symlayout.expr import Fact
+from symlayout.expr import Expr, Fact, Int
 from symlayout.expr.compiled import holds, value
+from symlayout.expr.expression import build
 from symlayout.kernel import Kernel
 from symlayout.kernel.declarations import BLOCKS, THREAD
 from symlayout.kernel.unrolled import unrolled
@@ -110,6 +111,14 @@ class Points:
         """The value for each row and lane."""
         return np.broadcast_to(np.asarray(self.of(x)), (self.rows, len(self.lanes)))
 
+    def apart(self, x: Any) -> tuple[Array, Array] | None:
+        """A column and a row whose sums are the table of an expression; None where it is no such sum."""
+        parts = _apart(x) if isinstance(x, Expr) else None
+        if parts is None:
+            return None
+        column, row = (np.asarray(self.of(part)) for part in parts)
+        return (column, row) if column.ndim == 2 == row.ndim and column.shape[1] == 1 else None
+
     @property
     def here(self) -> Array:
         """Whether each lane is here, for each row."""
@@ -143,8 +152,22 @@ class Points:
         """Those that meet all facts."""
         keep: Any = True
         for f in facts:
-            keep = keep & np.asarray(holds(f, self.values))
+            keep = keep & self._holding(f)
         return self._kept(np.asarray(keep))
+
+    def _holding(self, fact: Fact) -> Array:
+        """Who meets a fact: a column where all lanes of a row do or none, which the ends of their range tell."""
+        found = self.apart(fact.expr) if fact.relation == ">=" else None
+        if found is None:
+            return np.asarray(holds(fact, self.values))
+        column, row = found
+        all_of_them = column + row.min() >= 0
+        some = ((column + row.max() >= 0) & ~all_of_them)[:, 0]
+        if not some.any():
+            return np.asarray(all_of_them)
+        keep = np.repeat(all_of_them, row.shape[1], axis=1)
+        keep[some] = column[some] + row >= 0
+        return keep
 
     def _kept(self, keep: Array) -> Points:
         if keep.ndim < 2:
@@ -171,7 +194,7 @@ class Points:
 
     def among(self, which: Array, base: int | None = None) -> Points:
         """Some lanes, by truth."""
-        mask = None if self.mask is None else self.mask[:, which]
+        mask = self.mask if self.mask is None or which.all() else self.mask[:, which]
         if mask is not None and mask.all():
             mask = None
         return replace(self, lanes=self.lanes[which], mask=mask, base=self.base if base is None else base)
@@ -222,3 +245,16 @@ class Points:
             every[:, self.lanes] = found
             found = every
         return replace(self, env={**self.env, op.name.name: found})
+
+
+@lru_cache(maxsize=1 << 12)
+def _apart(x: Expr) -> tuple[Int, Int] | None:
+    """What the same for all threads is of a sum, and what is of the thread alone; None where a term is of both."""
+    whole: dict[Any, int] = {}
+    own: dict[Any, int] = {}
+    for term, times in x.terms.items():
+        names = {s.name for atom in term for s in atom.symbols}
+        if THREAD in names and len(names) > 1:
+            return None
+        (own if THREAD in names else whole)[term] = times
+    return build(whole), build(own)

@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from simulator import footprints, simulate
-from simulator.footprints import Footprints
-from symlayout.kernels import cp_async_copy, gemm_mma, row_sum, vector_copy
+from simulator.footprints import Footprints, Sums
+from simulator.points import Points
+from simulator.program import Programs
+from symlayout.kernels import cp_async_copy, gemm_mma, gemm_simt, row_sum, tma_transpose, vector_copy
+
+COUNTS = ("warps", "lanes", "served", "bytes", "shared_bytes")
 
 
 @pytest.mark.parametrize("what, width", [("sectors", 4), ("lines", 16), ("wavefronts", 4), ("wavefronts", 16)])
@@ -29,6 +33,44 @@ def test_rows_that_are_one_row_shifted_are_counted_as_each_row(what, width, seed
     ]
     assert found.tolist() == wanted
     assert len(set(wanted)) > 1
+
+
+@pytest.mark.parametrize("masked", [False, True, None])
+def test_sums_are_counted_as_the_table_of_them(masked):
+    rng = np.random.default_rng(1)
+    sums = Sums(4 * rng.integers(0, 900, (50, 1)), 4 * rng.permutation(64)[None, :])
+    mask = None if masked is None else np.zeros((50, 64), dtype=bool) if masked else rng.random((50, 64)) < 0.98
+    of, how = Footprints(vector_copy(64).bind()), (np.arange(64), 4, 32)
+
+    for what in ("sectors", "wavefronts"):
+        wanted = of._shifted(what, sums.of(np.arange(50)), mask, *how)
+        assert of._shifted(what, sums, mask, *how).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda: vector_copy(70_001, threads=96),
+        lambda: cp_async_copy(50_020, stages=2, threads=64),
+        lambda: row_sum(70, 300, 304),
+        lambda: gemm_mma(200, 136, 144, tile=(64, 64)),
+        lambda: gemm_simt(100, 72, 40),
+        lambda: tma_transpose(200, 328, blocks=4),
+    ],
+)
+def test_requests_by_sums_are_those_by_tables(kernel, monkeypatch):
+    """The same rows, threads and bytes of each copy, with tails and edges of tiles."""
+
+    def requests():
+        programs = Programs(kernel().bind())
+        blocks = [tuple(x) for x in np.ndindex(*map(int, programs.kernel.grid))]
+        walks = programs.requests(blocks), programs.walk(blocks[:3])
+        every = [part for walk in walks for parts in walk.parts for part in parts]
+        return [[np.broadcast_to(p.columns[x], len(p.scope)).tolist() for x in COUNTS if x in p.columns] for p in every]
+
+    found = requests()
+    monkeypatch.setattr(Points, "apart", lambda *_: None)
+    assert found == requests()
 
 
 def test_addresses_looked_at_in_parts_are_those_looked_at_together(monkeypatch):
