@@ -270,21 +270,21 @@ class Matcher:
             raise Differs(f"expected {value}, got a sum that the next iteration continues")
         self._held(value, {origin.dtype}, target)
         target.expect_bound(*(s.loop for s in origin.segments if s.loop is not None))
-        terms: list[tuple[Segment, Any, list[int]]] = []
+        terms: list[tuple[Segment, Any, list[tuple[int, bool]]]] = []
         for segment in origin.segments:
-            found: list[tuple[Any, int]] = []
+            found: list[tuple[Any, int, bool]] = []
             for s in segment.slices:
                 a = self._terms(origins, s.a, s.a_deltas, deltas[:, :ra], value.a, value, target)
                 b = self._terms(origins, s.b, s.b_deltas, deltas[:, ra : ra + rb], value.b, value, target)
-                for (x, i), (y, j) in zip(a, b, strict=True):
+                for (x, i, u), (y, j, v) in zip(a, b, strict=True):
                     if target.number(x - y) != j - i:
                         raise Differs(f"products of {value.index} = {x + i} and {y + j}")
-                found += a
-            steps = {x for x, _ in found}
+                    found.append((x, i, u == v == "zero"))
+            steps = {x for x, *_ in found}
             if len(steps) != 1:
                 raise Differs(f"terms of {value.index} at {', '.join(map(str, steps))}")
-            terms.append((segment, steps.pop(), sorted(i for _, i in found)))
-        self._all(origins, value, target, terms, parts)
+            terms.append((segment, steps.pop(), sorted((i, zero) for _, i, zero in found)))
+        self._all(value, target, terms, parts)
 
     def _terms(
         self,
@@ -295,8 +295,11 @@ class Matcher:
         element: Element,
         value: Dot,
         target: Target,
-    ) -> list[tuple[Any, int]]:
-        """The k of each factor of a slice, as an expression and an integer, where it is the element of that k."""
+    ) -> list[tuple[Any, int, str]]:
+        """The k of each factor of a slice, as an expression and an integer, where it is the element of that k.
+
+        With each stands the value of elements outside of its tensor.
+        """
         places = [i for i, x in enumerate(element.at) if isinstance(x, Expr) and value.index in x.symbols]
         if len(places) != 1 or element.at[places[0]] is not value.index or picks(element, value.index):
             raise Differs(f"{element} is not one element for each {value.index}")
@@ -318,24 +321,23 @@ class Matcher:
                 else:
                     self._equal(target, x, origin.at[d], deltas[:, d] + step[d], what)
             seen.add(aside)
-            out.append((origin.at[place], int(deltas[0, place] + step[place])))
+            out.append((origin.at[place], int(deltas[0, place] + step[place]), origin.outside))
         return out
 
     def _all(
         self,
-        origins: Origins,
         value: Dot,
         target: Target,
-        terms: list[tuple[Segment, Any, list[int]]],
+        terms: list[tuple[Segment, Any, list[tuple[int, bool]]]],
         parts: tuple[tuple[Symbol, Any], ...],
     ) -> None:
         """Check that the terms of all parts are those of 0 .. extent - 1, each once, and zeros."""
         if len(terms) != 1:
             raise Differs("a sum of several loops")
         [(segment, at, found)] = terms
-        per = len(found)
-        if found != list(range(per)):
-            raise Differs(f"terms of {value.index} at {at} + {found[0]} .. {found[-1]}, {per} of them")
+        per, numbers = len(found), [i for i, _ in found]
+        if numbers != list(range(per)):
+            raise Differs(f"terms of {value.index} at {at} + {numbers[0]} .. {numbers[-1]}, {per} of them")
         loops = () if segment.loop is None else ((segment.loop, segment.extent),)
         try:
             iteration, extent = nested((*parts, *loops))
@@ -347,16 +349,20 @@ class Matcher:
         if target.known.facts.le(value.extent, n) is not True:
             raise Differs(f"terms of {value.index} below {n} of {value.extent}")
         if target.number(n - value.extent) != 0:
-            self._zeros(origins, segment, value)
+            self._zeros(value, target, [at + i for i, zero in found if not zero])
 
-    def _zeros(self, origins: Origins, segment: Segment, value: Dot) -> None:
-        """Terms behind the last one are products of zeros: outside of both tensors, where loads give zero."""
-        for element, numbers in ((value.a, [s.a for s in segment.slices]), (value.b, [s.b for s in segment.slices])):
-            shape = self._shape(element)
+    def _zeros(self, value: Dot, target: Target, plain: list[Any]) -> None:
+        """Terms behind the last one are products of zeros: outside of both tensors, where loads give zero.
+
+        Those that are *plain* products stand before it.
+        """
+        for element in (value.a, value.b):
             (d,) = (i for i, x in enumerate(element.at) if x is value.index)
-            outside = {getattr(origins[i], "outside", "") for s in numbers for i in s}
-            if outside != {"zero"} or shape[d] - value.extent != 0:
+            if self._shape(element)[d] - value.extent != 0:
                 raise Differs(f"terms of {value.index} behind the last are not zeros of {element}")
+        for x in plain:
+            if Facts.about(x, given=target.known.facts.given).le(x + 1, value.extent) is not True:
+                raise Differs(f"terms of {value.index} behind the last, such as {x}, are not zeros")
 
 
 def _told(origin: Any) -> str:

@@ -57,7 +57,7 @@ from .sums import adds_products, products, with_products
 from .tensor_boxes import load, store
 from .updates import combine, update
 from .value_walk import Walk
-from .zero_fill import over_zeros, read_or_zero
+from .zero_fill import over_zeros, products_or_zeros, read_or_zero
 
 # -- copies ---------------------------------------------------------------------------------------------
 
@@ -134,12 +134,11 @@ def _map(walk: Walk, state: State, op: Op) -> None:
             write(walk, state, op, op.dst, folded(state, row.value, dtype, acc, x), whole=True)
             return
     if op.function == "fma" and op.srcs[2] == op.dst:
-        some, lost = products(state, words[0], words[1])
-        if (some.any() or not lost.any()) and adds_products(state, *(w[some] for w in words)):
-            sums = words[2].copy()
-            sums.put(some, with_products(state, dtype, *(w[some] for w in words)))
-            sums.put(lost, Words.of(state.origins.number(LOST), int(lost.sum())))
-            write(walk, state, op, op.dst, sums)
+        a, b, left_out = products_or_zeros(state, op, words[0], words[1])
+        with state.without(left_out):  # so what is added to has to be there without them
+            if left_out and _add_products(walk, state, op, dtype, a, b, _source(walk, state, op, op.dst)):
+                return
+        if _add_products(walk, state, op, dtype, *words):
             return
     words = [settled(state, w) for w in words]
     for each, mine in together(*words):
@@ -161,6 +160,18 @@ def _map(walk: Walk, state: State, op: Op) -> None:
             number = state.origins.number(Guarded(number, tuple(c for c, _ in conditions)))
         out.ids[mine] = number
     write(walk, state, op, op.dst, out)
+
+
+def _add_products(walk: Walk, state: State, op: Map, dtype: DType, a: Words, b: Words, acc: Words) -> bool:
+    """acc += a*b, if it goes on with a sum of products, or begins one; whether it does."""
+    some, lost = products(state, a, b)
+    if (lost.any() and not some.any()) or not adds_products(state, a[some], b[some], acc[some]):
+        return False
+    sums = acc.copy()
+    sums.put(some, with_products(state, dtype, a[some], b[some], acc[some]))
+    sums.put(lost, Words.of(state.origins.number(LOST), int(lost.sum())))
+    write(walk, state, op, op.dst, sums)
+    return True
 
 
 def _source(walk: Walk, state: State, op: Map, x: Ref | Param) -> Words:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,12 +58,14 @@ class Known:
 class Guard:
     """A condition of threads: condition + delta >= 0, with a delta for each thread of the role.
 
-    It is *told* with other deltas, that say the same of a condition which is a multiple of some number.
+    It is *told* with other deltas, that say the same of a condition which is a multiple of some number. *fact* is what
+    it adds to the facts that are given, if anything.
     """
 
     condition: Any
     deltas: Numbers
     told: Numbers
+    fact: Fact | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,6 +233,14 @@ class State:
             tensor = self.kernel.tensor(name)
             if tensor.space is not MemorySpace.GLOBAL:
                 self.held(tensor).forget(number)
+
+    @contextmanager
+    def without(self, guards: Sequence[Guard]) -> Iterator[None]:
+        """As if some of the conditions around did not stand there."""
+        facts = [id(g.fact) for g in guards]
+        kept = tuple(g for g in self.guards if not any(g is x for x in guards))
+        with self.inside(guards=kept, given=tuple(f for f in self.given if id(f) not in facts)):
+            yield
 
     @contextmanager
     def inside(self, **changes: Any) -> Iterator[None]:

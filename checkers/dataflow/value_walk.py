@@ -367,7 +367,7 @@ def narrowed(state: State, facts: Iterable[Fact]) -> Iterator[Numbers]:
                 keep[:] = False
             elif state.facts.holds(there) is not True:
                 given.append(there)
-                guards.append(_guard(state, there))
+                guards.append(replace(_guard(state, there), fact=there))
         else:
             guards.append(_guard(state, there))
             keep &= ~_left_out(state, guards[-1])

@@ -6,6 +6,7 @@ cp.async writes the zeros itself; registers may hold them before.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +15,7 @@ import numpy as np
 from symlayout.atoms import MemorySpace
 from symlayout.expr import Expr
 from symlayout.int_tuple import leaves
-from symlayout.kernel import KernelTensor
-from symlayout.ops import Copy, Ref
+from symlayout.ops import Copy, Op, Ref
 
 from .contents import Constant, Loaded, Numbers, Words
 from .places import elements
@@ -35,13 +35,12 @@ def read_or_zero(walk: Walk, state: State, op: Copy, ref: Ref, count: int) -> Wo
     if state.team.elected:
         raise Open(f"zeros by an elected thread: {op}")
     around = len(state.guards)
-    zero = state.origins.number(Constant(0, tensor.dtype))
+    zero, shape = state.origins.number(Constant(0, tensor.dtype)), tuple(leaves(tensor.layout.shape))
     out = Words.of(zero, (len(state.team.threads), count))
     with narrowed(state, op.when) as keep:
         which = np.flatnonzero(keep)
         for rows, at, deltas in elements(state, ref, count) if len(which) else ():
-            for guard in state.guards[around:]:
-                _expect_outside(state, op, tensor, guard, at, deltas, state.team.threads[rows])
+            _expect_outside(state, op, shape, state.guards[around:], at, deltas, state.team.threads[rows])
             out.ids[which[rows]] = state.origins.number(Loaded(tensor.name, at, tensor.dtype, "zero"))
             out.deltas[which[rows], :, : len(at)] = deltas
     return out
@@ -65,19 +64,38 @@ def over_zeros(walk: Walk, state: State, op: Copy, found: Words) -> Words | None
     zero = state.origins.number(Constant(0, into.dtype))
     if (held.ids[state.team.threads[:, None], at] != zero).any():
         return None
+    return _or_zeros(state, op, found, state.guards)
+
+
+def products_or_zeros(state: State, op: Op, a: Words, b: Words) -> tuple[Words, Words, tuple[Guard, ...]]:
+    """Factors of products, and the conditions that may be left out then: both factors count as zeros where one fails.
+
+    What is not multiplied there is a product of elements outside of both tensors.
+    """
+    left_out = []
+    for guard in state.guards:
+        u, v = (_or_zeros(state, op, x, (guard,)) for x in (a, b))
+        if u is not None and v is not None:
+            a, b = u, v
+            left_out.append(guard)
+    return a, b, tuple(left_out)
+
+
+def _or_zeros(state: State, op: Op, found: Words, guards: Sequence[Guard]) -> Words | None:
+    """Elements where conditions hold, which are those inside of the tensor, and zeros outside; None if they are not."""
     out = found.copy()
     for number in found.kinds:
         origin, mine = state.origins[number], found.ids == number
-        if not isinstance(origin, Loaded) or origin.outside:
+        if not isinstance(origin, Loaded) or origin.outside not in ("", "zero"):
             return None
+        shape = tuple(leaves(state.kernel.tensor(origin.tensor).layout.shape))
         deltas, threads = found.deltas[mine], state.team.threads[np.nonzero(mine)[0]]
-        for i, n in enumerate(leaves(source.layout.shape)):
+        for i, n in enumerate(shape):
             below, above = (n - 1 - origin.at[i], -deltas[:, i]), (origin.at[i], deltas[:, i])
             if not all(state.holds(x, d, threads) for x, d in (below, above)):
                 return None
         try:
-            for guard in state.guards:
-                _expect_outside(state, op, source, guard, origin.at, deltas[:, None, : len(origin.at)], threads)
+            _expect_outside(state, op, shape, guards, origin.at, deltas[:, None, : len(shape)], threads)
         except Open:
             return None
         out.ids[mine] = state.origins.number(replace(origin, outside="zero"))
@@ -86,24 +104,25 @@ def over_zeros(walk: Walk, state: State, op: Copy, found: Words) -> Words | None
 
 def _expect_outside(
     state: State,
-    op: Copy,
-    tensor: KernelTensor,
-    guard: Guard,
+    op: Op,
+    shape: tuple[Any, ...],
+    guards: Sequence[Guard],
     at: tuple[Any, ...],
     deltas: Numbers,
     threads: Numbers,
 ) -> None:
-    """Raise Open unless, where a condition fails, each element has a coordinate that its mode does not have.
+    """Raise Open unless, where any of some conditions fails, each element has a coordinate that its mode does not have.
 
     A condition that fails is at most minus the unit of which it is a multiple, and a coordinate is outside where what
-    is left behind it, or the coordinate itself, is below 0.
+    is left behind it, or the coordinate itself, is below 0. No condition around is known there: several may fail.
     """
-    unit = math.gcd(*guard.condition.terms.values()) if isinstance(guard.condition, Expr) else 1
-    held = guard.deltas[threads][:, None]
-    unit = unit if not (held % unit).any() else 1
-    for i, n in enumerate(leaves(tensor.layout.shape)):
-        for end, sign in ((n - 1 - at[i], -1), (at[i], 1)):
-            c = state.normal(end - guard.condition)
-            if type(c) is int and (c + sign * deltas[..., i] - held < unit).all():
-                return
-    raise Open(f"zeros of {op} where {guard.condition} + {int(guard.deltas[threads].max())} >= 0 fails")
+    ends = [x for i, n in enumerate(shape) for x in ((i, n - 1 - at[i], -1), (i, at[i], 1))]
+    with state.without(state.guards):
+        for guard in guards:
+            unit = math.gcd(*guard.condition.terms.values()) if isinstance(guard.condition, Expr) else 1
+            held = guard.deltas[threads][:, None]
+            unit = unit if not (held % unit).any() else 1
+            apart = ((state.normal(end - guard.condition), sign * deltas[..., i] - held) for i, end, sign in ends)
+            if not any(type(c) is int and (c + rest < unit).all() for c, rest in apart):
+                told = f"{guard.condition} + {int(guard.deltas[threads].max())} >= 0"
+                raise Open(f"zeros of {op} where {told} fails")
