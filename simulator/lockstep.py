@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from .engine import Signal, Steps
 from .sm import Cta, Flight, Meeting
 from .steps import Step, Team, What
-from .tracked import Names, Tracked
+from .tracked import Boxes, Names, Tracked
 from .values import NOTHING, Follower
 
 CLUSTER_BARRIER = 0  # the key of the barrier of all threads of a cluster
@@ -47,6 +47,7 @@ class Lockstep:
         self.open: dict[str, Flight] = {}
         self.groups: dict[str, list[Flight]] = {}
         self.copies = Tracked()  # by cp.async
+        self.boxes = Boxes()  # loads by TMA
         self.arrived: Meeting | None = None  # at the barrier of the cluster
         self.through = 0  # when the port of shared memory is through with its last access
         self.lag = 0  # what the last warp is behind the first, since each waits for its own loads
@@ -63,6 +64,7 @@ class Lockstep:
             tuple([(k, f.state(now)) for k, f in self.open.items()]),
             tuple([(k, *[f.state(now) for f in flights]) for k, flights in self.groups.items()]),
             self.copies.state(now, names),
+            self.boxes.most,
             self._cluster_pending,
             max(0, self.through - now),
             self.lag,

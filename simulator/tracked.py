@@ -35,6 +35,24 @@ class Comes(Protocol):
     def state(self, now: int, names: Names) -> Hashable: ...
 
 
+class Boxes:
+    """How many loads by TMA are under way: at most so many, which a ring soon knows, and which settles."""
+
+    __slots__ = ("flying", "most")
+
+    def __init__(self) -> None:
+        self.flying = self.most = 0
+
+    def begun(self) -> None:
+        """Another one is."""
+        self.flying += 1
+        self.most = max(self.most, self.flying)
+
+    def over(self) -> None:
+        """One has landed."""
+        self.flying -= 1
+
+
 class Tracked:
     """Copies, by their number, and those who wait for some of them."""
 

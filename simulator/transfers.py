@@ -15,7 +15,7 @@ from .memory import Beside
 from .sm import Barrier, Cta, Flight, Sm
 from .steps import Step
 from .timing_classes import Unit
-from .tracked import Names, Tracked
+from .tracked import Boxes, Names, Tracked
 from .values import Cargo
 
 LINE = 128
@@ -36,8 +36,16 @@ class Issuer(Protocol):
     def cargo(self) -> Cargo: ...
     @property
     def copies(self) -> Tracked: ...
+
+    boxes: Boxes
+
     def lags(self, ps: int) -> None: ...
     def note(self, what: str, step: Step, since: int) -> None: ...
+
+
+def _latest(own: int, many: int, spread: float) -> int:
+    """What the latest of so many copies, whose last places are late by *own* each, comes later than one place would."""
+    return own if many < 2 else round(math.hypot(own, math.sqrt(2 * math.log(many)) * spread))
 
 
 class Transfer:
@@ -156,10 +164,7 @@ class Load(Transfer):
 
         A warp that waits for its own has a place of its own.
         """
-        many, own = len(self.warps.copies.flying), self.step.apart_ps
-        if not self.number:
-            return 0
-        return own if many < 2 else round(math.hypot(own, math.sqrt(2 * math.log(many)) * self.sm.spread))
+        return _latest(self.step.apart_ps, len(self.warps.copies.flying), self.sm.spread) if self.number else 0
 
     def arrived(self) -> None:
         """The bytes are at the SM: those of the first warp, where each waits for its own."""
@@ -201,6 +206,7 @@ class BoxLoad(Transfer):
     def start(self) -> None:
         """The front end starts the command; it asks memory when its bytes fit among those in flight."""
         self.since = self.sm.engine.now
+        self.warps.boxes.begun()
         start, self.end = self.sm.tma.take(self.step.unit_ps)
         if start > self.since:
             self.at(start, self.begin)
@@ -227,6 +233,11 @@ class BoxLoad(Transfer):
         for there, time in zip(ctas, times, strict=True):
             self.at(max(now, time - step.shared_ps), Landing(self, there, time).comes)
         window.begun(step.bytes, max(now, max(times) - step.port_ps), max(times))
+
+    @property
+    def _apart(self) -> int:
+        """Boxes are waited for in the order of their slots: each is as late as the latest of those under way."""
+        return _latest(self.step.apart_ps, self.warps.boxes.most, self.sm.spread)
 
     @property
     def _beside(self) -> Beside | None:
@@ -259,8 +270,10 @@ class Landing:
             box.cargo.land(cta.follow.cta)
         barrier = cta.barriers[box.step.barrier]
         barrier.change(barrier.state.complete_tx, box.step.number)
-        if cta is box.warps.cta and box.sm.log is not None:
-            box.warps.note("land", box.step, box.since)
+        if cta is box.warps.cta:
+            box.warps.boxes.over()
+            if box.sm.log is not None:
+                box.warps.note("land", box.step, box.since)
 
 
 class BoxStore(Transfer):

@@ -88,7 +88,7 @@ NUMBERS: dict[str, Source] = {
     "multicast_latency": Source(
         "M17", "cycles", "slots that two CTAs load for both, less those of one", multicast_latency
     ),
-    "tma_store_read": Source("M22 M7 M9 M5 M20", "cycles", "until a source was read, beyond its bytes", tma_store_read),
+    "tma_store_read": Source("M9 M5", "cycles", "a store and the wait until its source was read", tma_store_read),
     "sm_port_rate": Source("M23", "B/cycle", "boxes from L2 by one SM", sm_port_rate),
     "sm_write_rate": Source("M7", "B/cycle", "stores into L2 by up to 16 SMs", sm_rate(STORE)),
     "l2_rate": Source("M7", "B/ns", "loads from L2 by all SMs, 4 to 32 MB", l2_rate(LOAD)),

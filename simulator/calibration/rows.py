@@ -71,6 +71,7 @@ def own(rows: Sequence[Row], *ops: str) -> float:
         "expect": lambda: each(rows, op="expectations"),
         "arrive": lambda: each(rows, op="arrivals"),
         "commit": lambda: each(rows, op="commits"),
+        "group": lambda: each(rows, op="group_waits"),
         "loop": lambda: each(rows, op="loop_trips"),
         "issue": lambda: commands(0, "a")(rows),
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..fitting import Fitted, level
-from .memory import MIB, hops, sm_clock, sm_rate
-from .rows import LOAD, STORE, Row, commands, each, mid, own, scaled, those
+from .memory import MIB, hops, sm_clock
+from .rows import LOAD, Row, commands, each, mid, own, scaled, those
 
 CLUSTER_ONE_WAY = 78  # cycles from an SM to its neighbour (``cluster_arrive``)
 
@@ -41,20 +41,6 @@ def tma_latency(rows: Sequence[Row]) -> Fitted:
     return scaled(hop, 1, rest / clock)
 
 
-def _trips(rows: Sequence[Row], kernel: str) -> list[tuple[int, float]]:
-    """(bytes, cycles of a trip) of rings in L2 by one SM, whose loops are what takes time."""
-    found = [r for r in those(rows, kernel=kernel, sms=1) if r["bytes"] <= 4096]
-    return [(r["bytes"], mid(r) / r["trips"]) for r in found]
-
-
-def _ring(rows: Sequence[Row]) -> Fitted:
-    """Cycles of an iteration of a ring beyond its operations: addresses are made, and moved to uniform registers."""
-    trips = _trips(rows, "trips_load")
-    return scaled(level([t for _, t in trips]), 1, own(rows, "wait", "expect", "issue", "loop"))
-
-
 def tma_store_read(rows: Sequence[Row]) -> Fitted:
-    """Cycles until the source of a store was read, beyond its bytes at 32 a cycle."""
-    rest = own(rows, "wait", "issue", "commit", "arrive", "loop") + _ring(rows).value
-    port = sm_rate(STORE)(rows).value
-    return scaled(level([t - size / port for size, t in _trips(rows, "trips_copy")]), 1, rest)
+    """Cycles until the source of a store was read, beyond its bytes, its issue and the wait that follows."""
+    return scaled(each(rows, op="store_and_read"), 1, own(rows, "issue", "group"))
