@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from math import exp, sqrt
+from typing import TypeAlias
 
 from .engine import NS, Engine
 from .machine import H200, Machine
@@ -30,7 +31,11 @@ PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that
 STEP = 20 * NS  # in which it keeps others waiting, for the same reason
 MOST = 0.9  # of the time that DRAM is busy, beyond which the bus itself makes requests wait
 PLACE = 8  # lines of a place in DRAM, of 1 KB: one load of fewer finds shorter queues of writes
+ALWAYS = 1 << 60  # times
 FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not remembered
+
+
+Ledger: TypeAlias = tuple[int, int, int, int, int]  # unpaired bytes; bytes read, written; requests that depend on more
 
 
 def queues(busy: float) -> float:
@@ -71,6 +76,7 @@ class Dram:
     """The bus of DRAM. What one direction has moved lately pairs with what the other moves."""
 
     __slots__ = (
+        "_depend",
         "_lately",
         "_memory",
         "_near",
@@ -90,6 +96,7 @@ class Dram:
         self.reading, self._write = machine.exact("dram_rate"), machine.exact("dram_write_rate")
         self._turn, self._near = machine.exact("dram_turnaround"), machine.count("dram_queue_bytes")
         self._unpaired = 0  # bytes: read if above 0, written if below
+        self._depend = (0, 0)  # requests that would take another time had more been read before, or more been written
         self.moved = (0, 0)  # bytes that were read and written
         self._waits = machine.exact("dram_read_wait"), machine.exact("dram_write_wait")
         self._memory = machine.exact("dram_memory")
@@ -101,6 +108,7 @@ class Dram:
         before, moved = self._unpaired, round(nbytes)
         self._unpaired = min(before + moved, self._near)
         self.moved = self.moved[0] + moved, self.moved[1]
+        self._depend = self._depend[0] + (before < 0), self._depend[1] + (before > -nbytes)
         paired = min(nbytes, -before) if before < 0 else 0.0
         return self._take(0, round(self.reading * nbytes + self._turn * paired))
 
@@ -109,6 +117,7 @@ class Dram:
         before, moved = self._unpaired, round(nbytes)
         self._unpaired = max(before - moved, -self._near)
         self.moved = self.moved[0], self.moved[1] + moved
+        self._depend = self._depend[0] + (before < nbytes), self._depend[1] + (before > 0)
         paired = min(nbytes, before) if before > 0 else 0.0
         return self._take(1, round(self._write * nbytes + self._turn * paired))
 
@@ -154,20 +163,29 @@ class Dram:
         return tuple([(now - since, busy) if self._remembered(k) else 0 for k, (since, busy) in lately])
 
     @property
-    def ledger(self) -> tuple[int, int, int]:
-        """The unpaired bytes, and those that were read and written."""
-        return self._unpaired, *self.moved
+    def ledger(self) -> Ledger:
+        """What was moved until now, and how much of it is unpaired."""
+        return self._unpaired, *self.moved, *self._depend
 
-    def repeat(self, before: tuple[int, int, int], times: int) -> bool:
-        """Whether what was moved since *before* would take as long again; with *times* it is moved so often.
+    def again(self, before: Ledger) -> int:
+        """How often what was moved since *before* would take as long again.
 
-        It does where as much is unpaired as before, and where bytes of one direction alone move, and none were paired.
+        It does where as much is unpaired as before. Where more is, and each read was alone and each write paired as a
+        whole, it does until no more is near enough to be paired; and the other way round.
         """
-        unpaired, read, written = before
-        read, written = self.moved[0] - read, self.moved[1] - written
-        if unpaired != self._unpaired and not (written == 0 <= unpaired or read == 0 >= unpaired):
-            return False
-        if unpaired != self._unpaired:
-            self._unpaired = max(-self._near, min(self._near, self._unpaired + times * (read - written)))
-        self.moved = self.moved[0] + times * read, self.moved[1] + times * written
-        return True
+        unpaired, read, written, more, less = (now - then for now, then in zip(self.ledger, before, strict=True))
+        if not unpaired or (not more and not written) or (not less and not read):
+            return ALWAYS
+        if unpaired != read - written or (more if unpaired > 0 else less):
+            return 0
+        left = self._near - abs(self._unpaired) - (read if unpaired > 0 else written)
+        return max(0, left // abs(unpaired))
+
+    def repeat(self, before: Ledger, times: int) -> None:
+        """Move what was moved since *before* so often again, as often as it would take as long at most."""
+        unpaired, *since = (times * (now - then) for now, then in zip(self.ledger, before, strict=True))
+        read, written, more, less = since
+        if unpaired:
+            self._unpaired = max(-self._near, min(self._near, self._unpaired + read - written))
+        self.moved = self.moved[0] + read, self.moved[1] + written
+        self._depend = self._depend[0] + more, self._depend[1] + less

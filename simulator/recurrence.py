@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from symlayout.kernel import Kernel
 
+from .dram import Ledger
 from .engine import Engine, Process
 from .lockstep import Lockstep
 from .places import Clusters, Place
@@ -81,7 +82,7 @@ class Moment:
     stalls: dict[tuple[int, str, str], int]
     teams: tuple[tuple[Lockstep, int, int, int, int], ...]  # with the step at hand, and the times that are counted up
     taken: tuple[int, ...]
-    dram: tuple[int, int, int]  # its ledger
+    dram: Ledger
     turned: Turned
 
 
@@ -293,7 +294,8 @@ class Recurrence:
 
     def _most(self, before: Moment, now: Moment, turns: Turned) -> int:
         """How often steps and clusters to come are those since *before*, where rings have turned so far meanwhile."""
-        if not self.memory.dram.repeat(before.dram, 0):
+        again = self.memory.dram.again(before.dram)
+        if not again:
             return 0
         most: list[int] = []
         for (old, at, *_), (warps, here, *_) in zip(before.teams, now.teams, strict=True):
@@ -307,7 +309,7 @@ class Recurrence:
         for clusters, at, here in zip(self.clusters, before.taken, now.taken, strict=True):
             if here > at:
                 most.append(_alike(clusters.numbers, at, here - at) // (here - at))
-        return min(most, default=0)
+        return min([again, *most]) if most else 0
 
     def _skip(self, before: Moment, now: Moment, times: int) -> None:
         """Count what was done since *before* so many times more."""
