@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,10 +25,10 @@ class Chosen:
     shipped: bool
 
 
-def chosen(target: str, pairs: Iterable[str], partly: bool = False) -> Chosen:
+def chosen(target: str, pairs: Iterable[str], partly: bool = False, others: Iterable[str] = ()) -> Chosen:
     """The kernel of an argument. A value that is not a kernel, a size or an option of it ends the command.
 
-    Sizes are all named or none, unless something else tells the others (*partly*).
+    Sizes are all named or none, unless something else tells the others (*partly*). *others* may be meant by names.
     """
     named = dict[str, str]()
     for name, text in map(_pair, pairs):
@@ -35,7 +36,7 @@ def chosen(target: str, pairs: Iterable[str], partly: bool = False) -> Chosen:
             fail(f"expected one value of {name}, got {named[name]} and {text}")
     if ":" in target:
         kernel = _own(target)
-        return Chosen(kernel, _sizes(kernel, named, partly), False)
+        return Chosen(kernel, _sizes(kernel, named, partly, (), others), False)
     from ..kernels.families import family
 
     try:
@@ -46,7 +47,8 @@ def chosen(target: str, pairs: Iterable[str], partly: bool = False) -> Chosen:
         own = "; a kernel of your own is FILE.py:NAME" if target not in families else ""
         fail(f"{e}{own}")
         raise
-    return Chosen(kernel, _sizes(kernel, {k: x for k, x in named.items() if k not in of.options}, partly), True)
+    sizes = {k: x for k, x in named.items() if k not in of.options}
+    return Chosen(kernel, _sizes(kernel, sizes, partly, of.options, others), True)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -56,12 +58,17 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _sizes(kernel: Kernel, named: dict[str, str], partly: bool) -> dict[str, int]:
+def _sizes(
+    kernel: Kernel, named: dict[str, str], partly: bool, options: Iterable[str], others: Iterable[str]
+) -> dict[str, int]:
     """Sizes as numbers: none, or all that the kernel has, unless *partly*."""
     wanted = [s.name for s in kernel.dims]
     unknown = next((k for k in named if k not in wanted), None)
     if unknown is not None:
-        fail(f"expected a size of {kernel.name} ({', '.join(wanted) or 'it has none'}) or an option, got {unknown!r}")
+        option = f" or an option ({', '.join(options)})" if options else ""
+        near = difflib.get_close_matches(unknown, [*wanted, *options, *others], 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        fail(f"expected a size of {kernel.name} ({', '.join(wanted) or 'it has none'}){option}, got {unknown!r}{hint}")
     missing = [k for k in wanted if k not in named]
     if named and missing and not partly:
         fail(f"expected all sizes of {kernel.name}, got none for {', '.join(missing)}")

@@ -55,6 +55,8 @@ def machines(
         return
     (m,) = shown
     console.out.print(m.name, markup=False)
+    if m.lacks:
+        console.out.print(f"  lacks instructions that begin with {', '.join(m.lacks)}", markup=False)
     for n in m.numbers.values():
         spread = f"+-{100 * n.uncertainty:g} %" if n.uncertainty else ""
         numbers = f"  {n.name:22} {n.value:>11g} {n.unit:8} {n.grade:11} {spread:8}"

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 OUTPUT_HELP = "Write the timeline: .json or .json.gz for Perfetto, .html, .svg or .txt."
 BASELINE_HELP = "Fail (status 1) where the prediction is slower than the one there; a file without one gets it."
+TOLERANCE_HELP = "How much slower than the baseline is no failure: 3% unless said otherwise."
 MEASURED_HELP = "A measured time such as 130us, or a JSON file of gpu.measure or verify, to stand beside."
+
+TOLERANCE = "3%"
 
 
 class Style(StrEnum):
@@ -56,7 +59,10 @@ def simulate(
         list[str] | None, typer.Option(metavar="TIME|FILE", help=MEASURED_HELP, show_default=False)
     ] = None,
     baseline: Annotated[Path | None, typer.Option(metavar="FILE", help=BASELINE_HELP)] = None,
-    tolerance: Annotated[str, typer.Option(metavar="PART", help="How much slower is no failure.")] = "3%",
+    tolerance: Annotated[
+        str | None,
+        typer.Option(metavar="PART", help="How much slower than the baseline is no failure: 3 % unless said."),
+    ] = None,
     update_baseline: Annotated[
         bool, typer.Option("--update-baseline", help="Let the baseline be the prediction of now.")
     ] = False,
@@ -69,6 +75,9 @@ def simulate(
     import simulator
     from simulator.comparison import compared, measured_times, parse_tolerance
 
+    for given_alone, option in ((update_baseline, "--update-baseline"), (tolerance is not None, "--tolerance")):
+        if given_alone and baseline is None:
+            fail(f"expected --baseline FILE with {option}, got none")
     for file in (*(output or ()), *([baseline] if baseline else ())):
         check_target(file)
     try:
@@ -76,9 +85,9 @@ def simulate(
         given = [*(pairs or ()), *(dims or ()), *(set_ or ())]
         given, numbers = numbers_among(given, kernel, where)
         where = chosen_machine(where, numbers)
-        one = chosen(kernel, given)
+        one = chosen(kernel, given, others=where.numbers)
         rows = [row for text in measured or () for row in measured_times(text)]
-        slower = parse_tolerance(tolerance)
+        slower = parse_tolerance(tolerance or TOLERANCE)
         for file in output or ():
             simulator.expect_writable(file)
         bound = bound_at(one)
@@ -142,8 +151,4 @@ def _stopped(error: SimulationError, bound: Kernel, machine: Machine, files: Seq
 def _against(trace: Trace, machine: Machine, file: Path | None, update: bool) -> Any:
     from simulator.comparison import against
 
-    if file is None:
-        if update:
-            fail("expected --baseline FILE with --update-baseline, got none")
-        return None
-    return against(trace, machine, file, update)
+    return None if file is None else against(trace, machine, file, update)

@@ -15,10 +15,11 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from ..errors import LayoutError
-from ..expr import Symbol, dim
+from ..expr import Expr, Symbol, dim
 from ..kernel import Kernel
 from . import __all__ as names
 
@@ -27,19 +28,21 @@ from . import __all__ as names
 PRODUCT_SIZES = 1 << 20
 TILED = ("copy_if", "gemm", "gemm_mma", "gemm_simt", "tensor_axpby")
 NONE = "none"
+ZERO = ("swizzle", "l2_promotion")  # options of which 0 is a value
 
 
 @dataclass(frozen=True)
 class Family:
     """A builder of kernels: *dims* are the names of its sizes, *options* what may be chosen, with what is usual.
 
-    An option that is usually None is an integer otherwise, or some.
+    An option that is no text is an integer, or two of them where it is among *pairs*; or None where that is usual.
     """
 
     name: str
     builder: Callable[..., Kernel]
     dims: tuple[str, ...]
     options: Mapping[str, Any]
+    pairs: frozenset[str] = frozenset()
 
     @property
     def summary(self) -> str:
@@ -61,6 +64,8 @@ class Family:
         unknown = next((k for k in options if k not in self.options), None)
         if unknown is not None:
             raise LayoutError(f"expected an option of {self.name} ({', '.join(self.options)}), got {unknown!r}")
+        for name, x in options.items():
+            self._expect(name, x)
         return self.builder(*self.symbols().values(), **options)
 
     def read(self, option: str, text: str) -> Any:
@@ -68,16 +73,32 @@ class Family:
         usual = self.options.get(option)
         if usual is None and text == NONE:
             return None
+        if isinstance(usual, str):
+            return text
         try:
-            if isinstance(usual, tuple) or (usual is None and "x" in text):
-                values = tuple(int(n) for n in text.replace(",", "x").split("x"))
-                if len(values) != len(usual or (0, 0)):
-                    raise ValueError
-                return values
-            return text if isinstance(usual, str) else int(text)
+            values = tuple(int(n) for n in text.replace(",", "x").split("x"))
         except ValueError:
-            wanted = "integers such as 64x64" if isinstance(usual, tuple) else "an integer"
-            raise LayoutError(f"expected {wanted} for {option} of {self.name}, got {text!r}") from None
+            values = ()
+        value: Any = values if option in self.pairs or len(values) != 1 else values[0]
+        self._expect(option, value, text)
+        return value
+
+    def _expect(self, option: str, value: Any, text: str = "") -> None:
+        """Raise LayoutError for a value that is none of an option."""
+        usual = self.options[option]
+        if isinstance(usual, str) or (usual is None and value is None):
+            return
+        numbers = value if isinstance(value, tuple) else (value,)
+        right = all(isinstance(n, Integral | Expr) for n in numbers)
+        if (
+            not right
+            or len(numbers) != 1 + (option in self.pairs)
+            or isinstance(value, tuple) != (option in self.pairs)
+        ):
+            wanted = "integers such as 64x64" if option in self.pairs else "an integer"
+            raise LayoutError(f"expected {wanted} for {option} of {self.name}, got {text or shown(value)!r}")
+        if option not in ZERO and any(isinstance(n, Integral) and n < 1 for n in numbers):
+            raise LayoutError(f"expected at least 1 for {option} of {self.name}, got {shown(value)}")
 
     def __str__(self) -> str:
         options = " ".join(f"{k}={shown(x)}" for k, x in self.options.items())
@@ -98,7 +119,8 @@ def family(name: str) -> Family:
     builder = getattr(importlib.import_module(f".{name}", __package__), name)
     parameters = inspect.signature(builder).parameters.values()
     dims = tuple(p.name for p in parameters if p.default is p.empty)
-    return Family(name, builder, dims, {p.name: p.default for p in parameters if p.default is not p.empty})
+    pairs = frozenset(p.name for p in parameters if "tuple" in str(p.annotation))
+    return Family(name, builder, dims, {p.name: p.default for p in parameters if p.default is not p.empty}, pairs)
 
 
 def families() -> tuple[Family, ...]:

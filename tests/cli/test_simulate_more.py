@@ -131,7 +131,10 @@ def test_a_number_of_the_machine_may_be_set():
 @pytest.mark.parametrize(
     "args, message",
     [
-        (("--tolerance", "much"), "expected a tolerance from 0 to 100 % such as 3% or 0.03, got 'much'"),
+        (
+            ("--baseline", "b.json", "--tolerance", "much"),
+            "expected a tolerance from 0 to 100 % such as 3% or 0.03, got 'much'",
+        ),
         (("--measured", "fast"), "expected a time such as 130.5us or 2ms, got 'fast'"),
         (("--measured", "1e999s"), "expected a time such as 130.5us or 2ms, got '1e999s'"),
         (
@@ -143,7 +146,9 @@ def test_a_number_of_the_machine_may_be_set():
         (("--baseline", "no/such/b.json"), "expected a file in a folder that exists"),
         (("--set", "dram_rate=much"), "expected NAME=NUMBER such as dram_rate=4100, got 'dram_rate=much'"),
         (("--set", "dram_rate=-4"), "expected a number above 0 for dram_rate"),
-        (("--set", "dram_rat=4"), "or an option, got 'dram_rat'"),
+        (("--set", "dram_rat=4"), "got 'dram_rat'; did you mean dram_rate?"),
+        (("--set", "slotz=4"), "got 'slotz'; did you mean slots?"),
+        (("--tolerance", "5%"), "expected --baseline FILE with --tolerance, got none"),
         (("--number", "dram_rat=4"), "got none; did you mean dram_rate?"),
         (("--set", "slots=4"), "expected one value of slots, got 3 and 4"),
         (("N=٣",), "expected one value of N, got 1048576 and ٣"),

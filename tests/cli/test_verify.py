@@ -102,6 +102,14 @@ def test_options_of_families_are_read_as_they_are_shown():
     assert all(f.read(k, shown(x)) == x for f in families() for k, x in f.options.items())
     with pytest.raises(LayoutError, match="expected integers such as 64x64 for tile of gemm, got '64xx'"):
         family("gemm").read("tile", "64xx")
+    for wrong in ("64", "64x64x64", ""):
+        with pytest.raises(LayoutError, match="expected integers such as 64x64 for tile of tma_transpose, got"):
+            family("tma_transpose").read("tile", wrong)
+    for option, x in (("tile", (64, 0)), ("group", -1), ("stages", 0)):
+        with pytest.raises(LayoutError, match=f"expected at least 1 for {option} of gemm, got"):
+            family("gemm").build(**{option: x})
+    with pytest.raises(LayoutError, match=r"expected an integer for slots of tma_copy, got '1\.5'"):
+        family("tma_copy").build(slots=1.5)
     with pytest.raises(
         LayoutError, match=r"expected an option of vector_copy \(dtype, vector_bytes, threads, .*\), got 'stages'"
     ):
@@ -140,7 +148,10 @@ def test_emit_prints_or_writes_the_definition(tmp_path):
         (["tma_cpy"], "expected a kernel family (axpby, .*), got 'tma_cpy'; did you mean tma_copy?"),
         (["tma_copy", "M"], "expected NAME=VALUE such as M=4096, got 'M'"),
         (["tma_copy", "slots=x"], "expected an integer for slots of tma_copy, got 'x'"),
-        (["tma_copy", "Q=3"], "expected a size of tma_copy (M, N) or an option, got 'Q'"),
+        (
+            ["tma_copy", "Q=3"],
+            "expected a size of tma_copy (M, N) or an option (dtype, tile, slots, blocks, order, loads, stores), got 'Q'",
+        ),
         (["tma_copy", "M=3"], "expected all sizes of tma_copy, got none for N"),
         (["tma_copy", "M=3", "N=-4"], "expected a number for N, got '-4'"),
         (["gemm", "tile=100x100"], "expected a tile of 64, 128 or 192 rows, got 100"),
