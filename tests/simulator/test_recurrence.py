@@ -166,6 +166,20 @@ def test_with_a_timeline_or_values_each_step_is_simulated():
         assert not any("repeat" in note for note in simulate(bound, **options, **ONLY).notes)
 
 
+@pytest.mark.parametrize("queue", [20_000, 60_000, 8_000_000])
+def test_a_copy_that_writes_less_back_than_it_reads_repeats(queue):
+    """What is unpaired grows with each iteration, up to the limit: before and behind it iterations are the same."""
+    machine = H200.replacing(l2_bytes=1 << 20, dram_queue_bytes=queue)
+    bound = bulk_copy(1 << 18, chunk=512, slots=3, blocks=1).bind()
+    plan = plan_of(Programs(bound), machine, Cache.of(bound, machine, warm=False))
+    (time, chip), (wanted, each) = (run(plan, machine, frozenset(), False, each_step=x) for x in (False, True))
+
+    assert (time, [*chip.stalls()]) == (wanted, [*each.stalls()])
+    assert chip.memory.dram.ledger == each.memory.dram.ledger
+    assert chip.repeated > 0.9 * chip.steps
+    assert chip.memory.dram.ledger[0] > 10_000
+
+
 @pytest.mark.parametrize("queue", [1000, 100_000])
 @pytest.mark.parametrize("before", [-900, -1, 0, 5, 700, 4000])
 @pytest.mark.parametrize(
