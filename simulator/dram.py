@@ -17,7 +17,7 @@ These parts are those of the last microseconds, by averages that forget exponent
 from __future__ import annotations
 
 from collections.abc import Hashable
-from math import exp, sqrt
+from math import exp, log, sqrt
 from typing import TypeAlias
 
 from .engine import NS, Engine
@@ -77,9 +77,12 @@ class Dram:
 
     __slots__ = (
         "_depend",
+        "_far",
         "_lately",
+        "_later",
         "_memory",
         "_near",
+        "_spread",
         "_turn",
         "_unpaired",
         "_waits",
@@ -100,6 +103,8 @@ class Dram:
         self.moved = (0, 0)  # bytes that were read and written
         self._waits = machine.exact("dram_read_wait"), machine.exact("dram_write_wait")
         self._memory = machine.exact("dram_memory")
+        self._spread, self._far = machine.exact("dram_spread"), machine.exact("dram_far_latency")
+        self._later: dict[tuple[int, int], int] = {}
         self.busy = [0, 0]  # with reads and with writes, in all
         self._lately = [(0, 0), (0, 0)]  # of reads and of writes: a time, and how long it was busy, as remembered then
 
@@ -150,6 +155,16 @@ class Dram:
         of_writes = lines / (lines + PLACE) if alone else last
         read, write = (each * min(1.0, part) for each, part in zip(self._waits, parts, strict=True))
         return whole(read * last * (1 + more) + write * (last + of_writes * more))
+
+    def later(self, lines: int, sides: int = 1) -> int:
+        """What the last of some lines comes later than one: the latest of so many latencies, which differ as Gaussian
+        ones do, and in the far half of the chip if any of so many places is there, which each is half of the time.
+        """
+        found = self._later.get((lines, sides))
+        if found is None:
+            far = self._far * (1 - 2.0 ** (1 - sides))
+            found = self._later[lines, sides] = round(self._spread * sqrt(2 * log(max(1, lines))) + far)
+        return found
 
     def _parts(self, service: int) -> tuple[tuple[float, float], float]:
         """The parts of the time for which it read and wrote lately, and by what waits grow."""

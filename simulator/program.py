@@ -42,7 +42,8 @@ from .upkeep import unrolled as without_jump
 
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
 UNASKED = 2  # iterations of a loop without waits that generated code has between jumps
-PLACE = 1024  # bytes in a row that one place of DRAM has
+LINE = 128
+SIDE, SIDES = 4096, 64  # bytes in a row that lie in one half of the chip; so many places surely lie in both
 PAIRED = ("bf16", "f16")  # to which generated code converts two elements at once
 NO_DIVISIONS, NOTHING = Divisions(), Upkeep()
 HERE = -1  # the rank of the CTA itself
@@ -255,7 +256,7 @@ class Programs:
             columns["barrier"] = table[slots]
         columns["number"] = 0 if number is None or op.credits else here.number(number)
         columns |= {"ranks": self._ranks(op, here), "l2_bytes": 0.0, "l2_requests": 0.0}
-        columns |= {"dram_bytes": 0.0, "late": False, "apart": 1}
+        columns |= {"dram_bytes": 0.0, "late": False, "apart": 1, "sides": 1}
         columns |= {"constants": 0, "branches": 0}
         moved = None
         if isinstance(op, Copy):
@@ -263,7 +264,8 @@ class Programs:
             columns |= {"served": moved.served, "bytes": moved.bytes, "shared_bytes": moved.shared_bytes}
             columns["tensor"] = moved.tensor
             if moved.runs is not None and moved.run_bytes is not None:
-                columns["apart"] = moved.runs * -(-moved.run_bytes // PLACE)
+                columns["apart"] = moved.runs * -(-moved.run_bytes // LINE)
+                columns["sides"] = np.minimum(SIDES, np.where(moved.run_bytes > SIDE, SIDES, moved.runs))
             if op.credits:
                 columns["number"] = moved.credited
         elif isinstance(op, Mma):

@@ -187,7 +187,6 @@ class Sm:
         self.pipes = tuple(pipes)
         self.in_flight = Window(IN_FLIGHT, engine, machine.count("tma_bytes_in_flight"), IN_FLIGHT in free)
         self.wake, self.remote = machine.ps("mbarrier_wait"), machine.ps("cluster_arrive")
-        self.spread = machine.ps("dram_spread")
         self.source_read, self.turnover = machine.ps("tma_store_read"), machine.ps("cta_turnover")
         self.products: deque[int] = deque()  # when those that are under way leave the tensor core
         self.multiplying = 0  # until when some product is under way

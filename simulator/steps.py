@@ -68,7 +68,8 @@ class Step:
     l2_requests: float  # for these
     dram_bytes: float
     late: bool  # its bytes come from DRAM
-    apart: int  # places of DRAM in which they lie
+    apart: int  # lines in which they lie
+    sides: int  # places of them that may lie in either half of the chip
     constants: int  # of what code does beside operations
     branches: int
     slot_ps: int = 0  # see ``timing.NAMES``
@@ -77,7 +78,6 @@ class Step:
     shared_ps: int = 0
     port_ps: int = 0
     power_ps: int = 0  # of this CTA alone
-    apart_ps: int = 0
 
     @property
     def op(self) -> Op:
@@ -160,7 +160,7 @@ class Part:
         """Give the steps the times that they take."""
         rows = zip(self.steps, *(x.tolist() for x in times(self)), strict=True)
         for s, *x in rows:
-            s.slot_ps, s.issue_ps, s.unit_ps, s.shared_ps, s.port_ps, s.power_ps, s.apart_ps = x
+            s.slot_ps, s.issue_ps, s.unit_ps, s.shared_ps, s.port_ps, s.power_ps = x
 
 
 Durations: TypeAlias = Callable[[Part], list[Array]]  # see ``timing.Times.of``

@@ -30,7 +30,7 @@ LOOPED, BRANCHED = 3, 2  # instructions of a jump back (a sum and a condition wi
 
 __all__ = ["H200", "NAMES", "Times"]
 
-NAMES = ("slot_ps", "issue_ps", "unit_ps", "shared_ps", "port_ps", "power_ps", "apart_ps")  # of a step
+NAMES = ("slot_ps", "issue_ps", "unit_ps", "shared_ps", "port_ps", "power_ps")  # of a step
 
 
 class Times:
@@ -50,11 +50,11 @@ class Times:
         self.simple, self.constant = machine.exact("index_interval"), machine.exact("constant_read")
         self.branch, self.chained = machine.exact("branch"), machine.exact("alu_latency")
         self.exchange = machine.exact("shuffle_latency")
-        self.spread, self.beside = machine.exact("dram_spread"), machine.exact("wgmma_issue_beside")
+        self.beside = machine.exact("wgmma_issue_beside")
         self.product = machine.power("wgmma_energy")
 
     def of(self, part: Part) -> list[Array]:
-        """For each step, ``NAMES``: issue slots, warps, the unit, shared memory, the port, power, places in DRAM."""
+        """For each step, ``NAMES``: issue slots, warps, the unit, shared memory, the port, power."""
         x, row, n = part.kinds, part.row, len(part.steps)
         warps, count = x["warps"], x["count"]
         if row.unit is Unit.LOOP:
@@ -65,11 +65,11 @@ class Times:
             trip = trip + self.simple * simple + self.constant * constants + self.chained * x["apart"]
             trip = trip + self.branch * branches
             issued = simple + LOOPED * count + BRANCHED * branches
-            return _whole((self.slot * warps * issued, trip, 0, 0, 0, 0, 0), n)  # warps wait side by side
+            return _whole((self.slot * warps * issued, trip, 0, 0, 0, 0), n)  # warps wait side by side
         if isinstance(part.op, Reduce):
             sums, steps = part.op.count - 1, part.op.lanes.bit_length() - 1
             chain = self.chained * sums + (self.exchange + self.chained) * steps
-            return _whole((self.slot * warps * (sums + 2 * steps), chain, 0, 0, 0, 0, 0), n)
+            return _whole((self.slot * warps * (sums + 2 * steps), chain, 0, 0, 0, 0), n)
         issue = self.machine.exact(row.issue) if row.issue and row.unit is not Unit.WAIT else 0  # a wait's comes last
         if part.behind:
             issue += self.addresses[2 if row.unit is Unit.WGMMA else getattr(part.op, "box", None) is not None]
@@ -84,7 +84,6 @@ class Times:
             self.wavefront * -(-x["shared_bytes"] // WAVEFRONT_BYTES),
             self._port(row.unit, x),
             self.product * self._flops(part) if row.unit is Unit.WGMMA else 0,
-            self.spread * np.sqrt(2 * np.log(np.maximum(x["apart"], 1))),  # the largest of so many Gaussian latencies
         )
         return _whole(found, n)
 

@@ -6,7 +6,6 @@ Data that move with it (``cargo``) are those of a run with values.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, Protocol
@@ -41,11 +40,6 @@ class Issuer(Protocol):
 
     def lags(self, ps: int) -> None: ...
     def note(self, what: str, step: Step, since: int) -> None: ...
-
-
-def _latest(own: int, many: int, spread: float) -> int:
-    """What the latest of so many copies, whose last places are late by *own* each, comes later than one place would."""
-    return own if many < 2 else round(math.hypot(own, math.sqrt(2 * math.log(many)) * spread))
 
 
 class Transfer:
@@ -122,7 +116,11 @@ class Transfer:
     @property
     def _apart(self) -> int:
         """What the last of its places in DRAM comes later than one place would."""
-        return self.step.apart_ps
+        return self._later(1)
+
+    def _later(self, many: int) -> int:
+        """What the last of so many alike comes later than one line would."""
+        return self.sm.memory.dram.later(many * self.step.apart, many * self.step.sides)
 
     @property
     def _beside(self) -> Beside | None:
@@ -162,9 +160,14 @@ class Load(Transfer):
     def _apart(self) -> int:
         """Copies that land in the order of their groups are as late as the latest of all places that are under way.
 
-        A warp that waits for its own has a place of its own.
+        A warp that waits for its own has lines of its own.
         """
-        return _latest(self.step.apart_ps, len(self.warps.copies.flying), self.sm.spread) if self.number else 0
+        return self._later(len(self.warps.copies.flying)) if self.number else self._own
+
+    @property
+    def _own(self) -> int:
+        """What the last line of a warp comes later than one line would."""
+        return self.sm.memory.dram.later(-(-self.step.apart // self.step.warps))
 
     def arrived(self) -> None:
         """The bytes are at the SM: those of the first warp, where each waits for its own."""
@@ -174,7 +177,7 @@ class Load(Transfer):
         else:
             served = round(sm.mean * sm.memory.service(step.l2_bytes, step.dram_bytes))
             times = (0 if sm.lsu.free else step.unit_ps, 0 if sm.port.free else step.port_ps, served)
-            self.warps.lags(self._behind(max(times)) + (step.apart_ps if step.late else 0))
+            self.warps.lags(self._behind(max(times)) + (self._later(1) - self._own if step.late else 0))
             self.over()
 
     def landed(self) -> None:
@@ -237,7 +240,7 @@ class BoxLoad(Transfer):
     @property
     def _apart(self) -> int:
         """Boxes are waited for in the order of their slots: each is as late as the latest of those under way."""
-        return _latest(self.step.apart_ps, self.warps.boxes.most, self.sm.spread)
+        return self._later(self.warps.boxes.most)
 
     @property
     def _beside(self) -> Beside | None:

@@ -20,8 +20,8 @@ COPIED = 12 * MIB  # of each of two tensors that L2 holds both: of 16 MB an H100
 FEW_SMS = 8  # that leave DRAM idle
 FEW_SLOTS, SHORT = 3, 2048  # up to so many, and from such a chunk on, a ring waits for memory, not for its own loop
 FULL = 0.94  # of the time that DRAM is busy: nearer to its rate the rest is not known well
-LINE = 128
-PLACE = 1024  # bytes in a row that one place of DRAM has
+LINE, SIDE = 128, 4096  # bytes; so many in a row lie in one half of the chip
+MEET = 5  # the mode of rings of cp.async whose warps meet in each trip
 
 
 def sm_clock(rows: Sequence[Row]) -> Fitted:
@@ -179,14 +179,34 @@ def _cycle_of_a_slot(row: Row) -> float:
     return float(row["slots"] * mid(row, "ns") / row["trips"])
 
 
+def _misses(rows: Sequence[Row], both: bool) -> tuple[list[float], list[float]]:
+    """What one load under way waits longer for DRAM than for L2, by the root of twice the logarithm of its lines.
+
+    Loads are bulk copies of few SMs, and cp.async of 33 SMs whose warps meet; *both* are those of both halves.
+    """
+    hit = those(rows, id="M7", mode=LOAD, slots=1, sms=1, per_sm=1)
+    found = []
+    for r in those(rows, id=("M4", "M35"), mode=LOAD, slots=1, per_sm=1, sms=FEW_SMS):
+        alone = np.interp(r["bytes"], [h["bytes"] for h in hit], [_cycle_of_a_slot(h) for h in hit])
+        found.append((r["bytes"], _cycle_of_a_slot(r) - float(alone)))
+    for r in those(rows, id="M34", stages=2, sms=33, mode=MEET, footprint=4 << 30):
+        [near] = those(rows, id="M34", stages=2, sms=33, mode=MEET, footprint=8 * MIB, warps=r["warps"])
+        found.append((r["bytes"], mid(r, "ns") / r["trips"] - mid(near, "ns") / near["trips"]))
+    those_of = [(n, y) for n, y in found if (n > SIDE) == both]
+    return [float(np.sqrt(2 * np.log(n // LINE))) for n, _ in those_of], [y for _, y in those_of]
+
+
 def dram_spread(rows: Sequence[Row]) -> Fitted:
-    """Nanoseconds by which the latest of several places in DRAM is later: by the largest of so many Gaussian ones."""
-    port = sm_port_rate(rows).value * sm_clock(rows).value
-    most = max(r.get("sms", 0) for r in rows)
-    alone = those(rows, kernel="ring", mode=LOAD, slots=1, per_sm=1)
-    few = [r for r in alone if r["sms"] == (most if r["bytes"] <= PLACE else 8)]  # of which DRAM sees little
-    x = [float(np.sqrt(2 * np.log(max(1, r["bytes"] // PLACE)))) for r in few]
-    return line(x, [_cycle_of_a_slot(r) - r["bytes"] / port for r in few])
+    """Nanoseconds by which the latest of several lines is later: by the largest of so many Gaussian ones."""
+    x, y = _misses(rows, False)
+    return line([0.0, *x], [dram_latency(those(rows, id="M8")).value, *y])
+
+
+def dram_far_latency(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds that bytes of both halves of the chip come later than those of one, which may be either."""
+    x, y = _misses(rows, True)
+    near, spread = dram_latency(those(rows, id="M8")).value, dram_spread(rows).value
+    return level([late - near - spread * lines for lines, late in zip(x, y, strict=True)])
 
 
 def _longer(rows: Sequence[Row], mode: int) -> Array:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from .launches import branch, constant_read, cta_retire, cta_turnover, dispatch, index_interval, launch, launch_drain
 from .memory import (
+    dram_far_latency,
     dram_latency,
     dram_rate,
     dram_spread,
@@ -107,7 +108,10 @@ NUMBERS: dict[str, Source] = {
     "dram_turnaround": Source(
         "M4 M19", "B/ns", "bytes stored in what copies take longer than both alone", dram_turnaround
     ),
-    "dram_spread": Source("M4 M23", "ns", "one chunk under way by its places", dram_spread),
+    "dram_spread": Source("M34 M35 M4 M7 M8", "ns", "one load under way by its lines", dram_spread),
+    "dram_far_latency": Source(
+        "M34 M35 M4 M7 M8", "ns", "one load of more than 4 KB, beyond that of its lines", dram_far_latency
+    ),
     "dram_read_wait": Source("M4 M19 M35", "ns", "rings of more SMs, by what DRAM reads, and its queues", dram_wait(0)),
     "dram_write_wait": Source("M4 M19 M35", "ns", "the same of rings that copy, by what it writes", dram_wait(1)),
     "dram_apart": Source(

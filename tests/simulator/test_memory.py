@@ -64,3 +64,12 @@ def test_l2_keeps_what_comes_from_dram():
         memory.read((), 0, l2_bytes=1 << 20, dram_bytes=missed * (1 << 20), late=False)
         busy.append(memory.l2.busy)
     assert busy[1] / busy[0] == pytest.approx(1 + H200.share("l2_fill"), rel=1e-4)
+
+
+def test_bytes_of_both_halves_of_the_chip_are_as_late_as_the_far_ones():
+    """One line is near or far, as the latency is on average; of many, some are far (M34, M35)."""
+    dram = Dram(Engine(), H200)
+    spread, far = (H200.ps(name) for name in ("dram_spread", "dram_far_latency"))
+
+    assert [dram.later(1, sides) for sides in (1, 2, 64)] == pytest.approx([0, far / 2, far], abs=1)
+    assert dram.later(32) == pytest.approx(spread * (2 * math.log(32)) ** 0.5, abs=1)

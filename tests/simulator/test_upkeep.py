@@ -123,8 +123,9 @@ def test_an_iteration_of_a_consumer_takes_what_both_cards_measured():
 
 
 def test_boxes_of_a_ring_are_as_late_as_the_latest_under_way():
-    """In DRAM, where places differ; a ring of one slot has one place of 1 KB."""
-    even = H200.replacing(dram_spread=0.001)
+    """In DRAM, where lines differ and half of the boxes are in the far half of the chip; a box has eight lines."""
+    even = H200.replacing(dram_spread=0.001, dram_far_latency=0.001)
+    spread, far = (H200[name].value for name in ("dram_spread", "dram_far_latency"))
     later = []
     for slots in (1, 3):
         kernel = bulk_copy(dim("N"), chunk=256, slots=slots, blocks=8)
@@ -132,7 +133,9 @@ def test_boxes_of_a_ring_are_as_late_as_the_latest_under_way():
         each = [(time_of(kernels[1], m) - time_of(kernels[0], m)) / 2000 for m in (even, H200)]
         later.append(slots * (each[1] - each[0]) / 1000)
 
-    assert later == pytest.approx([0, H200["dram_spread"].value * (2 * math.log(3)) ** 0.5], rel=0.1, abs=1)
+    assert later == pytest.approx(
+        [spread * (2 * math.log(8 * n)) ** 0.5 + far * (1 - 2 ** (1 - n)) for n in (1, 3)], rel=0.2
+    )
 
 
 def test_the_order_of_terms_changes_no_count():
