@@ -154,4 +154,5 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M38": prologue.m38,
     "M39": prologue.m39,
     "M40": ways.m40,
+    "M41": flows.m41,
 }

@@ -104,3 +104,11 @@ def m37(sms: int) -> Points:
         yield ring("M37", 8 * KIB, 2, 1, 1, 1, mib * MIB, once=True)
     for mib in range(10, 22):
         yield ring("M37", 8 * KIB, 2, 1, 1, 3, mib * MIB, once=True)
+
+
+def m41(sms: int) -> Points:
+    """Passes of all SMs over a footprint as the launch before did, where several of them read the same."""
+    together = ((1, 1), (2, 1), (2, sms // 2), (4, sms // 4), (sms, 1))
+    for (share, apart), mib in itertools.product(together, range(16, 68, 4)):
+        if sms % (share * apart) == 0:
+            yield ring("M41", 16 * KIB, 4, 1, sms, 1, mib * MIB, share, apart, once=True)

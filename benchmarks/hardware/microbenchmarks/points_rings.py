@@ -43,7 +43,7 @@ def ring(
     """
     grid, hot = sms * per_sm, footprint <= 128 * MIB
     trips = trips_of(nbytes, slots, per_sm, sms, 60.0 if hot else SM_BYTES_PER_NS)
-    trips = footprint // (nbytes * grid) if once else trips
+    trips = footprint // (nbytes * (grid // share)) if once else trips
     chunks = footprint // nbytes
 
     def first(repeat: int) -> int:
