@@ -255,38 +255,48 @@ class _Cluster:
     def ended(
         self, task: Callable[[int, bytes], tuple[int, bytes]], jobs: dict[int, bytes]
     ) -> Iterator[tuple[int, bytes | BaseException]]:
-        """(place, result or error) of each job as it ends. Raises OSError for a cluster without workers."""
-        over: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        futures = self.client.map(task, list(jobs), list(jobs.values()), pure=False)
-        places = dict(zip((f.key for f in futures), jobs, strict=True))
-        for f in futures:
-            f.add_done_callback(over.put)
-        while places:
-            try:
-                f = self._next(over, len(places))
-            except TimeoutError as e:
-                self.client.cancel(futures)
-                yield from ((i, e) for i in places.values())
-                return
-            yield places.pop(f.key), self._result(f)
+        """(place, result or error) of each job as it ends. Raises OSError for a cluster without workers.
 
-    def _next(self, over: queue.SimpleQueue[Any], left: int) -> Any:
-        """The next future that is done."""
-        since = seen = time.monotonic()
-        while True:
+        No job is sent before there is a thread for it: it would wait behind one that hangs.
+        """
+        over: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        waiting, sent = collections.deque(jobs.items()), dict[str, tuple[int, Any]]()
+        room, since, seen = self._threads(), time.monotonic(), time.monotonic()
+        while waiting or sent:
+            while waiting and len(sent) < room:
+                i, data = waiting.popleft()
+                future = self.client.submit(task, i, data, pure=False)
+                sent[future.key] = i, future
+                future.add_done_callback(over.put)
             try:
-                return over.get(timeout=WATCH_SECONDS)
+                future = over.get(timeout=WATCH_SECONDS)
             except queue.Empty:
-                now = time.monotonic()
-            if self.client.status == "running" and self.client.scheduler_info()["workers"]:
-                seen = now
-            if now - seen > WORKERS_SECONDS:
-                raise OSError(
-                    f"expected workers of the Dask scheduler at {self.scheduler} for {left} jobs, got none for "
-                    f"{WORKERS_SECONDS:g} s: start them with dask worker {self.scheduler} --nthreads 1"
-                )
-            if now - since > self.limit:
-                raise _late(self.limit, f"on the workers of {self.scheduler}")
+                now, room = time.monotonic(), self._threads()
+                seen = now if room else seen
+                if now - seen > WORKERS_SECONDS:
+                    raise self._without_workers(len(waiting) + len(sent)) from None
+                if now - since > self.limit:
+                    self.client.cancel([f for _, f in sent.values()])
+                    late = _late(self.limit, f"on the workers of {self.scheduler}")
+                    yield from ((i, late) for i in (*(i for i, _ in sent.values()), *(i for i, _ in waiting)))
+                    return
+                continue
+            since = time.monotonic()
+            yield sent.pop(future.key)[0], self._result(future)
+
+    def _threads(self) -> int:
+        """Of all workers; 0 where the scheduler does not say."""
+        try:
+            found = self.client.sync(self.client.scheduler.ncores, workers=None, callback_timeout=CONNECT_SECONDS)
+        except (OSError, TimeoutError):
+            return 0
+        return sum(found.values())
+
+    def _without_workers(self, left: int) -> OSError:
+        return OSError(
+            f"expected workers of the Dask scheduler at {self.scheduler} for {left} jobs, got none for "
+            f"{WORKERS_SECONDS:g} s: start them with dask worker {self.scheduler} --nthreads 1"
+        )
 
     def _result(self, future: Any) -> bytes | BaseException:
         """What came back from a job, or why nothing did."""
