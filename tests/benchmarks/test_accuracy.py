@@ -20,8 +20,9 @@ QUICK_S, RUNS = 0.08, 10  # of a prediction, when it was stored, and of one with
 FEW = 25  # points of a round that are predicted again
 DIVIDES, COUNTS = "divides", "counts"  # how the text that was measured finds the slot of a ring
 REPLAYED = (  # the mean error of those points
-    ("round2_h200", "h200", 0.085, DIVIDES),
-    *(("round3_h200", "h200", 0.075, DIVIDES), ("round3_h100", "h100_sxm", 0.075, DIVIDES)),
+    pytest.param("round2_h200", "h200", 0.085, DIVIDES, marks=pytest.mark.campaign),
+    pytest.param("round3_h200", "h200", 0.075, DIVIDES, marks=pytest.mark.campaign),
+    pytest.param("round3_h100", "h100_sxm", 0.075, DIVIDES, marks=pytest.mark.campaign),
     *(("round4_h200", "h200", 0.06, COUNTS), ("round4_h100", "h100_sxm", 0.06, COUNTS)),
     *(("round6_h200", "h200", 0.065, COUNTS), ("round6_h100", "h100_sxm", 0.075, COUNTS)),
 )
