@@ -3,7 +3,8 @@
     python -m benchmarks.simulated_laws [--first 0] [--count 200]
 
 A kernel is one of a family, with odd options and sizes, or a program of ``value_kernels`` and ``protocol_kernels``, in
-clusters too. Its machine is an H200, or one whose times and rates are up to four times as large or as small. Of each:
+clusters too. Its machine is an H200, or one whose times and rates are up to four times as large or as small, with
+other sizes of L2 and of the queues of DRAM. Of each:
 
 - iterations that are counted, and each simulated, give the same time, stalls and counters, to the picosecond;
 - no unit is busy for more than all of the time, and a second run is the first;
@@ -116,7 +117,8 @@ def _machine(r: random.Random) -> Machine:
         return H200
     those = [n for n in H200.numbers.values() if n.unit in (*TIMES, *RATES)]
     values = {n.name: n.value * SPREAD ** r.uniform(-1, 1) for n in those}
-    return H200.replacing(**values, tma_bytes_in_flight=r.randint(1, 64) * 1024)
+    held = {"l2_bytes": int(2 ** r.uniform(16, 26)), "dram_queue_bytes": int(2 ** r.uniform(10, 23))}
+    return H200.replacing(**values, **held, tma_bytes_in_flight=r.randint(1, 64) * 1024)
 
 
 def broken(one: Drawn, seed: int) -> Iterator[str]:
