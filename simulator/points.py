@@ -117,7 +117,7 @@ class Points:
         if parts is None:
             return None
         column, row = (np.asarray(self.of(part)) for part in parts)
-        return (column, row) if column.ndim == 2 == row.ndim and column.shape[1] == 1 else None
+        return (column, row) if column.ndim == 2 == row.ndim and column.shape[1] == 1 <= row.size else None
 
     @property
     def here(self) -> Array:
