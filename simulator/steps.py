@@ -27,6 +27,8 @@ from .footprints import Moved
 from .points import Array, Scope
 from .timing_classes import TimingClass, Unit
 
+TOGETHER = (Unit.CTA_BARRIER, Unit.CLUSTER, Unit.CLUSTER_WAIT, Unit.WAIT, Unit.WAIT_GROUP)  # at which warps wait
+
 
 @dataclass(frozen=True, eq=False)
 class What:
@@ -97,7 +99,7 @@ class Step:
         return str(self.op)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Team:
     """The steps of the warps of a CTA that have the same roles; *numbers* has those of the steps."""
 
@@ -106,6 +108,11 @@ class Team:
     steps: list[Step]
     numbers: Array
     known: dict[str, Any] = field(default_factory=dict)  # what others have found out about it
+
+    @cached_property
+    def apart(self) -> bool:
+        """Whether its warps wait for nothing but loads of their own, so that each goes on by itself."""
+        return not any(step.unit in TOGETHER for step in self.steps)
 
 
 @dataclass(eq=False)

@@ -29,6 +29,7 @@ class Warps(Lockstep):
         engine, sm, log = self.engine, self.sm, self.sm.log
         issued, stalls, handlers = sm.slots.end, self.stalls, sm.handlers
         follower, steps = self.follower, self.team.steps
+        apart = self.team.apart  # and then the first warp is ahead of the last by what these share of the issue slots
         if log is not None:
             log.begins(self.name)
         while self.at < len(steps):
@@ -47,6 +48,9 @@ class Warps(Lockstep):
             own = step.issue_ps
             taken = issued(step.slot_ps) - since
             self.stage = ISSUE
+            if step.slot_ps > own and apart:
+                taken -= step.slot_ps - own
+                self.lags(step.slot_ps - own)
             if taken > own:
                 stalls["issue slots"] += taken - own
                 yield taken

@@ -113,6 +113,14 @@ def test_warps_that_wait_for_their_own_loads_are_not_in_each_others_way():
     assert each[1] == pytest.approx(each[0], rel=0.03)
 
 
+def test_what_warps_that_meet_nowhere_share_is_in_their_way_once():
+    """Waves of CTAs of 1024 threads take 430 to 510 ns on both cards: what the last warp waits for is no sum."""
+    kernel = vector_copy(dim("N"), vector_bytes=4, threads=1024)
+    few, many = (time_of(kernel.bind(N=132 * 2048 * waves), cache="warm") for waves in (4, 8))
+
+    assert 430_000 < (many - few) / 4 < 540_000
+
+
 def test_an_iteration_of_a_consumer_takes_what_both_cards_measured():
     """By one SM, less launches: 77 to 81 ns with 512 bytes a slot, 84 with 1 KB, 143 to 147 with 4 KB."""
     for chunk, least, most in ((128, 76, 85), (256, 82, 95), (1024, 140, 152)):
