@@ -45,7 +45,8 @@ class Cache:
     write_run: float = 0.0
     lone_run: float = 0.0  # of a run behind which nobody moves more at about the time
     merged: float = 0.0  # the part of requests for the same bytes from a GPC at a time that L2 answers together
-    neighbours: int = 1  # SMs of a GPC
+    neighbours: int = 1  # CTAs in a row of the grid that are answered together, those of a GPC
+    shared: float = 1.0  # what it holds of bytes that SMs of both halves load, as a part of the capacity
 
     @classmethod
     def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:
@@ -55,17 +56,19 @@ class Cache:
             machine.count("dram_run_bytes"),
             machine.count("dram_lone_run_bytes"),
         )
-        neighbours = -(-machine.count("sms") // machine.count("gpcs"))
-        return cls(machine.count("l2_bytes"), footprint, warm, *runs, machine.share("l2_merged"), neighbours)
+        sharing = machine.share("l2_merged"), machine.count("l2_reach"), machine.share("l2_shared")
+        return cls(machine.count("l2_bytes"), footprint, warm, *runs, *sharing)
 
     def there(self, window: Any) -> Any:
         """The part of a window of distinct bytes that is still there at its end."""
         return 1.0 - np.interp(np.asarray(window) / self.capacity, WINDOWS, MISSED)
 
-    @property
-    def at_first(self) -> float:
-        """The part of the tensors that is there at the start: after another launch, all of them were used since."""
-        return float(self.there(self.footprint)) if self.warm else 0.0
+    def at_first(self, more: float = 1.0) -> float:
+        """The part of the tensors that is there at the start: after another launch, all of them were used since.
+
+        They take so many times *more* places than bytes that SMs of one half load each.
+        """
+        return float(self.there(more * self.footprint)) if self.warm else 0.0
 
     @property
     def written_back(self) -> float:
@@ -143,9 +146,9 @@ def traffic_of(
     kernel: Kernel, cache: Cache, walk: Walk, group: Array, nth: Array, groups: int, at_once: int, size: int
 ) -> Traffic:
     """The traffic of all CTAs, which are in *walk*: each is the *nth* of its group."""
-    key = "asked", len(group), groups, at_once, size, cache.neighbours
+    key = "asked", len(group), groups, at_once, size, cache.neighbours, cache.shared
     if key not in walk.known:  # on another machine it is the same
-        walk.known[key] = _asked(kernel, walk, group, nth, at_once, size, cache.neighbours)
+        walk.known[key] = _asked(kernel, walk, group, nth, at_once, size, cache)
     asked: Asked = walk.known[key]
     requests = {}
     if asked.parts:
@@ -185,6 +188,7 @@ class Asked:
     window: Array  # distinct bytes since then, see ``reuse``
     group: Array  # the same for those that ask for the same bytes in a step
     alike: Array  # how many of these are of one GPC
+    more: float = 1.0  # places in L2 that all bytes take, for each byte
 
     @cached_property
     def fetched(self) -> list[Any]:
@@ -203,7 +207,7 @@ class Asked:
         return [_rows_of(part) for _, part in self.parts]
 
 
-def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, size: int, neighbours: int) -> Asked:
+def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, size: int, cache: Cache) -> Asked:
     lengths = np.stack(walk.lengths)
     longest = np.maximum(lengths.max(axis=0), 1)
     start = _starts(longest, group, nth, np.arange(len(group)) % size, at_once)
@@ -221,16 +225,41 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
         key.append(np.where(more > 1, moved.at - moved.at % max(1, moved.fetched), moved.at))
         sizes.append(part.columns["bytes"] * more)
         load.append(np.full(len(cta), part.row.unit in READS))
-        gpc.append(sm[cta] // neighbours)
+        gpc.append(sm[cta] // cache.neighbours)
     nothing = np.zeros(0, dtype=np.int64)
     if not parts:
         return Asked(parts, time, *(nothing,) * 5)
     nbytes, near = np.concatenate([p.columns["bytes"] for _, p in parts]), np.concatenate(gpc)
     span = 1 + max(int(x.max(initial=0)) for x in key)
     keys = [x + numbers[part.columns["tensor"]] * span for x, (_, part) in zip(key, parts, strict=True)]
-    window, together = windows(np.concatenate(time), np.concatenate(keys), np.concatenate(sizes))
+    every, loads, held = np.concatenate(keys), np.concatenate(load), np.concatenate(sizes)
+    readers, more = _readers(every[loads], near[loads], every), 1.0
+    if readers.max() > 1:
+        _, first = np.unique(every, return_index=True)
+        bytes_held, held = float(held[first].sum()), held * _places(readers, cache.shared)
+        more = float(held[first].sum()) / max(bytes_held, 1.0)
+    window, together = windows(np.concatenate(time), every, held)
     those = together * (int(near.max()) + 1) + near
-    return Asked(parts, time, nbytes, np.concatenate(load), window, together, alike(those))
+    return Asked(parts, time, nbytes, loads, window, together, alike(those), more)
+
+
+def _readers(loaded: Array, near: Array, key: Array) -> Array:
+    """In how many GPCs the bytes of each request are loaded, at least 1."""
+    gpcs = int(near.max(initial=0)) + 1
+    of, counts = np.unique(np.unique(loaded * gpcs + near) // gpcs, return_counts=True)
+    if not len(of) or counts.max() == 1:
+        return np.ones(1, dtype=np.int64)
+    at = np.minimum(np.searchsorted(of, key), len(of) - 1)
+    return np.where(of[at] == key, counts[at], 1)
+
+
+def _places(readers: Array, shared: float) -> Array:
+    """The places in L2 that bytes take: more than one if SMs of both its halves load them.
+
+    Bytes lie in the half of who loads them. Readers in n GPCs, whose half is not known, are all in one of them in one
+    of 2^(n - 1) cases.
+    """
+    return np.asarray(1 + (1 - 0.5 ** (readers - 1)) * (1 / shared - 1))
 
 
 def _fetched(part: Part) -> Any:
@@ -260,7 +289,7 @@ def _sources(cache: Cache, asked: Asked) -> tuple[Array, Array, Array]:
     Who asks in the same step for what another misses waits for DRAM too, which is asked once. Of those who ask for the
     same bytes in a step from one GPC some are answered together.
     """
-    missed = 1.0 - np.where(np.isinf(asked.window), cache.at_first, cache.there(asked.window))
+    missed = 1.0 - np.where(np.isinf(asked.window), cache.at_first(asked.more), cache.there(asked.window))
     late = missed * asked.nbytes > LATE * LINE
     late = np.bincount(asked.group, weights=late).astype(bool)[asked.group]
     answered = 1.0 - cache.merged * (1.0 - 1.0 / asked.alike)
@@ -371,7 +400,7 @@ def spread(kernel: Kernel, cache: Cache, walk: Walk, scale: float) -> tuple[int,
         nbytes = part.columns["bytes"] * scale
         if part.row.unit in READS:
             name = part.columns["tensor"]
-            rate = (1.0 - cache.at_first) * min(1.0, int(kernel.tensor(name).bytes) / max(asked[name], 1))
+            rate = (1.0 - cache.at_first()) * min(1.0, int(kernel.tensor(name).bytes) / max(asked[name], 1))
             n = np.arange(len(nbytes))
             late = np.floor((n + 1) * rate + 1e-9) > np.floor(n * rate + 1e-9)
             dram = nbytes * late

@@ -139,13 +139,6 @@ def l2_beside_rate(rows: Sequence[Row]) -> Fitted:
     return level([1 / (2 / rate(r) - 1 / loads) for r in copies])
 
 
-def l2_merged(rows: Sequence[Row]) -> Fitted:
-    """The part of the requests of two SMs of a GPC for the same bytes that L2 answers together."""
-    apart = [those(rows, share=2, apart=n, bytes=32768)[0] for n in (1, 2, 4, 8)]
-    far = level([rate(r) for r in those(rows, share=2, apart=(33, 66), bytes=32768)]).value
-    return level([2 * (1 - far / rate(r)) for r in apart])
-
-
 # -- chases --------------------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,6 @@ from .memory import (
     l2_bytes,
     l2_fill,
     l2_half_latency,
-    l2_merged,
     l2_rate,
     sm_clock,
     sm_port_rate,
@@ -29,6 +28,7 @@ from .memory import (
     translation_latency,
 )
 from .rows import LOAD, STORE, Rule, by, commands, each
+from .sharing import l2_merged, l2_reach, l2_shared
 from .sm import (
     barrier_interval,
     barrier_release,
@@ -128,7 +128,11 @@ NUMBERS: dict[str, Source] = {
     "mbarrier_setup": Source("M31 M10", "cycles", "a launch until all have met behind its mbarriers", mbarrier_setup),
     "map_prefetch": Source("M31", "cycles", "the same with two maps that are prefetched, less that", map_prefetch),
     "l2_beside_rate": Source("M7", "B/ns", "stores of copies in L2, beside their loads", l2_beside_rate),
-    "l2_merged": Source("M21", "part", "two SMs of a GPC that load the same", l2_merged),
+    "l2_merged": Source("M21", "part", "SMs that load the same: what L2 answers together of a GPC's", l2_merged),
+    "l2_reach": Source("M21", "count", "the same: CTAs in a row that are answered together", l2_reach),
+    "l2_shared": Source(
+        "M37 M7 M4", "part", "passes of the same SM, half of them, by what L2 holds as a whole", l2_shared
+    ),
     "wgmma_column": Source("M14", "cycles", "chains of 16 by two warpgroups", wgmma_column),
     "wgmma_latency": Source("M14", "cycles", "one wgmma and its wait, less N/2", wgmma_latency),
     "wgmma_issue": Source("M15 M5 M9 M20", "cycles", "one of four wgmmas of a step, N = 64", wgmma_issue),
