@@ -46,7 +46,7 @@ from .sm import (
     wgmma_issue_beside,
     wgmma_latency,
 )
-from .tiles import crossbar_wait, dram_apart, l2_request, l2_write_request, l2_write_wait, map_prefetch, mbarrier_setup
+from .tiles import crossbar_wait, l2_request, l2_write_request, l2_write_wait, map_prefetch, mbarrier_setup
 from .tma import descriptor_fetch, multicast_latency, tma_latency, tma_row, tma_store_read
 
 
@@ -114,9 +114,6 @@ NUMBERS: dict[str, Source] = {
     ),
     "dram_read_wait": Source("M4 M19 M35", "ns", "rings of more SMs, by what DRAM reads, and its queues", dram_wait(0)),
     "dram_write_wait": Source("M4 M19 M35", "ns", "the same of rings that copy, by what it writes", dram_wait(1)),
-    "dram_apart": Source(
-        "M40 M4", "part", "boxes read down columns of DRAM, less those read along rows, by a read's time", dram_apart
-    ),
     "l2_request": Source("M32", "ns", "rows of a sector that all SMs load", l2_request),
     "l2_write_request": Source("M32", "ns", "rows of a sector that all SMs store", l2_write_request),
     "l2_write_wait": Source(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..fitting import Fitted, level
-from .memory import IN_FLIGHT, MIB, dram_rate, l2_rate, sm_port_rate
-from .rows import COPY, LOAD, STORE, Row, mid, rate, scaled, those
+from .memory import MIB, l2_rate, sm_port_rate
+from .rows import COPY, LOAD, STORE, Row, mid, scaled, those
 from .sm import barrier_interval, barrier_release
 
 SECTOR, MANY = 32, 256  # bytes of a row, and rows of a box
@@ -15,9 +15,6 @@ WARPS, MAPS = 2, 2  # of these launches
 BUSY = 0.4  # part of the time for which L2 writes, from which on reads wait for more than a few nanoseconds
 HELD_UP = 0.95  # of its rate, from which on the port of an SM is what holds up a ring
 SLICE = 8192  # bytes of 64 rows of an operand of products
-ACROSS, READS_DOWN = 0, 1  # ways of M40
-PITCH = 65536  # bytes between rows of most of its tensors
-FEW_TRIPS = 2  # of CTAs that follow one another in the order of their tiles
 MOST_BYTES = 4096  # of the chunks that say what a read waits for: longer ones wait for themselves
 
 
@@ -76,23 +73,6 @@ def l2_write_wait(rows: Sequence[Row]) -> Fitted:
             more = [trip(mode, r, few=False) - trip(mode, r, few=True) for mode in (COPY, LOAD)]
             found.append((more[0] - more[1]) * (1 - busy) / busy)
     return level(found)
-
-
-def dram_apart(rows: Sequence[Row]) -> Fitted:
-    """What a read takes longer, as a part of its time, if what lies beside it is not read at about the time.
-
-    Boxes that are read down columns and written along rows, less those read along rows, with so much in flight that
-    more would not be faster. A part that depends on the bytes of their rows is no such number: its residual says so.
-    """
-    copies = [r for r in those(rows, id="M40", mode=COPY, sms=max(r["sms"] for r in rows)) if r["trips"] > FEW_TRIPS]
-    deep = [
-        r for r in copies if r["bytes"] * r["slots"] * r["per_sm"] >= IN_FLIGHT and r["pitch"] == copies[0]["pitch"]
-    ]
-    along = level([rate(r) for r in those(deep, way=ACROSS)]).value
-    down = those(deep, way=READS_DOWN)
-    read = dram_rate(LOAD)(those(rows, id="M4")).value
-    found = [2 * read * (1 / rate(r) - 1 / along) for r in down]
-    return level(found, {"row_bytes": [r["row_bytes"] for r in down]})
 
 
 def crossbar_wait(rows: Sequence[Row]) -> Fitted:
