@@ -30,7 +30,7 @@ from symlayout.kernels.families import Family, shown
 
 from .engine import SimulationError
 from .machine import H200, LackingError, Machine, MachineError
-from .simulate import simulate
+from .simulate import CACHES, simulate
 
 MAX_POINTS = 100_000
 BEST = 10
@@ -142,7 +142,7 @@ def sweep(
     best: int | None = BEST,
     workers: int = 1,
     scheduler: str | None = None,
-    resume: Path | None = None,
+    resume: Path | str | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Sweep:
     """Simulate each combination of sizes and options of a family.
@@ -153,10 +153,11 @@ def sweep(
     looked up before a simulation. Raises SimulationError for axes that are none, or of too many points, and
     MachineError for a machine without a number that a point needs, or without instructions that all of them need.
     """
+    _expect_sweep(family, machine, cache, best)
     sizes = {k: sizes[k] for k in family.dims if k in sizes} | dict(sizes)
     axes = {k: axes[k] for k in family.options if k in axes} | dict(axes)
     todo = points(family, sizes, axes)
-    store = _Store(resume, machine, cache)
+    store = _Store(None if resume is None else Path(resume), machine, cache)
     work = functools.partial(predicted, family, machine, cache, store.known)
     rows: list[Row] = [Row({}, {})] * len(todo)
     before = lacking = 0
@@ -178,6 +179,17 @@ def sweep(
     return Sweep(family.name, machine.name, tuple(rows), before, several)
 
 
+def _expect_sweep(family: Family, machine: Machine, cache: str, best: int | None) -> None:
+    """Raise SimulationError for what no sweep takes."""
+    if not isinstance(family, Family) or not isinstance(machine, Machine):
+        got = f"{type(family).__name__} and {type(machine).__name__}"
+        raise SimulationError(f"expected a family such as family('gemm'), and a machine such as H200, got {got}")
+    if cache not in CACHES:
+        raise SimulationError(f"expected a cache of {' or '.join(CACHES)}, got {cache!r}")
+    if best is not None and best < 1:
+        raise SimulationError(f"expected at least 1 as the best to ask about, or None for all, got {best}")
+
+
 def points(family: Family, sizes: Mapping[str, Sequence[int]], axes: Mapping[str, Sequence[Any]]) -> list[Point]:
     """All combinations, the last axis the fastest. Raises SimulationError."""
     for name, known, what in (
@@ -189,6 +201,9 @@ def points(family: Family, sizes: Mapping[str, Sequence[int]], axes: Mapping[str
     missing = [n for n in family.dims if n not in sizes]
     if missing:
         raise SimulationError(f"expected all sizes of {family.name}, got none for {', '.join(missing)}")
+    for name, values in (*sizes.items(), *axes.items()):
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise SimulationError(f"expected a list of values of {name}, got {values!r}")
     empty = [n for n, values in (*sizes.items(), *axes.items()) if not values]
     if empty:
         raise SimulationError(f"expected at least one value of {empty[0]}, got none")
@@ -247,8 +262,8 @@ def _asked(
         said = campaigns.run(ask, todo, workers, scheduler)
         answers = {id(r): x.error if isinstance(x, campaigns.Failed) else x for r, x in zip(todo, said, strict=True)}
         for k, r in enumerate(ranked):
-            why = answers.get(id(r))
-            if why is not None:
+            if id(r) in answers:
+                why = answers[id(r)]
                 new = replace(r, why=why) if why else replace(r, legal=LEGAL)
                 ranked[k] = rows[places[id(r)]] = new
                 places[id(new)] = places.pop(id(r))
@@ -263,7 +278,10 @@ def _open(ranked: list[Row], best: int | None) -> list[Row]:
 
 
 def _says(family: Family, legal: Legal, row: Row) -> str:
-    return legal(family.build(**{k: family.read(k, text) for k, text in row.options.items()}), row.sizes)
+    why = legal(family.build(**{k: family.read(k, text) for k, text in row.options.items()}), row.sizes)
+    if why and not isinstance(why, str):
+        raise SimulationError(f"expected why a kernel must not be used, or '', got {why!r}")
+    return why or ""
 
 
 # -- resuming ----------------------------------------------------------------------------------------------------

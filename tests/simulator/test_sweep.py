@@ -11,6 +11,7 @@ from simulator import H200, SimulationError, simulate
 from simulator.sweep import Row, Sweep, points, sweep
 from symlayout.kernels import bulk_copy
 from symlayout.kernels.families import family
+from tests.support.plain import within
 
 COPY = family("bulk_copy")
 SIZES, AXES = {"N": [1 << 18]}, {"chunk": [512, 1024, 65536], "slots": [1, 2, 3]}
@@ -165,3 +166,35 @@ def test_a_builder_that_fails_is_a_row_with_its_reason():
 def test_axes_that_are_none_are_refused(sizes, axes, message):
     with pytest.raises(SimulationError, match=message):
         points(COPY, sizes, axes)
+
+
+@pytest.mark.parametrize("says", ["", None])
+def test_what_has_nothing_to_say_of_a_kernel_lets_it_be(says):
+    with within(20):
+        found = sweep(COPY, SIZES, {"slots": [1]}, legal=lambda kernel, sizes: says)
+
+    assert [r.legal for r in found.ranked] == ["legal"]
+
+
+def test_what_says_no_reason_is_told():
+    found = sweep(COPY, SIZES, {"slots": [1]}, legal=lambda kernel, sizes: 5)
+
+    assert found.rows[0].why == "SimulationError: expected why a kernel must not be used, or '', got 5"
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"family": "bulk_copy"}, r"expected a family such as family\('gemm'\), .* got str and Machine"),
+        ({"machine": "h200"}, "and a machine such as H200, got Family and str"),
+        ({"cache": "lukewarm"}, "expected a cache of cold or warm, got 'lukewarm'"),
+        ({"best": 0}, "expected at least 1 as the best to ask about, or None for all, got 0"),
+        ({"axes": {"slots": "2"}}, "expected a list of values of slots, got '2'"),
+        ({"sizes": {"N": 4096}}, "expected a list of values of N, got 4096"),
+    ],
+)
+def test_what_no_sweep_takes_is_one_error(change, message):
+    given = {"family": COPY, "sizes": SIZES, "axes": AXES} | change
+
+    with pytest.raises(SimulationError, match=message):
+        sweep(**given)
