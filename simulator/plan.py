@@ -360,7 +360,7 @@ class _Chosen:
 
     def _plan(self, kinds: tuple[Kind, ...], total: int, dram: int, told: str, shared: bool = False) -> Plan:
         grid = self.grid
-        note = f"{told}; up to {grid.at_once} CTAs at once on an SM"
+        note = f"{told}; {'one CTA' if grid.at_once == 1 else f'up to {grid.at_once} CTAs'} at once on an SM"
         drawn = self.programs.indices.drawn
         notes = (note, *(f"entries of {name} are drawn, since it is not among the inputs" for name in drawn))
         outside = ", ".join(_outside(self.kernel))
