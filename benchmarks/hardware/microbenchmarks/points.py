@@ -155,4 +155,5 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M39": prologue.m39,
     "M40": ways.m40,
     "M41": flows.m41,
+    "M42": rings.m42,
 }

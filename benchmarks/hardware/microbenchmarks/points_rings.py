@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -165,16 +166,37 @@ def m17(sms: int) -> Points:
             yield _multicast(nbytes, n, ctas, sms // 4 * 4, footprint)
 
 
-def _multicast(nbytes: int, slots: int, ctas: int, grid: int, footprint: int) -> Point:
+def _multicast(
+    nbytes: int, slots: int, ctas: int, grid: int, footprint: int, share: int = 1, apart: int = 1, name: str = "M17"
+) -> Point:
+    """A ring of clusters; *share* of them, each *apart* from the next, load the same."""
     hot, chunks = footprint <= 64 * MIB, footprint // nbytes
     trips = trips_of(nbytes, slots, 1, 132, 60.0)
 
     def args(lab: Lab, repeat: int) -> list[Any]:
         first = 0 if hot else repeat * trips * grid % chunks
-        return [lab.src, u32(nbytes), u32(slots), u32(trips), u64(first), u64(chunks), u32(ctas)]
+        return [lab.src, u32(nbytes), u32(slots), u32(trips), u64(first), u64(chunks), *map(u32, (ctas, share, apart))]
 
     facts = {"bytes": nbytes, "slots": slots, "ctas": ctas, "trips": trips, "footprint": footprint}
+    facts |= {"share": share, "apart": apart} if share > 1 else {}
     return Point(
-        "M17", "ring", "ring_multicast", grid, 64, args, facts, shared=slots * (nbytes + 16), cluster=ctas,
+        name, "ring", "ring_multicast", grid, 64, args, facts, shared=slots * (nbytes + 16), cluster=ctas,
         before=(lambda lab, r: lab.touch(footprint)) if hot else None,
     )  # fmt: skip
+
+
+def m42(sms: int) -> Points:
+    """Rings in clusters of two that load the same chunks, each CTA for itself and by multicast, by how far apart.
+
+    Whether L2 answers CTAs of clusters together as it does others (M21) is not known.
+    """
+    pairs = sms // 2
+    for share, apart in itertools.product((1, 2, 4, 8), (1, 2, 3, 4, 6, 8, 9, 12, 16, 33)):
+        if apart * share > pairs or (share == 1 < apart):
+            continue
+        grid = 2 * (pairs // (apart * share) * apart * share)
+        yield _multicast(32 * KIB, 4, 2, grid, 16 * MIB, share, apart, "M42")
+        for each in (2 * apart, 2 * apart - 1)[:share]:  # CTAs from one to the next: of one rank, and of both
+            some = grid // (each * share) * each * share
+            if some and some % 2 == 0:
+                yield replace(ring("M42", 32 * KIB, 4, 1, some, 1, 16 * MIB, share, each), cluster=2)

@@ -166,9 +166,10 @@ COUNTED(counted_copy, true, 4, true)
 COUNTED(counted_load_6, false, 6, true)
 COUNTED(counted_copy_6, true, 6, true)
 
-// M17: the same, loads only, in clusters: each CTA loads its part of a chunk for all of them.
+// M17: the same, loads only, in clusters: each CTA loads its part of a chunk for all of them. *share* clusters load the same
+// chunks (M42), each *apart* from the next in the grid.
 extern "C" __global__ void ring_multicast(Stamp* out, const char* src, u32 bytes, u32 slots, u32 trips, u64 first,
-                                          u64 chunks, u32 ctas) {
+                                          u64 chunks, u32 ctas, u32 share, u32 apart) {
     extern __shared__ __align__(128) char shared[];
     const u32 tiles = shared_address(shared), full = tiles + slots * bytes, empty = full + 8 * slots;
     const u32 rank = cluster_rank(), part = bytes / ctas;
@@ -177,8 +178,9 @@ extern "C" __global__ void ring_multicast(Stamp* out, const char* src, u32 bytes
         fence_init();
     }
     cluster_sync();
-    const u64 grid = gridDim.x / ctas;
-    u64 chunk = (first + blockIdx.x / ctas) % chunks;
+    const u32 cluster = blockIdx.x / ctas;
+    const u64 grid = gridDim.x / ctas / share;
+    u64 chunk = (first + cluster / (apart * share) * apart + cluster % apart) % chunks;
     Cursor at(slots);
     if (threadIdx.x < 32 && elect_one()) {
         for (u32 i = 0; i < trips; ++i, at.advance()) {
