@@ -23,8 +23,8 @@ REPLAYED = (  # the mean error of those points
     pytest.param("round2_h200", "h200", 0.085, DIVIDES, marks=pytest.mark.campaign),
     pytest.param("round3_h200", "h200", 0.075, DIVIDES, marks=pytest.mark.campaign),
     pytest.param("round3_h100", "h100_sxm", 0.075, DIVIDES, marks=pytest.mark.campaign),
-    *(("round4_h200", "h200", 0.06, COUNTS), ("round4_h100", "h100_sxm", 0.06, COUNTS)),
-    *(("round6_h200", "h200", 0.065, COUNTS), ("round6_h100", "h100_sxm", 0.075, COUNTS)),
+    *(("round4_h200", "h200", 0.05, COUNTS), ("round4_h100", "h100_sxm", 0.05, COUNTS)),
+    *(("round6_h200", "h200", 0.055, COUNTS), ("round6_h100", "h100_sxm", 0.06, COUNTS)),
 )
 RESULTS = Path(__file__).parents[2] / "benchmarks/results/accuracy"
 
