@@ -233,8 +233,10 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
     span = 1 + max(int(x.max(initial=0)) for x in key)
     keys = [x + numbers[part.columns["tensor"]] * span for x, (_, part) in zip(key, parts, strict=True)]
     every, loads, held = np.concatenate(keys), np.concatenate(load), np.concatenate(sizes)
-    readers, more = _readers(every[loads], near[loads], every), 1.0
-    if readers.max() > 1:
+    of = {part.columns["tensor"] for _, part in parts if part.row.unit in READS}
+    more = 1.0
+    if held[loads].sum() > sum(int(t.bytes) for t in kernel.tensors if t.name in of):  # some bytes are loaded again
+        readers = _readers(every[loads], near[loads], every)
         _, first = np.unique(every, return_index=True)
         bytes_held, held = float(held[first].sum()), held * _places(readers, cache.shared)
         more = float(held[first].sum()) / max(bytes_held, 1.0)
@@ -245,10 +247,8 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
 
 def _readers(loaded: Array, near: Array, key: Array) -> Array:
     """In how many GPCs the bytes of each request are loaded, at least 1."""
-    gpcs = int(near.max(initial=0)) + 1
+    gpcs = int(near.max()) + 1
     of, counts = np.unique(np.unique(loaded * gpcs + near) // gpcs, return_counts=True)
-    if not len(of) or counts.max() == 1:
-        return np.ones(1, dtype=np.int64)
     at = np.minimum(np.searchsorted(of, key), len(of) - 1)
     return np.where(of[at] == key, counts[at], 1)
 
