@@ -47,6 +47,9 @@ def compile(
     Raises CompileError with the errors and their lines, or with what the machine code must not have, and
     NoCompilerError, with the command that installs one, where no compiler is there.
     """
+    if not isinstance(source, str):
+        hint = "; take its .text" if hasattr(source, "text") else ""
+        raise CompileError(f"expected CUDA C++ as text, got {type(source).__name__}{hint}")
     wanted = Options(arch=arch, **options)
     unknown = [each for each in allow if each not in NAMES]
     if unknown:

@@ -67,6 +67,8 @@ def sweep(
         check_target(resume)
     if workers < 1 and workers != -1:
         fail(f"expected at least 1 worker, or -1 for all cores, got {workers}")
+    if ":" in kernel:
+        fail(f"expected a kernel family, whose options are axes, got {kernel!r}; simulate takes a kernel of your own")
     try:
         of = family(kernel)
         where = chosen_machine(machine, number or [])

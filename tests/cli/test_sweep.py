@@ -103,6 +103,7 @@ def test_a_number_of_the_machine_may_be_set_and_values_come_once():
     "args, message",
     [
         (("bulk_copi", "N=5"), "did you mean bulk_copy?"),
+        (("mine.py:mine", "N=5"), "got 'mine.py:mine'; simulate takes a kernel of your own"),
         (("bulk_copy",), "expected all sizes of bulk_copy, got none for N"),
         (("bulk_copy", "N=5", "slotz=3"), "got 'slotz'"),
         (("bulk_copy", "N"), "expected NAME=VALUES such as stages=2..6"),

@@ -19,6 +19,7 @@ from gpu.compiling.store import Kept, Store
 from gpu.compiling.toolchains import Nvcc, Nvrtc, Outcome, Toolchain
 from gpu.cubin import sass
 from gpu.errors import CompileError, CubinError, NoCompilerError
+from symlayout.kernels.families import family
 
 DATA = Path(__file__).parent / "data"
 KERNELS = Path(__file__).parents[2] / "benchmarks" / "hardware" / "reference_kernels"
@@ -352,6 +353,13 @@ def test_nvrtc_that_cannot_be_imported_is_one_line(monkeypatch):
 def test_wrong_options(wrong, message):
     with pytest.raises(CompileError, match=message):
         gpu.compile(FILL, **wrong)
+
+
+def test_what_is_no_text_is_told():
+    with pytest.raises(CompileError, match=r"^expected CUDA C\+\+ as text, got Source; take its \.text$"):
+        gpu.compile(gpu.emit(family("fill").build()))
+    with pytest.raises(CompileError, match=r"^expected CUDA C\+\+ as text, got NoneType$"):
+        gpu.compile(None)
 
 
 @pytest.mark.skipif(Nvcc.found() is None, reason="no nvcc here")
