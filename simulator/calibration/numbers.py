@@ -128,7 +128,7 @@ NUMBERS: dict[str, Source] = {
     "l2_merged": Source("M21", "part", "SMs that load the same: what L2 answers together of a GPC's", l2_merged),
     "l2_reach": Source("M21", "count", "the same: CTAs in a row that are answered together", l2_reach),
     "l2_shared": Source(
-        "M37 M7 M4", "part", "passes of the same SM, half of them, by what L2 holds as a whole", l2_shared
+        "M41", "part", "passes of all SMs over the same bytes, by those of one SM over each", l2_shared
     ),
     "wgmma_column": Source("M14", "cycles", "chains of 16 by two warpgroups", wgmma_column),
     "wgmma_latency": Source("M14", "cycles", "one wgmma and its wait, less N/2", wgmma_latency),

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..fitting import Fitted, level
-from .memory import l2_bytes
 from .rows import LOAD, Row, rate, those
 
 LARGE = 32768  # bytes of the chunks of M21 that tell which CTAs are answered together
@@ -53,17 +52,25 @@ def l2_merged(rows: Sequence[Row]) -> Fitted:
 
 
 def l2_shared(rows: Sequence[Row]) -> Fitted:
-    """What L2 holds of bytes that SMs of both halves load, as a part of what it holds of others (``l2_bytes``).
+    """What L2 holds of bytes that SMs of both its halves load, as a part of what it holds of others.
 
-    Each pass of M37 loads a byte by the SM that did before, so it has one place. What L2 holds is between the last
-    footprint that passes at full rate and the next. Bytes that both halves load have two places.
+    That is of passes in which all SMs load the same, and in which each byte is loaded by one SM, always the same.
     """
-    most = max(r["sms"] for r in those(rows, id="M37", mode=LOAD))
-    passes = sorted(those(rows, id="M37", mode=LOAD, sms=most), key=lambda r: float(r["footprint"]))
+    passes = those(rows, id="M41", mode=LOAD)
+    most = max(r["sms"] for r in passes)
+    (both, unsure), (one, less_sure) = _held(those(passes, share=most)), _held(those(passes, share=None))
+    return Fitted(both / one, max(unsure, less_sure), len(passes))
+
+
+def _held(passes: Sequence[Row]) -> tuple[float, float]:
+    """(bytes up to which passes find all again, half of a step of the footprint as a part of that).
+
+    It is between the last footprint that passes at full rate and the next.
+    """
     best = max(map(rate, passes))
     held = max(float(r["footprint"]) for r in passes if rate(r) > FULL * best)
     more = min(float(r["footprint"]) for r in passes if r["footprint"] > held)
-    return Fitted((held + more) / 4 / l2_bytes(rows).value, (more - held) / (more + held), len(passes))
+    return (held + more) / 2, (more - held) / (more + held)
 
 
 __all__ = ["l2_merged", "l2_reach", "l2_shared"]

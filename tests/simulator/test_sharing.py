@@ -37,18 +37,20 @@ def test_two_in_reach_are_one_request():
     assert _answered(row, 4, 1.0) == pytest.approx(1)
 
 
-def test_l2_holds_what_passes_at_full_rate(monkeypatch):
-    """Between 48 and 52 MB, half of it in both halves, of 40 MB as a whole."""
-    monkeypatch.setattr("simulator.calibration.sharing.l2_bytes", lambda rows: type("F", (), {"value": 40 * MIB}))
-    passes = {20: 6900, 44: 7600, 48: 7400, 52: 6100, 64: 4300}
-    rows = [
-        {"id": "M37", "mode": 1, "sms": 132, "grid": 132, "bytes": 16384, "trips": 10, "footprint": mib * MIB,
-         "ns": [16384 * 10 * 132 / rate]}
-        for mib, rate in passes.items()
-    ]  # fmt: skip
+def passes(rates, **knobs):
+    """Rows of M41 by the footprint in MB."""
+    facts = {"id": "M41", "mode": 1, "sms": 132, "grid": 132, "bytes": 16384, "trips": 10, **knobs}
+    return [{**facts, "footprint": mib * MIB, "ns": [16384 * 10 * 132 / rate]} for mib, rate in rates.items()]
 
-    assert l2_shared(rows).value == pytest.approx(25 / 40)
-    assert l2_shared(rows).residual == pytest.approx(2 / 50)
+
+def test_l2_holds_what_passes_at_full_rate():
+    """Between 48 and 52 MB of what one SM loads, between 28 and 32 of what all do; two are not asked."""
+    one = passes({20: 6900, 44: 7600, 48: 7400, 52: 6100, 64: 4300})
+    two = passes({20: 7000, 64: 7000}, share=2, apart=66)
+    every = passes({16: 15_000, 28: 14_900, 32: 9000, 36: 4000}, share=132, apart=1)
+
+    assert l2_shared([*one, *two, *every]).value == pytest.approx(30 / 50)
+    assert l2_shared([*one, *two, *every]).residual == pytest.approx(2 / 30)
 
 
 def missed(kernel, **numbers):
