@@ -1,7 +1,7 @@
 """How many slots does a ring need? A persistent TMA copy with one to four, predicted without a GPU.
 
 With one slot a tile is stored before the next one is asked for, so too few bytes are in flight. Two slots keep DRAM
-busy, and more change nothing.
+busy but for a twentieth of the time, which a third one fills; a fourth changes nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A kernel of one's own, before any CUDA: does a second buffer pay?
 
 Each CTA of 128 threads scales its share of a vector: a loop loads four elements a thread, doubles them, and stores. In
-the second version the loads of the next trip are issued before the stores of this one, into other registers.
+the second version the loads of the next iteration are issued before the stores of this one, into other registers.
 """
 
 from __future__ import annotations
