@@ -162,6 +162,8 @@ def _gaps(kernel: Kernel) -> Iterator[str]:
     units = _units(kernel)
     if Unit.MMA in units:
         yield f"{MODEL}_products"
+    elif Unit.WGMMA in units:
+        yield f"{MODEL}_wgmma"
     elif Unit.SHARED in units and Unit.TMA_STORE in units:
         yield f"{MODEL}_turned"
 
