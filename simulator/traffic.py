@@ -15,6 +15,7 @@ from .footprints import Moved
 from .machine import Machine
 from .reuse import windows
 from .settling import coarse
+from .sharers import by_lot, places, readers
 from .sorting import alike, among, stable_order
 from .steps import Part, Walk
 from .timing_classes import Unit
@@ -46,6 +47,8 @@ class Cache:
     lone_run: float = 0.0  # of a run behind which nobody moves more at about the time
     merged: float = 0.0  # the part of requests for the same bytes from a GPC at a time that L2 answers together
     neighbours: int = 1  # CTAs in a row of the grid that are answered together, those of a GPC
+    of_clusters: float = 0.0  # the same part where CTAs are in clusters
+    lots: int = 1  # places at one of which each cluster is answered, those of so many in a row at different ones
     shared: float = 1.0  # what it holds of bytes that SMs of both halves load, as a part of the capacity
 
     @classmethod
@@ -56,8 +59,9 @@ class Cache:
             machine.count("dram_run_bytes"),
             machine.count("dram_lone_run_bytes"),
         )
-        sharing = machine.share("l2_merged"), machine.count("l2_reach"), machine.share("l2_shared")
-        return cls(machine.count("l2_bytes"), footprint, warm, *runs, *sharing)
+        alone = machine.share("l2_merged"), machine.count("l2_reach")
+        clusters = machine.share("l2_cluster_merged"), machine.count("l2_cluster_places")
+        return cls(machine.count("l2_bytes"), footprint, warm, *runs, *alone, *clusters, machine.share("l2_shared"))
 
     def there(self, window: Any) -> Any:
         """The part of a window of distinct bytes that is still there at its end."""
@@ -146,7 +150,7 @@ def traffic_of(
     kernel: Kernel, cache: Cache, walk: Walk, group: Array, nth: Array, groups: int, at_once: int, size: int
 ) -> Traffic:
     """The traffic of all CTAs, which are in *walk*: each is the *nth* of its group."""
-    key = "asked", len(group), groups, at_once, size, cache.neighbours, cache.shared
+    key = "asked", len(group), groups, at_once, size, cache.neighbours, cache.lots, cache.shared
     if key not in walk.known:  # on another machine it is the same
         walk.known[key] = _asked(kernel, walk, group, nth, at_once, size, cache)
     asked: Asked = walk.known[key]
@@ -187,7 +191,8 @@ class Asked:
     load: Array
     window: Array  # distinct bytes since then, see ``reuse``
     group: Array  # the same for those that ask for the same bytes in a step
-    alike: Array  # how many of these are of one GPC
+    alike: Array  # how many of these are answered at one place
+    clusters: bool = False  # of CTAs that ask
     more: float = 1.0  # places in L2 that all bytes take, for each byte
 
     @cached_property
@@ -225,7 +230,7 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
         key.append(np.where(more > 1, moved.at - moved.at % max(1, moved.fetched), moved.at))
         sizes.append(part.columns["bytes"] * more)
         load.append(np.full(len(cta), part.row.unit in READS))
-        gpc.append(sm[cta] // cache.neighbours)
+        gpc.append(sm[cta] // (cache.neighbours if size == 1 else size))
     nothing = np.zeros(0, dtype=np.int64)
     if not parts:
         return Asked(parts, time, *(nothing,) * 5)
@@ -236,30 +241,13 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
     of = {part.columns["tensor"] for _, part in parts if part.row.unit in READS}
     more = 1.0
     if held[loads].sum() > sum(int(t.bytes) for t in kernel.tensors if t.name in of):  # some bytes are loaded again
-        readers = _readers(every[loads], near[loads], every)
+        gpcs = readers(every[loads], near[loads], every)
         _, first = np.unique(every, return_index=True)
-        bytes_held, held = float(held[first].sum()), held * _places(readers, cache.shared)
+        bytes_held, held = float(held[first].sum()), held * places(gpcs, cache.shared)
         more = float(held[first].sum()) / max(bytes_held, 1.0)
     window, together = windows(np.concatenate(time), every, held)
-    those = together * (int(near.max()) + 1) + near
-    return Asked(parts, time, nbytes, loads, window, together, alike(those), more)
-
-
-def _readers(loaded: Array, near: Array, key: Array) -> Array:
-    """In how many GPCs the bytes of each request are loaded, at least 1."""
-    gpcs = int(near.max()) + 1
-    of, counts = np.unique(np.unique(loaded * gpcs + near) // gpcs, return_counts=True)
-    at = np.minimum(np.searchsorted(of, key), len(of) - 1)
-    return np.where(of[at] == key, counts[at], 1)
-
-
-def _places(readers: Array, shared: float) -> Array:
-    """The places in L2 that bytes take: more than one if SMs of both its halves load them.
-
-    Bytes lie in the half of who loads them. Readers in n GPCs, whose half is not known, are all in one of them in one
-    of 2^(n - 1) cases.
-    """
-    return np.asarray(1 + (1 - 0.5 ** (readers - 1)) * (1 / shared - 1))
+    here = by_lot(together, near, cache.lots) if size > 1 else alike(together * (int(near.max()) + 1) + near)
+    return Asked(parts, time, nbytes, loads, window, together, here, size > 1, more)
 
 
 def _fetched(part: Part) -> Any:
@@ -292,7 +280,8 @@ def _sources(cache: Cache, asked: Asked) -> tuple[Array, Array, Array]:
     missed = 1.0 - np.where(np.isinf(asked.window), cache.at_first(asked.more), cache.there(asked.window))
     late = missed * asked.nbytes > LATE * LINE
     late = np.bincount(asked.group, weights=late).astype(bool)[asked.group]
-    answered = 1.0 - cache.merged * (1.0 - 1.0 / asked.alike)
+    merged = cache.of_clusters if asked.clusters else cache.merged
+    answered = 1.0 - merged * (1.0 - 1.0 / asked.alike)
     return np.where(asked.load, missed, cache.written_back), late & asked.load, np.where(asked.load, answered, 1.0)
 
 

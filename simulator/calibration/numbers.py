@@ -28,7 +28,7 @@ from .memory import (
     translation_latency,
 )
 from .rows import LOAD, STORE, Rule, by, commands, each
-from .sharing import l2_merged, l2_reach, l2_shared
+from .sharing import l2_cluster_merged, l2_cluster_places, l2_merged, l2_reach, l2_shared
 from .sm import (
     barrier_interval,
     barrier_release,
@@ -127,6 +127,12 @@ NUMBERS: dict[str, Source] = {
     "l2_beside_rate": Source("M7", "B/ns", "stores of copies in L2, beside their loads", l2_beside_rate),
     "l2_merged": Source("M21", "part", "SMs that load the same: what L2 answers together of a GPC's", l2_merged),
     "l2_reach": Source("M21", "count", "the same: CTAs in a row that are answered together", l2_reach),
+    "l2_cluster_merged": Source(
+        "M42", "part", "clusters that load the same: what L2 answers together at one place", l2_cluster_merged
+    ),
+    "l2_cluster_places": Source(
+        "M42", "count", "the same: places, at different ones of which so many clusters in a row are", l2_cluster_places
+    ),
     "l2_shared": Source(
         "M41", "part", "passes of all SMs over the same bytes, by those of one SM over each", l2_shared
     ),

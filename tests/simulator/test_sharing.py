@@ -6,9 +6,18 @@ import numpy as np
 import pytest
 
 from simulator import H200
-from simulator.calibration.sharing import _answered, l2_merged, l2_reach, l2_shared
+from simulator.calibration.sharing import (
+    _again,
+    _again_of_clusters,
+    l2_cluster_merged,
+    l2_cluster_places,
+    l2_merged,
+    l2_reach,
+    l2_shared,
+)
 from simulator.plan import plan_of
 from simulator.program import Programs
+from simulator.sharers import by_lot
 from simulator.traffic import Cache
 from symlayout.kernels import gemm, tma_copy
 
@@ -18,7 +27,7 @@ MIB = 1 << 20
 def shared(apart, reach, part, share=2, grid=132):
     """A row of M21 at 9 TB/s for the requests that are answered one by one, 18 TB/s at most."""
     row = {"id": "M21", "share": share, "apart": apart, "grid": grid, "bytes": 32768, "mode": 1, "trips": 8}
-    return {**row, "ns": [32768 * 8 * grid / min(18_000, 9_000 / _answered(row, reach, part))]}
+    return {**row, "ns": [32768 * 8 * grid / min(18_000, 9_000 / (1 - part * _again(row, reach)))]}
 
 
 @pytest.mark.parametrize("reach, part", [(16, 0.68), (8, 0.9), (10, 0.5)])
@@ -33,8 +42,45 @@ def test_rows_tell_who_is_answered_together(reach, part):
 def test_two_in_reach_are_one_request():
     row = {"share": 2, "apart": 4, "grid": 16}
 
-    assert _answered(row, 8, 1.0) == pytest.approx(1 / 2)
-    assert _answered(row, 4, 1.0) == pytest.approx(1)
+    assert _again(row, 8) == pytest.approx(1 / 2)
+    assert _again(row, 4) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("places, part", [(12, 0.86), (8, 0.9), (16, 0.6)])
+def test_rows_tell_where_clusters_are_answered_together(places, part):
+    rows = []
+    for share, apart in [
+        (2, 1),
+        (2, 2),
+        (2, 4),
+        (2, 32),
+        (4, 1),
+        (4, 8),
+        (4, 16),
+        (4, 32),
+        (8, 1),
+        (8, 4),
+        (8, 8),
+        (8, 16),
+    ]:
+        row = {"id": "M42", "kernel": "ring", "share": share, "apart": apart, "grid": 128, "bytes": 32768, "mode": 1}
+        told = min(18_000, 9_000 / (1 - part * _again_of_clusters(row, places)))
+        rows.append({**row, "trips": 8, "ns": [32768 * 8 * 128 / told]})
+
+    assert l2_cluster_places(rows).value == places
+    assert l2_cluster_merged(rows).value == pytest.approx(part, abs=0.011)
+    assert l2_cluster_places(rows).residual < 0.01
+
+
+def test_clusters_meet_by_lot():
+    """At 4 places: of 4 in a row none, of 8 in a row two at each place; of two rows' first ones a quarter."""
+    everyone = np.zeros(8, dtype=np.int64)
+    far = by_lot(everyone[:2], np.array([0, 4]), 4)
+
+    assert by_lot(everyone[:4], np.arange(4), 4) == pytest.approx(np.ones(4))
+    assert by_lot(everyone, np.arange(8), 4) == pytest.approx(2 * np.ones(8))
+    assert far == pytest.approx(2 / (4 * (1 - (3 / 4) ** 2)) * np.ones(2))
+    assert by_lot(np.array([0, 1]), np.array([0, 0]), 4) == pytest.approx(np.ones(2))
 
 
 def passes(rates, **knobs):
@@ -77,11 +123,22 @@ def test_bytes_of_one_reader_have_one_place():
 def test_sms_that_are_further_apart_are_answered_one_by_one():
     """Tiles of A are those of every eighth CTA, which ten in a row have for the first two of them alone."""
     bound = gemm(8 * 128, 2 * 128, 512, tile=(128, 128), cluster=1, blocks=16).bind()
-    asked = []
-    for reach in (16, 10, 8):
-        machine = H200.replacing(l2_reach=reach)
-        made = plan_of(Programs(bound), machine, Cache.of(bound, machine, False))
-        teams = (t for kind in made.courses(machine) for cluster in kind for course in cluster for t in course.teams)
-        asked.append(sum(step.l2_bytes for team in teams for step in team.steps))
 
-    assert np.all(np.diff(asked) > 0)
+    assert np.all(np.diff([asked(bound, l2_reach=reach) for reach in (16, 10, 8)]) > 0)
+
+
+def test_clusters_are_answered_together_where_they_meet():
+    """Tiles of B are those of eight clusters in a row: none meet at 12 places, two at each of 4."""
+    bound = gemm(16 * 128, 4 * 128, 512, tile=(128, 128), cluster=2).bind()
+
+    assert asked(bound) == asked(bound, l2_reach=1)
+    assert asked(bound, l2_cluster_places=4) < asked(bound, l2_cluster_places=12)
+    assert asked(bound, l2_cluster_places=4) < asked(bound, l2_cluster_places=4, l2_cluster_merged=1e-12)
+
+
+def asked(bound, **numbers):
+    """The bytes that all CTAs ask L2 for."""
+    machine = H200.replacing(**numbers)
+    made = plan_of(Programs(bound), machine, Cache.of(bound, machine, False))
+    teams = (t for kind in made.courses(machine) for cluster in kind for course in cluster for t in course.teams)
+    return sum(step.l2_bytes for team in teams for step in team.steps)
