@@ -188,7 +188,7 @@ def _multicast(
 def m42(sms: int) -> Points:
     """Rings in clusters of two that load the same chunks, each CTA for itself and by multicast, by how far apart.
 
-    L2 answers CTAs of clusters together otherwise than others (M21): those of one, and clusters that chance puts together.
+    L2 answers those of one cluster together, and clusters that chance puts at one place; others it does as in M21.
     """
     pairs = sms // 2
     for share, apart in itertools.product((1, 2, 4, 8), (1, 2, 3, 4, 6, 8, 9, 12, 16, 33)):
