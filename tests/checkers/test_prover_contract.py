@@ -106,7 +106,7 @@ def test_repairs_repair_and_exclude_the_witness(share):
     repaired = 0
     for _ in range(count):
         claim = stated(r.choice(rows).symbolic, r)
-        report = prove(claim, budget=Budget(solver_ms=30))
+        report = prove(claim, budget=Budget(solver_ms=1000))
         v = report.verdicts[0]
         if not v.repairs:
             assert not v.condition or v.outcome is not Outcome.REFUTED
