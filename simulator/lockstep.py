@@ -23,7 +23,7 @@ class Lockstep:
     Each warp waits for its own loads of global memory: the first of them goes ahead, and the last is a *lag* behind,
     until a barrier or the end, which waits for all.
     *at* is the step at hand, and *stage* says where in it they stand whenever others go on. *key* has the numbers of
-    the group of SMs, of the place, of the CTA in its cluster, and of the team. *mark* is told of each iteration.
+    the group of SMs, of the place, of the CTA in its cluster, and of the team. *mark* is called at each iteration.
     """
 
     def __init__(

@@ -7,7 +7,7 @@
 ...     print(kind.weight, len(kind.blocks), plan.at_once)
 132 1 3
 >>> print(*plan.notes, sep="; ")
-one of 132 SMs stands for all, of which 116 end before it; up to 3 CTAs at once on an SM
+one of 132 SMs stands for all, though 116 have less to do; up to 3 CTAs at once on an SM
 """
 
 from __future__ import annotations
@@ -286,7 +286,7 @@ class _Chosen:
             told = f"{sms} SMs of {kinds} kinds are simulated by one of each: {shares}"
         else:
             fewer = int((work < work[most]).sum()) * grid.size
-            told = f"one of {sms} SMs stands for all" + (f", of which {fewer} end before it" if fewer else "")
+            told = f"one of {sms} SMs stands for all" + (f", though {fewer} have less to do" if fewer else "")
         others_end = bool((found.signs < found.signs[most]).any())
         out = []
         for group in members:

@@ -19,8 +19,8 @@ from .engine import NS
 if TYPE_CHECKING:
     from .points import Array
 
-GRID = 4  # in so many parts of a step values are held, of which there are few then
-GRAIN = 64  # in such a part of the most
+GRID = 4  # a held value is rounded to a fourth of the step, so that a run has few different values
+GRAIN = 64  # numbers are rounded to a 64th of the largest
 
 __all__ = ["coarse", "held", "whole"]
 

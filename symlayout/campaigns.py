@@ -304,7 +304,7 @@ class _Cluster:
             _, result = future.result(timeout=self.limit)
         except TimeoutError:
             return _late(self.limit, f"on the workers of {self.scheduler}")
-        except Exception as e:  # of a worker that died, or of the connection to it: the job itself returns its errors
+        except Exception as e:  # the worker died, or the connection to it; errors of the job itself are in its result
             return e
         found: bytes = result
         return found

@@ -70,7 +70,7 @@ def test_sms_with_fewer_tiles_end_before():
     made = plan(tma_copy(8192, 8192, slots=4, blocks=132).bind())
 
     assert [kind.weight for kind in made.kinds] == [132]
-    assert "of which 116 end before it" in made.notes[0]
+    assert "though 116 have less to do" in made.notes[0]
     loads = [s.l2_bytes for s in made.courses(H200)[0][0][0].teams[0].steps if s.bytes]
     assert loads == [132 * 16384] * 124 + [16 * 16384]  # 16384 tiles of 132 CTAs
 

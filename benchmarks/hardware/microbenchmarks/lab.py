@@ -35,7 +35,7 @@ REPEATS = 21
 STAMP = np.dtype([(name, "<u8") for name in ("clock0", "clock1", "ns0", "ns1", "sm", "sum", "a", "b")])
 TELLS_NS = 50_000  # from which on the ratio of cycles to nanoseconds says something
 MOST_CTAS = 1 << 17
-PARTS = {"quarter": 0.25, "half": 0.5}  # of the CTAs, by whose ends a static partition is told from a fair one
+PARTS = {"quarter": 0.25, "half": 0.5}  # rows say when these parts of the CTAs had ended: late ones were served less
 WORD = 2654435761  # words of the source are their number times this
 
 Row: TypeAlias = dict[str, Any]
