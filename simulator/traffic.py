@@ -44,7 +44,8 @@ class Cache:
     warm: bool
     read_run: float = 0.0  # bytes of time that a separate run of a read costs DRAM, and one of a write
     write_run: float = 0.0
-    lone_run: float = 0.0  # of a run behind which nobody moves more at about the time
+    lone_read: float = 0.0  # of a run of 128 bytes behind which nobody moves more at about the time
+    lone_write: float = 0.0
     merged: float = 0.0  # the part of requests for the same bytes from a GPC at a time that L2 answers together
     neighbours: int = 1  # CTAs in a row of the grid that are answered together, those of a GPC
     of_clusters: float = 0.0  # the same part where CTAs are in clusters
@@ -54,11 +55,7 @@ class Cache:
     @classmethod
     def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:
         footprint = sum(int(t.bytes) for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
-        runs = (
-            machine.count("dram_read_run_bytes"),
-            machine.count("dram_run_bytes"),
-            machine.count("dram_lone_run_bytes"),
-        )
+        runs = (machine.count(f"dram_{run}_bytes") for run in ("read_run", "run", "lone_read", "lone_run"))
         alone = machine.share("l2_merged"), machine.count("l2_reach")
         clusters = machine.share("l2_cluster_merged"), machine.count("l2_cluster_places")
         return cls(machine.count("l2_bytes"), footprint, warm, *runs, *alone, *clusters, machine.share("l2_shared"))
@@ -324,12 +321,14 @@ class Runs:
     length: Any  # bytes that lie together
     together: Array  # runs of so many bytes
     alone: Array  # whether nobody moves what lies behind them
-    written: Array  # runs that cost a write something, those that others go on with by half
+    written: Any  # runs that cost a write something
 
     def lost(self, cache: Cache, part: Part) -> Array:
         """Bytes of time that DRAM loses by runs that are short: fewer where what lies behind is moved as well."""
-        alone = np.where(self.alone, cache.lone_run * self.together, 0.0)
-        if part.row.unit in READS:
+        reads = part.row.unit in READS
+        lone = (cache.lone_read if reads else cache.lone_write) / (LONE_RUN - READ_RUN)
+        alone = np.where(self.alone, lone * (LONE_RUN - self.length) * self.together, 0.0)
+        if reads:
             return np.maximum(alone, np.where(self.length < READ_RUN, cache.read_run * self.together, 0.0))
         assert part.moved is not None
         assert part.moved.run_bytes is not None
@@ -352,10 +351,7 @@ def _runs(part: Part, length: Any, time: Array) -> Runs | None:
     alone[:-1] &= (part.cta[1:] != part.cta[:-1]) | (moved.at[1:] != (moved.at + length)[:-1])  # nor this CTA next
     alone[alone] = ~among((here + length)[alone], here)
     together = moved.runs * moved.run_bytes / np.maximum(length, 1)  # rows of all boxes side by side
-    written = (
-        together if part.row.unit in READS else np.where(among(here + moved.run_bytes, here), 0.5, 1.0) * moved.runs
-    )
-    return Runs(length, together, alone, written)
+    return Runs(length, together, alone, moved.runs)
 
 
 def _together(time: Array, at: Array, most: int) -> Array:

@@ -29,6 +29,7 @@ from .memory import (
 )
 from .rows import LOAD, STORE, Rule, by, commands, each
 from .sharing import l2_cluster_merged, l2_cluster_places, l2_merged, l2_reach, l2_shared
+from .short_rows import dram_lone_read_bytes, dram_lone_run_bytes, dram_read_run_bytes, dram_run_bytes
 from .sm import (
     barrier_interval,
     barrier_release,
@@ -107,6 +108,19 @@ NUMBERS: dict[str, Source] = {
     "dram_write_rate": Source("M4", "B/ns", "stores", dram_rate(STORE)),
     "dram_turnaround": Source(
         "M4 M19", "B/ns", "bytes stored in what copies take longer than both alone", dram_turnaround
+    ),
+    "dram_read_run_bytes": Source("M6 M4", "bytes", "the time of a row of 64 bytes that is read", dram_read_run_bytes),
+    "dram_run_bytes": Source(
+        "M6 M4",
+        "bytes",
+        "the time of a row of up to 128 bytes that copies write, less its read's",
+        dram_run_bytes,
+    ),
+    "dram_lone_read_bytes": Source(
+        "M40 M4", "bytes", "that of 128 bytes which copies read, their neighbours at other times", dram_lone_read_bytes
+    ),
+    "dram_lone_run_bytes": Source(
+        "M6 M4", "bytes", "that of 128 bytes which transpositions write so", dram_lone_run_bytes
     ),
     "dram_spread": Source("M34 M35 M4 M7 M8", "ns", "one load under way by its lines", dram_spread),
     "dram_far_latency": Source(

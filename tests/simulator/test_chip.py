@@ -269,7 +269,12 @@ def test_short_rows_cost_more_where_nobody_moves_what_lies_behind(kernel, matter
     """Rows of 64 bytes: of tiles below each other; of tiles beside each other; of a tensor that they fill."""
     bound = kernel().bind()
     times = [
-        simulate(bound, H200.replacing(dram_lone_run_bytes=n), what_if=False, uncertainty=False).time_ps
+        simulate(
+            bound,
+            H200.replacing(dram_lone_run_bytes=n, dram_lone_read_bytes=n, dram_run_bytes=1, dram_read_run_bytes=1),
+            what_if=False,
+            uncertainty=False,
+        ).time_ps
         for n in (1, 100)
     ]
 

@@ -1,0 +1,96 @@
+"""What short rows of boxes cost DRAM: those that others go on with at about the time, and those that lie apart.
+
+Each takes a time, which is nearly the same on cards whose DRAM is not as fast. It is told in whole bytes that DRAM
+could move in it, so that what a grid moves does not depend on rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..fitting import Fitted, level
+from .memory import dram_rate
+from .rows import COPY, LOAD, STORE, Row, mid, those
+
+WIDE, NARROW, NARROWEST = 256, 128, 32  # bytes of rows that cost nothing, and of those that cost a time each
+BOX = 16384  # bytes; of the narrowest rows a box has half of them
+SIDE = 16384  # words of a square tensor, which L2 does not hold
+SLOTS = 4  # with which rings are deep
+DOWN = 1  # the way of M40 by which tiles that are read one after another lie below one another
+TRANSPOSED = 7  # the mode of boxes that go to the places that a transposition gives them
+
+
+def _each(row: Row) -> float:
+    """Nanoseconds of a byte."""
+    return float(mid(row, "ns") / (row["trips"] * row["grid"] * row["bytes"]))
+
+
+def _longer(row: Row, wide: Sequence[Row], row_bytes: int) -> float:
+    """Nanoseconds that a row of so many bytes takes longer than in boxes of *wide* rows."""
+    return (_each(row) - level([_each(r) for r in wide]).value) * row_bytes
+
+
+def _boxes(rows: Sequence[Row], mode: int, per_sm: int) -> list[Row]:
+    """Deep rings of boxes out of a large tensor, side by side."""
+    return those(rows, id="M6", mode=mode, slots=SLOTS, per_sm=per_sm, l2=0, columns=SIDE, height=SIDE)
+
+
+def _side_by_side(rows: Sequence[Row], mode: int) -> list[tuple[int, float]]:
+    """(the bytes of rows that are short, nanoseconds that each takes longer)."""
+    found = _boxes(rows, mode, 1)
+    wide = those(found, row_bytes=WIDE)
+    short = [r for r in found if NARROWEST <= r["row_bytes"] <= NARROW]
+    return [(r["row_bytes"], _longer(r, wide, r["row_bytes"])) for r in short]
+
+
+def _bytes(fit: Fitted, rows: Sequence[Row], mode: int) -> Fitted:
+    """The whole bytes that DRAM could load or store in so many nanoseconds."""
+    rate = dram_rate(mode)(those(rows, id="M4")).value
+    return Fitted(float(round(fit.value * rate)), fit.residual, fit.points, fit.pattern)
+
+
+def _read(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds that a row of 64 bytes takes longer that is read."""
+    return level([more for nbytes, more in _side_by_side(rows, LOAD) if nbytes == NARROW // 2])
+
+
+def dram_read_run_bytes(rows: Sequence[Row]) -> Fitted:
+    """What a row of 64 bytes costs that is read; one of 32 bytes costs a little more."""
+    return _bytes(_read(rows), rows, LOAD)
+
+
+def dram_run_bytes(rows: Sequence[Row]) -> Fitted:
+    """What a row of up to 128 bytes costs that is written: of copies, less their reads."""
+    read = _read(rows).value
+    return _bytes(level([more - read * (nbytes < NARROW) for nbytes, more in _side_by_side(rows, COPY)]), rows, STORE)
+
+
+def dram_lone_read_bytes(rows: Sequence[Row]) -> Fitted:
+    """What a row of 128 bytes costs whose neighbours are read at other times.
+
+    Of copies that write whole rows: loads alone lose a third to two thirds of it, as DRAM need not turn.
+    """
+    most = max(r.get("sms", 0) for r in rows)
+    found = those(rows, id="M40", mode=COPY, way=DOWN, sms=most, pitch=4 * SIDE)
+    deep = [r for r in found if r["slots"] >= SLOTS]
+    longer = []
+    for r in those(deep, row_bytes=NARROW):
+        wide = those(deep, row_bytes=WIDE, slots=r["slots"], per_sm=r["per_sm"])
+        longer.append(_longer(r, wide, NARROW))
+    return _bytes(level(longer), rows, LOAD)
+
+
+def dram_lone_run_bytes(rows: Sequence[Row]) -> Fitted:
+    """What a row of 128 bytes costs whose neighbours are written at other times.
+
+    Of boxes whose rows are read as a whole, and written where a transposition has them. A shorter row costs more, by
+    what it lacks of 256 bytes.
+    """
+    copies = _boxes(rows, COPY, 2)
+    longer = []
+    for r in _boxes(rows, TRANSPOSED, 2):
+        turned = 4 * r["rows"]
+        if r["row_bytes"] >= WIDE and turned <= NARROW:
+            wide = [x for x in those(copies, row_bytes=r["row_bytes"]) if x["rows"] == r["rows"]]
+            longer.append(_longer(r, wide, turned) * (WIDE - NARROW) / (WIDE - turned))
+    return _bytes(level(longer), rows, STORE)
