@@ -55,7 +55,10 @@ class Cache:
     @classmethod
     def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:
         footprint = sum(int(t.bytes) for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
-        runs = (machine.count(f"dram_{run}_bytes") for run in ("read_run", "run", "lone_read", "lone_run"))
+        runs = (
+            *(machine.count("dram_read_run_bytes"), machine.count("dram_run_bytes")),
+            *(machine.count("dram_lone_read_bytes"), machine.count("dram_lone_run_bytes")),
+        )
         alone = machine.share("l2_merged"), machine.count("l2_reach")
         clusters = machine.share("l2_cluster_merged"), machine.count("l2_cluster_places")
         return cls(machine.count("l2_bytes"), footprint, warm, *runs, *alone, *clusters, machine.share("l2_shared"))
