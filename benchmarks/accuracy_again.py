@@ -19,6 +19,7 @@ from typing import Any
 
 import simulator
 from simulator import Machine
+from symlayout.errors import SymlayoutError
 
 from .accuracy import config_of, predicted, rows_of
 from .accuracy_report import points, spaces, summary
@@ -42,10 +43,20 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="processes that predict")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="write the predictions there")
     given = parser.parse_args()
-    numbers = {k: float(v) for k, _, v in (x.partition("=") for x in given.set)}
+    stored = sorted(p.name.removesuffix("_measured.jsonl") for p in RESULTS.glob("*_measured.jsonl"))
+    unknown = [name for name in given.names if name not in stored]
+    if unknown:
+        parser.error(f"expected rounds out of {', '.join(stored)}, got {', '.join(unknown)}")
+    if given.out and not given.out.is_dir():
+        parser.error(f"expected a folder that is there, got {given.out}")
+    try:
+        numbers = {k: float(v) for k, _, v in (x.partition("=") for x in given.set)}
+        machines = {card: simulator.machine(name).replacing(**numbers) for card, name in MACHINES.items()}
+    except (ValueError, SymlayoutError) as e:
+        parser.error(f"expected NUMBER=VALUE for --set, got {' '.join(given.set)}: {e}")
     with ProcessPoolExecutor(given.jobs) as pool:
         for name in given.names:
-            machine = simulator.machine(MACHINES[name.rpartition("_")[2]]).replacing(**numbers)
+            machine = machines[name.rpartition("_")[2]]
             before = [
                 row
                 for row in rows_of(RESULTS / f"{name}_points.jsonl")[1:]

@@ -324,7 +324,6 @@ class Runs:
     length: Any  # bytes that lie together
     together: Array  # runs of so many bytes
     alone: Array  # whether nobody moves what lies behind them
-    written: Any  # runs that cost a write something
 
     def lost(self, cache: Cache, part: Part) -> Array:
         """Bytes of time that DRAM loses by runs that are short: fewer where what lies behind is moved as well."""
@@ -335,7 +334,8 @@ class Runs:
             return np.maximum(alone, np.where(self.length < READ_RUN, cache.read_run * self.together, 0.0))
         assert part.moved is not None
         assert part.moved.run_bytes is not None
-        return np.maximum(alone, np.where(part.moved.run_bytes < LONE_RUN, cache.write_run * self.written, 0.0))
+        assert part.moved.runs is not None
+        return np.maximum(alone, np.where(part.moved.run_bytes < LONE_RUN, cache.write_run * part.moved.runs, 0.0))
 
 
 def _runs(part: Part, length: Any, time: Array) -> Runs | None:
@@ -354,7 +354,7 @@ def _runs(part: Part, length: Any, time: Array) -> Runs | None:
     alone[:-1] &= (part.cta[1:] != part.cta[:-1]) | (moved.at[1:] != (moved.at + length)[:-1])  # nor this CTA next
     alone[alone] = ~among((here + length)[alone], here)
     together = moved.runs * moved.run_bytes / np.maximum(length, 1)  # rows of all boxes side by side
-    return Runs(length, together, alone, moved.runs)
+    return Runs(length, together, alone)
 
 
 def _together(time: Array, at: Array, most: int) -> Array:

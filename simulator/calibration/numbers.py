@@ -109,18 +109,26 @@ NUMBERS: dict[str, Source] = {
     "dram_turnaround": Source(
         "M4 M19", "B/ns", "bytes stored in what copies take longer than both alone", dram_turnaround
     ),
-    "dram_read_run_bytes": Source("M6 M4", "bytes", "the time of a row of 64 bytes that is read", dram_read_run_bytes),
+    "dram_read_run_bytes": Source(
+        "M6 M4", "bytes", "a row of 64 bytes that is read: its time beyond that of its bytes", dram_read_run_bytes
+    ),
     "dram_run_bytes": Source(
         "M6 M4",
         "bytes",
-        "the time of a row of up to 128 bytes that copies write, less its read's",
+        "a row of up to 128 bytes that copies write: the same, less that of its read",
         dram_run_bytes,
     ),
     "dram_lone_read_bytes": Source(
-        "M40 M4", "bytes", "that of 128 bytes which copies read, their neighbours at other times", dram_lone_read_bytes
+        "M40 M4",
+        "bytes",
+        "a row of 128 bytes that copies read, its neighbours at other times: the same",
+        dram_lone_read_bytes,
     ),
     "dram_lone_run_bytes": Source(
-        "M6 M4", "bytes", "that of 128 bytes which transpositions write so", dram_lone_run_bytes
+        "M6 M4",
+        "bytes",
+        "a row of 128 bytes that transpositions write, its neighbours at other times: the same",
+        dram_lone_run_bytes,
     ),
     "dram_spread": Source("M34 M35 M4 M7 M8", "ns", "one load under way by its lines", dram_spread),
     "dram_far_latency": Source(

@@ -1,7 +1,7 @@
-"""What short rows of boxes cost DRAM: those that others go on with at about the time, and those that lie apart.
+"""What short rows of boxes cost DRAM, where others move their neighbours at about the time, and where nobody does.
 
-Each takes a time, which is nearly the same on cards whose DRAM is not as fast. It is told in whole bytes that DRAM
-could move in it, so that what a grid moves does not depend on rates.
+A short row costs a time of its own, nearly the same on an H200 and an H100. A machine has that time as the whole bytes
+that its DRAM could move meanwhile, so that the bytes of a grid do not depend on rates.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from .memory import dram_rate
 from .rows import COPY, LOAD, STORE, Row, mid, those
 
 WIDE, NARROW, NARROWEST = 256, 128, 32  # bytes of rows that cost nothing, and of those that cost a time each
-BOX = 16384  # bytes; of the narrowest rows a box has half of them
 SIDE = 16384  # words of a square tensor, which L2 does not hold
 SLOTS = 4  # with which rings are deep
 DOWN = 1  # the way of M40 by which tiles that are read one after another lie below one another

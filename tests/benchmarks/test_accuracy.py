@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import statistics
+import sys
 from pathlib import Path
 
 import pytest
 
 import simulator
+from benchmarks import accuracy_again
 from benchmarks.accuracy import config_of, digest, predicted
 from benchmarks.accuracy_points import GROUPS, Config, draw, read
 from benchmarks.accuracy_report import Point, kendall, points, report, spaces, summary
@@ -132,3 +134,32 @@ def test_predictions_of_stored_points_do_not_get_worse(name, machine, most, text
 
     assert len(errors) >= 25
     assert statistics.fmean(errors) <= most
+
+
+def test_a_stored_round_is_predicted_again(capsys, monkeypatch):
+    """The same numbers give about the same errors; a slow launch makes each prediction longer."""
+    said = []
+    for more in ([], ["--set", "launch=50000"]):
+        few = ["round8_h200", "--groups", "bulk_copy", "--quick", "0.2", "--worst", "1"]
+        monkeypatch.setattr(sys, "argv", ["accuracy_again", *few, *more])
+        accuracy_again.main()
+        said.append(capsys.readouterr().out.splitlines())
+
+    biases = [float(lines[1].split()[1]) for lines in said]
+    assert [lines[0] for lines in said] == [said[0][0]] * 2
+    assert biases[1] > biases[0] + 20
+    assert "point" in said[0][-1]
+    assert "bulk_copy" in said[0][-1]
+
+
+@pytest.mark.parametrize(
+    "wrong, told",
+    [(["round99_h200"], "got round99_h200"), (["round8_h200", "--set", "lunch=1"], "did you mean launch")],
+)
+def test_a_round_or_a_number_that_is_not_there_is_refused(wrong, told, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["accuracy_again", *wrong])
+    with pytest.raises(SystemExit) as refused:
+        accuracy_again.main()
+
+    assert refused.value.code == 2
+    assert told in capsys.readouterr().err
