@@ -73,7 +73,10 @@ class Queues:
 
 
 class Dram:
-    """The bus of DRAM. What one direction has moved lately pairs with what the other moves."""
+    """The bus of DRAM. What one direction has moved lately pairs with what the other moves.
+
+    Turning costs more where what is under way lies *apart*, as of CTAs that each have a part of the work to themselves.
+    """
 
     __slots__ = (
         "_depend",
@@ -94,10 +97,11 @@ class Dram:
         "reading",
     )
 
-    def __init__(self, engine: Engine, machine: Machine, free: bool = False) -> None:
+    def __init__(self, engine: Engine, machine: Machine, free: bool = False, apart: bool = False) -> None:
         self.pipe, self.queues = Pipe("DRAM", engine, free=free), Queues()
         self.reading, self._write = machine.exact("dram_rate"), machine.exact("dram_write_rate")
-        self._turn, self._near = machine.exact("dram_turnaround"), machine.count("dram_queue_bytes")
+        self._turn = machine.exact("dram_turnaround_apart" if apart else "dram_turnaround")
+        self._near = machine.count("dram_queue_bytes")
         self._unpaired = 0  # bytes: read if above 0, written if below
         self._depend = (0, 0)  # requests that would take another time had more been read before, or more been written
         self.moved = (0, 0)  # bytes that were read and written

@@ -39,6 +39,7 @@ MAX_STEPS = 1_000_000  # of the SMs in detail: about ten seconds
 MAX_KINDS = 4
 MAX_GRID = 1_000_000  # CTAs, or threads of all CTAs where these access memory one by one, that are looked at together
 MAX_ALL = 100_000  # steps of all SMs, each in detail
+EVEN = 4  # CTAs of each place, from which on those that are handed out last even out what memory serves unevenly
 
 __all__ = ["H200", "Kind", "Plan", "plan_of"]
 
@@ -69,6 +70,7 @@ class Plan:
     bytes: int
     dram_bytes: int
     notes: tuple[str, ...]
+    apart: bool = False  # whether CTAs keep what they have at the start, so that those served first come far ahead
     shared: bool = False  # whether all SMs are in detail, and take clusters as they become free
     _last: dict[str, Any] = field(default_factory=dict)
 
@@ -365,4 +367,5 @@ class _Chosen:
         notes = (note, *(f"entries of {name} are drawn, since it is not among the inputs" for name in drawn))
         outside = ", ".join(_outside(self.kernel))
         notes = (*notes, *((f"not modelled in this kernel: {outside}",) if outside else ()))
-        return Plan(self.kernel, kinds, self.cache.footprint, grid.at_once, grid.size, total, dram, notes, shared)
+        few = grid.clusters < EVEN * grid.groups * grid.at_once
+        return Plan(self.kernel, kinds, self.cache.footprint, grid.at_once, grid.size, total, dram, notes, few, shared)

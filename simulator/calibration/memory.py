@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..points import Array
 
 MIB = 1 << 20
+HANDED, MANY = 2, 64  # boxes of a CTA, and CTAs of each SM, where most CTAs start when others end
 IN_FLIGHT = 96 << 10  # bytes of each SM, from which on DRAM is busy all the time
 COPIED = 12 * MIB  # of each of two tensors that L2 holds both: of 16 MB an H100 copies a sixth slower
 FEW_SMS = 8  # that leave DRAM idle
@@ -68,19 +69,24 @@ def dram_rate(mode: int) -> Rule:
     return rule
 
 
-def dram_turnaround(rows: Sequence[Row]) -> Fitted:
-    """What a copy takes longer than its reads and its writes alone: bytes written in a nanosecond of that.
-
-    Copies differ by how far apart lies what is under way: the middle between slowest and fastest, and their span.
-    """
+def _turned(rows: Sequence[Row], rates: Sequence[float]) -> Fitted:
+    """What copies take longer than their reads and their writes alone: bytes written in a nanosecond of that."""
     reads, writes = dram_rate(LOAD)(rows).value, dram_rate(STORE)(rows).value
-    rates = [rate(r) for r in _deep(rows, COPY)]
-    streams = [r for r in those(rows, kernel="stream", mode=COPY) if r["footprint"] >= 1 << 30]
-    rates += [2 * r["bytes"] / mid(r, "ns") for r in streams]
-    slow, middle, fast = (
-        0.5 / (1 / x - 0.5 / reads - 0.5 / writes) for x in (min(rates), (min(rates) + max(rates)) / 2, max(rates))
-    )
-    return Fitted(middle, (fast - slow) / (4 * middle), len(rates))
+    return level([0.5 / (1 / x - 0.5 / reads - 0.5 / writes) for x in rates])
+
+
+def dram_turnaround(rows: Sequence[Row]) -> Fitted:
+    """Of CTAs of two boxes, or of a few loads and stores: the next one starts where one ends, so what is under way is
+    near together.
+    """
+    boxes = those(rows, id="M40", mode=COPY, way=0, trips=HANDED)
+    streams = [r for r in those(rows, kernel="stream", mode=COPY, per_sm=MANY) if r["footprint"] >= 1 << 30]
+    return _turned(rows, [*map(rate, boxes), *(2 * r["bytes"] / mid(r, "ns") for r in streams)])
+
+
+def dram_turnaround_apart(rows: Sequence[Row]) -> Fitted:
+    """Of rings that each have their part of the work from the start: those that DRAM serves first come far ahead."""
+    return _turned(rows, [rate(r) for r in _deep(rows, COPY)])
 
 
 # -- L2 ------------------------------------------------------------------------------------------------------
@@ -209,7 +215,8 @@ def _longer(rows: Sequence[Row], mode: int) -> Array:
     Where DRAM is busy all the time, its bus makes them wait.
     """
     large = [r for r in rows if r.get("footprint", 0) > 1 << 30]
-    reads, writes, turn = dram_rate(LOAD)(large).value, dram_rate(STORE)(large).value, dram_turnaround(large).value
+    reads, writes = dram_rate(LOAD)(large).value, dram_rate(STORE)(large).value
+    turn = dram_turnaround_apart(large).value
     rings = [r for r in those(large, kernel="ring", mode=mode) if r["slots"] <= FEW_SLOTS and r["bytes"] >= SHORT]
     few = {(r["bytes"], r["slots"]): _cycle_of_a_slot(r) for r in rings if r["sms"] == FEW_SMS}
     found = []

@@ -15,6 +15,7 @@ from .memory import (
     dram_rate,
     dram_spread,
     dram_turnaround,
+    dram_turnaround_apart,
     dram_wait,
     hops,
     l2_beside_rate,
@@ -107,7 +108,13 @@ NUMBERS: dict[str, Source] = {
     "dram_rate": Source("M4", "B/ns", "loads with 96 KB of each SM in flight", dram_rate(LOAD)),
     "dram_write_rate": Source("M4", "B/ns", "stores", dram_rate(STORE)),
     "dram_turnaround": Source(
-        "M4 M19", "B/ns", "bytes stored in what copies take longer than both alone", dram_turnaround
+        "M40 M19 M4",
+        "B/ns",
+        "bytes stored in what copies by CTAs that start as others end take longer than both alone",
+        dram_turnaround,
+    ),
+    "dram_turnaround_apart": Source(
+        "M4", "B/ns", "the same of rings of CTAs that have their part of the work from the start", dram_turnaround_apart
     ),
     "dram_read_run_bytes": Source(
         "M6 M4", "bytes", "a row of 64 bytes that is read: its time beyond that of its bytes", dram_read_run_bytes

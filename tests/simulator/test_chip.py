@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simulator import H200, simulate
+from simulator import H200, machine, simulate
 from simulator.engine import Engine
 from simulator.plan import plan_of
 from simulator.program import Programs
@@ -274,3 +274,28 @@ def test_short_rows_cost_more_where_nobody_moves_what_lies_behind(kernel, matter
 
     assert (read > 1.05 * least) == matters
     assert written < 1.05 * least  # whose neighbours others write at the time
+
+
+@pytest.mark.parametrize("name", ["h200", "h100_sxm"])
+def test_copies_by_ctas_that_start_as_others_end_are_faster_than_those_that_keep_their_part(name):
+    """M40 and M19 against M4: rings that have their part from the start leave what is under way far apart in DRAM."""
+    kept, handed = (
+        simulate(
+            bulk_copy(1 << 26, chunk=2048, slots=slots, blocks=blocks).bind(),
+            machine(name),
+            what_if=False,
+            uncertainty=False,
+        )
+        for slots, blocks in ((8, 264), (2, 8192))
+    )
+
+    assert kept.dram_bytes == handed.dram_bytes
+    assert 1.03 < kept.time_ps / handed.time_ps < 1.08
+
+
+@pytest.mark.parametrize("waves, apart", [(1, True), (3, True), (4, False), (62, False)])
+def test_few_ctas_for_each_place_do_not_even_out_what_dram_serves_unevenly(waves, apart):
+    kernel = bulk_copy(1 << 24, chunk=2048, slots=2, blocks=132 * 13 * waves).bind()
+    made = plan(kernel)
+
+    assert (made.at_once, made.apart) == (13, apart)
