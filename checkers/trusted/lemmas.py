@@ -60,6 +60,28 @@ def minus(p: Poly, q: Poly) -> Poly:
     return plus(p, q, -1)
 
 
+def put(p: Poly, env: Mapping[str, Poly]) -> Poly:
+    """p with names replaced by polynomials."""
+    if not any(n in env for key in p for n in key):
+        return p
+    out: Poly = {}
+    for key, c in p.items():
+        term: Poly = {(): c}
+        for n in key:
+            term = times(term, env.get(n, {(n,): 1}))
+        out = plus(out, term)
+    return out
+
+
+def names_in(*polys: Poly) -> set[str]:
+    return {n for p in polys for key in p for n in key}
+
+
+def name_of(n: str) -> Poly:
+    """The polynomial that is a name alone."""
+    return {(n,): 1}
+
+
 def nonneg(p: Poly, gens: list[Poly], hint: Mapping[str, Any]) -> None:
     """p >= 0 for all integers where every generator is >= 0.
 

@@ -1,4 +1,7 @@
-"""A map over one box of digits: what its quotients and extrema are there, and the lemmas about what is left."""
+"""A map over one box of digits: what its quotients and extrema are there, and the lemmas about what is left.
+
+The counterpart of ``piece_checker``.
+"""
 
 from __future__ import annotations
 

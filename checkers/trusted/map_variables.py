@@ -1,6 +1,6 @@
 """A map whose coordinates, quotients and extrema are plain variables, and the polynomials in them.
 
-The counterpart of ``map_checker``: rows are numbered here in the order in which it rebuilds them.
+The counterpart of ``map_steps``: rows are numbered here in the order in which it rebuilds them.
 """
 
 from __future__ import annotations

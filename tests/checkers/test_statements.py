@@ -318,6 +318,8 @@ CHECKER = (
     "certificate_checker",
     "lemmas",
     "map_checker",
+    "map_steps",
+    "piece_checker",
     *(
         f"statements/{m}"
         for m in (

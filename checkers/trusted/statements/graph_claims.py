@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..lemmas import ONE, Poly, always_divides, minus, need, plus, poly, times
-from ..map_checker import names_in, put
+from ..lemmas import ONE, Poly, always_divides, minus, names_in, need, plus, poly, put, times
 from .graphs import Digits, Graph, Polys, Sign, Transform, data, digits, dot, product, row_major
 from .kinds import in_bounds
 from .lane_claims import WIDTHS, requests

@@ -17,8 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ..lemmas import ONE, Poly, minus, need, plus, times
-from ..map_checker import put
+from ..lemmas import ONE, Poly, minus, need, plus, put, times
 from .world import Data, leaf, number
 
 Polys: TypeAlias = "list[Poly]"

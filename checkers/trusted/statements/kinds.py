@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..lemmas import ONE, Mode, Poly, minus, need, plus, poly, times
-from ..map_checker import put
+from ..lemmas import ONE, Mode, Poly, minus, need, plus, poly, put, times
 from .lane_claims import coalesced, conflict_free
 from .linear_forms import (
     Ends,

@@ -10,8 +10,7 @@ import math
 from collections import Counter
 from typing import Any
 
-from ..lemmas import Mode, Poly, need, poly, times
-from ..map_checker import put
+from ..lemmas import Mode, Poly, need, poly, put, times
 from .linear_forms import form_of, moving, proved, same, same_modes
 from .world import Data, World, leaves, number
 

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from ..lemmas import ONE, Mode, Poly, minus, need, poly, times
-from ..map_checker import names_in, put
+from ..lemmas import ONE, Mode, Poly, minus, names_in, need, poly, put, times
 from .world import Data, World, leaf, leaves
 
 Pair: TypeAlias = "tuple[Poly, Poly]"  # an expression by its form alone, and under the assumptions

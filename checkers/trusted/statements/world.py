@@ -19,8 +19,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-from ..lemmas import ONE, Poly, generators, minus, need, nonneg, plus, poly, times
-from ..map_checker import OPERANDS, names_in, put
+from ..lemmas import ONE, Poly, generators, minus, names_in, need, nonneg, plus, poly, put, times
+from ..map_steps import OPERANDS
 
 Data: TypeAlias = "Mapping[str, Any]"
 Meaning: TypeAlias = "tuple[str, list[Poly]]"
