@@ -1,7 +1,7 @@
 """The public name of ``symlayout.tma.tiled_copy``: tensor maps and their copies from layouts and tiles."""
 
+from .tma.tile_operands import CTA_LIMIT
 from .tma.tiled_copy import (
-    CTA_LIMIT,
     TmaCopy,
     TmaPart,
     TmaSlice,

@@ -25,7 +25,7 @@ from ..errors import LayoutError
 from ..int_tuple import rank
 from ..layout import Layout
 from ..tma import TmaSwizzle
-from ..tma.tiled_copy import shared_operand
+from ..tma.tile_operands import shared_operand
 
 UNIT_BYTES = 16  # addresses and offsets are stored in these; T elements
 STEP_BYTES = 32  # of K that one wgmma reads

@@ -18,7 +18,7 @@ from ..ops import Box, Copy, Op, Ref, Slot
 from ..rules.tma_copy import TensorCopy
 from ..rules.tma_copy import violations as copy_violations
 from ..tma import TensorMap, TmaType
-from ..tma.tensor_map import TYPE_OF
+from ..tma.enumerations import TYPE_OF
 from .agent import MISTAKES, Agent, Pending
 from .effects import EFFECTS
 from .effects import Effect as Runs

@@ -6,17 +6,16 @@ does to memory stands in ``symlayout.semantics``.
 
 from __future__ import annotations
 
-from .tensor_map import (
+from .enumerations import (
     SPAN_BYTES,
     TYPE_WORDS,
-    Im2col,
-    TensorMap,
     TmaInterleaveLayout,
     TmaL2FetchSize,
     TmaOobFill,
     TmaSwizzle,
     TmaType,
 )
+from .tensor_map import Im2col, TensorMap
 
 __all__ = [
     "SPAN_BYTES",

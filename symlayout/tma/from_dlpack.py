@@ -22,7 +22,8 @@ from ..meter import ends
 from ..rules import Rule, Violation, dlpack
 from ..rules import rule as engine
 from ..rules.tma import BOX_RULES, rules_of
-from .tensor_map import TensorMap, TmaInterleaveLayout, TmaL2FetchSize, TmaOobFill, TmaSwizzle, TmaType
+from .enumerations import TmaInterleaveLayout, TmaL2FetchSize, TmaOobFill, TmaSwizzle, TmaType
+from .tensor_map import TensorMap
 
 # By bits, a substitute for a refused data type so that the other rules can be judged as well.
 STAND_INS = {8: TmaType.UINT8, 16: TmaType.UINT16, 32: TmaType.UINT32, 64: TmaType.UINT64}

@@ -32,7 +32,8 @@ from ..layout import ComposedLayout, Layout
 from ..making import make_identity_layout
 from ..tensor import Tensor
 from .tensor_map import Im2col, TensorMap
-from .tiled_copy import TmaCopy, cta_count, exact_only, expect_whole_tile, shared_operand, thread_value_layout
+from .tile_operands import cta_count, exact_only, expect_whole_tile, shared_operand, thread_value_layout
+from .tiled_copy import TmaCopy
 
 Whd = tuple[Any, ...]  # one number for each spatial mode, W first
 

@@ -19,7 +19,8 @@ import numpy as np
 from ..errors import LayoutError, unread
 from ..rules.readings import landed_bytes, positive
 from ..rules.rule import row_of
-from .tensor_map import ENUMERATIONS, TYPE_BITS, Im2col, TensorMap, TmaType
+from .enumerations import ENUMERATIONS, TYPE_BITS, TmaType
+from .tensor_map import Im2col, TensorMap
 
 # column: (field of a row, entries of a list or 0 for one number, the default of a missing entry)
 LAYOUT: Mapping[str, tuple[str, int, int]] = {

@@ -31,20 +31,29 @@ from ..errors import LayoutError
 from ..expr import Expr, Int, integer, substitute
 from ..int_tuple import Coord, checked, congruent, has_none, leaves, map_leaves, product, product_each, rank, text
 from ..inverses import right_inverse
-from ..layout import Layout, LayoutLike, cosize, expect_layouts, is_layout, slice_layout
+from ..layout import Layout, cosize, expect_layouts, is_layout, slice_layout
 from ..making import make_identity_layout, make_layout
 from ..meter import ends
-from ..obligations import EXACT, NONE, Obligations
+from ..obligations import NONE, Obligations
 from ..recast import recast_layout
 from ..rules.tma import violations
 from ..strides import as_modes
-from ..swizzle import Swizzle
 from ..tensor import Tensor, domain_offset, make_coord_tensor
 from ..tiling import logical_divide, tile_to_shape, zipped_divide
+from .enumerations import TmaSwizzle
 from .gbasis import Dimension, construct_tma_gbasis, coordinate_strides, unseen_overhang
-from .tensor_map import BYTE_SWIZZLES, TensorMap, TmaSwizzle, TmaType
-
-CTA_LIMIT = 16  # bits of a multicast mask
+from .tensor_map import TensorMap
+from .tile_operands import (
+    CTA_LIMIT,
+    cta_count,
+    exact_only,
+    expect_whole_tile,
+    global_operand,
+    map_unit,
+    part_of_box,
+    shared_operand,
+    thread_value_layout,
+)
 
 
 @dataclass(frozen=True)
@@ -228,13 +237,13 @@ def make_tma_copy(
 
     Raises LayoutError for what TMA cannot do, InexactError where the box would not be the tile.
     """
-    element, unit = DType.of(dtype), _unit(dtype if internal_dtype is None else internal_dtype)
-    gmem, (smem, swizzle) = _global(gmem), shared_operand(smem_layout, element)
+    element, unit = DType.of(dtype), map_unit(dtype if internal_dtype is None else internal_dtype)
+    gmem, (smem, swizzle) = global_operand(gmem), shared_operand(smem_layout, element)
     tile_map = composition(make_identity_layout(gmem.shape), product_each(smem.shape) if tile is None else tile)
     expect_whole_tile(tile_map, smem)
     inverse, in_units = right_inverse(smem), recast_layout(gmem, old=element.bits, new=unit.bits)
     gbasis = construct_tma_gbasis(gmem, tile_map, inverse, element.bits, unit.bits)
-    box = _parted(product_each(gbasis.shape), cta_count(multicast))
+    box = part_of_box(product_each(gbasis.shape), cta_count(multicast))
     dims = [Dimension.of(mode, in_units, n) for mode, n in zip(gbasis, box, strict=True)]
     if dims[0].stride != 1:
         raise LayoutError(
@@ -266,82 +275,6 @@ def make_tma_copy(
         obligations=exact_only(tile_map)
         | unseen_overhang(gmem, in_units, tile_map, gbasis, box, dims, unit.bits // element.bits),
     )
-
-
-# -- the operands ---------------------------------------------------------------------------------------
-
-
-def _unit(x: Any) -> Any:
-    """The unit of the tensor map: an element type or a map type of whole bytes."""
-    unit = x if isinstance(x, TmaType) else DType.of(x)
-    if unit.bits % 8:
-        raise LayoutError(f"expected a type of whole bytes for a tensor map, got {unit}; copy it as u8")
-    return unit
-
-
-def _global(x: Any) -> Layout:
-    if not isinstance(x, Layout) or x.has_bases:
-        raise LayoutError(f"expected a layout of offsets for global memory, got {x}")
-    return x if isinstance(x.shape, tuple) else cast(Layout, make_layout(x))
-
-
-def shared_operand(x: LayoutLike, element: DType) -> tuple[Layout, TmaSwizzle]:
-    """The layout of shared memory without its swizzle, and the swizzle as the tensor map has it."""
-    expect_layouts(x)
-    if not x.static:
-        raise LayoutError(f"expected a shared layout of plain integers, got {x}")
-    if isinstance(x, Layout):
-        return x, TmaSwizzle.none
-    if not isinstance(x.outer, Swizzle) or not isinstance(x.inner, Layout) or x.offset != 0:
-        raise LayoutError(f"expected a swizzle, an offset of 0 and a layout for shared memory, got {x}")
-    in_bytes = recast_layout(x.outer, old=element.bits, new=8)
-    for kind, known in BYTE_SWIZZLES.items():
-        if in_bytes == known or not in_bytes.bits:
-            return x.inner, TmaSwizzle(kind)
-    names = ", ".join(str(recast_layout(s, old=8, new=element.bits)) for s in list(BYTE_SWIZZLES.values())[1:])
-    raise LayoutError(f"expected a swizzle of {element} that TMA has ({names}), got {x.outer}, in bytes {in_bytes}")
-
-
-def cta_count(multicast: Any) -> int:
-    """The number of CTAs of a multicast, if it is one. Raises LayoutError else."""
-    multicast = integer(multicast)
-    if type(multicast) is not int or not 1 <= multicast <= CTA_LIMIT:
-        raise LayoutError(f"expected 1 to {CTA_LIMIT} CTAs for a multicast, got {multicast!r}")
-    return multicast
-
-
-def exact_only(x: LayoutLike) -> Obligations:
-    """The obligations without overhang."""
-    return Obligations(o for o in x.obligations if o.kind == EXACT)
-
-
-def expect_whole_tile(tile_map: Layout, smem: Layout) -> None:
-    """Raise LayoutError unless the tile has a place for each element of the shared layout."""
-    if not tile_map.static or tile_map.size() != smem.size():
-        raise LayoutError(
-            f"expected a tile of {smem.size()} elements, as many as the shared layout {smem} has, got "
-            f"{tile_map.size()} in {text(tile_map.shape)}"
-        )
-
-
-def _parted(box: tuple[int, ...], multicast: int) -> tuple[int, ...]:
-    """The part of a box that each CTA of a multicast issues: the slowest dimensions are divided."""
-    out, left = list(box), multicast
-    for i in reversed(range(len(box))):
-        n = box[i]
-        if n % left and left % n:
-            break
-        out[i], left = -(-n // left), -(-left // n)
-    if left > 1:
-        raise LayoutError(f"expected a multicast that divides the box {text(box)} from its last mode, got {multicast}")
-    return tuple(out)
-
-
-def thread_value_layout(inverse: Layout, per_instruction: int, size: int, multicast: int) -> Layout:
-    """(CTA, value) -> position in the tile: values of one instruction first, CTAs a part of them each."""
-    values = tile_to_shape(make_layout(composition(inverse, per_instruction)), size)[0]
-    parts = composition(Layout(multicast, per_instruction // multicast), Layout(multicast))
-    return cast(Layout, make_layout(composition(inverse, parts), values))
 
 
 def _expect_legal(m: TensorMap) -> None:

@@ -17,7 +17,7 @@ from simulator.timing_classes import Unit
 from simulator.traffic import Cache, _lengths
 from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_copy, tma_reduce_add, tma_transpose, vector_copy
 from symlayout.ops import Arrive, ClusterBarrier
-from symlayout.tma.tensor_map import TmaL2FetchSize
+from symlayout.tma import TmaL2FetchSize
 
 APART = H200.replacing(l2_merged=1e-12)  # L2 answers each request by itself
 
