@@ -9,8 +9,8 @@ from typing import Any
 
 from benchmarks.inplace_kernels import random_kernel
 from benchmarks.kernel_slips import mutants
-from benchmarks.value_flow import slipped
 from benchmarks.value_kernels import KINDS
+from benchmarks.value_slips import slipped
 from checkers.claim import Claim
 from checkers.claims import (
     ApartInTime,
