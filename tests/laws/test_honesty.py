@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.honesty import ANSWERS, complement, judged, listed, run, trials
+from benchmarks.honesty import ANSWERS, judged, run
+from benchmarks.honesty_trials import complement, listed, trials
 from symlayout import Layout, SymlayoutError, coalesce
 from symlayout import complement as ours
 from tests.support.draw import Draw
