@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from .definition import Definition, define
     from .device import Buffer, Device
     from .differential import Differential, differential_test
-    from .driver import Availability, availability
     from .errors import NotProvedError
     from .filling import bind
     from .launch import In, Mapped, Module, load
+    from .libraries import Availability, availability
     from .measuring import Measurement, measure
     from .prepared import Prepared
     from .running import Generated, run, run_unproved
     from .stamps import Stamps, stamped
 
 _WHERE = {
-    "Availability": "driver",
+    "Availability": "libraries",
     "Buffer": "device",
     "Cubin": "cubin",
     "Definition": "definition",
@@ -43,7 +43,7 @@ _WHERE = {
     "Mapped": "launch",
     "Module": "launch",
     "Options": "compiling",
-    "availability": "driver",
+    "availability": "libraries",
     "bind": "filling",
     "compile": "compiling",
     "define": "definition",

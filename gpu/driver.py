@@ -13,92 +13,17 @@ import contextlib
 import ctypes
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .errors import DeviceError, NoDeviceError
+from .libraries import answered, availability, bindings, pycuda, value_of
 
 Three: TypeAlias = "tuple[int, int, int]"
 
-INSTALL = "python -m pip install 'symlayout[gpu]' where an NVIDIA driver is"
 DISABLE_TIMING = 2  # CU_EVENT_DISABLE_TIMING
-
-
-@dataclass(frozen=True)
-class Availability:
-    """Whether a device can be used here, and why not, or how many there are; true if one can."""
-
-    ok: bool
-    reason: str
-    devices: int = 0
-
-    def __bool__(self) -> bool:
-        return self.ok
-
-    def __str__(self) -> str:
-        return self.reason
-
-
-@functools.cache
-def availability() -> Availability:
-    """Whether kernels can be launched here: ``1 device, driver API 13.0``, or the reason why not.
-
-    Loads PyCUDA and the driver, and creates no context.
-    """
-    try:
-        pc = _pycuda()
-        count = pc.Device.count()
-    except NoDeviceError as e:
-        return Availability(False, str(e))
-    except Exception as e:  # PyCUDA's own error, where the driver finds no device
-        return Availability(False, f"expected a driver with a device, got {e}")
-    if not count:
-        return Availability(False, "expected a device, got a driver that has none")
-    api = pc.get_driver_version()
-    return Availability(True, f"{count} device{'s' * (count != 1)}, driver API {api // 1000}.{api % 1000 // 10}", count)
-
-
-def _pycuda() -> Any:
-    """PyCUDA's driver module, initialised. Raises NoDeviceError where it, or the driver, is missing."""
-    try:
-        import pycuda.driver as pc
-    except ImportError as e:  # not installed, or no libcuda.so.1
-        raise NoDeviceError(f"expected PyCUDA and a driver, got: {e}; {INSTALL}") from e
-    try:
-        pc.init()
-    except pc.Error as e:
-        raise NoDeviceError(f"expected a driver that starts, got: {e}") from e
-    return pc
-
-
-def bindings() -> Any:
-    """cuda-bindings' driver module. Raises NoDeviceError where it is missing."""
-    try:
-        from cuda.bindings import driver
-    except ImportError as e:
-        wanted = "expected cuda-bindings for tensor maps, clusters and streams of other libraries"
-        raise NoDeviceError(f"{wanted}, got: {e}; {INSTALL}") from e
-    return driver
-
-
-@contextlib.contextmanager
-def _answered(what: str, pc: Any) -> Iterator[None]:
-    """Raise DeviceError for PyCUDA's errors, naming the call."""
-    try:
-        yield
-    except pc.Error as e:
-        raise DeviceError(f"expected {what}, got: {e}") from e
-
-
-def value_of(what: str, result: tuple[Any, ...]) -> Any:
-    """The value of a call through cuda-bindings. Raises DeviceError with the driver's name for its error."""
-    code, *values = result
-    if code.value:
-        raise DeviceError(f"expected {what}, got {code.name}")
-    return values[0] if values else None
 
 
 class Facts(NamedTuple):
@@ -151,7 +76,7 @@ class Driver:
             raise NoDeviceError(there.reason)
         if not 0 <= ordinal < there.devices:
             raise NoDeviceError(f"expected a device of 0 .. {there.devices - 1}, got {ordinal}")
-        self._pc = _pycuda()
+        self._pc = pycuda()
         self.ordinal = ordinal
         self._device = self._pc.Device(ordinal)
 
@@ -163,7 +88,7 @@ class Driver:
         It is retained once for a thread and stays: releasing it while another library uses it would end its work.
         """
         kept = _RETAINED.contexts
-        with _answered("the primary context", self._pc):
+        with answered("the primary context", self._pc):
             if self.ordinal not in kept:
                 kept[self.ordinal] = self._device.retain_primary_context()
                 atexit.register(_release, kept[self.ordinal])
@@ -194,29 +119,29 @@ class Driver:
 
     def allocate(self, nbytes: int) -> Any:
         """Device memory; ``int()`` gives its address, ``.free()`` gives it back."""
-        with _answered(f"{nbytes} bytes of device memory", self._pc):
+        with answered(f"{nbytes} bytes of device memory", self._pc):
             return self._pc.mem_alloc(nbytes)
 
     def to_device(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        with _answered(f"a copy of {data.nbytes} bytes to {address:#x}", self._pc):
+        with answered(f"a copy of {data.nbytes} bytes to {address:#x}", self._pc):
             self._pc.memcpy_htod(address, data)
 
     def to_host(self, data: np.ndarray[Any, Any], address: int) -> None:
-        with _answered(f"a copy of {data.nbytes} bytes from {address:#x}", self._pc):
+        with answered(f"a copy of {data.nbytes} bytes from {address:#x}", self._pc):
             self._pc.memcpy_dtoh(data, address)
 
     def fill(self, address: int, byte: int, nbytes: int) -> None:
-        with _answered(f"{nbytes} bytes of {byte:#x} at {address:#x}", self._pc):
+        with answered(f"{nbytes} bytes of {byte:#x} at {address:#x}", self._pc):
             self._pc.memset_d8(address, byte, nbytes)
 
     def copy(self, to: int, source: int, nbytes: int) -> None:
         """A copy within device memory, in the default stream; it returns before that has ended."""
-        with _answered(f"a copy of {nbytes} bytes within device memory", self._pc):
+        with answered(f"a copy of {nbytes} bytes within device memory", self._pc):
             self._pc.memcpy_dtod(to, source, nbytes)
 
     def free_bytes(self) -> int:
         """The free device memory, in bytes."""
-        with _answered("the memory that is left", self._pc):
+        with answered("the memory that is left", self._pc):
             return int(self._pc.mem_get_info()[0])
 
     def bus_id(self) -> str:
@@ -240,7 +165,7 @@ class Driver:
             blob = np.void(arguments)
 
             def launch() -> None:
-                with _answered(what, self._pc):
+                with answered(what, self._pc):
                     function.ours(blob, grid=c.grid, block=c.block, shared=c.shared_bytes, **own)
 
             return launch
@@ -280,7 +205,7 @@ class Driver:
 
     def stream(self) -> Any:
         """A new stream of PyCUDA's."""
-        with _answered("a stream", self._pc):
+        with answered("a stream", self._pc):
             return self._pc.Stream()
 
     def _is_ours(self, stream: int | Any) -> bool:
@@ -291,26 +216,26 @@ class Driver:
         """An event behind all work that the stream has now."""
         if not self._is_ours(stream):
             return _ForeignEvent(handle_of(stream))
-        with _answered("an event", self._pc):
+        with answered("an event", self._pc):
             event = self._pc.Event(self._pc.event_flags.DISABLE_TIMING)
             event.record(None if isinstance(stream, int) else stream)
         return event
 
     def stamp(self) -> Any:
         """An event in the default stream that knows its time."""
-        with _answered("an event", self._pc):
+        with answered("an event", self._pc):
             event = self._pc.Event()
             event.record()
         return event
 
     def seconds_between(self, first: Any, last: Any) -> float:
         """The time on the device between two stamps that are done."""
-        with _answered("the time between two events", self._pc):
+        with answered("the time between two events", self._pc):
             return float(last.time_since(first)) / 1e3
 
     def is_done(self, event: Any) -> bool:
         """Whether all work before an event is done. Raises DeviceError where it ended in a fault."""
-        with _answered("work on the device to end well", self._pc):
+        with answered("work on the device to end well", self._pc):
             return bool(event.query())
 
 
@@ -326,7 +251,7 @@ class Loaded:
 
     def __init__(self, driver: Driver, image: bytes) -> None:
         self._driver, self._image = driver, image
-        with _answered("the driver to load the cubin", driver._pc):
+        with answered("the driver to load the cubin", driver._pc):
             self.ours = driver._pc.module_from_buffer(image)
         self._theirs: Any = None
 
@@ -353,7 +278,7 @@ class Function:
     def __init__(self, driver: Driver, module: Loaded, name: str, offsets: tuple[int, ...]) -> None:
         self._driver, self._module, self.name, self.offsets = driver, module, name, offsets
         self.shared_bytes = 0
-        with _answered(f"kernel {name} in the cubin", driver._pc):
+        with answered(f"kernel {name} in the cubin", driver._pc):
             self.ours = module.ours.get_function(name)
 
     @functools.cached_property
@@ -383,7 +308,7 @@ class Function:
             return
         self.shared_bytes = shared_bytes
         attribute = self._driver._pc.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-        with _answered(f"{shared_bytes} bytes of dynamic shared memory for {self.name}", self._driver._pc):
+        with answered(f"{shared_bytes} bytes of dynamic shared memory for {self.name}", self._driver._pc):
             self.ours.set_attribute(attribute, shared_bytes)
         if "theirs" in self.__dict__:
             self._opt_in_theirs(bindings(), self.theirs)

@@ -10,8 +10,8 @@ from symlayout import TensorMap
 from symlayout.rules import tma as rules
 
 from .arrays import DeviceArray
-from .driver import bindings, value_of
 from .errors import DeviceError, LaunchError
+from .libraries import bindings, value_of
 
 BYTES = 128
 

@@ -38,11 +38,11 @@ CONSOLE = ("symlayout/cli/", "symlayout/answers/console.py")
 # dependency: the modules, and folders, that may import it
 WALLS = {
     "cloudpickle": ("symlayout/campaigns.py",),
-    "cuda": ("gpu/compiling/nvrtc.py", "gpu/driver.py"),
+    "cuda": ("gpu/compiling/nvrtc.py", "gpu/libraries.py"),
     "dask": ("symlayout/campaigns.py",),
     "hypothesis": ("symlayout/strategies.py",),
     "joblib": ("symlayout/campaigns.py",),
-    "pycuda": ("gpu/driver.py",),
+    "pycuda": ("gpu/libraries.py",),
     "pydantic": ("symlayout/finding/toml_claims.py",),
     "pytest": ("symlayout/pytest_plugin.py",),
     "rich": CONSOLE,
@@ -143,7 +143,7 @@ def test_a_wrong_import_is_reported(path, source, finding):
         ("checkers/prove.py", "from symlayout import Layout\nfrom .smt import solve"),
         ("checkers/smt.py", "import z3"),
         ("gpu/verify.py", "import checkers, simulator, symlayout"),
-        ("gpu/driver.py", "import pycuda.driver\nfrom cuda.bindings import driver"),
+        ("gpu/libraries.py", "import pycuda.driver\nfrom cuda.bindings import driver"),
         ("gpu/compiling/nvrtc.py", "from cuda.bindings import nvrtc"),
         ("symlayout/__init__.py", "def prove():\n    import checkers"),
         ("symlayout/cli/prove.py", "import typer\nfrom gpu import run"),

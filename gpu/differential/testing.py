@@ -12,8 +12,8 @@ from symlayout.kernel import Kernel
 
 from .. import child
 from ..definition.running import defined
-from ..driver import availability
 from ..errors import ChildError, NoDeviceError, NotProvedError, RaisedError, TimedOutError
+from ..libraries import availability
 from ..running import Generated
 from .cases import cases, is_small
 from .found import FAILED, FAULT, NO_ANSWER, Case, Differential

@@ -11,7 +11,7 @@ from benchmarks import reproduce
 from benchmarks.hardware import asleep, ck_views, correct, functions, mma_bounds, mutants, peers, rings, speeds, stamped
 from benchmarks.kernel_mutation import FAMILIES, Judged
 from gpu.child import Outcome
-from gpu.driver import Availability
+from gpu.libraries import Availability
 from symlayout.atoms.functions import FUNCTIONS
 
 ROOT = Path(__file__).parents[2]

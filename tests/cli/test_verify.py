@@ -62,7 +62,7 @@ def own(tmp_path):
 def device(monkeypatch, compiled):
     """A stand-in, in this process, that copies."""
     machine = stand_in.install(monkeypatch)
-    monkeypatch.setattr(testing, "availability", lambda: stand_in.driver.Availability(True, "here", 1))
+    monkeypatch.setattr(testing, "availability", lambda: stand_in.libraries.Availability(True, "here", 1))
     monkeypatch.setattr(testing.child, "each", lambda _, rows, limit_s: map(testing._here, rows))
     monkeypatch.setattr(testing.child, "call", lambda _, *given, limit_s: measuring.measured_at(*given))
     monkeypatch.setattr(testing, "edges", lambda kernel, *_: (("least", {"N": 1}), ("large", {"N": 999})))

@@ -35,7 +35,7 @@ def machine(monkeypatch):
     monkeypatch.setattr(
         running, "compile", lambda *_, **__: Cubin((Path(__file__).parent / "data" / "vector_copy.cubin").read_bytes())
     )
-    monkeypatch.setattr(testing, "availability", lambda: stand_in.driver.Availability(True, "here", 1))
+    monkeypatch.setattr(testing, "availability", lambda: stand_in.libraries.Availability(True, "here", 1))
     for module in (cases, testing):
         monkeypatch.setattr(module, "defined", lambda _: "this test is of comparisons on the host")
     for cached in (cases._generated, cases._defined):

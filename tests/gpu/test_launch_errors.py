@@ -163,13 +163,13 @@ def test_no_such_device(machine):
     with pytest.raises(NoDeviceError, match=r"expected a device of 0 \.\. 0, got 1"):
         gpu.Device(1)
     machine.devices = 0
-    assert str(gpu.driver.availability()) == "expected a device, got a driver that has none"
+    assert str(gpu.libraries.availability()) == "expected a device, got a driver that has none"
     with pytest.raises(NoDeviceError, match="expected a device, got a driver that has none"):
         gpu.Device()
 
 
 def test_no_pycuda(monkeypatch):
-    monkeypatch.setattr(gpu.driver, "availability", gpu.driver.availability.__wrapped__)
+    monkeypatch.setattr(gpu.driver, "availability", gpu.libraries.availability.__wrapped__)
     monkeypatch.setitem(sys.modules, "pycuda.driver", None)
     monkeypatch.setitem(sys.modules, "pycuda", None)
 

@@ -37,7 +37,7 @@ def machine(monkeypatch):
     for module, name in found.items():
         image = (DATA / f"{name}.cubin").read_bytes()
         monkeypatch.setattr(module, "compile", lambda *_, image=image, **__: Cubin(image))
-    monkeypatch.setattr(testing, "availability", lambda: stand_in.driver.Availability(True, "here", 1))
+    monkeypatch.setattr(testing, "availability", lambda: stand_in.libraries.Availability(True, "here", 1))
     monkeypatch.setattr(cases, "UNTIMED_BYTES", 0)
     for cached in (cases._generated, cases._defined):
         cached.cache_clear()

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 import gpu
-from gpu import driver
+from gpu import driver, libraries
 from gpu.cubin import Cubin
 
 NAME, CAPABILITY, MULTIPROCESSORS = "Stand-in H200", (9, 0), 132
@@ -83,8 +83,8 @@ def install(monkeypatch: Any) -> Machine:
     for name, module in (found | {"cuda.bindings.driver": bindings.driver}).items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(driver, "_RETAINED", driver._Retained())
-    uncached = driver.availability.__wrapped__  # others see the truth
-    for module in (driver, gpu):  # the package keeps what it was asked for once
+    uncached = libraries.availability.__wrapped__  # others see the truth
+    for module in (libraries, driver, gpu):  # the package keeps what it was asked for once
         monkeypatch.setattr(module, "availability", uncached)
     return machine
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpu.differential import Case, Differential
-from gpu.driver import Availability
+from gpu.libraries import Availability
 from symlayout import pytest_plugin
 
 pytest_plugins = ["pytester"]
