@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from symlayout.answers.report import Witness
 from symlayout.atoms import Completion, Extent, Issuer, MemorySpace, MmaAtom
 from symlayout.atoms.functions import FUNCTIONS
-from symlayout.expr import Fact, Symbol, divides, index
+from symlayout.expr import Fact, Symbol, divides
 from symlayout.facts import Facts, symbols_in
-from symlayout.facts.scope import ranges_in_words
-from symlayout.kernel import BLOCKS, THREAD, Kernel
+from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.readable import unreadable
-from symlayout.kernel.sites import Site, as_written, sites
-from symlayout.kernel.specification import Element, Entry, elements, entries, sums
+from symlayout.kernel.sites import Site, sites
 from symlayout.kernel.touched import written
 from symlayout.ops import (
     OPERATIONS,
     UNROLLED,
     WARP,
-    Box,
     Copy,
     For,
     If,
-    Let,
     LoadIndex,
     Map,
-    Matrix,
     Mma,
     Op,
     Param,
     PeerCopy,
     Reduce,
     Ref,
-    Role,
     Shuffle,
-    Slot,
 )
 
 from ..aliases import changed_by
 from ..claim import Proof, TooLarge
+from ..unknown_names import named_again, unknown_names
 from .of_kernel import OfProgram
 
 TOLD = (Shuffle, Reduce, LoadIndex)  # operations for which this claim is listed even if all is well
@@ -88,17 +82,15 @@ class WellFormed(OfProgram):
     @property
     def readable(self) -> bool:
         """Whether each operation can be read, so that other claims about the kernel mean something."""
-        return next(unreadable(self.kernel), None) is None and all(d.open for d in self._names())
-
-    def _names(self) -> Iterator[Defect]:
-        return unknown_names(self.kernel)
+        return all(next(wrong(self.kernel), None) is None for wrong in (unreadable, unknown_names))
 
     def _found(self) -> Iterator[Defect]:
         wrong = [Defect(what) for what in unreadable(self.kernel)]
         if wrong:
             yield from wrong
             return
-        yield from self._names()
+        yield from map(Defect, unknown_names(self.kernel))
+        yield from (Defect(what, open=True) for what in named_again(self.kernel))
         every = list(sites(self.kernel))
         for s in every:
             yield from defects(self.kernel, s, every)
@@ -141,99 +133,6 @@ def defects(kernel: Kernel, site: Site, every: list[Site]) -> Iterator[Defect]:
     yield from _unrolled(kernel, site)
     yield from _const(kernel, op)
     yield from _of_roles(kernel, site)
-
-
-@dataclass(frozen=True)
-class Named:
-    """The value of a name at a site, and the operation that defines it, if one does."""
-
-    symbol: Symbol
-    by: Op | None = None
-
-
-def unknown_names(kernel: Kernel) -> Iterator[Defect]:
-    """Names that have no value where they are used, and those that get another one."""
-    sizes = {s.name: Named(s) for s in kernel.dims}
-    for what, about in _declared(kernel):
-        yield from (Defect(x) for x in unknown(what, about, sizes))
-    for r in kernel.results:
-        folds = list(sums(r.value))
-        own_names = {s.name: Named(s) for s in (*r.coords, *(x.index for x in folds))}
-        named: list[Element | Entry] = [*elements(r.value), *entries(r.value)]
-        about = tuple(x.at for x in named), tuple(x.extent for x in folds)
-        yield from (Defect(x) for x in unknown(f"result {r}", about, {**sizes, **own_names}))
-    grid = {s.name: Named(s) for s in (*kernel.dims, *kernel.block)}
-    for site in as_written(kernel):
-        op = site.op
-        threads = next((a.threads for a in reversed(site.around) if isinstance(a, Role)), kernel.threads)
-        bound = {s.name: Named(s, b.op) for b in site.bindings for s in made_by(b.op)}
-        known = {**grid, THREAD: Named(index(THREAD, threads)), **bound}
-        yield from (Defect(x) for x in unknown(op, tuple(own(op)), known))
-        for s in made_by(op):
-            if s.name in BLOCKS or (s.name in known and known[s.name].by != op):
-                yield Defect(f"{op}: {s.name} has a value already", open=True)
-
-
-def _declared(kernel: Kernel) -> Iterator[tuple[Any, Any]]:
-    """Expressions outside of operations, which contain sizes alone."""
-    yield "a size", tuple((s.lower, s.upper) for s in kernel.dims)
-    yield "the grid", kernel.grid
-    yield from ((f"given {f}", f) for f in kernel.given)
-    yield from ((t, t.layout) for t in kernel.tensors)
-    yield from ((m, tuple(vars(m.tensor_map).values())) for m in kernel.maps)
-
-
-def unknown(where: Any, about: Any, known: Mapping[str, Named]) -> Iterator[str]:
-    """Symbols in some expressions that have no value, or not the values that their own range says.
-
-    A symbol is more than its name: provers take it to have all values of its range, and no others.
-    """
-    for s in sorted(symbols_in(about), key=lambda s: (s.name, str(s.args))):
-        if s.name not in known:
-            yield f"{where}: {s} has no value there"
-        elif not _stands_for(s, known[s.name].symbol):
-            mine, its = (ranges_in_words((x,))[0] for x in (s, known[s.name].symbol))
-            yield f"{where}: expected {its}, as its values are, got {mine}"
-
-
-def _stands_for(s: Symbol, value: Symbol) -> bool:
-    """Whether a symbol is the value of its name; an index of all threads may stand for one of a role."""
-    if value is s:
-        return True
-    if not isinstance(s.upper, int) or not isinstance(value.upper, int):
-        return False
-    return s.name == THREAD and s.lower == 0 and s.upper >= value.upper
-
-
-def made_by(op: Op) -> tuple[Symbol, ...]:
-    """The symbol to which an operation gives a value, if it does."""
-    return (op.name,) if isinstance(op, Let | LoadIndex) else (op.index,) if isinstance(op, For) else ()
-
-
-def own(op: Op) -> Iterator[Any]:
-    """The expressions and facts of an operation itself, not of those inside it."""
-    if isinstance(op, For):
-        yield op.extent
-    elif isinstance(op, If):
-        yield op.condition
-    elif isinstance(op, Let):
-        yield op.value
-    elif isinstance(op, LoadIndex):
-        yield from (op.src.offset, op.name.lower, op.name.upper)
-    elif not op.body:
-        for _, x in op.operands():
-            yield from _expressions(x)
-
-
-def _expressions(x: Any) -> Iterator[Any]:
-    if isinstance(x, tuple):
-        for y in x:
-            yield from _expressions(y)
-    elif isinstance(x, Ref | Slot | Box | Matrix):
-        for y in vars(x).values():
-            yield from _expressions(y)
-    elif hasattr(x, "symbols"):
-        yield x
 
 
 def _instruction(kernel: Kernel, op: Copy | Mma) -> Iterator[Defect]:
