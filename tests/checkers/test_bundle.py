@@ -15,7 +15,8 @@ import pytest
 
 from checkers import Bijective, Computes, Equal, HappensBefore, Injective, prove
 from checkers import bundle as bundles
-from checkers.bundle import Bundle, Proved
+from checkers.bundle import Bundle
+from checkers.proved_claim import Proved
 from symlayout import SM90, Layout, dim, dims
 from symlayout.cli import app
 from symlayout.errors import CertificateError
