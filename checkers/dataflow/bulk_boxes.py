@@ -31,7 +31,7 @@ def _land(walk: Walk, state: State, op: Copy, src: Ref, dst: Ref, tile: Words) -
     source = state.kernel.tensor(src.tensor)
     if src.tensor in walk.written:
         raise Open(f"{src.tensor} is read and written")
-    start = state.uniform(walk.slot(state, op, dst.tensor, dst.offset))
+    start = state.uniform(walk.tiles.slot(state, op, dst.tensor, dst.offset))
     n, guards = _moved(state, op, src, dst, len(tile.ids) - start)
     if start < 0 or tile.ids[start : start + n].any():
         raise Open(f"a place that is filled twice in one use: {op}")
@@ -55,7 +55,7 @@ def store(walk: Walk, state: State, op: Copy) -> None:
     for team in singles(state):
         with state.inside(team=team):
             ring = op.src.tensor in walk.ring_of
-            tile = walk.filled(state, op, tensor.name) if ring else own_shared(walk, state, tensor)
+            tile = walk.tiles.filled(state, op, tensor.name) if ring else own_shared(walk, state, tensor)
             start = int(starts(walk, state, op, tensor, op.src)[0])
             n, guards = _moved(state, op, op.src, op.dst, len(tile.ids) - start)
             if start < 0:

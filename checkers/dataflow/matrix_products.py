@@ -103,7 +103,7 @@ def _operand(walk: Walk, state: State, op: Mma, x: Any, row: MmaAtom, which: int
         unit = held_as.bytes
         if tensor.dtype.bits != held_as.bits:
             raise Open(f"{op.atom} of {tensor.dtype}")
-        held = walk.filled(state, op, name) if name in walk.ring_of else own_shared(walk, state, tensor)
+        held = walk.tiles.filled(state, op, name) if name in walk.ring_of else own_shared(walk, state, tensor)
         found_at = np.unique(starts(walk, state, op, tensor, x.start))
         if len(found_at) != 1:
             raise Open(f"a matrix that begins at several places: {x}")

@@ -50,7 +50,7 @@ def carried(walk: Walk, state: State, op: Op, ref: Ref, count: int) -> Words:
 
 def shared_at(walk: Walk, state: State, op: Op, tensor: KernelTensor, at: Numbers, ref: Ref) -> Words:
     """(active thread, element) of shared memory, at these places of each thread."""
-    held = walk.filled(state, op, tensor.name) if tensor.name in walk.ring_of else own_shared(walk, state, tensor)
+    held = walk.tiles.filled(state, op, tensor.name) if tensor.name in walk.ring_of else own_shared(walk, state, tensor)
     inside(at, len(held.ids), ref)
     return met(state, held[at])
 
@@ -69,7 +69,7 @@ def write(walk: Walk, state: State, op: Op, ref: Ref, words: Words, whole: bool 
     if ref.tensor in walk.ring_of and ref.tensor not in walk.told:
         raise Open(f"{op} writes into a ring")
     filled = ref.tensor in walk.told
-    held = walk.image(state, op, walk.told[ref.tensor], ref.tensor) if filled else own_shared(walk, state, tensor)
+    held = walk.tiles.image(state, op, walk.told[ref.tensor], ref.tensor) if filled else own_shared(walk, state, tensor)
     inside(at, len(held.ids), ref)
     if np.count_nonzero(np.bincount(at.reshape(-1))) != at.size:
         raise Open(f"threads that write one place of {tensor.name}: {op}")
@@ -113,7 +113,7 @@ def _of_elected(state: State, tensor: KernelTensor) -> int:
 
 def starts(walk: Walk, state: State, op: Op, tensor: KernelTensor, ref: Ref) -> Numbers:
     if ref.tensor in walk.ring_of:
-        return state.numbers(state.normal(walk.slot(state, op, ref.tensor, ref.offset)))
+        return state.numbers(state.normal(walk.tiles.slot(state, op, ref.tensor, ref.offset)))
     return state.numbers(ref.offset)
 
 

@@ -41,7 +41,7 @@ def fills(walk: Walk, state: State, op: Copy) -> Iterator[Words]:
         with state.inside(team=team):
             here = walk.rank == walk.at if op.multicast is None else state.uniform(op.multicast) >> walk.at & 1
             if here:
-                yield walk.image(state, op, ring, op.dst.tensor)
+                yield walk.tiles.image(state, op, ring, op.dst.tensor)
 
 
 def _land(walk: Walk, state: State, op: Copy, box: Box, tile: Words) -> None:
@@ -49,7 +49,7 @@ def _land(walk: Walk, state: State, op: Copy, box: Box, tile: Words) -> None:
     tensor, kernel_map = state.kernel.tensor(op.dst.tensor), state.kernel.map(box.tensor_map)
     if kernel_map.tensor in walk.written:
         raise Open(f"{kernel_map.tensor} is read and written")
-    start = state.uniform(walk.slot(state, op, tensor.name, op.dst.offset))
+    start = state.uniform(walk.tiles.slot(state, op, tensor.name, op.dst.offset))
     at, deltas = landing(state, kernel_map, tensor, start, len(tile.ids))
     if tile.ids[at].any():
         raise Open(f"a place that is filled twice in one use: {op}")
@@ -70,7 +70,7 @@ def store(walk: Walk, state: State, op: Copy) -> None:
     for team in singles(state):
         with state.inside(team=team):
             ring = op.src.tensor in walk.ring_of
-            tile = walk.filled(state, op, tensor.name) if ring else own_shared(walk, state, tensor)
+            tile = walk.tiles.filled(state, op, tensor.name) if ring else own_shared(walk, state, tensor)
             start = int(starts(walk, state, op, tensor, op.src)[0])
             at, deltas = landing(state, kernel_map, tensor, start, len(tile.ids))
             corner = corner_of(state, kernel_map, op.dst.coordinate)

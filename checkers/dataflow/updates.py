@@ -55,7 +55,7 @@ def update(walk: Walk, state: State, op: Copy) -> None:
         raise Open(f"a reduction under a condition, by several threads, or in a cluster: {op}")
     _expect_each_use(walk, state, op, ring)
     tensor, kernel_map = state.kernel.tensor(op.src.tensor), state.kernel.map(op.dst.tensor_map)
-    tile = walk.filled(state, op, tensor.name)
+    tile = walk.tiles.filled(state, op, tensor.name)
     at, deltas = landing(state, kernel_map, tensor, int(starts(walk, state, op, tensor, op.src)[0]), len(tile.ids))
     if np.unique(at).size != at.size or np.count_nonzero(tile.ids) != at.size or not tile.ids[at].all():
         raise Open(f"expected all that fills a slot of {tensor.name} to be combined, got a part: {op}")

@@ -10,47 +10,38 @@ same use of it was filled with. That accesses are ordered as they stand here is 
 
 from __future__ import annotations
 
-import bisect
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from symlayout.atoms import MemorySpace
-from symlayout.expr import Expr, Fact, Quotient, Symbol, dim, index, symbols_of
+from symlayout.expr import Fact, Quotient, Symbol, dim, index, symbols_of
 from symlayout.facts import opaque_atoms
 from symlayout.kernel import THREAD, Kernel
 from symlayout.kernel.sites import Site, sites, top
 from symlayout.kernel.touched import written
 from symlayout.kernel.visitor import Visitor
-from symlayout.ops import Copy, Elect, For, If, Map, Mma, Op, PeerCopy, Ref, Role
+from symlayout.ops import Copy, Elect, For, If, Map, Mma, PeerCopy, Ref, Role
 
 from ..clocks.decided import clocks
-from ..rings.recognised import RingParts, rings_of, slot_elements
-from .contents import Loaded, Numbers, Origins, Unknown, Words, without_constant
+from ..rings.recognised import rings_of
+from .contents import Origins, Words
 from .distinct_names import expect_distinct, fresh, overlaps
 from .folds import NEUTRAL
 from .in_place import read_first
+from .narrowed import narrowed
 from .pipelines import Iterations, whole_sums
-from .state import Guard, Memo, Open, State, Team
+from .ring_tiles import RingTiles
+from .state import Memo, Open, State, Team
 from .sums import carried, closed
 from .uses import Uses
 
 UNROLLED = 64  # iterations of a loop that are walked one by one; one iteration represents those of a longer loop
 RESIDUES = 16  # iterations of a period that are walked; offsets with a longer period are left open
-
-
-@dataclass(frozen=True, eq=False)
-class Image:
-    """What fills bring into one use of a ring's tensor: the number of the use, the indices in it, and the tile."""
-
-    number: Any
-    loops: tuple[Symbol, ...]
-    tile: Words
 
 
 class Walk(Visitor[None]):
@@ -82,8 +73,9 @@ class Walk(Visitor[None]):
         self.overlapping = overlaps(kernel)
         self.written = {name for s in every if (name := written(kernel, s.op))}
         self.read_first = read_first(kernel, given)
-        self.images: dict[str, list[Image]] = {}
         self.entries: dict[Symbol, tuple[str, tuple[Any, ...]]] = {}  # what an index that is read is an entry of
+        rings = self.rings, self.ring_of, self.uses
+        self.tiles = RingTiles(kernel, *rings, self.origins, self.entries, self.overlapping)
         self.checking = True
 
     # -- ranks and roles ----------------------------------------------------------------------------
@@ -99,7 +91,7 @@ class Walk(Visitor[None]):
         filling = {s.role for s in self.site.values() if isinstance(s.op, Copy) and s.op.barrier is not None}
         filling |= {s.role for s in self.site.values() if any(r.tensor in self.told for r in s.op.targets)}
         for rank in range(ctas):
-            self.images = {}
+            self.tiles.forget()
             self.window = False
             for peer in range(ctas):
                 self._body(lambda name: name in filling, self._block(peer), peer, rank)
@@ -256,79 +248,7 @@ class Walk(Visitor[None]):
             self.follow(self.site[id(op)].inside())
         return None
 
-    # -- rings --------------------------------------------------------------------------------------
-
-    def ring(self, op: Op, name: str) -> RingParts:
-        """The ring of a tensor by which an operation fills it, or finds it filled."""
-        mine = (r for r in self.rings if op.credits_to(r.full) and name in r.tensors)
-        return next(mine, self.ring_of[name])
-
-    def slot(self, state: State, op: Op, name: str, offset: Any) -> Any:
-        """An offset in a ring's tensor as one in the tile of the use at hand."""
-        ring = self.ring(op, name)
-        size = slot_elements(self.kernel, ring, name)
-        return state.here(offset) - size * (self.uses.use(state, op, ring) % ring.slots)
-
-    def image(self, state: State, op: Op, ring: RingParts, name: str) -> Words:
-        """The tile of the use at hand, to be filled."""
-        number = self.uses.use(state, op, ring)
-        forms = [x for s, x in state.loops if s not in self.kernel.block and type(x) is not int]
-        loops = tuple(x for x in forms if isinstance(x, Symbol))
-        if len(loops) < len(forms):
-            raise Open(f"fills of {name} iteration by iteration")
-        known = self.images.setdefault(name, [])
-        found = next((x for x in known if x.loops == loops and state.normal(x.number - number) == 0), None)
-        if found is None:
-            found = Image(number, loops, Words.of(0, slot_elements(self.kernel, ring, name)))
-            known.append(found)
-        return found.tile
-
-    def filled(self, state: State, op: Op, name: str) -> Words:
-        """The tile that the use at hand of a ring finds."""
-        ring = self.ring(op, name)
-        if self.overlapping[name]:
-            raise Open(f"a ring, {name}, has bytes of shared memory in common with others; expected places apart")
-        number = self.uses.use(state, op, ring)
-        known = [(image.tile, self._turns(state, image, number)) for image in self.images.get(name, [])]
-        tiles = [self._renamed(tile, moved) for tile, moved in known if moved is not None]
-        if not tiles:
-            raise Open(f"use {number} of {name} is not seen to be filled")
-        out, *others = tiles
-        for tile in others:  # each of several fills brings a part
-            mine = tile.ids != 0
-            if out.ids[mine].any():
-                raise Open(f"a place of {name} that is filled twice in one use")
-            out = out.copy()
-            out.put(mine, tile[mine])
-        return out
-
-    def _turns(self, state: State, image: Image, number: Any) -> dict[Symbol, Any] | None:
-        """The loop indices of the iteration that fills the use of this number, if it is known."""
-        now = {s.name: x for s, x in state.loops}
-        moved = {s: now[s.name] for s in image.loops if s.name in now}
-        if len(moved) < len(image.loops) or state.normal(_put(image.number, moved) - number) != 0:
-            if len(image.loops) != 1 or image.number != image.loops[0]:
-                return None
-            moved = {image.loops[0]: number}
-        inside = all(x is s or state.facts.le(x, _put(s.upper, moved)) is True for s, x in moved.items())
-        return moved if inside else None
-
-    def _renamed(self, words: Words, moved: dict[Symbol, Any]) -> Words:
-        """A tile in other iterations of the loops."""
-        if all(s is x for s, x in moved.items()):
-            return words
-        ids, deltas = words.ids.copy(), words.deltas.copy()
-        for number in words.kinds:
-            origin = self.origins[number]
-            if isinstance(origin, Unknown):
-                continue
-            if not isinstance(origin, Loaded) or any(x in self.entries for x in origin.at):
-                raise Open("a tile that is filled under conditions or by indices, in other iterations than it is read")
-            parts = [without_constant(_put(x, moved)) for x in origin.at]
-            mine = words.ids == number
-            ids[mine] = self.origins.number(replace(origin, at=tuple(x for x, _ in parts)))
-            deltas[mine, : len(parts)] += np.array([c for _, c in parts])
-        return Words(ids, deltas)
+    # -- indices ------------------------------------------------------------------------------------
 
     def entry(self, tensor: str, place: tuple[Any, ...], low: Any, high: Any) -> Symbol:
         """The name of an entry of a tensor of indices: one for each place."""
@@ -351,69 +271,11 @@ def _roles_of(kernel: Kernel, every: list[Site]) -> dict[str, set[str]]:
     return out
 
 
-@contextmanager
-def narrowed(state: State, facts: Iterable[Fact]) -> Iterator[Numbers]:
-    """Inside, the threads for which facts may hold, under these; which of the threads around they are."""
-    keep = np.ones(len(state.team.threads), bool)
-    guards, given = list(state.guards), list(state.given)
-    for fact in facts:
-        there = Fact(state.normal(state.here(fact.expr)), fact.relation, fact.modulus)
-        symbols = symbols_of(there.expr)
-        if all(s.name == THREAD for s in symbols):
-            x = state.numbers(there.expr)
-            keep &= x >= 0 if there.relation == ">=" else x == 0 if there.relation == "==" else x % there.modulus == 0
-        elif not any(s.name == THREAD for s in symbols):
-            if state.facts.holds(there) is False:
-                keep[:] = False
-            elif state.facts.holds(there) is not True:
-                given.append(there)
-                guards.append(replace(_guard(state, there), fact=there))
-        else:
-            guards.append(_guard(state, there))
-            keep &= ~_left_out(state, guards[-1])
-    team = state.team
-    if not keep.all():
-        team = Team(team.threads[keep], None if team.beside is None else team.beside[keep])
-    with state.inside(team=team, guards=tuple(guards), given=tuple(given)):
-        yield keep
-
-
-def _guard(state: State, fact: Fact) -> Guard:
-    """A condition as something that is at least 0, with a number for each thread of the role."""
-    if fact.relation != ">=":
-        raise Open(f"a condition other than an order of sizes: {fact}")
-    rows = state.places(fact.expr)
-    if len(rows) != 1:
-        raise Open(f"a condition in which threads and sizes mix: {fact}")
-    _, rest, mine = rows[0]
-    unit = math.gcd(*rest.terms.values()) if isinstance(rest, Expr) else 1
-    told = np.zeros(state.threads, np.int64)
-    if state.team.beside is None:
-        told[state.team.threads] = mine
-    else:
-        told[state.team.beside] = mine[:, None]
-    deltas = told // unit * unit  # a multiple of the unit is at least -told where it is at least the next multiple
-    return Guard(rest, deltas, told)
-
-
 def _multiplies(op: For) -> bool:
     """Whether a loop only multiplies, and writes none of what it multiplies."""
     every = [inner for inner in op.walk() if not isinstance(inner, For)]
     read = {x.tensor for inner in every if isinstance(inner, Mma) for x in (inner.a, inner.b) if isinstance(x, Ref)}
     return all(isinstance(inner, Mma) and inner.acc.tensor not in read for inner in every)
-
-
-def _left_out(state: State, guard: Guard) -> Numbers:
-    """The active threads for which a condition surely fails: those whose number is below some other."""
-    told = guard.told[state.team.threads]
-    values: list[int] = np.unique(told).tolist()
-
-    def may_hold(v: int) -> bool:
-        return state.known.holds(guard.condition + v) is not False
-
-    some = 0 if not values or may_hold(values[0]) else bisect.bisect_left(values, True, key=may_hold)
-    left: Numbers = told <= values[some - 1] if some else np.zeros(len(told), bool)
-    return left
 
 
 def accumulators(op: For) -> set[str]:
@@ -424,8 +286,3 @@ def accumulators(op: For) -> set[str]:
         if adds or isinstance(inner, Mma):
             out |= {r.tensor for r in inner.targets}
     return out
-
-
-def _put(x: Any, moved: dict[Symbol, Any]) -> Any:
-    known = {s: moved[s] for s in x.symbols if s in moved} if isinstance(x, Expr) else {}
-    return x.subs(known) if known else x

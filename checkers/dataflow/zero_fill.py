@@ -18,9 +18,10 @@ from symlayout.int_tuple import leaves
 from symlayout.ops import Copy, Op, Ref
 
 from .contents import Constant, Loaded, Numbers, Words
+from .narrowed import narrowed
 from .places import elements
 from .state import Guard, Open, State
-from .value_walk import Walk, narrowed
+from .value_walk import Walk
 
 
 def read_or_zero(walk: Walk, state: State, op: Copy, ref: Ref, count: int) -> Words:
