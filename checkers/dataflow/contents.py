@@ -225,3 +225,18 @@ def without_constant(x: Any) -> tuple[Any, int]:
         return 0, x
     c = x.terms.get((), 0) if isinstance(x, Expr) else 0
     return x - c, c
+
+
+def told(origin: Any) -> str:
+    """What an origin is, in words."""
+    if isinstance(origin, Loaded):
+        return f"an element of {origin.tensor}"
+    if isinstance(origin, Computed):
+        return f"{origin.function} of {len(origin.args)}"
+    if isinstance(origin, Given):
+        return f"the scalar {origin.name}"
+    if isinstance(origin, Guarded):
+        return f"what need not have been written: it was under {origin.conditions[0]} >= 0 and the like"
+    if isinstance(origin, Constant):
+        return f"{origin.value:g}"
+    return f"a {type(origin).__name__.lower()}"

@@ -30,9 +30,10 @@ from symlayout.kernel.specification import (
 from symlayout.ops import Op
 
 from .accumulators import Narrow, expect_held, types_of
-from .contents import Computed, Constant, Given, Guarded, Loaded, Numbers, Origins, Segment, Sum, Unknown, Words
+from .contents import Computed, Constant, Given, Loaded, Numbers, Origins, Sum, Unknown, Words, told
 from .folds import Fold
-from .match_folds import NotAll, expect_all, nested, picks
+from .match_folds import NotAll, expect_all
+from .match_products import expect_products
 from .rounding import exact, is_number
 from .state import Open, State
 from .target import Differs, Target
@@ -98,7 +99,7 @@ class Matcher:
                 raise Differs(str(e)) from None
         if isinstance(value, Dot) and isinstance(origin, Sum):
             return self._dot(origins, origin, deltas, value, target)
-        raise Differs(f"expected {value}, got {_told(origin)}")
+        raise Differs(f"expected {value}, got {told(origin)}")
 
     def _converted(
         self, origins: Origins, origin: Computed, deltas: Numbers, value: Value, target: Target, dtype: DType | None
@@ -119,7 +120,7 @@ class Matcher:
 
     def _applied(self, origins: Origins, origin: Computed, deltas: Numbers, value: Value, target: Target) -> None:
         if not isinstance(value, Applied) or (value.function, len(value.args)) != (origin.function, len(origin.args)):
-            raise Differs(f"expected {value}, got {_told(origin)}")
+            raise Differs(f"expected {value}, got {told(origin)}")
         if origin.dtype != self._type(value):
             hint = "" if value.dtype else f', the type of the output; dtype="{origin.dtype}" in the result says so'
             raise Differs(f"{value.function} is rounded to {origin.dtype}, not to {self._type(value)}{hint}")
@@ -171,13 +172,13 @@ class Matcher:
             return
         self._held(fold, {self.dtype}, target)
         if isinstance(fold, Dot):
-            raise Differs(f"expected {value}, got {_told(origin)}")
+            raise Differs(f"expected {value}, got {told(origin)}")
         if not isinstance(origin, Loaded) or origin.tensor != fold.element.tensor or origin.dtype != self.dtype:
-            raise Differs(f"expected {fold.element}, got {_told(origin)}")
+            raise Differs(f"expected {fold.element}, got {told(origin)}")
         free = of_index(fold)
         for d, x in enumerate(fold.element.at):
             if d != free and not isinstance(x, Entry):
-                self._equal(target, x, origin.at[d], deltas[:, d], f"coordinate {d} of {fold.element}")
+                target.expect_equal(x, origin.at[d], deltas[:, d], f"coordinate {d} of {fold.element}")
             elif d != free:
                 raise Differs(f"{x} in a fold")
         if fold.function == "add" and origin.outside == "zero":
@@ -194,7 +195,7 @@ class Matcher:
             self._held(fold, {self.dtype}, target)
             return self._dot(origins, origin, deltas, fold, target, parts)
         if not isinstance(origin, Fold) or not isinstance(fold, Total):
-            raise Differs(f"expected a part of {fold}, got {_told(origin)}")
+            raise Differs(f"expected a part of {fold}, got {told(origin)}")
         self._held(fold, {*origin.kept, origin.dtype, self.dtype}, target)
         target.expect_bound(*(s for t in origin.terms for s, _ in t.loops))
         try:
@@ -216,7 +217,7 @@ class Matcher:
             if isinstance(x, Entry):
                 self._entry(origin, d, deltas[:, d], x, target, what)
             else:
-                self._equal(target, x, origin.at[d], deltas[:, d], what)
+                target.expect_equal(x, origin.at[d], deltas[:, d], what)
 
     def _entry(self, origin: Loaded, d: int, deltas: Numbers, x: Entry, target: Target, what: str) -> None:
         """Check that a coordinate is the entry of a tensor of indices, within the tensor by its contract."""
@@ -229,20 +230,7 @@ class Matcher:
         if facts.le(0, low) is not True or facts.le(high, n - 1) is not True:
             raise Differs(f"{what} may be {low} .. {high}, of {n}")
         for i, at in zip(x.at, place, strict=True):
-            self._equal(target, i, at, np.zeros_like(deltas), f"the coordinate of {x}")
-
-    def _equal(self, target: Target, x: Any, at: Any, deltas: Numbers, what: str) -> None:
-        """Raise Differs unless *x* at the target is at + delta for each element."""
-        base, steps = target.put(x)
-        c = target.number(base - at)
-        if c is None and target.inside(x, at, deltas):
-            return
-        if c is None:
-            raise Differs(f"{what} is {base}, and {at} is loaded")
-        wrong = np.flatnonzero(steps + c != deltas)
-        if len(wrong):
-            i = int(wrong[0])
-            raise Differs(f"{what} is {base + int(steps[i])}, and {at + int(deltas[i])} is loaded")
+            target.expect_equal(i, at, np.zeros_like(deltas), f"the coordinate of {x}")
 
     # -- sums ---------------------------------------------------------------------------------------
 
@@ -263,121 +251,12 @@ class Matcher:
         parts: tuple[tuple[Symbol, Any], ...] = (),
     ) -> None:
         """Each product of a sum is one of the result's, and each of those is there once, in one of the parts."""
-        ra, rb = origin.ranks
         if origin.words != (value.words if isinstance(value, PackedDot) else ""):
             raise Differs(f"expected {value}, got products of {origin.words or 'elements'}")
         if origin.carry is not None:
             raise Differs(f"expected {value}, got a sum that the next iteration continues")
         self._held(value, {origin.dtype}, target)
-        target.expect_bound(*(s.loop for s in origin.segments if s.loop is not None))
-        terms: list[tuple[Segment, Any, list[tuple[int, bool]]]] = []
-        for segment in origin.segments:
-            found: list[tuple[Any, int, bool]] = []
-            for s in segment.slices:
-                a = self._terms(origins, s.a, s.a_deltas, deltas[:, :ra], value.a, value, target)
-                b = self._terms(origins, s.b, s.b_deltas, deltas[:, ra : ra + rb], value.b, value, target)
-                for (x, i, u), (y, j, v) in zip(a, b, strict=True):
-                    if target.number(x - y) != j - i:
-                        raise Differs(f"products of {value.index} = {x + i} and {y + j}")
-                    found.append((x, i, u == v == "zero"))
-            steps = {x for x, *_ in found}
-            if len(steps) != 1:
-                raise Differs(f"terms of {value.index} at {', '.join(map(str, steps))}")
-            terms.append((segment, steps.pop(), sorted((i, zero) for _, i, zero in found)))
-        self._all(value, target, terms, parts)
-
-    def _terms(
-        self,
-        origins: Origins,
-        numbers: tuple[int, ...],
-        steps: Numbers,
-        deltas: Numbers,
-        element: Element,
-        value: Dot,
-        target: Target,
-    ) -> list[tuple[Any, int, str]]:
-        """The k of each factor of a slice, as an expression and an integer, where it is the element of that k.
-
-        With each stands the value of elements outside of its tensor.
-        """
-        places = [i for i, x in enumerate(element.at) if isinstance(x, Expr) and value.index in x.symbols]
-        if len(places) != 1 or element.at[places[0]] is not value.index or picks(element, value.index):
-            raise Differs(f"{element} is not one element for each {value.index}")
-        (place,) = places
-        for origin in map(origins.__getitem__, numbers):
-            if not isinstance(origin, Loaded) or origin.tensor != element.tensor:
-                raise Differs(f"expected {element}, got {_told(origin)}")
-        if (deltas[:, place] != deltas[0, place]).any():
-            raise Differs(f"{value.index} differs among elements that are stored")
-        others = [d for d in range(len(element.at)) if d != place]
-        seen, out = set(), []
-        for number, step in zip(numbers, steps, strict=True):
-            origin, aside = origins[number], (number, *step[others].tolist())
-            assert isinstance(origin, Loaded)
-            for d in others if aside not in seen else ():
-                x, what = element.at[d], f"coordinate {d} of {element}"
-                if isinstance(x, Entry):
-                    self._entry(origin, d, deltas[:, d] + step[d], x, target, what)
-                else:
-                    self._equal(target, x, origin.at[d], deltas[:, d] + step[d], what)
-            seen.add(aside)
-            out.append((origin.at[place], int(deltas[0, place] + step[place]), origin.outside))
-        return out
-
-    def _all(
-        self,
-        value: Dot,
-        target: Target,
-        terms: list[tuple[Segment, Any, list[tuple[int, bool]]]],
-        parts: tuple[tuple[Symbol, Any], ...],
-    ) -> None:
-        """Check that the terms of all parts are those of 0 .. extent - 1, each once, and zeros."""
-        if len(terms) != 1:
-            raise Differs("a sum of several loops")
-        [(segment, at, found)] = terms
-        per, numbers = len(found), [i for i, _ in found]
-        if numbers != list(range(per)):
-            raise Differs(f"terms of {value.index} at {at} + {numbers[0]} .. {numbers[-1]}, {per} of them")
-        loops = () if segment.loop is None else ((segment.loop, segment.extent),)
-        try:
-            iteration, extent = nested((*parts, *loops))
-        except NotAll as e:
-            raise Differs(str(e)) from None
-        if target.number(at - per * iteration) != 0:
-            raise Differs(f"terms of {value.index} from {at} on, expected {per * iteration}")
-        n = per * extent
-        if target.known.facts.le(value.extent, n) is not True:
-            raise Differs(f"terms of {value.index} below {n} of {value.extent}")
-        if target.number(n - value.extent) != 0:
-            self._zeros(value, target, [at + i for i, zero in found if not zero])
-
-    def _zeros(self, value: Dot, target: Target, plain: list[Any]) -> None:
-        """Terms behind the last one are products of zeros: outside of both tensors, where loads give zero.
-
-        Those that are *plain* products stand before it.
-        """
-        for element in (value.a, value.b):
-            (d,) = (i for i, x in enumerate(element.at) if x is value.index)
-            if self._shape(element)[d] - value.extent != 0:
-                raise Differs(f"terms of {value.index} behind the last are not zeros of {element}")
-        for x in plain:
-            if Facts.about(x, given=target.known.facts.given).le(x + 1, value.extent) is not True:
-                raise Differs(f"terms of {value.index} behind the last, such as {x}, are not zeros")
-
-
-def _told(origin: Any) -> str:
-    """The mismatch between the stored and the expected value."""
-    if isinstance(origin, Loaded):
-        return f"an element of {origin.tensor}"
-    if isinstance(origin, Computed):
-        return f"{origin.function} of {len(origin.args)}"
-    if isinstance(origin, Given):
-        return f"the scalar {origin.name}"
-    if isinstance(origin, Guarded):
-        return f"what need not have been written: it was under {origin.conditions[0]} >= 0 and the like"
-    if isinstance(origin, Constant):
-        return f"{origin.value:g}"
-    return f"a {type(origin).__name__.lower()}"
+        expect_products(origins, origin, deltas, value, target, self._entry, self._shape, parts)
 
 
 def _plain(origins: Origins, number: int) -> int:

@@ -78,3 +78,16 @@ class Target:
         if isinstance(found, Expr):
             found = self.known.normal(found.subs({s: s.lower for s in found.symbols if s.lower == s.upper}))
         return found if type(found) is int else None
+
+    def expect_equal(self, x: Any, at: Any, deltas: Numbers, what: str) -> None:
+        """Raise Differs unless *x* is at + delta for each element; *what* it is, in words."""
+        base, steps = self.put(x)
+        c = self.number(base - at)
+        if c is None and self.inside(x, at, deltas):
+            return
+        if c is None:
+            raise Differs(f"{what} is {base}, and {at} is loaded")
+        wrong = np.flatnonzero(steps + c != deltas)
+        if len(wrong):
+            i = int(wrong[0])
+            raise Differs(f"{what} is {base + int(steps[i])}, and {at + int(deltas[i])} is loaded")
