@@ -30,6 +30,8 @@ UNITS = (*TIMES, *RATES, "GHz", "bytes", "count", "part", "W", "pJ/B", "pJ/FLOP"
 # What a number may be at most: a second, and what is far above every chip; a rate or a clock has a least one too.
 MOST = {**dict.fromkeys(TIMES, 1e9), "bytes": 2.0**53, "count": 2.0**31, "part": 1.0}
 MOST_OF_OTHERS, LEAST_RATE = 1e9, 1e-4
+# The clock of SMs that multiply, where their tensor cores are hardly busy, and the part of it that a busy one costs.
+WGMMA_CLOCK, WGMMA_CLOCK_FALL, CLOCK_DIGITS = "wgmma_clock", "wgmma_clock_fall", 5
 
 
 @dataclass(frozen=True)
@@ -166,17 +168,23 @@ class Machine:
         new = {k: replace(self[k], uncertainty=max(self[k].uncertainty, u)) for k, u in known.items()}
         return replace(self, numbers={**self.numbers, **new})
 
-    def clocked(self, by: str) -> Machine:
-        """The machine whose SMs run at most at another of its clocks, if it has that.
+    def multiplying(self, use: float = 1.0) -> Machine:
+        """The machine while its tensor cores are busy for a part of the time: its SMs have another clock then, at most.
 
-        >>> H200["sm_clock"].value, H200.clocked("wgmma_clock")["sm_clock"].value
-        (1.9782, 1.7015)
+        It falls with the square of that part (M30). A machine without such a clock stays as it is.
+
+        >>> H200["sm_clock"].value, H200.multiplying(0.0)["sm_clock"].value, H200.multiplying(0.9)["sm_clock"].value
+        (1.9782, 1.7924, 1.64852)
         """
-        other, own = self.numbers.get(by), self.numbers.get("sm_clock")
-        if other is None or own is None or own.value <= other.value:
+        other, own = self.numbers.get(WGMMA_CLOCK), self.numbers.get("sm_clock")
+        if other is None or own is None:
             return self
-        rest = {k: n for k, n in self.numbers.items() if k != by}
-        return replace(self, numbers={**rest, "sm_clock": replace(other, name="sm_clock")})
+        falls = self.share(WGMMA_CLOCK_FALL) if WGMMA_CLOCK_FALL in self.numbers else 0.0
+        clock = round(other.value * (1 - falls * use * use), CLOCK_DIGITS)
+        if own.value <= clock:
+            return self
+        rest = {k: n for k, n in self.numbers.items() if k not in (WGMMA_CLOCK, WGMMA_CLOCK_FALL)}
+        return replace(self, numbers={**rest, "sm_clock": replace(other, name="sm_clock", value=clock)})
 
     def _of(self, key: str, units: tuple[str, ...]) -> Number:
         row = self[key]

@@ -22,7 +22,7 @@ from symlayout.ops import LoadIndex
 from .engine import NS, Engine, SimulationError
 from .log import Log
 from .machine import H200, Machine
-from .memory import LATENCY, GlobalMemory
+from .memory import LATENCY, POWER, GlobalMemory
 from .places import Clusters, Place
 from .plan import Plan, Plans
 from .program import Programs
@@ -36,14 +36,15 @@ from .values import Memories
 
 # Of runs that simulate more, a hundredth of a second, others go on for a part: twice as many steps at most, or an 8th.
 MANY_STEPS, PARTS = 2_500, (4, 8)
+FIRST_STEPS = 2_500  # of the first SM, that tell how busy its tensor cores are
 BEYOND = 1.1  # of a part: a quarter often ends where tiles do, which waits that no step tells of make early or late
 REUSED = 1.5  # times that each byte moves, from which on several SMs read the same
 TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")
 DETAILS = ("auto", "kinds", "all")
+TENSOR = "tensor core"
 SLOTS, DISPATCH, RETIRE = UNITS[0], "CTA dispatch", "CTA retirement"
 PRODUCTS = {Unit.WGMMA, Unit.MMA}
-WGMMA_CLOCK = "wgmma_clock"  # that SMs fall to as soon as they have a wgmma (M15, M30)
 CLOCK_SPREAD = "product_clock_spread"  # beside products each SM has a clock of its own
 LEFT_OUT = "not modelled: docs/simulator/deviations.md"
 
@@ -60,6 +61,7 @@ def simulate(
     inputs: Mapping[str, Any] | None = None,
     values: bool = False,
     each_step: bool = False,
+    sustained: bool = False,
 ) -> Trace:
     """The predicted time of a kernel that is bound to sizes, and where it goes.
 
@@ -72,7 +74,8 @@ def simulate(
     and the arrays of the trace are what the kernel leaves in global memory: data move when they have arrived, so what
     is not waited for is not there. Where a run cannot go on, the error has its *timeline*. Iterations that repeat those
     before exactly are counted without being simulated (``recurrence``), which changes no number; with *each_step* they
-    are not, nor where there is a timeline or values move.
+    are not, nor where there is a timeline or values move. *sustained* launches stand among others like them for so
+    long that power limits them; a single one that takes so long is limited too.
 
     Raises SimulationError for a kernel that is outside of the model, for one that does not end, and for a grid so
     large that the SMs in detail have more than a million steps.
@@ -81,21 +84,25 @@ def simulate(
         if got not in known:
             raise SimulationError(f"expected {what} of {' or '.join(known)}, got {got!r}")
     _expect_given(bound, machine, inputs or {}, values)
-    if Unit.WGMMA in _units(bound):
-        machine = machine.clocked(WGMMA_CLOCK)
     programs = Programs(bound, inputs)
     memories = Memories(bound, inputs or {}, frozenset(programs.ahead)) if values else None
     plans = Plans(programs, cache == "warm", "all" if values else detail)
     plan = plans.of(machine)
+    free = frozenset() if sustained else frozenset({POWER})
     try:
-        time, chip = _run(plan, machine, frozenset(), timeline or values, memories, each_step=each_step)
-    except SimulationError:
-        if not timeline and not values:  # again, to tell what happened before
-            _run(plan, machine, frozenset(), True)
+        if Unit.WGMMA in _units(bound):
+            machine = machine.multiplying(_tensor_use(plan, machine))
+        time, chip = _run(plan, machine, free, timeline or values, memories, each_step=each_step)
+        if free and time > machine.ps("power_delay"):
+            free = frozenset()
+            time, chip = _run(plan, machine, free, timeline or values, memories, each_step=each_step)
+    except SimulationError as e:
+        if e.timeline is None:  # again, to tell what happened before
+            _run(plan, machine, free, True)
         raise
     uses = tuple(chip.uses(time))
     tried = [u.name for u in uses if u.utilisation >= TRIED] + [LATENCY]
-    again = _Again(plans, machine, time, chip, each_step)
+    again = _Again(plans, machine, free, time, chip, each_step)
     others = {name: again.time(machine, name) for name in tried} if what_if else {}
     if DISPATCH in others:  # CTAs that begin together may come in each other's way, which is no cost of their dispatch
         others[DISPATCH] = min(others[DISPATCH], time)
@@ -122,6 +129,7 @@ def simulate(
             *plan.notes,
             *chip.notes,
             *(again.notes if what_if or uncertainty else ()),
+            *(() if free else ("power limits it from its start, as one of many in a row or as long as these",)),
             f"L2 is {cache} at the start; not modelled: docs/simulator/deviations.md",
         ),
         around=around,
@@ -149,6 +157,14 @@ def _expect_given(bound: Kernel, machine: Machine, inputs: Mapping[str, Any], va
 def _launch(machine: Machine) -> int:
     """What a launch in a stream takes beside its CTAs: until they begin, and until what they wrote is written."""
     return machine.ps("launch") + machine.ps("launch_drain")
+
+
+def _tensor_use(plan: Plan, machine: Machine) -> float:
+    """The part of the time for which tensor cores are busy, on all SMs, as the first part of a run has it."""
+    slow = machine.multiplying()
+    time, chip = _run(plan, slow, frozenset({POWER}), False, until=FIRST_STEPS)
+    steps_end = chip.reached[1] if chip.reached else time
+    return next(use.utilisation for use in chip.uses(steps_end) if use.name == TENSOR)
 
 
 def _units(kernel: Kernel) -> set[Unit]:
@@ -259,8 +275,10 @@ class _Again:
     Of a run of many steps, the first part says how much faster or slower the other one is: by the time for its steps.
     """
 
-    def __init__(self, plans: Plans, machine: Machine, time: int, chip: Chip, each_step: bool) -> None:
-        self.plans, self.full, self.each_step = plans, time, each_step
+    def __init__(
+        self, plans: Plans, machine: Machine, free: frozenset[str], time: int, chip: Chip, each_step: bool
+    ) -> None:
+        self.plans, self.free, self.full, self.each_step = plans, free, time, each_step
         few = chip.steps - chip.repeated <= MANY_STEPS
         self.part = 1 if few else next((p for p in PARTS if chip.steps <= 2 * p * MANY_STEPS), PARTS[-1])
         self.until = round(chip.sms[0].slots.served * BEYOND / self.part) if self.part > 1 else 0
@@ -286,7 +304,8 @@ class _Again:
         return time / steps
 
     def _run(self, machine: Machine, free: str, until: int) -> tuple[int, Chip]:
-        return _run(self.plans.of(machine), machine, frozenset({free}), False, until=until, each_step=self.each_step)
+        plan, every = self.plans.of(machine), self.free | {free}
+        return _run(plan, machine, every, False, until=until, each_step=self.each_step)
 
 
 def _run(

@@ -43,6 +43,7 @@ from .sm import (
     product_clock,
     wavefront_interval,
     wgmma_clock,
+    wgmma_clock_fall,
     wgmma_column,
     wgmma_issue,
     wgmma_issue_beside,
@@ -169,7 +170,10 @@ NUMBERS: dict[str, Source] = {
     "wgmma_latency": Source("M14", "cycles", "one wgmma and its wait, less N/2", wgmma_latency),
     "wgmma_issue": Source("M15 M5 M9 M20", "cycles", "one of four wgmmas of a step, N = 64", wgmma_issue),
     "wgmma_issue_beside": Source("M15", "cycles", "the same of more warpgroups, for each further", wgmma_issue_beside),
-    "wgmma_clock": Source("M30", "GHz", "the clock of all SMs in main loops", wgmma_clock),
+    "wgmma_clock": Source(
+        "M30", "GHz", "the clock of all SMs in main loops, by what their tensor cores are busy: hardly", wgmma_clock
+    ),
+    "wgmma_clock_fall": Source("M30", "part", "the part of it that is lost by busy ones", wgmma_clock_fall),
     "product_clock": Source("M14", "GHz", "the clock that long products of all SMs leave", product_clock),
     "launch": Source("M18", "ns", "empty kernels of one CTA in a stream", launch),
     "launch_drain": Source(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..fitting import Fitted, level, line
-from .rows import Row, Rule, each, own, scaled, those
+from .rows import Row, Rule, each, mid, own, scaled, those
+
+STEP_WGMMAS = 4  # of a step of main loops: K = 64
 
 
 def interval(kernel: str) -> Rule:
@@ -103,11 +105,25 @@ def wgmma_issue_beside(rows: Sequence[Row]) -> Fitted:
     return level([(_step(rows, groups) - alone) / (4 * (groups - 1)) for groups in (2, 3)])
 
 
-def wgmma_clock(rows: Sequence[Row]) -> Fitted:
-    """The clock of SMs that all multiply, in GHz, whatever part of their time: not the one that power leaves later."""
+def _clocks(rows: Sequence[Row]) -> Fitted:
+    """The line of the clock of SMs that all multiply, by the square of the part of their time; power leaves less."""
     found = [r for r in those(rows, count=max(r["count"] for r in rows)) if r["n"] > 0]
     most = max(r["sms"] for r in found)
-    return level([r["ghz"] for r in those(found, sms=most)])
+    all_sms = those(found, sms=most)
+    busy = [STEP_WGMMAS * r["n"] / 2 * r["warpgroups"] * r["count"] / mid(r) for r in all_sms]
+    return line([b * b for b in busy], [r["ghz"] for r in all_sms])
+
+
+def wgmma_clock(rows: Sequence[Row]) -> Fitted:
+    """The clock of SMs that multiply, in GHz, where their tensor cores are hardly busy."""
+    fit = _clocks(rows)
+    return Fitted(fit.intercept, fit.residual, fit.points, fit.pattern)
+
+
+def wgmma_clock_fall(rows: Sequence[Row]) -> Fitted:
+    """The part of it that is lost where tensor cores are busy all the time."""
+    fit = _clocks(rows)
+    return Fitted(-fit.slope / fit.intercept, fit.residual, fit.points, fit.pattern)
 
 
 def product_clock(rows: Sequence[Row]) -> Fitted:

@@ -54,6 +54,9 @@ def simulate(
         list[str] | None, typer.Option("--number", metavar="NAME=VALUE", help="Another value of a machine's number.")
     ] = None,
     cache: Annotated[Cache, typer.Option(help="What L2 holds at the start.")] = Cache.COLD,
+    sustained: Annotated[
+        bool, typer.Option("--sustained", help="One of many launches in a row: power limits it.")
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="The time alone: no what-ifs, and no range.")] = False,
     measured: Annotated[
         list[str] | None, typer.Option(metavar="TIME|FILE", help=MEASURED_HELP, show_default=False)
@@ -100,6 +103,7 @@ def simulate(
                     what_if=not quick,
                     uncertainty=not quick,
                     timeline=bool(output),
+                    sustained=sustained,
                 )
             except simulator.SimulationError as e:
                 fail(_stopped(e, bound, where, output or []))

@@ -8,6 +8,7 @@ import pytest
 
 from simulator import H200, simulate
 from simulator.machine import RATES, TIMES
+from simulator.memory import POWER
 from simulator.plan import Plans
 from simulator.program import Programs
 from simulator.timing_classes import Unit
@@ -29,7 +30,7 @@ ONLY = {"what_if": False, "uncertainty": False}
 
 def time_on(plans, machine):
     """Picoseconds, as ``simulate`` has them, with a plan for all machines that agree in what it asks for."""
-    return sys.modules["simulator.simulate"]._run(plans.of(machine), machine, frozenset(), False)[0]
+    return sys.modules["simulator.simulate"]._run(plans.of(machine), machine, frozenset({POWER}), False)[0]
 
 
 def test_the_time_of_a_plan_is_that_of_a_simulation():
@@ -101,8 +102,7 @@ def test_bytes_that_land_are_those_that_phases_await(name):
 def test_a_part_of_a_run_sees_the_changes_that_the_whole_does():
     """What-ifs of a long run are those of its first part; here against whole runs."""
     bound = gemm(8192, 4096, 4096, cluster=2).bind()
-    trace = simulate(bound, uncertainty=False)
-    free = H200.replacing(power_limit=1e6)
+    trace = simulate(bound, uncertainty=False, sustained=True)
 
     assert any("what-ifs" in note for note in trace.notes)
-    assert trace.what_if["power"] == pytest.approx(simulate(bound, free, **ONLY).time_ps, rel=0.03)
+    assert trace.what_if["power"] == pytest.approx(simulate(bound, **ONLY).time_ps, rel=0.03)

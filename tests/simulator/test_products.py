@@ -22,17 +22,43 @@ def product(tile=(128, 64), stages=4, cluster=1, blocks=16, **sizes):
 
 
 def test_an_sm_with_a_wgmma_has_another_clock():
-    clocks = [simulate(k, **ONLY).cycle_ps for k in (product(), tma_copy(256, 512).bind())]
+    copied, multiplied = (simulate(k, **ONLY).cycle_ps for k in (tma_copy(256, 512).bind(), product()))
 
-    assert clocks == pytest.approx([1000 / H200["wgmma_clock"].value, H200.cycle])
+    assert copied == H200.cycle
+    assert H200.multiplying(0).cycle < multiplied < H200.multiplying(1).cycle
+
+
+def test_the_clock_falls_by_the_square_of_what_tensor_cores_are_busy():
+    """M30: an H200's SMs with products in a seventh of the time lose 0.2 %, those with nothing else 10 %."""
+    hardly, half, all_the_time = (1000 / H200.multiplying(use).cycle for use in (0, 0.5, 1))
+
+    assert hardly - all_the_time == pytest.approx(4 * (hardly - half), rel=1e-3)
+    assert all_the_time / hardly == pytest.approx(1 - H200["wgmma_clock_fall"].value, rel=1e-4)
+    busy, idle = (
+        simulate(product(tile, 4, **sizes), **ONLY) for tile, sizes in (((128, 256), {"K": 4096}), ((64, 64), {}))
+    )
+    used = [next(u.utilisation for u in t.uses if u.name == "tensor core") for t in (busy, idle)]
+    assert used[0] > 2 * used[1]
+    assert busy.cycle_ps > idle.cycle_ps
 
 
 def test_a_clock_that_is_given_and_slower_stays():
     slow = H200.replacing(sm_clock=1.5)
 
-    assert slow.clocked("wgmma_clock") is slow
-    assert H200.clocked("no_such_clock") is H200
+    assert slow.multiplying() is slow
     assert simulate(product(), slow, **ONLY).cycle_ps == pytest.approx(1000 / 1.5)
+
+
+def test_power_limits_products_that_go_on_for_long():
+    """Rows of products slow down 31 to 89 ms after a rest (benchmarks.hardware.sustained), a single one does not."""
+    kernel = gemm(M, N, K, cluster=2).bind(M=8192, N=8192, K=8192)
+    once, many = (simulate(kernel, **ONLY, sustained=sustained) for sustained in (False, True))
+    at_once = simulate(kernel, H200.replacing(power_delay=1e5), **ONLY)  # a launch longer than the delay
+
+    assert 1.01 < many.time_ps / once.time_ps < 1.1
+    assert at_once.time_ps == many.time_ps
+    assert [any("power limits it" in note for note in t.notes) for t in (once, many, at_once)] == [False, True, True]
+    assert all(u.name != "power" or not u.utilisation for u in once.uses)
 
 
 def test_divisions_wait_for_the_wgmmas_under_way():
@@ -80,9 +106,10 @@ def test_two_elements_become_16_bit_floats_at_once():
 
 def test_further_warps_of_a_cluster_come_later_to_its_barrier():
     slow = H200.replacing(cluster_release=H200["cluster_release"].value + 1000)
-    cycle = H200.clocked("wgmma_clock").cycle
+    slow, fast = (m.replacing(wgmma_clock_fall=1e-12) for m in (slow, H200))
+    cycle = H200.multiplying(0).cycle
     for tile, more in (((64, 64), 1), ((128, 64), 2)):  # warps of a scheduler beyond the first
         kernel = product(tile, cluster=2, M=2 * tile[0])
-        grown = simulate(kernel, slow, **ONLY).time_ps - simulate(kernel, **ONLY).time_ps
+        grown = simulate(kernel, slow, **ONLY).time_ps - simulate(kernel, fast, **ONLY).time_ps
 
         assert grown == pytest.approx(2 * more * 1000 * cycle, rel=0.01)  # at both ends
