@@ -17,6 +17,7 @@ from gpu.processes import run
 from .lab import REPEATS, Lab, Row, hashes
 from .launches import gaps, gaps_of_code, gaps_of_little
 from .points import SWEEPS
+from .points_bursts import Burst, rows_of_bursts
 from .points_tiles import gaps_of_steps
 
 PART = 40  # points that one call of the child measures
@@ -51,7 +52,7 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     if name in ("M4", "M7", "M33", "M34", "M35"):  # which check their sums
         on.reset()
     points = list(SWEEPS[name](on.sms))[first : first + PART]
-    rows = [on.row(p, repeats) for p in points]
+    rows = [rows_of_bursts(on, p, repeats) if isinstance(p, Burst) else on.row(p, repeats) for p in points]
     if name == "M18" and first == 0:
         rows += gaps(on, repeats)
     if name == "M24" and first == 0:

@@ -1,13 +1,13 @@
 """The sweeps of the microbenchmarks, by id: for each, the launch configurations and what a fit wants to know of them.
 
 >>> sorted(SWEEPS)[:4], len(list(SWEEPS["M5"](132)))
-(['M1', 'M10', 'M13', 'M14'], 63)
+(['M1', 'M10', 'M11', 'M12'], 63)
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from . import points_threads as threads
 from . import points_tiles as tiles
 from . import points_ways as ways
 from .lab import GIB, KIB, Lab, Point, Points, u32, u64
+from .points_bursts import Burst, bursts
 from .points_rings import MIB
 
 # -- M5, M13: commands -----------------------------------------------------------------------------------------
@@ -113,7 +114,7 @@ def m18(sms: int) -> Points:
             yield Point("M18", "memory", "stay", grid, block, lambda lab, r, n=ns: [u64(n)], facts, shared=shared)
 
 
-SWEEPS: dict[str, Callable[[int], Points]] = {
+SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst]]] = {
     "M4": rings.m4,
     "M5": partial(commands, "M5", (0,)),
     "M9": inside.m9,
@@ -156,4 +157,5 @@ SWEEPS: dict[str, Callable[[int], Points]] = {
     "M40": ways.m40,
     "M41": flows.m41,
     "M42": rings.m42,
+    "M43": bursts,
 }
