@@ -1,4 +1,4 @@
-"""The tables of a round on both cards, as the pages of this project have them.
+"""The tables of a round on the cards that have measured it, as the pages of this project have them.
 
 python -m benchmarks.accuracy_tables round7
 python -m benchmarks.accuracy_tables spaces6
@@ -19,12 +19,21 @@ RESULTS = Path(__file__).parent / "results"
 CARDS = ("h200", "h100")
 
 
+def cards(name: str) -> list[str]:
+    """The cards that have measured a round. Raises SystemExit for a round that none has."""
+    found = [card for card in CARDS if _file(name, card, "measured").exists()]
+    if not found:
+        known = sorted({p.name.split("_")[0] for p in (RESULTS / "accuracy").glob("*_measured.jsonl")})
+        raise SystemExit(f"expected a round that a card has measured ({', '.join(known)}), got {name!r}")
+    return found
+
+
 def classes(name: str, near: bool = True) -> Iterator[str]:
-    """The lines of the table of classes: errors of both cards and baselines, the nearest microbenchmark if *near*."""
-    rounds = [_measured(name, card, near) for card in CARDS]
-    columns = [f"{card.upper()} | worst | tau | in p10-p90 | roofline | nearest" for card in CARDS]
+    """The lines of the table of classes: errors of each card and baselines, the nearest microbenchmark if *near*."""
+    rounds = [_measured(name, card, near) for card in cards(name)]
+    columns = [f"{card.upper()} | worst | tau | in p10-p90 | roofline | nearest" for card in cards(name)]
     yield f"| class | {' | '.join(columns)} |"
-    yield "|---" * 13 + "|"
+    yield "|---" * (1 + 6 * len(rounds)) + "|"
     groups = list(dict.fromkeys(p.group for p in rounds[0]))
     for group, title in [(g, f"`{g}`") for g in groups] + [("copies", "copies"), ("all", "all")]:
         yield f"| {title} | {' | '.join(_errors(_of(group, every)) for every in rounds)} |"
@@ -32,7 +41,7 @@ def classes(name: str, near: bool = True) -> Iterator[str]:
 
 def widths(name: str) -> Iterator[str]:
     """For each card and class: bias, width of p10 to p90, and the error as a part of the better baseline's."""
-    for card in CARDS:
+    for card in cards(name):
         every = _measured(name, card)
         for group in [*dict.fromkeys(p.group for p in every), "all"]:
             told = summary(_of(group, every))
@@ -41,18 +50,22 @@ def widths(name: str) -> Iterator[str]:
 
 def choices(name: str) -> Iterator[str]:
     """The lines of the table of spaces: what choosing by prediction loses."""
-    columns = [f"{card.upper()}: worst to best | tau | regret | of the predicted eight" for card in CARDS]
+    columns = [f"{card.upper()}: worst to best | tau | regret | of the predicted eight" for card in cards(name)]
     yield f"| work | schedules | {' | '.join(columns)} |"
-    yield "|---" * 10 + "|"
-    for found in zip(*(spaces(_measured(name, card, near=False)) for card in CARDS), strict=True):
+    yield "|---" * (2 + 4 * len(columns)) + "|"
+    for found in zip(*(spaces(_measured(name, card, near=False)) for card in cards(name)), strict=True):
         lost = [
             f"{s.spread:.1f} | {s.tau:.2f} | {100 * s.regret:.1f} % | {100 * s.regret_of_eight:.1f} %" for s in found
         ]
         yield f"| `{found[0].work}` | {found[0].schedules} | {' | '.join(lost)} |"
 
 
+def _file(name: str, card: str, what: str) -> Path:
+    return RESULTS / f"accuracy/{name}_{card}_{what}.jsonl"
+
+
 def _measured(name: str, card: str, near: bool = True) -> list[Point]:
-    rows = [rows_of(RESULTS / f"accuracy/{name}_{card}_{what}.jsonl") for what in ("points", "measured")]
+    rows = [rows_of(_file(name, card, what)) for what in ("points", "measured")]
     return points(*rows, calibration_of(RESULTS / "microbenchmarks" / card)[1] if near else ())
 
 
