@@ -127,7 +127,6 @@ class GlobalMemory:
         # a tensor or bulk copy counts from the front end on, and until the mbarrier is told
         self.boxed = 0 if LATENCY in free else machine.ps("tma_latency") - machine.ps("l2_latency")
         self.written = 0 if LATENCY in free else machine.ps("l2_write_latency")
-        self.multicast = 0 if LATENCY in free else machine.ps("multicast_latency")
 
     @property
     def pipes(self) -> tuple[Pipe, ...]:
@@ -185,8 +184,7 @@ class GlobalMemory:
         elif beside is not None and self._behind:
             writes = min(self.MOST, beside.l2_writes)
             after += whole(self._behind * writes / (1 - writes))
-        found = [max(end, port.end(port_ps)) + after for port in ports]
-        return tuple(found if len(found) == 1 else [t + self.multicast for t in found])
+        return tuple([max(end, port.end(port_ps)) + after for port in ports])
 
     def service(self, l2_bytes: float, dram_bytes: float) -> int:
         """For how long bytes that are read keep L2 or DRAM busy, whichever takes longer."""

@@ -50,7 +50,7 @@ from .sm import (
     wgmma_latency,
 )
 from .tiles import crossbar_wait, l2_request, l2_write_request, l2_write_wait, map_prefetch, mbarrier_setup
-from .tma import descriptor_fetch, multicast_latency, tma_latency, tma_row, tma_store_read
+from .tma import cluster_arrive, descriptor_fetch, tma_latency, tma_row, tma_store_read
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,7 @@ NUMBERS: dict[str, Source] = {
     "tma_command": Source("M13", "cycles", "bulk stores of one thread, one after another", commands(1, "cycles")),
     "descriptor_fetch": Source("M11", "cycles", "the first copy by a map, less the first bulk copy", descriptor_fetch),
     "tma_row": Source("M6", "cycles", "a row of a box of many short rows", tma_row),
-    "multicast_latency": Source(
-        "M17", "cycles", "slots that two CTAs load for both, less those of one", multicast_latency
-    ),
+    "cluster_arrive": Source("M17", "cycles", "slots that two CTAs load for both, less those of one", cluster_arrive),
     "tma_store_read": Source("M9 M5", "cycles", "a store and the wait until its source was read", tma_store_read),
     "sm_port_rate": Source("M23", "B/cycle", "boxes from L2 by one SM", sm_port_rate),
     "sm_write_rate": Source("M7", "B/cycle", "stores into L2 by up to 16 SMs", sm_rate(STORE)),

@@ -8,8 +8,6 @@ from ..fitting import Fitted, level
 from .memory import MIB, hops, sm_clock
 from .rows import LOAD, Row, commands, each, mid, own, scaled, those
 
-CLUSTER_ONE_WAY = 78  # cycles from an SM to its neighbour (``cluster_arrive``)
-
 
 def descriptor_fetch(rows: Sequence[Row]) -> Fitted:
     """What the first copy by a map takes longer than the first bulk copy, of all SMs."""
@@ -24,13 +22,14 @@ def tma_row(rows: Sequence[Row]) -> Fitted:
     return level([mid(r) / r["trips"] / r["rows"] for r in found if r["row_bytes"] <= 32])
 
 
-def multicast_latency(rows: Sequence[Row]) -> Fitted:
-    """Cycles that slots of two CTAs, loaded by both, take longer than those of one, beyond an arrival at the peer."""
+def cluster_arrive(rows: Sequence[Row]) -> Fitted:
+    """Cycles that a slot of two CTAs, which each loads a half of for both, takes longer than one of one CTA.
+
+    Each waits until the other has given it back.
+    """
     [one], [two] = (those(rows, ctas=n, bytes=8192, slots=1, footprint=16 * MIB) for n in (1, 2))
-    more = level(
-        [(b - a) * two["ghz"] / one["trips"] for a, b in zip(sorted(one["ns"]), sorted(two["ns"]), strict=False)]
-    )
-    return scaled(more, 1, CLUSTER_ONE_WAY)
+    both = zip(sorted(one["cycles"]), sorted(two["cycles"]), strict=False)
+    return level([(b - a) / one["trips"] for a, b in both])
 
 
 def tma_latency(rows: Sequence[Row]) -> Fitted:
