@@ -174,7 +174,7 @@ class Machine:
         It falls with the square of that part (M30). A machine without such a clock stays as it is.
 
         >>> H200["sm_clock"].value, H200.multiplying(0.0)["sm_clock"].value, H200.multiplying(0.9)["sm_clock"].value
-        (1.9782, 1.7924, 1.64852)
+        (1.9782, 1.7924, 1.64848)
         """
         other, own = self.numbers.get(WGMMA_CLOCK), self.numbers.get("sm_clock")
         if other is None or own is None:
