@@ -84,8 +84,8 @@ def comparison(fact: Fact) -> Comparison:
         return Comparison(right, "==", left) if type(left) is int else Comparison(left, "==", right)
     if terms_of(right).get((), 0) != 1 or type(fact.expr) is int:
         return Comparison(left, ">=", right)
-    if type(left) is int:  # nothing is added: 0 >= right
-        return Comparison(-1, ">=", right - 1)
+    if type(left) is int:  # 0 >= right; more than 0 where a remainder has the one that is added: 2 >= (M + 1) % 3
+        return Comparison(-1, ">=", right - 1) if left == 0 else Comparison(left, ">=", right)
     return Comparison(left, ">", right - 1)
 
 
