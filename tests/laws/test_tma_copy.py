@@ -139,7 +139,7 @@ def test_swizzled_boxes_land_where_the_shared_layout_says(name):
 def test_what_a_tile_reaches_past_the_tensor_is_outside_the_map_or_an_obligation(share):
     """Extents that tiles do not divide: no element past the end of a mode aliases one of the next row."""
     tried = {"seen by the copy engine": 0, "an obligation": 0}
-    for seed in range(share(DRAWS)):
+    for seed in range(max(60, share(DRAWS))):  # obligations are rare
         case = ragged(drawn(seed), Draw(seed))
         try:
             copy = case.copy()
