@@ -93,9 +93,9 @@ def simulate(
         if Unit.WGMMA in _units(bound):
             machine = machine.multiplying(_tensor_use(plan, machine))
         time, chip = _run(plan, machine, free, timeline or values, memories, each_step=each_step)
-        if free and time > machine.ps("power_delay"):
+        if free and not values and time > machine.ps("power_delay"):  # values have moved, and move once
             free = frozenset()
-            time, chip = _run(plan, machine, free, timeline or values, memories, each_step=each_step)
+            time, chip = _run(plan, machine, free, timeline, each_step=each_step)
     except SimulationError as e:
         if e.timeline is None:  # again, to tell what happened before
             _run(plan, machine, free, True)

@@ -192,7 +192,7 @@ def test_a_bound_kernel_has_the_widths_of_its_sizes() -> None:
 
 
 def test_a_comparison_says_what_its_fact_says() -> None:
-    """Of 3 000 random bounds on sums, remainders and quotients of sums, 12 were compared otherwise than they were proved."""
+    """Of these bounds on sums, remainders and quotients of sums, 6 were compared otherwise than they were proved."""
     r, checked = random.Random(7), 0
     signs = {"==": operator.eq, ">=": operator.ge, ">": operator.gt}
     for _ in range(3000):
