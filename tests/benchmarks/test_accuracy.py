@@ -141,7 +141,7 @@ def test_a_stored_round_is_predicted_again(capsys, monkeypatch):
     """The same numbers give about the same errors; a slow launch makes each prediction longer."""
     said = []
     for more in ([], ["--set", "launch=50000"]):
-        few = ["round8_h200", "--groups", "bulk_copy", "--quick", "0.2", "--worst", "1"]
+        few = ["round8_h200", "--groups", "bulk_copy", "--quick", "0.1", "--worst", "1"]
         monkeypatch.setattr(sys, "argv", ["accuracy_again", *few, *more])
         accuracy_again.main()
         said.append(capsys.readouterr().out.splitlines())
