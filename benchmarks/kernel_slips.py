@@ -79,18 +79,18 @@ def mutants(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     """
     for path, op, following, elected in places(kernel.body):
         where = f"{'.'.join(map(str, path))} {op}"
-        yield f"{where}: dropped", _put(kernel, path, ())
-        yield f"{where}: doubled", _put(kernel, path, (op, op))
+        yield f"{where}: dropped", put_at(kernel, path, ())
+        yield f"{where}: doubled", put_at(kernel, path, (op, op))
         if following is not None and following != op:
-            yield f"{where}: after the next", _put(kernel, path, (following, op), 2)
+            yield f"{where}: after the next", put_at(kernel, path, (following, op), 2)
         if isinstance(op, If | Elect):
-            yield f"{where}: for all", _put(kernel, path, op.body)
+            yield f"{where}: for all", put_at(kernel, path, op.body)
         if isinstance(op, Elect):
-            yield f"{where}: by thread 1", _put(kernel, path, (If((_second(kernel),), op.body),))
+            yield f"{where}: by thread 1", put_at(kernel, path, (If((_second(kernel),), op.body),))
         if not op.body and not elected:
-            yield f"{where}: by one", _put(kernel, path, (Elect((op,)),))
+            yield f"{where}: by one", put_at(kernel, path, (Elect((op,)),))
         for what, new in changes(op, kernel):
-            yield f"{where}: {what}", _put(kernel, path, (new,))
+            yield f"{where}: {what}", put_at(kernel, path, (new,))
     yield from _at_once(kernel)
     if kernel.threads > WARP:
         yield f"{kernel.name}: a warp fewer", replace(kernel, threads=kernel.threads - WARP)
@@ -115,7 +115,7 @@ def _second(kernel: Kernel) -> Fact:
     return eq(index("thread", kernel.threads), 1)
 
 
-def _put(kernel: Kernel, path: Where, new: tuple[Op, ...], taken: int = 1) -> Kernel:
+def put_at(kernel: Kernel, path: Where, new: tuple[Op, ...], taken: int = 1) -> Kernel:
     """The kernel with other operations for the *taken* ones from a path on."""
     return replace(kernel, body=_put_in(kernel.body, path, new, taken))
 
