@@ -44,9 +44,10 @@ class Layout:
     no part in equality. Raises LayoutError for a stride that is not congruent, and for extents below 1.
     """
 
-    __slots__ = ("_modes", "_static", "obligations", "shape", "stride")
+    __slots__ = ("_by_mode", "_modes", "_static", "obligations", "shape", "stride")
     _modes: tuple[tuple[Any, Any], ...]  # found once, on first use
     _static: bool
+    _by_mode: tuple[tuple[tuple[int, Any], ...], ...]
     shape: IntTuple
     stride: IntTuple
     obligations: Obligations
@@ -79,22 +80,39 @@ class Layout:
     def __call__(self, *coord: Any) -> Any:
         c = coord[0] if len(coord) == 1 else coord
         if type(c) is int:
-            found = self._value(c) if c >= 0 and self.static else None
+            found = _number_at(c, self._modes) if c >= 0 and self.static else None
             return resolved(offset_at(c, self.shape, self.stride)) if found is None else found
+        if type(c) is tuple and (found := self._value(c)) is not None:
+            return found
         c = checked_coordinate(c)
         if has_none(c):
             return slice_layout(c, self)[0]
         return resolved(offset_at(c, self.shape, self.stride))
 
-    def _value(self, c: int) -> int | None:
-        """The offset of a coordinate by numbers alone; None past the size, and for strides that are bases."""
+    def _value(self, coord: tuple[Any, ...]) -> int | None:
+        """The offset of an integer for each mode by numbers alone; None for other coordinates and other layouts."""
+        modes = self._leaves_by_mode()
+        if not modes or len(modes) != len(coord):
+            return None
         out = 0
-        for n, d in self._modes:
-            if type(d) is not int:
+        for c, leaves_of in zip(coord, modes, strict=True):
+            found = _number_at(c, leaves_of) if type(c) is int and c >= 0 else None
+            if found is None:
                 return None
-            c, k = divmod(c, n)
-            out += k * d
-        return None if c else out
+            out += found
+        return out
+
+    def _leaves_by_mode(self) -> tuple[tuple[tuple[int, Any], ...], ...]:
+        """(extent, stride) of the leaves of each mode; nothing for symbols, and for a shape that is one integer."""
+        try:
+            return self._by_mode
+        except AttributeError:
+            found: tuple[tuple[tuple[int, Any], ...], ...] = ()
+            if self.static and isinstance(self.shape, tuple):
+                each = zip(self.shape, self.stride, strict=True)
+                found = tuple(tuple(zip(leaves(n), leaves(d), strict=True)) for n, d in each)
+            _set_by_mode(self, found)
+            return found
 
     def offsets(self) -> np.ndarray[Any, Any]:
         """Every offset in linear order, as an array of int64: modes are broadcast, not looped over.
@@ -214,6 +232,18 @@ _set_stride = Layout.__dict__["stride"].__set__
 _set_obligations = Layout.__dict__["obligations"].__set__
 _set_modes = Layout.__dict__["_modes"].__set__
 _set_static = Layout.__dict__["_static"].__set__
+_set_by_mode = Layout.__dict__["_by_mode"].__set__
+
+
+def _number_at(c: int, modes: tuple[tuple[int, Any], ...]) -> int | None:
+    """The offset of coordinate c by numbers alone; None past the size, and for strides that are bases."""
+    out = 0
+    for n, d in modes:
+        if type(d) is not int:
+            return None
+        c, k = divmod(c, n)
+        out += k * d
+    return None if c else out
 
 
 @members.defines

@@ -105,6 +105,8 @@ def symbols_in(x: Any) -> set[Symbol]:
     """Every symbol in nested tuples of expressions, facts and objects that have ``symbols``."""
     if isinstance(x, tuple | list):
         return set().union(*map(symbols_in, x)) if x else set()
+    if type(x) is int:
+        return set()
     if type(x).__module__.startswith(("sympy", "symlayout.expr.sympy")):
         x = coerce_or_none(x)
     return set(getattr(x, "symbols", ()))

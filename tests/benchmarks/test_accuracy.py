@@ -27,7 +27,8 @@ REPLAYED = (  # the mean error of those points
     pytest.param("round3_h100", "h100_sxm", 0.075, DIVIDES, marks=pytest.mark.campaign),
     pytest.param("round4_h200", "h200", 0.05, COUNTS, marks=pytest.mark.campaign),
     pytest.param("round4_h100", "h100_sxm", 0.05, COUNTS, marks=pytest.mark.campaign),
-    *(("round6_h200", "h200", 0.055, COUNTS), ("round6_h100", "h100_sxm", 0.06, COUNTS)),
+    ("round6_h200", "h200", 0.055, COUNTS),
+    pytest.param("round6_h100", "h100_sxm", 0.06, COUNTS, marks=pytest.mark.campaign),
     *(("round8_h200", "h200", 0.045, COUNTS), ("round8_h100", "h100_sxm", 0.045, COUNTS)),
 )
 RESULTS = Path(__file__).parents[2] / "benchmarks/results/accuracy"

@@ -20,7 +20,7 @@ OPCODES = {"st.async": "STAS", "st.cluster": "ST.E", "ld.cluster": "LD.E"}
 @NEEDS_MACHINE_CODE
 @pytest.mark.parametrize("how", OPCODES)
 def test_each_way_is_an_instruction_of_its_own(how: str) -> None:
-    code = gpu.compile(emit(summed(how=how)).text, name="summed.cu", cache=False).instructions("summed")
+    code = gpu.compile(emit(summed(how=how)).text, name="summed.cu").instructions("summed")
     found = {i.opcode for i in code.every}
 
     assert {op for op in OPCODES.values() if op in found} == {OPCODES[how]}
@@ -29,7 +29,7 @@ def test_each_way_is_an_instruction_of_its_own(how: str) -> None:
 @NEEDS_MACHINE_CODE
 @pytest.mark.parametrize("wide", [4, 8, 16])
 def test_each_width_compiles(wide: int) -> None:
-    code = gpu.compile(emit(sent(wide=wide)).text, name="sent.cu", cache=False).instructions("sent")
+    code = gpu.compile(emit(sent(wide=wide)).text, name="sent.cu").instructions("sent")
 
     assert any(i.opcode.startswith("STAS") for i in code.every)
 

@@ -20,6 +20,7 @@ from symlayout import (
     coalesce,
     coshape,
     cosize,
+    crd2idx,
     dice,
     dim,
     dims,
@@ -303,3 +304,19 @@ def test_evaluation_agrees_with_the_interpreter_at_numbers():
 
         assert evaluate(layout(x), {**env, x: i}) == bound(i), (seed, str(layout))
         assert evaluate(layout(i), env) == bound(i), (seed, str(layout))
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [Layout(((2, 3), 4, 3), ((5, -1), 7, 40)), Layout((2, (2, (3, 2))), (E(0), (E(1), (4 * E(1), E(0)))))],
+    ids=str,
+)
+def test_an_integer_for_each_mode_is_its_natural_coordinate(layout):
+    """Inside the modes, where numbers alone tell it, and past the end of the last one, which is unbounded."""
+    for flat in range(2 * layout.size()):
+        coord, rest = [], flat
+        for mode in list(layout)[:-1]:
+            rest, here = divmod(rest, mode.size())
+            coord.append(here)
+        coord.append(rest)
+        assert layout(*coord) == crd2idx(tuple(coord), layout.shape, layout.stride) == layout(flat)
