@@ -17,6 +17,7 @@ from .accuracy_report import Point, kendall, points, spaces, summary
 
 RESULTS = Path(__file__).parent / "results"
 CARDS = ("h200", "h100")
+BEYOND = 0.12  # the aim for the worst of copies
 
 
 def cards(name: str) -> list[str]:
@@ -40,12 +41,14 @@ def classes(name: str, near: bool = True) -> Iterator[str]:
 
 
 def widths(name: str) -> Iterator[str]:
-    """For each card and class: bias, width of p10 to p90, and the error as a part of the better baseline's."""
+    """For each card and class: bias, width, the error as a part of the better baseline's, points beyond 12 %."""
     for card in cards(name):
         every = _measured(name, card)
         for group in [*dict.fromkeys(p.group for p in every), "all"]:
             told = summary(_of(group, every))
-            yield f"{card}, {group}: " + ", ".join(f"{k} {told[k] or 0:.1%}" for k in ("bias", "width", "ratio"))
+            beyond = sum(abs(p.error) > BEYOND for p in _of(group, every) if p.predicted)
+            shown = ", ".join(f"{k} {told[k] or 0:.1%}" for k in ("bias", "width", "ratio"))
+            yield f"{card}, {group}: {shown}, {beyond} points beyond {BEYOND:.0%}"
 
 
 def choices(name: str) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Products one after another for a sixth of a second: from when on a limit of power slows them, and how far.
 
     python -m benchmarks.hardware.sustained [--only SCHEDULE ..] [--out FILE]
+    python -m benchmarks.hardware.sustained --rows benchmarks/results/generated/sustained_h200.jsonl.gz    (no device)
 
 The device rests before each run. A row has the time of a launch in microseconds, group of launches by group, in three
 runs; data are random, as zeros take less power. Exit status 4 where there is no device.
@@ -8,9 +9,13 @@ runs; data are random, as zeros take less power. Exit status 4 where there is no
 
 from __future__ import annotations
 
+import gzip
 import itertools
+import json
+import statistics
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import gpu
@@ -19,6 +24,7 @@ from symlayout.kernels.families import family
 
 from .command import NO_DEVICE, is_missing, parser_of, write
 
+EARLY_MS, LATE_MS, SETTLED_MS, NEAR = 20, 40, 5, 3  # parts of a run, and groups to either side of a median
 WORK = 4608, 5632, 3584
 SCHEDULES = {  # tile, stages, CTAs of a cluster, sizes
     "192x192, 3 stages": ((192, 192), 3, 1, WORK),
@@ -83,7 +89,16 @@ def row(name: str) -> dict[str, Any]:
 
 
 def main() -> int:
-    options = parser_of(__doc__, SCHEDULES).parse_args()
+    parser = parser_of(__doc__, SCHEDULES)
+    parser.add_argument("--rows", type=Path, help="print what rows of before say")
+    options = parser.parse_args()
+    if options.rows:
+        if not options.rows.is_file():
+            parser.error(f"expected a file of rows, got {options.rows}")
+        with gzip.open(options.rows, "rt", encoding="utf-8") as file:
+            for found in map(json.loads, file):
+                print(f"{found['schedule']:28} {_said(found)}")
+        return 0
     if is_missing():
         return NO_DEVICE
     rows: list[dict[str, Any]] = []
@@ -96,11 +111,19 @@ def main() -> int:
 
 
 def _said(found: dict[str, Any]) -> str:
-    """The median early in a run, and at its end."""
+    """The median early in a run and at its end, and when half of the difference has come."""
     if "error" in found:
         return str(found["error"]).splitlines()[0]
     us = [sorted(x)[RUNS // 2] for x in zip(*found["us"], strict=True)]
-    return f"{us[2]:8.1f} us at first, {us[-1]:8.1f} us after {sum(us) * found['launches'] / 1e3:.0f} ms"
+    ends = list(itertools.accumulate(x * found["launches"] / 1e3 for x in us))
+    early = statistics.median(x for x, end in zip(us, ends, strict=True) if end < EARLY_MS)
+    late = statistics.median(x for x, end in zip(us, ends, strict=True) if end > ends[-1] - LATE_MS)
+    whole = range(NEAR, len(us) - NEAR)
+    half = (k for k in whole if statistics.median(us[k - NEAR : k + NEAR + 1]) > (early + late) / 2)
+    when = next((ends[k] for k in half if ends[k] > SETTLED_MS), ends[-1])
+    return (
+        f"{early:8.1f} us at first, {late:8.1f} us ({late / early - 1:+.1%}) at the end, half way after {when:.0f} ms"
+    )
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from typing import Any
 import gpu
 import simulator
 from benchmarks.kernel_slips import places, put_at
+from simulator.machine import like
 from symlayout import dims, kernels
 from symlayout.kernel import Kernel
 from symlayout.ops import Barrier, Copy, Fence, For, Wait, WaitGroup
@@ -49,7 +50,7 @@ def variants(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     """The kernel, and it without one operation, by name."""
     yield "all", kernel
     for path, op, _, _ in places(kernel.body):
-        stored = isinstance(op, Copy) and "tma.store" in str(op)
+        stored = isinstance(op, Copy) and op.atom == "tma.store"
         moved = isinstance(op, For) and not any(isinstance(x, Wait) for x in op.walk())
         if len(path) > 2 and (isinstance(op, DROPPED) or stored or moved):
             yield f"{'.'.join(map(str, path))} {str(op).splitlines()[0]}", put_at(kernel, path, ())
@@ -92,21 +93,22 @@ def told(row: dict[str, Any]) -> str:
 
 def main() -> int:
     parser = parser_of(__doc__, SCHEDULES)
-    parser.add_argument("--machine", default="h200")
+    parser.add_argument("--machine", choices=simulator.machines(), help="that of the device by default, or an H200")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--predict", action="store_true", help="predictions alone")
     given = parser.parse_args()
-    machine = simulator.machine(given.machine)
-    every = [each for name in given.only for each in rows(name, machine)]
+    chosen = simulator.machine(given.machine) if given.machine else None
     if given.predict:
-        for row, *_ in every:
-            print(told(row))
+        for name in given.only:
+            for row, *_ in rows(name, chosen or simulator.H200):
+                print(told(row))
         return 0
     if is_missing():
         return NO_DEVICE
     out = []
     with gpu.Device() as device:
-        for row, kernel, bound in every:
+        machine = chosen or like(device.facts.name) or simulator.H200
+        for row, kernel, bound in (each for name in given.only for each in rows(name, machine)):
             row |= {"device": device.facts.name, "measured_us": measured(kernel, bound, device, given.rounds)}
             print(told(row), flush=True)
             out.append(row)

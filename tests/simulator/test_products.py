@@ -50,7 +50,7 @@ def test_a_clock_that_is_given_and_slower_stays():
 
 
 def test_power_limits_products_that_go_on_for_long():
-    """Rows of products slow down 31 to 89 ms after a rest (benchmarks.hardware.sustained), a single one does not."""
+    """Products in a row are slower tens of milliseconds after a rest (benchmarks.hardware.sustained), a single one is not."""
     kernel = gemm(M, N, K, cluster=2).bind(M=8192, N=8192, K=8192)
     once, many = (simulate(kernel, **ONLY, sustained=sustained) for sustained in (False, True))
     at_once = simulate(kernel, H200.replacing(power_delay=1e5), **ONLY)  # a launch longer than the delay

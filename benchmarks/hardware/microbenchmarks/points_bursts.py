@@ -21,11 +21,8 @@ MOST = 6  # tiles of a CTA that are told
 TOLD = np.dtype([(x, "<u8") for x in ("ns0", "ns1", "clock0", "clock1", "sm", "tiles")] + [
     ("come", "<u8", (MOST,)), ("read", "<u8", (MOST,))
 ])  # fmt: skip
-ROW, TILES_X, RESERVED = (
-    64,
-    24,
-    1 << 10,
-)  # words of a row of a box; tiles along a row of the tensor; bytes of an SM's CTA
+ROW, TILES_X = 64, 24  # words of a row of a box; tiles along a row of the tensor
+RESERVED = 1 << 10  # bytes of shared memory of each CTA
 SHARED = 227 * KIB
 GAPS = 3  # of which the median is taken
 
