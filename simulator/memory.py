@@ -93,7 +93,8 @@ class Since:
 
 class GlobalMemory:
     """L2 and DRAM, and the power that the chip may draw. *far* adds the latency of translation of large footprints,
-    *reused* is said of lines that SMs of both halves of the chip read, *apart* of what is under way in DRAM.
+    *reused* is said of lines that SMs of both halves of the chip read, *apart* of what is under way in DRAM. L2 takes so
+    many times *slower*, and longer, for what is loaded.
 
     L2 serves reads and writes together; writes come to it at a rate of their own.
     """
@@ -108,12 +109,13 @@ class GlobalMemory:
         far: bool = False,
         reused: bool = False,
         apart: bool = False,
+        slower: float = 1.0,
         free: frozenset[str] = frozenset(),
     ) -> None:
         self.engine = engine
         self.l2, self.l2_writes, self.power = (Pipe(x, engine, free=x in free) for x in ("L2", "L2 writes", POWER))
         self.dram = Dram(engine, machine, "DRAM" in free, apart)
-        self._l2, self._l2_writes = machine.exact("l2_rate"), machine.exact("l2_write_rate")
+        self._l2, self._l2_writes = slower * machine.exact("l2_rate"), machine.exact("l2_write_rate")
         self._l2_fill = self._l2 * machine.share("l2_fill")
         self._l2_beside = machine.exact("l2_beside_rate")
         self._request, self._write_request = machine.exact("l2_request"), machine.exact("l2_write_request")

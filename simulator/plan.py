@@ -27,6 +27,7 @@ from symlayout.ops import Copy, PrefetchL2, Role
 
 from .engine import SimulationError
 from .footprints import fetched
+from .gpcs import clusters_at_once, gpcs_of
 from .machine import H200, LackingError, Machine, Number
 from .points import Array, TooManyRows
 from .program import Programs
@@ -74,6 +75,7 @@ class Plan:
     notes: tuple[str, ...]
     apart: bool = False  # whether CTAs keep what they have at the start, so that those served first come far ahead
     shared: bool = False  # whether all SMs are in detail, and take clusters as they become free
+    slower: float = 1.0  # how many times longer L2 takes where one GPC loads more than the others
     _last: dict[str, Any] = field(default_factory=dict)
 
     def courses(self, machine: Machine) -> list[Courses]:
@@ -147,11 +149,11 @@ def plan_of(programs: Programs, machine: Machine, cache: Cache, detail: str = "a
     _expect_instructions(kernel, machine)
     at_once = _at_once(kernel, machine)
     clusters = int(product(grid)) // size
-    groups = min(clusters, _groups(machine, size))
+    groups = min(clusters, clusters_at_once(machine, size))
     if not groups:
         raise SimulationError(f"expected clusters that fit a GPC of {machine.name}, got {size} CTAs of {kernel.name}")
     grid_of = _Grid(kernel, grid, size, clusters, groups, at_once)
-    return _Chosen(programs, cache, grid_of, detail).plan()
+    return _Chosen(programs, machine, cache, grid_of, detail).plan()
 
 
 def _expect_instructions(kernel: Kernel, machine: Machine) -> None:
@@ -215,15 +217,6 @@ def _at_once(kernel: Kernel, machine: Machine) -> int:
     return min(limits)
 
 
-def _groups(machine: Machine, size: int) -> int:
-    """Clusters of so many SMs that run at once: each lies inside a GPC, whose SMs come in pairs."""
-    sms, gpcs = machine.count("sms"), machine.count("gpcs")
-    if size == 1:
-        return sms
-    pairs, more = divmod(sms // 2, gpcs)
-    return sum(2 * (pairs + (k < more)) // size for k in range(gpcs))
-
-
 def _outside(kernel: Kernel) -> Iterator[str]:
     """What the kernel uses that changes its time in ways which are not modelled."""
     every = list(kernel.walk())
@@ -242,8 +235,8 @@ def _outside(kernel: Kernel) -> Iterator[str]:
 class _Chosen:
     """The choice of what is simulated in detail."""
 
-    def __init__(self, programs: Programs, cache: Cache, grid: _Grid, detail: str) -> None:
-        self.programs, self.cache, self.grid, self.detail = programs, cache, grid, detail
+    def __init__(self, programs: Programs, machine: Machine, cache: Cache, grid: _Grid, detail: str) -> None:
+        self.programs, self.machine, self.cache, self.grid, self.detail = programs, machine, cache, grid, detail
         self.kernel = programs.kernel
         self.limit = MAX_STEPS
         self.traffic = self._traffic()
@@ -260,7 +253,8 @@ class _Chosen:
             return None
         cluster = np.arange(every) // grid.size
         group, nth = cluster % grid.groups, cluster // grid.groups
-        return traffic_of(self.kernel, self.cache, walk, group, nth, grid.groups, grid.at_once, grid.size)
+        gpcs = gpcs_of(self.machine, grid.size, grid.groups)
+        return traffic_of(self.kernel, self.cache, walk, group, nth, gpcs, grid.at_once, grid.size)
 
     def plan(self) -> Plan:
         grid, found = self.grid, self.traffic
@@ -370,4 +364,5 @@ class _Chosen:
         outside = ", ".join(_outside(self.kernel))
         notes = (*notes, *((f"not modelled in this kernel: {outside}",) if outside else ()))
         few = grid.clusters < EVEN * grid.groups * grid.at_once
-        return Plan(self.kernel, kinds, self.cache.footprint, grid.at_once, grid.size, total, dram, notes, few, shared)
+        facts = self.cache.footprint, grid.at_once, grid.size, total, dram, notes, few, shared
+        return Plan(self.kernel, kinds, *facts, self.traffic.slower if self.traffic else 1.0)

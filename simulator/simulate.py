@@ -160,11 +160,11 @@ def _launch(machine: Machine) -> int:
 
 
 def _tensor_use(plan: Plan, machine: Machine) -> float:
-    """The part of the time for which tensor cores are busy, on all SMs, as the first part of a run has it."""
+    """The part of the time for which tensor cores are busy, on all SMs of the machine, in the first part of a run."""
     slow = machine.multiplying()
     time, chip = _run(plan, slow, frozenset({POWER}), False, until=FIRST_STEPS)
     steps_end = chip.reached[1] if chip.reached else time
-    return next(use.utilisation for use in chip.uses(steps_end) if use.name == TENSOR)
+    return sum(sm.stands_for * sm.tensor.utilisation(steps_end) for sm in chip.sms) / machine.count("sms")
 
 
 def _units(kernel: Kernel) -> set[Unit]:
@@ -190,7 +190,7 @@ class Chip:
     def __init__(self, engine: Engine, plan: Plan, machine: Machine, free: frozenset[str], timeline: bool) -> None:
         far = plan.footprint > machine.count("translation_bytes")
         reused = plan.bytes > REUSED * plan.footprint
-        self.memory = GlobalMemory(engine, machine, far=far, reused=reused, apart=plan.apart, free=free)
+        self.memory = GlobalMemory(engine, machine, far=far, reused=reused, apart=plan.apart, slower=plan.slower, free=free)
         self.dispatch, self.retire = (Pipe(x, engine, free=x in free) for x in (DISPATCH, RETIRE))
         self.log = Log(engine, plan.kernel.rings) if timeline else None
         self.groups = [

@@ -12,6 +12,7 @@ from symlayout.atoms.access import MemorySpace
 from symlayout.kernel import Kernel
 
 from .footprints import Moved
+from .gpcs import neighbours
 from .machine import Machine
 from .reuse import windows
 from .settling import coarse
@@ -51,6 +52,9 @@ class Cache:
     of_clusters: float = 0.0  # the same part where CTAs are in clusters
     lots: int = 1  # places at one of which each cluster is answered, those of so many in a row at different ones
     shared: float = 1.0  # what it holds of bytes that SMs of both halves load, as a part of the capacity
+    each: float = 1.0  # the time of L2 for a byte, that of the way to a GPC, and that of a byte of a box outside its tensor
+    each_of_gpc: float = 0.0
+    each_outside: float = 0.0
 
     @classmethod
     def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:
@@ -59,9 +63,10 @@ class Cache:
             *(machine.count("dram_read_run_bytes"), machine.count("dram_run_bytes")),
             *(machine.count("dram_lone_read_bytes"), machine.count("dram_lone_run_bytes")),
         )
+        rates = (machine.exact(x) for x in ("l2_rate", "gpc_rate", "l2_outside_rate"))
         alone = machine.share("l2_merged"), machine.count("l2_reach")
         clusters = machine.share("l2_cluster_merged"), machine.count("l2_cluster_places")
-        return cls(machine.count("l2_bytes"), footprint, warm, *runs, *alone, *clusters, machine.share("l2_shared"))
+        return cls(machine.count("l2_bytes"), footprint, warm, *runs, *alone, *clusters, machine.share("l2_shared"), *rates)
 
     def there(self, window: Any) -> Any:
         """The part of a window of distinct bytes that is still there at its end."""
@@ -101,6 +106,7 @@ class Traffic:
     group: Array
     signs: Array  # for each group: its clusters, and the requests of each team
     sizes: Array  # for each group: the bytes of its requests on average, in fourths of the most
+    slower: float = 1.0  # how many times longer L2 takes where one GPC loads more than the others
 
     @property
     def bytes(self) -> int:
@@ -147,14 +153,15 @@ class Traffic:
 
 
 def traffic_of(
-    kernel: Kernel, cache: Cache, walk: Walk, group: Array, nth: Array, groups: int, at_once: int, size: int
+    kernel: Kernel, cache: Cache, walk: Walk, group: Array, nth: Array, gpcs: Array, at_once: int, size: int
 ) -> Traffic:
-    """The traffic of all CTAs, which are in *walk*: each is the *nth* of its group."""
-    key = "asked", len(group), groups, at_once, size, cache.neighbours, cache.lots, cache.shared
+    """The traffic of all CTAs, which are in *walk*: each is the *nth* of its group, and each group is in a GPC."""
+    groups = len(gpcs)
+    key = "asked", len(group), gpcs.tobytes(), at_once, size, cache.neighbours, cache.shared
     if key not in walk.known:  # on another machine it is the same
-        walk.known[key] = _asked(kernel, walk, group, nth, at_once, size, cache)
+        walk.known[key] = _asked(kernel, walk, group, nth, gpcs, at_once, size, cache)
     asked: Asked = walk.known[key]
-    requests = {}
+    requests, slower = {}, 1.0
     if asked.parts:
         found = _sources(cache, asked)
         each = (np.split(x, np.cumsum([len(x) for x in asked.time])[:-1]) for x in found)
@@ -164,10 +171,23 @@ def traffic_of(
             l2 = part.columns["bytes"] * answered
             lost = missed * runs.lost(cache, part) if runs else 0.0
             requests[name] = Requests(name, part, l2, rows * answered, dram, dram + lost, late)
+        if nth.max() < at_once:  # all have their place from the start
+            slower = max(1.0, _fullest(requests, group, gpcs) * cache.each_of_gpc / cache.each)
+        for r in requests.values():
+            r.l2 = r.l2 + _outside(r.part) * (cache.each_outside / (slower * cache.each))
     signs = np.zeros((groups, 1 + len(walk.lengths)), dtype=np.int64)
     lengths = [np.ones(len(group), dtype=np.int64), *walk.lengths]
     np.add.at(signs, group, np.stack(lengths, axis=1))
-    return Traffic(requests, group, signs, _sizes(requests, group, groups))
+    return Traffic(requests, group, signs, _sizes(requests, group, groups), slower)
+
+
+def _fullest(requests: dict[tuple[int, tuple[int, ...]], Requests], group: Array, gpcs: Array) -> float:
+    """The part of what L2 is asked for that SMs of one GPC load, of the one that loads the most."""
+    by_gpc = np.zeros(int(gpcs.max()) + 1)
+    for r in requests.values():
+        if r.part.row.unit in READS:
+            by_gpc += np.bincount(gpcs[group[r.part.cta]], weights=r.l2, minlength=len(by_gpc))
+    return float(by_gpc.max() / max(1.0, by_gpc.sum()))
 
 
 def _sizes(requests: dict[tuple[int, tuple[int, ...]], Requests], group: Array, groups: int) -> Array:
@@ -212,14 +232,16 @@ class Asked:
         return [_rows_of(part) for _, part in self.parts]
 
 
-def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, size: int, cache: Cache) -> Asked:
+def _asked(
+    kernel: Kernel, walk: Walk, group: Array, nth: Array, gpcs: Array, at_once: int, size: int, cache: Cache
+) -> Asked:
     lengths = np.stack(walk.lengths)
     longest = np.maximum(lengths.max(axis=0), 1)
     start = _starts(longest, group, nth, np.arange(len(group)) % size, at_once)
     numbers = {t.name: k for k, t in enumerate(kernel.tensors)}
     parts = list(walk.keyed())
     time, key, sizes, load, gpc = [], [], [], [], []
-    sm = group * size + np.arange(len(group)) % size
+    around = neighbours(gpcs, cache.neighbours if size == 1 else len(gpcs))
     for (team, _), part in parts:
         moved, cta = part.moved, part.cta
         assert moved is not None
@@ -230,7 +252,7 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
         key.append(np.where(more > 1, moved.at - moved.at % max(1, moved.fetched), moved.at))
         sizes.append(part.columns["bytes"] * more)
         load.append(np.full(len(cta), part.row.unit in READS))
-        gpc.append(sm[cta] // (cache.neighbours if size == 1 else size))
+        gpc.append(around[group[cta]])
     nothing = np.zeros(0, dtype=np.int64)
     if not parts:
         return Asked(parts, time, *(nothing,) * 5)
@@ -246,8 +268,17 @@ def _asked(kernel: Kernel, walk: Walk, group: Array, nth: Array, at_once: int, s
         bytes_held, held = float(held[first].sum()), held * places(gpcs, cache.shared)
         more = float(held[first].sum()) / max(bytes_held, 1.0)
     window, together = windows(np.concatenate(time), every, held)
-    here = by_lot(together, near, cache.lots) if size > 1 else alike(together * (int(near.max()) + 1) + near)
+    here = alike(together * (int(near.max()) + 1) + near)
+    if size > 1:  # loads for several CTAs are answered by themselves (M42)
+        several = [getattr(part.op, "multicast", None) is not None for _, part in parts]
+        here[np.repeat(several, [len(part.cta) for _, part in parts])] = 1
     return Asked(parts, time, nbytes, loads, window, together, here, size > 1, more)
+
+
+def _outside(part: Part) -> Any:
+    """The bytes of boxes that lie outside of their tensor, which arrive as zeros."""
+    assert part.moved is not None
+    return np.maximum(0, part.moved.shared_bytes - part.moved.bytes) if part.row.unit is Unit.TMA_LOAD else 0
 
 
 def _fetched(part: Part) -> Any:

@@ -12,48 +12,89 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import gpu
 import simulator
 from benchmarks.kernel_slips import places, put_at
+from gpu.errors import CompileError, LaunchError
 from simulator.machine import like
 from symlayout import dims, kernels
 from symlayout.kernel import Kernel
-from symlayout.ops import Barrier, Copy, Fence, For, Wait, WaitGroup
+from symlayout.ops import Barrier, Copy, Fence, For, Mma, Wait, WaitGroup
 
 from .command import NO_DEVICE, is_missing, parser_of, write
 
-M, N = dims("M N", at_most=1 << 20)
 DROPPED = (Barrier, Fence, WaitGroup)
+MOVING = ("tma.store", "st.global", "cp.async")  # atoms for which nobody waits at an mbarrier
+SYMBOLS = {s.name: s for s in dims("M N K", at_most=1 << 20)}
 
-# Dtype, tile, swizzle and stages of transpositions by 132 CTAs, with L2 warm.
-SCHEDULES: dict[str, tuple[str, tuple[int, int], int, int]] = {
-    "transpose_32": ("bf16", (32, 32), 128, 4),
-    "transpose_32_unswizzled": ("bf16", (32, 64), 0, 4),
-    "transpose_64": ("bf16", (64, 64), 128, 3),
-    "transpose_64_1": ("bf16", (64, 64), 64, 1),
-    "transpose_narrow": ("bf16", (64, 128), 32, 1),
-    "transpose_f32_narrow": ("f32", (64, 128), 32, 1),
+
+class Case(NamedTuple):
+    """A schedule of a family at sizes, with L2 warm."""
+
+    family: str
+    options: dict[str, Any]
+    sizes: dict[str, int]
+
+
+def _transpose(dtype: str, tile: tuple[int, int], swizzle: int, stages: int, **sizes: int) -> Case:
+    """One that L2 holds, or of *sizes* by up to two CTAs an SM."""
+    options = {"dtype": dtype, "tile": tile, "swizzle": swizzle, "stages": stages, "blocks": 132}
+    if stages == 3 and sizes and tile == (64, 64):
+        options["blocks"] = 264
+    return Case("tma_transpose", options, sizes or {"M": 2048, "N": 3584 if dtype == "bf16" else 1792})
+
+
+def _gemm(tile: tuple[int, int], stages: int, cluster: int, m: int, n: int, k: int) -> Case:
+    return Case("gemm", {"tile": tile, "stages": stages, "cluster": cluster}, {"M": m, "N": n, "K": k})
+
+
+CASES = {
+    "transpose_32": _transpose("bf16", (32, 32), 128, 4),
+    "transpose_32_unswizzled": _transpose("bf16", (32, 64), 0, 4),
+    "transpose_64": _transpose("bf16", (64, 64), 128, 3),
+    "transpose_64_1": _transpose("bf16", (64, 64), 64, 1),
+    "transpose_narrow": _transpose("bf16", (64, 128), 32, 1),
+    "transpose_f32_narrow": _transpose("f32", (64, 128), 32, 1),
+    "transpose_dram_64": _transpose("bf16", (64, 64), 64, 3, M=11264, N=6656),
+    "transpose_dram_128": _transpose("bf16", (128, 64), 128, 3, M=11264, N=6656),
+    "transpose_dram_64_128": _transpose("bf16", (64, 128), 64, 3, M=11264, N=6656),
+    "transpose_dram_narrow": _transpose("bf16", (64, 128), 32, 1, M=11264, N=6656),
+    "cp_async_128": Case("cp_async_copy", {"stages": 2, "threads": 128, "blocks": 1}, {"N": 440948}),
+    "cp_async_512": Case("cp_async_copy", {"stages": 2, "threads": 512, "blocks": 1}, {"N": 440948}),
+    "cp_async_512_7": Case("cp_async_copy", {"stages": 7, "threads": 512, "blocks": 1}, {"N": 440948}),
+    "gemm_of_72": _gemm((64, 192), 3, 1, 768, 1152, 6528),
+    "gemm_of_96": _gemm((64, 192), 5, 1, 2048, 512, 2816),
+    "gemm_pairs": _gemm((192, 64), 4, 2, 640, 5504, 640),
+    "gemm_pairs_of_70": _gemm((192, 64), 4, 2, 896, 896, 2944),
 }
-SIZES = {"bf16": {"M": 2048, "N": 3584}, "f32": {"M": 2048, "N": 1792}}
 
 
 def built(name: str) -> tuple[Kernel, dict[str, int]]:
     """The kernel of a case, and its sizes."""
-    dtype, tile, swizzle, stages = SCHEDULES[name]
-    kernel = kernels.tma_transpose(M, N, dtype=dtype, tile=tile, swizzle=swizzle, stages=stages, blocks=132)
-    return kernel, SIZES[dtype]
+    family, options, sizes = CASES[name]
+    make: Any = getattr(kernels, family)
+    return make(*(SYMBOLS[size] for size in sizes), **options), sizes
 
 
 def variants(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
-    """The kernel, and it without one operation, by name."""
+    """The kernel, it without its wgmmas, and it without one operation, by name."""
     yield "all", kernel
+    if any(isinstance(op, Mma) for op in kernel.walk()):
+        yield "wgmmas", _without_products(kernel)
     for path, op, _, _ in places(kernel.body):
-        stored = isinstance(op, Copy) and op.atom == "tma.store"
+        stored = isinstance(op, Copy) and op.atom.startswith(MOVING)
         moved = isinstance(op, For) and not any(isinstance(x, Wait) for x in op.walk())
         if len(path) > 2 and (isinstance(op, DROPPED) or stored or moved):
             yield f"{'.'.join(map(str, path))} {str(op).splitlines()[0]}", put_at(kernel, path, ())
+
+
+def _without_products(kernel: Kernel) -> Kernel:
+    """The kernel without its wgmmas."""
+    while paths := [path for path, op, _, _ in places(kernel.body) if isinstance(op, Mma)]:
+        kernel = put_at(kernel, paths[0], ())
+    return kernel
 
 
 def rows(name: str, machine: simulator.Machine) -> Iterator[tuple[dict[str, Any], Kernel, Kernel]]:
@@ -92,7 +133,7 @@ def told(row: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    parser = parser_of(__doc__, SCHEDULES)
+    parser = parser_of(__doc__, CASES)
     parser.add_argument("--machine", choices=simulator.machines(), help="that of the device by default, or an H200")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--predict", action="store_true", help="predictions alone")
@@ -109,7 +150,11 @@ def main() -> int:
     with gpu.Device() as device:
         machine = chosen or like(device.facts.name) or simulator.H200
         for row, kernel, bound in (each for name in given.only for each in rows(name, machine)):
-            row |= {"device": device.facts.name, "measured_us": measured(kernel, bound, device, given.rounds)}
+            row["device"] = device.facts.name
+            try:
+                row["measured_us"] = measured(kernel, bound, device, given.rounds)
+            except (CompileError, LaunchError) as e:  # such as of a kernel that leaves a tensor alone
+                row["refused"] = str(e)[:200]
             print(told(row), flush=True)
             out.append(row)
             write(given.out, out)

@@ -14,10 +14,11 @@ import gpu
 from gpu import child
 from gpu.processes import run
 
-from .lab import REPEATS, Lab, Row, hashes
+from .lab import REPEATS, Lab, Point, Row, hashes
 from .launches import gaps, gaps_of_code, gaps_of_little
 from .points import SWEEPS
 from .points_bursts import Burst, rows_of_bursts
+from .points_neighbours import Neighbours, rows_of_neighbours
 from .points_tiles import gaps_of_steps
 
 PART = 40  # points that one call of the child measures
@@ -52,7 +53,7 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     if name in ("M4", "M7", "M33", "M34", "M35"):  # which check their sums
         on.reset()
     points = list(SWEEPS[name](on.sms))[first : first + PART]
-    rows = [rows_of_bursts(on, p, repeats) if isinstance(p, Burst) else on.row(p, repeats) for p in points]
+    rows = [_row(on, p, repeats) for p in points]
     if name == "M18" and first == 0:
         rows += gaps(on, repeats)
     if name == "M24" and first == 0:
@@ -62,6 +63,15 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     if name == "M31" and first == 0:
         rows += gaps_of_steps(on, repeats)
     return rows, on.conditions()
+
+
+def _row(on: Lab, point: Point | Burst | Neighbours, repeats: int) -> Row:
+    """What a point tells: some have rows of their own."""
+    if isinstance(point, Burst):
+        return rows_of_bursts(on, point, repeats)
+    if isinstance(point, Neighbours):
+        return rows_of_neighbours(on, point, repeats)
+    return on.row(point, repeats)
 
 
 def main() -> int:

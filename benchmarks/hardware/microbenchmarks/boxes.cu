@@ -81,9 +81,9 @@ extern "C" __global__ void first_copies(const __grid_constant__ TensorMap from, 
 }
 
 // M23: the loads of a product without its products: CTA b takes tile (b % high, b / high), and for each step of 32 words of
-// K a box of rows of A and one of B, both into a slot; a consumer gives it back at once.
-extern "C" __global__ void operands(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, Stamp* out,
-                                    u32 rows_a, u32 rows_b, u32 slots, u32 steps, u32 high, u32 repeats) {
+// K a box of rows of A and one of B, both into a slot; a consumer gives it back at once. In M45 A begins at a row of its own.
+__device__ inline void product_loads(const TensorMap& a, const TensorMap& b, Stamp* out, u32 rows_a, u32 rows_b, u32 slots,
+                                     u32 steps, int m, int n, u32 repeats) {
     extern __shared__ __align__(1024) char shared[];
     const u32 bytes_a = 128 * rows_a, bytes = bytes_a + 128 * rows_b;
     const u32 slots_at = (shared_address(shared) + 1023) / 1024 * 1024, full = slots_at + slots * bytes, empty = full + 8 * slots;
@@ -92,7 +92,6 @@ extern "C" __global__ void operands(const __grid_constant__ TensorMap a, const _
         fence_init();
     }
     __syncthreads();
-    const int m = blockIdx.x % high * rows_a, n = blockIdx.x / high * rows_b;
     Cursor at(slots);
     if (threadIdx.x < 32) {
         if (!elect_one()) return;
@@ -114,4 +113,15 @@ extern "C" __global__ void operands(const __grid_constant__ TensorMap a, const _
         end(s);
         out[blockIdx.x] = s;
     }
+}
+
+extern "C" __global__ void operands(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, Stamp* out,
+                                    u32 rows_a, u32 rows_b, u32 slots, u32 steps, u32 high, u32 repeats) {
+    const int m = blockIdx.x % high * rows_a, n = blockIdx.x / high * rows_b;
+    product_loads(a, b, out, rows_a, rows_b, slots, steps, m, n, repeats);
+}
+
+extern "C" __global__ void partial(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b, Stamp* out,
+                                   u32 rows_a, u32 rows_b, u32 slots, u32 steps, u32 high, u32 repeats, u32 first) {
+    product_loads(a, b, out, rows_a, rows_b, slots, steps, first, blockIdx.x / high * rows_b, repeats);
 }

@@ -26,7 +26,7 @@ from . import products, steps
 HERE = Path(__file__).parent
 FILES = (
     *("ring", "boxes", "memory", "core", "banks", "threads", "flows"),
-    *("code", "prologue", "tiles", "ways", "bursts", "products", "steps"),
+    *("code", "prologue", "tiles", "ways", "bursts", "neighbours", "products", "steps"),
 )
 MADE = {"products": products.source, "steps": steps.source}
 KIB, GIB = 1 << 10, 1 << 30

@@ -23,6 +23,7 @@ from . import points_tiles as tiles
 from . import points_ways as ways
 from .lab import GIB, KIB, Lab, Point, Points, u32, u64
 from .points_bursts import Burst, bursts
+from .points_neighbours import Neighbours, neighbours
 from .points_rings import MIB
 
 # -- M5, M13: commands -----------------------------------------------------------------------------------------
@@ -114,7 +115,7 @@ def m18(sms: int) -> Points:
             yield Point("M18", "memory", "stay", grid, block, lambda lab, r, n=ns: [u64(n)], facts, shared=shared)
 
 
-SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst]]] = {
+SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours]]] = {
     "M4": rings.m4,
     "M5": partial(commands, "M5", (0,)),
     "M9": inside.m9,
@@ -158,4 +159,6 @@ SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst]]] = {
     "M41": flows.m41,
     "M42": rings.m42,
     "M43": bursts,
+    "M44": neighbours,
+    "M45": boxes.m45,
 }

@@ -171,6 +171,36 @@ def m23(sms: int) -> Points:
         yield _operands(128, 128, ctas, 1, 2432, 4)
 
 
+def m45(sms: int) -> Points:
+    """The loads of M23 where a part of the rows of A, or all of a CTA's, lie outside of the tensor: these are zeros."""
+    for rows, slots, grid in itertools.product((64, 128, 192, 256), (2, 4), (1, sms)):
+        if slots * 128 * (rows + 64) < SHARED - KIB:
+            for inside in (rows, rows - 8, 3 * rows // 4, rows // 2, rows // 4, 8, 0):
+                yield _partial(rows, inside, grid, slots)
+
+
+def _partial(rows: int, inside: int, grid: int, slots: int) -> Point:
+    """A box of A by all CTAs, with so many rows inside, and one of 64 rows of B of each CTA's own."""
+    from symlayout import Layout, TensorMap
+
+    words, steps, repeats = 512, 16, 8
+
+    def over(high: int, box: int) -> Any:
+        return TensorMap.over(Layout((words, high), (1, words)), "f32", (32, box), swizzle=128, l2_promotion=256)
+
+    a, b = over(max(inside, 8), rows), over(64 * grid, 64)
+
+    def args(lab: Lab, repeat: int) -> list[Any]:
+        from gpu import Mapped
+
+        first = 0 if inside else 8  # of A, which all begin there: its first row, or the one behind its last
+        return [Mapped(a, lab.src), Mapped(b, lab.dst), *map(u32, (rows, 64, slots, steps, 1, repeats, first))]
+
+    facts = {"rows_a": rows, "inside": inside, "rows_b": 64, "slots": slots, "trips": repeats * steps}
+    shared = slots * (128 * (rows + 64) + 16) + KIB
+    return Point("M45", "boxes", "partial", grid, 64, args, facts, shared, maps_first=True)
+
+
 def _operands(rows_a: int, rows_b: int, high: int, wide: int, k: int, slots: int) -> Point:
     """*high* by *wide* tiles, K elements of 16 bits."""
     from symlayout import Layout, TensorMap

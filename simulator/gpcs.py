@@ -1,0 +1,62 @@
+"""Which GPC the SMs lie in that run the clusters of a grid, which share a way to L2.
+
+>>> [np.bincount(gpcs_of(H200, 1, ctas)).tolist() for ctas in (8, 33, 66, 96)]   # M44
+[[8], [12, 3, 3, 3, 3, 3, 3, 3], [12, 8, 8, 8, 8, 8, 7, 7], [16, 12, 11, 11, 11, 11, 12, 12]]
+>>> gpcs_of(H200, 2, 16).tolist()
+[0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .machine import H200, Machine
+
+if TYPE_CHECKING:
+    from .points import Array
+
+TPC = 2  # SMs
+FIRST = "first_tpcs"
+
+__all__ = ["H200", "clusters_at_once", "gpcs_of", "neighbours"]
+
+
+def _tpcs(machine: Machine) -> list[int]:
+    """The TPCs of each GPC: the last ones have one more where they are not alike."""
+    gpcs = machine.count("gpcs")
+    each, more = divmod(machine.count("sms") // TPC, gpcs)
+    return [each + (k >= gpcs - more) for k in range(gpcs)]
+
+
+def clusters_at_once(machine: Machine, size: int) -> int:
+    """Clusters of so many CTAs that run at once, one CTA on an SM: each lies inside a GPC."""
+    return machine.count("sms") if size == 1 else sum(TPC * tpcs // size for tpcs in _tpcs(machine))
+
+
+def gpcs_of(machine: Machine, size: int, clusters: int) -> Array:
+    """The GPC of each of the first clusters of a grid, up to as many as run at once.
+
+    Some TPCs of a GPC come first, both SMs of each. Then GPCs take turns, a TPC of each, and CTAs of no cluster get an
+    SM of each TPC before the second one of any. When it is known how many each GPC gets, those have CTAs in a row,
+    while clusters go to GPCs in turn.
+    """
+    left = _tpcs(machine)
+    first = machine.count(FIRST) if FIRST in machine.numbers and size <= TPC else 0
+    left[0] -= first
+    each = [tpcs if size == 1 else TPC * tpcs // size for tpcs in left]
+    turns = [k for n in range(max(each)) for k, most in enumerate(each) if n < most] * (TPC if size == 1 else 1)
+    taken = turns[: max(0, clusters - TPC * first // size)]
+    if size == 1:
+        taken.sort()
+    return np.array(([0] * (TPC * first // size) + taken)[:clusters], dtype=np.int64)
+
+
+def neighbours(gpcs: Array, reach: int) -> Array:
+    """A number for each of some in GPCs, the same for up to so many in a row of a GPC."""
+    order = np.argsort(gpcs, kind="stable")
+    first = np.searchsorted(gpcs[order], gpcs)
+    nth = np.empty(len(gpcs), dtype=np.int64)
+    nth[order] = np.arange(len(gpcs))
+    return (nth - first) // reach * (int(gpcs.max()) + 1) + gpcs
