@@ -15,6 +15,7 @@ its way at once (cut-through): it is over when the slowest has served it, and it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
@@ -121,6 +122,7 @@ class GlobalMemory:
         self._request, self._write_request = machine.exact("l2_request"), machine.exact("l2_write_request")
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
         self.wrote = 0  # for how long L2 was busy with writes
+        self._first: float = math.inf  # when the first bytes of all come: those that ask before are in step
         self._behind = 0.0 if LATENCY in free else machine.exact("l2_write_wait")
         self._crossbar = Crossbar(machine, LATENCY in free)
         hit = machine.ps("l2_latency") + reused * machine.ps("l2_half_latency")
@@ -144,7 +146,7 @@ class GlobalMemory:
 
         *lately* says that what DRAM did in the last microseconds is among it.
         """
-        return self.dram.state(now) if lately else (), self.dram.queues.added, self._crossbar.state(now)
+        return self.dram.state(now) if lately else (), self.dram.queues.added, self._crossbar.state(now), self._first > now
 
     def read(
         self,
@@ -166,9 +168,12 @@ class GlobalMemory:
 
         *apart* is what the last of their places in DRAM comes later than one place would, and *lines* are waited for
         together; *requests* is how many rows of boxes they are. *mean* is the part of the service of the bytes of all
-        after which those of an SM come on average. It waits for what is *beside*, if that is known. Where
-        each of some *parts* is awaited by itself, the times are those of the first.
+        after which those of an SM come on average: all of it where all SMs ask at the same time, since L2 serves them
+        line by line (M43). It waits for what is *beside*, if that is known. Where each of some *parts* is awaited by
+        itself, the times are those of the first.
         """
+        if self.engine.now < self._first:
+            mean = 1.0
         start, end = self.l2.take(round(max(self._l2 * l2_bytes, self._request * requests)))
         mean /= max(1, parts)
         end = start + round(mean * (end - start))
@@ -186,7 +191,10 @@ class GlobalMemory:
         elif beside is not None and self._behind:
             writes = min(self.MOST, beside.l2_writes)
             after += whole(self._behind * writes / (1 - writes))
-        return tuple([max(end, port.end(port_ps)) + after for port in ports])
+        times = tuple([max(end, port.end(port_ps)) + after for port in ports])
+        if self.engine.now < self._first:
+            self._first = min(self._first, *times)
+        return times
 
     def service(self, l2_bytes: float, dram_bytes: float) -> int:
         """For how long bytes that are read keep L2 or DRAM busy, whichever takes longer."""
