@@ -131,30 +131,37 @@ class Transfer:
 class Load(Transfer):
     """A load by each thread, into registers, or into shared memory by cp.async: the copy of a *number*."""
 
-    __slots__ = ("number",)
+    __slots__ = ("last", "number")
 
     def __init__(self, warps: Issuer, step: Step, flights: tuple[Flight, ...], number: int = 0) -> None:
         super().__init__(warps, step, flights)
-        self.number = number
+        self.number, self.last = number, 0  # and when the last of the warps has asked, or its bytes are at the SM
 
     def state(self, now: int, names: Names) -> Hashable:
-        """That of each transfer, and how many copies began behind it."""
-        return super().state(now, names), self.number and self.warps.copies.count - self.number
+        """That of each transfer, how many copies began behind it, and when the last of its warps is so far."""
+        behind = self.number and self.warps.copies.count - self.number
+        return super().state(now, names), behind, max(0, self.last - now)
 
     def start(self) -> None:
         """The load/store unit takes the addresses: memory is asked when it has those that are waited for first."""
         lsu, unit = self.sm.lsu, self.step.unit_ps
-        self.at(lsu.end(unit) - (0 if lsu.free else self._behind(unit)), self.ask)
+        self.last = lsu.end(unit)
+        self.at(self.last - (0 if lsu.free else self._behind(unit)), self.ask)
 
     def ask(self) -> None:
-        """Memory is asked for the bytes."""
-        step, port = self.step, self.sm.port
-        self.at(self._read((self.warps.cta,))[0] - (0 if port.free else self._behind(step.port_ps)), self.arrived)
+        """Memory is asked for the bytes: those of the last warp come no earlier than after a latency of their own."""
+        step, port, now = self.step, self.sm.port, self.sm.engine.now
+        time = self._read((self.warps.cta,))[0]
+        if self.number:
+            self.last = max(time, self.last + self.sm.memory.latency(step.late))
+            self.at(max(now, self.last - step.shared_ps), self.arrived)
+        else:
+            self.at(time - (0 if port.free else self._behind(step.port_ps)), self.arrived)
 
     def _behind(self, ps: int) -> int:
-        """What the last warp comes later than the first, where each waits for its own part of what takes a time."""
+        """What the last warp comes later than the first of what takes a time."""
         warps = self.step.warps
-        return 0 if self.number else ps * (warps - 1) // warps
+        return ps * (warps - 1) // warps
 
     @property
     def _apart(self) -> int:
@@ -170,10 +177,10 @@ class Load(Transfer):
         return self.sm.memory.dram.later(-(-self.step.apart // self.step.warps))
 
     def arrived(self) -> None:
-        """The bytes are at the SM: those of the first warp, where each waits for its own."""
+        """Bytes are at the SM: those of the first warp. Copies are written to shared memory as they come."""
         sm, step = self.sm, self.step
         if self.number:
-            self.at(sm.shared.end(step.shared_ps), self.landed)
+            self.at(max(self.last, sm.shared.end(step.shared_ps)), self.landed)
         else:
             served = round(sm.mean * sm.memory.service(step.l2_bytes, step.dram_bytes))
             times = (0 if sm.lsu.free else step.unit_ps, 0 if sm.port.free else step.port_ps, served)
