@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TPC = 2  # SMs
 FIRST = "first_tpcs"
 
-__all__ = ["H200", "clusters_at_once", "gpcs_of", "neighbours"]
+__all__ = ["H200", "TPC", "clusters_at_once", "gpcs_of", "neighbours"]
 
 
 def _tpcs(machine: Machine) -> list[int]:

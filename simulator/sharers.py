@@ -1,8 +1,10 @@
-"""SMs that load the same bytes: who of them L2 answers together, and in how many places it has what they load.
+"""SMs that load the same bytes: from how many GPCs, and in how many places L2 has them.
 
->>> cluster = np.array([0, 0, 1, 2])
->>> by_lot(np.array([0, 0, 0, 1]), cluster, 2).tolist()   # two of one cluster, and one of the next, which is elsewhere
-[1.5, 1.5, 1.5, 1.0]
+>>> loaded, gpc = np.array([7, 7, 7, 8]), np.array([0, 0, 1, 1])
+>>> readers(loaded, gpc, np.array([7, 8])).tolist()
+[2, 1]
+>>> places(np.array([1, 2]), 0.5).tolist()
+[1.0, 1.5]
 """
 
 from __future__ import annotations
@@ -14,23 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .points import Array
 
-__all__ = ["by_lot", "places", "readers"]
-
-
-def by_lot(group: Array, cluster: Array, lots: int) -> Array:
-    """How many requests of the group of each are answered at one place, where each cluster is at one of *lots*.
-
-    That is the mean over where clusters may be: so many in a row of the grid are at different places, in any order.
-    """
-    counts = np.bincount(group)
-    found, several = np.ones(len(counts)), counts > 1
-    those = several[group]
-    rows = int(cluster.max(initial=0)) // lots + 1
-    asks = np.zeros((int(several.sum()), rows * lots), dtype=bool)  # whether a cluster does, by group
-    asks[(np.cumsum(several) - 1)[group[those]], cluster[those]] = True
-    none = np.prod(1 - asks.reshape(-1, rows, lots).sum(axis=2, dtype=np.int16) / lots, axis=1)  # of them is at a place
-    found[several] = counts[several] / (lots * (1 - none))
-    return np.asarray(found[group])
+__all__ = ["places", "readers"]
 
 
 def readers(loaded: Array, near: Array, key: Array) -> Array:

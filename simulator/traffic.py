@@ -16,7 +16,7 @@ from .gpcs import neighbours
 from .machine import Machine
 from .reuse import windows
 from .settling import coarse
-from .sharers import by_lot, places, readers
+from .sharers import places, readers
 from .sorting import alike, among, stable_order
 from .steps import Part, Walk
 from .timing_classes import Unit
@@ -48,9 +48,8 @@ class Cache:
     lone_read: float = 0.0  # of a run of 128 bytes behind which nobody moves more at about the time
     lone_write: float = 0.0
     merged: float = 0.0  # the part of requests for the same bytes from a GPC at a time that L2 answers together
-    neighbours: int = 1  # CTAs in a row of the grid that are answered together, those of a GPC
-    of_clusters: float = 0.0  # the same part where CTAs are in clusters
-    lots: int = 1  # places at one of which each cluster is answered, those of so many in a row at different ones
+    neighbours: int = 1  # CTAs in a row of a GPC that are answered together
+    of_clusters: float = 0.0  # the same part of clusters of a GPC
     shared: float = 1.0  # what it holds of bytes that SMs of both halves load, as a part of the capacity
     each: float = 1.0  # the time of L2 for a byte, that of the way to a GPC, and that of a byte of a box outside its tensor
     each_of_gpc: float = 0.0
@@ -65,8 +64,8 @@ class Cache:
         )
         rates = (machine.exact(x) for x in ("l2_rate", "gpc_rate", "l2_outside_rate"))
         alone = machine.share("l2_merged"), machine.count("l2_reach")
-        clusters = machine.share("l2_cluster_merged"), machine.count("l2_cluster_places")
-        return cls(machine.count("l2_bytes"), footprint, warm, *runs, *alone, *clusters, machine.share("l2_shared"), *rates)
+        pieces = machine.share("l2_cluster_merged"), machine.share("l2_shared")
+        return cls(machine.count("l2_bytes"), footprint, warm, *runs, *alone, *pieces, *rates)
 
     def there(self, window: Any) -> Any:
         """The part of a window of distinct bytes that is still there at its end."""

@@ -29,7 +29,15 @@ from .memory import (
     translation_latency,
 )
 from .rows import LOAD, STORE, Rule, by, commands, each
-from .sharing import l2_cluster_merged, l2_cluster_places, l2_merged, l2_reach, l2_shared
+from .sharing import (
+    first_tpcs,
+    gpc_rate,
+    l2_cluster_merged,
+    l2_merged,
+    l2_outside_rate,
+    l2_reach,
+    l2_shared,
+)
 from .short_rows import dram_lone_read_bytes, dram_lone_run_bytes, dram_read_run_bytes, dram_run_bytes
 from .sm import (
     barrier_interval,
@@ -154,12 +162,14 @@ NUMBERS: dict[str, Source] = {
     "map_prefetch": Source("M31", "cycles", "the same with two maps that are prefetched, less that", map_prefetch),
     "l2_beside_rate": Source("M7", "B/ns", "stores of copies in L2, beside their loads", l2_beside_rate),
     "l2_merged": Source("M21", "part", "SMs that load the same: what L2 answers together of a GPC's", l2_merged),
-    "l2_reach": Source("M21", "count", "the same: CTAs in a row that are answered together", l2_reach),
+    "l2_reach": Source("M21", "count", "the same: CTAs in a row of a GPC that are answered together", l2_reach),
     "l2_cluster_merged": Source(
-        "M42", "part", "clusters that load the same: what L2 answers together at one place", l2_cluster_merged
+        "M42", "part", "clusters of a GPC that load the same: what L2 answers together", l2_cluster_merged
     ),
-    "l2_cluster_places": Source(
-        "M42", "count", "the same: places, at different ones of which so many clusters in a row are", l2_cluster_places
+    "gpc_rate": Source("M44", "B/ns", "loads from L2 by 12 and more SMs of a GPC", gpc_rate),
+    "first_tpcs": Source("M44", "count", "TPCs of which a grid of few CTAs takes both SMs", first_tpcs),
+    "l2_outside_rate": Source(
+        "M45", "B/ns", "boxes of all SMs by their rows outside of the tensor", l2_outside_rate
     ),
     "l2_shared": Source(
         "M41", "part", "passes of all SMs over the same bytes, by those of one SM over each", l2_shared

@@ -1,16 +1,16 @@
-"""Bytes that several SMs load: requests that L2 answers together, and lines that lie in both of its halves."""
+"""What SMs have in common: ways to L2, bytes that several load, and lines that lie in both halves of L2."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..fitting import Fitted, level
-from ..sharers import by_lot
+from ..gpcs import H200, TPC, gpcs_of, neighbours
 from ..sorting import alike
-from .rows import LOAD, Row, rate, those
+from .rows import LOAD, Row, mid, rate, those
 
 if TYPE_CHECKING:
     from ..points import Array
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 Again = Callable[[Row, int], float]  # the part of the requests of a row that are others' again, by who is near
 
 LARGE = 32768  # bytes of the chunks of M21 that tell which CTAs are answered together
-REACHES, PARTS = range(2, 33), np.arange(0.3, 1.0, 0.02)  # that are tried
+REACHES, PARTS = range(2, 19), np.arange(0.3, 1.0, 0.02)  # that are tried
 FAR = (33, 66)  # CTAs from one to the next that are in no GPC together
 PAIR, SHARES = 2, (2, 4, 8)  # CTAs of a cluster of M42, and how many load the same
 NEAR = tuple(range(2, 9))  # CTAs from one to the next that are in two clusters, and in no place together
 FULL = 0.95  # of the best rate of passes
 WHOLE_GRID = 120  # CTAs: with fewer, a GPC has none or some
+MANY_OF_GPC, MANY_SLOTS, ROW_BYTES = 12, 4, 128  # SMs that take in more than a GPC does; slots of rings; of M45
 
 
 def _chunks(row: Row) -> tuple[Array, Array]:
@@ -34,22 +35,24 @@ def _chunks(row: Row) -> tuple[Array, Array]:
 
 
 def _again(row: Row, reach: int) -> float:
-    """The part of the requests of a row of M21 that are others' again, if *reach* CTAs in a row are alike."""
+    """The part of the requests of a row of M21 that are others' again, if *reach* CTAs in a row of a GPC are alike."""
     cta, chunk = _chunks(row)
-    return float(np.mean(1 - 1 / alike(chunk * len(cta) + cta // reach)))
+    near = neighbours(gpcs_of(H200, 1, row["grid"]), reach)
+    return float(np.mean(1 - 1 / alike(chunk * len(cta) + near)))
 
 
-def _again_of_clusters(row: Row, lots: int) -> float:
-    """The same of a row of M42, if each cluster is at one of *lots* places, where all are answered together."""
-    cta, chunk = _chunks(row)
-    return float(np.mean(1 - 1 / by_lot(chunk, cta // PAIR, lots)))
+def _again_of_clusters(row: Row, reach: int) -> float:
+    """The same of a row of M42, if *reach* clusters in a row of a GPC are alike."""
+    _, chunk = _chunks(row)
+    near = np.repeat(neighbours(gpcs_of(H200, PAIR, row["grid"] // PAIR), reach), PAIR)
+    return float(np.mean(1 - 1 / alike(chunk * (int(near.max()) + 1) + near)))
 
 
-def _merging(rows: Sequence[Row], apart: float, again: Again) -> tuple[Fitted, Fitted]:
+def _merging(rows: Sequence[Row], apart: float, again: Again, reaches: Iterable[int]) -> tuple[Fitted, Fitted]:
     """(how far requests are answered together, the part of these) by rates: *apart* is that of requests one by one."""
     rates = np.array([rate(r) for r in rows])
     found = []
-    for reach in REACHES:
+    for reach in reaches:
         answered = 1 - PARTS[:, None] * np.array([again(r, reach) for r in rows])
         left = np.sqrt(np.mean((np.minimum(rates.max(), apart / answered) / rates - 1) ** 2, axis=1))
         found.append((float(left.min()), reach, float(PARTS[left.argmin()])))
@@ -59,16 +62,12 @@ def _merging(rows: Sequence[Row], apart: float, again: Again) -> tuple[Fitted, F
 
 def _alone(rows: Sequence[Row]) -> tuple[Fitted, Fitted]:
     shared = [r for r in those(rows, id="M21", bytes=LARGE) if r["grid"] >= WHOLE_GRID]
-    return _merging(shared, level([rate(r) for r in those(shared, share=2, apart=FAR)]).value, _again)
-
-
-def _of_clusters(rows: Sequence[Row]) -> tuple[Fitted, Fitted]:
-    shared = [r for r in those(rows, id="M42", kernel="ring", share=SHARES) if r["grid"] >= WHOLE_GRID]
-    return _merging(shared, level([rate(r) for r in those(shared, share=2, apart=NEAR)]).value, _again_of_clusters)
+    apart = level([rate(r) for r in those(shared, share=2, apart=FAR)]).value
+    return _merging(shared, apart, _again, REACHES)
 
 
 def l2_reach(rows: Sequence[Row]) -> Fitted:
-    """CTAs in a row of the grid whose requests for the same bytes L2 answers together."""
+    """CTAs in a row of a GPC whose requests for the same bytes L2 answers together."""
     return _alone(rows)[0]
 
 
@@ -77,14 +76,36 @@ def l2_merged(rows: Sequence[Row]) -> Fitted:
     return _alone(rows)[1]
 
 
-def l2_cluster_places(rows: Sequence[Row]) -> Fitted:
-    """At how many places clusters are answered: those of so many in a row of the grid at different ones."""
-    return _of_clusters(rows)[0]
-
-
 def l2_cluster_merged(rows: Sequence[Row]) -> Fitted:
-    """The part of the requests at one place for the same bytes that L2 answers together."""
-    return _of_clusters(rows)[1]
+    """The part of the requests of clusters of a GPC for the same bytes that L2 answers together."""
+    shared = [r for r in those(rows, id="M42", kernel="ring", share=SHARES) if r["grid"] >= WHOLE_GRID]
+    apart = level([rate(r) for r in those(shared, share=2, apart=NEAR)]).value
+    return _merging(shared, apart, _again_of_clusters, [WHOLE_GRID])[1]
+
+
+# -- ways to GPCs --------------------------------------------------------------------------------------------
+
+
+def gpc_rate(rows: Sequence[Row]) -> Fitted:
+    """Bytes of a nanosecond that many SMs of a GPC load from L2, each its own."""
+    found = [r for r in those(rows, id="M44", chosen="pairs", mode=LOAD, bytes=LARGE) if len(r["sms"]) >= MANY_OF_GPC]
+    return level([r["bytes"] * r["trips"] * r["ghz"] * sum(1 / x for x in r["each"]) for r in found])
+
+
+def first_tpcs(rows: Sequence[Row]) -> Fitted:
+    """The TPCs of which a small grid takes both SMs."""
+    least = min(those(rows, id="M44", chosen="grid", cluster=1), key=lambda r: int(r["count"]))
+    both = len(least["sms"]) - len({sm // TPC for sm in least["sms"]})
+    return Fitted(float(both), 0.0, 1)
+
+
+def l2_outside_rate(rows: Sequence[Row]) -> Fitted:
+    """Bytes of a nanosecond of the rows of boxes that lie outside of their tensor, where all SMs load such boxes."""
+    rings = those(rows, id="M45", slots=MANY_SLOTS, grid=max(r["grid"] for r in rows))
+    whole = {r["rows_a"]: mid(r) for r in rings if r["inside"] == r["rows_a"]}
+    some = [r for r in rings if r["rows_a"] // 4 <= r["inside"] < r["rows_a"] - 8]
+    outside = [(r["rows_a"] - r["inside"]) * ROW_BYTES * r["trips"] * r["grid"] for r in some]
+    return level([n * r["ghz"] / (mid(r) - whole[r["rows_a"]]) for n, r in zip(outside, some, strict=True)])
 
 
 def l2_shared(rows: Sequence[Row]) -> Fitted:
@@ -109,4 +130,7 @@ def _held(passes: Sequence[Row]) -> tuple[float, float]:
     return (held + more) / 2, (more - held) / (more + held)
 
 
-__all__ = ["l2_cluster_merged", "l2_cluster_places", "l2_merged", "l2_reach", "l2_shared"]
+__all__ = [
+    *("first_tpcs", "gpc_rate", "l2_cluster_merged", "l2_merged"),
+    *("l2_outside_rate", "l2_reach", "l2_shared"),
+]
