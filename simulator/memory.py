@@ -94,8 +94,8 @@ class Since:
 
 class GlobalMemory:
     """L2 and DRAM, and the power that the chip may draw. *far* adds the latency of translation of large footprints,
-    *reused* is said of lines that SMs of both halves of the chip read, *apart* of what is under way in DRAM. L2 takes so
-    many times *slower*, and longer, for what is loaded.
+    *reused* is said of lines that SMs of both halves of the chip read, *apart* of what is under way in DRAM. Loads take
+    L2 so many times longer where it is *slower*.
 
     L2 serves reads and writes together; writes come to it at a rate of their own.
     """
@@ -117,7 +117,7 @@ class GlobalMemory:
         self.l2, self.l2_writes, self.power = (Pipe(x, engine, free=x in free) for x in ("L2", "L2 writes", POWER))
         self.dram = Dram(engine, machine, "DRAM" in free, apart)
         self._l2, self._l2_writes = slower * machine.exact("l2_rate"), machine.exact("l2_write_rate")
-        self._l2_fill = self._l2 * machine.share("l2_fill")
+        self._l2_fill = machine.exact("l2_rate") * machine.share("l2_fill")
         self._l2_beside = machine.exact("l2_beside_rate")
         self._request, self._write_request = machine.exact("l2_request"), machine.exact("l2_write_request")
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
@@ -146,7 +146,12 @@ class GlobalMemory:
 
         *lately* says that what DRAM did in the last microseconds is among it.
         """
-        return self.dram.state(now) if lately else (), self.dram.queues.added, self._crossbar.state(now), self._first > now
+        return (
+            self.dram.state(now) if lately else (),
+            self.dram.queues.added,
+            self._crossbar.state(now),
+            self._first > now,
+        )
 
     def read(
         self,
@@ -193,7 +198,7 @@ class GlobalMemory:
             after += whole(self._behind * writes / (1 - writes))
         times = tuple([max(end, port.end(port_ps)) + after for port in ports])
         if self.engine.now < self._first:
-            self._first = min(self._first, *times)
+            self._first = min([self._first, *times])
         return times
 
     def service(self, l2_bytes: float, dram_bytes: float) -> int:

@@ -190,7 +190,9 @@ class Chip:
     def __init__(self, engine: Engine, plan: Plan, machine: Machine, free: frozenset[str], timeline: bool) -> None:
         far = plan.footprint > machine.count("translation_bytes")
         reused = plan.bytes > REUSED * plan.footprint
-        self.memory = GlobalMemory(engine, machine, far=far, reused=reused, apart=plan.apart, slower=plan.slower, free=free)
+        self.memory = GlobalMemory(
+            engine, machine, far=far, reused=reused, apart=plan.apart, slower=plan.slower, free=free
+        )
         self.dispatch, self.retire = (Pipe(x, engine, free=x in free) for x in (DISPATCH, RETIRE))
         self.log = Log(engine, plan.kernel.rings) if timeline else None
         self.groups = [

@@ -51,7 +51,9 @@ class Cache:
     neighbours: int = 1  # CTAs in a row of a GPC that are answered together
     of_clusters: float = 0.0  # the same part of clusters of a GPC
     shared: float = 1.0  # what it holds of bytes that SMs of both halves load, as a part of the capacity
-    each: float = 1.0  # the time of L2 for a byte, that of the way to a GPC, and that of a byte of a box outside its tensor
+    each: float = (
+        1.0  # the time of L2 for a byte, that of the way to a GPC, and that of a byte of a box outside its tensor
+    )
     each_of_gpc: float = 0.0
     each_outside: float = 0.0
 

@@ -168,9 +168,7 @@ NUMBERS: dict[str, Source] = {
     ),
     "gpc_rate": Source("M44", "B/ns", "loads from L2 by 12 and more SMs of a GPC", gpc_rate),
     "first_tpcs": Source("M44", "count", "TPCs of which a grid of few CTAs takes both SMs", first_tpcs),
-    "l2_outside_rate": Source(
-        "M45", "B/ns", "boxes of all SMs by their rows outside of the tensor", l2_outside_rate
-    ),
+    "l2_outside_rate": Source("M45", "B/ns", "boxes of all SMs by their rows outside of the tensor", l2_outside_rate),
     "l2_shared": Source(
         "M41", "part", "passes of all SMs over the same bytes, by those of one SM over each", l2_shared
     ),

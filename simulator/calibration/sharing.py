@@ -48,13 +48,16 @@ def _again_of_clusters(row: Row, reach: int) -> float:
     return float(np.mean(1 - 1 / alike(chunk * (int(near.max()) + 1) + near)))
 
 
-def _merging(rows: Sequence[Row], apart: float, again: Again, reaches: Iterable[int]) -> tuple[Fitted, Fitted]:
-    """(how far requests are answered together, the part of these) by rates: *apart* is that of requests one by one."""
-    rates = np.array([rate(r) for r in rows])
+def _merging(rows: Sequence[Row], apart: Sequence[Row], again: Again, reaches: Iterable[int]) -> tuple[Fitted, Fitted]:
+    """(how far requests are answered together, the part of these) by rates: those *apart* are hardly."""
+    if not apart:
+        raise ValueError("expected rows of requests that are answered one by one, got none")
+    rates, few = np.array([rate(r) for r in rows]), np.array([rate(r) for r in apart])
     found = []
     for reach in reaches:
-        answered = 1 - PARTS[:, None] * np.array([again(r, reach) for r in rows])
-        left = np.sqrt(np.mean((np.minimum(rates.max(), apart / answered) / rates - 1) ** 2, axis=1))
+        answered, alone = (1 - PARTS[:, None] * np.array([again(r, reach) for r in x]) for x in (rows, apart))
+        each = np.median(few * alone, axis=1)[:, None]  # the rate of requests one by one
+        left = np.sqrt(np.mean((np.minimum(rates.max(), each / answered) / rates - 1) ** 2, axis=1))
         found.append((float(left.min()), reach, float(PARTS[left.argmin()])))
     least, reach, part = min(found)
     return Fitted(float(reach), least, len(rates)), Fitted(part, least, len(rates))
@@ -62,8 +65,7 @@ def _merging(rows: Sequence[Row], apart: float, again: Again, reaches: Iterable[
 
 def _alone(rows: Sequence[Row]) -> tuple[Fitted, Fitted]:
     shared = [r for r in those(rows, id="M21", bytes=LARGE) if r["grid"] >= WHOLE_GRID]
-    apart = level([rate(r) for r in those(shared, share=2, apart=FAR)]).value
-    return _merging(shared, apart, _again, REACHES)
+    return _merging(shared, those(shared, share=2, apart=FAR), _again, REACHES)
 
 
 def l2_reach(rows: Sequence[Row]) -> Fitted:
@@ -79,8 +81,7 @@ def l2_merged(rows: Sequence[Row]) -> Fitted:
 def l2_cluster_merged(rows: Sequence[Row]) -> Fitted:
     """The part of the requests of clusters of a GPC for the same bytes that L2 answers together."""
     shared = [r for r in those(rows, id="M42", kernel="ring", share=SHARES) if r["grid"] >= WHOLE_GRID]
-    apart = level([rate(r) for r in those(shared, share=2, apart=NEAR)]).value
-    return _merging(shared, apart, _again_of_clusters, [WHOLE_GRID])[1]
+    return _merging(shared, those(shared, share=2, apart=NEAR), _again_of_clusters, [WHOLE_GRID])[1]
 
 
 # -- ways to GPCs --------------------------------------------------------------------------------------------

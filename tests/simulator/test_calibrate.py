@@ -80,13 +80,16 @@ def test_a_file_comes_back_as_it_was_written(tmp_path, name, base):
     assert load(tmp_path / "m.toml") == machine(name)
 
 
+UNMEASURED = {"h100": {"gpc_rate", "first_tpcs", "l2_outside_rate"}}  # M44 and M45 have run on an H200 alone
+
+
 @pytest.mark.parametrize("card", ["h200", "h100"])
 def test_stored_rows_tell_every_number(card):
     _, rows = rows_of(STORED / card)
     answers = calibrated(rows, H200, "test").answers
 
     assert len(NUMBERS) == len(answers)
-    assert not [a.number for a in answers if a.refused]
+    assert {a.number for a in answers if a.refused} == UNMEASURED.get(card, set())
 
 
 def test_the_command_writes_a_machine(tmp_path):

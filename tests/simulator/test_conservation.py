@@ -45,7 +45,8 @@ def asked(plan):
             work["SM port"] += s.port_ps * len(s.ranks) * reads
             work["SM port, stores"] += s.port_ps * writes + s.shared_ps * (s.unit is Unit.TMA_LOAD)
             rows, written = H200.exact("l2_request"), H200.exact("l2_write_request") * s.l2_requests
-            work["L2"] += round(max(H200.exact("l2_rate") * s.l2_bytes, rows * s.l2_requests)) * reads
+            each = plan.slower * H200.exact("l2_rate")
+            work["L2"] += round(max(each * s.l2_bytes, rows * s.l2_requests)) * reads
             kept = H200.exact("l2_rate") * H200.share("l2_fill") * min(s.l2_bytes, s.dram_bytes)
             work["L2"] += round(kept) * (reads and s.dram_bytes > 0)
             work["L2"] += round(max(H200.exact("l2_beside_rate") * s.l2_bytes, written)) * writes

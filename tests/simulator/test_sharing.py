@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import numpy as np
+import itertools
+
 import pytest
 
 from simulator import H200
 from simulator.calibration.sharing import (
     _again,
     _again_of_clusters,
+    first_tpcs,
+    gpc_rate,
     l2_cluster_merged,
-    l2_cluster_places,
     l2_merged,
+    l2_outside_rate,
     l2_reach,
     l2_shared,
 )
 from simulator.plan import plan_of
 from simulator.program import Programs
-from simulator.sharers import by_lot
 from simulator.traffic import Cache
 from symlayout.kernels import gemm, tma_copy
 
@@ -30,7 +32,7 @@ def shared(apart, reach, part, share=2, grid=132):
     return {**row, "ns": [32768 * 8 * grid / min(18_000, 9_000 / (1 - part * _again(row, reach)))]}
 
 
-@pytest.mark.parametrize("reach, part", [(16, 0.68), (8, 0.9), (10, 0.5)])
+@pytest.mark.parametrize("reach, part", [(14, 0.86), (8, 0.9), (10, 0.5)])
 def test_rows_tell_who_is_answered_together(reach, part):
     rows = [shared(apart, reach, part) for apart in (1, 2, 3, 4, 6, 8, 11, 12, 16, 22, 33, 66)]
 
@@ -40,47 +42,66 @@ def test_rows_tell_who_is_answered_together(reach, part):
 
 
 def test_two_in_reach_are_one_request():
-    row = {"share": 2, "apart": 4, "grid": 16}
+    row = {"share": 2, "apart": 4, "grid": 8}
 
     assert _again(row, 8) == pytest.approx(1 / 2)
     assert _again(row, 4) == pytest.approx(0)
 
 
-@pytest.mark.parametrize("places, part", [(12, 0.86), (8, 0.9), (16, 0.6)])
-def test_rows_tell_where_clusters_are_answered_together(places, part):
+def test_two_of_other_gpcs_are_two_requests():
+    """CTAs 0 to 15 are in the first GPC, and 16 to 31 in the next."""
+    assert _again({"share": 2, "apart": 16, "grid": 132}, 16) == 0
+    assert _again({"share": 2, "apart": 8, "grid": 128}, 16) == pytest.approx(1 / 2)
+
+
+@pytest.mark.parametrize("part", [0.54, 0.9])
+def test_rows_tell_what_clusters_of_a_gpc_are_answered_together(part):
     rows = []
-    for share, apart in [
-        (2, 1),
-        (2, 2),
-        (2, 4),
-        (2, 32),
-        (4, 1),
-        (4, 8),
-        (4, 16),
-        (4, 32),
-        (8, 1),
-        (8, 4),
-        (8, 8),
-        (8, 16),
-    ]:
+    for share, apart in itertools.product((2, 4, 8), (1, 2, 4, 8, 16)):
         row = {"id": "M42", "kernel": "ring", "share": share, "apart": apart, "grid": 128, "bytes": 32768, "mode": 1}
-        told = min(18_000, 9_000 / (1 - part * _again_of_clusters(row, places)))
+        told = min(18_000, 9_000 / (1 - part * _again_of_clusters(row, 120)))
         rows.append({**row, "trips": 8, "ns": [32768 * 8 * 128 / told]})
 
-    assert l2_cluster_places(rows).value == places
     assert l2_cluster_merged(rows).value == pytest.approx(part, abs=0.011)
-    assert l2_cluster_places(rows).residual < 0.01
+    assert l2_cluster_merged(rows).residual < 0.01
 
 
-def test_clusters_meet_by_lot():
-    """At 4 places: of 4 in a row none, of 8 in a row two at each place; of two rows' first ones a quarter."""
-    everyone = np.zeros(8, dtype=np.int64)
-    far = by_lot(everyone[:2], np.array([0, 4]), 4)
+def test_clusters_go_to_gpcs_in_turn():
+    """Both CTAs of a cluster are in one; of the next ones, four are in the first GPC, and then each in another."""
+    assert _again_of_clusters({"share": 2, "apart": 1, "grid": 128}, 120) == pytest.approx(1 / 2)
+    assert _again_of_clusters({"share": 2, "apart": 2, "grid": 16}, 120) == pytest.approx(1 / 4)
+    assert _again_of_clusters({"share": 2, "apart": 16, "grid": 64}, 120) > 0.1  # eight clusters further on
 
-    assert by_lot(everyone[:4], np.arange(4), 4) == pytest.approx(np.ones(4))
-    assert by_lot(everyone, np.arange(8), 4) == pytest.approx(2 * np.ones(8))
-    assert far == pytest.approx(2 / (4 * (1 - (3 / 4) ** 2)) * np.ones(2))
-    assert by_lot(np.array([0, 1]), np.array([0, 0]), 4) == pytest.approx(np.ones(2))
+
+def near(chosen, count, sms, **knobs):
+    """A row of M44: so many SMs of a GPC that take in 600 bytes a cycle together, or a launch of so many CTAs."""
+    facts = {"id": "M44", "chosen": chosen, "count": count, "mode": 1, "bytes": 32768, "trips": 128, "cluster": 1}
+    return {**facts, "ghz": 2.0, "sms": sms, "each": [32768 * 128 * len(sms) / 600] * len(sms), **knobs}
+
+
+def test_many_sms_of_a_gpc_tell_what_it_takes_in():
+    rows = [near("pairs", 8, list(range(16))), near("pairs", 2, [0, 1, 16, 17], each=[1] * 4)]
+
+    assert gpc_rate(rows).value == pytest.approx(1200)
+
+
+def test_the_smallest_grid_tells_which_tpcs_come_first():
+    """Six CTAs on both SMs of two TPCs and one each of two others."""
+    rows = [near("grid", 6, [0, 2, 8, 9, 10, 11]), near("grid", 12, list(range(12)))]
+
+    assert first_tpcs(rows).value == 2
+
+
+def test_rows_of_boxes_outside_of_a_tensor_tell_what_l2_takes_for_them():
+    """At 2 GHz 132 SMs wait 10 cycles for each row outside."""
+    rows = []
+    for tall, parts in itertools.product((64, 128), (0, 1, 2, 3)):
+        inside = tall - tall // 4 * parts
+        facts = {"id": "M45", "grid": 132, "slots": 4, "rows_a": tall, "inside": inside, "trips": 8, "ghz": 2.0}
+        rows.append({**facts, "cycles": [8 * (300 + 10 * (tall - inside))]})
+
+    assert l2_outside_rate(rows).value == pytest.approx(132 * 128 * 2 / 10)
+    assert l2_outside_rate(rows).residual < 0.01
 
 
 def passes(rates, **knobs):
@@ -121,19 +142,19 @@ def test_bytes_of_one_reader_have_one_place():
 
 
 def test_sms_that_are_further_apart_are_answered_one_by_one():
-    """Tiles of A are those of every eighth CTA, which ten in a row have for the first two of them alone."""
-    bound = gemm(8 * 128, 2 * 128, 512, tile=(128, 128), cluster=1, blocks=16).bind()
+    """Tiles of A are those of every eighth CTA: of those in a row of a GPC eight share none."""
+    bound = gemm(8 * 128, 16 * 128, 512, tile=(128, 128), cluster=1, blocks=128).bind()
+    near, some, far = (asked(bound, l2_reach=reach) for reach in (16, 10, 8))
 
-    assert np.all(np.diff([asked(bound, l2_reach=reach) for reach in (16, 10, 8)]) > 0)
+    assert near < some < far
 
 
-def test_clusters_are_answered_together_where_they_meet():
-    """Tiles of B are those of eight clusters in a row: none meet at 12 places, two at each of 4."""
-    bound = gemm(16 * 128, 4 * 128, 512, tile=(128, 128), cluster=2).bind()
+def test_clusters_of_a_gpc_are_answered_together():
+    """Tiles of A are those of every eighth cluster, which is in the same GPC; those of B are loaded by multicast."""
+    bound = gemm(16 * 128, 8 * 128, 512, tile=(128, 128), cluster=2).bind()
 
     assert asked(bound) == asked(bound, l2_reach=1)
-    assert asked(bound, l2_cluster_places=4) < asked(bound, l2_cluster_places=12)
-    assert asked(bound, l2_cluster_places=4) < asked(bound, l2_cluster_places=4, l2_cluster_merged=1e-12)
+    assert asked(bound) < asked(bound, l2_cluster_merged=0.1) < asked(bound, l2_cluster_merged=1e-12)
 
 
 def asked(bound, **numbers):
