@@ -77,6 +77,7 @@ LOOP = TimingClass(Unit.LOOP, "loop_trip")
 REGISTERS = TimingClass(Unit.REGISTERS, "alu_interval", "", "alu_latency")
 SPECIAL = TimingClass(Unit.SPECIAL, "sfu_interval", "sfu_interval", "sfu_latency")
 SHARED = TimingClass(Unit.SHARED, "alu_interval", "wavefront_interval", "shared_latency")
+NARROW = TimingClass(Unit.SHARED, "narrow_store", "wavefront_interval")  # a part of a register is taken out first
 MATRIX = TimingClass(Unit.MATRIX, "alu_interval", "matrix_interval", "shared_latency")
 LOAD = TimingClass(Unit.LOAD, "alu_interval", "memory_interval")
 STORE = TimingClass(Unit.STORE, "alu_interval", "memory_interval")
@@ -97,6 +98,7 @@ ATOM_ROWS: tuple[tuple[str, TimingClass], ...] = (
     (r"ld\.global\.\d+", LOAD),
     (r"st\.global\.\d+", STORE),
     (r"red\.global\.(add|min|max|and|or|xor)\.(v[24]\.)?[a-z]+\d+(x2)?", STORE),
+    (r"st\.shared\.[12]", NARROW),
     (r"(ld|st)\.shared\.\d+", SHARED),
     (r"(ld|st)\.cluster\.\d+", PEER),
     (r"st\.async\.\d+", PEER_LATER),

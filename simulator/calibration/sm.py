@@ -105,6 +105,12 @@ def wgmma_issue_beside(rows: Sequence[Row]) -> Fitted:
     return level([(_step(rows, groups) - alone) / (4 * (groups - 1)) for groups in (2, 3)])
 
 
+def narrow_store(rows: Sequence[Row]) -> Fitted:
+    """Cycles of a warp for a store of a part of a register: four more of two bytes each, less four of four bytes."""
+    narrow, whole = (each(rows, op=f"turn_{width}", warps=1).value for width in (2, 4))
+    return level([(narrow - whole) / 4])
+
+
 def _clocks(rows: Sequence[Row]) -> Fitted:
     """The line of the clock of SMs that all multiply, by the square of the part of their time; power leaves less."""
     found = [r for r in those(rows, count=max(r["count"] for r in rows)) if r["n"] > 0]
