@@ -6,7 +6,8 @@
 ([0, 0, 64], 204203)
 
 A row of M30 says what waits are where a port is busy for a part of its time. That part is the mean over the last loads,
-which goes back by no less than a time at the beginning. It is ``held``, so waits of a pipeline settle.
+which goes back by no less than a time at the beginning. It is ``held``, so waits of a pipeline settle. SMs of a GPC
+share their way: where a part of them is at work, a *crowd*, the way is busy for that part.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class _Port:
 class Crossbar:
     """The network between L2 and the ports of SMs."""
 
-    def __init__(self, machine: Machine, free: bool = False) -> None:
+    def __init__(self, machine: Machine, free: bool = False, crowd: float = 1.0) -> None:
+        self._crowd = crowd
         self._each = 0.0 if free else machine.exact("crossbar_wait")
         self._ports: dict[Pipe, _Port] = {}
 
@@ -68,7 +70,7 @@ class Crossbar:
         mine = self._ports.get(port)
         if mine is None:
             mine = self._ports[port] = _Port()
-        busy = mine.take(ps, now)
+        busy = self._crowd * mine.take(ps, now)
         return round(self._each * busy**3 / (1 - busy))
 
     def state(self, now: int) -> Hashable:

@@ -111,6 +111,7 @@ class GlobalMemory:
         reused: bool = False,
         apart: bool = False,
         slower: float = 1.0,
+        crowd: float = 1.0,
         free: frozenset[str] = frozenset(),
     ) -> None:
         self.engine = engine
@@ -124,7 +125,7 @@ class GlobalMemory:
         self.wrote = 0  # for how long L2 was busy with writes
         self._first: float = math.inf  # when the first bytes of all come: those that ask before are in step
         self._behind = 0.0 if LATENCY in free else machine.exact("l2_write_wait")
-        self._crossbar = Crossbar(machine, LATENCY in free)
+        self._crossbar = Crossbar(machine, LATENCY in free, crowd)
         hit = machine.ps("l2_latency") + reused * machine.ps("l2_half_latency")
         miss = hit + machine.ps("dram_latency") + far * machine.ps("translation_latency")
         self.hit, self.miss = (0, 0) if LATENCY in free else (hit, miss)

@@ -25,6 +25,7 @@ from symlayout.kernel.clusters import blocks_of
 from symlayout.kernel.instructions import instructions, missing
 from symlayout.ops import Copy, PrefetchL2, Role
 
+from .cache import Cache
 from .engine import SimulationError
 from .footprints import fetched
 from .gpcs import clusters_at_once, gpcs_of
@@ -34,7 +35,7 @@ from .program import Programs
 from .sm import Course
 from .steps import Team, Walk
 from .timing import Times
-from .traffic import Cache, Traffic, own, spread, traffic_of
+from .traffic import Traffic, own, spread, traffic_of
 
 MAX_STEPS = 1_000_000  # of the SMs in detail: about ten seconds
 MAX_KINDS = 4
@@ -76,6 +77,7 @@ class Plan:
     apart: bool = False  # whether CTAs keep what they have at the start, so that those served first come far ahead
     shared: bool = False  # whether all SMs are in detail, and take clusters as they become free
     slower: float = 1.0  # how many times longer L2 takes where one GPC loads more than the others
+    crowd: float = 1.0  # the part of the SMs of a GPC that are at work, of the GPC with the most of them
     _last: dict[str, Any] = field(default_factory=dict)
 
     def courses(self, machine: Machine) -> list[Courses]:
@@ -365,4 +367,8 @@ class _Chosen:
         notes = (*notes, *((f"not modelled in this kernel: {outside}",) if outside else ()))
         few = grid.clusters < EVEN * grid.groups * grid.at_once
         facts = self.cache.footprint, grid.at_once, grid.size, total, dram, notes, few, shared
-        return Plan(self.kernel, kinds, *facts, self.traffic.slower if self.traffic else 1.0)
+        if self.traffic is None:
+            return Plan(self.kernel, kinds, *facts)
+        of_gpc = self.machine.count("sms") // self.machine.count("gpcs")
+        crowd = min(1.0, self.traffic.busiest / of_gpc) if self.traffic.busiest else 1.0
+        return Plan(self.kernel, kinds, *facts, self.traffic.slower, crowd)

@@ -191,7 +191,7 @@ class Chip:
         far = plan.footprint > machine.count("translation_bytes")
         reused = plan.bytes > REUSED * plan.footprint
         self.memory = GlobalMemory(
-            engine, machine, far=far, reused=reused, apart=plan.apart, slower=plan.slower, free=free
+            engine, machine, far=far, reused=reused, apart=plan.apart, slower=plan.slower, crowd=plan.crowd, free=free
         )
         self.dispatch, self.retire = (Pipe(x, engine, free=x in free) for x in (DISPATCH, RETIRE))
         self.log = Log(engine, plan.kernel.rings) if timeline else None

@@ -8,82 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from symlayout.atoms.access import MemorySpace
 from symlayout.kernel import Kernel
 
-from .footprints import Moved
+from .cache import Cache
 from .gpcs import neighbours
-from .machine import Machine
 from .reuse import windows
+from .runs import READS, Runs, fetch_factor, outside_bytes, rows_of, run_lengths, runs_of
 from .settling import coarse
 from .sharers import places, readers
-from .sorting import alike, among, stable_order
+from .sorting import alike, stable_order
 from .steps import Part, Walk
-from .timing_classes import Unit
 
 if TYPE_CHECKING:
     from .points import Array
 
-READS = (Unit.LOAD, Unit.CP_ASYNC, Unit.TMA_LOAD)
-KEYS, BITS = 44, 62  # bits of an address in a tensor, and of a number that a time and an address fit
 MOMENTS = 1000  # of a request: in these times are whole numbers
 LINE, LATE = 128, 0.5  # a request waits for DRAM if it misses half a line or more
-# Of windows that are larger than L2 a part m is missed. If what is missed takes places by lot, a line that was there is
-# there again with exp(-m x), where x is the window in capacities: so m = 1 - exp(-m x), and x = -log(1 - m) / m.
-MISSED = np.linspace(0, 1, 1001)
-WINDOWS = np.concatenate([[1.0], -np.log1p(-MISSED[1:-1]) / MISSED[1:-1], [8.0]])  # of so many nothing is left
 FOURTHS = 4  # of the bytes of a request, by which SMs that ask for as many are told apart
-READ_RUN, LONE_RUN = 128, 256  # bytes from which on a run costs DRAM nothing more (M6, rows of boxes)
-
-
-@dataclass(frozen=True)
-class Cache:
-    """What L2 does for a kernel: whether all tensors fit, what it holds, and what it has at first."""
-
-    capacity: int  # up to which a window is there as a whole
-    footprint: int  # of all tensors
-    warm: bool
-    read_run: float = 0.0  # bytes of time that a separate run of a read costs DRAM, and one of a write
-    write_run: float = 0.0
-    lone_read: float = 0.0  # of a run of 128 bytes behind which nobody moves more at about the time
-    lone_write: float = 0.0
-    merged: float = 0.0  # the part of requests for the same bytes from a GPC at a time that L2 answers together
-    neighbours: int = 1  # CTAs in a row of a GPC that are answered together
-    of_clusters: float = 0.0  # the same part of clusters of a GPC
-    shared: float = 1.0  # what it holds of bytes that SMs of both halves load, as a part of the capacity
-    each: float = (
-        1.0  # the time of L2 for a byte, that of the way to a GPC, and that of a byte of a box outside its tensor
-    )
-    each_of_gpc: float = 0.0
-    each_outside: float = 0.0
-
-    @classmethod
-    def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:
-        footprint = sum(int(t.bytes) for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
-        runs = (
-            *(machine.count("dram_read_run_bytes"), machine.count("dram_run_bytes")),
-            *(machine.count("dram_lone_read_bytes"), machine.count("dram_lone_run_bytes")),
-        )
-        rates = (machine.exact(x) for x in ("l2_rate", "gpc_rate", "l2_outside_rate"))
-        alone = machine.share("l2_merged"), machine.count("l2_reach")
-        pieces = machine.share("l2_cluster_merged"), machine.share("l2_shared")
-        return cls(machine.count("l2_bytes"), footprint, warm, *runs, *alone, *pieces, *rates)
-
-    def there(self, window: Any) -> Any:
-        """The part of a window of distinct bytes that is still there at its end."""
-        return 1.0 - np.interp(np.asarray(window) / self.capacity, WINDOWS, MISSED)
-
-    def at_first(self, more: float = 1.0) -> float:
-        """The part of the tensors that is there at the start: after another launch, all of them were used since.
-
-        They take so many times *more* places than bytes that SMs of one half load each.
-        """
-        return float(self.there(more * self.footprint)) if self.warm else 0.0
-
-    @property
-    def written_back(self) -> float:
-        """The part of what is written that goes on to DRAM in the course of the kernel."""
-        return 1.0 - float(self.there(self.footprint))
 
 
 @dataclass(eq=False)
@@ -108,6 +49,7 @@ class Traffic:
     signs: Array  # for each group: its clusters, and the requests of each team
     sizes: Array  # for each group: the bytes of its requests on average, in fourths of the most
     slower: float = 1.0  # how many times longer L2 takes where one GPC loads more than the others
+    busiest: int = 0  # SMs of a GPC that load, of that with the most of them; 0 where all SMs are at work
 
     @property
     def bytes(self) -> int:
@@ -162,7 +104,7 @@ def traffic_of(
     if key not in walk.known:  # on another machine it is the same
         walk.known[key] = _asked(kernel, walk, group, nth, gpcs, at_once, size, cache)
     asked: Asked = walk.known[key]
-    requests, slower = {}, 1.0
+    requests, slower, busiest = {}, 1.0, 0
     if asked.parts:
         found = _sources(cache, asked)
         each = (np.split(x, np.cumsum([len(x) for x in asked.time])[:-1]) for x in found)
@@ -173,22 +115,25 @@ def traffic_of(
             lost = missed * runs.lost(cache, part) if runs else 0.0
             requests[name] = Requests(name, part, l2, rows * answered, dram, dram + lost, late)
         if nth.max() < at_once:  # all have their place from the start
-            slower = max(1.0, _fullest(requests, group, gpcs) * cache.each_of_gpc / cache.each)
+            loaded = _loaded(requests, group, groups)
+            by_gpc = np.bincount(gpcs, weights=loaded)
+            slower = max(1.0, float(by_gpc.max() / max(1.0, by_gpc.sum())) * cache.each_of_gpc / cache.each)
+            busiest = int(np.bincount(gpcs, weights=loaded > 0).max()) * size
         for r in requests.values():
-            r.l2 = r.l2 + _outside(r.part) * (cache.each_outside / (slower * cache.each))
+            r.l2 = r.l2 + outside_bytes(r.part) * (cache.each_outside / (slower * cache.each))
     signs = np.zeros((groups, 1 + len(walk.lengths)), dtype=np.int64)
     lengths = [np.ones(len(group), dtype=np.int64), *walk.lengths]
     np.add.at(signs, group, np.stack(lengths, axis=1))
-    return Traffic(requests, group, signs, _sizes(requests, group, groups), slower)
+    return Traffic(requests, group, signs, _sizes(requests, group, groups), slower, busiest)
 
 
-def _fullest(requests: dict[tuple[int, tuple[int, ...]], Requests], group: Array, gpcs: Array) -> float:
-    """The part of what L2 is asked for that SMs of one GPC load, of the one that loads the most."""
-    by_gpc = np.zeros(int(gpcs.max()) + 1)
+def _loaded(requests: dict[tuple[int, tuple[int, ...]], Requests], group: Array, groups: int) -> Array:
+    """The bytes that L2 is asked for by each group."""
+    found = np.zeros(groups)
     for r in requests.values():
         if r.part.row.unit in READS:
-            by_gpc += np.bincount(gpcs[group[r.part.cta]], weights=r.l2, minlength=len(by_gpc))
-    return float(by_gpc.max() / max(1.0, by_gpc.sum()))
+            found += np.bincount(group[r.part.cta], weights=r.l2, minlength=groups)
+    return found
 
 
 def _sizes(requests: dict[tuple[int, tuple[int, ...]], Requests], group: Array, groups: int) -> Array:
@@ -219,18 +164,18 @@ class Asked:
     @cached_property
     def fetched(self) -> list[Any]:
         """What L2 takes from DRAM where it misses, as a multiple of the bytes that each part asks for."""
-        return [_fetched(part) for _, part in self.parts]
+        return [fetch_factor(part) for _, part in self.parts]
 
     @cached_property
     def runs(self) -> list[Runs | None]:
         """The runs of each part in DRAM; None where they cost nothing."""
-        lengths = _lengths([part for _, part in self.parts])
-        return [_runs(part, n, at) for (_, part), n, at in zip(self.parts, lengths, self.time, strict=True)]
+        lengths = run_lengths([part for _, part in self.parts])
+        return [runs_of(part, n, at) for (_, part), n, at in zip(self.parts, lengths, self.time, strict=True)]
 
     @cached_property
     def rows(self) -> list[Array]:
         """The requests of L2 that each part makes at least: one for each row of a box."""
-        return [_rows_of(part) for _, part in self.parts]
+        return [rows_of(part) for _, part in self.parts]
 
 
 def _asked(
@@ -249,7 +194,7 @@ def _asked(
         assert moved.at is not None
         place = np.rint(MOMENTS * part.place * (longest[cta] / lengths[team][cta])).astype(np.int64)
         time.append(MOMENTS * start[cta] + place)
-        more = _fetched(part)
+        more = fetch_factor(part)
         key.append(np.where(more > 1, moved.at - moved.at % max(1, moved.fetched), moved.at))
         sizes.append(part.columns["bytes"] * more)
         load.append(np.full(len(cta), part.row.unit in READS))
@@ -276,21 +221,6 @@ def _asked(
     return Asked(parts, time, nbytes, loads, window, together, here, size > 1, more)
 
 
-def _outside(part: Part) -> Any:
-    """The bytes of boxes that lie outside of their tensor, which arrive as zeros."""
-    assert part.moved is not None
-    return np.maximum(0, part.moved.shared_bytes - part.moved.bytes) if part.row.unit is Unit.TMA_LOAD else 0
-
-
-def _fetched(part: Part) -> Any:
-    """What L2 takes from DRAM for each execution of a load, as a multiple of its bytes."""
-    assert part.moved is not None
-    assert part.moved.run_bytes is not None
-    if part.row.unit not in READS or not part.moved.fetched:
-        return 1.0
-    return np.maximum(1.0, part.moved.fetched / np.maximum(part.moved.run_bytes, 1))
-
-
 def _starts(lengths: Array, group: Array, nth: Array, rank: Array, at_once: int) -> Array:
     """When each CTA starts, in requests of those before it at the same place of its SM."""
     order = np.lexsort((nth, nth % at_once, rank, group))
@@ -315,87 +245,6 @@ def _sources(cache: Cache, asked: Asked) -> tuple[Array, Array, Array]:
     merged = cache.of_clusters if asked.clusters else cache.merged
     answered = 1.0 - merged * (1.0 - 1.0 / asked.alike)
     return np.where(asked.load, missed, cache.written_back), late & asked.load, np.where(asked.load, answered, 1.0)
-
-
-def _lengths(parts: list[Part]) -> list[Any]:
-    """How many bytes lie together that each part moves with others: boxes side by side go out one after another."""
-    lengths = []
-    for part in parts:
-        assert part.moved is not None
-        alike = [x.moved for x in parts if x.scope is part.scope and x.row is part.row and x.moved is not None]
-        every = [x for x in alike if x.tensor == part.moved.tensor]
-        lengths.append(_length(part.moved, every) if len(every) > 1 else part.moved.run_bytes)
-    return lengths
-
-
-def _length(one: Moved, every: list[Moved]) -> Any:
-    """The bytes of a row of a box and of those that lie before and behind it."""
-    assert one.at is not None
-    assert one.run_bytes is not None
-    first, end = one.at, one.at + one.run_bytes
-    rows = [(x.at, x.run_bytes) for x in every if x.at is not None and x.run_bytes is not None and len(x.at)]
-    rows.sort(key=lambda row: int(row[0][0]))
-    for at, nbytes in rows:
-        end = np.where(at == end, end + nbytes, end)
-    for at, nbytes in reversed(rows):
-        first = np.where(at + nbytes == first, at, first)
-    return end - first
-
-
-def _rows_of(part: Part) -> Array:
-    """The rows of boxes that each execution of a copy moves, where they have bytes inside of their tensor."""
-    assert part.moved is not None
-    assert part.moved.run_bytes is not None
-    return np.asarray(part.columns["bytes"] / np.maximum(part.moved.run_bytes, 1))
-
-
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """How the bytes of each execution of a copy lie in DRAM, and which of them are moved at about the time."""
-
-    length: Any  # bytes that lie together
-    together: Array  # runs of so many bytes
-    alone: Array  # whether nobody moves what lies behind them
-
-    def lost(self, cache: Cache, part: Part) -> Array:
-        """Bytes of time that DRAM loses by runs that are short: fewer where what lies behind is moved as well."""
-        reads = part.row.unit in READS
-        lone = (cache.lone_read if reads else cache.lone_write) / (LONE_RUN - READ_RUN)
-        alone = np.where(self.alone, lone * (LONE_RUN - self.length) * self.together, 0.0)
-        if reads:
-            return np.maximum(alone, np.where(self.length < READ_RUN, cache.read_run * self.together, 0.0))
-        assert part.moved is not None
-        assert part.moved.run_bytes is not None
-        assert part.moved.runs is not None
-        return np.maximum(alone, np.where(part.moved.run_bytes < LONE_RUN, cache.write_run * part.moved.runs, 0.0))
-
-
-def _runs(part: Part, length: Any, time: Array) -> Runs | None:
-    """How the bytes of a part lie in DRAM; None where none of its runs is short."""
-    moved = part.moved
-    assert moved is not None
-    assert moved.run_bytes is not None
-    assert moved.runs is not None
-    assert moved.at is not None
-    apart = moved.run_bytes != moved.pitch  # rows that fill their tensor lie together
-    fetched = part.row.unit in READS and moved.fetched >= LONE_RUN
-    if fetched or not (apart & (moved.run_bytes < LONE_RUN)).any():
-        return None
-    here = _together(time, moved.at, int(np.max(length, initial=0)))
-    alone = np.broadcast_to(apart & (length < LONE_RUN), len(here)).copy()
-    alone[:-1] &= (part.cta[1:] != part.cta[:-1]) | (moved.at[1:] != (moved.at + length)[:-1])  # nor this CTA next
-    alone[alone] = ~among((here + length)[alone], here)
-    together = moved.runs * moved.run_bytes / np.maximum(length, 1)  # rows of all boxes side by side
-    return Runs(length, together, alone)
-
-
-def _together(time: Array, at: Array, most: int) -> Array:
-    """A number for each time and place, such that places up to *most* bytes apart at a time are as far apart in it."""
-    span = int(at.max(initial=0)) + most + 1
-    if int(time.max(initial=0)) * span < 1 << BITS:
-        return np.asarray(time * span + at)
-    _, step = np.unique(time, return_inverse=True)
-    return np.asarray((step.reshape(-1) << KEYS) + at)
 
 
 def _capped(kernel: Kernel, cache: Cache, part: Part, dram: Array) -> Array:

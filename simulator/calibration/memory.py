@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..cache import MISSED, WINDOWS
 from ..fitting import Fitted, level, line
-from ..traffic import MISSED, WINDOWS
 from .rows import COPY, LOAD, STORE, Row, Rule, mid, rate, scaled, those
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from simulator import H200, machine, simulate
+from simulator.cache import Cache
 from simulator.engine import Engine
 from simulator.plan import plan_of
 from simulator.program import Programs
 from simulator.resource import Window
 from simulator.reuse import windows
+from simulator.runs import run_lengths
 from simulator.timing_classes import Unit
-from simulator.traffic import Cache, _lengths
 from symlayout.kernels import bulk_copy, gather_rows, gemm, tma_copy, tma_reduce_add, tma_transpose, vector_copy
 from symlayout.ops import Arrive, ClusterBarrier
 from symlayout.tma import TmaL2FetchSize
@@ -281,7 +282,7 @@ def test_boxes_side_by_side_are_one_row_of_dram():
     programs = Programs(tma_transpose(1024, 1024, dtype="f32", tile=(64, 128), swizzle=32, blocks=4).bind())
     walk = programs.requests([(n,) for n in range(4)])
     parts = [part for _, part in walk.keyed()]
-    lengths = dict(zip([(p.columns["tensor"], p.places) for p in parts], _lengths(parts), strict=True))
+    lengths = dict(zip([(p.columns["tensor"], p.places) for p in parts], run_lengths(parts), strict=True))
 
     assert {int(n) for (tensor, _), x in lengths.items() for n in x if tensor == "src"} == {512}
     assert {int(n) for (tensor, _), x in lengths.items() for n in x if tensor == "dst"} == {256}

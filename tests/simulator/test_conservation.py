@@ -12,7 +12,7 @@ from simulator import H200, simulate
 from simulator.plan import Plans
 from simulator.program import Programs
 from simulator.timing_classes import Unit
-from simulator.traffic import READS
+from simulator.runs import READS
 from symlayout.kernels import bulk_copy, cp_async_copy, gemm, tma_copy, tma_transpose, vector_copy
 
 ONLY = {"what_if": False, "uncertainty": False}

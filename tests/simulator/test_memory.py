@@ -7,10 +7,10 @@ import math
 import pytest
 
 from simulator import H200, simulate
+from simulator.cache import Cache
 from simulator.dram import Dram, queues
 from simulator.engine import NS, Engine
 from simulator.memory import GlobalMemory
-from simulator.traffic import Cache
 from symlayout.kernels import bulk_copy
 
 WRITTEN = 1 << 22  # bytes in 4 us: DRAM is busy with them for a quarter of the time

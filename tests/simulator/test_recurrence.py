@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from simulator import H200, SimulationError, simulate
+from simulator.cache import Cache
 from simulator.dram import Dram
 from simulator.engine import Engine
 from simulator.machine import RATES, TIMES
 from simulator.plan import plan_of
 from simulator.program import Programs
 from simulator.recurrence import _alike
-from simulator.traffic import Cache
 from symlayout.kernel import Builder
 from symlayout.kernels import bulk_copy, cp_async_copy, gemm, row_sum, tma_copy, tma_transpose, vector_copy
 from symlayout.layout import Layout

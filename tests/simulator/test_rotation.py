@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from simulator import H200
+from simulator.cache import Cache
 from simulator.plan import plan_of
 from simulator.program import Programs
 from simulator.rotation import rings_of, turning
-from simulator.traffic import Cache
 from symlayout.kernel import Builder
 from symlayout.layout import Layout
 

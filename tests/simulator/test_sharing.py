@@ -7,6 +7,7 @@ import itertools
 import pytest
 
 from simulator import H200
+from simulator.cache import Cache
 from simulator.calibration.sharing import (
     _again,
     _again_of_clusters,
@@ -20,7 +21,6 @@ from simulator.calibration.sharing import (
 )
 from simulator.plan import plan_of
 from simulator.program import Programs
-from simulator.traffic import Cache
 from symlayout.kernels import gemm, tma_copy
 
 MIB = 1 << 20

@@ -278,7 +278,7 @@ def test_elections_in_loops_are_branches_but_arrivals_are_not():
 
 def test_a_fence_waits_for_the_stores_before_it():
     """What one store leaves is part of the fence; of more, and of conflicts, each wavefront is waited for."""
-    kernel = tma_transpose(64, 64, tile=(64, 64), swizzle=0, blocks=1).bind()
+    kernel = tma_transpose(64, 64, dtype="f32", tile=(64, 64), swizzle=0, blocks=1).bind()
     waits = []
     for cycles in (1, 2):
         trace = simulate(kernel, H200.replacing(wavefront_interval=cycles), what_if=False, uncertainty=False)
