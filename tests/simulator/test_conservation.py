@@ -11,8 +11,8 @@ import pytest
 from simulator import H200, simulate
 from simulator.plan import Plans
 from simulator.program import Programs
-from simulator.timing_classes import Unit
 from simulator.runs import READS
+from simulator.timing_classes import Unit
 from symlayout.kernels import bulk_copy, cp_async_copy, gemm, tma_copy, tma_transpose, vector_copy
 
 ONLY = {"what_if": False, "uncertainty": False}
