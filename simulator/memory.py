@@ -29,7 +29,7 @@ from .settling import whole
 LATENCY = "latency of memory"  # a what-if by name, though no server
 POWER = "power"
 
-__all__ = ["H200", "LATENCY", "POWER", "GlobalMemory"]
+__all__ = ["H200", "LATENCY", "POWER", "GlobalMemory", "InStep"]
 
 
 class Beside(NamedTuple):
@@ -92,6 +92,29 @@ class Since:
         return passed, fresh, self._told if phase == self.phase else None
 
 
+class InStep:
+    """Whether all SMs still ask at the same time: until the first of what they ask for is over (M43).
+
+    >>> start = InStep()
+    >>> start.over(0, (700, 800)); start.mean(100, 0.5), start.mean(700, 0.5)
+    (1.0, 0.5)
+    """
+
+    __slots__ = ("first",)
+
+    def __init__(self) -> None:
+        self.first: float = math.inf
+
+    def mean(self, now: int, mean: float) -> float:
+        """The part of the service of the bytes of all after which those of an SM come: L2 serves them line by line."""
+        return 1.0 if now < self.first else mean
+
+    def over(self, now: int, times: Sequence[int]) -> None:
+        """What is asked for now is over then."""
+        if now < self.first:
+            self.first = min([self.first, *times])
+
+
 class GlobalMemory:
     """L2 and DRAM, and the power that the chip may draw. *far* adds the latency of translation of large footprints,
     *reused* is said of lines that SMs of both halves of the chip read, *apart* of what is under way in DRAM. Loads take
@@ -123,7 +146,7 @@ class GlobalMemory:
         self._request, self._write_request = machine.exact("l2_request"), machine.exact("l2_write_request")
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
         self.wrote = 0  # for how long L2 was busy with writes
-        self._first: float = math.inf  # when the first bytes of all come: those that ask before are in step
+        self._reads, self._writes = InStep(), InStep()
         self._behind = 0.0 if LATENCY in free else machine.exact("l2_write_wait")
         self._crossbar = Crossbar(machine, LATENCY in free, crowd)
         hit = machine.ps("l2_latency") + reused * machine.ps("l2_half_latency")
@@ -151,7 +174,8 @@ class GlobalMemory:
             self.dram.state(now) if lately else (),
             self.dram.queues.added,
             self._crossbar.state(now),
-            self._first > now,
+            self._reads.first > now,
+            self._writes.first > now,
         )
 
     def read(
@@ -174,12 +198,10 @@ class GlobalMemory:
 
         *apart* is what the last of their places in DRAM comes later than one place would, and *lines* are waited for
         together; *requests* is how many rows of boxes they are. *mean* is the part of the service of the bytes of all
-        after which those of an SM come on average: all of it where all SMs ask at the same time, since L2 serves them
-        line by line (M43). It waits for what is *beside*, if that is known. Where each of some *parts* is awaited by
-        itself, the times are those of the first.
+        after which those of an SM come on average, if they are not in step. It waits for what is *beside*, if that is
+        known. Where each of some *parts* is awaited by itself, the times are those of the first.
         """
-        if self.engine.now < self._first:
-            mean = 1.0
+        mean = self._reads.mean(self.engine.now, mean)
         start, end = self.l2.take(round(max(self._l2 * l2_bytes, self._request * requests)))
         mean /= max(1, parts)
         end = start + round(mean * (end - start))
@@ -198,8 +220,7 @@ class GlobalMemory:
             writes = min(self.MOST, beside.l2_writes)
             after += whole(self._behind * writes / (1 - writes))
         times = tuple([max(end, port.end(port_ps)) + after for port in ports])
-        if self.engine.now < self._first:
-            self._first = min([self._first, *times])
+        self._reads.over(self.engine.now, times)
         return times
 
     def service(self, l2_bytes: float, dram_bytes: float) -> int:
@@ -214,10 +235,13 @@ class GlobalMemory:
     def write(self, l2_bytes: float, requests: float = 0, mean: float = 1.0) -> int:
         """When L2 has taken bytes, in so many rows, that are sent from now on."""
         least = self._write_request * requests
+        mean = self._writes.mean(self.engine.now, mean)
         writing = round(max(self._l2_writes * l2_bytes, least))
         self.wrote += writing
         services = self.l2.take(round(max(self._l2_beside * l2_bytes, least))), self.l2_writes.take(writing)
-        return max(start + round(mean * (last - start)) for start, last in services)
+        taken = max(start + round(mean * (last - start)) for start, last in services)
+        self._writes.over(self.engine.now, (taken,))
+        return taken
 
     def write_back(self, l2_bytes: float, dram_bytes: float) -> None:
         """DRAM takes what came to L2 in the background, where it has to; both draw power."""
