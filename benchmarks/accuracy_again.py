@@ -64,7 +64,10 @@ def main() -> None:
                 and not (given.quick and row.get("cpu_s", 0.0) > given.quick)
             ]
             task = partial(_again, machine=machine, ranges=given.ranges)
-            now = list(pool.map(task, before, chunksize=2))
+            again = [(row, new) for row, new in zip(before, pool.map(task, before, chunksize=2), strict=True) if new]
+            if len(again) < len(before):
+                print(f"{name}: {len(before) - len(again)} points are left out, which no kernel is built for any more")
+            before, now = [row for row, _ in again], [new for _, new in again]
             if given.out:
                 lines = (json.dumps(row, separators=(",", ":")) + "\n" for row in now)
                 (given.out / f"{name}.jsonl").write_text("".join(lines))
@@ -72,9 +75,12 @@ def main() -> None:
             shown(name, before, now, measured, given.worst)
 
 
-def _again(row: Row, machine: Machine, ranges: float) -> Row:
-    """The row of the same point, predicted now."""
-    again = predicted(config_of(row), machine, ranges)
+def _again(row: Row, machine: Machine, ranges: float) -> Row | None:
+    """The row of the same point, predicted now; None where the family no longer builds it."""
+    try:
+        again = predicted(config_of(row), machine, ranges)
+    except SymlayoutError:
+        return None
     return {"point": row["point"], **again, "digest": row["digest"]}  # other digests have the same sizes and copies
 
 

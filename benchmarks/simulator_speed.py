@@ -98,15 +98,15 @@ def rows(rounds: int, points: int) -> Iterator[Row]:
 
 def swept(points: int) -> tuple[float, float]:
     """The seconds that a sweep of all points takes on two cores, by some of them; and step by step."""
-    from simulator import H200, simulate
-    from simulator.sweep import Point, predicted
+    from simulator import simulate
+    from simulator.sweep import Point, Setting, predicted
     from symlayout.kernels.families import family
 
     gemm = family("gemm")
     drawn = random.Random(0).sample(list(itertools.product(*AXES.values())), points)
     todo = [Point(tuple(zip(AXES, x, strict=True)), tuple(SWEPT.items())) for x in drawn]
     found = []
-    together = least(1, lambda: found.extend(predicted(gemm, H200, "cold", lambda _: None, p)[0] for p in todo))
+    together = least(1, lambda: found.extend(predicted(gemm, Setting(), lambda _: None, p)[0] for p in todo))
     more = 0.0
     for point, row in zip(todo, found, strict=True):
         if not row.why:

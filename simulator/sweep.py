@@ -57,6 +57,15 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Setting:
+    """What the schedules of a sweep are launched on, and as what: *cache* and *sustained* as in simulate()."""
+
+    machine: Machine = H200
+    cache: str = "cold"
+    sustained: bool = False
+
+
+@dataclass(frozen=True)
 class Row:
     """What came of a point. Where *why* says why it is excluded, the numbers are 0.
 
@@ -138,6 +147,7 @@ def sweep(
     *,
     machine: Machine = H200,
     cache: str = "cold",
+    sustained: bool = False,
     legal: Legal | None = None,
     best: int | None = BEST,
     workers: int = 1,
@@ -149,16 +159,17 @@ def sweep(
 
     *legal* takes a kernel for all sizes, and sizes, and says why it must not be used at these, or "". It and the
     family travel to *workers*, or to the workers of a Dask *scheduler*. With *best* None it is asked about every point.
-    *resume* is a file in which rows are kept by content (kernel, sizes, machine, cache, version of the simulator) and
-    looked up before a simulation. Raises SimulationError for axes that are none, or of too many points, and
-    MachineError for a machine without a number that a point needs, or without instructions that all of them need.
+    *cache* and *sustained* are those of simulate(). *resume* is a file in which rows are kept by content (kernel,
+    sizes, machine, how it is launched, version of the simulator) and looked up before a simulation. Raises
+    SimulationError for axes that are none, or of too many points, and MachineError for a machine without a number that
+    a point needs, or without instructions that all of them need.
     """
     _expect_sweep(family, machine, cache, best)
     sizes = {k: sizes[k] for k in family.dims if k in sizes} | dict(sizes)
     axes = {k: axes[k] for k in family.options if k in axes} | dict(axes)
     todo = points(family, sizes, axes)
-    store = _Store(None if resume is None else Path(resume), machine, cache)
-    work = functools.partial(predicted, family, machine, cache, store.known)
+    store = _Store(None if resume is None else Path(resume))
+    work = functools.partial(predicted, family, Setting(machine, cache, sustained), store.known)
     rows: list[Row] = [Row({}, {})] * len(todo)
     before = lacking = 0
     for done, (i, found) in enumerate(campaigns.each(work, todo, workers, scheduler), 1):
@@ -220,17 +231,24 @@ def points(family: Family, sizes: Mapping[str, Sequence[int]], axes: Mapping[str
 
 
 def predicted(
-    family: Family, machine: Machine, cache: str, known: Callable[[str], Row | None], point: Point
+    family: Family, setting: Setting, known: Callable[[str], Row | None], point: Point
 ) -> tuple[Row | MachineError, bool]:
     """The row of a point, or what the machine does not have, and whether it was known before."""
     told, sizes = {k: shown(x) for k, x in point.options}, dict(point.sizes)
     try:
         bound = family.build(**dict(point.options)).bind(**sizes)
-        key = _key(bound, machine, cache)
+        key = _key(bound, setting)
         found = known(key)
         if found is not None:
             return replace(found, options=told, sizes=sizes), True
-        trace = simulate(bound, machine, cache=cache, what_if=False, uncertainty=False)
+        trace = simulate(
+            bound,
+            setting.machine,
+            cache=setting.cache,
+            sustained=setting.sustained,
+            what_if=False,
+            uncertainty=False,
+        )
     except MachineError as e:
         return e, False
     except SymlayoutError as e:
@@ -299,10 +317,12 @@ def _numbers(machine: tuple[tuple[str, float, str], ...]) -> str:
     return hashlib.sha256(repr(machine).encode()).hexdigest()[:16]
 
 
-def _key(bound: Kernel, machine: Machine, cache: str) -> str:
+def _key(bound: Kernel, setting: Setting) -> str:
+    machine = setting.machine
     numbers = _numbers(tuple(sorted((n.name, n.value, n.unit) for n in machine.numbers.values())))
     has = f"{machine.compute_capability} {machine.lacks}"
-    return hashlib.sha256(f"{bound.digest} {numbers} {has} {cache} {_version()}".encode()).hexdigest()[:32]
+    how = f"{setting.cache} {setting.sustained}"
+    return hashlib.sha256(f"{bound.digest} {numbers} {has} {how} {_version()}".encode()).hexdigest()[:32]
 
 
 @functools.lru_cache(4)
@@ -351,7 +371,7 @@ class _Known:
 class _Store:
     """The file in which rows are kept as they come."""
 
-    def __init__(self, path: Path | None, machine: Machine, cache: str) -> None:
+    def __init__(self, path: Path | None) -> None:
         _rows_of.cache_clear()
         self.path, self.known = path, _Known(path)
         if path is not None:
@@ -365,4 +385,4 @@ class _Store:
                 file.write(f"{json.dumps(asdict(row))}\n")
 
 
-__all__ = ["Legal", "Point", "Row", "Sweep", "points", "predicted", "sweep"]
+__all__ = ["Legal", "Point", "Row", "Setting", "Sweep", "points", "predicted", "sweep"]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OUTPUT_HELP = "Write the timeline: .json or .json.gz for Perfetto, .html, .svg or .txt."
 BASELINE_HELP = "Fail (status 1) where the prediction is slower than the one there; a file without one gets it."
 TOLERANCE_HELP = "How much slower than the baseline is no failure: 3% unless said otherwise."
+SUSTAINED_HELP = "One of many launches in a row: power limits it."
 MEASURED_HELP = "A measured time such as 130us, or a JSON file of gpu.measure or verify, to stand beside."
 
 TOLERANCE = "3%"
@@ -54,9 +55,7 @@ def simulate(
         list[str] | None, typer.Option("--number", metavar="NAME=VALUE", help="Another value of a machine's number.")
     ] = None,
     cache: Annotated[Cache, typer.Option(help="What L2 holds at the start.")] = Cache.COLD,
-    sustained: Annotated[
-        bool, typer.Option("--sustained", help="One of many launches in a row: power limits it.")
-    ] = False,
+    sustained: Annotated[bool, typer.Option("--sustained", help=SUSTAINED_HELP)] = False,
     quick: Annotated[bool, typer.Option("--quick", help="The time alone: no what-ifs, and no range.")] = False,
     measured: Annotated[
         list[str] | None, typer.Option(metavar="TIME|FILE", help=MEASURED_HELP, show_default=False)

@@ -19,7 +19,7 @@ from ..kernel import Kernel
 from ..kernels.families import Family, family
 from .exits import OK, UNEXPECTED, check_target, fail
 from .machines import MACHINE_HELP, chosen_machine, numbers_among
-from .simulate import Cache, Style
+from .simulate import SUSTAINED_HELP, Cache, Style
 from .verify import repaired
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def sweep(
         list[str] | None, typer.Option("--number", metavar="NAME=VALUE", help="Another value of a machine's number.")
     ] = None,
     cache: Annotated[Cache, typer.Option(help="What L2 holds at the start.")] = Cache.COLD,
+    sustained: Annotated[bool, typer.Option("--sustained", help=SUSTAINED_HELP)] = False,
     prove: Annotated[Prove, typer.Option(help="The schedules that the prover is asked about.")] = Prove.BEST,
     top: Annotated[int, typer.Option(min=1, metavar="N", help="How many of the fastest are shown, and proved.")] = 10,
     workers: Annotated[int, typer.Option(metavar="N", help="Processes; -1 for all cores.")] = -1,
@@ -84,6 +85,7 @@ def sweep(
                 axes,
                 machine=where,
                 cache=cache.value,
+                sustained=sustained,
                 legal=None if prove is Prove.NONE else why_illegal,
                 best=None if prove is Prove.ALL else top,
                 workers=1 if total == 1 else workers,

@@ -98,6 +98,17 @@ def test_a_sweep_resumes_by_content(tmp_path):
     assert other.rows[0].seconds > whole.rows[0].seconds
 
 
+def test_schedules_of_sustained_launches_are_slower_and_kept_apart(tmp_path):
+    of, file = family("gemm"), tmp_path / "rows.jsonl"
+    once, many = (
+        sweep(of, {"M": [8192], "N": [8192], "K": [2048]}, {"cluster": [2]}, sustained=sustained, resume=file)
+        for sustained in (False, True)
+    )
+
+    assert many.found_before == 0
+    assert many.ranked[0].seconds > once.ranked[0].seconds
+
+
 def test_a_file_that_was_cut_off_is_taken_up_and_another_file_refused(tmp_path):
     file = tmp_path / "rows.jsonl"
     sweep(COPY, SIZES, {"slots": [1, 2]}, resume=file)
