@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -299,7 +300,8 @@ def test_cache_and_jobs_work_together(tmp_path):
 
 def test_an_interrupt_keeps_what_was_proved(tmp_path):
     path = module(tmp_path, SLOW.format(seconds=0.3))
-    process = command("prove", "--jobs", 2, path, start_new_session=True)
+    heard = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # jobs of a shell's background ignore it
+    process = command("prove", "--jobs", 2, path, start_new_session=True, preexec_fn=heard)
     lines = [process.stdout.readline() for _ in range(2)]  # the file, and the first verdict as soon as it is known
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=20)
