@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from symlayout.answers.report import Outcome, Report, Verdict
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.arch import SM90, Arch
 from symlayout.expr import Fact
 from symlayout.facts.scope import ranges_in_words
@@ -16,6 +16,7 @@ from symlayout.tma import TensorMap
 
 from . import prover
 from .budget import Budget
+from .bundle import ProofReport
 from .claim import facts_of
 from .claims import (
     HappensBefore,
@@ -31,7 +32,7 @@ NOTHING_ELSE = "not asked: anything else, since an operation cannot be read"
 QUICK = Budget(seconds=5, solver_ms=500, repairs=False)  # of a proof that tries whether an operation is needed
 
 
-def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (), **options: Any) -> Report:
+def prove_kernel(kernel: Kernel, arch: Arch = SM90, *, given: Iterable[Fact] = (), **options: Any) -> ProofReport:
     """The report on every claim of a kernel; what ``prove(kernel)`` calls, with its options.
 
     What the tensor maps need of the sizes often repairs their copies too: it is tried before any other repair, so

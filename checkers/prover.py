@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from symlayout.answers.report import Outcome, Report, Verdict
+from symlayout.answers.report import Outcome, Verdict
 from symlayout.errors import ClaimError, SerialError
 from symlayout.expr import Fact, Substitution, Symbol
 from symlayout.facts import NOTHING, Facts, symbols_in
@@ -37,7 +37,7 @@ __all__ = ["Budget", "decide", "forget", "report_on", "verdicts"]
 
 def report_on(
     *claims: Any, given: Iterable[Fact] = (), budget: Budget | None = None, cache: Verdicts | None = None
-) -> Report:
+) -> ProofReport:
     """The report on some claims, or lists of them, under the facts *given* to all: see ``prove``."""
     given = facts_of(given)
     every = list(_flat(claims))

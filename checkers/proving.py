@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from symlayout.answers.report import Report
 from symlayout.arch import SM90, Arch
 from symlayout.errors import ClaimError
 from symlayout.expr import Fact
 from symlayout.kernel import Kernel
 
 from .budget import Budget
+from .bundle import ProofReport
 from .cache import Verdicts
 from .prover import report_on
 
@@ -30,7 +30,7 @@ def prove(
     arch: Arch | None = None,
     budget: Budget | None = None,
     cache: Verdicts | None = None,
-) -> Report:
+) -> ProofReport:
     """The report on some claims (or lists of them), under the facts *given* to all.
 
     With a *cache*, claims that were decided before by this version are looked up. The obligations that the

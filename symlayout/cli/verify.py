@@ -155,7 +155,6 @@ def _proved(one: Chosen, assume: bool, steps: _Steps) -> tuple[Kernel, Bundle]:
 def repaired(kernel: Kernel, assume: bool) -> tuple[Kernel, ProofReport, list[Fact]]:
     """The kernel under conditions that make more of it hold, where these may be assumed, and the report on it."""
     import checkers
-    from checkers.bundle import ProofReport
 
     repairs, report = list[Fact](), checkers.prove(kernel)
     for _ in range(ROUNDS if assume else 0):
@@ -164,7 +163,6 @@ def repaired(kernel: Kernel, assume: bool) -> tuple[Kernel, ProofReport, list[Fa
         repairs += report.repairs
         kernel = kernel.assuming(*report.repairs)
         report = checkers.prove(kernel)
-    assert isinstance(report, ProofReport)
     return kernel, report, repairs
 
 

@@ -84,7 +84,7 @@ def ran(folder, kernel, arrays, scalars):
     source = emit(kernel)
     (folder / "k.cubin").write_bytes(gpu.compile(source.text, name=f"{source.name}.cu").image)
     libraries = [f"-L{CUDA / where}" for where in ("lib64/stubs", "targets/x86_64-linux/lib/stubs")]
-    command = ["c++", "-std=c++17", "-Wall", "-Werror", "-O1", f"-I{folder}", "-isystem", CUDA / "include", *libraries]
+    command = ["c++", "-std=c++17", "-Wall", "-Werror", "-O1", f"-I{folder}", f"-isystem{CUDA}/include", *libraries]
     subprocess.run([*command, "-o", folder / "main", folder / "main.cc", "-lcuda"], check=True, timeout=120)
     files = []
     for i, x in enumerate(arrays):
