@@ -1,5 +1,6 @@
 """Which GPC the SMs lie in that run the clusters of a grid, which share a way to L2.
 
+>>> from simulator import H200
 >>> [np.bincount(gpcs_of(H200, 1, ctas)).tolist() for ctas in (8, 33, 66, 96)]   # M44
 [[8], [12, 3, 3, 3, 3, 3, 3, 3], [12, 8, 8, 8, 8, 8, 7, 7], [16, 12, 11, 11, 11, 11, 12, 12]]
 >>> gpcs_of(H200, 2, 16).tolist()
@@ -12,15 +13,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .machine import H200, Machine
-
 if TYPE_CHECKING:
+    from .machine import Machine
     from .points import Array
 
 TPC = 2  # SMs
 FIRST = "first_tpcs"
 
-__all__ = ["H200", "TPC", "clusters_at_once", "gpcs_of", "neighbours"]
+__all__ = ["TPC", "clusters_at_once", "gpcs_of", "neighbours"]
 
 
 def _tpcs(machine: Machine) -> list[int]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..fitting import Fitted, level
-from ..gpcs import H200, TPC, gpcs_of, neighbours
+from ..gpcs import TPC, gpcs_of, neighbours
+from ..machine import H200
 from ..sorting import alike
 from .rows import LOAD, Row, mid, rate, those
 
@@ -37,7 +38,7 @@ def _chunks(row: Row) -> tuple[Array, Array]:
 def _again(row: Row, reach: int) -> float:
     """The part of the requests of a row of M21 that are others' again, if *reach* CTAs in a row of a GPC are alike."""
     cta, chunk = _chunks(row)
-    near = neighbours(gpcs_of(H200, 1, row["grid"]), reach)
+    near = neighbours(gpcs_of(H200, 1, row["grid"]), reach)  # M44 has no rows of an H100: it is taken to be alike
     return float(np.mean(1 - 1 / alike(chunk * len(cta) + near)))
 
 
