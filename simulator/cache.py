@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,19 @@ from .machine import Machine
 MISSED = np.linspace(0, 1, 1001)
 WINDOWS = np.concatenate([[1.0], -np.log1p(-MISSED[1:-1]) / MISSED[1:-1], [8.0]])  # of so many nothing is left
 
-__all__ = ["MISSED", "WINDOWS", "Cache"]
+EVER = 1e18  # bytes
+STAYING = 4  # CTAs of an SM: so many come to the same SM in the next launch, eight do not (M46)
+
+__all__ = ["MISSED", "STAYING", "WINDOWS", "Cache", "missed"]
+
+
+def missed(size: Any, found: float, lost: float) -> Any:
+    """The part that a launch misses of a footprint that the one before has used: a root between two footprints (M46).
+
+    >>> missed(np.array([30, 45, 80]), found=40, lost=60).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return np.sqrt(np.clip((np.asarray(size) - found) / (lost - found), 0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,10 @@ class Cache:
     capacity: int  # up to which a window is there as a whole
     footprint: int  # of all tensors
     warm: bool
+    places: float = 0.0  # that the bytes of the tensors take from one launch to the next
+    again: float = EVER  # bytes of tensors of which a launch finds all that the one before had
+    lost: float = 2 * EVER  # and of which it finds nothing
+    moved: float = 1.0  # what it holds of these where bytes come to other SMs, as a part
     read_run: float = 0.0  # bytes of time that a separate run of a read costs DRAM, and one of a write
     write_run: float = 0.0
     lone_read: float = 0.0  # of a run of 128 bytes behind which nobody moves more at about the time
@@ -49,7 +65,14 @@ class Cache:
         rates = (machine.exact(x) for x in ("l2_rate", "gpc_rate", "l2_outside_rate"))
         alone = machine.share("l2_merged"), machine.count("l2_reach")
         pieces = machine.share("l2_cluster_merged"), machine.share("l2_shared")
-        return cls(machine.count("l2_bytes"), footprint, warm, *runs, *alone, *pieces, *rates)
+        written = sum(int(t.bytes) for t in kernel.tensors if t.name in kernel.written)
+        places = footprint + written * (1 / machine.share("l2_written") - 1)
+        again = machine.count("l2_again_bytes"), machine.count("l2_lost_bytes"), machine.share("l2_moved")
+        return cls(machine.count("l2_bytes"), footprint, warm, places, *again, *runs, *alone, *pieces, *rates)
+
+    def staying(self, ctas: float) -> Cache:
+        """That of a grid of so many CTAs for each SM, more than it holds or not."""
+        return replace(self, moved=1.0) if ctas <= STAYING else self
 
     def there(self, window: Any) -> Any:
         """The part of a window of distinct bytes that is still there at its end."""
@@ -60,9 +83,13 @@ class Cache:
 
         They take so many times *more* places than bytes that SMs of one half load each.
         """
-        return float(self.there(more * self.footprint)) if self.warm else 0.0
+        return self._kept(more) if self.warm else 0.0
 
     @property
     def written_back(self) -> float:
         """The part of what is written that goes on to DRAM in the course of the kernel."""
-        return 1.0 - float(self.there(self.footprint))
+        return 1.0 - (self._kept() if self.warm else float(self.there(self.footprint)))
+
+    def _kept(self, more: float = 1.0) -> float:
+        """The part of the tensors that one launch leaves to the next: what is used in turn goes before it is used."""
+        return 1.0 - float(missed(more * self.places / self.moved, self.again, self.lost))

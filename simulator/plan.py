@@ -155,6 +155,8 @@ def plan_of(programs: Programs, machine: Machine, cache: Cache, detail: str = "a
     if not groups:
         raise SimulationError(f"expected clusters that fit a GPC of {machine.name}, got {size} CTAs of {kernel.name}")
     grid_of = _Grid(kernel, grid, size, clusters, groups, at_once)
+    ctas = -(-clusters // groups)
+    cache = cache.staying(ctas) if ctas <= at_once else cache
     return _Chosen(programs, machine, cache, grid_of, detail).plan()
 
 

@@ -239,12 +239,27 @@ def _sources(cache: Cache, asked: Asked) -> tuple[Array, Array, Array]:
     Who asks in the same step for what another misses waits for DRAM too, which is asked once. Of those who ask for the
     same bytes in a step from one GPC some are answered together.
     """
-    missed = 1.0 - np.where(np.isinf(asked.window), cache.at_first(asked.more), cache.there(asked.window))
+    first = _first(cache.at_first(asked.more), asked)
+    missed = 1.0 - np.where(np.isinf(asked.window), first, cache.there(asked.window))
     late = missed * asked.nbytes > LATE * LINE
     late = np.bincount(asked.group, weights=late).astype(bool)[asked.group]
     merged = cache.of_clusters if asked.clusters else cache.merged
     answered = 1.0 - merged * (1.0 - 1.0 / asked.alike)
-    return np.where(asked.load, missed, cache.written_back), late & asked.load, np.where(asked.load, answered, 1.0)
+    back = 1.0 - _first(1.0 - cache.written_back, asked) if cache.warm else cache.written_back
+    return np.where(asked.load, missed, back), late & asked.load, np.where(asked.load, answered, 1.0)
+
+
+def _first(there: float, asked: Asked) -> Any:
+    """Whether the bytes of each request are there at the start: none of the first ones, and all of those after them.
+
+    A part of each would make each wait for DRAM, which products about as large as L2 do not.
+    """
+    if there in (0.0, 1.0):
+        return there
+    order = stable_order(np.concatenate(asked.time))
+    found = np.ones(len(order))
+    found[order[: round((1.0 - there) * len(order))]] = 0.0
+    return found
 
 
 def _capped(kernel: Kernel, cache: Cache, part: Part, dram: Array) -> Array:

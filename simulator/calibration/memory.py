@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 HANDED, MANY = 2, 64  # boxes of a CTA, and CTAs of each SM, where most CTAs start when others end
 IN_FLIGHT = 96 << 10  # bytes of each SM, from which on DRAM is busy all the time
-COPIED = 12 * MIB  # of each of two tensors that L2 holds both: of 16 MB an H100 copies a sixth slower
+TILES = (1, 3)  # of an SM, of the launches of M43 that are compared
+BURST = 32768  # bytes of the tiles of M43 that hold up neither a command nor a loop
 FEW_SMS = 8  # that leave DRAM idle
 FEW_SLOTS, SHORT = 3, 2048  # up to so many, and from such a chunk on, a ring waits for memory, not for its own loop
 FULL = 0.94  # of the time that DRAM is busy: nearer to its rate the rest is not known well
@@ -93,7 +94,7 @@ def dram_turnaround_apart(rows: Sequence[Row]) -> Fitted:
 
 
 def l2_rate(mode: int) -> Rule:
-    """Bytes of a nanosecond that all SMs load from L2, or store into it."""
+    """Bytes of a nanosecond that all SMs load from L2, or store into it, in passes over the same bytes."""
 
     def rule(rows: Sequence[Row]) -> Fitted:
         most = max(r.get("sms", 0) for r in rows)
@@ -102,6 +103,32 @@ def l2_rate(mode: int) -> Rule:
         return level([rate(r) for r in found], {"footprint": [r["footprint"] for r in found]})
 
     return rule
+
+
+def _of_bursts(rows: Sequence[Row], mode: int) -> list[float]:
+    """Nanoseconds of a byte that launches of M43 move more, if SMs have two tiles under way: until the last SM is over.
+
+    SMs are not served alike, which evens out where each stores into all lines in turn (M7), as no copy does.
+    """
+    bursts = those(rows, id="M43", how="bulk", mode=mode, bytes=BURST)
+    found = []
+    for slots, per_sm in sorted({(r["slots"], r["per_sm"]) for r in bursts if r["slots"] * r["per_sm"] > 1}):
+        alike = those(bursts, slots=slots, per_sm=per_sm)
+        sms = alike[0]["grid"] // per_sm
+        [few], [many] = (those(alike, tiles=n * sms) for n in TILES)
+        found.append((mid(many, "ns") - mid(few, "ns")) / ((many["tiles"] - few["tiles"]) * BURST))
+    return found
+
+
+def l2_write_rate(rows: Sequence[Row]) -> Fitted:
+    """Bytes of a nanosecond that L2 takes where each of all SMs stores each line once."""
+    return level([1 / ns for ns in _of_bursts(rows, STORE)])
+
+
+def l2_beside_rate(rows: Sequence[Row]) -> Fitted:
+    """Bytes of a nanosecond that L2 writes in what copies of each line once take beyond their loads."""
+    loads = l2_rate(LOAD)(those(rows, id="M7")).value
+    return level([1 / (ns - 1 / loads) for ns in _of_bursts(rows, COPY)])
 
 
 def _passes(rows: Sequence[Row]) -> tuple[float, float, Fitted]:
@@ -135,14 +162,6 @@ def l2_fill(rows: Sequence[Row]) -> Fitted:
     """What a byte from DRAM takes of L2's time beside that of reading it, as a part of that."""
     _, fill, fit = _passes(rows)
     return Fitted(fill, fit.residual, fit.points)
-
-
-def l2_beside_rate(rows: Sequence[Row]) -> Fitted:
-    """Bytes of a nanosecond that L2 writes in what copies take beyond their loads, both tensors well inside."""
-    most = max(r.get("sms", 0) for r in rows)
-    copies = [r for r in those(rows, mode=COPY, sms=most, bytes=16384, slots=8, per_sm=1) if r["footprint"] <= COPIED]
-    loads = l2_rate(LOAD)(rows).value
-    return level([1 / (2 / rate(r) - 1 / loads) for r in copies])
 
 
 # -- chases --------------------------------------------------------------------------------------------------

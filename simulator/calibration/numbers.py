@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .footprints import l2_again_bytes, l2_lost_bytes, l2_moved, l2_written
 from .launches import branch, constant_read, cta_retire, cta_turnover, dispatch, index_interval, launch, launch_drain
 from .memory import (
     dram_far_latency,
@@ -23,6 +24,7 @@ from .memory import (
     l2_fill,
     l2_half_latency,
     l2_rate,
+    l2_write_rate,
     sm_clock,
     sm_port_rate,
     sm_rate,
@@ -109,8 +111,12 @@ NUMBERS: dict[str, Source] = {
     "sm_port_rate": Source("M23", "B/cycle", "boxes from L2 by one SM", sm_port_rate),
     "sm_write_rate": Source("M7", "B/cycle", "stores into L2 by up to 16 SMs", sm_rate(STORE)),
     "l2_rate": Source("M7", "B/ns", "loads from L2 by all SMs, 4 to 32 MB", l2_rate(LOAD)),
-    "l2_write_rate": Source("M7", "B/ns", "stores into L2 by all SMs", l2_rate(STORE)),
+    "l2_write_rate": Source("M43", "B/ns", "launches that store up to three tiles of each SM into L2", l2_write_rate),
     "l2_bytes": Source("M7 M4", "bytes", "loops over footprints: what L2 holds as a whole", l2_bytes),
+    "l2_again_bytes": Source("M46", "bytes", "launches in a row by footprint: what the next one finds", l2_again_bytes),
+    "l2_lost_bytes": Source("M46", "bytes", "the same: of how much it finds nothing", l2_lost_bytes),
+    "l2_written": Source("M46", "part", "the same of copies: what L2 holds of written bytes", l2_written),
+    "l2_moved": Source("M46", "part", "the same where CTAs come to other SMs in each launch", l2_moved),
     "l2_fill": Source("M7 M4", "part", "loops over footprints: the time of L2 for a byte that it has missed", l2_fill),
     "l2_latency": Source("M8", "ns", "a chase by loads of lines in L2", lambda rows: hops(rows, 0, 0)),
     "l2_half_latency": Source("M8 M27", "ns", "the same of lines that all SMs have read, less that", l2_half_latency),
@@ -167,7 +173,7 @@ NUMBERS: dict[str, Source] = {
     ),
     "mbarrier_setup": Source("M31 M10", "cycles", "a launch until all have met behind its mbarriers", mbarrier_setup),
     "map_prefetch": Source("M31", "cycles", "the same with two maps that are prefetched, less that", map_prefetch),
-    "l2_beside_rate": Source("M7", "B/ns", "stores of copies in L2, beside their loads", l2_beside_rate),
+    "l2_beside_rate": Source("M43 M7", "B/ns", "launches that copy them in L2, beside their loads", l2_beside_rate),
     "l2_merged": Source("M21", "part", "SMs that load the same: what L2 answers together of a GPC's", l2_merged),
     "l2_reach": Source("M21", "count", "the same: CTAs in a row of a GPC that are answered together", l2_reach),
     "l2_cluster_merged": Source(

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import math
+from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -13,6 +17,7 @@ from simulator.engine import NS, Engine
 from simulator.memory import GlobalMemory
 from symlayout.kernels import bulk_copy
 
+M46 = Path(__file__).parents[2] / "benchmarks/results/microbenchmarks/h200/M46.jsonl.gz"
 WRITTEN = 1 << 22  # bytes in 4 us: DRAM is busy with them for a quarter of the time
 
 
@@ -54,6 +59,26 @@ def test_what_is_missed_takes_places_by_lot(x):
     missed = 1 - float(cache.there(x * cache.capacity))
 
     assert missed == pytest.approx(0 if x <= 1 else 1 - math.exp(-missed * x), abs=0.002)
+
+
+@pytest.mark.parametrize("ctas, part", [(1, 0.0), (4, 0.0), (8, 0.2)])
+def test_a_launch_finds_less_where_many_ctas_of_an_sm_come_to_others(ctas, part):
+    """M46: of 38 MB that eight CTAs of an SM load in turn some is missed; one to four find it on their SM again."""
+    cache = Cache(38_000_000, 38_000_000, True, 38e6, again=43e6, lost=65e6, moved=0.86).staying(ctas)
+
+    assert 1 - cache.at_first() == pytest.approx(part, abs=0.07)
+
+
+@pytest.mark.parametrize("mb", [30, 43, 52, 61, 82, 134])
+def test_copies_about_as_large_as_l2_take_as_long_as_measured(mb):
+    """M46: launches in a row of a ring of one CTA of each SM. Its loop is a little slower than that of generated code."""
+    rows = [json.loads(line) for line in gzip.decompress(M46.read_bytes()).splitlines()]
+    rows = [r for r in rows if (r.get("kernel"), r.get("mode"), r.get("per_sm")) == ("ring", 3, 1)]
+    row = min(rows, key=lambda r: abs(r["moved"] - mb * 1e6))
+    kernel = bulk_copy(row["moved"] // 8, chunk=4096, slots=3, blocks=132).bind()
+    trace = simulate(kernel, cache="warm", what_if=False, uncertainty=False)
+
+    assert trace.seconds == pytest.approx(1e-9 * median(row["ns"]), rel=0.1)
 
 
 def test_l2_keeps_what_comes_from_dram():

@@ -171,11 +171,11 @@ def test_of_a_long_run_a_part_says_what_all_of_it_would(monkeypatch):
     assert part.around.p90_ps == pytest.approx(whole.around.p90_ps, rel=0.02)
 
 
-@pytest.mark.parametrize("name", ["l2_bytes", "dram_run_bytes"])
+@pytest.mark.parametrize("name", ["l2_again_bytes", "dram_run_bytes"])
 def test_numbers_that_a_plan_asks_for_make_the_range_too(name):
     """What L2 holds, and what short rows cost DRAM, is decided before a run."""
     numbers = {k: replace(n, uncertainty=0.4 if k == name else 0.0) for k, n in H200.numbers.items() if k != "model"}
-    bound = tma_copy(4096, 2016, tile=(256, 16), slots=4, blocks=132).bind()
+    bound = tma_copy(4096, 1504, tile=(256, 16), slots=4, blocks=132).bind()
     around = simulate(bound, replace(H200, numbers=numbers), cache="warm", what_if=False).around
 
     assert [e.names for e in around.effects] == [(name,)]

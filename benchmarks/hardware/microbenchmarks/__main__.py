@@ -18,6 +18,7 @@ from .lab import REPEATS, Lab, Point, Row, hashes
 from .launches import gaps, gaps_of_code, gaps_of_little
 from .points import SWEEPS
 from .points_bursts import Burst, rows_of_bursts
+from .points_footprints import Footprint, rows_of_footprints
 from .points_neighbours import Neighbours, rows_of_neighbours
 from .points_tiles import gaps_of_steps
 
@@ -65,12 +66,14 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     return rows, on.conditions()
 
 
-def _row(on: Lab, point: Point | Burst | Neighbours, repeats: int) -> Row:
+def _row(on: Lab, point: Point | Burst | Neighbours | Footprint, repeats: int) -> Row:
     """What a point tells: some have rows of their own."""
     if isinstance(point, Burst):
         return rows_of_bursts(on, point, repeats)
     if isinstance(point, Neighbours):
         return rows_of_neighbours(on, point, repeats)
+    if isinstance(point, Footprint):
+        return rows_of_footprints(on, point, repeats)
     return on.row(point, repeats)
 
 

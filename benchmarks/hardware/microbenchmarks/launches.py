@@ -49,20 +49,20 @@ def _rows(lab: Lab, repeats: int) -> Iterator[Row]:
         yield {"id": "M18", **facts, "ns": ns}
 
 
-def nanoseconds(lab: Lab, prepared: Any) -> int:
-    """Of a launch among many, for which the device is held until all are sent: longer where the host needs that."""
+def nanoseconds(lab: Lab, prepared: Any, many: int = MANY) -> int:
+    """Of a launch among *many*, for which the device is held until all are sent: longer where the host needs that."""
     driver, held = lab.device.driver, HELD_NS
     while True:
         lab.modules["measuring"].prepare("hold", 1, 1, [np.uint64(held)]).send()
         since = time.perf_counter_ns()
         first = driver.stamp()
-        for _ in range(MANY):
+        for _ in range(many):
             prepared.send()
         last = driver.stamp()
         host = time.perf_counter_ns() - since
         lab.device.synchronize()
         if host < held - HOLD_BEGINS or held >= MOST_HELD_NS:
-            return round(driver.seconds_between(first, last) * 1e9 / MANY)
+            return round(driver.seconds_between(first, last) * 1e9 / many)
         held = min(MOST_HELD_NS, 2 * max(host, held))
 
 

@@ -23,6 +23,7 @@ from . import points_tiles as tiles
 from . import points_ways as ways
 from .lab import GIB, KIB, Lab, Point, Points, u32, u64
 from .points_bursts import Burst, bursts
+from .points_footprints import Footprint, footprints
 from .points_neighbours import Neighbours, neighbours
 from .points_rings import MIB
 
@@ -115,7 +116,7 @@ def m18(sms: int) -> Points:
             yield Point("M18", "memory", "stay", grid, block, lambda lab, r, n=ns: [u64(n)], facts, shared=shared)
 
 
-SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours]]] = {
+SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprint]]] = {
     "M4": rings.m4,
     "M5": partial(commands, "M5", (0,)),
     "M9": inside.m9,
@@ -161,4 +162,5 @@ SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours]]] = {
     "M43": bursts,
     "M44": neighbours,
     "M45": boxes.m45,
+    "M46": footprints,
 }
