@@ -54,21 +54,34 @@ class Cache:
     each: float = 1.0  # picoseconds of L2 for a byte
     each_of_gpc: float = 0.0  # of the way to a GPC
     each_outside: float = 0.0  # of L2 for a byte of a box outside of its tensor
+    part_request: float = 1.0  # requests of L2 that a row takes as long as of which a part of a sector is stored
 
     @classmethod
     def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:
+        count, share, exact = machine.count, machine.share, machine.exact
         footprint = sum(int(t.bytes) for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
-        runs = (
-            *(machine.count("dram_read_run_bytes"), machine.count("dram_run_bytes")),
-            *(machine.count("dram_lone_read_bytes"), machine.count("dram_lone_run_bytes")),
-        )
-        rates = (machine.exact(x) for x in ("l2_rate", "gpc_rate", "l2_outside_rate"))
-        alone = machine.share("l2_merged"), machine.count("l2_reach")
-        pieces = machine.share("l2_cluster_merged"), machine.share("l2_shared")
         written = sum(int(t.bytes) for t in kernel.tensors if t.name in kernel.written)
-        places = footprint + written * (1 / machine.share("l2_written") - 1)
-        again = machine.count("l2_again_bytes"), machine.count("l2_lost_bytes"), machine.share("l2_moved")
-        return cls(machine.count("l2_bytes"), footprint, warm, places, *again, *runs, *alone, *pieces, *rates)
+        return cls(
+            capacity=count("l2_bytes"),
+            footprint=footprint,
+            warm=warm,
+            places=footprint + written * (1 / share("l2_written") - 1),
+            again=count("l2_again_bytes"),
+            lost=count("l2_lost_bytes"),
+            moved=share("l2_moved"),
+            read_run=count("dram_read_run_bytes"),
+            write_run=count("dram_run_bytes"),
+            lone_read=count("dram_lone_read_bytes"),
+            lone_write=count("dram_lone_run_bytes"),
+            merged=share("l2_merged"),
+            neighbours=count("l2_reach"),
+            of_clusters=share("l2_cluster_merged"),
+            shared=share("l2_shared"),
+            each=exact("l2_rate"),
+            each_of_gpc=exact("gpc_rate"),
+            each_outside=exact("l2_outside_rate"),
+            part_request=exact("l2_part_request") / exact("l2_write_request"),
+        )
 
     def staying(self, ctas: float) -> Cache:
         """That of a grid of so many CTAs for each SM, more than it holds or not."""

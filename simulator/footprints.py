@@ -24,6 +24,7 @@ from .points import Array, Points
 
 LINE = 128
 AWAY = -(1 << 40)  # the address of a lane that is not here
+PART_ROWS = 2  # rows of whole sectors that one takes as long as whose part is stored (M32)
 AT_ONCE = 1 << 18  # addresses that are looked at together, which a cache holds
 MIX = np.random.default_rng(0).integers(1, 1 << 62, LANES, dtype=np.int64) | 1
 
@@ -42,6 +43,7 @@ class Moved:
     runs: Array | None = None
     pitch: int = 0  # bytes from one to the next
     fetched: int = 0  # bytes of a row that L2 takes from DRAM together, see ``fetched``
+    in_parts: bool = False  # whether rows of boxes are stored that are a part of a sector
 
 
 class Sums(NamedTuple):
@@ -107,7 +109,10 @@ class Footprints:
         if m.is_im2col or m.interleave or any(int(n) != 1 for n in m.element_stride):
             raise SimulationError(f"expected a tiled box without strides, which is modelled, got {op} of {m}")
         copies = here.count
-        found.served = copies * int(np.prod([int(n) for n in m.box_dim[1:]], dtype=np.int64))
+        stored = any(self.kernel.touched(t) == found.tensor for t in op.changes())
+        found.in_parts = stored and m.box_dim[0] * m.unit_bytes < SECTOR_BYTES
+        each = PART_ROWS if found.in_parts else 1
+        found.served = each * copies * int(np.prod([int(n) for n in m.box_dim[1:]], dtype=np.int64))
         found.shared_bytes = found.credited = copies * int(m.transaction_bytes)  # not the gaps of narrow swizzled rows
         corner = [here.table(x) for x in box.coordinate]
         inside = [_inside(x, int(n), int(end)) for x, n, end in zip(corner, m.box_dim, m.global_dim, strict=True)]

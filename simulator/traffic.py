@@ -113,7 +113,9 @@ def traffic_of(
             dram = _capped(kernel, cache, part, part.columns["bytes"] * missed * fetched)
             l2 = part.columns["bytes"] * answered
             lost = missed * runs.lost(cache, part) if runs else 0.0
-            requests[name] = Requests(name, part, l2, rows * answered, dram, dram + lost, late)
+            assert part.moved is not None
+            asks = rows * answered * (cache.part_request if part.moved.in_parts else 1.0)
+            requests[name] = Requests(name, part, l2, asks, dram, dram + lost, late)
         if nth.max() < at_once:  # all have their place from the start
             loaded = _loaded(requests, group, groups)
             by_gpc = np.bincount(gpcs, weights=loaded)

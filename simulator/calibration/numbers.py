@@ -60,7 +60,15 @@ from .sm import (
     wgmma_issue_beside,
     wgmma_latency,
 )
-from .tiles import crossbar_wait, l2_request, l2_write_request, l2_write_wait, map_prefetch, mbarrier_setup
+from .tiles import (
+    crossbar_wait,
+    l2_part_request,
+    l2_request,
+    l2_write_request,
+    l2_write_wait,
+    map_prefetch,
+    mbarrier_setup,
+)
 from .tma import cluster_arrive, descriptor_fetch, tma_latency, tma_row, tma_store_read
 
 
@@ -165,6 +173,7 @@ NUMBERS: dict[str, Source] = {
     "dram_write_wait": Source("M4 M19 M35", "ns", "the same of rings that copy, by what it writes", dram_wait(1)),
     "l2_request": Source("M32", "ns", "rows of a sector that all SMs load", l2_request),
     "l2_write_request": Source("M32", "ns", "rows of a sector that all SMs store", l2_write_request),
+    "l2_part_request": Source("M32", "ns", "rows of half a sector that all SMs store", l2_part_request),
     "l2_write_wait": Source(
         "M33 M7", "ns", "one chunk under way that all SMs copy in L2, by what L2 writes", l2_write_wait
     ),

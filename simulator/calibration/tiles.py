@@ -36,9 +36,9 @@ def map_prefetch(rows: Sequence[Row]) -> Fitted:
     return scaled(_until_met(rows, "mapped"), MAPS, _until_met(rows, "bulk").value)
 
 
-def _requests(rows: Sequence[Row], mode: int) -> Fitted:
+def _requests(rows: Sequence[Row], mode: int, row_bytes: int = SECTOR) -> Fitted:
     """Nanoseconds of a row of a sector each, of all SMs."""
-    short = [r for r in those(rows, id="M32", mode=mode, row_bytes=SECTOR) if r["rows"] == MANY]
+    short = [r for r in those(rows, id="M32", mode=mode, row_bytes=row_bytes) if r["rows"] == MANY]
     found = those(short, sms=max(r["sms"] for r in short))
     return level([mid(r, "ns") / (r["trips"] * r["grid"] * r["rows"]) for r in found])
 
@@ -51,6 +51,11 @@ def l2_request(rows: Sequence[Row]) -> Fitted:
 def l2_write_request(rows: Sequence[Row]) -> Fitted:
     """Nanoseconds that L2 takes for a write at least."""
     return _requests(rows, STORE)
+
+
+def l2_part_request(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds that L2 takes for a write of half a sector."""
+    return _requests(rows, STORE, SECTOR // 2)
 
 
 def l2_write_wait(rows: Sequence[Row]) -> Fitted:
