@@ -81,10 +81,12 @@ def time_range(
     base: int | None = None,
     most: int = MAX_RUNS,
     gaps: Sequence[str] = (MODEL,),
+    step: str = "",
 ) -> Range:
     """The range of a time, in picoseconds, that a machine determines, from at most so many runs.
 
     *base* is the time of the machine as it is, where that is known; *gaps* are what the model leaves out of a kernel.
+    Times come in steps of the number *step*, so a time is off by up to half of it.
 
     >>> from simulator import H200
     >>> found = time_range(lambda m: m.ps("launch"), H200.replacing(launch=1000, model=1))
@@ -109,6 +111,9 @@ def time_range(
         if gap in machine.numbers:
             u = machine[gap].uncertainty
             effects.append(Effect((gap,), -u, u, u / 2))
+    if step in machine.numbers:
+        end = machine.ps(step) / 2 / max(base, 1)
+        effects.append(Effect((step,), -end, end, end / 2))
     effects.sort(key=lambda e: (-e.slow, e.names))
     return Range(*_quantiles(base, effects), tuple(effects))
 

@@ -35,6 +35,7 @@ from .trace import Stall, Trace, Use
 from .values import Memories
 
 # Of runs that simulate more, a hundredth of a second, others go on for a part: twice as many steps at most, or an 8th.
+LAUNCH_STEP = "launch_step"  # the number of the steps in which launches of a stream end
 MANY_STEPS, PARTS = 2_500, (4, 8)
 FIRST_STEPS = 1_500  # of the first SM, that tell how busy its tensor cores are: within 0.5 % of the time of all steps
 BEYOND = 1.1  # of a part: a quarter often ends where tiles do, which waits that no step tells of make early or late
@@ -111,7 +112,7 @@ def simulate(
         launched = time + _launch(machine)
         gaps = tuple(_gaps(bound))
         uncertain = machine.less_certain(sm_clock=CLOCK_SPREAD) if PRODUCTS & _units(bound) else machine
-        around = time_range(lambda m: again.time(m) + _launch(m), uncertain, launched, gaps=gaps)
+        around = time_range(lambda m: again.time(m) + _launch(m), uncertain, launched, gaps=gaps, step=LAUNCH_STEP)
     return Trace(
         kernel=bound.name,
         digest=bound.digest,

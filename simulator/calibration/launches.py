@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ..fitting import Fitted, level, line
 from .rows import Row, Rule, each, mid, scaled, those
 
 SHIFT = 4  # cycles of a product or a shift, whose result is waited for (M1)
+ALIKE, APART = 3, 20  # nanoseconds by which times of a step differ at most, and those of two at least
 ADDRESS = 4  # instructions of an address in M38: the sign, a sum of 64 bits, and what makes an index of it
 
 
@@ -47,6 +49,17 @@ def branch(rows: Sequence[Row]) -> Fitted:
 def index_interval(rows: Sequence[Row]) -> Fitted:
     """Cycles of an instruction that computes a 64-bit address: half of one chain's, since code runs two at once."""
     return scaled(each(rows, op="addresses"), 2 * ADDRESS)
+
+
+def launch_step(rows: Sequence[Row]) -> Fitted:
+    """Nanoseconds from one time that launches of a stream take to the next: in between there are hardly any."""
+    spins, found = those(rows, id="M47", kernel="spin"), []
+    for grid, mode in sorted({(r["grid"], r["mode"]) for r in spins}):
+        times = sorted((r["spin"], mid(r, "ns")) for r in those(spins, grid=grid, mode=mode))
+        same = sorted(a for (_, a), (_, b) in pairwise(times) if abs(a - b) <= ALIKE)
+        levels = np.split(same, 1 + np.flatnonzero(np.diff(same) > APART))
+        found += np.diff([float(np.median(x)) for x in levels]).tolist()
+    return level(found)
 
 
 def dispatch(key: int) -> Rule:

@@ -9,7 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .footprints import l2_again_bytes, l2_lost_bytes, l2_moved, l2_written
-from .launches import branch, constant_read, cta_retire, cta_turnover, dispatch, index_interval, launch, launch_drain
+from .launches import (
+    branch,
+    constant_read,
+    cta_retire,
+    cta_turnover,
+    dispatch,
+    index_interval,
+    launch,
+    launch_drain,
+    launch_step,
+)
 from .memory import (
     dram_far_latency,
     dram_latency,
@@ -204,6 +214,7 @@ NUMBERS: dict[str, Source] = {
     "wgmma_clock_fall": Source("M30", "part", "the part of it that is lost by busy ones", wgmma_clock_fall),
     "product_clock": Source("M14", "GHz", "the clock that long products of all SMs leave", product_clock),
     "launch": Source("M18", "ns", "empty kernels of one CTA in a stream", launch),
+    "launch_step": Source("M47", "ns", "launches in a row that stay a little longer each: their times", launch_step),
     "launch_drain": Source(
         "M18 M38", "ns", "a launch that stays and writes, less that, an empty one, and what its code does", launch_drain
     ),

@@ -115,11 +115,21 @@ def test_a_simulation_has_a_range_from_few_runs(bound):
     if products:
         use = sys.modules["simulator.simulate"]._tensor_use(Plans(Programs(bound), warm=False).of(H200), H200)
         machine = H200.multiplying(use).less_certain(sm_clock="product_clock_spread")
-    found = time_range(counted, machine, gaps=("model", "model_wgmma") if products else ("model",))
+    gaps = ("model", "model_wgmma") if products else ("model",)
+    found = time_range(counted, machine, gaps=gaps, step="launch_step")
 
     assert runs <= MAX_RUNS + 1
     assert found == trace.around
     assert found.p10_ps < trace.seconds * 1e12 < found.p90_ps
+
+
+def test_launches_end_in_steps():
+    """M47: whatever a short launch takes, it is known to a step."""
+    certain = H200.replacing(launch=2000, model=1)
+    found = time_range(lambda m: m.ps("launch"), certain, step="launch_step")
+
+    assert [e.about for e in found.effects if e.slow > 0] == ["launch_step"]
+    assert found.p90_ps - found.p10_ps == pytest.approx(0.8 * H200.ps("launch_step"), rel=0.03)
 
 
 def test_each_unit_is_in_a_group():
@@ -178,7 +188,7 @@ def test_numbers_that_a_plan_asks_for_make_the_range_too(name):
     bound = tma_copy(4096, 1504, tile=(256, 16), slots=4, blocks=132).bind()
     around = simulate(bound, replace(H200, numbers=numbers), cache="warm", what_if=False).around
 
-    assert [e.names for e in around.effects] == [(name,)]
+    assert [e.names for e in around.effects if e.about != "launch_step"] == [(name,)]
     assert around.p90_ps > 1.005 * around.p10_ps
 
 

@@ -20,6 +20,7 @@ from .points import SWEEPS
 from .points_bursts import Burst, rows_of_bursts
 from .points_footprints import Footprint, rows_of_footprints
 from .points_neighbours import Neighbours, rows_of_neighbours
+from .points_spins import Spin, rows_of_spins
 from .points_tiles import gaps_of_steps
 
 PART = 40  # points that one call of the child measures
@@ -66,15 +67,19 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     return rows, on.conditions()
 
 
-def _row(on: Lab, point: Point | Burst | Neighbours | Footprint, repeats: int) -> Row:
+def _row(on: Lab, point: Point | Burst | Neighbours | Footprint | Spin, repeats: int) -> Row:
     """What a point tells: some have rows of their own."""
-    if isinstance(point, Burst):
-        return rows_of_bursts(on, point, repeats)
-    if isinstance(point, Neighbours):
-        return rows_of_neighbours(on, point, repeats)
-    if isinstance(point, Footprint):
-        return rows_of_footprints(on, point, repeats)
-    return on.row(point, repeats)
+    match point:
+        case Burst():
+            return rows_of_bursts(on, point, repeats)
+        case Neighbours():
+            return rows_of_neighbours(on, point, repeats)
+        case Footprint():
+            return rows_of_footprints(on, point, repeats)
+        case Spin():
+            return rows_of_spins(on, point, repeats)
+        case Point():
+            return on.row(point, repeats)
 
 
 def main() -> int:

@@ -13,8 +13,6 @@ from .lab import Lab, Row
 from .points_inside import CODE
 
 MANY = 500  # as many as ``gpu.measure`` times together: the first of a batch takes some microseconds more
-NOTHING, STORES, COPIES = 0, 2, 3  # what a CTA does beside staying
-SPUN = 1024  # cycles, over which a launch is looked at: it ends in steps of some 0.1 us
 HELD_NS, MOST_HELD_NS = 6_000_000, 100_000_000  # that the device is held at first, and at most
 HOLD_BEGINS = 500_000  # nanoseconds, at most, until it is held: the rest is left for the host
 
@@ -40,13 +38,6 @@ def _rows(lab: Lab, repeats: int) -> Iterator[Row]:
         stay = lab.modules["memory"].prepare("stay", grid, 32, [lab.out, np.uint64(2000)])
         ns = [nanoseconds(lab, stay) for _ in range(repeats // 2 + 1)]
         yield {"id": "M18", "kernel": "stay", "grid": grid, "block": 32, "shared": 0, "stay_ns": 2000, "ns": ns}
-    shapes = ((1, 32, 0), (lab.sms, 32, 0), (4 * lab.sms, 128, 0), (8 * lab.sms, 1024, 0), (4 * lab.sms, 32, 200 << 10))
-    for mode, (grid, block, shared), at in itertools.product((NOTHING, STORES, COPIES), shapes, range(16)):
-        args = lab.out, np.uint32(cycles := at * SPUN // 16), np.uint32(mode)
-        spin = lab.modules["prologue"].prepare("spin", grid, block, args, shared=shared)
-        ns = [nanoseconds(lab, spin) for _ in range(3)]
-        facts = {"kernel": "spin", "grid": grid, "block": block, "shared": shared, "mode": mode, "spin": cycles}
-        yield {"id": "M18", **facts, "ns": ns}
 
 
 def nanoseconds(lab: Lab, prepared: Any, many: int = MANY) -> int:

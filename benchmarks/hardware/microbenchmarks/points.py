@@ -26,6 +26,7 @@ from .points_bursts import Burst, bursts
 from .points_footprints import Footprint, footprints
 from .points_neighbours import Neighbours, neighbours
 from .points_rings import MIB
+from .points_spins import Spin, spins
 
 # -- M5, M13: commands -----------------------------------------------------------------------------------------
 
@@ -116,7 +117,7 @@ def m18(sms: int) -> Points:
             yield Point("M18", "memory", "stay", grid, block, lambda lab, r, n=ns: [u64(n)], facts, shared=shared)
 
 
-SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprint]]] = {
+SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprint | Spin]]] = {
     "M4": rings.m4,
     "M5": partial(commands, "M5", (0,)),
     "M9": inside.m9,
@@ -163,4 +164,5 @@ SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprin
     "M44": neighbours,
     "M45": boxes.m45,
     "M46": footprints,
+    "M47": spins,
 }
