@@ -29,6 +29,7 @@ from .cache import Cache
 from .engine import SimulationError
 from .footprints import fetched
 from .gpcs import clusters_at_once, gpcs_of
+from .idle import Idle
 from .machine import H200, LackingError, Machine, Number
 from .points import Array, TooManyRows
 from .program import Programs
@@ -78,6 +79,7 @@ class Plan:
     shared: bool = False  # whether all SMs are in detail, and take clusters as they become free
     slower: float = 1.0  # how many times longer L2 takes where one GPC loads more than the others
     crowd: float = 1.0  # the part of the SMs of a GPC that are at work, of the GPC with the most of them
+    idle: Idle | None = None  # clusters that find nothing to do, where some of them wait for a place
     _last: dict[str, Any] = field(default_factory=dict)
 
     def courses(self, machine: Machine) -> list[Courses]:
@@ -300,7 +302,21 @@ class _Chosen:
             each = [min(len(range(k, grid.clusters, grid.groups)), len(taken)) for k in group]
             begun = float(np.mean(each)) * grid.size / len(blocks)
             out.append(Kind(len(group), walk, blocks, share, begun))
-        return self._plan(tuple(out), found.bytes, found.dram_bytes, told)
+        return replace(self._plan(tuple(out), found.bytes, found.dram_bytes, told), idle=self._idle(found))
+
+    def _idle(self, found: Traffic) -> Idle | None:
+        """The clusters that find nothing to do, where some of them wait for a place."""
+        places = self.grid.groups * self.grid.at_once
+        nothing = np.flatnonzero(~found.moving(self.grid.size)).tolist()
+        if self.grid.clusters <= places or not 1 < len(nothing) < self.grid.clusters:
+            return None
+        one, two = (self._alone(nothing[:n]) for n in (1, 2))
+        return Idle(self.grid.clusters - len(nothing), self.grid.clusters, places, (one, two))
+
+    def _alone(self, clusters: Sequence[int]) -> Plan:
+        """Some clusters that move nothing, one after another."""
+        walk, blocks = self._walk(clusters)
+        return replace(self._plan((Kind(1, walk, blocks),), 0, 0, ""), at_once=1)
 
     def _members(self, found: Traffic) -> list[Array]:
         """The groups of SMs that do alike: with requests of about as many bytes, and all of them no more than one has.

@@ -346,4 +346,8 @@ def _run(
             e.timeline = chip.log.timeline
         raise
     chip.repeated, chip.why, chip.reached = repeats.steps, repeats.why, repeats.reached
-    return max(engine.now, chip.over) + repeats.skipped, chip
+    time = max(engine.now, chip.over) + repeats.skipped
+    if plan.idle is not None and plan.idle.plans and not until:
+        one, two = (_run(alone, machine, free, False)[0] for alone in plan.idle.plans)
+        time = plan.idle.over(time, two - one)
+    return time, chip

@@ -330,3 +330,16 @@ def test_few_ctas_for_each_place_do_not_even_out_what_dram_serves_unevenly(waves
     made = plan(kernel)
 
     assert (made.at_once, made.apart) == (13, apart)
+
+
+@pytest.mark.parametrize(
+    "card, chunk, slots, size, us", [("h200", 8192, 6, 92348, 3.42), ("h100_sxm", 4096, 8, 365840, 3.97)]
+)
+def test_ctas_that_find_nothing_to_do_take_their_time(card, chunk, slots, size, us):
+    """Rounds 11 and 9: of 528 CTAs, one on an SM, 12 and 90 have a chunk; the others pass through what places there are."""
+    bound = bulk_copy(size, chunk=chunk, slots=slots, blocks=528).bind()
+    few = bulk_copy(size, chunk=chunk, slots=slots, blocks=132).bind()
+    times = [simulate(x, machine(card), cache="warm", what_if=False).seconds for x in (bound, few)]
+
+    assert times[0] == pytest.approx(1e-6 * us, rel=0.1)
+    assert times[0] > 1.1 * times[1]

@@ -1,0 +1,38 @@
+"""CTAs that find nothing to do, and wait for a place: they pass one after another through places that are left.
+
+>>> idle = Idle(busy=12, clusters=528, places=132)
+>>> idle.over(1_170_000, each=400_000), Idle(busy=132, clusters=264, places=132).over(9_000_000, each=400_000)
+(1670000, 9400000)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+__all__ = ["Idle"]
+
+
+@dataclass(frozen=True, eq=False)
+class Idle:
+    """How many clusters of a grid move something, of how many, and how many run at once.
+
+    *plans* are of the first of the others alone, and of it and the next one in its place.
+    """
+
+    busy: int
+    clusters: int
+    places: int
+    plans: tuple[Plan, Plan] | None = None
+
+    def over(self, time: int, each: int) -> int:
+        """When all are over, if those that move something are after a time, and each other one takes so long.
+
+        Places are never empty before the end, so they share what there is.
+        """
+        waves = -(-self.busy // self.places)
+        work = self.busy * time / waves + (self.clusters - self.busy) * each
+        return max(time, round(work / self.places))
