@@ -8,25 +8,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .plan import Plan
 
 __all__ = ["Idle"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Idle:
-    """How many clusters of a grid move something, of how many, and how many run at once.
-
-    *plans* are of the first of the others alone, and of it and the next one in its place.
-    """
+    """How many clusters of a grid move something, of how many, and how many run at once."""
 
     busy: int
     clusters: int
     places: int
-    plans: tuple[Plan, Plan] | None = None
 
     def over(self, time: int, each: int) -> int:
         """When all are over, if those that move something are after a time, and each other one takes so long.

@@ -80,6 +80,7 @@ class Plan:
     slower: float = 1.0  # how many times longer L2 takes where one GPC loads more than the others
     crowd: float = 1.0  # the part of the SMs of a GPC that are at work, of the GPC with the most of them
     idle: Idle | None = None  # clusters that find nothing to do, where some of them wait for a place
+    alone: tuple[Plan, ...] = ()  # then the first of these by itself, and the first two one after the other
     _last: dict[str, Any] = field(default_factory=dict)
 
     def courses(self, machine: Machine) -> list[Courses]:
@@ -302,16 +303,13 @@ class _Chosen:
             each = [min(len(range(k, grid.clusters, grid.groups)), len(taken)) for k in group]
             begun = float(np.mean(each)) * grid.size / len(blocks)
             out.append(Kind(len(group), walk, blocks, share, begun))
-        return replace(self._plan(tuple(out), found.bytes, found.dram_bytes, told), idle=self._idle(found))
-
-    def _idle(self, found: Traffic) -> Idle | None:
-        """The clusters that find nothing to do, where some of them wait for a place."""
+        plan = self._plan(tuple(out), found.bytes, found.dram_bytes, told)
         places = self.grid.groups * self.grid.at_once
         nothing = np.flatnonzero(~found.moving(self.grid.size)).tolist()
         if self.grid.clusters <= places or not 1 < len(nothing) < self.grid.clusters:
-            return None
-        one, two = (self._alone(nothing[:n]) for n in (1, 2))
-        return Idle(self.grid.clusters - len(nothing), self.grid.clusters, places, (one, two))
+            return plan
+        idle = Idle(self.grid.clusters - len(nothing), self.grid.clusters, places)
+        return replace(plan, idle=idle, alone=(self._alone(nothing[:1]), self._alone(nothing[:2])))
 
     def _alone(self, clusters: Sequence[int]) -> Plan:
         """Some clusters that move nothing, one after another."""

@@ -347,7 +347,7 @@ def _run(
         raise
     chip.repeated, chip.why, chip.reached = repeats.steps, repeats.why, repeats.reached
     time = max(engine.now, chip.over) + repeats.skipped
-    if plan.idle is not None and plan.idle.plans and not until:
-        one, two = (_run(alone, machine, free, False)[0] for alone in plan.idle.plans)
+    if plan.idle is not None and not until:
+        one, two = (_run(alone, machine, free, False)[0] for alone in plan.alone)
         time = plan.idle.over(time, two - one)
     return time, chip

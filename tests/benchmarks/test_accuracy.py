@@ -17,7 +17,7 @@ from benchmarks.accuracy_report import Point, kendall, points, report, spaces, s
 from benchmarks.accuracy_tables import choices, classes
 from simulator import H200
 
-LAST, LAST_SPACES = ("round9", "round10"), ("spaces8", "spaces9")  # whose tables the page has; the latter of an H200
+LAST, LAST_SPACES = ("round9", "round10", "round11"), ("spaces8", "spaces9", "spaces10")  # whose tables the page has; the latter of an H200
 QUICK_S, RUNS = 0.08, 10  # of a prediction, when it was stored, and of one with its range
 FEW = 25  # points of a round that are predicted again
 DIVIDES, COUNTS = "divides", "counts"  # how the text that was measured finds the slot of a ring
@@ -30,7 +30,7 @@ REPLAYED = (  # the mean error of those points
     ("round6_h200", "h200", 0.055, COUNTS),
     ("round6_h100", "h100_sxm", 0.06, COUNTS),
     *(("round8_h200", "h200", 0.045, COUNTS), ("round8_h100", "h100_sxm", 0.045, COUNTS)),
-    ("round10_h200", "h200", 0.05, COUNTS),
+    *(("round10_h200", "h200", 0.05, COUNTS), ("round11_h200", "h200", 0.055, COUNTS)),
 )
 RESULTS = Path(__file__).parents[2] / "benchmarks/results/accuracy"
 
@@ -83,7 +83,7 @@ ROUNDS = (
     *("round1_h200", "round2_h200", "round2_h100", "spaces_h200", "round3_h200", "round3_h100", "spaces3_h200"),
     *("round4_h200", "round4_h100", "spaces4_h200", "round5_h200", "round5_h100", "spaces5_h200"),
     *("round6_h200", "round6_h100", "round9_h200", "round9_h100", "spaces8_h200", "spaces8_h100"),
-    *("round10_h200", "spaces9_h200"),
+    *("round10_h200", "spaces9_h200", "round11_h200", "spaces10_h200"),
 )
 UNMEASURED = {"round3_h200": 4, "round3_h100": 4, "spaces3_h200": 14}  # told in the README
 UNMEASURED |= {"round9_h100": 1, "round10_h200": 1, "round4_h200": 2, "round4_h100": 6, "spaces4_h200": 4}
