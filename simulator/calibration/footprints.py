@@ -33,8 +33,8 @@ class _Case:
     launch: float
     copied: bool
 
-    def left(self, found: float, lost: float, written: float) -> Array:
-        """What is left over of the times, if L2 and DRAM are busy at the same time."""
+    def left(self, found: Any, lost: Any, written: float) -> Array:
+        """What is left over of the times, if L2 and DRAM are busy at the same time: along the last axis."""
         size = self.size * (1 + 1 / written) / 2 if self.copied else self.size
         part = missed(size, found, lost)
         return np.asarray(np.maximum(self.held, self.launch + part * (self.lost - self.launch)) / self.ns - 1)
@@ -53,8 +53,9 @@ def _cases(rows: Sequence[Row], staying: bool) -> list[_Case]:
     return found
 
 
-def _rms(cases: Sequence[_Case], found: Any, lost: Any, written: Any) -> float:
-    return float(np.sqrt(np.mean(np.concatenate([case.left(found, lost, written) for case in cases]) ** 2)))
+def _rms(cases: Sequence[_Case], found: Any, lost: Any, written: float) -> Array:
+    left = np.concatenate([case.left(found, lost, written) for case in cases], axis=-1)
+    return np.asarray(np.sqrt(np.mean(left**2, axis=-1)))
 
 
 class _Rise(NamedTuple):
@@ -69,10 +70,13 @@ class _Rise(NamedTuple):
 
 def _rise(rows: Sequence[Row]) -> _Rise:
     """Where CTAs stay on their SMs."""
-    cases = _cases(rows, True)
-    tried = ((_rms(cases, a, b, w), a, b, w) for a in FOUND for b in LOST for w in PARTS)
-    left, found, lost, written = min(tried)
-    return _Rise(float(found), float(lost), float(written), left, sum(len(case.size) for case in cases))
+    cases, best = _cases(rows, True), []
+    for part in map(float, PARTS):
+        left = _rms(cases, FOUND[:, None, None], LOST[:, None], part)
+        a, b = np.unravel_index(left.argmin(), left.shape)
+        best.append((float(left[a, b]), float(FOUND[a]), float(LOST[b]), part))
+    residual, found, lost, written = min(best)
+    return _Rise(found, lost, written, residual, sum(len(case.size) for case in cases))
 
 
 def l2_again_bytes(rows: Sequence[Row]) -> Fitted:
@@ -96,7 +100,8 @@ def l2_written(rows: Sequence[Row]) -> Fitted:
 def l2_moved(rows: Sequence[Row]) -> Fitted:
     """What L2 holds of these bytes, as a part, where so many CTAs are on an SM that they come to others each time."""
     rise, cases = _rise(rows), _cases(rows, False)
-    left, part = min((_rms(cases, part * rise.found, part * rise.lost, rise.written), float(part)) for part in PARTS)
+    tried = ((float(_rms(cases, x * rise.found, x * rise.lost, rise.written)), float(x)) for x in PARTS)
+    left, part = min(tried)
     return Fitted(part, left, sum(len(case.size) for case in cases))
 
 
