@@ -7,7 +7,7 @@ True
 
 A point is a family, its options, its sizes, and where its data are: *warm* where all of it fits L2 and the launch
 before left it there, *dram* where it is several times as large. Sizes in between are left out, since what L2 then holds
-depends on how it replaces lines, which is not modelled.
+depends on how it replaces lines, which M46 tells; a round has not drawn any yet.
 """
 
 from __future__ import annotations

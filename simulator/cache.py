@@ -18,7 +18,7 @@ MISSED = np.linspace(0, 1, 1001)
 WINDOWS = np.concatenate([[1.0], -np.log1p(-MISSED[1:-1]) / MISSED[1:-1], [8.0]])  # of so many nothing is left
 
 EVER = 1e18  # bytes
-STAYING = 4  # CTAs of an SM: so many come to the same SM in the next launch, eight do not (M46)
+STAYING = 4  # CTAs of an SM: so many come to the same SM in the next launch, eight do not (M46, nothing in between)
 
 __all__ = ["MISSED", "STAYING", "WINDOWS", "Cache", "missed"]
 
@@ -26,10 +26,10 @@ __all__ = ["MISSED", "STAYING", "WINDOWS", "Cache", "missed"]
 def missed(size: Any, found: float, lost: float) -> Any:
     """The part that a launch misses of a footprint that the one before has used: a root between two footprints (M46).
 
-    >>> missed(np.array([30, 45, 80]), found=40, lost=60).tolist()
-    [0.0, 0.5, 1.0]
+    >>> missed(np.array([30, 45, 80]), found=40, lost=60).tolist(), missed(np.array([40, 41]), 40, 30).tolist()
+    ([0.0, 0.5, 1.0], [0.0, 1.0])
     """
-    return np.sqrt(np.clip((np.asarray(size) - found) / (lost - found), 0.0, 1.0))
+    return np.sqrt(np.clip((np.asarray(size) - found) / np.maximum(np.asarray(lost) - found, 1.0), 0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,12 @@ class Cache:
             part_request=exact("l2_part_request") / exact("l2_write_request"),
         )
 
-    def staying(self, ctas: float) -> Cache:
-        """That of a grid of so many CTAs for each SM, more than it holds or not."""
-        return replace(self, moved=1.0) if ctas <= STAYING else self
+    def of_grid(self, ctas: int, at_once: int) -> Cache:
+        """That of a grid of so many CTAs for each SM, which holds some at once: do they come to it again each time?
+
+        Those that wait for a place are taken to come to any SM, which M46 has not measured.
+        """
+        return replace(self, moved=1.0) if ctas <= min(STAYING, at_once) else self
 
     def there(self, window: Any) -> Any:
         """The part of a window of distinct bytes that is still there at its end."""

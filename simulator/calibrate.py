@@ -97,10 +97,10 @@ def _answer(number: str, source: Source, rows: Sequence[Row], base: Machine) -> 
     ]
     try:
         fit = source.rule(mine)
-    except (ValueError, IndexError, KeyError, StopIteration):  # some row that the rule needs is not there
-        return Answer(
-            number, source, None, f"expected the rows of {source.rows} that determine it, got {len(mine)}", before
-        )
+    except (ValueError, IndexError, KeyError, StopIteration) as e:  # some row that the rule needs is not there
+        why = f": {e}" if mine and isinstance(e, ValueError) and str(e).startswith("expected") else ""
+        told = f"expected the rows of {source.rows} that determine it, got {len(mine)}{why}"
+        return Answer(number, source, None, told, before)
     refused = ""
     if not fit.value > 0:
         refused = f"expected a number above 0, got {fit.value:.4g}"

@@ -1,8 +1,8 @@
 """CTAs that find nothing to do, and wait for a place: they pass one after another through places that are left.
 
 >>> idle = Idle(busy=12, clusters=528, places=132)
->>> idle.over(1_170_000, each=400_000), Idle(busy=132, clusters=264, places=132).over(9_000_000, each=400_000)
-(1670000, 9400000)
+>>> idle.over(1_170_000, each=400_000), Idle(busy=132, clusters=133, places=132).over(9_000_000, each=400_000)
+(1670000, 9003030)
 """
 
 from __future__ import annotations

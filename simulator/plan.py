@@ -158,8 +158,7 @@ def plan_of(programs: Programs, machine: Machine, cache: Cache, detail: str = "a
     if not groups:
         raise SimulationError(f"expected clusters that fit a GPC of {machine.name}, got {size} CTAs of {kernel.name}")
     grid_of = _Grid(kernel, grid, size, clusters, groups, at_once)
-    ctas = -(-clusters // groups)
-    cache = cache.staying(ctas) if ctas <= at_once else cache
+    cache = cache.of_grid(-(-clusters // groups), at_once)
     return _Chosen(programs, machine, cache, grid_of, detail).plan()
 
 
@@ -303,12 +302,13 @@ class _Chosen:
             each = [min(len(range(k, grid.clusters, grid.groups)), len(taken)) for k in group]
             begun = float(np.mean(each)) * grid.size / len(blocks)
             out.append(Kind(len(group), walk, blocks, share, begun))
+        places = grid.groups * grid.at_once
+        nothing = np.flatnonzero(~found.moving(grid.size)).tolist()
+        if not others_end or grid.clusters <= places or not 1 < len(nothing) < grid.clusters:
+            return self._plan(tuple(out), found.bytes, found.dram_bytes, told)
+        told = f"{told}; {len(nothing) * grid.size} CTAs find nothing to do, and pass through what places are free"
+        idle = Idle(grid.clusters - len(nothing), grid.clusters, places)
         plan = self._plan(tuple(out), found.bytes, found.dram_bytes, told)
-        places = self.grid.groups * self.grid.at_once
-        nothing = np.flatnonzero(~found.moving(self.grid.size)).tolist()
-        if self.grid.clusters <= places or not 1 < len(nothing) < self.grid.clusters:
-            return plan
-        idle = Idle(self.grid.clusters - len(nothing), self.grid.clusters, places)
         return replace(plan, idle=idle, alone=(self._alone(nothing[:1]), self._alone(nothing[:2])))
 
     def _alone(self, clusters: Sequence[int]) -> Plan:

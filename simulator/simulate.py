@@ -34,8 +34,8 @@ from .timing_classes import Unit, timing_class
 from .trace import Stall, Trace, Use
 from .values import Memories
 
-# Of runs that simulate more, a hundredth of a second, others go on for a part: twice as many steps at most, or an 8th.
 LAUNCH_STEP = "launch_step"  # the number of the steps in which launches of a stream end
+# Of runs that simulate more, a hundredth of a second, others go on for a part: twice as many steps at most, or an 8th.
 MANY_STEPS, PARTS = 2_500, (4, 8)
 FIRST_STEPS = 1_500  # of the first SM, that tell how busy its tensor cores are: within 0.5 % of the time of all steps
 BEYOND = 1.1  # of a part: a quarter often ends where tiles do, which waits that no step tells of make early or late
@@ -66,7 +66,7 @@ def simulate(
 ) -> Trace:
     """The predicted time of a kernel that is bound to sizes, and where it goes.
 
-    *cache* says whether L2 holds the inputs before: "cold" or "warm" (which matters only where all tensors fit).
+    *cache* says whether L2 holds the inputs before: "cold", or "warm" as a launch of the same kernel leaves it.
     *what_if* runs again with each busy resource made free, *uncertainty* with the machine's numbers at the ends of
     their ranges. *timeline* keeps what each team of the first SM did.
     *detail* says whether SMs that do alike are simulated by one of each kind ("kinds") or each SM is ("all"); "auto"
@@ -349,5 +349,6 @@ def _run(
     time = max(engine.now, chip.over) + repeats.skipped
     if plan.idle is not None and not until:
         one, two = (_run(alone, machine, free, False)[0] for alone in plan.alone)
-        time = plan.idle.over(time, two - one)
+        retiring = plan.idle.places * plan.size * max(each, machine.exact("cta_retire"))  # all of them, one by one
+        time = plan.idle.over(time, max(two - one, round(retiring)))
     return time, chip

@@ -241,26 +241,29 @@ def _sources(cache: Cache, asked: Asked) -> tuple[Array, Array, Array]:
     Who asks in the same step for what another misses waits for DRAM too, which is asked once. Of those who ask for the
     same bytes in a step from one GPC some are answered together.
     """
-    first = _first(cache.at_first(asked.more), asked)
-    missed = 1.0 - np.where(np.isinf(asked.window), first, cache.there(asked.window))
+    fresh = np.isinf(asked.window)
+    first = _first(cache.at_first(asked.more), asked, fresh & asked.load)
+    missed = 1.0 - np.where(fresh, first, cache.there(asked.window))
     late = missed * asked.nbytes > LATE * LINE
     late = np.bincount(asked.group, weights=late).astype(bool)[asked.group]
     merged = cache.of_clusters if asked.clusters else cache.merged
     answered = 1.0 - merged * (1.0 - 1.0 / asked.alike)
-    back = 1.0 - _first(1.0 - cache.written_back, asked) if cache.warm else cache.written_back
+    back = 1.0 - _first(1.0 - cache.written_back, asked, ~asked.load) if cache.warm else cache.written_back
     return np.where(asked.load, missed, back), late & asked.load, np.where(asked.load, answered, 1.0)
 
 
-def _first(there: float, asked: Asked) -> Any:
-    """Whether the bytes of each request are there at the start: none of the first ones, and all of those after them.
+def _first(there: float, asked: Asked, those: Array) -> Any:
+    """Whether the bytes of some requests are there at the start: of none of the first ones, and of all that follow.
 
     A part of each would make each wait for DRAM, which products about as large as L2 do not.
     """
     if there in (0.0, 1.0):
         return there
-    order = stable_order(np.concatenate(asked.time))
-    found = np.ones(len(order))
-    found[order[: round((1.0 - there) * len(order))]] = 0.0
+    found = np.ones(len(those))
+    some = np.flatnonzero(those)
+    order = some[stable_order(np.concatenate(asked.time)[some])]
+    bytes_before = np.cumsum(asked.nbytes[order]) - asked.nbytes[order]
+    found[order[bytes_before < (1.0 - there) * asked.nbytes[order].sum()]] = 0.0
     return found
 
 

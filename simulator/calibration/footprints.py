@@ -10,16 +10,16 @@ import numpy as np
 
 from ..cache import STAYING, missed
 from ..fitting import Fitted
+from .memory import l2_bytes
 from .rows import COPY, Row, mid, those
 
 if TYPE_CHECKING:
     from ..points import Array
 
-MB = 1_000_000
-HELD = 8 * MB, 36 * MB  # bytes of footprints that L2 holds
-AWAY = 80 * MB, 200 * MB  # and of such of which it holds nothing
-FOUND, LOST = np.arange(36, 54) * MB, np.arange(54, 74) * MB  # that are tried
-PARTS = np.arange(0.7, 1.005, 0.02)
+HELD, AWAY = (0.2, 0.92), (2.0, 5.2)  # footprints that L2 holds, and of which it holds nothing, by what it holds (M7)
+FOUND, LOST = np.arange(0.8, 1.42, 0.025), np.arange(1.3, 2.02, 0.025)  # the same of those that are tried
+PARTS = np.arange(0.5, 1.005, 0.02)
+TWO = 2  # sizes, that make a line
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,22 @@ class _Case:
         return np.asarray(np.maximum(self.held, self.launch + part * (self.lost - self.launch)) / self.ns - 1)
 
 
-def _cases(rows: Sequence[Row], staying: bool) -> list[_Case]:
+def _cases(rows: Sequence[Row], staying: bool, held: float) -> list[_Case]:
+    """Those of so few CTAs on an SM that they stay, or of more; L2 holds so much. Raises ValueError for few rows."""
     some = [r for r in those(rows, id="M46") if "ns" in r and (r["per_sm"] <= STAYING) == staying]
     found = []
     for kernel, mode, per_sm in sorted({(r["kernel"], r["mode"], r["per_sm"]) for r in some}):
         alike = those(some, kernel=kernel, mode=mode, per_sm=per_sm)
         size, ns = (np.array(x, dtype=float) for x in zip(*((r["moved"], mid(r, "ns")) for r in alike), strict=True))
-        lines = [np.polyfit(size[at], ns[at], 1) for at in ((size >= a) & (size <= b) for a, b in (HELD, AWAY))]
-        held, away = (np.polyval(x, size) for x in lines)
-        at = (size > HELD[1]) & (size < AWAY[0])
-        found.append(_Case(size[at], ns[at], held[at], away[at], float(lines[1][1]), mode == COPY))
+        ends = [(size >= a * held) & (size <= b * held) for a, b in (HELD, AWAY)]
+        between = (size > HELD[1] * held) & (size < AWAY[0] * held)
+        if min(len(set(size[at])) for at in ends) < TWO or not between.any():
+            raise ValueError(f"expected footprints below, around and beyond {held:.4g} bytes, got {sorted(set(size))}")
+        lines = [np.polyfit(size[at], ns[at], 1) for at in ends]
+        low, high = (np.polyval(x, size[between]) for x in lines)
+        found.append(_Case(size[between], ns[between], low, high, float(lines[1][1]), mode == COPY))
+    if not found:
+        raise ValueError("expected rows of launches in a row, got none")
     return found
 
 
@@ -69,14 +75,17 @@ class _Rise(NamedTuple):
 
 
 def _rise(rows: Sequence[Row]) -> _Rise:
-    """Where CTAs stay on their SMs."""
-    cases, best = _cases(rows, True), []
+    """Where CTAs stay on their SMs. Raises ValueError where the best is at an end of what is tried."""
+    held = l2_bytes(rows).value
+    cases, best = _cases(rows, True, held), []
     for part in map(float, PARTS):
-        left = _rms(cases, FOUND[:, None, None], LOST[:, None], part)
-        a, b = np.unravel_index(left.argmin(), left.shape)
-        best.append((float(left[a, b]), float(FOUND[a]), float(LOST[b]), part))
-    residual, found, lost, written = min(best)
-    return _Rise(found, lost, written, residual, sum(len(case.size) for case in cases))
+        left = _rms(cases, held * FOUND[:, None, None], held * LOST[:, None], part)
+        a, b = (int(k) for k in np.unravel_index(left.argmin(), left.shape))
+        best.append((float(left.min()), a, b, part))
+    residual, a, b, written = min(best)
+    if a in (0, len(FOUND) - 1) or b in (0, len(LOST) - 1) or written == PARTS[0]:
+        raise ValueError(f"expected a rise inside of what is tried, got one from {FOUND[a]:.2g} to {LOST[b]:.2g}")
+    return _Rise(held * FOUND[a], held * LOST[b], written, residual, sum(len(case.size) for case in cases))
 
 
 def l2_again_bytes(rows: Sequence[Row]) -> Fitted:
@@ -99,7 +108,7 @@ def l2_written(rows: Sequence[Row]) -> Fitted:
 
 def l2_moved(rows: Sequence[Row]) -> Fitted:
     """What L2 holds of these bytes, as a part, where so many CTAs are on an SM that they come to others each time."""
-    rise, cases = _rise(rows), _cases(rows, False)
+    rise, cases = _rise(rows), _cases(rows, False, l2_bytes(rows).value)
     tried = ((float(_rms(cases, x * rise.found, x * rise.lost, rise.written)), float(x)) for x in PARTS)
     left, part = min(tried)
     return Fitted(part, left, sum(len(case.size) for case in cases))

@@ -52,11 +52,15 @@ def index_interval(rows: Sequence[Row]) -> Fitted:
 
 
 def launch_step(rows: Sequence[Row]) -> Fitted:
-    """Nanoseconds from one time that launches of a stream take to the next: in between there are hardly any."""
+    """Nanoseconds from one time to the next at which launches of a stream end, those that stay a little longer among
+    them. Raises ValueError where they have fewer than two.
+    """
     spins, found = those(rows, id="M47", kernel="spin"), []
     for grid, mode in sorted({(r["grid"], r["mode"]) for r in spins}):
         times = sorted((r["spin"], mid(r, "ns")) for r in those(spins, grid=grid, mode=mode))
         same = sorted(a for (_, a), (_, b) in pairwise(times) if abs(a - b) <= ALIKE)
+        if not same or same[-1] - same[0] <= APART:
+            raise ValueError(f"expected launches that end at two times at least, got {len(times)} of them")
         levels = np.split(same, 1 + np.flatnonzero(np.diff(same) > APART))
         found += np.diff([float(np.median(x)) for x in levels]).tolist()
     return level(found)

@@ -131,10 +131,12 @@ NUMBERS: dict[str, Source] = {
     "l2_rate": Source("M7", "B/ns", "loads from L2 by all SMs, 4 to 32 MB", l2_rate(LOAD)),
     "l2_write_rate": Source("M43", "B/ns", "launches that store up to three tiles of each SM into L2", l2_write_rate),
     "l2_bytes": Source("M7 M4", "bytes", "loops over footprints: what L2 holds as a whole", l2_bytes),
-    "l2_again_bytes": Source("M46", "bytes", "launches in a row by footprint: what the next one finds", l2_again_bytes),
-    "l2_lost_bytes": Source("M46", "bytes", "the same: of how much it finds nothing", l2_lost_bytes),
-    "l2_written": Source("M46", "part", "the same of copies: what L2 holds of written bytes", l2_written),
-    "l2_moved": Source("M46", "part", "the same where CTAs come to other SMs in each launch", l2_moved),
+    "l2_again_bytes": Source(
+        "M46 M7 M4", "bytes", "launches in a row by footprint: what the next one finds", l2_again_bytes
+    ),
+    "l2_lost_bytes": Source("M46 M7 M4", "bytes", "the same: of how much it finds nothing", l2_lost_bytes),
+    "l2_written": Source("M46 M7 M4", "part", "the same of copies: what L2 holds of written bytes", l2_written),
+    "l2_moved": Source("M46 M7 M4", "part", "the same where CTAs come to other SMs in each launch", l2_moved),
     "l2_fill": Source("M7 M4", "part", "loops over footprints: the time of L2 for a byte that it has missed", l2_fill),
     "l2_latency": Source("M8", "ns", "a chase by loads of lines in L2", lambda rows: hops(rows, 0, 0)),
     "l2_half_latency": Source("M8 M27", "ns", "the same of lines that all SMs have read, less that", l2_half_latency),

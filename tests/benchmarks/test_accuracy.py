@@ -17,7 +17,10 @@ from benchmarks.accuracy_report import Point, kendall, points, report, spaces, s
 from benchmarks.accuracy_tables import choices, classes
 from simulator import H200
 
-LAST, LAST_SPACES = ("round9", "round10", "round11"), ("spaces8", "spaces9", "spaces10")  # whose tables the page has; the latter of an H200
+LAST, LAST_SPACES = (
+    ("round9", "round10", "round11"),
+    ("spaces8", "spaces9", "spaces10"),
+)  # whose tables the page has; the latter of an H200
 QUICK_S, RUNS = 0.08, 10  # of a prediction, when it was stored, and of one with its range
 FEW = 25  # points of a round that are predicted again
 DIVIDES, COUNTS = "divides", "counts"  # how the text that was measured finds the slot of a ring

@@ -332,6 +332,23 @@ def test_few_ctas_for_each_place_do_not_even_out_what_dram_serves_unevenly(waves
     assert (made.at_once, made.apart) == (13, apart)
 
 
+@pytest.mark.parametrize("chunks", [1, 131, 132, 133])
+def test_ctas_that_find_nothing_to_do_are_counted_once(chunks):
+    """One SM of each kind says as much as all of them in detail, whether all SMs have a chunk or one has none."""
+    bound = bulk_copy(8192 * chunks, chunk=8192, slots=6, blocks=1056).bind()
+    some, every = (simulate(bound, cache="warm", what_if=False, uncertainty=False, detail=x) for x in ("auto", "all"))
+
+    assert some.seconds == pytest.approx(every.seconds, rel=0.12)
+    assert any("find nothing to do" in note for note in some.notes) == (chunks != 132)
+
+
+def test_many_ctas_that_find_nothing_to_do_are_retired_one_by_one():
+    bound = tma_copy(64, 512, tile=(16, 256), slots=1, blocks=8192).bind()
+    some, every = (simulate(bound, cache="warm", what_if=False, uncertainty=False, detail=x) for x in ("auto", "all"))
+
+    assert some.seconds == pytest.approx(every.seconds, rel=0.05)
+
+
 @pytest.mark.parametrize(
     "card, chunk, slots, size, us", [("h200", 8192, 6, 92348, 3.42), ("h100_sxm", 4096, 8, 365840, 3.97)]
 )

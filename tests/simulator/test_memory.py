@@ -7,7 +7,9 @@ import json
 import math
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from simulator import H200, simulate
@@ -15,7 +17,8 @@ from simulator.cache import Cache
 from simulator.dram import Dram, queues
 from simulator.engine import NS, Engine
 from simulator.memory import GlobalMemory
-from symlayout.kernels import bulk_copy
+from simulator.traffic import _first
+from symlayout.kernels import bulk_copy, tma_copy
 
 M46 = Path(__file__).parents[2] / "benchmarks/results/microbenchmarks/h200/M46.jsonl.gz"
 WRITTEN = 1 << 22  # bytes in 4 us: DRAM is busy with them for a quarter of the time
@@ -64,9 +67,39 @@ def test_what_is_missed_takes_places_by_lot(x):
 @pytest.mark.parametrize("ctas, part", [(1, 0.0), (4, 0.0), (8, 0.2)])
 def test_a_launch_finds_less_where_many_ctas_of_an_sm_come_to_others(ctas, part):
     """M46: of 38 MB that eight CTAs of an SM load in turn some is missed; one to four find it on their SM again."""
-    cache = Cache(38_000_000, 38_000_000, True, 38e6, again=43e6, lost=65e6, moved=0.86).staying(ctas)
+    cache = Cache(38_000_000, 38_000_000, True, 38e6, again=43e6, lost=65e6, moved=0.86).of_grid(ctas, at_once=16)
 
     assert 1 - cache.at_first() == pytest.approx(part, abs=0.07)
+
+
+def test_the_first_bytes_that_are_asked_for_are_missed_and_no_part_of_each():
+    asked = SimpleNamespace(time=[np.array([3, 0]), np.array([1, 2, 4])], nbytes=np.array([100, 100, 200, 300, 100]))
+    loads = np.array([True, True, True, True, False])
+
+    assert _first(0.5, asked, loads).tolist() == [1, 0, 0, 0, 1]  # at times 0, 1 and 2: of 350 bytes the last begin
+    assert _first(0.9, asked, loads).tolist() == [1, 0, 1, 1, 1]
+    assert _first(1.0, asked, loads) == 1.0
+
+
+@pytest.mark.parametrize("cache, again", [("warm", 1e9), ("warm", 33e6), ("cold", 33e6)])
+def test_bytes_of_dram_are_those_that_a_launch_does_not_find(cache, again):
+    """Of 38 MB that are read and written, the part that is missed between two footprints, of loads and of stores."""
+    bound = bulk_copy(4_750_000, chunk=4096, slots=3, blocks=132).bind()
+    where = H200.replacing(l2_again_bytes=int(again), l2_lost_bytes=int(2 * again), l2_written=1.0)
+    trace = simulate(bound, where, cache=cache, what_if=False, uncertainty=False)
+    part = 0.0 if again > 38e6 else math.sqrt((38e6 - again) / again)
+
+    assert trace.dram_bytes == pytest.approx(38e6 * part if cache == "warm" else 19e6, rel=0.01, abs=1)
+
+
+def test_a_row_of_half_a_sector_takes_twice_as_long_to_store():
+    """M32: 1.0 cycles more for each row that one SM copies, where rows of a sector take 2.5."""
+    times = []
+    for words in (4, 8):
+        bound = tma_copy(256 * 200, words, dtype="f32", tile=(256, words), slots=4, blocks=1).bind()
+        times.append(simulate(bound, cache="warm", what_if=False, uncertainty=False).cycles)
+
+    assert (times[0] - times[1]) / (256 * 200) == pytest.approx(1.0, abs=0.3)
 
 
 @pytest.mark.parametrize("mb", [30, 43, 52, 61, 82, 134])
