@@ -29,7 +29,7 @@ from .program import Programs
 from .ranges import MODEL, time_range
 from .recurrence import Recurrence
 from .resource import Pipe
-from .sm import ALL, IN_FLIGHT, UNITS, Sm
+from .sm import ALL, DISPATCH, IN_FLIGHT, RETIRE, UNITS, Sm
 from .timing_classes import Unit, timing_class
 from .trace import Stall, Trace, Use
 from .values import Memories
@@ -44,7 +44,7 @@ TRIED = 0.2  # utilisation from which on a resource is made free for a what-if
 CACHES = ("cold", "warm")
 DETAILS = ("auto", "kinds", "all")
 TENSOR = "tensor core"
-SLOTS, DISPATCH, RETIRE = UNITS[0], "CTA dispatch", "CTA retirement"
+SLOTS = UNITS[0]
 PRODUCTS = {Unit.WGMMA, Unit.MMA}
 CLOCK_SPREAD = "product_clock_spread"  # beside products each SM has a clock of its own
 LEFT_OUT = "not modelled: docs/simulator/deviations.md"

@@ -27,6 +27,7 @@ UNITS = (
     *("SM port", "SM port, stores", "special functions"),
 )
 IN_FLIGHT = "TMA bytes in flight"
+DISPATCH, RETIRE = "CTA dispatch", "CTA retirement"  # of all SMs
 ISSUING, ALL = "issuing", "all"  # of the time of a team: no stall, and all of it
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 
 from .engine import NS
+from .glossary import meaning
 from .log import Span, Timeline
 from .prediction import Prediction
 from .trace_slots import slot_uses
@@ -53,7 +54,7 @@ body {{ font: 15px/1.5 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; color: 
 h1 {{ font-size: 20px }} h2 {{ font-size: 16px; margin: 28px 0 6px }} figure {{ margin: 16px 0; overflow-x: auto }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums }}
 td, th {{ border-bottom: 1px solid var(--line); padding: 3px 14px 3px 0; text-align: right; font-weight: normal }}
-td:first-child, th:first-child {{ text-align: left }} th {{ color: var(--soft) }}
+td:first-child, th:first-child {{ text-align: left }} td[title] {{ cursor: help }} th {{ color: var(--soft) }}
 td.bar {{ background: linear-gradient(var(--bar), var(--bar)) left / var(--part) 100% no-repeat; min-width: 84px }}
 .tables {{ display: flex; flex-wrap: wrap; gap: 0 48px; align-items: flex-start }}
 dl {{ display: grid; grid-template-columns: max-content 1fr; gap: 2px 18px }}
@@ -211,12 +212,17 @@ def page(p: Prediction, timeline: Timeline) -> str:
 
 
 def _table(head: str, columns: Sequence[str], rows: Sequence[Sequence[str]], bars: bool = False) -> str:
-    """A table; with *bars* a share is drawn behind its number."""
+    """A table; with *bars* a share is drawn behind its number. A word says what it means below the pointer."""
     if not rows:
         return ""
     heads = "".join(f"<th>{escape(c)}</th>" for c in columns)
-    body = "\n".join("<tr>" + "".join(_cell(x, bars and k > 0) for k, x in enumerate(row)) + "</tr>" for row in rows)
+    body = "\n".join("<tr>" + _word(row[0]) + "".join(_cell(x, bars) for x in row[1:]) + "</tr>" for row in rows)
     return f"<div><h2>{escape(head)}</h2>\n<table><tr>{heads}</tr>\n{body}\n</table></div>"
+
+
+def _word(text: str) -> str:
+    told = f' title="{escape(meaning(text))}"' if meaning(text) else ""
+    return f"<td{told}>{escape(text)}</td>"
 
 
 def _cell(text: str, bar: bool) -> str:

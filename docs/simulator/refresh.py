@@ -2,7 +2,8 @@
 
     python docs/simulator/refresh.py
 
-A block of a page that begins with ``$ symlayout`` has the command's output below it. Numbers change with the machine
+A block of a page that begins with ``$ symlayout`` has the command's output below it, and the table of resources is that
+of ``simulator.glossary``. Numbers change with the machine
 files and with the model, and pictures with them; the words do not, and a test compares these.
 """
 
@@ -15,6 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BLOCK = re.compile(r"```console\n\$ symlayout ([^\n]*)\n(.*?)```", re.DOTALL)
+TABLE = re.compile(r"\| limited by \|[^\n]*\n(?:\|[^\n]*\n)*")
 PICTURES = {  # a file of docs/images: the command that makes it
     "timeline_gemm_2.svg": "simulate gemm M=1024 N=1024 K=1024 cluster=1 blocks=132 stages=2",
     "timeline_gemm_4.svg": "simulate gemm M=1024 N=1024 K=1024 cluster=1 blocks=132 stages=4",
@@ -37,7 +39,14 @@ def refreshed(text: str) -> str:
     def again(found: re.Match[str]) -> str:
         return f"```console\n$ symlayout {found[1]}\n{output(found[1].split())[1]}```"
 
-    return BLOCK.sub(again, text)
+    return with_table(BLOCK.sub(again, text))
+
+
+def with_table(text: str) -> str:
+    """A page with the table of resources as it is now."""
+    from simulator.glossary import table
+
+    return TABLE.sub(lambda _: table(), text)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Explanations of the words in answers: kinds of claims, outcomes, methods, theorems, rules and certificates.
 
+Those of predictions are in ``simulator.glossary``.
+
 >>> print(explain("T3"))
 T3 Mixed radix
   If in some order s_1 = 1 and s_(k+1) = n_k s_k, L is a bijection onto [0, n_1 ... n_r). Recombination: a value
@@ -13,7 +15,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import ClaimError
@@ -155,6 +157,7 @@ GLOBAL_MEMORY = {
 
 
 RULES_OF = "rules of"  # groups of rules begin so
+WAITS = "what roles wait for"  # the group of these, of which some names go on with one of the kernel
 
 
 @dataclass(frozen=True)
@@ -196,12 +199,13 @@ def _of_all_answers() -> tuple[Entry, ...]:
         "methods": METHODS,
         "global memory": GLOBAL_MEMORY,
     }
-    plain = [Entry(group, name, "", _filled(text)) for group, row in rows.items() for name, text in row.items()]
-    theorems = [Entry("theorems", t.name, t.title if t.number else "", _filled(t.text)) for t in THEOREMS]
+    plain = [Entry(group, name, "", filled(text)) for group, row in rows.items() for name, text in row.items()]
+    theorems = [Entry("theorems", t.name, t.title if t.number else "", filled(t.text)) for t in THEOREMS]
     return (*plain, *theorems, *_rules())
 
 
-def _filled(text: str) -> str:
+def filled(text: str) -> str:
+    """The text of an entry, its paragraphs in lines."""
     return "\n".join(
         textwrap.fill(" ".join(p.split()), 110, break_on_hyphens=False) for p in text.strip().split("\n\n")
     )
@@ -212,7 +216,7 @@ def _rules() -> Iterable[Entry]:
 
     for table, about in SECTIONS.items():
         for rule in rows(table):
-            text = "\n".join(map(_filled, described(rule).splitlines()))
+            text = "\n".join(map(filled, described(rule).splitlines()))
             yield Entry(f"{RULES_OF} {about}", rule.id, "", text)
 
 
@@ -225,28 +229,33 @@ def _claim_text(kind: Any) -> str:
     return f"{kind.text}\n\nfields: {', '.join(map(str, kind.fields))}\n// symlayout: {usage}"
 
 
-def explain(name: str, kinds: Iterable[Any] = ()) -> Entry:
-    """The entry of a name, a title or a method as a verdict prints it. Raises ClaimError with what there is."""
-    known = entries(kinds)
+def explain(name: str, kinds: Iterable[Any] = (), others: Iterable[Entry] = ()) -> Entry:
+    """The entry of a name, a title or a method as a verdict prints it. Raises ClaimError for what has none.
+
+    *others* are entries of further answers, such as predictions (``simulator.glossary``); among these a name as it is
+    comes before one that differs in blanks and the like. What an entry and one of them have in common says both.
+    """
+    others = sorted(others, key=lambda e: e.name != name)
+    known = (*entries(kinds), *others)
     wanted = {_key(name), *map(_key, re.findall(r"\bT\d+\b", name))} - {""}
     for e in known:
         if {_key(e.name), _key(e.title), *map(_key, ALSO.get(e.name, ()))} & wanted:
-            return e
+            also = [o.text for o in others if o.name == e.name and o is not e]
+            return replace(e, text="\n".join([e.text, *also]))
     printed = _printed(name, known)
     if printed is not None:
         return printed
     if name.upper().startswith("Z3"):
         return explain("solver")
-    listed = [e.name for e in known if not e.group.startswith(RULES_OF)]
-    found = suggestion(name, [e.name for e in known])
-    raise ClaimError(f"expected one of {', '.join(listed)}, got {name!r}{found}; rules have entries too")
+    near = suggestion(name, [e.name for e in known])
+    raise ClaimError(f"expected a word that an answer uses, got {name!r}{near}; symlayout explain lists all of them")
 
 
 def _printed(name: str, known: Iterable[Entry]) -> Entry | None:
     """The entry of a method or kind as a verdict prints it, with numbers in it: "4 orderings of ptx-9.1 subset 4"."""
     said = _key(re.sub(r"\d+", "", name))
     found = [e for e in known if e.group == "methods" and _key(e.name) in said]
-    found += [e for e in known if e.group.startswith("claims") and said.startswith(_key(e.name))]
+    found += [e for e in known if e.group.startswith(("claims", WAITS)) and said.startswith(_key(e.name))]
     return max(found, key=lambda e: len(e.name), default=None)
 
 
@@ -254,9 +263,9 @@ def _key(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def overview(kinds: Iterable[Any] = ()) -> str:
+def overview(kinds: Iterable[Any] = (), others: Iterable[Entry] = ()) -> str:
     """The names of everything that can be explained, by group."""
-    known = entries(kinds)
+    known = (*entries(kinds), *others)
     lines = []
     for group in dict.fromkeys(e.group for e in known):
         lines += [group, *(f"  {f'{e.name} {e.title}'.strip()}" for e in known if e.group == group)]

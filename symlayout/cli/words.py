@@ -14,20 +14,25 @@ from .exits import fail, write
 
 def explain(
     name: Annotated[
-        str, typer.Argument(help="A kind of claim, an outcome, a method, a theorem such as T2 or the id of a rule.")
+        str,
+        typer.Argument(
+            help="A kind of claim, an outcome, a method, a theorem such as T2, the id of a rule; a resource, a number "
+            "of a machine, or what a role waits for."
+        ),
     ] = "",
 ) -> None:
     """Say what a word in an answer means; without a name, list what there is."""
     from checkers.ck_tile import CK_CLAIMS
     from checkers.claim_text import KINDS
     from checkers.claims import OTHERS
+    from simulator.glossary import entries
 
     from ..answers import explain as words
 
     stated = {k.made_by for k in KINDS.values()}
     kinds = (*KINDS.values(), *OTHERS, *(c for c in CK_CLAIMS if c not in stated))
     try:
-        shown = str(words.explain(name, kinds)) if name else words.overview(kinds)
+        shown = str(words.explain(name, kinds, entries())) if name else words.overview(kinds, entries())
     except SymlayoutError as e:
         fail(str(e))
     console.out.print(shown, markup=False)

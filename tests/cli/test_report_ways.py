@@ -140,7 +140,9 @@ def test_explain_one_word_and_all() -> None:
     assert all(f"\n  {name}\n" in Run("explain").out for name in KINDS)
     unknown = Run("explain", "T98")
     assert (unknown.status, unknown.out) == (2, "")
-    assert "expected one of aligned, " in unknown.err
+    assert "expected a word that an answer uses, got 'T98'; did you mean T" in unknown.err
+    assert Run("explain", "mbarrier tile_ready").out.startswith("mbarrier\n  A role waits")
+    assert "NVIDIA H200: 4.32538e+07 bytes, measured" in Run("explain", "l2_again_bytes").out
 
 
 def test_init_writes_files_that_pass(tmp_path: Path) -> None:

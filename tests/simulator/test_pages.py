@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import simulator
+from simulator.glossary import table
 from simulator.memory import LATENCY
 from simulator.sm import IN_FLIGHT, UNITS
 
@@ -52,6 +53,13 @@ def test_an_example_prints_what_is_recorded_but_for_numbers(example, capsys):
         recorded.write_text(printed, encoding="utf-8")
 
     assert [words(x) for x in printed.splitlines()] == [words(x) for x in recorded.read_text().splitlines()]
+
+
+def test_the_table_of_resources_is_that_of_the_glossary():
+    page = (ROOT / "docs/simulator/reading.md").read_text(encoding="utf-8")
+
+    assert page.count(table()) == 1, "python docs/simulator/refresh.py"
+    assert refresh.with_table(page) == page
 
 
 def test_each_example_is_in_the_table():

@@ -6,11 +6,13 @@ import gzip
 import itertools
 import json
 import xml.etree.ElementTree as ET
+from html import escape
 from html.parser import HTMLParser
 
 import pytest
 
 from simulator import H200, SimulationError, Trace, simulate
+from simulator.glossary import meaning
 from simulator.log import Span
 from simulator.trace_events import chrome
 from simulator.trace_slots import slot_uses
@@ -227,6 +229,7 @@ def test_the_page_is_whole_and_loads_nothing(trace):
     assert "script" not in tags.seen
     assert tags.loads == []
     assert "prefers-color-scheme: dark" in trace.html()
+    assert f'<td title="{escape(meaning("issuing"))}">issuing</td>' in trace.html()
 
 
 def test_the_picture_is_xml_with_a_row_for_each_role(trace):
