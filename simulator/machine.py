@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,7 @@ class Machine:
     """A machine by its numbers. Time is in picoseconds; cycles are those of the SM clock."""
 
     name: str
-    numbers: Mapping[str, Number]
+    numbers: Mapping[str, Number] = field(repr=False)
     compute_capability: tuple[int, int] = (9, 0)  # which instructions it has
     lacks: tuple[str, ...] = ()  # how the words of further instructions begin that it does not have
 

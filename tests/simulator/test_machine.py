@@ -165,3 +165,8 @@ def test_numbers_at_the_ends_of_what_they_may_be_are_simulated(extreme):
     bound = bulk_copy(1 << 14, chunk=256, slots=2, blocks=2).bind()
 
     assert simulate(bound, H200.replacing(**extreme), uncertainty=False).seconds > 1e-6
+
+
+def test_a_machine_is_short_where_help_shows_it():
+    """``help(simulator.simulate)`` had all of its numbers in the signature."""
+    assert repr(H200) == "Machine(name='NVIDIA H200', compute_capability=(9, 0), lacks=())"
