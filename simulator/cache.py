@@ -61,14 +61,10 @@ class Cache:
         count, share, exact = machine.count, machine.share, machine.exact
         footprint = sum(int(t.bytes) for t in kernel.tensors if t.space is MemorySpace.GLOBAL)
         written = sum(int(t.bytes) for t in kernel.tensors if t.name in kernel.written)
-        return cls(
+        cold = cls(
             capacity=count("l2_bytes"),
             footprint=footprint,
             warm=warm,
-            places=footprint + written * (1 / share("l2_written") - 1),
-            again=count("l2_again_bytes"),
-            lost=count("l2_lost_bytes"),
-            moved=share("l2_moved"),
             read_run=count("dram_read_run_bytes"),
             write_run=count("dram_run_bytes"),
             lone_read=count("dram_lone_read_bytes"),
@@ -81,6 +77,15 @@ class Cache:
             each_of_gpc=exact("gpc_rate"),
             each_outside=exact("l2_outside_rate"),
             part_request=exact("l2_part_request") / exact("l2_write_request"),
+        )
+        if not warm:  # no launch before leaves anything: plans do not depend on these numbers
+            return cold
+        return replace(
+            cold,
+            places=footprint + written * (1 / share("l2_written") - 1),
+            again=count("l2_again_bytes"),
+            lost=count("l2_lost_bytes"),
+            moved=share("l2_moved"),
         )
 
     def of_grid(self, ctas: int, at_once: int) -> Cache:
