@@ -40,8 +40,8 @@ class Cache:
     footprint: int  # of all tensors
     warm: bool
     places: float = 0.0  # that the bytes of the tensors take from one launch to the next
-    again: float = EVER  # bytes of tensors of which a launch finds all that the one before had
-    lost: float = 2 * EVER  # and of which it finds nothing
+    again: float = EVER  # a launch finds a footprint of up to so many bytes whole, which the one before has used
+    lost: float = 2 * EVER  # and nothing of one of so many
     moved: float = 1.0  # what it holds of these where bytes come to other SMs, as a part
     read_run: float = 0.0  # bytes of time that a separate run of a read costs DRAM, and one of a write
     write_run: float = 0.0
@@ -54,7 +54,7 @@ class Cache:
     each: float = 1.0  # picoseconds of L2 for a byte
     each_of_gpc: float = 0.0  # of the way to a GPC
     each_outside: float = 0.0  # of L2 for a byte of a box outside of its tensor
-    part_request: float = 1.0  # requests of L2 that a row takes as long as of which a part of a sector is stored
+    part_request: float = 1.0  # a row that stores a part of a sector takes L2 as long as so many requests
 
     @classmethod
     def of(cls, kernel: Kernel, machine: Machine, warm: bool) -> Cache:

@@ -21,7 +21,7 @@ class Idle:
     places: int
 
     def over(self, time: int, each: int) -> int:
-        """When all are over, if those that move something are after a time, and each other one takes so long.
+        """When all are over, if those that move something are over at *time*, and each idle one takes *each*.
 
         Places are never empty before the end, so they share what there is.
         """

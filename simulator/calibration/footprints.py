@@ -16,7 +16,7 @@ from .rows import COPY, Row, mid, those
 if TYPE_CHECKING:
     from ..points import Array
 
-HELD, AWAY = (0.2, 0.92), (2.0, 5.2)  # footprints that L2 holds, and of which it holds nothing, by what it holds (M7)
+HELD, AWAY = (0.2, 0.92), (2.0, 5.2)  # footprints that L2 holds whole, and not at all, as multiples of l2_bytes (M7)
 FOUND, LOST = np.arange(0.8, 1.42, 0.025), np.arange(1.3, 2.02, 0.025)  # the same of those that are tried
 PARTS = np.arange(0.5, 1.005, 0.02)
 TWO = 2  # sizes, that make a line
@@ -65,7 +65,7 @@ def _rms(cases: Sequence[_Case], found: Any, lost: Any, written: float) -> Array
 
 
 class _Rise(NamedTuple):
-    """Bytes of which all is found, and nothing is; what L2 holds of written ones, as a part; what is left over."""
+    """Bytes up to which all is found, and from which on nothing is; the part that L2 holds of written ones."""
 
     found: float
     lost: float
@@ -111,6 +111,8 @@ def l2_moved(rows: Sequence[Row]) -> Fitted:
     rise, cases = _rise(rows), _cases(rows, False, l2_bytes(rows).value)
     tried = ((float(_rms(cases, x * rise.found, x * rise.lost, rise.written)), float(x)) for x in PARTS)
     left, part = min(tried)
+    if part == PARTS[0]:
+        raise ValueError(f"expected a part above {PARTS[0]:.2g} of what CTAs find that stay, got {part:.2g}")
     return Fitted(part, left, sum(len(case.size) for case in cases))
 
 

@@ -157,7 +157,7 @@ GLOBAL_MEMORY = {
 
 
 RULES_OF = "rules of"  # groups of rules begin so
-WAITS = "what roles wait for"  # the group of these, of which some names go on with one of the kernel
+WAITS = "what roles wait for"  # a group of entries; reports append a name of the kernel to some, as in "mbarrier full"
 
 
 @dataclass(frozen=True)
@@ -232,9 +232,10 @@ def _claim_text(kind: Any) -> str:
 def explain(name: str, kinds: Iterable[Any] = (), others: Iterable[Entry] = ()) -> Entry:
     """The entry of a name, a title or a method as a verdict prints it. Raises ClaimError for what has none.
 
-    *others* are entries of further answers, such as predictions (``simulator.glossary``); among these a name as it is
-    comes before one that differs in blanks and the like. What an entry and one of them have in common says both.
+    *others* are entries of further answers, such as predictions (``simulator.glossary``). Among these an exact name
+    comes before one that differs in case or blanks. Where a rule and a number have one name, the entry has both texts.
     """
+    name = re.sub(r" and \d+ more$", "", name)  # as ranges name a group of numbers
     others = sorted(others, key=lambda e: e.name != name)
     known = (*entries(kinds), *others)
     wanted = {_key(name), *map(_key, re.findall(r"\bT\d+\b", name))} - {""}

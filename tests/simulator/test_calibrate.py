@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from simulator import H200, SimulationError, load, machine
+from simulator.cache import STAYING
 from simulator.calibrate import calibrated, rows_of, toml
 from simulator.calibration import NUMBERS
 from simulator.fitting import level, line
@@ -91,6 +92,25 @@ def test_stored_rows_tell_every_number(card):
 
     assert len(NUMBERS) == len(answers)
     assert {a.number for a in answers if a.refused} == UNMEASURED.get(card, set())
+
+
+@pytest.mark.parametrize(
+    "moved, number, why",
+    [(False, "l2_again_bytes", "a rise inside of what is tried"), (True, "l2_moved", "a part above 0.5 ")],
+)
+def test_what_is_best_at_an_end_of_what_is_tried_is_no_fit(moved, number, why):
+    """Launches over footprints that L2 nearly holds take ten times as long: the best is beyond what is tried."""
+    near = range(int(0.95 * H200.count("l2_bytes")), int(1.9 * H200.count("l2_bytes")))
+    rows = [r for r in rows_of(STORED / "h200")[1] if r["id"] in ("M4", "M7", "M46")]
+    slow = [
+        {**r, "ns": [10 * ns for ns in r["ns"]]}
+        if r["id"] == "M46" and "ns" in r and (r["per_sm"] > STAYING) == moved and r["moved"] in near
+        else r
+        for r in rows
+    ]
+
+    assert of(rows, number).refused == ""
+    assert why in of(slow, number).refused
 
 
 def test_the_command_writes_a_machine(tmp_path):

@@ -57,6 +57,9 @@ def _of(machine: str, lines: Iterable[str]) -> bool:
     return any(x.startswith(f"{machine}: ") for x in lines)
 
 
-@pytest.mark.parametrize("asked, name", [("mbarrier tile_ready", "mbarrier"), ("l2 WRITES", "L2 writes")])
+@pytest.mark.parametrize(
+    "asked, name",
+    [("mbarrier tile_ready", "mbarrier"), ("l2 WRITES", "L2 writes"), ("gpc_rate and 3 more", "gpc_rate")],
+)
 def test_words_as_reports_print_them(asked, name):
     assert explain(asked, (), entries()).name == name

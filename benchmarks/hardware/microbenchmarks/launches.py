@@ -13,6 +13,7 @@ from .lab import Lab, Row
 from .points_inside import CODE
 
 MANY = 500  # as many as ``gpu.measure`` times together: the first of a batch takes some microseconds more
+GAPS = 3  # times that a sweep of many points measures each of them; a fit takes the median
 HELD_NS, MOST_HELD_NS = 6_000_000, 100_000_000  # that the device is held at first, and at most
 HOLD_BEGINS = 500_000  # nanoseconds, at most, until it is held: the rest is left for the host
 

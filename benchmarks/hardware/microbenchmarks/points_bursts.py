@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .lab import KIB, Lab, Row, u32
-from .launches import nanoseconds
+from .launches import GAPS, nanoseconds
 
 MOST = 6  # tiles of a CTA that are told
 TOLD = np.dtype([(x, "<u8") for x in ("ns0", "ns1", "clock0", "clock1", "sm", "tiles")] + [
@@ -24,7 +24,6 @@ TOLD = np.dtype([(x, "<u8") for x in ("ns0", "ns1", "clock0", "clock1", "sm", "t
 ROW, TILES_X = 64, 24  # words of a row of a box; tiles along a row of the tensor
 RESERVED = 1 << 10  # bytes of shared memory of each CTA
 SHARED = 227 * KIB
-GAPS = 3  # of which the median is taken
 
 
 @dataclass(frozen=True)

@@ -12,15 +12,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .lab import KIB, Lab, Row, u32, u64
-from .launches import nanoseconds
+from .launches import GAPS, nanoseconds
 from .points_rings import MIB
 
 LOADS, COPIES = 1, 3
 CHUNK = 16 * KIB  # bytes of rings, which have three of them under way
 SLOTS, THREADS, VECTOR = 3, 256, 16
 SIZES = (8, 16, 24, 28, 32, 36, 38, 40, 42, 44, 46, 48, 50, 52, 54, 56, 60, 64, 80, 96, 128)  # MiB, of all tensors
-LAUNCHES = 100  # in a row, of which each takes up to 50 microseconds
-GAPS = 3  # of which the median is taken
+LAUNCHES = 100  # in a row; each takes up to 50 microseconds
 
 
 @dataclass(frozen=True)

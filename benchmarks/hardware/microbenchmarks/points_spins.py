@@ -11,18 +11,17 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from .lab import Lab, Row, u32
-from .launches import nanoseconds
+from .launches import GAPS, nanoseconds
 
 NOTHING, COPIES = 0, 3  # what a CTA does beside staying
 LONGEST, STEP = 4096, 64  # cycles
 SHAPES = ((False, 32), (True, 256))  # whether all SMs have a CTA, and of how many threads
 LAUNCHES = 200  # in a row
-GAPS = 3  # of which the median is taken
 
 
 @dataclass(frozen=True)
 class Spin:
-    """Launches of CTAs that stay for so many cycles, of which each may copy a word of each thread."""
+    """Launches whose CTAs stay for *spin* cycles; with mode ``COPIES`` each thread then copies one word."""
 
     grid: int
     block: int
