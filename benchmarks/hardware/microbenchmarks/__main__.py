@@ -20,6 +20,7 @@ from .points import SWEEPS
 from .points_bursts import Burst, rows_of_bursts
 from .points_footprints import Footprint, rows_of_footprints
 from .points_neighbours import Neighbours, rows_of_neighbours
+from .points_places import Place, rows_of_places
 from .points_spins import Spin, rows_of_spins
 from .points_tiles import gaps_of_steps
 
@@ -67,7 +68,7 @@ def part(name: str, first: int, repeats: int) -> tuple[list[Row], str]:
     return rows, on.conditions()
 
 
-def _row(on: Lab, point: Point | Burst | Neighbours | Footprint | Spin, repeats: int) -> Row:
+def _row(on: Lab, point: Point | Burst | Neighbours | Footprint | Spin | Place, repeats: int) -> Row:
     """What a point tells: some have rows of their own."""
     match point:
         case Burst():
@@ -78,6 +79,8 @@ def _row(on: Lab, point: Point | Burst | Neighbours | Footprint | Spin, repeats:
             return rows_of_footprints(on, point, repeats)
         case Spin():
             return rows_of_spins(on, point, repeats)
+        case Place():
+            return rows_of_places(on, point, repeats)
         case Point():
             return on.row(point, repeats)
 

@@ -25,6 +25,7 @@ from .lab import GIB, KIB, Lab, Point, Points, u32, u64
 from .points_bursts import Burst, bursts
 from .points_footprints import Footprint, footprints
 from .points_neighbours import Neighbours, neighbours
+from .points_places import Place, places
 from .points_rings import MIB
 from .points_spins import Spin, spins
 
@@ -117,7 +118,7 @@ def m18(sms: int) -> Points:
             yield Point("M18", "memory", "stay", grid, block, lambda lab, r, n=ns: [u64(n)], facts, shared=shared)
 
 
-SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprint | Spin]]] = {
+SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprint | Spin | Place]]] = {
     "M4": rings.m4,
     "M5": partial(commands, "M5", (0,)),
     "M9": inside.m9,
@@ -165,4 +166,6 @@ SWEEPS: dict[str, Callable[[int], Iterator[Point | Burst | Neighbours | Footprin
     "M45": boxes.m45,
     "M46": footprints,
     "M47": spins,
+    "M48": ways.m48,
+    "M49": places,
 }
