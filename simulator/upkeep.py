@@ -52,6 +52,8 @@ MANY_THREADS = 256  # of a CTA, from which on compilers keep fewer values in reg
 AGAIN = 3  # instructions from a base that is read again to an address
 REST = 8  # behind a loop that compilers take two iterations of at once: whether one is left, and where
 SLOTS = 4  # of a ring that code counts, for the next iteration
+FEW_COPIES = 4  # of a body whose addresses registers keep: machine code of 56 transpositions
+KEPT = 6  # instructions of the addresses of a body, of those that have more
 FEW_TRIPS, FEW_INSTRUCTIONS = 8, 340  # of a loop that compilers unroll unasked: machine code of 71 transpositions
 
 
@@ -96,7 +98,35 @@ def upkeep(kernel: Kernel, short: frozenset[int] | None = None) -> dict[int, Upk
 
     That of ``ENTRY`` is done before all. *short* are its ``short_loops``, where they are known.
     """
-    return _counted(kernel, short_loops(kernel) if short is None else short)
+    short = short_loops(kernel) if short is None else short
+    found = _counted(kernel, short)
+    for loop, around in _bodies(kernel):
+        if around is not None:
+            number = _recomputed(kernel, loop, short)
+            if id(loop) in short:
+                found[id(around)].instructions += number * int(loop.extent)
+            else:
+                found[id(loop)].instructions = number
+    return found
+
+
+def _bodies(kernel: Kernel) -> Iterator[tuple[For, For | None]]:
+    """The loops that copy in shared memory so often as code knows, more often than it has registers for addresses.
+
+    Each with the loop around. Code has the body many times over, whether it jumps now and then or not.
+    """
+    for site in as_written(kernel.plain):
+        op = site.op
+        if isinstance(op, For) and op.unroll is None and isinstance(op.extent, int) and op.extent > FEW_COPIES:
+            copies = [x for x in op.walk() if isinstance(x, Copy)]
+            if copies and all(_unit(x) is Unit.SHARED for x in copies):
+                yield op, next(reversed(site.loops), None)
+
+
+def _recomputed(kernel: Kernel, loop: For, short: frozenset[int]) -> int:
+    """The instructions of addresses in an iteration, less what accesses add to them, and what registers keep."""
+    each = _counted(kernel, short - {id(loop)})[id(loop)].instructions
+    return max(0, each - _instructions(loop.body, set(short)) - KEPT)
 
 
 def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:
