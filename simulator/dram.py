@@ -21,6 +21,7 @@ from math import exp, log, sqrt
 from typing import TypeAlias
 
 from .engine import NS, Engine
+from .halves import Halves
 from .machine import H200, Machine
 from .resource import Pipe
 from .settling import held, whole
@@ -29,13 +30,14 @@ __all__ = ["H200", "Dram", "Queues", "queues"]
 
 PARTS = 8  # of what is moved at once: in steps of one it is remembered, so that a steady state repeats
 STEP = 20 * NS  # in which it keeps others waiting, for the same reason
-MOST = 0.9  # of the time that DRAM is busy, beyond which the bus itself makes requests wait
+MOST = 0.94  # of the time that DRAM is busy, beyond which the bus itself makes requests wait
 PLACE = 8  # lines of a place in DRAM, of 1 KB: one load of fewer finds shorter queues of writes
 ALWAYS = 1 << 60  # times
 FORGOTTEN = NS // 10  # of time that DRAM was busy: no more than this is not remembered
 
 
-Ledger: TypeAlias = tuple[int, int, int, int, int]  # unpaired bytes; bytes read, written; requests that depend on more
+# unpaired bytes; bytes read, written; requests that depend on more; bytes of SMs that stand for all
+Ledger: TypeAlias = tuple[int, int, int, int, int, int]
 
 
 def queues(busy: float) -> float:
@@ -81,11 +83,13 @@ class Dram:
     __slots__ = (
         "_depend",
         "_far",
+        "_halves",
         "_lately",
         "_later",
         "_memory",
         "_near",
         "_spread",
+        "_told",
         "_turn",
         "_unpaired",
         "_waits",
@@ -97,11 +101,14 @@ class Dram:
         "reading",
     )
 
-    def __init__(self, engine: Engine, machine: Machine, free: bool = False, apart: bool = False) -> None:
+    def __init__(
+        self, engine: Engine, machine: Machine, free: bool = False, apart: bool = False, halves: Halves | None = None
+    ) -> None:
         self.pipe, self.queues = Pipe("DRAM", engine, free=free), Queues()
         self.reading, self._write = machine.exact("dram_rate"), machine.exact("dram_write_rate")
         self._turn = machine.exact("dram_turnaround_apart" if apart else "dram_turnaround")
         self._near = machine.count("dram_queue_bytes")
+        self._halves, self._told = halves, 0  # and the bytes of SMs that stand for all, until now
         self._unpaired = 0  # bytes: read if above 0, written if below
         self._depend = (0, 0)  # requests that would take another time had more been read before, or more been written
         self.moved = (0, 0)  # bytes that were read and written
@@ -114,6 +121,7 @@ class Dram:
 
     def read(self, nbytes: float) -> tuple[int, int]:
         """(start, end) of the service of bytes that are read. Some may be time alone, see ``traffic``."""
+        nbytes = self._of_halves(nbytes)
         before, moved = self._unpaired, round(nbytes)
         self._unpaired = min(before + moved, self._near)
         self.moved = self.moved[0] + moved, self.moved[1]
@@ -123,12 +131,25 @@ class Dram:
 
     def write(self, nbytes: float) -> tuple[int, int]:
         """(start, end) of the service of bytes that are written."""
+        nbytes = self._of_halves(nbytes)
         before, moved = self._unpaired, round(nbytes)
         self._unpaired = max(before - moved, -self._near)
         self.moved = self.moved[0], self.moved[1] + moved
         self._depend = self._depend[0] + (before < nbytes), self._depend[1] + (before > 0)
         paired = min(nbytes, before) if before > 0 else 0.0
         return self._take(1, round(self._write * nbytes + self._turn * paired))
+
+    @property
+    def here(self) -> float:
+        """The part of the SMs that are at work, while one half of them comes behind."""
+        return 1.0 if self._halves is None else min(1.0, self._halves.factor(self._told))
+
+    def _of_halves(self, nbytes: float) -> float:
+        """What it moves while such bytes are moved for an SM that stands for all."""
+        if self._halves is None:
+            return nbytes
+        self._told += round(nbytes)
+        return nbytes * self._halves.factor(self._told)
 
     def _take(self, direction: int, ps: int) -> tuple[int, int]:
         step = max(1, ps // PARTS)
@@ -182,9 +203,14 @@ class Dram:
         return tuple([(now - since, busy) if self._remembered(k) else 0 for k, (since, busy) in lately])
 
     @property
+    def together(self) -> bool:
+        """Whether both halves of the chip are at work."""
+        return self._halves is None or self._told < self._halves.behind
+
+    @property
     def ledger(self) -> Ledger:
         """What was moved until now, and how much of it is unpaired."""
-        return self._unpaired, *self.moved, *self._depend
+        return self._unpaired, *self.moved, *self._depend, self._told
 
     def again(self, before: Ledger) -> int:
         """How often what was moved since *before* would take as long again.
@@ -192,19 +218,23 @@ class Dram:
         It does where as much is unpaired as before. Where more is, and each read was alone and each write paired as a
         whole, it does until no more is near enough to be paired; and the other way round.
         """
-        unpaired, read, written, more, less = (now - then for now, then in zip(self.ledger, before, strict=True))
+        unpaired, read, written, more, less, told = (now - then for now, then in zip(self.ledger, before, strict=True))
+        most = ALWAYS
+        if self._halves is not None and told and (left := self._halves.behind - self._told) > 0:
+            most = int(left // told)
         if not unpaired or (not more and not written) or (not less and not read):
-            return ALWAYS
+            return most
         if unpaired != read - written or (more if unpaired > 0 else less):
             return 0
         left = self._near - abs(self._unpaired) - (read if unpaired > 0 else written)
-        return max(0, left // abs(unpaired))
+        return min(most, max(0, left // abs(unpaired)))
 
     def repeat(self, before: Ledger, times: int) -> None:
         """Move what was moved since *before* so often again, as often as it would take as long at most."""
         unpaired, *since = (times * (now - then) for now, then in zip(self.ledger, before, strict=True))
-        read, written, more, less = since
+        read, written, more, less, told = since
         if unpaired:
             self._unpaired = max(-self._near, min(self._near, self._unpaired + read - written))
         self.moved = self.moved[0] + read, self.moved[1] + written
         self._depend = self._depend[0] + more, self._depend[1] + less
+        self._told += told

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
 TPC = 2  # SMs
 FIRST = "first_tpcs"
+AGAIN = 5, 8  # of the SMs have a CTA when those that come first get another one
 
-__all__ = ["TPC", "clusters_at_once", "gpcs_of", "neighbours"]
+__all__ = ["TPC", "clusters_at_once", "gpcs_of", "groups_of", "neighbours"]
 
 
 def _tpcs(machine: Machine) -> list[int]:
@@ -35,6 +36,11 @@ def clusters_at_once(machine: Machine, size: int) -> int:
     return machine.count("sms") if size == 1 else sum(TPC * tpcs // size for tpcs in _tpcs(machine))
 
 
+def first_groups(machine: Machine, size: int) -> int:
+    """The clusters that some TPCs get before all others."""
+    return TPC * machine.count(FIRST) // size if FIRST in machine.numbers and size <= TPC else 0
+
+
 def gpcs_of(machine: Machine, size: int, clusters: int) -> Array:
     """The GPC of each of the first clusters of a grid, up to as many as run at once.
 
@@ -43,14 +49,33 @@ def gpcs_of(machine: Machine, size: int, clusters: int) -> Array:
     while clusters go to GPCs in turn.
     """
     left = _tpcs(machine)
-    first = machine.count(FIRST) if FIRST in machine.numbers and size <= TPC else 0
-    left[0] -= first
+    first = first_groups(machine, size)
+    left[0] -= first * size // TPC
     each = [tpcs if size == 1 else TPC * tpcs // size for tpcs in left]
     turns = [k for n in range(max(each)) for k, most in enumerate(each) if n < most] * (TPC if size == 1 else 1)
-    taken = turns[: max(0, clusters - TPC * first // size)]
+    taken = turns[: max(0, clusters - first)]
     if size == 1:
         taken.sort()
-    return np.array(([0] * (TPC * first // size) + taken)[:clusters], dtype=np.int64)
+    return np.array(([0] * first + taken)[:clusters], dtype=np.int64)
+
+
+def groups_of(machine: Machine, size: int, groups: int, clusters: int, at_once: int) -> Array:
+    """The group of SMs that runs each of the clusters of a grid, where each group holds some at once.
+
+    Where all get two or more, the SMs that come first have one more than the others until the last turn: they get their
+    second one after five eighths of the first turn (M43, M49). Those that wait for a place are taken to come in turn.
+
+    >>> from simulator import H200
+    >>> np.bincount(groups_of(H200, 1, 132, 264, at_once=2)[:132], minlength=132)[[0, 7, 8, 123, 124, 131]].tolist()
+    [2, 2, 1, 1, 0, 0]
+    """
+    each, first = np.arange(groups), first_groups(machine, size)
+    turns, again = min(at_once, clusters // groups), groups * AGAIN[0] // AGAIN[1]
+    order = each
+    if turns > 1 and first < again:
+        turn = np.concatenate([each[first:again], each[:first], each[again:]])
+        order = np.concatenate([each[:first], np.tile(turn, turns - 1), each[first:]])
+    return np.concatenate([order, np.resize(each, max(0, clusters - len(order)))])[:clusters]
 
 
 def neighbours(gpcs: Array, reach: int) -> Array:

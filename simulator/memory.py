@@ -22,6 +22,7 @@ from typing import NamedTuple
 from .crossbar import Crossbar
 from .dram import Dram
 from .engine import Engine
+from .halves import Halves
 from .machine import H200, Machine
 from .resource import Pipe
 from .settling import whole
@@ -118,7 +119,8 @@ class InStep:
 class GlobalMemory:
     """L2 and DRAM, and the power that the chip may draw. *far* adds the latency of translation of large footprints,
     *reused* is said of lines that SMs of both halves of the chip read, *apart* of what is under way in DRAM. Loads take
-    L2 so many times longer where it is *slower*.
+    L2 so many times longer where it is *slower*. *halves* says how one half of the SMs comes behind, and *dirty* which
+    part of the lines that others take the places of has to be written to DRAM.
 
     L2 serves reads and writes together; writes come to it at a rate of their own.
     """
@@ -135,11 +137,13 @@ class GlobalMemory:
         apart: bool = False,
         slower: float = 1.0,
         crowd: float = 1.0,
+        halves: Halves | None = None,
+        dirty: float = 0.0,
         free: frozenset[str] = frozenset(),
     ) -> None:
         self.engine = engine
         self.l2, self.l2_writes, self.power = (Pipe(x, engine, free=x in free) for x in ("L2", "L2 writes", POWER))
-        self.dram = Dram(engine, machine, "DRAM" in free, apart)
+        self.dram = Dram(engine, machine, "DRAM" in free, apart, halves)
         self._l2, self._l2_writes = slower * machine.exact("l2_rate"), machine.exact("l2_write_rate")
         self._l2_fill = machine.exact("l2_rate") * machine.share("l2_fill")
         self._l2_beside = machine.exact("l2_beside_rate")
@@ -147,6 +151,7 @@ class GlobalMemory:
         self._l2_power, self._dram_power = (machine.power(x) for x in ("l2_energy", "dram_energy"))
         self.wrote = 0  # for how long L2 was busy with writes
         self._reads, self._writes = InStep(), InStep()
+        self._dirty = dirty
         self._behind = 0.0 if LATENCY in free else machine.exact("l2_write_wait")
         self._crossbar = Crossbar(machine, LATENCY in free, crowd)
         hit = machine.ps("l2_latency") + reused * machine.ps("l2_half_latency")
@@ -173,6 +178,7 @@ class GlobalMemory:
         return (
             self.dram.state(now) if lately else (),
             self.dram.queues.added,
+            self.dram.together,
             self._crossbar.state(now),
             self._reads.first > now,
             self._writes.first > now,
@@ -202,14 +208,19 @@ class GlobalMemory:
         known. Where each of some *parts* is awaited by itself, the times are those of the first.
         """
         mean = self._reads.mean(self.engine.now, mean)
-        start, end = self.l2.take(round(max(self._l2 * l2_bytes, self._request * requests)))
+        here = self.dram.here
+        start, end = self.l2.take(round(here * max(self._l2 * l2_bytes, self._request * requests)))
         mean /= max(1, parts)
         end = start + round(mean * (end - start))
         if dram_bytes:
-            self.l2.end(round(self._l2_fill * min(l2_bytes, dram_bytes)))  # it keeps what comes; some is time alone
+            self.l2.end(
+                round(here * self._l2_fill * min(l2_bytes, dram_bytes))
+            )  # it keeps what comes; some is time alone
             start, last = self.dram.read(dram_bytes)
             waits = self.dram.waits(lines, beside and beside[1:], last - start, parts > 0) if late else 0
             end = max(end, max(start, self.engine.now + waits) + round(mean * (last - start)))
+            if self._dirty:
+                self.dram.write(self._dirty * dram_bytes)
         self.power.end(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))
         after = self.latency(late, boxed)
         if boxed:
@@ -234,6 +245,7 @@ class GlobalMemory:
 
     def write(self, l2_bytes: float, requests: float = 0, mean: float = 1.0) -> int:
         """When L2 has taken bytes, in so many rows, that are sent from now on."""
+        l2_bytes *= self.dram.here
         least = self._write_request * requests
         mean = self._writes.mean(self.engine.now, mean)
         writing = round(max(self._l2_writes * l2_bytes, least))
@@ -246,5 +258,5 @@ class GlobalMemory:
     def write_back(self, l2_bytes: float, dram_bytes: float) -> None:
         """DRAM takes what came to L2 in the background, where it has to; both draw power."""
         if dram_bytes:
-            self.dram.write(dram_bytes)
+            self.dram.write((self._dirty or 1.0) * dram_bytes)
         self.power.end(round(self._l2_power * l2_bytes + self._dram_power * dram_bytes))

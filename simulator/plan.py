@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from symlayout.atoms.access import MemorySpace
 from symlayout.int_tuple import product
 from symlayout.kernel import Kernel
 from symlayout.kernel.clusters import blocks_of
@@ -28,14 +29,17 @@ from symlayout.ops import Copy, PrefetchL2, Role
 from .cache import Cache
 from .engine import SimulationError
 from .footprints import fetched
-from .gpcs import clusters_at_once, gpcs_of
+from .gpcs import clusters_at_once, gpcs_of, groups_of
+from .halves import NOTHING, Flow
 from .idle import Idle
 from .machine import H200, LackingError, Machine, Number
 from .points import Array, TooManyRows
 from .program import Programs
+from .runs import READS
 from .sm import Course
 from .steps import Team, Walk
 from .timing import Times
+from .timing_classes import timing_class
 from .traffic import Traffic, own, spread, traffic_of
 
 MAX_STEPS = 1_000_000  # of the SMs in detail: about ten seconds
@@ -45,6 +49,7 @@ MAX_ALL = 100_000  # steps of all SMs, each in detail
 # CTAs of each place, from which on those that are handed out last even out what memory serves unevenly. Stored points
 # with 2 or fewer are as slow as rings that keep their part, M40's with 62 are not: a guess between.
 EVEN = 4
+MISSED = 0.95  # of what is loaded, from which on all is taken to come from DRAM
 
 __all__ = ["H200", "Kind", "Plan", "plan_of"]
 
@@ -79,6 +84,8 @@ class Plan:
     shared: bool = False  # whether all SMs are in detail, and take clusters as they become free
     slower: float = 1.0  # how many times longer L2 takes where one GPC loads more than the others
     crowd: float = 1.0  # the part of the SMs of a GPC that are at work, of the GPC with the most of them
+    flow: Flow = NOTHING  # what DRAM moves; nothing where CTAs do not keep what they have, or requests are unknown
+    room: float = 0.0  # so many times as fast SMs would be if DRAM took no time, where that was found out
     idle: Idle | None = None  # clusters that find nothing to do, where some of them wait for a place
     alone: tuple[Plan, ...] = ()  # then the first of these by itself, and the first two one after the other
     _last: dict[str, Any] = field(default_factory=dict)
@@ -109,9 +116,14 @@ class Plans:
         self.programs, self.warm, self.detail = programs, warm, detail
         self._asked: dict[str, None] = {}
         self._known: dict[tuple[Any, ...], Plan] = {}
+        self.room = 0.0  # that of each plan
 
     def of(self, machine: Machine) -> Plan:
         """The plan for a machine. Raises what ``plan_of`` does."""
+        plan = self._of(machine)
+        return replace(plan, room=self.room) if self.room else plan
+
+    def _of(self, machine: Machine) -> Plan:
         key = tuple(machine.numbers.get(name) for name in self._asked)
         if not self._known or key not in self._known:
             noted = replace(machine, numbers=_Noted(machine.numbers, self._asked))
@@ -183,7 +195,7 @@ def _expect_instructions(kernel: Kernel, machine: Machine) -> None:
 
 @dataclass(frozen=True)
 class _Grid:
-    """The clusters of a grid and the groups of SMs that run them: number k on group k modulo their number."""
+    """The clusters of a grid, and the groups of SMs that run them, each as many at once."""
 
     kernel: Kernel
     shape: tuple[int, ...]
@@ -238,6 +250,13 @@ def _outside(kernel: Kernel) -> Iterator[str]:
         yield "L2 promotion of tensor maps whose rows it does not divide"
 
 
+def _loaded(kernel: Kernel) -> set[str]:
+    """The tensors in shared memory that loads of global memory fill."""
+    copies = (op for op in kernel.walk() if isinstance(op, Copy) and timing_class(op).unit in READS)
+    targets = {kernel.touched(t) for op in copies for t in op.changes()}
+    return {t.name for t in kernel.tensors if t.space is MemorySpace.SHARED and t.name in targets}
+
+
 class _Chosen:
     """The choice of what is simulated in detail."""
 
@@ -245,6 +264,8 @@ class _Chosen:
         self.programs, self.machine, self.cache, self.grid, self.detail = programs, machine, cache, grid, detail
         self.kernel = programs.kernel
         self.limit = MAX_STEPS
+        few = min(grid.clusters, grid.groups * (1 + MAX_STEPS // grid.groups))  # more are not looked at one by one
+        self.group = groups_of(machine, grid.size, grid.groups, few, grid.at_once)  # of each cluster
         self.traffic = self._traffic()
 
     def _traffic(self) -> Traffic | None:
@@ -257,10 +278,14 @@ class _Chosen:
             walk = self.programs.requests(grid.every(range(grid.clusters)))
         except TooManyRows:
             return None
-        cluster = np.arange(every) // grid.size
-        group, nth = cluster % grid.groups, cluster // grid.groups
+        group = np.repeat(self.group, grid.size)
+        order = np.argsort(self.group, kind="stable")
+        nth = np.empty(grid.clusters, dtype=np.int64)
+        nth[order] = np.arange(grid.clusters) - np.searchsorted(self.group[order], self.group[order])
         gpcs = gpcs_of(self.machine, grid.size, grid.groups)
-        return traffic_of(self.kernel, self.cache, walk, group, nth, gpcs, grid.at_once, grid.size)
+        return traffic_of(
+            self.kernel, self.cache, walk, group, np.repeat(nth, grid.size), gpcs, grid.at_once, grid.size
+        )
 
     def plan(self) -> Plan:
         grid, found = self.grid, self.traffic
@@ -271,7 +296,7 @@ class _Chosen:
                 f"accesses memory by itself), got {grid.clusters * grid.size} CTAs of {self.kernel.name}"
             )
         if found is None:
-            walk, blocks = self._walk(range(0, grid.clusters, grid.groups))
+            walk, blocks = self._walk(self._own(0))
             total, dram = spread(self.kernel, self.cache, walk, grid.clusters * grid.size / len(blocks))
             share = grid.clusters * grid.size / (grid.groups * len(blocks))
             kind = Kind(grid.groups, walk, blocks, share, share)
@@ -299,8 +324,8 @@ class _Chosen:
             walk, blocks = self._walk(taken)
             found.put(walk, group, chosen)
             share = float(work[group].mean() / work[chosen])
-            each = [min(len(range(k, grid.clusters, grid.groups)), len(taken)) for k in group]
-            begun = float(np.mean(each)) * grid.size / len(blocks)
+            each = np.minimum(np.bincount(self.group, minlength=grid.groups)[group], len(taken))
+            begun = float(each.mean()) * grid.size / len(blocks)
             out.append(Kind(len(group), walk, blocks, share, begun))
         places = grid.groups * grid.at_once
         nothing = np.flatnonzero(~found.moving(grid.size)).tolist()
@@ -331,13 +356,17 @@ class _Chosen:
             out += [those[which == k] for k in range(int(which.max()) + 1)]
         return out
 
+    def _own(self, group: int) -> list[int]:
+        """The clusters that come to a group, if others take as long as those before."""
+        return np.flatnonzero(self.group == group).tolist()
+
     def _taken(self, found: Traffic, group: int, others_end: bool) -> list[int]:
         """The clusters that a group runs: those that wait for a place, and move nothing, are taken by others.
 
         *others_end* says that some groups have less to do, which become free before.
         """
-        own, moving = range(group, self.grid.clusters, self.grid.groups), found.moving(self.grid.size)
-        return [k for n, k in enumerate(own) if n < self.grid.at_once or not others_end or moving[k]]
+        moving = found.moving(self.grid.size)
+        return [k for n, k in enumerate(self._own(group)) if n < self.grid.at_once or not others_end or moving[k]]
 
     def _all_steps(self) -> int:
         """About the steps of all CTAs, by those of the first and the last cluster."""
@@ -387,4 +416,29 @@ class _Chosen:
             return Plan(self.kernel, kinds, *facts)
         of_gpc = self.machine.count("sms") // self.machine.count("gpcs")
         crowd = min(1.0, self.traffic.busiest / of_gpc) if self.traffic.busiest else 1.0
-        return Plan(self.kernel, kinds, *facts, self.traffic.slower, crowd)
+        return Plan(
+            self.kernel,
+            kinds,
+            *facts,
+            self.traffic.slower,
+            crowd,
+            self._flow() if few and not shared and self.cache.warm else NOTHING,
+        )
+
+    def _flow(self) -> Flow:
+        """What DRAM moves, and the bytes of the loads into shared memory that all SMs have under way.
+
+        Of launches that find some of it in L2 nothing is known (M46): there DRAM is not busy all the time.
+        """
+        grid, read, written, loaded = self.grid, 0.0, 0.0, 0.0
+        assert self.traffic is not None
+        for r in self.traffic.requests.values():
+            if r.part.row.unit in READS:
+                read += float(r.busy.sum())
+                loaded += float(r.part.columns["bytes"].sum())
+            else:
+                written += float(r.busy.sum())
+        slots = sum(self.kernel.tensor(name).bytes for name in _loaded(self.kernel))
+        if read < MISSED * loaded:
+            return NOTHING
+        return Flow(read, written, slots * grid.size * min(grid.clusters, grid.groups * grid.at_once))

@@ -10,6 +10,7 @@ True
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from symlayout.kernel import Kernel
 from symlayout.ops import LoadIndex
 
 from .engine import NS, Engine, SimulationError
+from .halves import halves
 from .log import Log
 from .machine import H200, Machine
 from .memory import LATENCY, POWER, GlobalMemory
@@ -93,6 +95,8 @@ def simulate(
     try:
         if Unit.WGMMA in _units(bound):
             machine = machine.multiplying(_tensor_use(plan, machine))
+        plans.room = _room(plan, machine)
+        plan = plans.of(machine)
         time, chip = _run(plan, machine, free, timeline or values, memories, each_step=each_step)
         if free and not values and time > machine.ps("power_delay"):  # values have moved, and move once
             free = frozenset()
@@ -104,9 +108,8 @@ def simulate(
     uses = tuple(chip.uses(time))
     tried = [u.name for u in uses if u.utilisation >= TRIED] + [LATENCY]
     again = _Again(plans, machine, free, time, chip, each_step)
-    others = {name: again.time(machine, name) for name in tried} if what_if else {}
-    if DISPATCH in others:  # CTAs that begin together may come in each other's way, which is no cost of their dispatch
-        others[DISPATCH] = min(others[DISPATCH], time)
+    # what is asked for earlier may come in the way of others, which is no cost of what was free
+    others = {name: min(time, again.time(machine, name)) for name in tried} if what_if else {}
     around = None
     if uncertainty:
         launched = time + _launch(machine)
@@ -168,6 +171,15 @@ def _tensor_use(plan: Plan, machine: Machine) -> float:
     return sum(sm.stands_for * sm.tensor.utilisation(steps_end) for sm in chip.sms) / machine.count("sms")
 
 
+def _room(plan: Plan, machine: Machine) -> float:
+    """How many times as fast SMs would be if DRAM took no time, by the first part of a run; 0 where all are alike."""
+    if halves(plan.flow, math.inf, machine) is None:
+        return 0.0
+    time, chip = _run(plan, machine, frozenset({"DRAM", POWER}), False, until=FIRST_STEPS)
+    steps, time = chip.reached or (chip.sms[0].slots.served, time)
+    return plan.flow.time(machine) / (time / steps * plan.kinds[0].walk.steps / plan.size)
+
+
 def _units(kernel: Kernel) -> set[Unit]:
     """The units that serve its operations."""
     return {timing_class(op).unit for op in kernel.walk()}
@@ -192,7 +204,16 @@ class Chip:
         far = plan.footprint > machine.count("translation_bytes")
         reused = plan.bytes > REUSED * plan.footprint
         self.memory = GlobalMemory(
-            engine, machine, far=far, reused=reused, apart=plan.apart, slower=plan.slower, crowd=plan.crowd, free=free
+            engine,
+            machine,
+            far=far,
+            reused=reused,
+            apart=plan.apart,
+            slower=plan.slower,
+            crowd=plan.crowd,
+            halves=halves(plan.flow, plan.room, machine),
+            dirty=plan.flow.dirty,
+            free=free,
         )
         self.dispatch, self.retire = (Pipe(x, engine, free=x in free) for x in (DISPATCH, RETIRE))
         self.log = Log(engine, plan.kernel.rings) if timeline else None

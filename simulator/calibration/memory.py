@@ -9,6 +9,7 @@ import numpy as np
 
 from ..cache import MISSED, WINDOWS
 from ..fitting import Fitted, level, line
+from .rings import together
 from .rows import COPY, LOAD, STORE, Row, Rule, mid, rate, scaled, those
 
 if TYPE_CHECKING:
@@ -86,8 +87,8 @@ def dram_turnaround(rows: Sequence[Row]) -> Fitted:
 
 
 def dram_turnaround_apart(rows: Sequence[Row]) -> Fitted:
-    """Of rings that each have their part of the work from the start: those that DRAM serves first come far ahead."""
-    return _turned(rows, [rate(r) for r in _deep(rows, COPY)])
+    """Of rings that each have their part of the work from the start, while DRAM serves all SMs alike."""
+    return _turned(rows, [1 / together(rows)[1]])
 
 
 # -- L2 ------------------------------------------------------------------------------------------------------
@@ -235,7 +236,7 @@ def _longer(rows: Sequence[Row], mode: int) -> Array:
     """
     large = [r for r in rows if r.get("footprint", 0) > 1 << 30]
     reads, writes = dram_rate(LOAD)(large).value, dram_rate(STORE)(large).value
-    turn = dram_turnaround_apart(large).value
+    turn = dram_turnaround_apart(rows).value
     rings = [r for r in those(large, kernel="ring", mode=mode) if r["slots"] <= FEW_SLOTS and r["bytes"] >= SHORT]
     few = {(r["bytes"], r["slots"]): _cycle_of_a_slot(r) for r in rings if r["sms"] == FEW_SMS}
     found = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .footprints import l2_again_bytes, l2_lost_bytes, l2_moved, l2_written
+from .halves import dram_ahead, dram_ahead_time, dram_even_latency, dram_half_rate
 from .launches import (
     branch,
     constant_read,
@@ -154,8 +155,22 @@ NUMBERS: dict[str, Source] = {
         dram_turnaround,
     ),
     "dram_turnaround_apart": Source(
-        "M4", "B/ns", "the same of rings of CTAs that have their part of the work from the start", dram_turnaround_apart
+        "M40 M48 M4",
+        "B/ns",
+        "the same of rings of CTAs that have their part of the work from the start, served alike",
+        dram_turnaround_apart,
     ),
+    "dram_even_latency": Source(
+        "M40 M48",
+        "ns",
+        "rings by what is under way: until when loads are over where they end together",
+        dram_even_latency,
+    ),
+    "dram_ahead": Source(
+        "M48 M7 M4", "part", "launches in a row: what DRAM moves more for one half of the SMs at first", dram_ahead
+    ),
+    "dram_ahead_time": Source("M48 M7 M4", "ns", "the same by their length: in what time that falls", dram_ahead_time),
+    "dram_half_rate": Source("M48", "B/ns", "the same: for the half that is left, alone", dram_half_rate),
     "dram_read_run_bytes": Source(
         "M6 M4", "bytes", "a row of 64 bytes that is read: its time beyond that of its bytes", dram_read_run_bytes
     ),
@@ -181,8 +196,12 @@ NUMBERS: dict[str, Source] = {
     "dram_far_latency": Source(
         "M34 M35 M4 M7 M8", "ns", "one load of more than 4 KB, beyond that of its lines", dram_far_latency
     ),
-    "dram_read_wait": Source("M4 M19 M35", "ns", "rings of more SMs, by what DRAM reads, and its queues", dram_wait(0)),
-    "dram_write_wait": Source("M4 M19 M35", "ns", "the same of rings that copy, by what it writes", dram_wait(1)),
+    "dram_read_wait": Source(
+        "M4 M19 M35 M40 M48", "ns", "rings of more SMs, by what DRAM reads, and its queues", dram_wait(0)
+    ),
+    "dram_write_wait": Source(
+        "M4 M19 M35 M40 M48", "ns", "the same of rings that copy, by what it writes", dram_wait(1)
+    ),
     "l2_request": Source("M32", "ns", "rows of a sector that all SMs load", l2_request),
     "l2_write_request": Source("M32", "ns", "rows of a sector that all SMs store", l2_write_request),
     "l2_part_request": Source("M32", "ns", "rows of half a sector that all SMs store", l2_part_request),

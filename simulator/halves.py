@@ -1,0 +1,121 @@
+"""The halves of the chip, whose SMs DRAM does not serve alike where launches that copy follow one another.
+
+>>> halves = Halves(whole=300e6, ahead=60e6, slower=1.1)
+>>> halves.factor(0), halves.factor(181e6)
+(1.3333333333333333, 0.55)
+
+L2 lies in two halves, each beside half of the SMs. Where SMs have much under way, the stores of one half are taken more
+slowly than those of the other, from launch to launch by turns: the half that ended last is ahead in the next one, also
+of other tensors, and not where another kernel has filled L2 in between (M48). It seems to be that more of what lies in
+the half of those that ended first has to be written before others take its place. Loads of which little is under way
+keep the halves together.
+
+An SM of the half that comes behind stands for all: while it moves a byte, DRAM moves more of those ahead; when these
+are through, only half as many are left, who get a little less than the whole rate.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+STEPS = 40  # until the bytes ahead are those of the time until that half is through
+MIXED = 0.5  # of copies, of which launches in a row were measured, and not of products
+LANDED = 0.5  # of what is under way has come and waits for stores: those of stamps do, for 3 to 6 slots
+LEAST = 0.01  # of the bytes: less than that ahead changes nothing
+
+__all__ = ["NOTHING", "Flow", "Halves", "ahead_of", "halves"]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What DRAM moves for a launch: bytes that it reads and writes, and those of loads that all SMs have under way."""
+
+    read: float = 0.0
+    written: float = 0.0
+    under_way: float = 0.0
+
+    @property
+    def whole(self) -> float:
+        return self.read + self.written
+
+    @property
+    def mixed(self) -> float:
+        """1 where as much is read as written, 0 where one of them is nothing."""
+        return 2 * min(self.read, self.written) / self.whole if self.whole else 0.0
+
+    @property
+    def dirty(self) -> float:
+        """The part of the lines in L2 that have to be written before others take their places; 0 for few of them."""
+        return self.written / self.whole if self.mixed > MIXED else 0.0
+
+    def time(self, machine: Machine) -> float:
+        """Picoseconds that it takes DRAM."""
+        turned = min(self.read, self.written) * machine.exact("dram_turnaround_apart")
+        return self.read * machine.exact("dram_rate") + self.written * machine.exact("dram_write_rate") + turned
+
+
+NOTHING = Flow()
+
+
+@dataclass(frozen=True)
+class Halves:
+    """Bytes that DRAM moves for a launch, and how many of them one half of the SMs comes ahead of the other."""
+
+    whole: float
+    ahead: float
+    slower: float  # one half alone than both together
+    landed: float = 0.0  # that have come for the half behind by then, and wait to be stored
+
+    @cached_property
+    def behind(self) -> float:
+        """Of the bytes of SMs that stand for all, those that are through when the half ahead is."""
+        return self.whole - 2 * self.ahead - self.landed
+
+    def factor(self, told: float) -> float:
+        """What DRAM moves for a byte of an SM that comes behind and stands for all, after so many of these."""
+        if told < self.behind:
+            return (self.whole - self.ahead) / self.behind
+        return self.slower * self.ahead / (self.whole - self.behind)
+
+
+def ahead_of(whole: float, share: float, scale: float, held: float, room: float = math.inf) -> float:
+    """The bytes that one half has moved more when it is through, of a launch of so many in *whole*.
+
+    It starts when L2, which holds so much, is full of what has to be written. At first one half gets *share* more of
+    what DRAM moves than the other, e times less after *scale* bytes. With *room* it gets no more than it takes.
+
+    >>> round(ahead_of(300e6, 0.4, 350e6, 40e6)) // 10**6
+    60
+    """
+    ahead = 0.0
+    for _ in range(STEPS):
+        both = whole - ahead  # that are moved meanwhile
+        grown = share * scale * (1 - math.exp(-max(0.0, both - held) / scale))
+        ahead += 0.5 * (min(grown, (room - 1) * both) - ahead)
+    return ahead
+
+
+def halves(flow: Flow, room: float, machine: Machine) -> Halves | None:
+    """How far a launch of a row lets one half come ahead; None where SMs are served alike.
+
+    SMs would be *room* times as fast if DRAM took no time: those ahead are no faster.
+    """
+    if room <= 1 or not flow.mixed:
+        return None
+    time = flow.time(machine)
+    if flow.under_way * time / flow.read <= machine.exact("dram_even_latency"):
+        return None
+    scale = machine.exact("dram_ahead_time") / time * flow.whole
+    share, held = flow.mixed * machine.share("dram_ahead"), machine.count("l2_bytes")
+    ahead = ahead_of(flow.whole, share, scale, held, room)
+    if ahead < LEAST * flow.whole:
+        return None
+    alone = machine.exact("dram_half_rate") * flow.whole / time
+    landed = LANDED * flow.under_way * flow.whole / flow.read
+    return Halves(flow.whole, ahead, max(1.0, alone), min(landed, (flow.whole - 2 * ahead) / 2))
