@@ -34,13 +34,14 @@ from .engine import SimulationError
 from .footprints import Footprints
 from .indices import Indices
 from .instructions import Upkeep
-from .points import Points, Scope, unrolled
+from .points import Array, Points, Scope, unrolled
 from .steps import Part, Team, Walk, placed
 from .timing_classes import LOOP, TimingClass, Unit, timing_class
 from .upkeep import ENTRY, short_loops, upkeep
 from .upkeep import unrolled as without_jump
 
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
+SKIPPED = 5  # instructions of a body that no thread enters: what its condition compares, and a jump
 UNASKED = 2  # iterations of a loop without waits that generated code has between jumps
 LINE = 128
 SIDE, SIDES = 4096, 64  # bytes in a row that lie in one half of the chip; so many places surely lie in both
@@ -190,7 +191,10 @@ class Programs:
             for k, points in self._parts(here):
                 if isinstance(op, Role) and not 0 <= self.teams[k][1] - op.first_warp < op.warps:
                     continue  # who does not have the role jumps over it
-                yield k, self._arithmetic(op, points, first, beside or NOTHING)
+                part = self._arithmetic(op, points, first, beside or NOTHING)
+                if isinstance(op, If) and beside is not None:
+                    part.columns["shared_bytes"] = np.where(_entered(op, points), beside.instructions, SKIPPED)
+                yield k, part
                 yield from ((k, self._arithmetic(op, points, one)) for one in more)
 
     def _at_once(self, loop: For) -> int:
@@ -304,6 +308,13 @@ class Programs:
         table = np.empty(len(found), dtype=object)
         table[:] = [known[x] for x in found.tolist()]
         return table
+
+
+def _entered(op: If, here: Points) -> Array:
+    """Whether any thread meets the condition, for each row: code jumps over what none needs."""
+    inside, found = here.entered(op).scope, np.zeros(here.rows, dtype=bool)
+    found[inside.of if inside is not here.scope else slice(None)] = True
+    return found
 
 
 def _waits(loop: For) -> bool:
