@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TPC = 2  # SMs
 FIRST = "first_tpcs"
-AGAIN = 5, 8  # of the SMs have a CTA when those that come first get another one
+SECOND, FURTHER, EIGHTHS = 5, 6, 8  # of the SMs get a CTA before those that come first get another one
 
 __all__ = ["TPC", "clusters_at_once", "gpcs_of", "groups_of", "neighbours"]
 
@@ -62,20 +62,23 @@ def gpcs_of(machine: Machine, size: int, clusters: int) -> Array:
 def groups_of(machine: Machine, size: int, groups: int, clusters: int, at_once: int) -> Array:
     """The group of SMs that runs each of the clusters of a grid, where each group holds some at once.
 
-    Where all get two or more, the SMs that come first have one more than the others until the last turn: they get their
-    second one after five eighths of the first turn (M43, M49). Those that wait for a place are taken to come in turn.
+    Where all get several, the SMs that come first are ahead of the others: they get their second one after five eighths
+    of those have their first, and each further one after three quarters of them have another (M49, and M43 by what SMs
+    move). Clusters that wait for a place are taken to come in turn.
 
     >>> from simulator import H200
     >>> np.bincount(groups_of(H200, 1, 132, 264, at_once=2)[:132], minlength=132)[[0, 7, 8, 123, 124, 131]].tolist()
     [2, 2, 1, 1, 0, 0]
     """
-    each, first = np.arange(groups), first_groups(machine, size)
-    turns, again = min(at_once, clusters // groups), groups * AGAIN[0] // AGAIN[1]
-    order = each
-    if turns > 1 and first < again:
-        turn = np.concatenate([each[first:again], each[:first], each[again:]])
-        order = np.concatenate([each[:first], np.tile(turn, turns - 1), each[first:]])
-    return np.concatenate([order, np.resize(each, max(0, clusters - len(order)))])[:clusters]
+    first, turns = min(first_groups(machine, size), groups), min(at_once, clusters // groups)
+    ahead, others = np.arange(first), np.tile(np.arange(first, groups), max(1, turns))
+    parts, at = [ahead], 0
+    for k in range(1, turns):
+        end = at + (groups - first) * (SECOND if k == 1 else FURTHER) // EIGHTHS
+        parts += [others[at:end], ahead]
+        at = end
+    order = np.concatenate([*parts, others[at:]])
+    return np.concatenate([order, np.resize(np.arange(groups), max(0, clusters - len(order)))])[:clusters]
 
 
 def neighbours(gpcs: Array, reach: int) -> Array:
