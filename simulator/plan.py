@@ -264,8 +264,8 @@ class _Chosen:
         self.programs, self.machine, self.cache, self.grid, self.detail = programs, machine, cache, grid, detail
         self.kernel = programs.kernel
         self.limit = MAX_STEPS
-        few = min(grid.clusters, grid.groups * (1 + MAX_STEPS // grid.groups))  # more are not looked at one by one
-        self.group = groups_of(machine, grid.size, grid.groups, few, grid.at_once)  # of each cluster
+        few = grid.clusters if grid.clusters <= MAX_GRID else 0
+        self.group = groups_of(machine, grid.size, grid.groups, few, grid.at_once)  # of each cluster of so few
         self.traffic = self._traffic()
 
     def _traffic(self) -> Traffic | None:
@@ -296,7 +296,7 @@ class _Chosen:
                 f"accesses memory by itself), got {grid.clusters * grid.size} CTAs of {self.kernel.name}"
             )
         if found is None:
-            walk, blocks = self._walk(self._own(0))
+            walk, blocks = self._walk(range(0, grid.clusters, grid.groups))
             total, dram = spread(self.kernel, self.cache, walk, grid.clusters * grid.size / len(blocks))
             share = grid.clusters * grid.size / (grid.groups * len(blocks))
             kind = Kind(grid.groups, walk, blocks, share, share)

@@ -37,11 +37,12 @@ from .instructions import Upkeep
 from .points import Array, Points, Scope, unrolled
 from .steps import Part, Team, Walk, placed
 from .timing_classes import LOOP, TimingClass, Unit, timing_class
-from .upkeep import ENTRY, short_loops, upkeep
+from .upkeep import ENTRY, bodies, short_loops, upkeep
 from .upkeep import unrolled as without_jump
 
 MMA_A_BYTES, MMA_COLUMN_BYTES = 2048, 32  # of m64nNk16: 64 rows and N columns of 32 bytes (wgmma, docs of the atoms)
 SKIPPED = 5  # instructions of a body that no thread enters: what its condition compares, and a jump
+REPEATED = 4  # of a loop that copies in shared memory: 2 to 8 in machine code of 56 transpositions
 UNASKED = 2  # iterations of a loop without waits that generated code has between jumps
 LINE = 128
 SIDE, SIDES = 4096, 64  # bytes in a row that lie in one half of the chip; so many places surely lie in both
@@ -83,6 +84,7 @@ class Programs:
         self._requests: Walk | None = None
         self.indices = Indices(kernel, inputs or {})
         self._short = short_loops(kernel)
+        self._repeated = frozenset(id(loop) for loop, _ in bodies(kernel, self._short))
         self.divisions, self.upkeep = divisions(kernel), upkeep(kernel, self._short)
         self.between = between(kernel)
         self.ahead = ahead(kernel, self._short)
@@ -201,6 +203,8 @@ class Programs:
         """Iterations between jumps: compilers take two together of a loop that does not wait, if not told."""
         if loop.unroll is not None:
             return int(loop.unroll)
+        if id(loop) in self._repeated:
+            return REPEATED
         return 1 if _waits(loop) else UNASKED
 
     def _arithmetic(self, op: Op, here: Points, cost: Divisions, beside: Upkeep = NOTHING, jumps: float = 0) -> Part:

@@ -100,7 +100,7 @@ def traffic_of(
 ) -> Traffic:
     """The traffic of all CTAs, which are in *walk*: each is the *nth* of its group, and each group is in a GPC."""
     groups = len(gpcs)
-    key = "asked", len(group), gpcs.tobytes(), at_once, size, cache.neighbours, cache.shared
+    key = "asked", group.tobytes(), gpcs.tobytes(), at_once, size, cache.neighbours, cache.shared
     if key not in walk.known:  # on another machine it is the same
         walk.known[key] = _asked(kernel, walk, group, nth, gpcs, at_once, size, cache)
     asked: Asked = walk.known[key]

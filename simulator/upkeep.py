@@ -100,33 +100,32 @@ def upkeep(kernel: Kernel, short: frozenset[int] | None = None) -> dict[int, Upk
     """
     short = short_loops(kernel) if short is None else short
     found = _counted(kernel, short)
-    for loop, around in _bodies(kernel):
-        if around is not None:
-            number = _recomputed(kernel, loop, short)
-            if id(loop) in short:
-                found[id(around)].instructions += number * int(loop.extent)
-            else:
-                found[id(loop)].instructions = number
+    for loop, around in bodies(kernel, short):
+        number = _recomputed(kernel, loop, short)
+        if id(loop) not in short:
+            found.setdefault(id(loop), Upkeep()).instructions = number
+        elif around is not None:
+            found.setdefault(id(around), Upkeep()).instructions += number * int(loop.extent)
     return found
 
 
-def _bodies(kernel: Kernel) -> Iterator[tuple[For, For | None]]:
+def bodies(kernel: Kernel, short: frozenset[int]) -> Iterator[tuple[For, For | None]]:
     """The loops that copy in shared memory so often as code knows, more often than it has registers for addresses.
 
-    Each with the loop around. Code has the body many times over, whether it jumps now and then or not.
+    Each with the loop around whose jump code has. It has the body many times over, whether it jumps there or not.
     """
     for site in as_written(kernel.plain):
         op = site.op
         if isinstance(op, For) and op.unroll is None and isinstance(op.extent, int) and op.extent > FEW_COPIES:
             copies = [x for x in op.walk() if isinstance(x, Copy)]
             if copies and all(_unit(x) is Unit.SHARED for x in copies):
-                yield op, next(reversed(site.loops), None)
+                yield op, next((x for x in reversed(site.loops) if not unrolled(x, short)), None)
 
 
 def _recomputed(kernel: Kernel, loop: For, short: frozenset[int]) -> int:
     """The instructions of addresses in an iteration, less what accesses add to them, and what registers keep."""
-    each = _counted(kernel, short - {id(loop)})[id(loop)].instructions
-    return max(0, each - _instructions(loop.body, set(short)) - KEPT)
+    each = _counted(kernel, short - {id(loop)}).get(id(loop), Upkeep())
+    return max(0, each.instructions - _instructions(loop.body, set(short)) - KEPT)
 
 
 def _counted(kernel: Kernel, short: frozenset[int]) -> dict[int, Upkeep]:

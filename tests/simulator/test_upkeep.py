@@ -9,7 +9,7 @@ import pytest
 from simulator import H200, simulate
 from simulator.ahead import ahead
 from simulator.instructions import Counter, Upkeep
-from simulator.program import Programs
+from simulator.program import REPEATED, SKIPPED, Programs
 from simulator.timing_classes import Unit
 from simulator.upkeep import ENTRY, REST, short_loops, upkeep
 from symlayout import dim, dims
@@ -73,6 +73,53 @@ def test_loops_are_unrolled_as_in_machine_code(dtype, tile, swizzle, copies):
     [loop] = (x for x in loops(kernel) if x.index.name == "j")
 
     assert (id(loop) in short_loops(kernel)) == (copies == loop.extent)
+
+
+# Cycles that the bodies of a tile's loop take beyond those of the same tile without a swizzle, by the stall counts of
+# machine code (nvdisasm, NVRTC 13): where registers keep the addresses, next to none.
+SWIZZLED = {
+    ("bf16", (64, 64), 32): 9,
+    ("bf16", (64, 64), 128): 7,
+    ("f32", (32, 64), 64): 0,
+    ("f32", (64, 64), 32): 30,
+    ("bf16", (64, 128), 128): 78,
+    ("bf16", (128, 64), 128): 120,
+    ("bf16", (64, 128), 64): 196,
+    ("bf16", (128, 64), 64): 264,
+    ("bf16", (128, 128), 128): 232,
+    ("f32", (128, 64), 128): 535,
+    ("f32", (128, 128), 128): 1057,
+}
+
+
+@pytest.mark.parametrize("tile", SWIZZLED, ids=str)
+def test_addresses_of_swizzled_tiles_take_about_as_long_as_in_machine_code(tile):
+    dtype, shape, swizzle = tile
+    swizzled, plain = (
+        tma_transpose(*dims("M N", multiple_of=32), dtype=dtype, tile=shape, swizzle=x, blocks=132).bind(M=8704, N=8192)
+        for x in (swizzle, 0)
+    )
+
+    def cycles(kernel):
+        around, inside = (next(x for x in loops(kernel) if x.index.name == name) for name in "ij")
+        found, short = upkeep(kernel), short_loops(kernel)
+        tile = found[id(around)].instructions if id(inside) in short else 0
+        each = 0 if id(inside) in short else found[id(inside)].instructions * H200["index_interval"].value
+        return tile * H200["index_interval"].value + inside.extent * (
+            each and each + H200["loop_trip"].value / REPEATED
+        )
+
+    assert cycles(swizzled) - cycles(plain) == pytest.approx(SWIZZLED[tile], rel=0.5, abs=80)
+
+
+def test_a_cta_without_a_chunk_jumps_over_what_copies_need():
+    """Of 528 CTAs 123 have a chunk, the others none, and none has a second."""
+    programs = Programs(cp_async_copy(251884, stages=3, threads=512, blocks=528).bind())
+    ifs = ([s.shared_bytes for s in team.steps if isinstance(s.op, If)] for [team] in map(programs.of, [(0,), (500,)]))
+    (first, *rest), idle = ifs
+
+    assert set(rest) == set(idle) == {SKIPPED}
+    assert first > 2 * SKIPPED
 
 
 def test_the_conditions_of_loads_are_waited_for():
